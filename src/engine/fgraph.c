@@ -1,0 +1,583 @@
+/* The way of one call over the shadow stack: entry, return, suspend, resume. frame.h draws what lies there. */
+#include "fgraph.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "clock.h"
+#include "frame.h"
+#include "parked.h"
+#include "plain_record.h"
+#include "progress.h"
+
+static void count_missed(struct fg_task *task, struct fg_func *func)
+{
+    struct fg_user_list *list = atomic_load_explicit(&func->users, memory_order_acquire);
+
+    task->missed++;
+    /* The guard is held by this very thread, further out: the list cannot go away. */
+    for (uint32_t i = 0; i < list->n; i++) {
+        struct fgraph_ops *ops = atomic_load_explicit(&list->users[i].ops, memory_order_relaxed);
+
+        atomic_fetch_add_explicit(&fg_user_of(ops)->nmissed, 1, memory_order_relaxed);
+    }
+}
+
+/* True: the frame stays, for this user. */
+static inline bool call_entry(struct ftrace_graph_ent *trace, struct fg_task *task, struct fg_user_ref *user,
+                              struct ftrace_regs *regs)
+{
+    struct fgraph_ops *ops = atomic_load_explicit(&user->ops, memory_order_relaxed);
+    uint32_t *depth = &task->area[user->idx].depth;
+
+    if (fg_unlikely(user->flags)) {
+        enum fg_verdict verdict = fg_marks_check(trace, ops, user->idx, user->flags);
+
+        if (verdict != FG_VERDICT_CALL)
+            return verdict == FG_VERDICT_MARK;
+    }
+    trace->depth = *depth;
+    if (!ops->entryfunc(trace, ops, regs))
+        return false;
+    ++*depth;
+    return true;
+}
+
+/* Takes off the stack what lies on it from `from` on. */
+static inline void pop_to(struct fg_task *task, uint64_t *from, const uint64_t *plain_top)
+{
+    if (fg_unlikely(task->top != plain_top))
+        fg_data_drop(from, task->top);
+    task->top = from;
+}
+
+/* What users reserved goes with the frame. */
+static inline void pop_frame(struct fg_task *task, uint64_t *frame)
+{
+    pop_to(task, frame, frame + FG_FRAME_WORDS);
+}
+
+/* What one of several users reserved goes if it does not want the return, and the frame if none of them does. */
+FG_NOINLINE static void enter_several(struct ftrace_graph_ent *trace, struct fg_task *task,
+                                      struct fg_user_list *list, struct ftrace_regs *regs)
+{
+    uint64_t *frame = trace->frame;
+    uint64_t bitmap = 0;
+
+    frame[FRAME_BITMAP] = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        uint64_t *top = task->top;
+
+        if (call_entry(trace, task, &list->users[i], regs))
+            bitmap |= 1ull << list->users[i].idx;
+        else
+            pop_to(task, top, top);
+    }
+    frame[FRAME_BITMAP] = bitmap;
+    if (!bitmap)
+        pop_frame(task, frame);
+}
+
+static inline struct ftrace_graph_ent ent_of(struct fg_task *task, uint64_t *frame)
+{
+    return (struct ftrace_graph_ent){
+        .func = fg_frame_func(frame),
+        .task = task,
+        .calltime = frame[FRAME_CALLTIME],
+        .start = frame[FRAME_START],
+        .frame = frame,
+    };
+}
+
+/* Calls the users of a frame that was just pushed. */
+FG_NOINLINE static void enter_users(struct fg_task *task, uint64_t *frame, struct fg_user_list *list,
+                                    struct ftrace_regs *regs)
+{
+    struct ftrace_graph_ent trace = ent_of(task, frame);
+
+    if (fg_unlikely(list->n != 1)) {
+        enter_several(&trace, task, list, regs);
+        return;
+    }
+    frame[FRAME_BITMAP] = 1ull << list->users[0].idx;
+    if (!call_entry(&trace, task, &list->users[0], regs))
+        pop_frame(task, frame);
+}
+
+/* What nearly every entry is: one user, and a plain record that the engine can write. False: nothing was done. */
+static inline bool enter_plain(struct fg_task *task, uint64_t *frame, struct fg_user_list *list,
+                               uint32_t func)
+{
+    struct fg_user_ref *user = &list->users[0];
+    uint32_t idx = user->idx;
+    uint32_t *depth = &task->area[idx].depth;
+
+    if (fg_unlikely(list->n != 1 || user->flags) ||
+        !fg_user_of(atomic_load_explicit(&user->ops, memory_order_relaxed))->plain_entry ||
+        !fg_plain_entry(&task->cursors[idx], func, *depth, frame[FRAME_CALLTIME]))
+        return false;
+    ++*depth;
+    frame[FRAME_BITMAP] = 1ull << idx;
+    return true;
+}
+
+void fg_count_overrun(struct fg_task *task)
+{
+    fg_task_count_overrun(task);
+    fg_users_count_overrun();
+}
+
+/* There is no room for a frame, so it seems. True: there is. Else the call is not traced. */
+FG_COLD static bool find_room(struct fg_task *task)
+{
+    if (fg_users_are_killed())
+        return false;
+    if (fg_task_is_asked_to_reap(task)) {
+        fg_task_reaps(task);
+        fg_progress_reap(task);
+    }
+    if (task->top + FG_FRAME_WORDS <= task->end)
+        return true;
+    task->refused++;
+    fg_count_overrun(task);
+    return false;
+}
+
+static inline bool has_room(const struct fg_task *task)
+{
+    return fg_likely(task->top + FG_FRAME_WORDS <= atomic_load_explicit(&task->limit, memory_order_relaxed));
+}
+
+bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs)
+{
+    struct fg_user_list *list;
+    uint64_t descriptor;
+
+    if (fg_unlikely(!fg_guard_enter(task))) {
+        count_missed(task, func);
+        return true;
+    }
+    /* acquire: pairs with the publishing store in users.c */
+    list = atomic_load_explicit(&func->users, memory_order_acquire);
+    if (fg_unlikely(!list->n)) {
+        fg_guard_leave(task);
+        return false;
+    }
+    /* Read after the list: a list that shows a user shows the epoch of its registration too. */
+    descriptor = atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
+    if (fg_likely(descriptor && (has_room(task) || find_room(task)))) {
+        uint64_t *frame = task->top;
+
+        frame[FRAME_FUNC] = (uint64_t)(uintptr_t)func;
+        frame[FRAME_FP] = fp;
+        frame[FRAME_DESCRIPTOR] = descriptor;
+        /* A signal handler that walks from `top` must find the descriptor written. */
+        atomic_signal_fence(memory_order_release);
+        task->top = frame + FG_FRAME_WORDS;
+        frame[FRAME_CALLTIME] = frame[FRAME_START] = fg_clock_now();
+        if (!enter_plain(task, frame, list, func->id))
+            enter_users(task, frame, list, regs);
+    }
+    fg_guard_leave(task);
+    return true;
+}
+
+/* `ops` is who made the entry in slot `idx`; NULL: it has left. */
+static inline void call_return(struct ftrace_graph_ret *trace, struct fg_task *task, uint32_t idx,
+                               struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    struct fg_task_user *area = &task->area[idx];
+
+    if (fg_unlikely(!ops))
+        return;
+    if (fg_unlikely(fg_marks_any(area)) && fg_marks_count(task, idx, -1))
+        return;
+    trace->depth = --area->depth;
+    ops->retfunc(trace, ops, regs);
+}
+
+/* Users in reverse order of their entries: slots are handed out in any order, so the order is that of
+ * registration (generation), newest first. */
+FG_NOINLINE static void return_several(struct ftrace_graph_ret *trace, struct fg_task *task, uint64_t bitmap,
+                                       struct ftrace_regs *regs)
+{
+    uint32_t order[FG_MAX_USERS];
+    uint32_t n = fg_users_newest_first(bitmap, fg_frame_epoch(trace->frame), order);
+
+    for (uint32_t i = 0; i < n; i++)
+        call_return(trace, task, order[i], fg_frame_user(trace->frame, order[i]), regs);
+}
+
+static inline bool is_single(uint64_t bitmap)
+{
+    return !(bitmap & (bitmap - 1));
+}
+
+static inline struct ftrace_graph_ret ret_of(struct fg_task *task, uint64_t *frame, uint64_t rettime,
+                                             enum fg_end end)
+{
+    return (struct ftrace_graph_ret){
+        .func = fg_frame_func(frame),
+        .task = task,
+        .calltime = frame[FRAME_CALLTIME],
+        .rettime = rettime,
+        .start = frame[FRAME_START],
+        .frame = frame,
+        .end = end,
+    };
+}
+
+/* The users of the newest frame were told that its call ended. */
+static inline void pop_ended(struct fg_task *task, const struct ftrace_graph_ret *trace)
+{
+    pop_frame(task, trace->frame);
+    if (fg_unlikely(fg_func_is_busy(trace->func)))
+        fg_progress_call_ended(trace->func);
+}
+
+/* Tells the users of the newest frame that its call ended, and takes it off the stack. */
+static void end_frame(struct fg_task *task, uint64_t *frame, uint64_t rettime, struct ftrace_regs *regs,
+                      enum fg_end end)
+{
+    uint64_t bitmap = frame[FRAME_BITMAP];
+    struct ftrace_graph_ret trace = ret_of(task, frame, rettime, end);
+
+    if (fg_likely(is_single(bitmap))) {
+        uint32_t idx = (uint32_t)__builtin_ctzll(bitmap);
+
+        call_return(&trace, task, idx, fg_frame_user(frame, idx), regs);
+    } else {
+        return_several(&trace, task, bitmap, regs);
+    }
+    pop_ended(task, &trace);
+}
+
+static void resume_users(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs)
+{
+    struct ftrace_graph_ent trace = ent_of(task, frame);
+
+    for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
+        uint32_t idx = (uint32_t)__builtin_ctzll(left);
+        struct fgraph_ops *ops = fg_frame_user(frame, idx);
+
+        if (!ops || fg_marks_count(task, idx, 1))
+            continue;
+        trace.depth = task->area[idx].depth++;
+        if (ops->resumefunc)
+            ops->resumefunc(&trace, ops, regs);
+    }
+}
+
+/* Copies a parked frame onto this task's stack. NULL: there is no room for it. */
+static uint64_t *push_parked(struct fg_task *task, const struct fg_parked *parked)
+{
+    uint64_t *frame = task->top;
+
+    if (frame + parked->size_words > task->end) {
+        fg_count_overrun(task);
+        return NULL;
+    }
+    memcpy(frame, parked->words, parked->size_words * sizeof(uint64_t));
+    frame[FRAME_CALLTIME] = fg_clock_now();
+    atomic_signal_fence(memory_order_release);
+    task->top = frame + parked->size_words;
+    return frame;
+}
+
+/* A suspended call whose end nobody will be told. */
+static void lose_parked(struct fg_task *task, struct fg_parked *parked)
+{
+    task->lost_returns++;
+    fg_data_drop(parked->words, parked->words + parked->size_words);
+}
+
+/* Takes a parked frame onto this task's stack. NULL: there is none, or no room for it (it stays parked). */
+static uint64_t *unpark(struct fg_task *task, uintptr_t fp)
+{
+    struct fg_parked *parked = fg_parked_take(fp);
+    uint64_t *frame;
+
+    if (!parked)
+        return NULL;
+    frame = push_parked(task, parked);
+    if (!frame && !fg_parked_put(fp, parked->words, parked->size_words))
+        lose_parked(task, parked);
+    fg_parked_free(parked);
+    return frame;
+}
+
+/* A suspended call that runs again without our having been told: CPython resumes a generator silently when the
+ * one it delegates to ends by throw() or close(). */
+static uint64_t *resume_late(struct fg_task *task, uintptr_t fp)
+{
+    struct ftrace_regs nothing = {0};
+    uint64_t *frame = fg_parked_count() ? unpark(task, fp) : NULL;
+
+    if (frame)
+        resume_users(task, frame, &nothing);
+    return frame;
+}
+
+/* The frame of call `fp`, which is not the newest: the ends of those above it were never told. They are
+ * ended now, as closed. NULL: the call began before it was traced; nothing is touched. */
+FG_COLD static uint64_t *find_frame(struct fg_task *task, uintptr_t fp, uint64_t now)
+{
+    struct ftrace_regs nothing = {0};
+    uint64_t *frame = NULL, *top;
+
+    for (top = task->top; top > task->stack; top = frame) {
+        frame = fg_newest_frame(task, top);
+        if (!frame)
+            return NULL;
+        if (frame[FRAME_FP] == fp)
+            break;
+    }
+    if (top <= task->stack)
+        return resume_late(task, fp);
+    while (task->top > top) {
+        uint64_t *lost = fg_newest_frame(task, task->top);
+
+        task->lost_returns++;
+        end_frame(task, lost, now, &nothing, FG_END_CLOSE);
+    }
+    return frame;
+}
+
+/* The end of a call that had no room on the stack, most likely: no reason to look for it all the way down. Once there is
+ * room again, all of these are over. */
+static bool was_refused(struct fg_task *task)
+{
+    if (!task->refused)
+        return false;
+    if (task->top + FG_FRAME_WORDS <= task->end) {
+        task->refused = 0;
+        return false;
+    }
+    task->refused--;
+    return true;
+}
+
+static uint64_t *top_frame_of(struct fg_task *task, uintptr_t fp, uint64_t now)
+{
+    uint64_t *frame;
+
+    if (fg_likely(task->top != task->stack)) {
+        frame = fg_newest_frame(task, task->top);
+        if (fg_likely(frame && frame[FRAME_FP] == fp))
+            return frame;
+    }
+    return fg_users_are_killed() || was_refused(task) ? NULL : find_frame(task, fp, now);
+}
+
+FG_NOINLINE static void return_frame(struct fg_task *task, uintptr_t fp, uint64_t now,
+                                     struct ftrace_regs *regs, enum fg_end end)
+{
+    uint64_t *frame = top_frame_of(task, fp, now);
+
+    if (fg_likely(frame != NULL))
+        end_frame(task, frame, now, regs, end);
+}
+
+/* What nearly every return is: of the newest frame, with one user. That the word under `top` is what an entry would
+ * write now says that nobody reserved data, and that no user came or left since. */
+static inline bool is_simple(const uint64_t *frame, uintptr_t fp)
+{
+    return frame[FRAME_FP] == fp && is_single(frame[FRAME_BITMAP]) &&
+           frame[FRAME_DESCRIPTOR] == atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
+}
+
+static inline uint32_t simple_idx(const uint64_t *frame)
+{
+    return (uint32_t)__builtin_ctzll(frame[FRAME_BITMAP]);
+}
+
+static inline struct fgraph_ops *simple_user(const uint64_t *frame)
+{
+    return atomic_load_explicit(&fg_root.slots[simple_idx(frame)].ops, memory_order_relaxed);
+}
+
+/* Of a simple frame, with a plain record that the engine can write. False: nothing was done. */
+static inline bool return_plain(struct fg_task *task, uint64_t *frame, uint64_t now)
+{
+    uint32_t idx = simple_idx(frame), *depth = &task->area[idx].depth;
+
+    if (!fg_user_of(simple_user(frame))->plain_return || frame[FRAME_START] != frame[FRAME_CALLTIME] ||
+        !fg_plain_return(&task->cursors[idx], fg_frame_func(frame)->id, *depth - 1, frame[FRAME_CALLTIME],
+                         now))
+        return false;
+    --*depth;
+    task->top = frame;
+    return true;
+}
+
+/* Of a simple frame, as end_frame. */
+FG_NOINLINE static void return_simple(struct fg_task *task, uint64_t *frame, uint64_t now,
+                                      struct ftrace_regs *regs, enum fg_end end)
+{
+    struct ftrace_graph_ret trace = ret_of(task, frame, now, end);
+
+    call_return(&trace, task, simple_idx(frame), simple_user(frame), regs);
+    pop_ended(task, &trace);
+}
+
+void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end)
+{
+    uint64_t now = fg_clock_now();
+    uint64_t *frame;
+
+    if (fg_unlikely(!fg_guard_enter(task)))
+        return;
+    frame = task->top - FG_FRAME_WORDS;
+    if (fg_unlikely(!is_simple(frame, fp)))
+        return_frame(task, fp, now, regs, end);
+    else if (end != FG_END_RETURN || !return_plain(task, frame, now))
+        return_simple(task, frame, now, regs, end);
+    fg_guard_leave(task);
+}
+
+/* Calls the optional suspend function of each user that is still there, and keeps its depth. False: none is. */
+static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, struct ftrace_regs *regs)
+{
+    bool is_wanted = false;
+    struct ftrace_graph_ret trace = ret_of(task, frame, now, FG_END_RETURN);
+
+    for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
+        uint32_t idx = (uint32_t)__builtin_ctzll(left);
+        struct fgraph_ops *ops = fg_frame_user(frame, idx);
+
+        is_wanted |= ops != NULL;
+        if (!ops || fg_marks_count(task, idx, -1))
+            continue;
+        trace.depth = --task->area[idx].depth;
+        if (ops->suspendfunc)
+            ops->suspendfunc(&trace, ops, regs);
+    }
+    return is_wanted;
+}
+
+/* Moves the newest frame from the stack to where it waits for its call to run again. */
+static void park(struct fg_task *task, uintptr_t fp, uint64_t *frame)
+{
+    if (fg_parked_put(fp, frame, (size_t)(task->top - frame))) {
+        task->top = frame;
+    } else {
+        fg_count_overrun(task);
+        pop_frame(task, frame);
+    }
+}
+
+void fg_suspend(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
+{
+    uint64_t now = fg_clock_now();
+    uint64_t *frame;
+
+    if (fg_unlikely(!fg_guard_enter(task)))
+        return;
+    frame = top_frame_of(task, fp, now);
+    if (frame) {
+        if (suspend_users(task, frame, now, regs))
+            park(task, fp, frame);
+        else
+            pop_frame(task, frame); /* all its users have left meanwhile */
+    }
+    fg_guard_leave(task);
+}
+
+void fg_resume(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
+{
+    uint64_t *frame;
+
+    if (fg_unlikely(!fg_guard_enter(task)))
+        return;
+    frame = fg_users_are_killed() ? NULL : unpark(task, fp);
+    if (frame)
+        resume_users(task, frame, regs);
+    fg_guard_leave(task);
+}
+
+/* Tells the users of a frame that was just unparked of its end. */
+static void end_unparked(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs)
+{
+    resume_users(task, frame, regs);
+    end_frame(task, frame, frame[FRAME_CALLTIME], regs, FG_END_CLOSE);
+}
+
+void fg_abandon(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
+{
+    uint64_t *frame;
+
+    if (fg_unlikely(!fg_guard_enter(task)))
+        return;
+    frame = fg_users_are_killed() ? NULL : unpark(task, fp);
+    if (frame)
+        end_unparked(task, frame, regs);
+    fg_guard_leave(task);
+}
+
+bool fg_top_is(const struct fg_task *task, uintptr_t fp)
+{
+    const uint64_t *top = task->top;
+
+    return top > task->stack && (top - 1 - fg_descriptor_offset(top[-1]))[FRAME_FP] == fp;
+}
+
+static void unwind_frames(struct fg_task *task)
+{
+    struct ftrace_regs nothing = {0};
+    uint64_t now = fg_clock_now();
+
+    while (task->top > task->stack && !fg_users_are_killed()) {
+        uint64_t *frame = fg_newest_frame(task, task->top);
+
+        if (!frame)
+            break;
+        end_frame(task, frame, now, &nothing, FG_END_CLOSE);
+    }
+}
+
+void fg_task_unwind(struct fg_task *task)
+{
+    /* A thread that ends inside of a callback leaves its frames as they are. */
+    if (fg_guard_enter(task)) {
+        unwind_frames(task);
+        fg_guard_leave(task);
+    }
+    fg_users_task_exit(task);
+}
+
+/* True for the parked frames of one function. */
+static bool is_parked_of(const struct fg_parked *parked, void *func)
+{
+    return parked->words[FRAME_FUNC] == (uint64_t)(uintptr_t)func;
+}
+
+/* The last word on a suspended call: it is told if it can be, and never comes back. */
+static void end_parked(struct fg_task *task, struct fg_parked *parked)
+{
+    struct ftrace_regs nothing = {0};
+    uint64_t *frame;
+
+    if (!fg_guard_enter(task)) {
+        lose_parked(task, parked);
+        return;
+    }
+    frame = fg_users_are_killed() ? NULL : push_parked(task, parked);
+    if (frame)
+        end_unparked(task, frame, &nothing);
+    else
+        lose_parked(task, parked);
+    fg_guard_leave(task);
+}
+
+void fg_abandon_function(struct fg_func *func)
+{
+    struct fg_task *task = fg_task_current();
+    struct fg_parked *parked;
+
+    while (fg_parked_count() && (parked = fg_parked_take_if(is_parked_of, func))) {
+        if (task)
+            end_parked(task, parked);
+        fg_parked_free(parked);
+    }
+}

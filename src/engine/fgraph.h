@@ -1,0 +1,188 @@
+/* The function graph: users, their registration, and the way of one call (entry, return, suspend, resume). */
+#ifndef FG_FGRAPH_H
+#define FG_FGRAPH_H
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "function.h"
+#include "pattern.h"
+#include "regs.h"
+#include "task.h"
+
+/* The public half: struct fgraph_ops, what its functions are told, and the words for it all. */
+#define FUNCGRAPH_ENGINE
+#include "include/funcgraph.h"
+
+#define FG_MAX_DATA_WORDS (FGRAPH_MAX_DATA_BYTES / sizeof(uint64_t)) /* per user and entry */
+
+/* Which functions, and calls of them, a user wants. No include pattern means all. */
+struct fg_filter {
+    struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
+    struct fg_tids *tids;                           /* only calls in these threads; NULL: in all */
+    bool c_calls; /* C functions too; include patterns do not apply to them */
+};
+
+void fg_filter_clear(struct fg_filter *filter);
+/* A copy of its own. -ENOMEM: `to` is empty. */
+int fg_filter_copy(struct fg_filter *to, const struct fg_filter *from);
+/* Adds patterns: 0, or as fgraph_edit_filter. */
+int fg_filter_add(struct fg_filter *filter, enum fgraph_filter_set set, const char *const texts[], size_t n,
+                  struct fg_pattern_error *error);
+/* A set of threads, sorted; freed with free(). NULL: no memory. */
+struct fg_tids *fg_tids_new(const int tids[], size_t n);
+const int *fg_tids_of(const struct fg_tids *set, size_t *n);
+bool fg_tids_has(const struct fg_tids *set, int tid);
+
+/* The engine's half of a user: the words `engine` of struct fgraph_ops. */
+struct __attribute__((may_alias)) fg_user {
+    int idx; /* slot, while registered */
+    /* All that entryfunc does is write a plain record (plain_record.h), and retfunc too when a call that was never
+     * suspended returns: the engine writes them itself where there is room, without the calls. */
+    bool plain_entry, plain_return;
+    bool may_hide; /* it has or had a graph_notrace set while registered: some call may still hide others */
+    void *domain;  /* it sees this domain's functions alone (function.h); set before its registration */
+    uint64_t generation; /* the epoch at which it was registered; 0: it is not */
+    _Atomic uint64_t nmissed;
+    _Atomic(const struct fg_tids *) tids; /* those of the filter, for callbacks to read */
+    struct fg_filter filter;
+    /* Optional: a function was found; `matched` says if this user is attached. Engine's lock held. */
+    void (*foundfunc)(struct fg_func *func, struct fgraph_ops *ops, bool matched);
+    /* Optional: a task ends; also called for a user that is just leaving. Engine's lock held. */
+    void (*taskexitfunc)(struct fg_task *task, struct fgraph_ops *ops);
+    /* Optional: the user has left, nothing of it runs any more, and its slot is not another's yet. Engine's lock
+     * held. */
+    void (*leavefunc)(struct fgraph_ops *ops);
+};
+
+_Static_assert(sizeof(struct fg_user) <= FGRAPH_OPS_ENGINE_WORDS * sizeof(uint64_t),
+               "struct fgraph_ops has too few words for the engine's half");
+
+static inline struct fg_user *fg_user_of(struct fgraph_ops *ops)
+{
+    return (struct fg_user *)ops->engine;
+}
+
+static inline const struct fg_user *fg_user_of_const(const struct fgraph_ops *ops)
+{
+    return (const struct fg_user *)ops->engine;
+}
+
+/* How the engine asks the arch to make a function's hooks match its users. Set once, before any user. */
+struct fg_arch_ops {
+    const char *name;
+    /* Hooks on if the function has users, else off. Called without locks. */
+    void (*sync)(struct fg_func *func);
+    /* Around a sync of many. */
+    void (*sync_begin)(void);
+    void (*sync_end)(void);
+    /* A name for the current thread, NUL-terminated; empty if there is none yet. */
+    void (*task_name)(struct fg_task *task, char *out, size_t room);
+    /* Optional: this task ends, and what the arch has suspended for it can be told of its end. In a forked child also
+     * for the tasks of threads that are not there: they are only to be forgotten. */
+    void (*task_exit)(struct fg_task *task);
+    /* Optional, around a wait for other threads' callbacks: those may need what this thread holds of the arch. */
+    void *(*wait_begin)(void);
+    void (*wait_end)(void *held);
+    /* Optional: lets go of an object that fgraph_reserve_object or a function record of that domain kept. Any thread, at
+     * any time; no lock is held. */
+    void (*drop_object)(void *object, void *domain);
+};
+
+/* Once, before anything else. -EBUSY: done before. */
+int fg_engine_init(const struct fg_arch_ops *arch);
+const struct fg_arch_ops *fg_engine_arch(void);
+
+/* 0; -EBUSY: already registered; -ENOSPC: all slots are taken; -ENOMEM. */
+int fgraph_register(struct fgraph_ops *ops);
+/* Returns when none of the user's functions runs any more, other than the caller itself. -EINVAL: not registered. */
+int fgraph_unregister(struct fgraph_ops *ops);
+/* Takes over `filter`'s contents (and clears it) for a registered or unregistered user. */
+int fgraph_set_filter(struct fgraph_ops *ops, struct fg_filter *filter);
+/* Adds patterns to one of the user's sets, or (reset) makes them the set. -EINVAL, with *error filled in: one of them
+ * is none; -ENOMEM. Then nothing has changed. Edits of one user must not run at the same time. */
+int fgraph_edit_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const char *const texts[],
+                       size_t n, bool reset, struct fg_pattern_error *error);
+/* Only calls in these threads, from now on; NULL: in all. -ENOMEM: nothing has changed. As the one before. */
+int fgraph_set_tids(struct fgraph_ops *ops, const int tids[], size_t n);
+
+/* True if the user has to be attached to the function; the flags (FG_USER_*) say what for. */
+bool fgraph_filter_matches(const struct fg_filter *filter, const struct fg_func *func);
+uint32_t fgraph_filter_flags(const struct fg_filter *filter, const struct fg_func *func);
+
+/* In an entryfunc: up to FG_MAX_DATA_WORDS words that the same user finds at the return; once per entry.
+ * NULL: no room, too large, or asked twice. Zeroed. */
+void *fgraph_reserve_data(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops, size_t bytes);
+/* In a retfunc: this user's data of this frame, or NULL. */
+void *fgraph_retrieve_data(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops, size_t *bytes);
+/* Data of this user's frame `depth` frames of its own further down; 0 is this one. */
+void *fgraph_retrieve_parent_data(const struct fg_task *task, const uint64_t *frame,
+                                  const struct fgraph_ops *ops, unsigned depth, size_t *bytes);
+/* In an entryfunc, once: the frame keeps `object` until it goes, and the arch lets go of it then: also if the user has
+ * left meanwhile, or does not want the return. False: no room, or asked twice; the object stays the caller's. */
+bool fgraph_reserve_object(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops, void *object);
+/* In a retfunc: this user's object of this frame, or NULL. It stays the frame's. */
+void *fgraph_retrieve_object(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops);
+
+static inline uint64_t *fgraph_task_var(struct fg_task *task, const struct fgraph_ops *ops)
+{
+    return &task->area[fg_user_of_const(ops)->idx].var;
+}
+
+/* Its slot; -1: it is not registered. */
+static inline int fgraph_slot(const struct fgraph_ops *ops)
+{
+    return fg_user_of_const(ops)->generation ? fg_user_of_const(ops)->idx : -1;
+}
+
+static inline uint64_t fgraph_nmissed(const struct fgraph_ops *ops)
+{
+    return atomic_load_explicit(&fg_user_of_const(ops)->nmissed, memory_order_relaxed);
+}
+
+/* The arch's calls. `fp` identifies the call while it is in progress. fg_enter says false if the function has
+ * no users (any more): the arch may take its hook out. */
+bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs);
+void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end);
+void fg_suspend(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs);
+void fg_resume(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs);
+/* A suspended call ended without running again: its generator was closed or collected. Its users are told of a
+ * resume and an end, as if CPython had told of both. Nothing happens if no such call is suspended. */
+void fg_abandon(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs);
+/* A call that the arch could not let be traced. */
+void fg_count_overrun(struct fg_task *task);
+/* True if the newest frame is this call's. */
+bool fg_top_is(const struct fg_task *task, uintptr_t fp);
+
+/* One frame of a shadow stack, as fg_walk shows it. */
+struct fg_frame_info {
+    struct fg_func *func;
+    uintptr_t fp;
+    uint64_t calltime;
+    uint64_t bitmap;
+};
+
+/* Frames from the newest to the oldest until `visit` returns false. */
+void fg_walk(const struct fg_task *task, bool (*visit)(const struct fg_frame_info *frame, void *arg),
+             void *arg);
+
+/* Ends all frames in progress of a task that is about to end. */
+void fg_task_unwind(struct fg_task *task);
+
+/* The kill switch: an invariant is broken; all tracing stops for good, one warning is printed and kept. */
+FG_COLD void fg_kill(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The warning, or NULL while all is well. */
+const char *fg_killed(void);
+/* A function to call with the warning. */
+void fg_on_kill(void (*hook)(const char *message));
+
+/* All users, in slot order, under the engine's lock. */
+void fgraph_for_each(void (*visit)(struct fgraph_ops *ops, void *arg), void *arg);
+uint32_t fgraph_count(void);
+uint32_t fgraph_count_in(const void *domain);
+uint64_t fg_overrun_total(void);
+uint32_t fg_func_count(void);
+
+#endif

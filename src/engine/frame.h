@@ -1,0 +1,146 @@
+/* A frame of the shadow stack: one call in progress. The stack grows up in 64-bit words; from old to new:
+ *
+ *     frame -> +----------------------------------------------------------+
+ *              | function record                                          |
+ *              | frame pointer: who the call is                           |
+ *              | calltime: of the call, or of its latest resume (ticks)   |
+ *              | start: of the call, before any suspend (ticks)           |
+ *              | bitmap: bit i set: the user in slot i wants the return   |
+ *              | descriptor  type:2 = BITMAP | offset:12 | epoch:50       |
+ *              +----------------------------------------------------------+
+ *              | data words of a user                                     |  for each piece of data
+ *              | descriptor  type:2 = DATA | offset:12 | idx:8 | size:8   |  that a user has on it
+ *              |             | kind:2 | slack:3                           |
+ *              +----------------------------------------------------------+
+ *     top ->
+ *
+ * The word under `top` is always a descriptor, and its offset (in words, from the descriptor to the frame)
+ * leads to the newest frame: walking down is possible at any instant, also from a signal handler.
+ *
+ * epoch is the count of changes among users (registrations, leavings, filters) at entry. The user now in slot i made this entry only if it was
+ * registered at or before that epoch: so a slot's new owner never gets the return of an entry of the old one.
+ *
+ * Private to the engine. */
+#ifndef FG_FRAME_H
+#define FG_FRAME_H
+
+#include "users.h"
+
+enum { FRAME_FUNC, FRAME_FP, FRAME_CALLTIME, FRAME_START, FRAME_BITMAP, FRAME_DESCRIPTOR, FG_FRAME_WORDS };
+
+/* What a user can have on a frame: each kind once. */
+enum fg_data_kind {
+    FG_DATA_WORDS = 0,  /* what it reserved */
+    FG_DATA_OBJECT = 1, /* one word: an object of the arch, dropped with the frame */
+    FG_DATA_HIDES = 2,  /* no word: the user sees nothing below this frame, nor itself */
+    FG_DATA_ROOT = 3,   /* no word: the user sees what is below this frame, but not itself */
+};
+
+#define FG_TYPE_MASK 3u
+#define FG_TYPE_DATA 2u
+#define FG_OFFSET_SHIFT 2
+#define FG_OFFSET_MASK 0xfffu
+#define FG_DATA_IDX_SHIFT 14
+#define FG_DATA_SIZE_SHIFT 22
+#define FG_DATA_FIELD_MASK 0xffu
+#define FG_DATA_KIND_SHIFT 30
+#define FG_DATA_KIND_MASK 3u
+#define FG_DATA_SLACK_SHIFT 32 /* bytes of the last word that were not asked for */
+#define FG_DATA_SLACK_MASK 7u
+#define FG_DATA_KINDS_WORDS                                                                                  \
+    (FG_MAX_DATA_WORDS + 1 + 4) /* of all kinds together: their words and descriptors */
+
+/* All users' data on one frame must be reachable by the offset. */
+_Static_assert((unsigned)FRAME_DESCRIPTOR == FG_FRAME_DESCRIPTOR_AT, "users.h makes the descriptor");
+_Static_assert(FG_FRAME_WORDS + FG_MAX_USERS * FG_DATA_KINDS_WORDS <= FG_OFFSET_MASK,
+               "offset field too small");
+
+static inline uint64_t fg_descriptor_offset(uint64_t descriptor)
+{
+    return (descriptor >> FG_OFFSET_SHIFT) & FG_OFFSET_MASK;
+}
+
+static inline bool fg_is_data(uint64_t descriptor)
+{
+    return (descriptor & FG_TYPE_MASK) == FG_TYPE_DATA;
+}
+
+static inline uint32_t fg_data_idx(uint64_t descriptor)
+{
+    return (uint32_t)(descriptor >> FG_DATA_IDX_SHIFT) & FG_DATA_FIELD_MASK;
+}
+
+static inline uint32_t fg_data_size_words(uint64_t descriptor)
+{
+    return (uint32_t)(descriptor >> FG_DATA_SIZE_SHIFT) & FG_DATA_FIELD_MASK;
+}
+
+static inline enum fg_data_kind fg_data_kind(uint64_t descriptor)
+{
+    return (enum fg_data_kind)((descriptor >> FG_DATA_KIND_SHIFT) & FG_DATA_KIND_MASK);
+}
+
+static inline uint64_t fg_frame_epoch(const uint64_t *frame)
+{
+    return frame[FRAME_DESCRIPTOR] >> FG_EPOCH_SHIFT;
+}
+
+static inline struct fg_func *fg_frame_func(const uint64_t *frame)
+{
+    return (struct fg_func *)(uintptr_t)frame[FRAME_FUNC];
+}
+
+/* The user that made this frame's entry in slot `idx`, or NULL if it has left. */
+static inline struct fgraph_ops *fg_frame_user(const uint64_t *frame, uint32_t idx)
+{
+    return fg_users_at(idx, fg_frame_epoch(frame));
+}
+
+/* The newest frame of a stack that ends at `top`, or NULL with the kill switch thrown. */
+static inline uint64_t *fg_newest_frame(const struct fg_task *task, uint64_t *top)
+{
+    uint64_t descriptor = top[-1];
+    uint64_t offset = fg_descriptor_offset(descriptor);
+
+    if (fg_unlikely(!(descriptor & FG_TYPE_MASK) || offset < FRAME_DESCRIPTOR ||
+                    (ptrdiff_t)offset >= top - task->stack)) {
+        fg_kill("task %d: word %#llx at %td of its shadow stack leads nowhere", task->tid,
+                (unsigned long long)descriptor, top - 1 - task->stack);
+        return NULL;
+    }
+    return top - 1 - offset;
+}
+
+/* ---- data.c */
+
+/* Puts data on the frame, behind all that is there: its words (zeroed), or NULL if there is no room. */
+uint64_t *fg_data_push(struct fg_task *task, const uint64_t *frame, uint32_t idx, enum fg_data_kind kind,
+                       uint32_t size_words);
+/* The words of slot `idx` on the frame that ends at `top`; NULL if it has none of this kind. */
+uint64_t *fg_data_find(uint64_t *top, uint32_t idx, enum fg_data_kind kind, uint32_t *size_words);
+/* Lets go of the objects in all data that lies in [from, top). */
+FG_COLD void fg_data_drop(uint64_t *from, uint64_t *top);
+
+/* ---- marks.c */
+
+/* What is to be asked before a user's entryfunc is called. */
+enum fg_verdict {
+    FG_VERDICT_CALL,   /* call it */
+    FG_VERDICT_REFUSE, /* this user does not see the call */
+    FG_VERDICT_MARK,   /* nor does it, but the frame is marked for it, and has to stay */
+};
+/* `idx` and `flags` as the function's list has them: `ops` may be what stands in the place of a user that left. */
+enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
+                               uint32_t idx, uint32_t flags);
+
+/* True if the frame that ends at the task's top is only marked for the user in slot `idx`; the mark then begins
+ * (by = 1) or ceases (by = -1) to count. */
+bool fg_marks_count(struct fg_task *task, uint32_t idx, int by);
+
+/* Some frame in progress is marked for this user. */
+static inline bool fg_marks_any(const struct fg_task_user *area)
+{
+    return area->hiding | area->rooted;
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* The registry of function records. */
+#include "function.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "users.h"
+
+static struct {
+    struct fg_func **live;
+    uint32_t n, capacity;
+    struct fg_func *free; /* linked through arch_data */
+    uint32_t next_id;
+} funcs = {.next_id = 1};
+
+struct fg_func **fg_func_table(uint32_t *n)
+{
+    *n = funcs.n;
+    return funcs.live;
+}
+
+uint32_t fg_func_count(void)
+{
+    uint32_t n;
+
+    fg_engine_lock();
+    n = funcs.n;
+    fg_engine_unlock();
+    return n;
+}
+
+static bool make_room(void)
+{
+    uint32_t capacity = funcs.capacity ? funcs.capacity * 2 : 256;
+    struct fg_func **live;
+
+    if (funcs.n < funcs.capacity)
+        return true;
+    live = realloc(funcs.live, capacity * sizeof(struct fg_func *));
+    if (!live)
+        return false;
+    funcs.live = live;
+    funcs.capacity = capacity;
+    return true;
+}
+
+static char *append(char **at, const char *text, size_t bytes)
+{
+    char *start = *at;
+
+    memcpy(start, text, bytes);
+    *at += bytes;
+    return start;
+}
+
+/* All strings in one allocation: "module.qualname", then the parts. */
+static bool copy_strings(struct fg_func *func, const struct fg_func_desc *desc)
+{
+    size_t module = strlen(desc->module), qualname = strlen(desc->qualname);
+    size_t file = strlen(desc->file) + 1, args = strlen(desc->args) + 1;
+    char *at = malloc(2 * (module + qualname + 2) + file + args);
+
+    if (!at)
+        return false;
+    func->name = append(&at, desc->module, module);
+    append(&at, ".", 1);
+    append(&at, desc->qualname, qualname + 1);
+    func->module = append(&at, desc->module, module + 1);
+    func->qualname = append(&at, desc->qualname, qualname + 1);
+    func->file = append(&at, desc->file, file);
+    func->args = append(&at, desc->args, args);
+    return true;
+}
+
+static struct fg_func *record_take(void)
+{
+    struct fg_func *func = funcs.free;
+
+    if (func)
+        funcs.free = func->arch_data;
+    else
+        func = calloc(1, sizeof(*func));
+    if (func)
+        atomic_store(&func->users, &fg_no_users);
+    return func;
+}
+
+static void record_give_back(struct fg_func *func)
+{
+    func->arch_data = funcs.free;
+    funcs.free = func;
+}
+
+static struct fg_func *new_locked(const struct fg_func_desc *desc)
+{
+    struct fg_func *func = make_room() ? record_take() : NULL;
+    struct fg_user_list *list;
+
+    if (!func)
+        return NULL;
+    if (!copy_strings(func, desc)) {
+        record_give_back(func);
+        return NULL;
+    }
+    func->id = funcs.next_id++;
+    func->line = desc->line;
+    func->flags = desc->flags;
+    func->arch_data = desc->arch_data;
+    func->domain = desc->domain;
+    func->live = true;
+    func->index = funcs.n;
+    list = fg_users_match(func);
+    if (!list) {
+        free(func->name);
+        record_give_back(func);
+        return NULL;
+    }
+    funcs.live[funcs.n++] = func;
+    atomic_store_explicit(&func->users, list, memory_order_release);
+    return func;
+}
+
+struct fg_func *fg_func_new(const struct fg_func_desc *desc)
+{
+    struct fg_func *func;
+
+    fg_engine_lock();
+    func = new_locked(desc);
+    fg_engine_unlock();
+    return func;
+}
+
+void fg_func_free(struct fg_func *func)
+{
+    struct fg_user_list *list;
+    void *object, *domain = func->domain;
+
+    fg_abandon_function(func);
+    object = atomic_exchange(&func->object, NULL);
+    fg_engine_lock();
+    list = atomic_exchange(&func->users, &fg_no_users);
+    if (list != &fg_no_users)
+        free(list); /* a function that dies runs nowhere: nobody iterates its list */
+    func->live = false;
+    funcs.live[func->index] = funcs.live[--funcs.n];
+    funcs.live[func->index]->index = func->index;
+    free(func->name);
+    func->name = func->module = func->qualname = func->file = func->args = NULL;
+    record_give_back(func);
+    fg_engine_unlock();
+    if (object && fg_engine_arch()->drop_object)
+        fg_engine_arch()->drop_object(object, domain);
+}
+
+bool fg_func_if_live(struct fg_func *func, bool (*visit)(void *arch_data))
+{
+    bool answer;
+
+    fg_engine_lock();
+    answer = func->live && visit(func->arch_data);
+    fg_engine_unlock();
+    return answer;
+}
+
+void fg_func_for_each(void (*visit)(struct fg_func *func, void *arg), void *arg)
+{
+    fg_engine_lock();
+    for (uint32_t i = 0; i < funcs.n; i++)
+        visit(funcs.live[i], arg);
+    fg_engine_unlock();
+}

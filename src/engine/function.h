@@ -1,0 +1,88 @@
+/* Function records: one per traceable function (the kernel's dyn_ftrace), and the users attached to it. */
+#ifndef FG_FUNCTION_H
+#define FG_FUNCTION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fgraph_ops;
+
+/* One user of one function. `ops` is only ever replaced by the stub, when memory is too short for a list
+ * without the user. */
+struct fg_user_ref {
+    _Atomic(struct fgraph_ops *) ops;
+    uint32_t idx;
+    uint32_t flags;
+};
+
+/* What has to be asked about a call of this function before this user's entryfunc is called (marks.c); 0: nothing. */
+#define FG_USER_TIDS 1u           /* is it in one of the user's threads? */
+#define FG_USER_GRAPH_ONLY 2u     /* is it below a function of the user's graph set? */
+#define FG_USER_GRAPH_ROOT 4u     /* the function is in that set */
+#define FG_USER_GRAPH_MAY_HIDE 8u /* is it below a function of the user's graph_notrace set? */
+#define FG_USER_GRAPH_HIDES 16u   /* the function is in that set */
+#define FG_USER_SILENT 32u        /* the function itself is not shown: only what it begins or hides */
+
+/* The users of one function in order of registration. Immutable once published; replaced as a whole. */
+struct fg_user_list {
+    struct fg_user_list *next_retired;
+    uint64_t retired_at; /* users.c's count of what was unpublished */
+    uint32_t n;
+    struct fg_user_ref users[];
+};
+
+/* Memory of records is type-stable: a record is reused, never freed, so that a stale pointer to one (a frame
+ * whose end CPython never told us) always points at a record. */
+struct fg_func {
+    _Atomic(struct fg_user_list *) users; /* never NULL; read on every call, so it comes first */
+    uint32_t id;
+    uint32_t line;
+    uint16_t flags; /* enum fg_func_flags */
+    bool live;
+    _Atomic bool busy;      /* progress.h */
+    uint32_t index;         /* in the engine's table of live records */
+    void *arch_data;        /* the code object or method definition; owned by the arch */
+    void *domain;           /* where it runs, for the arch to say: only users of the same see it */
+    _Atomic(void *) object; /* what stands for it above the arch, or NULL; see drop_object */
+    char *module, *qualname, *file, *args; /* one allocation, at `name` */
+    char *name;                            /* "module.qualname" */
+};
+
+/* What the arch knows of a function it meets for the first time. Strings are copied. */
+struct fg_func_desc {
+    const char *module, *qualname, *file, *args;
+    uint32_t line;
+    uint16_t flags;
+    void *arch_data, *domain;
+};
+
+/* A record with the users whose filters match, published. NULL when memory is short. */
+struct fg_func *fg_func_new(const struct fg_func_desc *desc);
+
+/* The function is gone: no user is attached any more and the record may be reused. */
+void fg_func_free(struct fg_func *func);
+
+/* Calls `visit` for each live record under the engine's lock: it must not call back into the registry. */
+void fg_func_for_each(void (*visit)(struct fg_func *func, void *arg), void *arg);
+
+/* Calls `visit` with the record's arch data, under the engine's lock, and returns its answer; false if the function
+ * is gone. */
+bool fg_func_if_live(struct fg_func *func, bool (*visit)(void *arch_data));
+
+extern struct fg_user_list fg_no_users; /* the one list without users */
+
+/* Only compares: outside of the guard the list may be freed at any time. */
+static inline bool fg_func_has_users(struct fg_func *func)
+{
+    return atomic_load_explicit(&func->users, memory_order_acquire) != &fg_no_users;
+}
+
+/* It has no users, but calls in progress whose end a user wants: its hooks stay until these are over. */
+static inline bool fg_func_is_busy(struct fg_func *func)
+{
+    return atomic_load_explicit(&func->busy, memory_order_relaxed);
+}
+
+#endif

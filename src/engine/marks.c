@@ -1,0 +1,55 @@
+/* Which calls a user sees, where its filter does not say it by function alone: by thread, and by what the call was
+ * made from ("this function and what it calls", "not this function nor what it calls").
+ *
+ * A frame that only begins or hides what the user sees is no frame of the user's: it is marked for it (data
+ * without words), so that its end is noticed, wherever and whenever that comes. */
+#include "frame.h"
+
+static bool is_in_threads(const struct fgraph_ops *ops, int tid)
+{
+    /* acquire: pairs with the store in users.c */
+    const struct fg_tids *tids = atomic_load_explicit(&fg_user_of_const(ops)->tids, memory_order_acquire);
+
+    return !tids || fg_tids_has(tids, tid);
+}
+
+static enum fg_verdict mark(const struct ftrace_graph_ent *trace, uint32_t idx, enum fg_data_kind kind,
+                            uint16_t *count)
+{
+    if (!fg_data_push(trace->task, trace->frame, idx, kind, 0))
+        return FG_VERDICT_REFUSE;
+    ++*count;
+    return FG_VERDICT_MARK;
+}
+
+enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
+                               uint32_t idx, uint32_t flags)
+{
+    struct fg_task_user *area = &trace->task->area[idx];
+    bool is_inside = area->depth || area->rooted; /* own frames exist only below roots */
+
+    if ((flags & FG_USER_TIDS) && !is_in_threads(ops, trace->task->tid))
+        return FG_VERDICT_REFUSE;
+    if (area->hiding)
+        return FG_VERDICT_REFUSE;
+    if (flags & FG_USER_GRAPH_HIDES)
+        return mark(trace, idx, FG_DATA_HIDES, &area->hiding);
+    if ((flags & FG_USER_GRAPH_ONLY) && !(flags & FG_USER_GRAPH_ROOT) && !is_inside)
+        return FG_VERDICT_REFUSE;
+    if (!(flags & FG_USER_SILENT))
+        return FG_VERDICT_CALL;
+    return is_inside ? FG_VERDICT_REFUSE : mark(trace, idx, FG_DATA_ROOT, &area->rooted);
+}
+
+bool fg_marks_count(struct fg_task *task, uint32_t idx, int by)
+{
+    struct fg_task_user *area = &task->area[idx];
+
+    if (fg_data_find(task->top, idx, FG_DATA_HIDES, NULL))
+        area->hiding = (uint16_t)(area->hiding + by);
+    else if (fg_data_find(task->top, idx, FG_DATA_ROOT, NULL))
+        area->rooted = (uint16_t)(area->rooted + by);
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,42 @@
+/* The two records that nearly all of a graph's are: a call began; a call that was never suspended returned, and
+ * nothing more is told. One way to write them, for the tracer and for the engine in its place (fgraph.c). */
+#ifndef FG_PLAIN_RECORD_H
+#define FG_PLAIN_RECORD_H
+
+#include "record.h"
+#include "ring_buffer.h"
+
+#define FG_PLAIN_ENTRY_WORDS (sizeof(struct fg_record) / 8)
+#define FG_PLAIN_RETURN_WORDS (FG_PLAIN_ENTRY_WORDS + 1)
+
+/* False: the sub-buffer at hand has no room. */
+static inline bool fg_plain_entry(struct fg_ring_cursor *cursor, uint32_t func, uint32_t depth,
+                                  uint64_t calltime)
+{
+    struct fg_record *record = (struct fg_record *)cursor->pos;
+
+    if (!fg_ring_has_room(cursor, FG_PLAIN_ENTRY_WORDS * 8))
+        return false;
+    record->time = calltime;
+    record->func = func;
+    record->info = FG_RECORD_INFO(FG_RECORD_ENTRY, FG_PLAIN_ENTRY_WORDS, depth);
+    fg_ring_commit(cursor, FG_PLAIN_ENTRY_WORDS * 8);
+    return true;
+}
+
+static inline bool fg_plain_return(struct fg_ring_cursor *cursor, uint32_t func, uint32_t depth,
+                                   uint64_t calltime, uint64_t rettime)
+{
+    struct fg_record *record = (struct fg_record *)cursor->pos;
+
+    if (!fg_ring_has_room(cursor, FG_PLAIN_RETURN_WORDS * 8))
+        return false;
+    record->time = rettime;
+    record->func = func;
+    record->info = FG_RECORD_INFO(FG_RECORD_RETURN, FG_PLAIN_RETURN_WORDS, depth);
+    *(uint64_t *)(record + 1) = calltime;
+    fg_ring_commit(cursor, FG_PLAIN_RETURN_WORDS * 8);
+    return true;
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* The compact record: what a tracer writes into a sub-buffer, and what every reader decodes.
+ *
+ * One record is a 16-byte head and `words` - 2 payload words behind it:
+ *
+ *      63                                     0
+ *     +----------------------------------------+
+ *     | time: raw clock ticks (clock.h)        |
+ *     +-------------------+--------------------+
+ *     | info (bit fields) | func: function id  |
+ *     +-------------------+--------------------+
+ *     | payload words, as the kind says        |
+ *     | values (encoded bytes, zero padded)    |
+ *     +----------------------------------------+
+ *
+ * info, from bit 0:  kind:4 | has_start:1 | has_values:1 | words:7 | depth:19
+ *
+ * Times are absolute, so a record can be read without the one before it: what an overwrite or a crash
+ * removes never makes the rest unreadable.
+ */
+#ifndef FG_RECORD_H
+#define FG_RECORD_H
+
+#include <stdint.h>
+
+/* kind, value, fixed payload words (without start), what it says. The payload words come in this order:
+ * the fixed ones, then `start` if has_start, then the values if has_values. */
+#define FG_RECORD_KINDS(X)                                                                                   \
+    X(ENTRY, 0, 0, "a call began")                                                                           \
+    X(RESUME, 1, 0, "a suspended call runs again; start says which")                                         \
+    X(RETURN, 2, 1, "a call returned; payload: calltime")                                                    \
+    X(RAISE, 3, 1, "a call ended by an exception; payload: calltime; values: the exception")                 \
+    X(SUSPEND, 4, 1, "a generator or coroutine gave way; payload: calltime")                                 \
+    X(CLOSE, 5, 1, "a suspended call was closed, cancelled or collected; payload: calltime")                 \
+    X(FUNCTION, 6, 1, "the function tracer's record; payload: the caller's function id, or 0")               \
+    X(WAIT, 7, 1,                                                                                            \
+      "the writer waited for the recorder; payload: ticks at which the wait began; time: its end")           \
+    X(LOST, 8, 1, "payload: how many records of this task were lost just before this one")                   \
+    X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")
+
+enum fg_record_kind {
+#define X(name, value, words, text) FG_RECORD_##name = (value),
+    FG_RECORD_KINDS(X)
+#undef X
+};
+
+struct fg_record {
+    uint64_t time;
+    uint32_t func;
+    uint32_t info;
+};
+
+#define FG_RECORD_HAS_START (1u << 4)
+#define FG_RECORD_HAS_VALUES (1u << 5)
+#define FG_RECORD_WORDS_SHIFT 6
+#define FG_RECORD_DEPTH_SHIFT 13
+#define FG_RECORD_MAX_WORDS 127u
+#define FG_RECORD_MAX_DEPTH ((1u << 19) - 1)
+
+#define FG_RECORD_INFO(kind, words, depth)                                                                   \
+    ((uint32_t)(kind) | ((uint32_t)(words) << FG_RECORD_WORDS_SHIFT) |                                       \
+     ((uint32_t)(depth) << FG_RECORD_DEPTH_SHIFT))
+
+static inline enum fg_record_kind fg_record_kind(uint32_t info)
+{
+    return (enum fg_record_kind)(info & 15u);
+}
+
+static inline uint32_t fg_record_words(uint32_t info)
+{
+    return (info >> FG_RECORD_WORDS_SHIFT) & FG_RECORD_MAX_WORDS;
+}
+
+static inline uint32_t fg_record_depth(uint32_t info)
+{
+    return info >> FG_RECORD_DEPTH_SHIFT;
+}
+
+/* Values: arguments at entry, the result or the exception at the end. A byte stream of tagged values that
+ * ends with FG_VALUE_END (also what the zero padding reads as) or with the record. Integers are
+ * little-endian and unaligned. A text or a type name is never longer than the length byte before it. */
+#define FG_VALUE_TAGS(X)                                                                                     \
+    X(END, 0, "no more values")                                                                              \
+    X(NONE, 1, "None")                                                                                       \
+    X(TRUE, 2, "True")                                                                                       \
+    X(FALSE, 3, "False")                                                                                     \
+    X(INT8, 4, "int: i8")                                                                                    \
+    X(INT64, 5, "int: i64")                                                                                  \
+    X(BIGINT, 6, "int of more than 64 bits: u8 negative, u32 bits")                                          \
+    X(FLOAT, 7, "float: f64")                                                                                \
+    X(STR, 8, "str: u64 length in characters, u8 n, n bytes of UTF-8: its beginning")                        \
+    X(BYTES, 9, "bytes: u64 length in bytes, u8 n, n bytes: its beginning")                                  \
+    X(SIZED, 10, "container: u64 length in items, u8 n, n bytes of type name")                               \
+    X(OBJECT, 11, "any other object: u64 address, u8 n, n bytes of type name")                               \
+    X(UNBOUND, 12, "an argument that has no value")                                                          \
+    X(MORE, 13, "further values were left out")
+
+enum fg_value_tag {
+#define X(name, value, text) FG_VALUE_##name = (value),
+    FG_VALUE_TAGS(X)
+#undef X
+};
+
+#define FG_VALUE_MAX_TEXT 48u /* bytes of a str or bytes value that are kept */
+#define FG_VALUE_MAX_TYPE 32u /* bytes of a type's name that are kept */
+
+#endif

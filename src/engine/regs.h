@@ -1,0 +1,26 @@
+/* ftrace_regs: what a hook saw at a function's boundary. Partial by design: the arguments at entry, the result
+ * at the end. Valid only while the callback runs. */
+#ifndef FG_REGS_H
+#define FG_REGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ftrace_regs;
+
+/* How an arch reads its own frames. Nothing here may run code of the traced program. */
+struct ftrace_regs_ops {
+    /* Encode as record.h's values into out[0..room); return the bytes used. */
+    size_t (*encode_arguments)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
+    size_t (*encode_value)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
+    size_t (*encode_exception)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
+};
+
+struct ftrace_regs {
+    const struct ftrace_regs_ops *ops;
+    void *frame;  /* the arch's frame, or NULL */
+    void *value;  /* at the end: the result, or the exception; NULL if there is none */
+    void *thread; /* what the arch knows the thread by; NULL: it did not look */
+};
+
+#endif

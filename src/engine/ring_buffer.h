@@ -1,0 +1,122 @@
+/* The writing side of a ring-buffer file (ring_layout.h): one per traced process and instance.
+ *
+ * A task owns one sub-buffer at a time and writes to it without any lock. Taking the next one, once in some
+ * thousand records, goes through the ring's lock. */
+#ifndef FG_RING_BUFFER_H
+#define FG_RING_BUFFER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "record.h"
+#include "ring_layout.h"
+#include "task.h"
+
+#define FG_RING_SYMBOL_BYTES (64u << 20) /* reserved, sparse */
+#define FG_RING_MIN_KB 32u
+
+struct fg_ring_config {
+    const char *
+        directory; /* the session's: the file becomes PID.N.ring in it; its `lock` tells if a recorder lives */
+    size_t buffer_bytes; /* of all sub-buffers together */
+    enum fg_ring_mode mode;
+};
+
+/* The file of a forked child is opened by its first record; other threads wait until its symbols are in it. */
+enum fg_ring_reopen { FG_RING_IS_OPEN = 0, FG_RING_TO_REOPEN = 1, FG_RING_REOPENS = 2 };
+
+struct fg_ring_owner {
+    struct fg_task *task;
+    struct fg_ring_cursor *cursor;
+};
+
+#define FG_RING_ORPHANS 64u
+
+/* A loss of records of a task that has no later sub-buffer yet to show it at. When two tasks meet in one
+ * place, the earlier one's loss is only in the total. */
+struct fg_orphan_loss {
+    uint32_t task;
+    uint64_t lost;
+};
+
+struct fg_ring {
+    struct fg_ring_header *header; /* NULL: closed */
+    _Atomic uint32_t *full_queue, *free_queue;
+    uint8_t *data;
+    size_t mapping_bytes;
+    struct fg_ring_owner *owners; /* by sub-buffer: who owns it */
+    uint32_t nr_owned;
+    uint32_t *free; /* given back by the reader, the latest on top */
+    uint32_t nr_free;
+    uint32_t nr_fresh;  /* sub-buffers never used so far are those from here on */
+    uint32_t nr_usable; /* less than nr_subbufs once the file system is full */
+    uint64_t next_seq;
+    struct fg_orphan_loss orphans[FG_RING_ORPHANS]; /* by task id, modulo */
+    size_t symbols_allocated; /* bytes of the symbol area that have memory behind them */
+    _Atomic bool stopped;     /* records are neither kept nor counted as lost any more */
+    bool recorder_gone;
+    enum fg_ring_mode mode;
+    size_t buffer_bytes;
+    _Atomic uint32_t reopen;                /* enum fg_ring_reopen */
+    void (*reopened)(struct fg_ring *ring); /* writes the symbols that the new file needs */
+    char *directory;
+    char *path; /* of the file as its readers see it */
+    pthread_mutex_t lock;
+};
+
+/* Creates and maps the file and gives it its final name. 0 or a negative errno; nothing is left behind then. */
+int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config);
+/* Hands every sub-buffer to the reader, marks the file finished and unmaps it. No task may write any more. */
+void fg_ring_close(struct fg_ring *ring);
+/* In a child after fork, with the lock held: lets go of the parent's file without touching it. With `follow`
+ * the child's first record opens a file of its own. */
+void fg_ring_fork_child(struct fg_ring *ring, bool follow);
+
+/* One symbol; strings are `nr_strings` NUL-terminated texts. Counted as lost if there is no room. */
+void fg_ring_put_symbol(struct fg_ring *ring, const struct fg_symbol *symbol, const char *const strings[]);
+
+/* The task ends: its sub-buffer goes to the reader. */
+void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor);
+
+/* Gets the cursor a sub-buffer with room for `bytes`. False: the record is lost, and counted. */
+FG_COLD bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                            size_t bytes);
+
+void fg_ring_set_killed(struct fg_ring *ring, const char *message);
+
+/* True if the sub-buffer at hand has room for a record of up to `bytes`, at `pos`. Only inside the guard, which keeps
+ * the sub-buffer from being taken away (another task's fg_ring_switch may do that, see revoke_idle). */
+static inline bool fg_ring_has_room(const struct fg_ring_cursor *cursor, size_t bytes)
+{
+    const uint8_t *end = atomic_load_explicit(&cursor->end, memory_order_relaxed);
+
+    return fg_likely((uintptr_t)cursor->pos + bytes <= (uintptr_t)end);
+}
+
+/* Room for it there, or in the next sub-buffer. NULL: the record is lost, and counted. */
+static inline void *fg_ring_reserve(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                                    size_t bytes)
+{
+    if (!fg_ring_has_room(cursor, bytes) && !fg_ring_switch(ring, task, cursor, bytes))
+        return NULL;
+    return cursor->pos;
+}
+
+/* How far ahead of the writer memory is asked for: some ten records. What comes next was last read on another
+ * processor, by the recorder, and storing to it would wait. */
+#define FG_RING_AHEAD_BYTES 512
+
+static inline void fg_ring_commit(struct fg_ring_cursor *cursor, size_t bytes)
+{
+    uint8_t *pos = cursor->pos + bytes;
+
+    __builtin_prefetch(pos + FG_RING_AHEAD_BYTES, 1);
+    cursor->pos = pos;
+    /* release: a reader in another process that sees the count sees the record */
+    atomic_store_explicit(&cursor->subbuf->commit, (uint64_t)(pos - (uint8_t *)(cursor->subbuf + 1)),
+                          memory_order_release);
+}
+
+#endif

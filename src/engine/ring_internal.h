@@ -1,0 +1,27 @@
+/* What the files of the ring buffer's writing side share. Private to them. */
+#ifndef FG_RING_INTERNAL_H
+#define FG_RING_INTERNAL_H
+
+#include "ring_buffer.h"
+
+/* ring_file.c */
+/* Unmaps the file; what the ring is configured with stays. */
+void fg_ring_file_forget(struct fg_ring *ring);
+/* A forked child's own file. Without one (no room, the session is gone) the child runs on untraced. */
+void fg_ring_reopen(struct fg_ring *ring);
+
+/* ring_symbols.c; the ring's lock is held. */
+void fg_ring_put_task_symbol(struct fg_ring *ring, const struct fg_task *task);
+
+/* ring_pool.c; the ring's lock is held. */
+struct fg_ring_wait {
+    uint64_t begin, end; /* ticks; begin 0: there was no wait */
+};
+
+/* Gives the cursor a sub-buffer by the ring's mode. False: there is none, the record is lost. */
+bool fg_ring_take(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                  struct fg_ring_wait *wait);
+/* The cursor's sub-buffer leaves it and goes to the reader. */
+void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor);
+
+#endif

@@ -1,0 +1,118 @@
+/* The mapped ring-buffer file: what lies where. Shared by its two sides, ring_buffer.c (in the traced
+ * process) and ring_reader.c (in the recorder).
+ *
+ *     +--------------------------+ 0
+ *     | struct fg_ring_header    |  one page
+ *     +--------------------------+ queue_offset
+ *     | full queue: u32 x n      |  indexes of sub-buffers, oldest first (nr_subbufs slots, modulo)
+ *     | free queue: u32 x n      |
+ *     +--------------------------+ symbols_offset
+ *     | symbols                  |  append only, sparse; valid up to symbols_committed
+ *     +--------------------------+ data_offset
+ *     | sub-buffer 0             |  struct fg_subbuf, then records (record.h) up to `commit`
+ *     | ...                      |
+ *     +--------------------------+
+ *
+ * Everything is little-endian and is written by one machine for itself. A dead process's file explains
+ * itself: a symbol is committed before the first record that uses it.
+ */
+#ifndef FG_RING_LAYOUT_H
+#define FG_RING_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define FG_RING_MAGIC "FGRING\0\1"
+#define FG_RING_HEADER_BYTES 4096u
+#define FG_RING_SUFFIX ".ring" /* a file gets this name when its header is complete */
+
+enum fg_ring_mode { FG_RING_WAIT = 0, FG_RING_DROP = 1, FG_RING_OVERWRITE = 2 };
+enum fg_clock_kind { FG_CLOCK_MONOTONIC = 0, FG_CLOCK_TSC = 1 };
+
+/* The same instant on the trace clock and on CLOCK_MONOTONIC. */
+struct fg_clock_pair {
+    uint64_t ticks;
+    uint64_t monotonic_ns;
+};
+
+struct fg_ring_header {
+    char magic[8];
+    uint32_t header_bytes;
+    uint32_t pid;
+    uint64_t file_bytes;
+    uint64_t queue_offset;
+    uint64_t symbols_offset;
+    uint64_t symbols_capacity;
+    uint64_t data_offset;
+    uint32_t subbuf_bytes; /* with its header */
+    uint32_t nr_subbufs;
+    uint32_t mode;       /* enum fg_ring_mode */
+    uint32_t clock_kind; /* enum fg_clock_kind */
+    struct fg_clock_pair clock_start;
+    struct fg_clock_pair clock_latest; /* renewed at each sub-buffer switch; torn reads: see clock_seq */
+    _Atomic uint32_t clock_seq;        /* odd while clock_latest is written */
+
+    _Atomic uint32_t finished;   /* the writer closed the buffer in good order */
+    _Atomic uint32_t stop;       /* the recorder asks the writer to stop recording */
+    _Atomic uint32_t waiters;    /* writers that sleep on free_futex */
+    _Atomic uint32_t free_futex; /* counts releases; a writer in wait mode sleeps on it */
+    _Atomic uint32_t nr_tasks;   /* tasks that wrote here so far */
+
+    _Atomic uint64_t symbols_committed; /* bytes */
+    _Atomic uint64_t symbols_lost;      /* symbols that found no room */
+    _Atomic uint64_t full_head,
+        full_tail; /* writer puts at head; whoever claims moves tail by compare-and-swap */
+    _Atomic uint64_t free_head, free_tail; /* the reader puts at head, the writer takes at tail */
+
+    _Atomic uint64_t records_lost; /* dropped or overwritten */
+    _Atomic uint64_t overrun;      /* calls not traced: a shadow stack was full */
+    _Atomic uint64_t wait_count, wait_ticks;
+    char killed[1024]; /* the kill switch's message, or empty */
+};
+
+enum fg_subbuf_state { FG_SUBBUF_FREE = 0, FG_SUBBUF_OWNED = 1, FG_SUBBUF_FULL = 2, FG_SUBBUF_CLAIMED = 3 };
+
+struct fg_subbuf {
+    _Atomic uint32_t state;  /* enum fg_subbuf_state */
+    uint32_t task;           /* task id: symbol of type FG_SYMBOL_TASK */
+    uint64_t seq;            /* orders all sub-buffers of one file in the order they were taken */
+    _Atomic uint64_t commit; /* bytes of whole records behind this header */
+    _Atomic uint64_t lost;   /* records this task lost before the first record here; a reader takes it */
+    uint64_t reserved[4];
+};
+
+/* Symbols: `bytes` long in all, a multiple of 8; behind the struct lie NUL-terminated UTF-8 strings. */
+#define FG_SYMBOL_TYPES(X)                                                                                   \
+    X(FUNC, 1,                                                                                               \
+      "function that may be recorded; strings: module, qualname, file, argument names joined by ','")        \
+    X(SEEN, 2, "function that ran but matches no filter; strings as FUNC")                                   \
+    X(TASK, 3, "task; id: task id, tid: thread id; strings: name. A later one with the same id renames it")  \
+    X(PROCESS, 4, "the process; tid: parent's pid; strings: executable name, then each argument")
+
+enum fg_symbol_type {
+#define X(name, value, text) FG_SYMBOL_##name = (value),
+    FG_SYMBOL_TYPES(X)
+#undef X
+};
+
+enum fg_func_flags {
+    FG_FUNC_GENERATOR = 1,       /* generator function */
+    FG_FUNC_COROUTINE = 2,       /* async def */
+    FG_FUNC_ASYNC_GENERATOR = 4, /* async def with yield */
+    FG_FUNC_SUSPENDS = 7,        /* any of these */
+    FG_FUNC_C = 8,               /* implemented in C */
+    FG_FUNC_VARARGS = 16,        /* the argument before the last (or the last) is *args */
+    FG_FUNC_VARKEYWORDS = 32,    /* the last argument is **kwargs */
+};
+
+struct fg_symbol {
+    uint32_t bytes;
+    uint16_t type;
+    uint16_t flags; /* enum fg_func_flags */
+    uint32_t id;
+    uint32_t line; /* FUNC, SEEN */
+    uint32_t tid;
+    uint32_t nr_strings;
+};
+
+#endif

@@ -1,0 +1,311 @@
+/* The pool of sub-buffers: who owns which, taking the next one, waiting for the reader. Everything here is called
+ * with the ring's lock held. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "ring_internal.h"
+
+#define WAIT_STEP_NS 5000000 /* a waiting writer looks around this often */
+#define STEPS_PER_LIFE_CHECK 4
+
+static struct fg_subbuf *subbuf_at(const struct fg_ring *ring, uint32_t index)
+{
+    return (struct fg_subbuf *)(ring->data + (size_t)index * ring->header->subbuf_bytes);
+}
+
+static uint32_t index_of(const struct fg_ring *ring, const struct fg_subbuf *subbuf)
+{
+    return (uint32_t)((size_t)((const uint8_t *)subbuf - ring->data) / ring->header->subbuf_bytes);
+}
+
+static void queue_full(struct fg_ring *ring, struct fg_subbuf *subbuf)
+{
+    struct fg_ring_header *header = ring->header;
+    uint64_t head = atomic_load_explicit(&header->full_head, memory_order_relaxed);
+
+    atomic_store_explicit(&subbuf->state, FG_SUBBUF_FULL, memory_order_relaxed);
+    atomic_store_explicit(&ring->full_queue[head % header->nr_subbufs], index_of(ring, subbuf),
+                          memory_order_relaxed);
+    /* release: the reader that sees the new head sees the slot and the sub-buffer */
+    atomic_store_explicit(&header->full_head, head + 1, memory_order_release);
+}
+
+void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor)
+{
+    struct fg_subbuf *subbuf = cursor->subbuf;
+    uint32_t index;
+
+    if (!subbuf)
+        return;
+    index = index_of(ring, subbuf);
+    atomic_store_explicit(&cursor->end, NULL, memory_order_relaxed);
+    cursor->subbuf = NULL;
+    ring->owners[index] = (struct fg_ring_owner){NULL, NULL};
+    ring->nr_owned--;
+    queue_full(ring, subbuf);
+}
+
+/* Sub-buffers that the reader gave back since we looked last. */
+static void collect_released(struct fg_ring *ring)
+{
+    struct fg_ring_header *header = ring->header;
+    uint64_t tail = atomic_load_explicit(&header->free_tail, memory_order_relaxed);
+    /* acquire: pairs with the reader's release of the sub-buffers */
+    uint64_t head = atomic_load_explicit(&header->free_head, memory_order_acquire);
+
+    for (; tail != head && ring->nr_free < header->nr_subbufs; tail++)
+        ring->free[ring->nr_free++] =
+            atomic_load_explicit(&ring->free_queue[tail % header->nr_subbufs], memory_order_relaxed) %
+            header->nr_subbufs;
+    atomic_store_explicit(&header->free_tail, tail, memory_order_release);
+}
+
+/* The one given back last is the one most likely to lie in a cache: while the reader keeps up, a few sub-buffers
+ * serve, and the rest of the pool is never touched. */
+static bool take_released(struct fg_ring *ring, uint32_t *index)
+{
+    collect_released(ring);
+    if (!ring->nr_free)
+        return false;
+    *index = ring->free[--ring->nr_free];
+    return true;
+}
+
+/* Maps the pages of a new sub-buffer at once; without it each would fault at its first record. */
+static void populate(struct fg_ring *ring, uint32_t index)
+{
+#ifdef MADV_POPULATE_WRITE
+    madvise(subbuf_at(ring, index), ring->header->subbuf_bytes,
+            MADV_POPULATE_WRITE); /* Linux 5.14; else they fault */
+#else
+    (void)ring, (void)index;
+#endif
+}
+
+static bool take_fresh(struct fg_ring *ring, uint32_t *index)
+{
+    struct fg_ring_header *header = ring->header;
+    int fd, error;
+
+    if (ring->nr_fresh >= ring->nr_usable)
+        return false;
+    fd = open(ring->path, O_RDWR | O_CLOEXEC);
+    error = fd < 0 ? errno
+                   : posix_fallocate(
+                         fd, (off_t)(header->data_offset + (uint64_t)ring->nr_fresh * header->subbuf_bytes),
+                         header->subbuf_bytes);
+    if (fd >= 0)
+        close(fd);
+    if (error == EMFILE || error == ENFILE)
+        return false; /* the program may close some */
+    if (error) {
+        ring->nr_usable = ring->nr_fresh; /* the file system is full: make do with what there is */
+        return false;
+    }
+    *index = ring->nr_fresh++;
+    populate(ring, *index);
+    return true;
+}
+
+static uint64_t count_records(const struct fg_subbuf *subbuf)
+{
+    const uint8_t *at = (const uint8_t *)(subbuf + 1);
+    const uint8_t *end = at + atomic_load_explicit(&subbuf->commit, memory_order_relaxed);
+    uint64_t n = 0;
+
+    for (; at < end; n++)
+        at += 8 * fg_record_words(((const struct fg_record *)at)->info);
+    return n;
+}
+
+/* Where the loss of `lost` records of `task` will be seen: at its next sub-buffer, or in its cursor. */
+static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, uint64_t lost)
+{
+    struct fg_orphan_loss *orphan = &ring->orphans[task % FG_RING_ORPHANS];
+    struct fg_subbuf *next = NULL;
+
+    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
+        struct fg_subbuf *subbuf = subbuf_at(ring, i);
+        uint32_t state = atomic_load_explicit(&subbuf->state, memory_order_relaxed);
+
+        if ((state == FG_SUBBUF_FULL || state == FG_SUBBUF_OWNED) && subbuf->task == task &&
+            subbuf->seq > seq && (!next || subbuf->seq < next->seq))
+            next = subbuf;
+    }
+    if (next)
+        atomic_fetch_add(&next->lost, lost);
+    else
+        *orphan = (struct fg_orphan_loss){task, lost + (orphan->task == task ? orphan->lost : 0)};
+}
+
+/* Overwrite mode: takes the oldest full sub-buffer back from the queue; its records are lost. */
+static bool take_oldest(struct fg_ring *ring, uint32_t *index)
+{
+    struct fg_ring_header *header = ring->header;
+    uint64_t tail = atomic_load_explicit(&header->full_tail, memory_order_relaxed);
+    struct fg_subbuf *subbuf;
+    uint64_t lost;
+
+    do {
+        if (tail == atomic_load_explicit(&header->full_head, memory_order_relaxed))
+            return false;
+        *index = atomic_load_explicit(&ring->full_queue[tail % header->nr_subbufs], memory_order_relaxed);
+        /* The reader may claim the same one: whoever moves the tail has it. */
+    } while (!atomic_compare_exchange_weak_explicit(&header->full_tail, &tail, tail + 1, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    subbuf = subbuf_at(ring, *index);
+    lost = count_records(subbuf);
+    atomic_fetch_add(&header->records_lost, lost);
+    atomic_store_explicit(&subbuf->state, FG_SUBBUF_FREE, memory_order_relaxed);
+    pass_loss_on(ring, subbuf->task, subbuf->seq, lost + atomic_exchange(&subbuf->lost, 0));
+    return true;
+}
+
+/* Takes the sub-buffer of a task that is not writing now, the one that took its own longest ago, and queues
+ * it. Such a task finds its cursor without room and comes here for another. So any number of threads can
+ * share a small pool. */
+static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
+{
+    struct fg_ring_owner *oldest = NULL;
+
+    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
+        struct fg_ring_owner *owner = &ring->owners[i];
+
+        if (owner->task && owner->task != self)
+            atomic_store_explicit(&owner->cursor->end, NULL, memory_order_relaxed);
+    }
+    /* Each of them now either is inside the guard, where we leave it alone, or sees its end gone. */
+    fg_task_fence_heavy();
+    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
+        struct fg_ring_owner *owner = &ring->owners[i];
+
+        if (owner->task && owner->task != self && fg_task_is_quiet(owner->task) &&
+            (!oldest || owner->cursor->subbuf->seq < oldest->cursor->subbuf->seq))
+            oldest = owner;
+    }
+    if (!oldest)
+        return false;
+    fg_ring_retire(ring, oldest->cursor);
+    return true;
+}
+
+static bool recorder_lives(const struct fg_ring *ring)
+{
+    char *path;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    bool lives = false;
+    int fd;
+
+    if (asprintf(&path, "%s/lock", ring->directory) < 0)
+        return false;
+    /* Opened anew each time: the program may have closed a descriptor that we kept, and reused its number. */
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        lives = errno == EMFILE || errno == ENFILE; /* cannot tell: not a reason to lose records */
+    if (fd >= 0) {
+        lives = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+        close(fd);
+    }
+    free(path);
+    return lives;
+}
+
+static void sleep_for_release(struct fg_ring_header *header, uint32_t seen)
+{
+    struct timespec step = {0, WAIT_STEP_NS};
+
+    syscall(SYS_futex, &header->free_futex, FUTEX_WAIT, seen, &step, NULL, 0);
+}
+
+/* Sleeps, without the lock, until the reader released something, and returns false if none will. */
+static bool wait_for_release(struct fg_ring *ring, unsigned *steps)
+{
+    struct fg_ring_header *header = ring->header;
+    uint32_t seen = atomic_load(&header->free_futex);
+
+    /* Without any sub-buffer in the file there is nothing to be released. */
+    if (ring->recorder_gone || atomic_load(&header->stop) || !ring->nr_fresh)
+        return false;
+    if (++*steps % STEPS_PER_LIFE_CHECK == 0 && !recorder_lives(ring)) {
+        ring->recorder_gone = true;
+        return false;
+    }
+    atomic_fetch_add(&header->waiters, 1);
+    pthread_mutex_unlock(&ring->lock);
+    if (atomic_load(&header->free_head) == atomic_load(&header->free_tail))
+        sleep_for_release(header, seen);
+    pthread_mutex_lock(&ring->lock);
+    atomic_fetch_sub(&header->waiters, 1);
+    return true;
+}
+
+/* A free sub-buffer by the ring's mode. */
+static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index, struct fg_ring_wait *wait)
+{
+    unsigned steps = 0;
+
+    for (;;) {
+        if (take_released(ring, index) || take_fresh(ring, index))
+            break;
+        if (ring->mode == FG_RING_OVERWRITE && take_oldest(ring, index))
+            break;
+        /* Else some are with the reader. Only overwriting needs one at once: a task that idles keeps its own. */
+        if ((ring->nr_owned == ring->nr_fresh || ring->mode == FG_RING_OVERWRITE) && revoke_idle(ring, task))
+            continue;
+        if (ring->mode != FG_RING_WAIT)
+            return false;
+        if (!wait->begin)
+            wait->begin = fg_clock_now();
+        if (!wait_for_release(ring, &steps))
+            return false;
+    }
+    if (wait->begin)
+        wait->end = fg_clock_now();
+    return true;
+}
+
+static void own(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, uint32_t index)
+{
+    struct fg_orphan_loss *orphan = &ring->orphans[task->id % FG_RING_ORPHANS];
+    struct fg_subbuf *subbuf = subbuf_at(ring, index);
+    uint64_t lost = cursor->lost;
+    uint64_t untold = atomic_exchange(&subbuf->lost, 0);
+
+    /* A loss that was passed on to what lay here when the reader had just claimed it. */
+    if (untold)
+        pass_loss_on(ring, subbuf->task, subbuf->seq, untold);
+    subbuf->task = task->id;
+    subbuf->seq = ring->next_seq++;
+    if (orphan->task == task->id) {
+        lost += orphan->lost;
+        *orphan = (struct fg_orphan_loss){0, 0};
+    }
+    atomic_store_explicit(&subbuf->lost, lost, memory_order_relaxed);
+    atomic_store_explicit(&subbuf->commit, 0, memory_order_relaxed);
+    atomic_store_explicit(&subbuf->state, FG_SUBBUF_OWNED, memory_order_release);
+    cursor->lost = 0;
+    cursor->subbuf = subbuf;
+    cursor->pos = (uint8_t *)(subbuf + 1);
+    atomic_store_explicit(&cursor->end, (uint8_t *)subbuf + ring->header->subbuf_bytes, memory_order_relaxed);
+    ring->owners[index] = (struct fg_ring_owner){task, cursor};
+    ring->nr_owned++;
+}
+
+bool fg_ring_take(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                  struct fg_ring_wait *wait)
+{
+    uint32_t index;
+
+    if (!acquire(ring, task, &index, wait))
+        return false;
+    own(ring, task, cursor, index);
+    return true;
+}

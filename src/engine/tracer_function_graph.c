@@ -1,0 +1,156 @@
+/* The function_graph tracer: a record when a call begins, gives way, runs again and ends. */
+#include <string.h>
+
+#include "instance.h"
+
+#define HEAD_WORDS (sizeof(struct fg_record) / 8)
+
+/* Where a record's payload goes; the record grows as words are put. */
+struct writer {
+    struct fg_record *record;
+    uint64_t *at;
+    uint32_t info;
+};
+
+static inline bool writer_open(struct writer *writer, struct fgraph_ops *ops, struct fg_task *task,
+                               size_t bytes)
+{
+    writer->record = fg_ring_reserve(&fg_instance_of(ops)->ring, task, fg_instance_cursor(task, ops), bytes);
+    if (fg_unlikely(!writer->record))
+        return false;
+    writer->at = (uint64_t *)(writer->record + 1);
+    writer->info = 0;
+    return true;
+}
+
+static inline void writer_word(struct writer *writer, uint64_t word)
+{
+    *writer->at++ = word;
+}
+
+static inline void writer_start(struct writer *writer, uint64_t start)
+{
+    writer_word(writer, start);
+    writer->info |= FG_RECORD_HAS_START;
+}
+
+static inline void writer_values(struct writer *writer, const struct ftrace_regs *regs,
+                                 size_t (*encode)(const struct ftrace_regs *regs, uint8_t *out, size_t room))
+{
+    size_t used_words = (size_t)(writer->at - (uint64_t *)writer->record);
+    size_t room = (FG_RECORD_MAX_WORDS - used_words) * 8;
+    size_t bytes = encode(regs, (uint8_t *)writer->at, room);
+    size_t words = (bytes + 7) / 8;
+
+    if (!bytes)
+        return;
+    memset((uint8_t *)writer->at + bytes, 0, words * 8 - bytes);
+    writer->at += words;
+    writer->info |= FG_RECORD_HAS_VALUES;
+}
+
+static inline void writer_close(struct writer *writer, struct fgraph_ops *ops, struct fg_task *task,
+                                const struct fg_func *func, enum fg_record_kind kind, uint32_t depth,
+                                uint64_t time)
+{
+    size_t words = (size_t)(writer->at - (uint64_t *)writer->record);
+
+    writer->record->time = time;
+    writer->record->func = func->id;
+    writer->record->info = writer->info | FG_RECORD_INFO(kind, words, depth);
+    fg_ring_commit(fg_instance_cursor(task, ops), words * 8);
+}
+
+static inline int put_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs,
+                            bool with_args)
+{
+    struct writer writer;
+    size_t most = with_args ? FG_RECORD_MAX_WORDS * 8 : HEAD_WORDS * 8;
+
+    if (writer_open(&writer, ops, trace->task, most)) {
+        if (with_args)
+            writer_values(&writer, regs, regs->ops->encode_arguments);
+        writer_close(&writer, ops, trace->task, trace->func, FG_RECORD_ENTRY, trace->depth, trace->calltime);
+    }
+    return 1;
+}
+
+static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    const struct fg_instance *instance = fg_instance_of(ops);
+
+    if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
+        return 0;
+    if (instance->thresh_ticks)
+        return 1; /* only its end will tell whether it took long enough */
+    return put_entry(trace, ops, regs, instance->args && regs->ops);
+}
+
+static const enum fg_record_kind end_kinds[] = {
+    [FG_END_RETURN] = FG_RECORD_RETURN,
+    [FG_END_RAISE] = FG_RECORD_RAISE,
+    [FG_END_CLOSE] = FG_RECORD_CLOSE,
+};
+
+static inline void put_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs,
+                           enum fg_record_kind kind, bool with_value)
+{
+    struct writer writer;
+    size_t most = with_value ? FG_RECORD_MAX_WORDS * 8 : (HEAD_WORDS + 2) * 8;
+
+    if (!writer_open(&writer, ops, trace->task, most))
+        return;
+    writer_word(&writer, trace->calltime);
+    if (fg_unlikely(trace->start != trace->calltime || kind == FG_RECORD_SUSPEND))
+        writer_start(&writer, trace->start);
+    if (with_value)
+        writer_values(&writer, regs,
+                      trace->end == FG_END_RETURN ? regs->ops->encode_value : regs->ops->encode_exception);
+    writer_close(&writer, ops, trace->task, trace->func, kind, trace->depth, trace->rettime);
+}
+
+/* An exception's type is told always: it is rare, and what a reader looks for. */
+static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    const struct fg_instance *instance = fg_instance_of(ops);
+
+    if (instance->thresh_ticks && trace->rettime - trace->calltime < instance->thresh_ticks)
+        return;
+    put_end(trace, ops, regs, end_kinds[trace->end],
+            regs->value && (instance->retval || trace->end == FG_END_RAISE));
+}
+
+static void suspend(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    const struct fg_instance *instance = fg_instance_of(ops);
+
+    if (instance->thresh_ticks && trace->rettime - trace->calltime < instance->thresh_ticks)
+        return;
+    put_end(trace, ops, regs, FG_RECORD_SUSPEND, instance->retval && regs->value);
+}
+
+static void resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    struct writer writer;
+
+    (void)regs;
+    if (fg_instance_of(ops)->thresh_ticks || !writer_open(&writer, ops, trace->task, (HEAD_WORDS + 1) * 8))
+        return;
+    writer_start(&writer, trace->start);
+    writer_close(&writer, ops, trace->task, trace->func, FG_RECORD_RESUME, trace->depth, trace->calltime);
+}
+
+static void init(struct fg_instance *instance)
+{
+    struct fg_user *user = fg_user_of(&instance->ops);
+    bool sees_all = !instance->max_graph_depth && !instance->thresh_ticks;
+
+    instance->ops.entryfunc = entry;
+    instance->ops.retfunc = end;
+    instance->ops.suspendfunc = suspend;
+    instance->ops.resumefunc = resume;
+    user->plain_entry = sees_all && !instance->args;
+    user->plain_return = !instance->thresh_ticks && !instance->retval;
+}
+
+const struct fg_tracer fg_tracer_function_graph = {"function_graph", init};

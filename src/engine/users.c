@@ -1,0 +1,646 @@
+/* Registering and unregistering users, changing their filters: everything that replaces user lists.
+ *
+ * A change computes all new lists first (so that a lack of memory leaves everything as it was), then
+ * publishes them one by one, then asks the arch to make each function's hooks match. Lists that were
+ * replaced are freed once no task can be iterating them. */
+#include "users.h"
+#include "progress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fg_user_list fg_no_users;
+
+static struct {
+    struct fg_user_list *retired; /* latest first */
+    uint64_t unpublished;         /* lists and users taken away so far: orders `retired_at` and `left_at` */
+    uint64_t epoch;               /* registrations, leavings and changes of filters so far */
+    struct fgraph_ops *holders[FG_MAX_USERS]; /* who has the slot, until it has left for good */
+    uint32_t order[FG_MAX_USERS];             /* slots in the order of their users' registration */
+    uint32_t nr_users;
+    uint32_t free_slots[FG_MAX_USERS]; /* a queue: the slot free for longest is used first */
+    uint32_t nr_free;
+    /* Another queue: slots whose users left while a callback that may still know them was running. */
+    uint32_t left_slots[FG_MAX_USERS];
+    uint64_t left_at[FG_MAX_USERS];
+    uint32_t nr_left;
+} users;
+
+/* What stands in the place of a user that left a list which could not be rebuilt. */
+static int stub_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)trace, (void)ops, (void)regs;
+    return 0;
+}
+
+static void stub_return(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)trace, (void)ops, (void)regs;
+}
+
+static struct fgraph_ops stub_ops = {.entryfunc = stub_entry, .retfunc = stub_return, .name = "stub"};
+
+/* What stands in the place of functions that a user does not have. */
+static int want_return(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)trace, (void)ops, (void)regs;
+    return 1;
+}
+
+void fg_users_init(void)
+{
+    for (uint32_t i = 0; i < FG_MAX_USERS; i++) {
+        atomic_store(&fg_root.slots[i].ops, &stub_ops);
+        atomic_store(&fg_root.slots[i].generation, FG_GENERATION_NONE);
+        users.free_slots[users.nr_free++] = i;
+    }
+}
+
+static bool has_hidden_calls(const struct fg_filter *filter)
+{
+    return filter->sets[FGRAPH_GRAPH_NOTRACE].n != 0;
+}
+
+static uint32_t filter_flags(struct fgraph_ops *ops, const struct fg_func *func)
+{
+    const struct fg_user *user = fg_user_of(ops);
+
+    return fgraph_filter_flags(&user->filter, func) | (user->may_hide ? FG_USER_GRAPH_MAY_HIDE : 0);
+}
+
+static struct fg_user_list *list_new(uint32_t n)
+{
+    struct fg_user_list *list;
+
+    if (!n)
+        return &fg_no_users;
+    list = malloc(sizeof(*list) + n * sizeof(list->users[0]));
+    if (list)
+        list->n = n;
+    return list;
+}
+
+static void list_set(struct fg_user_list *list, uint32_t i, struct fgraph_ops *ops, uint32_t flags)
+{
+    atomic_init(&list->users[i].ops, ops);
+    list->users[i].idx = (uint32_t)fg_user_of(ops)->idx;
+    list->users[i].flags = flags;
+}
+
+struct fg_user_list *fg_users_match(struct fg_func *func)
+{
+    struct fgraph_ops *matching[FG_MAX_USERS];
+    struct fg_user_list *list;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < users.nr_users; i++) {
+        struct fgraph_ops *ops = atomic_load(&fg_root.slots[users.order[i]].ops);
+        struct fg_user *user = fg_user_of(ops);
+        bool matched;
+
+        if (user->domain != func->domain)
+            continue;
+        matched = fgraph_filter_matches(&user->filter, func);
+        if (user->foundfunc)
+            user->foundfunc(func, ops, matched);
+        if (matched)
+            matching[n++] = ops;
+    }
+    list = list_new(n);
+    for (uint32_t i = 0; list && i < n; i++)
+        list_set(list, i, matching[i], filter_flags(matching[i], func));
+    return list;
+}
+
+/* The list of `func` with `ops` in it (or not), in order of registration. */
+static struct fg_user_list *list_with(struct fg_func *func, struct fgraph_ops *ops, bool wanted)
+{
+    struct fg_user_list *old = atomic_load_explicit(&func->users, memory_order_relaxed);
+    struct fg_user_list *new;
+    uint32_t n = 0;
+    bool placed = !wanted;
+
+    new = list_new(old->n + wanted);
+    if (!new)
+        return NULL;
+    for (uint32_t i = 0; i < old->n; i++) {
+        struct fgraph_ops *other = atomic_load_explicit(&old->users[i].ops, memory_order_relaxed);
+
+        if (other == ops || other == &stub_ops)
+            continue;
+        if (!placed && fg_user_of(other)->generation > fg_user_of(ops)->generation) {
+            list_set(new, n++, ops, filter_flags(ops, func));
+            placed = true;
+        }
+        list_set(new, n++, other, old->users[i].flags);
+    }
+    if (!placed)
+        list_set(new, n++, ops, filter_flags(ops, func));
+    if (!n && new != &fg_no_users) {
+        free(new);
+        return &fg_no_users;
+    }
+    if (n)
+        new->n = n;
+    return new;
+}
+
+static bool list_has(const struct fg_user_list *list, const struct fgraph_ops *ops)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (atomic_load_explicit(&list->users[i].ops, memory_order_relaxed) == ops)
+            return true;
+    }
+    return false;
+}
+
+/* Keeps a replaced list until no task can hold it any more. */
+static void retire(struct fg_user_list *list)
+{
+    if (list == &fg_no_users)
+        return;
+    list->retired_at = ++users.unpublished;
+    list->next_retired = users.retired;
+    users.retired = list;
+}
+
+static void publish(struct fg_func *func, struct fg_user_list *list)
+{
+    struct fg_user_list *old = atomic_load_explicit(&func->users, memory_order_relaxed);
+
+    /* release: fg_enter that sees the list sees its users and their epoch */
+    atomic_store_explicit(&func->users, list, memory_order_release);
+    retire(old);
+}
+
+/* One planned change of one function's list. No list: it stays as it is, but the function may be busy no more. */
+struct change {
+    struct fg_func *func;
+    struct fg_user_list *list;
+};
+
+struct plan {
+    struct change *changes;
+    uint32_t n;
+    bool is_about_busy; /* some function loses its last user, or has done so in the middle of calls */
+};
+
+static void plan_drop(struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n; i++) {
+        if (plan->changes[i].list != &fg_no_users)
+            free(plan->changes[i].list);
+    }
+    free(plan->changes);
+    *plan = (struct plan){0};
+}
+
+/* Plans what `ops` with `filter` (NULL: leaving) changes. -ENOMEM: nothing is planned. */
+static int plan_make(struct plan *plan, struct fgraph_ops *ops, const struct fg_filter *filter)
+{
+    uint32_t nr_funcs;
+    struct fg_func **funcs = fg_func_table(&nr_funcs);
+
+    *plan = (struct plan){0};
+    plan->changes = malloc((nr_funcs + 1) * sizeof(plan->changes[0]));
+    if (!plan->changes)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < nr_funcs; i++) {
+        struct fg_user_list *list = atomic_load_explicit(&funcs[i]->users, memory_order_relaxed);
+        bool wanted;
+
+        if (funcs[i]->domain != fg_user_of(ops)->domain)
+            continue;
+        wanted = filter && fgraph_filter_matches(filter, funcs[i]);
+        if (filter && fg_user_of(ops)->foundfunc)
+            fg_user_of(ops)->foundfunc(funcs[i], ops, wanted);
+        if (!wanted && !list_has(list, ops)) {
+            if (fg_func_is_busy(funcs[i])) {
+                plan->is_about_busy = true;
+                plan->changes[plan->n++] = (struct change){funcs[i], NULL};
+            }
+            continue;
+        }
+        list = list_with(funcs[i], ops, wanted);
+        if (!list) {
+            plan_drop(plan);
+            return -ENOMEM;
+        }
+        plan->is_about_busy |= list == &fg_no_users;
+        plan->changes[plan->n++] = (struct change){funcs[i], list};
+    }
+    return 0;
+}
+
+static void plan_publish(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n; i++) {
+        if (plan->changes[i].list)
+            publish(plan->changes[i].func, plan->changes[i].list);
+    }
+}
+
+/* Behind the lock: the arch may need its own, and may run for long. And behind a wait for callbacks: a call that began
+ * with the old lists has its frame by then. */
+static void plan_sync(struct plan *plan)
+{
+    const struct fg_arch_ops *arch = fg_engine_arch();
+
+    if (plan->is_about_busy) {
+        fg_engine_lock();
+        fg_progress_note();
+        fg_engine_unlock();
+    }
+    if (plan->n) {
+        arch->sync_begin();
+        for (uint32_t i = 0; i < plan->n; i++)
+            arch->sync(plan->changes[i].func);
+        arch->sync_end();
+    }
+    free(plan->changes);
+}
+
+static void slot_give_back(uint32_t idx)
+{
+    users.free_slots[users.nr_free++] = idx;
+}
+
+static uint64_t unpublished_now(void)
+{
+    uint64_t now;
+
+    fg_engine_lock();
+    now = users.unpublished;
+    fg_engine_unlock();
+    return now;
+}
+
+/* Takes out of the retired lists those that no task holds any more; engine's lock held. */
+static struct fg_user_list *retired_until(uint64_t safe)
+{
+    struct fg_user_list **at = &users.retired, *old;
+
+    while (*at && (*at)->retired_at > safe)
+        at = &(*at)->next_retired;
+    old = *at;
+    *at = NULL;
+    return old;
+}
+
+/* Gives back the slots that no task knows any more; engine's lock held. */
+static void left_until(uint64_t safe)
+{
+    uint32_t n = 0;
+
+    while (n < users.nr_left && users.left_at[n] <= safe)
+        slot_give_back(users.left_slots[n++]);
+    users.nr_left -= n;
+    memmove(users.left_slots, users.left_slots + n, users.nr_left * sizeof(users.left_slots[0]));
+    memmove(users.left_at, users.left_at + n, users.nr_left * sizeof(users.left_at[0]));
+}
+
+/* Waits until no callback runs that began before (but for those that wait here themselves, and the caller's),
+ * and frees what none knows any more: what was unpublished up to the count it returns. */
+static uint64_t synchronize(void)
+{
+    const struct fg_arch_ops *arch = fg_engine_arch();
+    void *held = arch->wait_begin ? arch->wait_begin() : NULL;
+    uint64_t safe = fg_task_synchronize(unpublished_now());
+    struct fg_user_list *retired, *next;
+
+    if (arch->wait_end)
+        arch->wait_end(held);
+    fg_engine_lock();
+    retired = retired_until(safe);
+    left_until(safe);
+    fg_engine_unlock();
+    for (; retired; retired = next) {
+        next = retired->next_retired;
+        free(retired);
+    }
+    return safe;
+}
+
+static void clear_task_slot(struct fg_task *task, void *arg)
+{
+    uint32_t idx = *(uint32_t *)arg;
+
+    task->area[idx] = (struct fg_task_user){0};
+    memset(&task->cursors[idx], 0, sizeof(task->cursors[idx]));
+    /* What overran before is none of the new owner's. */
+    task->cursors[idx].overrun_told = (uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed);
+}
+
+static uint32_t slot_take(void)
+{
+    uint32_t idx = users.free_slots[0];
+
+    users.nr_free--;
+    memmove(users.free_slots, users.free_slots + 1, users.nr_free * sizeof(users.free_slots[0]));
+    return idx;
+}
+
+static void order_remove(uint32_t idx)
+{
+    uint32_t at = 0;
+
+    while (users.order[at] != idx)
+        at++;
+    users.nr_users--;
+    memmove(users.order + at, users.order + at + 1, (users.nr_users - at) * sizeof(users.order[0]));
+}
+
+static void fill_in(struct fgraph_ops *ops)
+{
+    if (!ops->entryfunc)
+        ops->entryfunc = want_return;
+    if (!ops->retfunc)
+        ops->retfunc = stub_return;
+}
+
+/* The threads of the filter, for callbacks to read. */
+static void set_tids(struct fg_user *user)
+{
+    /* release: callbacks that see the set see what is in it */
+    atomic_store_explicit(&user->tids, user->filter.tids, memory_order_release);
+}
+
+/* Frames that are pushed from now on tell themselves from those of before. */
+static void next_epoch(void)
+{
+    users.epoch++;
+    if (!fg_users_are_killed())
+        atomic_store(&fg_root.descriptor, FG_DESCRIPTOR(users.epoch));
+}
+
+static int register_locked(struct fgraph_ops *ops, struct plan *plan)
+{
+    struct fg_user *user = fg_user_of(ops);
+    struct fg_slot *slot;
+    uint32_t idx;
+    int error;
+
+    if (user->generation)
+        return -EBUSY;
+    if (!users.nr_free)
+        return -ENOSPC;
+    idx = slot_take();
+    slot = &fg_root.slots[idx];
+    fill_in(ops);
+    user->may_hide = has_hidden_calls(&user->filter);
+    user->idx = (int)idx;
+    user->generation = users.epoch + 1;
+    error = plan_make(plan, ops, &user->filter);
+    if (error) {
+        user->generation = 0;
+        slot_give_back(idx);
+        return error;
+    }
+    users.holders[idx] = ops;
+    set_tids(user);
+    fg_task_for_each(clear_task_slot, &idx);
+    atomic_store_explicit(&slot->ops, ops, memory_order_relaxed);
+    /* release: fg_users_at that accepts the generation sees the new owner */
+    atomic_store_explicit(&slot->generation, user->generation, memory_order_release);
+    next_epoch();
+    users.order[users.nr_users++] = idx;
+    plan_publish(plan);
+    return 0;
+}
+
+int fgraph_register(struct fgraph_ops *ops)
+{
+    struct plan plan;
+    int error;
+
+    fg_engine_lock();
+    error = register_locked(ops, &plan);
+    if (error == -ENOSPC && users.nr_left) {
+        fg_engine_unlock();
+        synchronize(); /* slots that wait for a callback to end: by now it may have */
+        fg_engine_lock();
+        error = register_locked(ops, &plan);
+    }
+    fg_engine_unlock();
+    if (error)
+        return error;
+    synchronize();
+    plan_sync(&plan);
+    return 0;
+}
+
+static void list_stub(struct fg_user_list *list, const struct fgraph_ops *ops)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (atomic_load_explicit(&list->users[i].ops, memory_order_relaxed) == ops)
+            atomic_store_explicit(&list->users[i].ops, &stub_ops, memory_order_relaxed);
+    }
+}
+
+/* The stub takes the user's place in lists that are no more published: a callback that waits for us, or that
+ * called us, may be in the middle of one. Without memory for shorter lists it does so in those that are. */
+static void stub_out(struct fgraph_ops *ops, bool published)
+{
+    uint32_t nr_funcs;
+    struct fg_func **funcs = fg_func_table(&nr_funcs);
+
+    for (struct fg_user_list *list = users.retired; list; list = list->next_retired)
+        list_stub(list, ops);
+    for (uint32_t i = 0; published && i < nr_funcs; i++)
+        list_stub(atomic_load_explicit(&funcs[i]->users, memory_order_relaxed), ops);
+}
+
+/* True from the end of its registration to the beginning of its leaving. */
+static bool is_registered(const struct fgraph_ops *ops)
+{
+    const struct fg_user *user = fg_user_of_const(ops);
+
+    return user->generation && atomic_load(&fg_root.slots[user->idx].ops) == ops;
+}
+
+/* Nothing of the user runs any more. Its slot waits if some callback may still know it. */
+static void leave_locked(struct fgraph_ops *ops, uint32_t idx, uint64_t left_at, uint64_t safe)
+{
+    if (fg_user_of(ops)->leavefunc)
+        fg_user_of(ops)->leavefunc(ops);
+    users.holders[idx] = NULL;
+    fg_user_of(ops)->generation = 0;
+    if (left_at <= safe) {
+        slot_give_back(idx);
+        return;
+    }
+    users.left_slots[users.nr_left] = idx;
+    users.left_at[users.nr_left++] = left_at;
+}
+
+int fgraph_unregister(struct fgraph_ops *ops)
+{
+    struct plan plan = {0};
+    uint64_t left_at, safe;
+    uint32_t idx;
+    int error;
+
+    fg_engine_lock();
+    if (!is_registered(ops)) {
+        fg_engine_unlock();
+        return -EINVAL;
+    }
+    idx = (uint32_t)fg_user_of(ops)->idx;
+    /* From here on no return of its frames reaches it; those that run now are waited for below. */
+    atomic_store(&fg_root.slots[idx].generation, FG_GENERATION_NONE);
+    atomic_store(&fg_root.slots[idx].ops, &stub_ops);
+    next_epoch();
+    order_remove(idx);
+    error = plan_make(&plan, ops, NULL);
+    if (!error)
+        plan_publish(&plan);
+    stub_out(ops, error != 0);
+    left_at = ++users.unpublished;
+    fg_engine_unlock();
+    safe = synchronize();
+    plan_sync(&plan);
+    fg_progress_reap_all();
+    fg_engine_lock();
+    leave_locked(ops, idx, left_at, safe);
+    fg_engine_unlock();
+    return 0;
+}
+
+int fgraph_set_filter(struct fgraph_ops *ops, struct fg_filter *filter)
+{
+    struct fg_user *user = fg_user_of(ops);
+    struct fg_filter old;
+    struct plan plan = {0};
+    int error = 0;
+
+    fg_engine_lock();
+    old = user->filter;
+    user->filter = *filter;
+    user->may_hide |= has_hidden_calls(filter);
+    if (is_registered(ops)) {
+        error = plan_make(&plan, ops, filter);
+        if (error) {
+            user->filter = old;
+        } else {
+            set_tids(user);
+            next_epoch();
+            plan_publish(&plan);
+        }
+    }
+    fg_engine_unlock();
+    if (error)
+        return error;
+    memset(filter, 0, sizeof(*filter));
+    synchronize();
+    plan_sync(&plan);
+    fg_filter_clear(&old); /* a callback that waits in here as well has looked at its threads long ago */
+    return 0;
+}
+
+/* Makes the edited copy of a filter the user's own, or nothing of it. */
+static int set_edited(struct fgraph_ops *ops, struct fg_filter *edited, int error)
+{
+    if (!error)
+        error = fgraph_set_filter(ops, edited);
+    fg_filter_clear(edited);
+    return error;
+}
+
+int fgraph_edit_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const char *const texts[],
+                       size_t n, bool reset, struct fg_pattern_error *error)
+{
+    struct fg_filter filter;
+    int failure = fg_filter_copy(&filter, &fg_user_of(ops)->filter);
+
+    if (!failure && reset)
+        fg_patterns_clear(&filter.sets[set]);
+    if (!failure)
+        failure = fg_filter_add(&filter, set, texts, n, error);
+    return set_edited(ops, &filter, failure);
+}
+
+int fgraph_set_tids(struct fgraph_ops *ops, const int tids[], size_t n)
+{
+    struct fg_filter filter;
+    int failure = fg_filter_copy(&filter, &fg_user_of(ops)->filter);
+
+    if (!failure) {
+        free(filter.tids);
+        filter.tids = tids ? fg_tids_new(tids, n) : NULL;
+        failure = tids && !filter.tids ? -ENOMEM : 0;
+    }
+    return set_edited(ops, &filter, failure);
+}
+
+uint32_t fg_users_newest_first(uint64_t bitmap, uint64_t epoch, uint32_t order[FG_MAX_USERS])
+{
+    uint64_t generations[FG_MAX_USERS];
+    uint32_t n = 0;
+
+    /* From the highest slot down: slots are given away in rising order, so most users come in the order they go. */
+    for (uint32_t idx; bitmap; bitmap &= ~(1ull << idx)) {
+        uint32_t at = n;
+        uint64_t generation;
+
+        idx = 63 - (uint32_t)__builtin_clzll(bitmap);
+        generation = atomic_load_explicit(&fg_root.slots[idx].generation, memory_order_acquire);
+        if (generation > epoch)
+            continue;
+        for (; at && generations[at - 1] < generation; at--) {
+            generations[at] = generations[at - 1];
+            order[at] = order[at - 1];
+        }
+        generations[at] = generation;
+        order[at] = idx;
+        n++;
+    }
+    return n;
+}
+
+void fg_users_task_exit(struct fg_task *task)
+{
+    /* Under the lock, and by holder: also a user that is leaving, or that lost its frames to the kill switch,
+     * must let go of the task before its memory goes. */
+    fg_engine_lock();
+    for (uint32_t idx = 0; idx < FG_MAX_USERS; idx++) {
+        struct fgraph_ops *ops = users.holders[idx];
+
+        if (ops && fg_user_of(ops)->taskexitfunc)
+            fg_user_of(ops)->taskexitfunc(task, ops);
+    }
+    fg_engine_unlock();
+}
+
+void fgraph_for_each(void (*visit)(struct fgraph_ops *ops, void *arg), void *arg)
+{
+    fg_engine_lock();
+    for (uint32_t idx = 0; idx < FG_MAX_USERS; idx++) {
+        struct fgraph_ops *ops = atomic_load(&fg_root.slots[idx].ops);
+
+        if (ops && ops != &stub_ops)
+            visit(ops, arg);
+    }
+    fg_engine_unlock();
+}
+
+uint32_t fgraph_count_in(const void *domain)
+{
+    uint32_t n = 0;
+
+    fg_engine_lock();
+    for (uint32_t i = 0; i < users.nr_users; i++)
+        n += fg_user_of(atomic_load(&fg_root.slots[users.order[i]].ops))->domain == domain;
+    fg_engine_unlock();
+    return n;
+}
+
+uint32_t fgraph_count(void)
+{
+    uint32_t n;
+
+    fg_engine_lock();
+    n = users.nr_users;
+    fg_engine_unlock();
+    return n;
+}

@@ -1,0 +1,330 @@
+/* The engine for tests/model.py: each task is a thread that does what it is told, one step at a time; what
+ * users are told goes into a log. */
+#include "sim_driver.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "check.h"
+#include "sim_arch.h"
+
+enum { MAX_LOG = 1 << 16, MAX_DRIVER_USERS = 80, MAX_DRIVER_FUNCS = 256 };
+
+struct driver_task {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int tid;
+    int step; /* enum sim_step, or -1: nothing to do */
+    struct fg_func *func;
+    uintptr_t call;
+};
+
+struct driver_user {
+    struct fgraph_ops ops;
+    struct sim_user is;
+};
+
+static struct driver_user users[MAX_DRIVER_USERS];
+static struct fg_func *funcs[MAX_DRIVER_FUNCS];
+static int nr_funcs;
+static struct sim_event events[MAX_LOG];
+static int nr_events;
+static uint64_t next_token;
+static struct ftrace_regs no_regs;
+
+static void put(struct sim_event event)
+{
+    CHECK(nr_events < MAX_LOG);
+    events[nr_events++] = event;
+}
+
+/* The token in a user's data; each word of it holds the next number. */
+static uint64_t token_in(const uint64_t *data, size_t bytes)
+{
+    for (size_t i = 1; data && i < bytes / sizeof(*data); i++)
+        CHECK_EQ(data[i], data[0] + i);
+    return data ? data[0] : 0;
+}
+
+static uint64_t token_below(const struct fg_task *task, const uint64_t *frame, const struct fgraph_ops *ops,
+                            unsigned depth)
+{
+    size_t bytes = 0;
+    const uint64_t *data = fgraph_retrieve_parent_data(task, frame, ops, depth, &bytes);
+
+    return token_in(data, bytes);
+}
+
+static void told(enum sim_event_kind kind, struct fgraph_ops *ops, const struct ftrace_graph_ret *trace,
+                 uint64_t token)
+{
+    put((struct sim_event){.kind = kind,
+                           .user = (int)(intptr_t)ops->private_data,
+                           .func = (int)trace->func->line,
+                           .depth = (int)trace->depth,
+                           .end = (int)trace->end,
+                           .token = token,
+                           .parent = token_below(trace->task, trace->frame, ops, 1),
+                           .grandparent = token_below(trace->task, trace->frame, ops, 2),
+                           .var = (*fgraph_task_var(trace->task, ops))++});
+}
+
+static void told_begin(enum sim_event_kind kind, struct fgraph_ops *ops, const struct ftrace_graph_ent *entry,
+                       uint64_t token)
+{
+    struct ftrace_graph_ret trace = {
+        .func = entry->func, .task = entry->task, .frame = entry->frame, .depth = entry->depth};
+
+    told(kind, ops, &trace, token);
+}
+
+static void told_end(enum sim_event_kind kind, struct fgraph_ops *ops, const struct ftrace_graph_ret *trace)
+{
+    size_t bytes = 0;
+    const uint64_t *data = fgraph_retrieve_data(trace, ops, &bytes);
+    uint64_t token = token_in(data, bytes);
+    void *object = fgraph_retrieve_object(trace, ops);
+
+    if (token && object)
+        CHECK_EQ((uintptr_t)object, token);
+    told(kind, ops, trace, token);
+}
+
+static int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    const struct sim_user *is = &users[(intptr_t)ops->private_data].is;
+    uint64_t token = ++next_token;
+
+    (void)regs;
+    /* The object once before the data, once behind it. */
+    if (is->has_object && token % 2)
+        CHECK(fgraph_reserve_object(trace, ops, (void *)(uintptr_t)token));
+    if (is->data_words) {
+        uint64_t *data = fgraph_reserve_data(trace, ops, (size_t)is->data_words * sizeof(*data));
+
+        CHECK(data != NULL);
+        for (int i = 0; i < is->data_words; i++)
+            data[i] = token + (uint64_t)i;
+    }
+    if (is->has_object && !(token % 2))
+        CHECK(fgraph_reserve_object(trace, ops, (void *)(uintptr_t)token));
+    told_begin(SIM_ENTRY, ops, trace, token);
+    return !(is->refused >> trace->func->line & 1);
+}
+
+static void on_return(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)regs;
+    told_end(SIM_RETURN, ops, trace);
+}
+
+static void on_suspend(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)regs;
+    told_end(SIM_SUSPEND, ops, trace);
+}
+
+static void on_resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)regs;
+    told_begin(SIM_RESUME, ops, trace, 0);
+}
+
+static void drop_object(void *object, void *domain)
+{
+    (void)domain;
+    put((struct sim_event){.kind = SIM_DROP, .user = -1, .func = -1, .token = (uintptr_t)object});
+}
+
+static void sync_nothing(struct fg_func *func)
+{
+    (void)func;
+}
+
+static void no_bracket(void)
+{
+}
+
+static void no_name(struct fg_task *task, char *out, size_t room)
+{
+    (void)task, (void)room;
+    *out = 0;
+}
+
+static const struct fg_arch_ops driver_arch = {.name = "driver",
+                                               .sync = sync_nothing,
+                                               .sync_begin = no_bracket,
+                                               .sync_end = no_bracket,
+                                               .task_name = no_name,
+                                               .drop_object = drop_object};
+
+static void do_step(const struct driver_task *task)
+{
+    struct fg_task *self = fg_task_current();
+
+    switch (task->step) {
+    case SIM_DO_ENTER:
+        if (fg_func_has_users(task->func))
+            fg_enter(self, task->func, task->call, &no_regs);
+        break;
+    case SIM_DO_RETURN:
+        fg_return(self, task->call, &no_regs, FG_END_RETURN);
+        break;
+    case SIM_DO_RAISE:
+        fg_return(self, task->call, &no_regs, FG_END_RAISE);
+        break;
+    case SIM_DO_SUSPEND:
+        fg_suspend(self, task->call, &no_regs);
+        break;
+    case SIM_DO_RESUME:
+        fg_resume(self, task->call, &no_regs);
+        break;
+    case SIM_DO_CLOSE:
+        fg_abandon(self, task->call, &no_regs);
+        break;
+    }
+}
+
+static void *run_task(void *arg)
+{
+    struct driver_task *task = arg;
+    bool over = false;
+
+    pthread_mutex_lock(&task->lock);
+    task->tid = fg_task_current()->tid;
+    pthread_cond_signal(&task->changed);
+    while (!over) {
+        while (task->step < 0)
+            pthread_cond_wait(&task->changed, &task->lock);
+        over = task->step == SIM_DO_END;
+        do_step(task);
+        task->step = -1;
+        pthread_cond_signal(&task->changed);
+    }
+    pthread_mutex_unlock(&task->lock);
+    return NULL;
+}
+
+void *sim_task_new(void)
+{
+    struct driver_task *task = calloc(1, sizeof(*task));
+
+    CHECK(task != NULL);
+    pthread_mutex_init(&task->lock, NULL);
+    pthread_cond_init(&task->changed, NULL);
+    task->step = -1;
+    sim_spawn(&task->thread, run_task, task);
+    pthread_mutex_lock(&task->lock);
+    while (!task->tid)
+        pthread_cond_wait(&task->changed, &task->lock);
+    pthread_mutex_unlock(&task->lock);
+    return task;
+}
+
+int sim_task_tid(void *handle)
+{
+    return ((const struct driver_task *)handle)->tid;
+}
+
+void sim_task_do(void *handle, int step, int func, uint64_t call)
+{
+    struct driver_task *task = handle;
+
+    pthread_mutex_lock(&task->lock);
+    task->func = step == SIM_DO_ENTER ? funcs[func] : NULL;
+    task->call = (uintptr_t)call;
+    task->step = step;
+    pthread_cond_signal(&task->changed);
+    while (task->step >= 0)
+        pthread_cond_wait(&task->changed, &task->lock);
+    pthread_mutex_unlock(&task->lock);
+    if (step == SIM_DO_END) {
+        sim_join(task->thread);
+        pthread_mutex_destroy(&task->lock);
+        pthread_cond_destroy(&task->changed);
+        free(task);
+    }
+}
+
+int sim_init(void)
+{
+    return fg_engine_init(&driver_arch);
+}
+
+int sim_driver_function(const char *module, const char *qualname)
+{
+    struct fg_func_desc desc = {
+        .module = module, .qualname = qualname, .file = "", .args = "", .line = (uint32_t)nr_funcs};
+
+    CHECK(nr_funcs < MAX_DRIVER_FUNCS);
+    funcs[nr_funcs] = fg_func_new(&desc);
+    CHECK(funcs[nr_funcs] != NULL);
+    return nr_funcs++;
+}
+
+void sim_user_new(int number, uint64_t refused, int data_words, int has_object)
+{
+    struct driver_user *user = &users[number];
+
+    fg_filter_clear(&fg_user_of(&user->ops)->filter);
+    user->is = (struct sim_user){refused, data_words, has_object};
+    user->ops = (struct fgraph_ops){.entryfunc = on_entry,
+                                    .retfunc = on_return,
+                                    .suspendfunc = on_suspend,
+                                    .resumefunc = on_resume,
+                                    .name = "driver",
+                                    .private_data = (void *)(intptr_t)number};
+}
+
+int sim_user_register(int number)
+{
+    return fgraph_register(&users[number].ops);
+}
+
+int sim_user_unregister(int number)
+{
+    return fgraph_unregister(&users[number].ops);
+}
+
+int sim_user_edit_filter(int number, int set, const char *const patterns[], size_t n, int reset)
+{
+    struct fg_pattern_error error;
+
+    return fgraph_edit_filter(&users[number].ops, (enum fgraph_filter_set)set, patterns, n, reset, &error);
+}
+
+int sim_user_set_tids(int number, const int *tids, size_t n)
+{
+    return fgraph_set_tids(&users[number].ops, tids, n);
+}
+
+int sim_user_slot(int number)
+{
+    return fgraph_slot(&users[number].ops);
+}
+
+int sim_take_events(struct sim_event *out, int room)
+{
+    int n = nr_events;
+
+    CHECK(n <= room);
+    memcpy(out, events, (size_t)n * sizeof(*out));
+    nr_events = 0;
+    return n;
+}
+
+uint64_t sim_tokens_so_far(void)
+{
+    return next_token;
+}
+
+uint32_t sim_nr_tasks(void)
+{
+    return fg_task_count();
+}
+
+const char *sim_killed(void)
+{
+    return fg_killed();
+}
