@@ -1,0 +1,488 @@
+/* Lines of the function_graph layout.
+ *
+ * Task switches. The kernel prints a block where the task of a CPU changes, and so do we, for a lane, when
+ * the line says the lane (funcgraph-cpu). When it does not, but says the task (funcgraph-proc), a block
+ * would repeat what every line says. When it says neither, the block comes whenever the task of the output
+ * changes. */
+#include "graph_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../engine/record.h"
+#include "call_text.h"
+#include "values.h"
+
+#define NO_TASK UINT32_MAX
+#define DURATION_COLUMNS 14
+#define SWITCH_RULE " ------------------------------------------\n"
+
+int fg_graph_text_init(struct fg_graph_text *graph, const struct fg_report_style *style,
+                       struct fg_merge *merge)
+{
+    uint32_t nr_lanes = merge->file->nr_lanes;
+    char digits[20];
+    *graph = (struct fg_graph_text){.style = style, .merge = merge, .last_task = NO_TASK};
+    graph->lane_digits = fg_digits(nr_lanes ? nr_lanes - 1 : 0, digits);
+    graph->lanes = calloc(nr_lanes + (size_t)1, sizeof(*graph->lanes));
+    if (!graph->lanes)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < nr_lanes; i++)
+        graph->lanes[i].task = NO_TASK;
+    return 0;
+}
+
+void fg_graph_text_free(struct fg_graph_text *graph)
+{
+    for (uint32_t i = 0; graph->lanes && i < graph->merge->file->nr_lanes; i++)
+        free(graph->lanes[i].functions);
+    free(graph->lanes);
+    graph->lanes = NULL;
+}
+
+static inline bool has(const struct fg_graph_text *graph, enum fg_report_option option)
+{
+    return (graph->style->options & option) != 0;
+}
+
+void fg_graph_text_header(const struct fg_graph_text *graph, struct fg_text *text)
+{
+    fg_text_lit(text, "# tracer: function_graph\n#\n#");
+    if (has(graph, FG_REPORT_ABSTIME))
+        fg_text_lit(text, "     TIME       ");
+    if (has(graph, FG_REPORT_CPU))
+        fg_text_lit(text, " CPU");
+    if (has(graph, FG_REPORT_PROC))
+        fg_text_lit(text, "  TASK/PID       ");
+    if (has(graph, FG_REPORT_DURATION))
+        fg_text_lit(text, "  DURATION   ");
+    fg_text_lit(text, "               FUNCTION CALLS\n#");
+    if (has(graph, FG_REPORT_ABSTIME))
+        fg_text_lit(text, "      |         ");
+    if (has(graph, FG_REPORT_CPU))
+        fg_text_lit(text, " |  ");
+    if (has(graph, FG_REPORT_PROC))
+        fg_text_lit(text, "   |    |        ");
+    if (has(graph, FG_REPORT_DURATION))
+        fg_text_lit(text, "   |   |      ");
+    fg_text_lit(text, "               |   |   |   |\n");
+}
+
+/* " 0) " */
+static void put_lane(const struct fg_graph_text *graph, struct fg_text *text, uint32_t lane)
+{
+    fg_text_char(text, ' ');
+    fg_text_u64(text, lane, graph->lane_digits, ' ');
+    fg_text_lit(text, ") ");
+}
+
+/* "   work-69    ": seven characters of the name at most, centred in 14 columns. */
+static void put_task(const struct fg_graph_text *graph, struct fg_text *text, uint32_t task_index)
+{
+    const struct fg_task_name *task = &graph->merge->names->tasks[task_index];
+    uint64_t magnitude = task->tid < 0 ? -(uint64_t)task->tid : (uint64_t)task->tid;
+    char digits[20];
+    size_t name_bytes;
+    unsigned columns =
+        fg_clip(task->name, 7, &name_bytes) + 1 + (task->tid < 0) + fg_digits(magnitude, digits);
+    unsigned blanks = columns < 14 ? 14 - columns : 0;
+    fg_text_fill(text, ' ', blanks / 2);
+    fg_text_put(text, task->name, name_bytes);
+    fg_text_char(text, '-');
+    fg_text_i64(text, task->tid);
+    fg_text_fill(text, ' ', blanks - blanks / 2);
+}
+
+static void put_switch(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    struct fg_graph_lane *lane = &graph->lanes[event->lane];
+    bool has_cpu = has(graph, FG_REPORT_CPU);
+    uint32_t before = has_cpu ? lane->task : graph->last_task;
+    bool shown = has_cpu || !has(graph, FG_REPORT_PROC);
+
+    if (lane->task != event->task)
+        lane->depth = 0;
+    lane->task = graph->last_task = event->task;
+    if (!shown || before == NO_TASK || before == event->task)
+        return;
+    fg_color_begin(text, graph->style, FG_COLOR_COMMENT);
+    fg_text_lit(text, SWITCH_RULE);
+    if (has_cpu)
+        put_lane(graph, text, event->lane);
+    else
+        fg_text_char(text, ' ');
+    put_task(graph, text, before);
+    fg_text_lit(text, " => ");
+    put_task(graph, text, event->task);
+    fg_text_char(text, '\n');
+    fg_text_lit(text, SWITCH_RULE);
+    fg_color_end(text, graph->style);
+    fg_text_char(text, '\n');
+}
+
+static void put_prefix(const struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    if (has(graph, FG_REPORT_ABSTIME)) {
+        fg_put_seconds(text, event->time_ns / 1000);
+        fg_text_lit(text, " |  ");
+    }
+    if (has(graph, FG_REPORT_CPU))
+        put_lane(graph, text, event->lane);
+    if (has(graph, FG_REPORT_PROC)) {
+        put_task(graph, text, event->task);
+        fg_text_lit(text, " | ");
+    }
+}
+
+static const struct mark {
+    uint64_t above_ns;
+    char mark;
+    int color; /* enum fg_color, or -1 */
+} marks[] = {
+    {1000000000, '$', FG_COLOR_SLOWEST},
+    {100000000, '@', FG_COLOR_SLOWEST},
+    {10000000, '*', FG_COLOR_SLOWER},
+    {1000000, '#', FG_COLOR_SLOW},
+    {100000, '!', -1},
+    {10000, '+', -1},
+    {0, ' ', -1},
+};
+
+static const struct mark *mark_of(uint64_t duration_ns)
+{
+    const struct mark *mark = marks;
+    while (mark->above_ns && duration_ns <= mark->above_ns)
+        mark++;
+    return mark;
+}
+
+static void put_no_duration(const struct fg_graph_text *graph, struct fg_text *text)
+{
+    if (has(graph, FG_REPORT_DURATION)) {
+        fg_text_fill(text, ' ', DURATION_COLUMNS);
+        fg_text_lit(text, "|  ");
+    }
+}
+
+/* "+ 12.379 us   |  ": a number of eight characters at most, point and up to three decimals included, or of
+ * as many as the whole microseconds need. */
+static void put_duration(const struct fg_graph_text *graph, struct fg_text *text, uint64_t duration_ns)
+{
+    if (!has(graph, FG_REPORT_DURATION))
+        return;
+    const struct mark *mark = mark_of(duration_ns);
+    char number[24];
+    unsigned columns = fg_digits(duration_ns / 1000, number);
+    if (columns < 7) {
+        unsigned decimals = columns < 4 ? 3 : 7 - columns;
+        number[columns++] = '.';
+        for (uint64_t unit = 100, i = 0; i < decimals; i++, unit /= 10)
+            number[columns++] = (char)('0' + duration_ns / unit % 10);
+    }
+    if (mark->color >= 0)
+        fg_color_begin(text, graph->style, (enum fg_color)mark->color);
+    fg_text_char(text, has(graph, FG_REPORT_OVERHEAD) ? mark->mark : ' ');
+    fg_text_char(text, ' ');
+    fg_text_put(text, number, columns);
+    fg_text_lit(text, " us ");
+    if (mark->color >= 0)
+        fg_color_end(text, graph->style);
+    if (columns < 8)
+        fg_text_fill(text, ' ', 8 - columns);
+    fg_text_lit(text, "|  ");
+}
+
+/* A comment that is begun by its first part. */
+struct comment {
+    const struct fg_graph_text *graph;
+    struct fg_text *text;
+    const char *separator;
+    bool has_begun;
+};
+
+static void comment_part(struct comment *comment, enum fg_color color)
+{
+    if (comment->has_begun) {
+        fg_text_puts(comment->text, comment->separator);
+        return;
+    }
+    comment->has_begun = true;
+    fg_color_begin(comment->text, comment->graph->style, color);
+    fg_text_lit(comment->text, " /* ");
+}
+
+static void comment_end(struct comment *comment)
+{
+    if (!comment->has_begun)
+        return;
+    fg_text_lit(comment->text, " */");
+    fg_color_end(comment->text, comment->graph->style);
+}
+
+static void put_exception(struct fg_text *text, const struct fg_value *value)
+{
+    fg_text_char(text, ' ');
+    if (value->tag == FG_VALUE_OBJECT || value->tag == FG_VALUE_SIZED) /* its type says it all */
+        fg_text_escaped(text, value->text, value->text_bytes, 0);
+    else
+        fg_value_print(text, value, false);
+}
+
+/* "= 5", "raised ValueError", "suspended", "closed": how a call, or a part of it, ended. */
+static void put_outcome(struct comment *comment, const struct fg_graph_event *exit)
+{
+    const struct fg_graph_text *graph = comment->graph;
+    struct fg_text *text = comment->text;
+    const uint8_t *values = exit->values;
+    struct fg_value value;
+    bool has_value = fg_value_next(&values, exit->values_end, &value);
+    bool has_result = has_value && has(graph, FG_REPORT_RETVAL);
+
+    switch (exit->kind) {
+    case FG_WIRE_RETURN:
+        if (!has_result)
+            return;
+        comment_part(comment, FG_COLOR_COMMENT);
+        break;
+    case FG_WIRE_RAISE:
+        comment_part(comment, FG_COLOR_WARNING);
+        fg_text_lit(text, "raised");
+        if (has_value)
+            put_exception(text, &value);
+        return;
+    case FG_WIRE_SUSPEND:
+        comment_part(comment, FG_COLOR_COMMENT);
+        fg_text_lit(text, "suspended");
+        if (!has_result)
+            return;
+        fg_text_char(text, ' ');
+        break;
+    default:
+        comment_part(comment, FG_COLOR_COMMENT);
+        fg_text_lit(text, "closed");
+        return;
+    }
+    fg_text_lit(text, "= ");
+    fg_value_print(text, &value, has(graph, FG_REPORT_RETVAL_HEX));
+}
+
+static bool reserve_depth(struct fg_graph_lane *lane, uint32_t depth)
+{
+    if (depth < lane->capacity)
+        return true;
+    uint32_t capacity = lane->capacity ? lane->capacity : 32;
+    while (capacity <= depth)
+        capacity *= 2;
+    uint32_t *functions = realloc(lane->functions, capacity * sizeof(*functions));
+    if (!functions)
+        return false;
+    for (uint32_t i = lane->capacity; i < capacity; i++)
+        functions[i] = FG_FUNC_UNKNOWN;
+    lane->functions = functions;
+    lane->capacity = capacity;
+    return true;
+}
+
+/* "f(n=3" */
+static void put_call(const struct fg_graph_text *graph, struct fg_text *text,
+                     const struct fg_graph_event *entry)
+{
+    fg_text_fill(text, ' ', 2 * (size_t)entry->depth);
+    fg_put_function(text, graph->style, graph->merge->names, entry->func);
+    fg_text_char(text, '(');
+    if (has(graph, FG_REPORT_ARGS))
+        fg_put_arguments(text, graph->merge->names, entry->func, entry->values, entry->values_end);
+}
+
+static void put_leaf(const struct fg_graph_text *graph, struct fg_text *text,
+                     const struct fg_graph_event *entry, const struct fg_graph_event *exit)
+{
+    struct comment comment = {.graph = graph, .text = text, .separator = ", "};
+    put_duration(graph, text, fg_duration_ns(exit));
+    put_call(graph, text, entry);
+    fg_text_lit(text, ");");
+    if (entry->kind == FG_WIRE_RESUME) {
+        comment_part(&comment, FG_COLOR_COMMENT);
+        fg_text_lit(text, "resumed");
+    }
+    put_outcome(&comment, exit);
+    comment_end(&comment);
+    fg_text_char(text, '\n');
+}
+
+static void put_nested(const struct fg_graph_text *graph, struct fg_text *text,
+                       const struct fg_graph_event *entry)
+{
+    struct comment comment = {.graph = graph, .text = text, .separator = ", "};
+    put_no_duration(graph, text);
+    put_call(graph, text, entry);
+    fg_text_lit(text, ") {");
+    if (entry->kind == FG_WIRE_RESUME) {
+        comment_part(&comment, FG_COLOR_COMMENT);
+        fg_text_lit(text, "resumed");
+        comment_end(&comment);
+    }
+    fg_text_char(text, '\n');
+}
+
+static int put_entry(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    struct fg_graph_lane *lane = &graph->lanes[event->lane];
+    struct fg_graph_event entry, exit;
+    if (!fg_decode_entry(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
+        return fg_merge_damaged(graph->merge, event, "a funcgraph_entry record is too short or too deep");
+    if (!reserve_depth(lane, entry.depth))
+        return -ENOMEM;
+    put_prefix(graph, text, event);
+    const struct fg_event *next = fg_merge_peek(graph->merge);
+    bool leaf = next && next->type == FG_EVENT_funcgraph_exit && !next->lost && fg_decode_exit(next, &exit) &&
+                exit.func == entry.func && exit.depth == entry.depth;
+    if (leaf) {
+        put_leaf(graph, text, &entry, &exit);
+        fg_merge_skip(graph->merge);
+        lane->depth = entry.depth;
+        lane->functions[entry.depth] = FG_FUNC_UNKNOWN;
+    } else {
+        put_nested(graph, text, &entry);
+        lane->depth = entry.depth + 1;
+        lane->functions[entry.depth] = entry.func;
+    }
+    return 0;
+}
+
+static int put_exit(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    struct fg_graph_lane *lane = &graph->lanes[event->lane];
+    struct comment comment = {.graph = graph, .text = text, .separator = " "};
+    struct fg_graph_event exit;
+    if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
+        return fg_merge_damaged(graph->merge, event, "a funcgraph_exit record is too short or too deep");
+    if (!reserve_depth(lane, exit.depth))
+        return -ENOMEM;
+    bool has_entry =
+        exit.depth < lane->depth && lane->functions[exit.depth] == exit.func && exit.func != FG_FUNC_UNKNOWN;
+    lane->depth = exit.depth;
+    lane->functions[exit.depth] = FG_FUNC_UNKNOWN;
+
+    put_prefix(graph, text, event);
+    put_duration(graph, text, fg_duration_ns(&exit));
+    fg_text_fill(text, ' ', 2 * (size_t)exit.depth);
+    fg_text_char(text, '}');
+    if (!has_entry || has(graph, FG_REPORT_TAIL)) {
+        const struct fg_label *name = fg_function_label(graph->merge->names, exit.func);
+        comment_part(&comment, FG_COLOR_COMMENT);
+        fg_text_put(text, name->text, name->bytes);
+    }
+    put_outcome(&comment, &exit);
+    comment_end(&comment);
+    fg_text_char(text, '\n');
+    if (has(graph, FG_REPORT_OVERRUN)) {
+        fg_text_lit(text, " (Overruns: ");
+        fg_text_u64(text, exit.overrun, 0, ' ');
+        fg_text_lit(text, ")\n");
+    }
+    return 0;
+}
+
+/* Begins a line that is a comment where the lane's calls stand. */
+static void comment_line(const struct fg_graph_text *graph, struct fg_text *text,
+                         const struct fg_event *event)
+{
+    fg_text_fill(text, ' ', 2 * (size_t)graph->lanes[event->lane].depth);
+    fg_color_begin(text, graph->style, FG_COLOR_COMMENT);
+    fg_text_lit(text, "/* ");
+}
+
+static void comment_line_end(const struct fg_graph_text *graph, struct fg_text *text)
+{
+    fg_text_lit(text, " */");
+    fg_color_end(text, graph->style);
+    fg_text_char(text, '\n');
+}
+
+static int put_wait(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    uint64_t duration_ns;
+    if (!fg_decode_number(event, fg_offset_recorder_wait("duration_ns"), &duration_ns))
+        return fg_merge_damaged(graph->merge, event, "a recorder_wait record is too short");
+    put_prefix(graph, text, event);
+    put_duration(graph, text, duration_ns);
+    comment_line(graph, text, event);
+    fg_text_lit(text, "waited for the recorder");
+    comment_line_end(graph, text);
+    return 0;
+}
+
+static int put_overrun(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    uint64_t total;
+    if (!fg_decode_number(event, fg_offset_overrun("total"), &total))
+        return fg_merge_damaged(graph->merge, event, "an overrun record is too short");
+    put_prefix(graph, text, event);
+    put_no_duration(graph, text);
+    comment_line(graph, text, event);
+    fg_text_u64(text, total, 0, ' ');
+    fg_text_lit(text, " calls not traced so far: the shadow stack was full");
+    comment_line_end(graph, text);
+    return 0;
+}
+
+static int put_print(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    const uint32_t offset = fg_offset_print("buf[]");
+    if (event->size < offset)
+        return fg_merge_damaged(graph->merge, event, "a print record is too short");
+    const char *message = (const char *)event->data + offset;
+    size_t bytes = strnlen(message, event->size - offset);
+    while (bytes && message[bytes - 1] == '\n')
+        bytes--;
+    put_prefix(graph, text, event);
+    put_no_duration(graph, text);
+    comment_line(graph, text, event);
+    fg_text_escaped(text, message, bytes, 0);
+    comment_line_end(graph, text);
+    return 0;
+}
+
+static int put_function(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    struct fg_function_event function;
+    if (!fg_decode_function(event, &function))
+        return fg_merge_damaged(graph->merge, event, "a function record is too short");
+    put_prefix(graph, text, event);
+    put_no_duration(graph, text);
+    comment_line(graph, text, event);
+    const struct fg_label *name = fg_function_label(graph->merge->names, function.func);
+    fg_text_put(text, name->text, name->bytes);
+    if (function.caller != FG_FUNC_UNKNOWN) {
+        fg_text_lit(text, " <-");
+        name = fg_function_label(graph->merge->names, function.caller);
+        fg_text_put(text, name->text, name->bytes);
+    }
+    comment_line_end(graph, text);
+    return 0;
+}
+
+int fg_graph_text_event(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    if (event->lost)
+        fg_put_lost(text, graph->style, graph->merge->names, event);
+    if (graph->last_task != event->task || graph->lanes[event->lane].task != event->task)
+        put_switch(graph, text, event);
+    switch (event->type) {
+    case FG_EVENT_funcgraph_entry:
+        return put_entry(graph, text, event);
+    case FG_EVENT_funcgraph_exit:
+        return put_exit(graph, text, event);
+    case FG_EVENT_recorder_wait:
+        return put_wait(graph, text, event);
+    case FG_EVENT_overrun:
+        return put_overrun(graph, text, event);
+    case FG_EVENT_print:
+        return put_print(graph, text, event);
+    case FG_EVENT_function:
+        return put_function(graph, text, event);
+    default: /* of a later version of funcgraph: nothing this one could say about it */
+        return 0;
+    }
+}

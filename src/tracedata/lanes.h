@@ -1,0 +1,28 @@
+/* Lanes: the pseudo CPUs of a trace. A task's records lie in one lane; a task that began after the last one
+ * of a lane ended may have the lane next, so thousands of short tasks need few. */
+#ifndef FG_LANES_H
+#define FG_LANES_H
+
+#include "contents.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct fg_lane_task {
+    uint32_t ring; /* place in contents->rings */
+    uint32_t task; /* place in that ring's tasks */
+    uint32_t lane;
+    uint64_t first_ns, last_ns;
+    uint64_t events; /* 0 until they are converted */
+};
+
+struct fg_lanes {
+    struct fg_lane_task *tasks; /* those with records, by lane, in a lane by time */
+    size_t nr_tasks;
+    uint32_t nr_lanes;
+};
+
+/* 0 or -ENOMEM. */
+int fg_lanes_assign(const struct fg_contents *contents, struct fg_lanes *lanes);
+void fg_lanes_free(struct fg_lanes *lanes);
+
+#endif

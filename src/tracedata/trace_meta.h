@@ -1,0 +1,23 @@
+/* The trace's own JSON: what trace.dat has no place for. It lies behind the last lane's data and is found by
+ * the footer (wire.h). Its members:
+ *
+ *     version      1
+ *     functions    [module, qualname, file, line, flags (enum fg_func_flags), [argument names]], by index
+ *     tasks        {lane, pid, tid, name, process (index), first_ns, last_ns, records (events in the lane)}
+ *     processes    {pid, ppid, argv, lost, overrun, waits, wait_ns, killed (text or null), finished}
+ *     lost, overrun, waits, wait_ns, events: of all together; lost counts damaged places too, as one each
+ *
+ * and what the recorder adds: funcgraph (its version), tracer, options, command, exit_status. */
+#ifndef FG_TRACE_META_H
+#define FG_TRACE_META_H
+
+#include "contents.h"
+#include "lanes.h"
+#include "text.h"
+
+/* Appends one JSON object: the members of `extra` (an object's JSON text) first, then the trace's own.
+ * text->failed tells of missing memory. */
+void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
+                         const struct fg_lanes *lanes, const char *extra);
+
+#endif

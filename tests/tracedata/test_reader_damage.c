@@ -1,0 +1,279 @@
+/* Promise: whatever a file holds, reading it ends; at worst with an error, never beyond a buffer. For the sanitizers
+ * (make asan): a whole trace is damaged at random, thousands of times, and everything that can be read is read. */
+#undef NDEBUG
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/record.h"
+#include "tracedata/report.h"
+#include "tracedata/summary.h"
+#include "tracedata/trace_event.h"
+#include "tracedata/trace_file.h"
+
+#define NR_LANES 2u
+#define NR_PAGES 3u /* a lane */
+#define ROUNDS 6000
+
+static const char meta[] = "{\"version\": 1}";
+
+/* Appends little-endian numbers to a piece of text. */
+static void put(struct fg_text *text, uint64_t number, size_t bytes)
+{
+    fg_text_put(text, (const char *)&number, bytes);
+}
+
+static void put_header(struct fg_text *file)
+{
+    fg_text_lit(file, "\x17\x08\x44tracing6\0");
+    put(file, 0, 1);
+    put(file, 8, 1);
+    put(file, FG_WIRE_PAGE_BYTES, 4);
+    fg_text_lit(file, "header_page\0");
+    put(file, 0, 8);
+    fg_text_lit(file, "header_event\0");
+    put(file, 0, 8);
+    put(file, 0, 4); /* formats of ftrace */
+    put(file, 1, 4); /* systems: one */
+    fg_text_lit(file, "funcgraph\0");
+    put(file, 0, 4);
+    put(file, 0, 4); /* kallsyms */
+    put(file, 0, 4); /* printk formats */
+    put(file, 0, 8); /* command lines */
+    put(file, NR_LANES, 4);
+    fg_text_lit(file, "options  \0");
+    put(file, 0, 2);
+    fg_text_lit(file, "flyrecord\0");
+    for (uint32_t i = 0; i < NR_LANES; i++) {
+        put(file, (uint64_t)FG_WIRE_PAGE_BYTES * (1 + i * NR_PAGES), 8);
+        put(file, (uint64_t)FG_WIRE_PAGE_BYTES * NR_PAGES, 8);
+    }
+}
+
+static void put_common(struct fg_text *record, unsigned event, unsigned tid)
+{
+    put(record, event, 2);
+    put(record, 0, 2);
+    put(record, tid, 4);
+}
+
+static void put_values(struct fg_text *record)
+{
+    put(record, FG_VALUE_STR, 1);
+    put(record, 99, 8);
+    put(record, 5, 1);
+    fg_text_lit(record, "ab\xc3\xbc'");
+    put(record, FG_VALUE_FLOAT, 1);
+    put(record, 0x3fb999999999999a, 8);
+    put(record, FG_VALUE_OBJECT, 1);
+    put(record, 0x7f001234, 8);
+    put(record, 3, 1);
+    fg_text_lit(record, "Foo");
+}
+
+/* The n-th record of a lane: all kinds in turn. */
+static void put_record(struct fg_text *record, unsigned n, unsigned tid)
+{
+    uint32_t func = FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * (n % 3), depth = n % 4;
+    switch (n % 8) {
+    default:
+        put_common(record, FG_EVENT_funcgraph_entry, tid);
+        put(record, func, 4);
+        put(record, depth, 4);
+        put(record, n % 2 ? FG_WIRE_RESUME | FG_WIRE_HAS_START : FG_WIRE_START, 1);
+        if (n % 2)
+            put(record, 1000 + n % 5, 8);
+        put_values(record);
+        break;
+    case 2:
+    case 3:
+    case 4:
+        put_common(record, FG_EVENT_funcgraph_exit, tid);
+        put(record, func, 4);
+        put(record, depth, 4);
+        put(record, 1000 + n, 8);
+        put(record, 2000 + 2 * n, 8);
+        put(record, 0, 2);
+        put(record, (n / 8 % 4) | FG_WIRE_HAS_START, 1);
+        put(record, 1000 + n % 5, 8);
+        put_values(record);
+        break;
+    case 5:
+        put_common(record, FG_EVENT_function, tid);
+        put(record, func, 4);
+        put(record, func, 4);
+        break;
+    case 6:
+        put_common(record, n % 16 == 6 ? FG_EVENT_recorder_wait : FG_EVENT_overrun, tid);
+        put(record, n, 8);
+        break;
+    case 7:
+        put_common(record, FG_EVENT_print, tid);
+        put(record, 0, 8);
+        fg_text_lit(record, "a message\0");
+        break;
+    }
+    while (record->bytes % 4)
+        put(record, 0, 1);
+}
+
+static void put_page(struct fg_text *file, unsigned page, unsigned tid)
+{
+    struct fg_text data = {0};
+    for (unsigned n = 0;; n++) {
+        struct fg_text record = {0};
+        put_record(&record, n, tid);
+        if (data.bytes + record.bytes + 16 + 8 > FG_WIRE_PAGE_BYTES - FG_WIRE_PAGE_HEADER_BYTES) {
+            fg_text_free(&record);
+            break;
+        }
+        if (n % 9 == 8) { /* a time extend */
+            put(&data, 30 | 77u << 5, 4);
+            put(&data, 1, 4);
+        }
+        if (n % 7 == 6) { /* a length of its own */
+            put(&data, 10u << 5, 4);
+            put(&data, record.bytes + 4, 4);
+        } else {
+            put(&data, (record.bytes / 4) | 10u << 5, 4);
+        }
+        fg_text_put(&data, record.data, record.bytes);
+        fg_text_free(&record);
+    }
+    put(file, 1000000 + 500000 * page, 8);
+    put(file, data.bytes | (page == 1 ? UINT64_C(3) << 30 : 0), 8);
+    size_t start = file->bytes;
+    fg_text_put(file, data.data, data.bytes);
+    put(file, 3, 8); /* events lost, where the flags say so */
+    fg_text_fill(file, 0, FG_WIRE_PAGE_BYTES - FG_WIRE_PAGE_HEADER_BYTES - (file->bytes - start));
+    fg_text_free(&data);
+}
+
+static struct fg_text whole_trace(void)
+{
+    struct fg_text file = {0};
+    put_header(&file);
+    fg_text_fill(&file, 0, FG_WIRE_PAGE_BYTES - file.bytes);
+    for (unsigned lane = 0; lane < NR_LANES; lane++)
+        for (unsigned page = 0; page < NR_PAGES; page++)
+            put_page(&file, page, 100 + lane);
+    size_t offset = file.bytes;
+    fg_text_put(&file, meta, sizeof(meta) - 1);
+    fg_text_lit(&file, FG_WIRE_FOOTER_MAGIC);
+    put(&file, offset, 8);
+    put(&file, sizeof(meta) - 1, 8);
+    assert(!file.failed);
+    return file;
+}
+
+static int read_report(struct fg_trace_file *file, struct fg_name_table *names, uint32_t options,
+                       size_t *bytes)
+{
+    struct fg_report_style style = {.options = options, .color = options % 2};
+    struct fg_merge merge;
+    struct fg_report *report = NULL;
+    struct fg_text text = {0};
+    int result = fg_merge_open(&merge, file, names);
+    if (!result)
+        result = fg_report_new(&style, &merge, &report);
+    if (!result) {
+        do {
+            result = fg_report_next(report, &text, 64u << 10);
+            *bytes += text.bytes;
+        } while (result == 1 && *bytes < 4u << 20); /* a damaged depth can make lines of a megabyte */
+    }
+    assert(result == 0 || result == 1 || (result == -EINVAL && merge.reason[0]) || result == -ENOMEM);
+    fg_report_free(report);
+    fg_merge_close(&merge);
+    fg_text_free(&text);
+    return result;
+}
+
+static int read_summary(struct fg_trace_file *file, struct fg_name_table *names, uint64_t *calls)
+{
+    struct fg_merge merge;
+    struct fg_summary *summary = NULL;
+    int result = fg_merge_open(&merge, file, names);
+    if (!result)
+        result = fg_summary_new(&merge, &summary);
+    if (!result) {
+        do
+            result = fg_summary_run(summary, 1000);
+        while (result == 1);
+        for (uint32_t i = 0; i <= names->nr_functions; i++)
+            *calls += fg_summary_functions(summary)[i].calls;
+    }
+    fg_summary_free(summary);
+    fg_merge_close(&merge);
+    return result;
+}
+
+static int read_all(const char *path, uint32_t options, size_t *bytes, uint64_t *calls)
+{
+    char reason[FG_REASON_BYTES];
+    struct fg_trace_file file;
+    struct fg_name_table names;
+    int error = fg_trace_file_open(path, &file, reason);
+    if (error) {
+        assert(error == -EINVAL && reason[0]);
+        return error;
+    }
+    struct fg_task_name task = {
+        .name = "work", .lane = 0, .tid = 100, .pid = 100, .last_ns = UINT64_MAX, .selected = true};
+    assert(fg_name_table_init(&names, 2, 1) == 0);
+    assert(fg_name_table_set_function(&names, 0, "m.f", 3, "a,*args", 7) == 0);
+    assert(fg_name_table_set_function(&names, 1, "m.\x1b\xff", 4, "", 0) == 0);
+    assert(fg_name_table_add_task(&names, &task) == 0);
+    fg_name_table_sort(&names);
+    names.select_unknown = true;
+    error = read_report(&file, &names, options, bytes);
+    int summary_error = read_summary(&file, &names, calls);
+    fg_name_table_free(&names);
+    fg_trace_file_close(&file);
+    return error < 0 ? error : summary_error;
+}
+
+static void save(const char *path, const char *data, size_t bytes)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert(fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes);
+    close(fd);
+}
+
+int main(void)
+{
+    char path[] = "/tmp/fg_reader_damage_XXXXXX";
+    int fd = mkstemp(path);
+    assert(fd >= 0);
+    close(fd);
+    struct fg_text whole = whole_trace();
+    char *damaged = malloc(whole.bytes);
+    assert(damaged);
+
+    size_t bytes = 0;
+    uint64_t calls = 0;
+    save(path, whole.data, whole.bytes);
+    assert(read_all(path, 0, &bytes, &calls) == 0 && bytes > 10000 && calls > 50);
+
+    srandom(1);
+    int nr_errors = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        memcpy(damaged, whole.data, whole.bytes);
+        for (long hits = 1 + random() % 12; hits > 0; hits--) {
+            size_t reach = random() % 4 ? whole.bytes : 400; /* the header is a small part of it */
+            damaged[(size_t)random() % reach] = (char)(random() % 3 ? random() : random() % 2 * 255);
+        }
+        size_t kept = random() % 16 ? whole.bytes : (size_t)random() % whole.bytes;
+        save(path, damaged, kept);
+        bytes = 0;
+        nr_errors += read_all(path, (uint32_t)random() % (1u << FG_REPORT_NR_OPTIONS), &bytes, &calls) < 0;
+    }
+    assert(nr_errors > ROUNDS / 10 && nr_errors < ROUNDS);
+    unlink(path);
+    free(damaged);
+    fg_text_free(&whole);
+    return 0;
+}

@@ -1,0 +1,242 @@
+"""A small writer of trace.dat files, independent of the one in C: what tests of the reading side read.
+
+It follows wire.h and facts of the format, and knows nothing else of funcgraph.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PAGE = 4096
+FUNC_BASE = 0x10000000
+FUNC_STEP = 16
+HAS_START = 0x80
+START, RESUME = 0, 1
+RETURN, RAISE, SUSPEND, CLOSE = 0, 1, 2, 3
+
+
+def text_value(tag: int, number: int, text: bytes, limit: int) -> bytes:
+    return struct.pack("<BQB", tag, number, len(text[:limit])) + text[:limit]
+
+
+def value(thing: object) -> bytes:
+    """Encode one value as record.h says."""
+    if thing is None:
+        return b"\1"
+    if thing is True or thing is False:
+        return b"\2" if thing else b"\3"
+    if isinstance(thing, int):
+        if -128 <= thing < 128:
+            return struct.pack("<Bb", 4, thing)
+        if -(2**63) <= thing < 2**63:
+            return struct.pack("<Bq", 5, thing)
+        return struct.pack("<BBI", 6, thing < 0, thing.bit_length())
+    if isinstance(thing, float):
+        return struct.pack("<Bd", 7, thing)
+    if isinstance(thing, str):
+        return text_value(8, len(thing), thing.encode("utf-8", "surrogatepass"), 48)
+    if isinstance(thing, bytes):
+        return text_value(9, len(thing), thing, 48)
+    if isinstance(thing, list | tuple | dict | set):
+        return text_value(10, len(thing), type(thing).__name__.encode(), 32)
+    name = thing if isinstance(thing, type) else type(thing)
+    return text_value(11, 0x7F00DEADBEEF, name.__name__.encode(), 32)
+
+
+def values(*things: object) -> bytes:
+    return b"".join(map(value, things))
+
+
+def head(event: int, tid: int) -> bytes:
+    return struct.pack("<HBBi", event, 0, 0, tid)
+
+
+def tail(kind: int, start: int | None, recorded: bytes) -> bytes:
+    if start is None:
+        return struct.pack("<B", kind) + recorded
+    return struct.pack("<BQ", kind | HAS_START, start) + recorded
+
+
+@dataclass
+class Task:
+    """A task and its lane; each method adds a record at a time in nanoseconds."""
+
+    lane: Lane
+    tid: int
+    pid: int
+    name: str
+    times: list[int] = field(default_factory=list)
+
+    def add(self, time: int, payload: bytes, lost: int = 0) -> None:
+        self.times.append(time)
+        self.lane.add(time, payload, lost)
+
+    def enter(
+        self,
+        time: int,
+        func: int,
+        depth: int,
+        *,
+        kind: int = START,
+        start: int | None = None,
+        args: bytes = b"",
+        lost: int = 0,
+    ) -> None:
+        fixed = struct.pack("<II", FUNC_BASE + FUNC_STEP * func, depth)
+        self.add(time, head(11, self.tid) + fixed + tail(kind, start, args), lost)
+
+    def leave(
+        self,
+        time: int,
+        func: int,
+        depth: int,
+        *,
+        calltime: int,
+        kind: int = RETURN,
+        start: int | None = None,
+        result: bytes = b"",
+        overrun: int = 0,
+        lost: int = 0,
+    ) -> None:
+        fixed = struct.pack("<IIQQH", FUNC_BASE + FUNC_STEP * func, depth, calltime, time, overrun)
+        self.add(time, head(10, self.tid) + fixed + tail(kind, start, result), lost)
+
+    def function(self, time: int, func: int, caller: int | None, args: bytes = b"") -> None:
+        parent = 0 if caller is None else FUNC_BASE + FUNC_STEP * caller
+        self.add(time, head(1, self.tid) + struct.pack("<II", FUNC_BASE + FUNC_STEP * func, parent) + args)
+
+    def wait(self, time: int, duration: int) -> None:
+        self.add(time, head(2001, self.tid) + struct.pack("<Q", duration))
+
+    def overrun(self, time: int, total: int) -> None:
+        self.add(time, head(2002, self.tid) + struct.pack("<Q", total))
+
+    def message(self, time: int, text: bytes) -> None:
+        self.add(time, head(5, self.tid) + struct.pack("<Q", 0) + text + b"\0")
+
+
+class Lane:
+    """One pseudo CPU's pages."""
+
+    def __init__(self) -> None:
+        self.pages: list[bytes] = []
+        self.first = self.last = 0
+        self.data = b""
+        self.lost = 0
+
+    def add(self, time: int, payload: bytes, lost: int = 0) -> None:
+        payload += bytes(-len(payload) % 4)
+        delta = time - self.last
+        extend = (
+            b"" if delta < 1 << 27 else struct.pack("<II", 30 | (delta & (1 << 27) - 1) << 5, delta >> 27)
+        )
+        small = 0 if extend else delta
+        words = len(payload) // 4
+        if words <= 28:
+            record = extend + struct.pack("<I", words | small << 5) + payload
+        else:
+            record = extend + struct.pack("<II", small << 5, len(payload) + 4) + payload
+        if not self.data or lost or len(self.data) + len(record) > PAGE - 16 - 8:
+            self.flush()
+            self.first, self.last, self.lost = time, time, lost
+            self.data = b""
+            self.add_first(payload)
+            return
+        self.data += record
+        self.last = time
+
+    def add_first(self, payload: bytes) -> None:
+        words = len(payload) // 4
+        self.data = (
+            struct.pack("<I", words) if words <= 28 else struct.pack("<II", 0, len(payload) + 4)
+        ) + payload
+
+    def flush(self) -> None:
+        if not self.data:
+            return
+        flags = 3 << 30 if self.lost else 0
+        page = struct.pack("<QQ", self.first, len(self.data) | flags) + self.data
+        if self.lost:
+            page += struct.pack("<Q", self.lost)
+        self.pages.append(page.ljust(PAGE, b"\0"))
+        self.data = b""
+
+
+class Trace:
+    """A whole trace.
+
+    functions: names "module.qualname", or (module, qualname, file, line, flags, [argument names]).
+    """
+
+    def __init__(
+        self, functions: Sequence[str | tuple[str, str, str, int, int, list[str]]], **meta: object
+    ) -> None:
+        self.functions = [self.described(function) for function in functions]
+        self.lanes: list[Lane] = []
+        self.tasks: list[Task] = []
+        self.meta = meta
+
+    @staticmethod
+    def described(function: str | tuple[str, str, str, int, int, list[str]]) -> tuple[object, ...]:
+        if not isinstance(function, str):
+            return function
+        module, _, qualname = function.partition(".")
+        return (module, qualname, f"/src/{module}.py", 1, 0, [])
+
+    def task(
+        self, tid: int, name: str = "python", *, lane: int | None = None, pid: int | None = None
+    ) -> Task:
+        lane = len(self.lanes) if lane is None else lane
+        while len(self.lanes) <= lane:
+            self.lanes.append(Lane())
+        task = Task(self.lanes[lane], tid, pid or tid, name)
+        self.tasks.append(task)
+        return task
+
+    def description(self) -> dict[str, object]:
+        tasks = [
+            {
+                "lane": self.lanes.index(task.lane),
+                "pid": task.pid,
+                "tid": task.tid,
+                "name": task.name,
+                "process": 0,
+                "first_ns": min(task.times, default=0),
+                "last_ns": max(task.times, default=0),
+                "records": len(task.times),
+            }
+            for task in self.tasks
+        ]
+        events = sum(len(task.times) for task in self.tasks)
+        base = {"version": 1, "functions": self.functions, "tasks": tasks, "lost": 0, "overrun": 0}
+        base["processes"] = [{"pid": 69, "ppid": 1, "argv": ["python", "an app.py"]}]
+        return base | {"waits": 0, "wait_ns": 0, "events": events, "tracer": "function_graph"} | self.meta
+
+    def to_bytes(self) -> bytes:
+        for lane in self.lanes:
+            lane.flush()
+        out = b"\x17\x08\x44tracing6\0" + struct.pack("<BBI", 0, 8, PAGE)
+        for section in (b"header_page\0", b"header_event\0"):
+            out += section + struct.pack("<Q", 5) + b"text\n"
+        out += struct.pack("<I", 2) + (struct.pack("<Q", 7) + b"format\n") * 2
+        out += struct.pack("<I", 1) + b"funcgraph\0" + struct.pack("<I", 1) + struct.pack("<Q", 3) + b"xy\n"
+        out += struct.pack("<I", 4) + b"abc\n" + struct.pack("<I", 0)
+        out += struct.pack("<Q", 7) + b"69 work" + struct.pack("<I", len(self.lanes))
+        out += b"options  \0" + struct.pack("<HI", 4, 5) + b"clock" + struct.pack("<H", 0) + b"flyrecord\0"
+        offset = -(-(len(out) + 16 * len(self.lanes)) // PAGE) * PAGE
+        data = b""
+        for lane in self.lanes:
+            size = len(lane.pages) * PAGE
+            out += struct.pack("<QQ", offset + len(data), size)
+            data += b"".join(lane.pages)
+        body = out.ljust(offset, b"\0") + data
+        meta = json.dumps(self.description()).encode()
+        return body + meta + b"FGEXTRA1" + struct.pack("<QQ", len(body), len(meta))
+
+    def save(self, path: Path) -> Path:
+        path.write_bytes(self.to_bytes())
+        return path
