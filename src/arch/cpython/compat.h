@@ -1,0 +1,378 @@
+/* What differs between CPython versions and builds, named once: frames, code objects and their extras, exceptions,
+ * and what needs more care without the GIL (the free-threaded build, PEP 703).
+ *
+ * The internal headers are those of the version we are built for; a wheel fits one minor version. */
+#ifndef FG_CPYTHON_COMPAT_H
+#define FG_CPYTHON_COMPAT_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_BUILD_CORE 1
+#define Py_BUILD_CORE_MODULE 1
+#include <Python.h>
+#include <stdbool.h>
+#include <string.h>
+#if PY_VERSION_HEX >= 0x030E0000
+#include "internal/pycore_interpframe.h"
+#include "internal/pycore_stackref.h"
+#endif
+#include "internal/pycore_code.h"
+#include "internal/pycore_frame.h"
+#include "internal/pycore_pystate.h"
+#ifdef Py_GIL_DISABLED
+#include "internal/pycore_object.h"
+#endif
+
+/* 3.12+ has sys.monitoring (PEP 669); before it the frame evaluator is the hook (PEP 523). */
+#define FG_HAVE_MONITORING (PY_VERSION_HEX >= 0x030C0000)
+
+/* A hook of sys.monitoring may answer DISABLE for a function that nobody wants. Without the GIL another thread may
+ * come to want it between the answer and its effect, and the function would be silent for good. */
+#ifdef Py_GIL_DISABLED
+#define FG_CAN_DISABLE 0
+#else
+#define FG_CAN_DISABLE 1
+#endif
+
+typedef struct _PyInterpreterFrame fg_pyframe;
+
+/* NULL: this thread holds no thread state. */
+static inline PyThreadState *fg_tstate(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
+}
+
+/* This thread may touch objects. Before 3.12 the thread state above is whosever holds the GIL; the one of
+ * PyGILState_GetThisThreadState() is never another interpreter's than the first that the thread was in. */
+static inline bool fg_has_tstate(void)
+{
+    PyThreadState *tstate = fg_tstate();
+
+#if PY_VERSION_HEX < 0x030C0000
+    return tstate && tstate->thread_id == PyThread_get_thread_ident();
+#else
+    return tstate != NULL;
+#endif
+}
+
+/* The one that signal handlers run in. */
+static inline bool fg_is_main_thread(void)
+{
+    return _Py_IsMainThread();
+}
+
+static inline bool fg_is_finalizing(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing();
+#else
+    return _Py_IsFinalizing();
+#endif
+}
+
+static inline fg_pyframe *fg_current_pyframe(PyThreadState *tstate)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return tstate->current_frame;
+#else
+    return tstate->cframe->current_frame;
+#endif
+}
+
+/* The next frame out that belongs to Python code. */
+static inline fg_pyframe *fg_complete_pyframe(fg_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return _PyFrame_GetFirstComplete(frame);
+#else
+    while (frame && _PyFrame_IsIncomplete(frame))
+        frame = frame->previous;
+    return frame;
+#endif
+}
+
+static inline PyCodeObject *fg_pyframe_code(fg_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return _PyFrame_GetCode(frame);
+#else
+    return frame->f_code;
+#endif
+}
+
+/* The line it is at, or 0. */
+static inline int fg_pyframe_line(fg_pyframe *frame)
+{
+    int line = PyCode_Addr2Line(fg_pyframe_code(frame),
+                                _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT));
+
+    return line > 0 ? line : 0;
+}
+
+/* Borrowed; NULL where the slot is empty. */
+static inline PyObject *fg_pyframe_local(fg_pyframe *frame, int i)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return PyStackRef_IsNull(frame->localsplus[i]) ? NULL : PyStackRef_AsPyObjectBorrow(frame->localsplus[i]);
+#else
+    return frame->localsplus[i];
+#endif
+}
+
+/* A generator that ended: 3.15 numbers the states anew and drops FRAME_COMPLETED. */
+#if PY_VERSION_HEX >= 0x030D0000
+static inline bool fg_generator_has_ended(PyObject *generator)
+{
+    /* Without the GIL another thread may be running it. */
+    return FRAME_STATE_FINISHED(
+        __atomic_load_n(&((PyGenObject *)generator)->gi_frame_state, __ATOMIC_RELAXED));
+}
+#endif
+
+/* Code extras: one indexed load. The struct is the one of Objects/codeobject.c. */
+struct fg_code_extras {
+    Py_ssize_t size;
+    void *extras[1];
+};
+
+static inline void *fg_code_extra(PyCodeObject *code, Py_ssize_t index)
+{
+#ifdef Py_GIL_DISABLED
+    void *extra = NULL;
+
+    /* Other threads may be adding extras; from 3.15 on CPython guards against that itself (gh-144981). */
+    PyUnstable_Code_GetExtra((PyObject *)code, index, &extra);
+    return extra;
+#else
+    const struct fg_code_extras *extras = code->co_extra;
+
+    return extras && index < extras->size ? extras->extras[index] : NULL;
+#endif
+}
+
+#if PY_VERSION_HEX < 0x030C0000
+#define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
+#endif
+
+/* For an entry that is empty. -1 with an exception: memory is short.
+ *
+ * CPython's own function makes the array as long as there are users of extras, and a code object that is freed has
+ * every entry's free function called, also for NULL: other users' functions would hear of all code that we know. So
+ * the array ends at our entry; CPython lengthens it for whoever comes after us. */
+static inline int fg_code_set_extra(PyCodeObject *code, Py_ssize_t index, void *extra)
+{
+#if defined(Py_GIL_DISABLED) || PY_VERSION_HEX >= 0x030E0000
+    return PyUnstable_Code_SetExtra((PyObject *)code, index, extra);
+#else
+    struct fg_code_extras *extras = code->co_extra;
+    Py_ssize_t size = extras ? extras->size : 0;
+
+    if (size <= index) {
+        extras = PyMem_Realloc(extras, sizeof(*extras) + (size_t)index * sizeof(void *));
+        if (!extras) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        memset(extras->extras + size, 0, (size_t)(index + 1 - size) * sizeof(void *));
+        extras->size = index + 1;
+        code->co_extra = extras;
+    }
+    extras->extras[index] = extra;
+    return 0;
+#endif
+}
+
+/* The exception in flight, set aside while we do what may raise. */
+#if PY_VERSION_HEX >= 0x030C0000
+typedef PyObject *fg_exception;
+
+static inline fg_exception fg_exception_set_aside(void)
+{
+    return PyErr_GetRaisedException();
+}
+
+static inline void fg_exception_put_back(fg_exception exception)
+{
+    PyErr_SetRaisedException(exception);
+}
+#else
+typedef struct {
+    PyObject *type, *value, *traceback;
+} fg_exception;
+
+static inline fg_exception fg_exception_set_aside(void)
+{
+    fg_exception exception;
+
+    PyErr_Fetch(&exception.type, &exception.value, &exception.traceback);
+    return exception;
+}
+
+static inline void fg_exception_put_back(fg_exception exception)
+{
+    PyErr_Restore(exception.type, exception.value, exception.traceback);
+}
+#endif
+
+static inline bool fg_exception_is_set(PyThreadState *tstate)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return tstate->current_exception;
+#else
+    return tstate->curexc_type;
+#endif
+}
+
+/* The exception that is set, as one object with its traceback, and unset. New reference. */
+static inline PyObject *fg_exception_take(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type, *value, *traceback;
+
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback)
+        PyException_SetTraceback(value, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+#endif
+}
+
+/* Sets it. Takes over the reference. */
+static inline void fg_exception_raise(PyObject *exception)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyErr_SetRaisedException(exception);
+#else
+    PyErr_Restore(Py_NewRef(Py_TYPE(exception)), exception, PyException_GetTraceback(exception));
+#endif
+}
+
+/* Room for so many more nested calls; the limit that the program set stays what it is. From 3.12 on calls of Python
+ * and of C functions count apart, and from 3.14 on C stack is measured. */
+static inline void fg_recursion_room(PyThreadState *tstate, int calls)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    tstate->py_recursion_remaining += calls;
+#if PY_VERSION_HEX < 0x030E0000
+    tstate->c_recursion_remaining += calls;
+#endif
+#else
+    tstate->recursion_remaining += calls;
+#endif
+}
+
+/* The program's trace and profile functions hear nothing until it is resumed. From 3.12 on CPython sees to that around
+ * every callback of sys.monitoring, but not where we are told of ends by other ways (gen_close.c). */
+static inline void fg_tracing_pause(PyThreadState *tstate)
+{
+#if FG_HAVE_MONITORING
+    tstate->tracing++; /* PyThreadState_EnterTracing, without the call */
+#else
+    PyThreadState_EnterTracing(tstate);
+#endif
+}
+
+static inline void fg_tracing_resume(PyThreadState *tstate)
+{
+#if FG_HAVE_MONITORING
+    tstate->tracing--;
+#else
+    PyThreadState_LeaveTracing(tstate);
+#endif
+}
+
+/* dict[key], or NULL; no exception is left set. New reference: without the GIL a borrowed one may die in our hands. */
+static inline PyObject *fg_dict_get(PyObject *dict, const char *key)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *value = NULL;
+
+    if (PyDict_GetItemStringRef(dict, key, &value) < 0)
+        PyErr_Clear();
+    return value;
+#else
+    return Py_XNewRef(PyDict_GetItemString(dict, key));
+#endif
+}
+
+static inline PyObject *fg_dict_get_item(PyObject *dict, PyObject *key)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *value = NULL;
+
+    if (PyDict_GetItemRef(dict, key, &value) < 0)
+        PyErr_Clear();
+    return value;
+#else
+    return Py_XNewRef(PyDict_GetItem(dict, key));
+#endif
+}
+
+/* True if the type or one of its bases has the attribute; looks at dicts only. */
+static inline bool fg_type_has(PyTypeObject *type, PyObject *name)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *value = _PyType_LookupRef(type, name);
+
+    Py_XDECREF(value);
+    return value;
+#else
+    return _PyType_Lookup(type, name);
+#endif
+}
+
+/* The method resolution order, or NULL. New reference: without the GIL another thread may be replacing it. */
+static inline PyObject *fg_type_mro(PyTypeObject *type)
+{
+#ifdef Py_GIL_DISABLED
+    /* type.__mro__'s own getter, for a metaclass may have another. */
+    PyObject *getters = PyType_GetDict(&PyType_Type);
+    PyObject *getter = getters ? fg_dict_get(getters, "__mro__") : NULL;
+    PyObject *mro =
+        getter ? Py_TYPE(getter)->tp_descr_get(getter, (PyObject *)type, (PyObject *)Py_TYPE(type)) : NULL;
+
+    Py_XDECREF(getter);
+    Py_XDECREF(getters);
+    if (!mro)
+        PyErr_Clear();
+    else if (!PyTuple_CheckExact(mro))
+        Py_CLEAR(mro);
+    return mro;
+#else
+    return Py_XNewRef(type->tp_mro);
+#endif
+}
+
+/* A reference to an object that may be dying in another thread; false if it is. Its memory is still there, and
+ * fg_object_share was called on it once while it lived. */
+static inline bool fg_object_try_ref(PyObject *object)
+{
+#ifndef Py_GIL_DISABLED
+    Py_INCREF(object);
+    return true;
+#elif PY_VERSION_HEX >= 0x030E0000
+    return PyUnstable_TryIncRef(object);
+#else
+    return _Py_TryIncref(object);
+#endif
+}
+
+static inline void fg_object_share(PyObject *object)
+{
+#ifndef Py_GIL_DISABLED
+    (void)object;
+#elif PY_VERSION_HEX >= 0x030E0000
+    PyUnstable_EnableTryIncRef(object);
+#else
+    _PyObject_SetMaybeWeakref(object);
+#endif
+}
+
+#endif

@@ -1,0 +1,436 @@
+/* funcgraph._environ: builtin functions that stand in for those which start a program with an environment of its
+ * own (posix.execve, posix.posix_spawn, _posixsubprocess.fork_exec ...), add one variable to it and call the
+ * original. They are builtins so that no tracer, debugger or traceback sees a frame of ours, and they look like
+ * the originals: name, doc, signature, module, errors.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef Py_BEGIN_CRITICAL_SECTION /* a macro from 3.13 on; with the GIL it is nothing */
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#endif
+
+/* How a function is given, or shows, an environment. */
+enum env_kind {
+    ENV_MAPPING, /* an argument: mapping of name to value */
+    ENV_LIST,    /* an argument: list of b"NAME=value", or None to inherit */
+    ENV_RESULT,  /* the result: a dict of the C environment's names and values */
+    ENV_CLEARED, /* it empties the C environment, which the variable must survive */
+};
+
+/* X(module, name, kind, position of the argument or -1, its keyword or NULL) */
+#define CARRIERS(X)                                                                                          \
+    X(posix, execve, ENV_MAPPING, 2, "env")                                                                  \
+    X(posix, posix_spawn, ENV_MAPPING, 2, NULL)                                                              \
+    X(posix, posix_spawnp, ENV_MAPPING, 2, NULL)                                                             \
+    X(posix, _create_environ, ENV_RESULT, -1, NULL)                                                          \
+    X(posix, _clearenv, ENV_CLEARED, -1, NULL)                                                               \
+    X(_posixsubprocess, fork_exec, ENV_LIST, 5, NULL)
+
+enum carrier_index {
+#define X(module, name, kind, position, keyword) CARRIER_##name,
+    CARRIERS(X)
+#undef X
+        NR_CARRIERS
+};
+
+struct carrier {
+    const char *module;
+    const char *name;
+    enum env_kind kind;
+    Py_ssize_t position;
+    const char *keyword;
+    PyCFunction entry;
+};
+
+struct variable {
+    PyObject *name;      /* bytes; NULL before set_variable */
+    PyObject *name_text; /* the same as str: a mapping may have either */
+    PyObject *value;     /* bytes; NULL: nothing is added */
+    PyObject *prefix;    /* bytes: name and '=' */
+    PyObject *entry;     /* bytes: name, '=' and value; NULL as value */
+};
+
+/* One in use per interpreter. */
+struct environ_state {
+    struct variable variable;         /* under the module's lock */
+    PyObject *originals[NR_CARRIERS]; /* NULL: not wrapped yet */
+    PyObject *wrappers[NR_CARRIERS];
+};
+
+/* Key of this module in the interpreter's dict, where all functions find the state: a wrapper's self is the
+ * original's module. */
+static const char interpreter_key[] = "funcgraph._environ";
+
+static PyObject *find_module(void)
+{
+    PyObject *dict = PyInterpreterState_GetDict(PyInterpreterState_Get());                /* borrowed */
+    PyObject *module = dict == NULL ? NULL : PyDict_GetItemString(dict, interpreter_key); /* borrowed */
+    if (module == NULL)
+        PyErr_SetString(PyExc_RuntimeError, "the interpreter is shutting down");
+    return module;
+}
+
+static struct environ_state *find_state(void)
+{
+    PyObject *module = find_module();
+    return module == NULL ? NULL : PyModule_GetState(module);
+}
+
+static void variable_clear(struct variable *variable)
+{
+    Py_CLEAR(variable->name);
+    Py_CLEAR(variable->name_text);
+    Py_CLEAR(variable->value);
+    Py_CLEAR(variable->prefix);
+    Py_CLEAR(variable->entry);
+}
+
+/* References of our own to the variable as it is now: another thread may set it anew at any time. */
+static struct variable variable_hold(PyObject *module)
+{
+    struct environ_state *state = PyModule_GetState(module);
+    struct variable held;
+    Py_BEGIN_CRITICAL_SECTION(module);
+    held = state->variable;
+    Py_XINCREF(held.name);
+    Py_XINCREF(held.name_text);
+    Py_XINCREF(held.value);
+    Py_XINCREF(held.prefix);
+    Py_XINCREF(held.entry);
+    Py_END_CRITICAL_SECTION();
+    return held;
+}
+
+/* Takes the references of `variable`. */
+static void variable_replace(PyObject *module, struct variable variable)
+{
+    struct environ_state *state = PyModule_GetState(module);
+    struct variable old;
+    Py_BEGIN_CRITICAL_SECTION(module);
+    old = state->variable;
+    state->variable = variable;
+    Py_END_CRITICAL_SECTION();
+    variable_clear(&old);
+}
+
+/* A new dict: what `env` holds, and the variable. NULL without an error: leave `env` as it is, because the variable
+ * is in it already or because it is nothing the original accepts (which then says so itself). Asks `env` what the
+ * original asks of it, in that order (length, keys, values), so that an os.environ runs the same Python functions. */
+static PyObject *extend_mapping(const struct variable *variable, PyObject *env)
+{
+    PyObject *keys = NULL, *values = NULL, *extended = NULL;
+    if (PyDict_CheckExact(env)) {
+        extended = PyDict_Copy(env);
+    } else if (PyMapping_Check(env)) {
+        Py_ssize_t size = PyMapping_Size(env);
+        if (size >= 0 && (keys = PyMapping_Keys(env)) != NULL && (values = PyMapping_Values(env)) != NULL &&
+            PyList_GET_SIZE(keys) == size && PyList_GET_SIZE(values) == size)
+            extended = PyDict_New();
+        for (Py_ssize_t i = 0; extended != NULL && i < size; i++) {
+            if (PyDict_SetItem(extended, PyList_GET_ITEM(keys, i), PyList_GET_ITEM(values, i)) < 0)
+                Py_CLEAR(extended);
+        }
+    }
+    if (extended != NULL && (PyDict_Contains(extended, variable->name) != 0 ||
+                             PyDict_Contains(extended, variable->name_text) != 0 ||
+                             PyDict_SetItem(extended, variable->name, variable->value) < 0))
+        Py_CLEAR(extended);
+    Py_XDECREF(keys);
+    Py_XDECREF(values);
+    PyErr_Clear();
+    return extended;
+}
+
+/* As extend_mapping, for a list or tuple of b"NAME=value". */
+static PyObject *extend_list(const struct variable *variable, PyObject *env)
+{
+    if (!PyList_CheckExact(env) && !PyTuple_CheckExact(env))
+        return NULL;
+    PyObject *extended = PySequence_List(env);
+    for (Py_ssize_t i = 0; extended != NULL && i < PyList_GET_SIZE(extended); i++) {
+        PyObject *item = PyList_GET_ITEM(extended, i);
+        size_t prefix_bytes = (size_t)PyBytes_GET_SIZE(variable->prefix);
+        if (PyBytes_Check(item) &&
+            strncmp(PyBytes_AS_STRING(item), PyBytes_AS_STRING(variable->prefix), prefix_bytes) == 0)
+            Py_CLEAR(extended);
+    }
+    if (extended != NULL && PyList_Append(extended, variable->entry) < 0)
+        Py_CLEAR(extended);
+    PyErr_Clear();
+    return extended;
+}
+
+/* Index in `args` of the argument that is the environment, or -1. */
+static Py_ssize_t find_argument(const struct carrier *carrier, Py_ssize_t nargs, PyObject *kwnames)
+{
+    if (nargs > carrier->position)
+        return carrier->position;
+    for (Py_ssize_t i = 0; carrier->keyword != NULL && kwnames != NULL && i < PyTuple_GET_SIZE(kwnames);
+         i++) {
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), carrier->keyword) == 0)
+            return nargs + i;
+    }
+    return -1;
+}
+
+/* Calls `original` with `args`, but `env` in the place of args[position]. */
+static PyObject *call_with(PyObject *original, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                           Py_ssize_t position, PyObject *env)
+{
+    size_t total = (size_t)nargs + (kwnames == NULL ? 0 : (size_t)PyTuple_GET_SIZE(kwnames));
+    PyObject **changed = PyMem_Malloc(total * sizeof *changed);
+    if (changed == NULL)
+        return PyErr_NoMemory();
+    memcpy(changed, args, total * sizeof *changed);
+    changed[position] = env;
+    PyObject *result = PyObject_Vectorcall(original, changed, (size_t)nargs, kwnames);
+    PyMem_Free(changed);
+    return result;
+}
+
+/* What is to be seen to after the original's call. */
+static void follow_up(const struct carrier *carrier, const struct variable *variable, PyObject *result)
+{
+    if (carrier->kind == ENV_RESULT && PyDict_Check(result) && variable->name != NULL &&
+        PyDict_DelItem(result, variable->name) < 0)
+        PyErr_Clear(); /* it was not there */
+    if (carrier->kind == ENV_CLEARED && variable->value != NULL)
+        setenv(PyBytes_AS_STRING(variable->name), PyBytes_AS_STRING(variable->value), 1);
+}
+
+static PyObject *carry(const struct carrier *carrier, enum carrier_index index, PyObject *const *args,
+                       Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *module = find_module();
+    if (module == NULL)
+        return NULL;
+    struct environ_state *state = PyModule_GetState(module);
+    struct variable variable = variable_hold(module);
+    /* Held for the call: what runs in it may unwrap. */
+    PyObject *original = Py_NewRef(state->originals[index]), *env = NULL, *result;
+    Py_ssize_t position = carrier->position < 0 ? -1 : find_argument(carrier, nargs, kwnames);
+    if (position >= 0 && variable.value != NULL)
+        env = carrier->kind == ENV_LIST ? extend_list(&variable, args[position])
+                                        : extend_mapping(&variable, args[position]);
+    if (env != NULL) {
+        result = call_with(original, args, nargs, kwnames, position, env);
+        Py_DECREF(env);
+    } else {
+        result = PyObject_Vectorcall(original, args, (size_t)nargs, kwnames);
+    }
+    if (result != NULL)
+        follow_up(carrier, &variable, result);
+    variable_clear(&variable);
+    Py_DECREF(original);
+    return result;
+}
+
+static const struct carrier carriers[NR_CARRIERS];
+
+#define X(module, name, kind, position, keyword)                                                             \
+    static PyObject *carry_##name(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs,        \
+                                  PyObject *kwnames)                                                         \
+    {                                                                                                        \
+        return carry(&carriers[CARRIER_##name], CARRIER_##name, args, nargs, kwnames);                       \
+    }
+CARRIERS(X)
+#undef X
+
+static const struct carrier carriers[NR_CARRIERS] = {
+#define X(module, name, kind, position, keyword)                                                             \
+    {#module, #name, kind, position, keyword, (PyCFunction)(void (*)(void))carry_##name},
+    CARRIERS(X)
+#undef X
+};
+
+/* Index of the carrier that `function` is the original or the wrapper of; -1 if it is none, -2 with an error. */
+static int find_carrier(struct environ_state *state, PyObject *function)
+{
+    for (int i = 0; i < NR_CARRIERS; i++) {
+        if (function == state->wrappers[i] || function == state->originals[i])
+            return i;
+    }
+    if (!PyCFunction_CheckExact(function))
+        return -1;
+    PyObject *module_name = PyObject_GetAttrString(function, "__module__");
+    if (module_name == NULL)
+        return -2;
+    const char *name = ((PyCFunctionObject *)function)->m_ml->ml_name;
+    int found = -1;
+    for (int i = 0; PyUnicode_Check(module_name) && i < NR_CARRIERS; i++) {
+        if (strcmp(name, carriers[i].name) == 0 &&
+            PyUnicode_CompareWithASCIIString(module_name, carriers[i].module) == 0)
+            found = i;
+    }
+    Py_DECREF(module_name);
+    return found;
+}
+
+static PyObject *make_wrapper(const struct carrier *carrier, PyCFunctionObject *original)
+{
+    /* Never freed: a builtin reads its method table even while it is deallocated, which may be after this module
+     * is gone. One of each per interpreter. */
+    PyMethodDef *method = PyMem_RawCalloc(1, sizeof *method);
+    if (method == NULL)
+        return PyErr_NoMemory();
+    method->ml_name = carrier->name;
+    method->ml_meth = carrier->entry;
+    method->ml_flags = METH_FASTCALL | METH_KEYWORDS;
+    method->ml_doc = original->m_ml->ml_doc; /* also the text signature */
+    return PyCFunction_NewEx(method, original->m_self, original->m_module);
+}
+
+PyDoc_STRVAR(wrap_doc,
+             "wrap($module, function, /)\n--\n\n"
+             "Return the builtin that adds the variable and calls `function`; the same one each time.\n\n"
+             "ValueError if `function` is not one that starts a program with an environment of its own.");
+
+static PyObject *environ_wrap(PyObject *Py_UNUSED(module), PyObject *function)
+{
+    struct environ_state *state = find_state();
+    if (state == NULL)
+        return NULL;
+    int index = find_carrier(state, function);
+    if (index == -1)
+        PyErr_Format(PyExc_ValueError, "not a function that gives an environment: %R", function);
+    if (index < 0)
+        return NULL;
+    if (state->wrappers[index] == NULL) {
+        PyObject *wrapper = make_wrapper(&carriers[index], (PyCFunctionObject *)function);
+        if (wrapper == NULL)
+            return NULL;
+        state->originals[index] = Py_NewRef(function);
+        state->wrappers[index] = wrapper;
+    }
+    return Py_NewRef(state->wrappers[index]);
+}
+
+PyDoc_STRVAR(original_doc, "original($module, function, /)\n--\n\n"
+                           "Return what `function` wraps, or `function` itself if it is no wrapper.");
+
+static PyObject *environ_original(PyObject *Py_UNUSED(module), PyObject *function)
+{
+    struct environ_state *state = find_state();
+    if (state == NULL)
+        return NULL;
+    for (int i = 0; i < NR_CARRIERS; i++) {
+        if (function == state->wrappers[i])
+            return Py_NewRef(state->originals[i]);
+    }
+    return Py_NewRef(function);
+}
+
+PyDoc_STRVAR(set_variable_doc,
+             "set_variable($module, name, value, /)\n--\n\n"
+             "Set the variable (bytes, bytes) that the wrappers add; a value of None: they add nothing.");
+
+static PyObject *environ_set_variable(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *module = find_module();
+    PyObject *name, *value;
+    if (module == NULL || !PyArg_ParseTuple(args, "SO:set_variable", &name, &value))
+        return NULL;
+    if (value != Py_None && !PyBytes_Check(value))
+        return PyErr_Format(PyExc_TypeError, "value must be bytes or None, not %s", Py_TYPE(value)->tp_name);
+
+    const char *text = PyBytes_AS_STRING(name);
+    struct variable variable = {
+        .name = Py_NewRef(name),
+        .name_text = PyUnicode_DecodeFSDefault(text),
+        .value = value == Py_None ? NULL : Py_NewRef(value),
+        .prefix = PyBytes_FromFormat("%s=", text),
+        .entry = value == Py_None ? NULL : PyBytes_FromFormat("%s=%s", text, PyBytes_AS_STRING(value)),
+    };
+    if (variable.name_text == NULL || variable.prefix == NULL ||
+        (value != Py_None && variable.entry == NULL)) {
+        variable_clear(&variable);
+        return NULL;
+    }
+    variable_replace(module, variable);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef environ_methods[] = {
+    {"set_variable", environ_set_variable, METH_VARARGS, set_variable_doc},
+    {"wrap", environ_wrap, METH_O, wrap_doc},
+    {"original", environ_original, METH_O, original_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static int environ_exec(PyObject *module)
+{
+    PyObject *dict = PyInterpreterState_GetDict(PyInterpreterState_Get());
+    if (dict == NULL) {
+        PyErr_SetString(PyExc_ImportError, "the interpreter has no dict for extensions");
+        return -1;
+    }
+    /* A second import (sys.modules was cleared) works on the first one's state, which the wrappers use. */
+    if (PyDict_GetItemString(dict, interpreter_key) != NULL)
+        return 0;
+    return PyDict_SetItemString(dict, interpreter_key, module);
+}
+
+static int environ_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    struct environ_state *state = PyModule_GetState(module);
+    Py_VISIT(state->variable.name);
+    Py_VISIT(state->variable.name_text);
+    Py_VISIT(state->variable.value);
+    Py_VISIT(state->variable.prefix);
+    Py_VISIT(state->variable.entry);
+    for (int i = 0; i < NR_CARRIERS; i++) {
+        Py_VISIT(state->originals[i]);
+        Py_VISIT(state->wrappers[i]);
+    }
+    return 0;
+}
+
+static int environ_clear(PyObject *module)
+{
+    struct environ_state *state = PyModule_GetState(module);
+    variable_clear(&state->variable);
+    for (int i = 0; i < NR_CARRIERS; i++) {
+        Py_CLEAR(state->originals[i]);
+        Py_CLEAR(state->wrappers[i]);
+    }
+    return 0;
+}
+
+static void environ_free(void *module)
+{
+    environ_clear(module);
+}
+
+static PyModuleDef_Slot environ_slots[] = {
+    {Py_mod_exec, environ_exec},
+#ifdef Py_mod_multiple_interpreters /* a macro from 3.12 on */
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil /* a macro from 3.13 on */
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef environ_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "funcgraph._environ",
+    .m_doc = "Builtins that hand one environment variable on to programs started with an environment of "
+             "their own.",
+    .m_size = sizeof(struct environ_state),
+    .m_methods = environ_methods,
+    .m_slots = environ_slots,
+    .m_traverse = environ_traverse,
+    .m_clear = environ_clear,
+    .m_free = environ_free,
+};
+
+PyMODINIT_FUNC PyInit__environ(void)
+{
+    return PyModuleDef_Init(&environ_module);
+}

@@ -1,0 +1,17 @@
+/* Registering users from Python's side, and the hooks that live as long as there are any. */
+#ifndef FG_REGISTRATION_H
+#define FG_REGISTRATION_H
+
+#include "arch/cpython/arch.h"
+
+/* Brings up the hooks, if they are not, and keeps them until the release. -1 with an exception: none is free. */
+int fg_hooks_hold(void);
+void fg_hooks_release(void);
+/* Takes them out if nobody holds them and no user is registered: for whoever unregistered one. */
+void fg_hooks_stop_if_unused(void);
+
+/* As fgraph_register and fgraph_unregister, with the hooks. -EIO with an exception: none is free. */
+int fg_binding_register(struct fgraph_ops *ops);
+int fg_binding_unregister(struct fgraph_ops *ops);
+
+#endif
