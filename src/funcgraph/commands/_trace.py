@@ -1,0 +1,45 @@
+"""What the commands that read a trace have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from funcgraph.commands import CommandError, os_error_text
+from funcgraph.tracedata.trace_file import Task, TraceError, TraceFile
+
+_TASKS_LISTED = 8
+
+
+@contextmanager
+def trace_errors(path: str) -> Iterator[None]:
+    """Turn what is wrong with a trace into the command's one line."""
+    try:
+        yield
+    except TraceError as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+def open_trace(path: str) -> TraceFile:
+    """Open a trace. Raises CommandError with the file and the reason."""
+    with trace_errors(path):
+        try:
+            return TraceFile(path)
+        except OSError as error:
+            raise CommandError(os_error_text(error)) from None
+
+
+def wanted_tasks(trace: TraceFile, wanted: Sequence[str]) -> list[Task] | None:
+    """Return the tasks that --task asks for, None for all. Raises CommandError for one that is not there."""
+    if not wanted:
+        return None
+    tasks: dict[Task, None] = {}
+    for word in wanted:
+        found = trace.find_tasks(word)
+        if not found:
+            names = [f"{task.name} ({task.tid})" for task in trace.tasks[:_TASKS_LISTED]]
+            more = len(trace.tasks) - len(names)
+            listing = ", ".join(names) + (f" and {more} more" if more else "")
+            raise CommandError(f"{trace.path}: no task '{word}'; there are: {listing or 'none'}")
+        tasks.update(dict.fromkeys(found))
+    return list(tasks)

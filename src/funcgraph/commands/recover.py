@@ -1,0 +1,158 @@
+"""`funcgraph recover`: make a trace of what a recorder that was killed left behind."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+import funcgraph
+from funcgraph import _tracedata
+from funcgraph.commands import CommandError, say
+from funcgraph.session import outcome
+from funcgraph.session.directory import Session, all_sessions, command_text
+from funcgraph.session.options import from_config
+from funcgraph.session.output import check_output
+from funcgraph.session.recording import Recording
+
+NAME = "recover"
+HELP = "make a trace of what a killed recorder left behind"
+DESCRIPTION = """\
+Make a trace of the recording whose recorder was killed: of the spool beside its output (FILE.part) and of
+what still lies in the ring buffers of the traced processes. Processes that still run are asked to stop
+recording; they go on.
+
+SESSION is the session's directory ('funcgraph status' lists them) or a FILE.part. Without it: the one session
+there
+is to recover."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this command's flags."""
+    parser.add_argument(
+        "-o", dest="output", metavar="FILE", help="the trace (default: as the recording was told)"
+    )
+    parser.add_argument("session", nargs="?", metavar="SESSION", help="session directory or FILE.part")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Recover one session; return 0 if a trace was written."""
+    if args.session is not None and not os.path.isdir(args.session):
+        return _recover_part(args.session, args.output)
+    session = _choose() if args.session is None else Session(args.session)
+    if not os.path.exists(f"{session.path}/lock"):
+        raise CommandError(f"{session.path}: not a session's directory")
+    if not session.lock():
+        raise CommandError(f"{session.path}: its recorder is alive")
+    try:
+        return _recover(session, args.output)
+    finally:
+        session.unlock()
+
+
+def _dead_sessions() -> list[Session]:
+    return [session for session in all_sessions() if not session.recorder_alive()]
+
+
+def _choose() -> Session:
+    dead = _dead_sessions()
+    if not dead:
+        raise CommandError("no session to recover")
+    if len(dead) > 1:
+        listing = "".join(f"\n  {session.path}  {_describe(session)}" for session in dead)
+        raise CommandError(f"{len(dead)} sessions to recover, name one:{listing}")
+    return dead[0]
+
+
+def _describe(session: Session) -> str:
+    try:
+        values = session.read_config()
+    except (OSError, ValueError):
+        return "(no readable config)"
+    return f"{command_text(values)} -> {''.join(values.get('output', ['?'])[-1:])}"
+
+
+def _recover(session: Session, output_name: str | None) -> int:
+    try:
+        values = session.read_config()
+        part, planned = values["part"][-1], values["output"][-1]
+        options = from_config(values)
+    except (FileNotFoundError, KeyError):
+        # Killed before it had told anybody of the session: no process can have joined.
+        session.remove()
+        raise CommandError(f"{session.path}: nothing was recorded; removed") from None
+    except ValueError as error:
+        raise CommandError(f"{session.path}: {error}") from None
+    output = check_output(output_name or planned)
+    recording = _open(session, part)
+    recording.settle(0.0)
+    totals = recording.totals()
+    if not totals["records"] and not recording.matched():
+        recording.discard()
+        session.remove()
+        raise CommandError(f"{session.path}: nothing was recorded; removed")
+    meta = {
+        "funcgraph": funcgraph.__version__,
+        "tracer": options.get("tracer"),
+        "options": options,
+        "command": values.get("command", []),
+        "recovered": True,
+    }
+    for line in (*recording.damaged, *recording.killed()):
+        say(line)
+    _assemble(recording, output, meta)
+    session.remove()
+    for line in (*outcome.losses(totals), outcome.summary(totals, output)):
+        say(line)
+    return 0
+
+
+def _open(session: Session, part: str) -> Recording:
+    try:
+        return Recording(session, part, resume=os.path.exists(part))
+    except (OSError, ValueError) as error:
+        text = outcome.write_failure(error, part) if isinstance(error, OSError) else f"{part}: {error}"
+        raise CommandError(text) from None
+
+
+def _assemble(recording: Recording, output: str, meta: dict[str, Any]) -> None:
+    failure = recording.failure
+    try:
+        if failure is None:
+            recording.assemble(output, meta)
+    except OSError as error:
+        failure = error
+    if failure is not None:
+        recording.close()
+        raise CommandError(f"{outcome.write_failure(failure, output)}; nothing was removed") from None
+
+
+def _recover_part(part: str, output_name: str | None) -> int:
+    """Make a trace of a spool alone: its session is gone, or it ran out of space."""
+    if not part.endswith(".part") and output_name is None:
+        raise CommandError(f"{part}: neither a session's directory nor a FILE.part")
+    for session in all_sessions():
+        try:
+            writes_it = os.path.realpath(part) in session.read_config().get("part", [])
+        except (OSError, ValueError):
+            continue
+        if writes_it:
+            raise CommandError(f"{part}: belongs to the session {session.path}; recover that")
+    output = check_output(output_name or part.removesuffix(".part"))
+    try:
+        writer = _tracedata.Recorder(part, resume=True)
+    except ValueError as error:
+        raise CommandError(f"{part}: {error}") from None
+    except OSError as error:
+        raise CommandError(outcome.write_failure(error, part)) from None
+    try:
+        writer.assemble(output, f'{{"funcgraph": "{funcgraph.__version__}", "recovered": true}}')
+        totals = writer.totals()
+    except OSError as error:
+        raise CommandError(f"{outcome.write_failure(error, output)}; nothing was removed") from None
+    finally:
+        writer.close()
+    os.unlink(part)
+    for line in (*outcome.losses(totals), outcome.summary(totals, output)):
+        say(line)
+    return 0

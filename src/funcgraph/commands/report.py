@@ -1,0 +1,65 @@
+"""funcgraph report: print a trace as the kernel prints one."""
+
+from __future__ import annotations
+
+import argparse
+
+from funcgraph.commands import CommandError
+from funcgraph.commands._trace import open_trace, trace_errors, wanted_tasks
+from funcgraph.tracedata.pager import wants_color, write_text
+from funcgraph.tracedata.report_options import options_help, parse_options
+
+NAME = "report"
+HELP = "print a trace: which functions ran, nested, with durations"
+DESCRIPTION = """\
+Print a trace in the kernel's function_graph layout: nested calls with their durations, exceptions,
+suspends and resumes, and with arguments and results if they were recorded. A trace of the function tracer is
+printed in that tracer's layout."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "-i", "--input", metavar="FILE", default="trace.dat", help="the trace (default: trace.dat)"
+    )
+    parser.add_argument(
+        "--task",
+        metavar="T",
+        action="append",
+        default=[],
+        help="only this task: a thread id, or a thread's name, which may have * and ?; can be given again",
+    )
+    parser.add_argument(
+        "-O",
+        dest="options",
+        metavar="OPTION",
+        action="append",
+        default=[],
+        help="turn an option of the list below on, or off with 'no' in front; can be given again",
+    )
+    parser.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colours (default: auto, on a terminal unless NO_COLOR is set)",
+    )
+    parser.add_argument(
+        "--no-pager", action="store_true", help="do not show the text in $PAGER on a terminal"
+    )
+    parser.epilog = (
+        f"options for -O, with their defaults (auto: if more than one task is shown):\n{options_help()}"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the trace; return the exit status."""
+    try:
+        options = parse_options(args.options)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    trace = open_trace(args.input)
+    tasks = wanted_tasks(trace, args.task)
+    pieces = trace.report(options, tasks=tasks, color=wants_color(args.color))
+    with trace_errors(trace.path):
+        write_text(pieces, pager=not args.no_pager)
+    return 0

@@ -1,0 +1,73 @@
+"""Python's side of the function graph: what needs no C. The rest is in funcgraph._engine."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from funcgraph._engine import FgraphOps, register_ftrace_graph, unregister_ftrace_graph
+
+
+@contextmanager
+def registered(*ops: FgraphOps) -> Iterator[FgraphOps]:
+    """Register users for the length of a `with` block.
+
+        with funcgraph.registered(latency, errors):
+            work()
+
+    They are registered in the order given and unregistered in the reverse order; if one of them cannot be
+    registered, those before it are unregistered again. A user that was unregistered inside the block is left
+    as it is.
+
+    Args:
+        ops: one or more users.
+
+    Yields:
+        The first of them.
+
+    Raises:
+        TypeError: no user was given.
+        OSError: as register_ftrace_graph.
+    """
+    if not ops:
+        raise TypeError("registered() needs at least one FgraphOps")
+    entered: list[FgraphOps] = []
+    try:
+        for user in ops:
+            register_ftrace_graph(user)
+            entered.append(user)
+        yield ops[0]
+    finally:
+        for user in reversed(entered):
+            if user.registered:
+                unregister_ftrace_graph(user)
+
+
+def native_address(callback: object) -> int | None:
+    """Return the address behind a foreign function pointer, or None if `callback` is nothing of that kind.
+
+    Known are numba's cfunc objects, ctypes' function pointers and cffi's. No package is imported for it: what
+    made the object has imported its own.
+
+    Raises:
+        ValueError: it is such a pointer, and NULL.
+    """
+    kind = type(callback)
+    ctypes = sys.modules.get("ctypes")
+    cffi = sys.modules.get("_cffi_backend")
+    if ctypes is not None and isinstance(callback, ctypes._CFuncPtr):
+        address = ctypes.cast(callback, ctypes.c_void_p).value
+    elif (
+        cffi is not None
+        and isinstance(callback, cffi._CDataBase)
+        and cffi.typeof(callback).kind == "function"
+    ):
+        address = int(cffi.cast(cffi.new_primitive_type("uintptr_t"), callback))
+    elif kind.__module__.partition(".")[0] == "numba":
+        address = getattr(callback, "address", None)
+        if address is None:
+            return None
+    else:
+        return None
+    if not address:
+        raise ValueError(f"{callback!r} is a NULL pointer")
+    return int(address)

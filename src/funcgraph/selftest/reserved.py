@@ -1,0 +1,188 @@
+"""What a user keeps: data and objects from a call's entry to its return, and a word for each thread."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import funcgraph
+from funcgraph.selftest import program
+from funcgraph.selftest.observer import FailedError, Observer, expect, in_thread, patterns
+
+MAX_BYTES = 256  # that a user can reserve at one entry: FGRAPH_MAX_DATA_BYTES
+_DEPTH = 3
+
+
+class _Keeper(Observer):
+    """Reserves `size_bytes` at each entry, fills them, and finds them again at the return."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__("recurse")
+        self.seed = seed
+        self.size_bytes = 0
+        self.found = 0
+
+    def pattern(self, depth: int) -> bytes:
+        """Return the bytes of one call: others for each user, depth and size."""
+        first = self.seed + 37 * depth + self.size_bytes
+        return bytes((first + 5 * i) % 255 + 1 for i in range(self.size_bytes))
+
+    def entered(self, trace: Any, regs: Any) -> None:
+        view = self.ops.reserve_data(self.size_bytes)
+        if view is None:
+            raise FailedError(f"{self.size_bytes} bytes cannot be reserved")
+        expect(bytes(view), bytes(self.size_bytes), f"{self.size_bytes} bytes just reserved are")
+        view[:] = self.pattern(trace.depth)
+        expect(self.ops.reserve_data(1), None, "data reserved a second time at one entry are")
+
+    def ended(self, trace: Any, regs: Any) -> None:
+        view = self.ops.retrieve_data()
+        if view is None:
+            raise FailedError(f"{self.size_bytes} bytes were reserved, and there are none at the return")
+        expect(bytes(view), self.pattern(trace.depth), f"{self.size_bytes} bytes at the return are")
+        self.found += 1
+
+
+def each_size() -> None:
+    """Two users at once, one with 1, 2, ... 256 bytes and the other with 256, 255, ... 1, in recursion."""
+    with _Keeper(1) as up, _Keeper(101) as down:
+        for size_bytes in range(1, MAX_BYTES + 1):
+            up.size_bytes, down.size_bytes = size_bytes, MAX_BYTES + 1 - size_bytes
+            expect(program.recurse(_DEPTH), _DEPTH, "the program's result")
+        for user in (up, down):
+            expect(user.found, MAX_BYTES * (_DEPTH + 1), "returns with their data")
+    _refused(0)
+    _refused(MAX_BYTES + 1)
+
+
+def _refused(size_bytes: int) -> None:
+    errors: list[str] = []
+
+    def entry(trace: Any, ops: Any, regs: Any) -> None:
+        try:
+            ops.reserve_data(size_bytes)
+        except ValueError as error:
+            errors.append(str(error))
+
+    with funcgraph.registered(funcgraph.FgraphOps(entry, filter=patterns("leaf"), name="self-test")):
+        program.leaf(1)
+    expect(len(errors), 1, f"errors for {size_bytes} bytes")
+
+
+class _Parents(Observer):
+    """Keeps its depth, and reads that of every call further out."""
+
+    def __init__(self) -> None:
+        super().__init__("recurse")
+        self.seen: list[list[int | None]] = []
+
+    def entered(self, trace: Any, regs: Any) -> None:
+        view = self.ops.reserve_data(1)
+        assert view is not None
+        view[0] = 100 + trace.depth
+        self.look(trace)
+
+    def ended(self, trace: Any, regs: Any) -> None:
+        self.look(trace)
+
+    def look(self, trace: Any) -> None:
+        views = [self.ops.retrieve_parent_data(depth) for depth in range(trace.depth + 2)]
+        self.seen.append([None if view is None else view[0] for view in views])
+
+
+def parent_data() -> None:
+    """A user reads the data of its own calls further out; past the outermost there is nothing."""
+    with Observer(), _Parents() as user, Observer("recurse"):  # others' frames and data lie in between
+        program.recurse(2)
+        entries = [[100 + depth - out for out in range(depth + 1)] + [None] for depth in range(3)]
+        expect(user.seen, entries + entries[::-1], "data of the calls further out")
+
+
+class _Token:
+    """Can be referred to weakly, as an int cannot."""
+
+
+class _Objects(Observer):
+    def __init__(self) -> None:
+        super().__init__("recurse")
+        self.tokens: list[weakref.ref[_Token]] = []
+        self.found: list[bool] = []
+
+    def entered(self, trace: Any, regs: Any) -> None:
+        token = _Token()
+        self.tokens.append(weakref.ref(token))
+        expect(self.ops.reserve_object(token), True, "an object is reserved")
+        expect(self.ops.reserve_object(token), False, "an object is reserved a second time at one entry")
+
+    def ended(self, trace: Any, regs: Any) -> None:
+        self.found.append(self.ops.retrieve_object() is self.tokens[trace.depth]())
+        alive = [token() is not None for token in self.tokens]
+        expect(alive, [depth <= trace.depth for depth in range(len(alive))], "objects that are alive")
+
+
+def objects() -> None:
+    """An object is there at its call's return, and is let go of when that call is over."""
+    with _Objects() as user:
+        program.recurse(_DEPTH)
+        expect(user.found, [True] * (_DEPTH + 1), "objects found at the return")
+        expect([token() for token in user.tokens], [None] * (_DEPTH + 1), "objects when their calls are over")
+    refused: list[weakref.ref[_Token]] = []
+
+    def entry(trace: Any, ops: Any, regs: Any) -> bool:
+        token = _Token()
+        refused.append(weakref.ref(token))
+        ops.reserve_object(token)
+        return False
+
+    with funcgraph.registered(funcgraph.FgraphOps(entry, filter=patterns("leaf"), name="self-test")):
+        program.leaf(1)
+    expect([token() for token in refused], [None], "objects of a call whose return is not wanted")
+
+
+def task_variables() -> None:
+    """One word for each thread and user: zero in a new thread and at each registration, and nobody else's."""
+    one, other = Observer("leaf"), Observer("leaf")
+    with one, other:
+        expect((one.ops.task_var, other.ops.task_var), (0, 0), "words of a new user")
+        one.ops.task_var, other.ops.task_var = 2**64 - 1, 7
+        expect(in_thread(lambda: _exchanged(one, 5)), 0, "a new thread's word")
+        expect(in_thread(lambda: _exchanged(one, 6)), 0, "the next new thread's word")
+        expect((one.ops.task_var, other.ops.task_var), (2**64 - 1, 7), "this thread's words")
+        _left_alone_by_registering(one)
+
+
+def _exchanged(user: Observer, value: int) -> int:
+    old: int = user.ops.task_var
+    user.ops.task_var = value
+    program.leaf(1)
+    expect(user.ops.task_var, value, "a thread's word after a call")
+    return old
+
+
+def _left_alone_by_registering(first: Observer) -> None:
+    """Zero for threads that were there before too: around all slots, to the first one's."""
+    slot = first.ops.slot
+    ready, done = threading.Event(), threading.Event()
+    words: list[int] = []
+
+    def other_thread() -> None:
+        first.ops.task_var = 8
+        ready.set()
+        done.wait()
+        words.append(again.ops.task_var)
+
+    thread = threading.Thread(target=other_thread, daemon=True)
+    thread.start()
+    ready.wait()
+    funcgraph.unregister_ftrace_graph(first.ops)
+    again = Observer("leaf")
+    for _ in range(128):
+        with again:
+            if again.ops.slot == slot:
+                words.append(again.ops.task_var)
+                done.set()
+                thread.join()
+                break
+    done.set()
+    expect(words, [0, 0], "words of the next user in the slot, in two threads")

@@ -1,0 +1,301 @@
+"""`with funcgraph.record(...)`: recording a block of the running program.
+
+The program writes its ring buffer; a recorder process drains it (background.py). That is no child of the
+program's: it does not show in os.wait(), shares no terminal and no standard streams, and outlives the program
+if that is killed. The two talk through a pair of pipes:
+
+    program                               recorder
+    one line of JSON: what to record  ->
+                                      <-  one line of JSON: {"session": DIRECTORY} or {"error": ...}
+    ... the block runs ...
+    "end\n", or the pipe's end        ->
+                                      <-  one line of JSON: {"totals": ..., "warnings": [...]} or {"error":
+                                      ...}
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+from funcgraph import _engine
+from funcgraph.session import environ
+from funcgraph.session.options import LIMITS, PATTERN_OPTIONS
+from funcgraph.session.output import check_output
+
+__all__ = ["RecordBlock", "record"]
+
+_MODULE = "funcgraph.session.background"
+
+
+class RecordBlock:
+    """A recording of a block; `record` makes it, `with` runs it.
+
+    Attributes:
+        output: absolute path of the trace.
+        totals: after the block: records, bytes, lost, overrun, waits, wait_ns, tasks, processes, functions.
+    """
+
+    def __init__(self, output: str, settings: dict[str, Any]) -> None:
+        self.output = output
+        self.totals: dict[str, int] = {}
+        self._settings = settings
+        self._recorder: _RecorderProcess | None = None
+        self._handle = 0
+        self._pid = 0
+
+    def __enter__(self) -> RecordBlock:
+        """Start the recorder process, then the recording.
+
+        Raises:
+            FileNotFoundError, PermissionError, OSError: the trace or the session's directory cannot be
+            written. RuntimeError: no hook is free, the recorder process did not start, or the block is
+            running already.
+        """
+        if self._recorder is not None:
+            raise RuntimeError("this recording runs already; make another one with funcgraph.record()")
+        check_output(self.output)
+        recorder = _RecorderProcess(
+            {"output": self.output, "settings": self._settings, "command": _command_line()}
+        )
+        self._recorder, self._pid = recorder, os.getpid()
+        try:
+            if self._settings["follow_fork"]:
+                environ.join(recorder.session)
+            # Our own __exit__ has begun by the time the recording stops.
+            notrace = [*self._settings["notrace"], "funcgraph.session.*"]
+            self._handle = _engine.start(recorder.session, **{**self._settings, "notrace": notrace})
+        except BaseException:
+            self._recorder = None
+            environ.leave(recorder.session)
+            recorder.abandon()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop recording and wait until the trace is complete. An exception of the block's goes on its way.
+
+        Raises:
+            OSError: the trace could not be written (only if the block raised nothing).
+        """
+        try:
+            _engine.stop(self._handle)
+        except ValueError:
+            pass  # the recorder had it stopped: no space left
+        recorder, self._recorder = self._recorder, None
+        assert recorder is not None
+        environ.leave(recorder.session)
+        if os.getpid() != self._pid:
+            recorder.close()  # a fork's child left the block too; the recording is its parent's
+            return
+        try:
+            answer = recorder.end()
+        except (OSError, RuntimeError) as failure:
+            if error is None:
+                raise
+            warnings.warn(f"funcgraph: {failure}", RuntimeWarning, stacklevel=2)
+            return
+        self.totals = answer["totals"]
+        for text in answer["warnings"]:
+            warnings.warn(f"funcgraph: {text}", RuntimeWarning, stacklevel=2)
+
+
+def record(
+    output: str | os.PathLike[str] = "trace.dat",
+    *,
+    tracer: str = "function_graph",
+    filter: Iterable[str] = (),
+    notrace: Iterable[str] = (),
+    graph: Iterable[str] = (),
+    max_graph_depth: int = 0,
+    thresh_us: int = 0,
+    args: bool = False,
+    retval: bool = False,
+    c_calls: bool = False,
+    buffer_kb: int = 8192,
+    mode: str = "wait",
+    follow_fork: bool = True,
+) -> RecordBlock:
+    """Record the calls made in a `with` block, in all threads and in children started meanwhile.
+
+    Args:
+        output: the trace.dat file to write; one that is there is replaced when the block ends.
+        tracer: "function_graph" (calls with their durations) or "function" (calls only).
+        filter: only functions that match one of these patterns: globs over module.qualname, or :mod:NAME.
+        notrace: never functions that match one of these.
+        graph: only functions that match one of these, and all that they call.
+        max_graph_depth: only so many levels of calls; 0: all.
+        thresh_us: only calls that take at least so many microseconds.
+        args: record arguments too; no code of the program runs for that.
+        retval: record return values too, in the same way.
+        c_calls: record C functions that recorded functions call.
+        buffer_kb: size of each process's ring buffer, in KiB.
+        mode: what happens when the buffer is full: "wait" for the recorder (nothing is lost), "drop" the
+            newest, "overwrite" the oldest.
+        follow_fork: record child processes too.
+
+    Returns:
+        A context manager; after the block its `totals` say what was recorded.
+
+    Raises:
+        ValueError: a pattern (with column and reason), tracer, mode or number that is none.
+        TypeError: a single str where several patterns are wanted.
+        Entering and leaving the block raises OSError and RuntimeError; see RecordBlock.
+
+    Example:
+        with funcgraph.record("parse.dat", filter=["json.*"], args=True) as recording:
+            json.loads(text)
+        print(recording.totals["records"])
+
+    The semantics are those of the kernel's function_graph tracer (Documentation/trace/ftrace.rst).
+    """
+    settings: dict[str, Any] = {
+        "tracer": tracer,
+        "filter": filter,
+        "notrace": notrace,
+        "graph": graph,
+        "max_graph_depth": max_graph_depth,
+        "thresh_us": thresh_us,
+        "args": args,
+        "retval": retval,
+        "c_calls": c_calls,
+        "buffer_kb": buffer_kb,
+        "mode": mode,
+        "follow_fork": follow_fork,
+    }
+    for option in PATTERN_OPTIONS:
+        if isinstance(settings[option], str):
+            raise TypeError(f"{option} must be a list of patterns, not one str: [{settings[option]!r}]")
+        settings[option] = list(settings[option])
+        for pattern in settings[option]:
+            try:
+                _engine.check_pattern(pattern)
+            except ValueError as error:
+                raise ValueError(f"{option}: {pattern!r}: {error}") from None
+    if tracer not in _engine.TRACERS:
+        raise ValueError(f"tracer must be one of {', '.join(_engine.TRACERS)}, not {tracer!r}")
+    for option, (least, most) in LIMITS.items():
+        if not least <= settings[option] <= most:
+            raise ValueError(f"{option} must be from {least} to {most}, not {settings[option]}")
+    if mode not in _engine.MODES:
+        raise ValueError(f"mode must be one of {', '.join(_engine.MODES)}, not {mode!r}")
+    return RecordBlock(os.path.realpath(output), settings)
+
+
+def _command_line() -> list[str]:
+    return [str(word) for word in getattr(sys, "argv", [])]
+
+
+class _RecorderProcess:
+    """The program's end of the pipes to its recorder process.
+
+    Args:
+        request: output, settings and command, for background.py.
+
+    Raises:
+        OSError, RuntimeError: what the recorder process could not do.
+    """
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        if not sys.executable:
+            raise RuntimeError("cannot start a recorder process: sys.executable is empty")
+        request_read, self._requests = os.pipe()
+        self._answers, answer_write = os.pipe()
+        package_folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        code = f"import sys; sys.path.append(sys.argv.pop(1)); from {_MODULE} import main; main()"
+        try:
+            # Not traced itself, wherever it is started: an empty variable is no session.
+            launcher = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-I",
+                    "-c",
+                    code,
+                    package_folder,
+                    str(request_read),
+                    str(answer_write),
+                    str(os.getpid()),
+                ],
+                env={**os.environ, environ.VARIABLE: ""},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(request_read, answer_write),
+                start_new_session=True,
+            )
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            os.close(request_read)
+            os.close(answer_write)
+        launcher.wait()  # forks the recorder and ends at once: the program's os.wait() has nothing to find
+        try:
+            self._send(request)
+            self.session: str = self._receive()["session"]
+        except BaseException:
+            self.close()
+            raise
+
+    def end(self) -> dict[str, Any]:
+        """Tell the recorder that the block has ended; return what it recorded, when the trace is complete."""
+        try:
+            os.write(self._requests, b"end\n")
+            return self._receive()
+        except BrokenPipeError:
+            raise RuntimeError(
+                "the recorder process was killed; 'funcgraph recover' makes a trace of the rest"
+            ) from None
+        finally:
+            self.close()
+
+    def abandon(self) -> None:
+        """End a recording that never began: nothing is written."""
+        try:
+            os.write(self._requests, b"abandon\n")
+            self._receive()
+        except (OSError, RuntimeError):
+            pass  # the error that led here matters more
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close our ends of the pipes."""
+        os.close(self._requests)
+        os.close(self._answers)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = json.dumps(message).encode() + b"\n"
+        while data:
+            data = data[os.write(self._requests, data) :]
+
+    def _receive(self) -> dict[str, Any]:
+        data = b""
+        while not data.endswith(b"\n"):
+            piece = os.read(self._answers, 65536)
+            if not piece:
+                raise RuntimeError(
+                    "the recorder process ended without an answer; 'funcgraph recover' may find its rest"
+                )
+            data += piece
+        answer: dict[str, Any] = json.loads(data)
+        if "error" in answer:
+            raise _error_from(answer["error"])
+        return answer
+
+
+def _error_from(error: dict[str, Any]) -> Exception:
+    """Return the exception that the recorder process met, as its own built-in type."""
+    kind = getattr(builtins, error["type"], None)
+    if isinstance(kind, type) and issubclass(kind, OSError):
+        return OSError(error["errno"], error["text"], error["filename"])  # picks the subclass by the number
+    return RuntimeError(f"{error['type']}: {error['text']}")

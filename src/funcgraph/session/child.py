@@ -1,0 +1,268 @@
+"""The traced command: what to run, starting it as a shell would have, its signals, its end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+from funcgraph.session.process import pidfd_or_none
+from funcgraph.session.witness import GroupWitness
+
+__all__ = ["Child", "NotStartedError", "die_like", "occupy_standard_descriptors", "resolve"]
+
+# Handed on to the command when they are sent to the recorder alone.
+FORWARDED = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGWINCH,
+)
+BLOCKED = frozenset((*FORWARDED, signal.SIGCHLD))
+
+# A command that is stopped this long while we run was stopped alone, not with us by Ctrl-Z.
+STOPPED_ALONE_S = 0.1
+
+
+class NotStartedError(Exception):
+    """The command cannot be run.
+
+    Args:
+        message: one line.
+        status: what a shell exits with: 127 for not found, 126 for not executable.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def _looks_like_python(path: str) -> bool:
+    """Return whether a file without execute permission is a Python program: source, archive or folder."""
+    if os.path.isdir(path):
+        return os.path.isfile(f"{path}/__main__.py")
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except OSError:
+        return False
+    if text.startswith(b"PK\x03\x04") or path.endswith((".pyc", ".pyz")):
+        return True
+    if text.startswith(b"#!"):
+        return b"python" in text.partition(b"\n")[0]
+    try:
+        compile(text, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def resolve(command: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the file to execute for `command` and the program's argument vector.
+
+    A script (FILE.py, or Python source that is not executable), `-m MODULE` and `-c CODE` run with the Python
+    that runs us; anything else is found as a shell finds it.
+
+    Raises:
+        NotStartedError: there is no such file, or it cannot be executed.
+    """
+    first = command[0]
+    python = [sys.executable, *command]
+    if first in ("-m", "-c"):
+        if len(command) == 1:
+            raise NotStartedError(
+                f"{first}: a {'module' if first == '-m' else 'piece of code'} must follow", 2
+            )
+        return sys.executable, python
+    there = os.path.exists(first)
+    if first.endswith(".py") and there:
+        return sys.executable, python
+    found = shutil.which(first)
+    if found is not None:
+        return found, list(command)
+    if there and _looks_like_python(first):
+        return sys.executable, python
+    if os.sep not in first:
+        raise NotStartedError(f"{first}: command not found", 127)
+    if not there:
+        raise NotStartedError(f"{first}: no such file", 127)
+    raise NotStartedError(
+        f"{first}: {'is a directory' if os.path.isdir(first) else 'permission denied'}", 126
+    )
+
+
+def occupy_standard_descriptors() -> None:
+    """Make sure that no file of ours gets the number of a standard stream that whoever started us has closed.
+
+    The command sees it closed as without us: what is opened here does not outlive its exec.
+    """
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
+
+
+class Child:
+    """The command as our child, in our process group and on our terminal.
+
+    The recorder takes no part in the terminal's signals: they reach the command by themselves. From the first
+    construction on, the signals in BLOCKED stay blocked in this process and are taken by wait().
+
+    Args:
+        path: the file to execute.
+        argv: its arguments, argv[0] included.
+        environment: its environment.
+
+    Raises:
+        NotStartedError: it cannot be executed.
+    """
+
+    def __init__(self, path: str, argv: list[str], environment: Mapping[str, str]) -> None:
+        self.status: int | None = None  # exit status, or minus the signal's number; None while it runs
+        self._stopped_since: float | None = None
+        inherited = {number: signal.getsignal(number) for number in BLOCKED}
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
+        # If whoever started us ignores SIGCHLD, so do we, and a child's exit status would be thrown away.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._witness = GroupWitness(FORWARDED)
+        error_read, error_write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.close(error_read)
+                _become(path, argv, environment, inherited, mask)
+            except OSError as error:
+                os.write(error_write, str(error.errno).encode())
+            finally:
+                os._exit(127)
+        os.close(error_write)
+        self._pidfd = pidfd_or_none(self.pid)
+        with os.fdopen(error_read, "rb") as pipe:  # closed by a successful exec
+            failure = pipe.read()
+        if failure:
+            os.waitpid(self.pid, 0)
+            self._witness.close()
+            number = int(failure)
+            reason = os.strerror(number).lower()
+            raise NotStartedError(f"{argv[0]}: {reason}", 127 if number == errno.ENOENT else 126)
+
+    def wait(self, pause_s: float) -> bool:
+        """Wait for something to happen to the command; return whether it has ended.
+
+        Signals that were sent to us alone are handed on.
+
+        Args:
+            pause_s: how long to wait at most, in seconds.
+        """
+        self._pause(pause_s)
+        # Never with a time to wait: interrupted by a stop just before that is over, CPython's sigtimedwait
+        # returns whatever lies in its uninitialized result.
+        while (info := signal.sigtimedwait(BLOCKED, 0)) is not None:
+            if info.si_signo != signal.SIGCHLD and not self._poll():
+                self._hand_on(info.si_signo, info.si_pid)
+        if self._poll():
+            self._witness.close()
+            return True
+        self._mirror_stop()
+        return False
+
+    def _pause(self, pause_s: float) -> None:
+        """Sleep, but not beyond the command's end."""
+        if self._pidfd is None:
+            time.sleep(pause_s)
+        else:
+            select.select([self._pidfd], [], [], pause_s)
+
+    def _hand_on(self, number: int, sender: int) -> None:
+        # What the command sends to its parent is not meant for itself.
+        if sender != self.pid and not self._witness.saw(number) and not self._poll():
+            os.kill(self.pid, number)
+
+    def _poll(self) -> bool:
+        while self.status is None:
+            result = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WSTOPPED | os.WCONTINUED | os.WNOHANG)
+            if result is None:
+                return False
+            if result.si_code == os.CLD_EXITED:
+                self.status = result.si_status
+            elif result.si_code in (os.CLD_KILLED, os.CLD_DUMPED):
+                self.status = -result.si_status
+            elif result.si_code in (os.CLD_STOPPED, os.CLD_TRAPPED):
+                self._stopped_since = time.monotonic()
+            else:
+                self._stopped_since = None
+        return True
+
+    def _mirror_stop(self) -> None:
+        """Stop too when the command was stopped alone, so that an interactive shell notices; go on together.
+
+        Only on the terminal's foreground job: elsewhere nobody may be there to continue us.
+        """
+        if self._stopped_since is None or time.monotonic() - self._stopped_since < STOPPED_ALONE_S:
+            return
+        self._stopped_since = None
+        try:
+            terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+        except OSError:
+            return
+        try:
+            foreground = os.tcgetpgrp(terminal) == os.getpgrp()
+        finally:
+            os.close(terminal)
+        if foreground and not self._poll():
+            os.kill(os.getpid(), signal.SIGSTOP)
+            os.kill(self.pid, signal.SIGCONT)
+
+
+def _become(
+    path: str,
+    argv: list[str],
+    environment: Mapping[str, str],
+    inherited: Mapping[signal.Signals, object],
+    mask: set[signal.Signals] | set[int],
+) -> None:
+    """In the child: take the signal state that a shell would have given the command, then become it.
+
+    Ignored signals stay ignored (nohup, background jobs). Python itself ignores SIGPIPE and SIGXFSZ at its
+    start and nothing tells what they were before: they are set to the default, as subprocess does.
+    """
+    for number, handler in inherited.items():
+        signal.signal(number, signal.SIG_IGN if handler is signal.SIG_IGN else signal.SIG_DFL)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    try:
+        os.execve(path, argv, environment)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        # A script without a #! line: a shell would run it itself.
+        os.execve("/bin/sh", ["sh", path, *argv[1:]], environment)
+
+
+def die_like(status: int) -> int:
+    """End as the command ended: return its exit status, or die by the signal that it died of.
+
+    Args:
+        status: an exit status, or minus a signal's number.
+    """
+    if status >= 0:
+        return status
+    number = -status
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # one core file is enough: the command's
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
+    return 128 + number

@@ -1,0 +1,113 @@
+"""The variable that leads a traced process to its sessions: hidden from it, handed on to its children.
+
+The variable stays in the C environment, so children that inherit it are traced; Python's copies of the
+environment do not show it. Children that get an environment of their own (subprocess with env=..., os.execve,
+os.posix_spawn) get it through the builtin functions of funcgraph._environ, put in the place of the originals.
+
+Imported by every traced process, so it imports nothing that is not loaded already.
+"""
+
+import _thread
+import os
+import posix
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["VARIABLE", "join", "leave", "publish_none", "sessions", "take"]
+
+# Session directories, joined by os.pathsep; empty: none.
+VARIABLE = "FUNCGRAPH_SESSION"
+
+# (module, attribute, other modules that may hold the same function under a name of their own)
+_CARRIERS = (
+    ("posix", "execve", (("os", "execve"),)),
+    ("posix", "posix_spawn", (("os", "posix_spawn"),)),
+    ("posix", "posix_spawnp", (("os", "posix_spawnp"),)),
+    ("posix", "_create_environ", (("os", "_create_environ"),)),  # 3.14: os.reload_environ
+    ("posix", "_clearenv", (("os", "_clearenv"),)),  # 3.15: os.environ.clear
+    ("_posixsubprocess", "fork_exec", (("subprocess", "_fork_exec"),)),
+)
+
+_active: list[str] = []  # directories of the sessions that this process's children are to join, oldest first
+_lock = _thread.allocate_lock()  # held while _active and what follows from it change
+# Another thread may hold it at a fork.
+os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # type: ignore[attr-defined]
+
+
+def sessions() -> list[str]:
+    """Return the directories of the sessions that children of this process join."""
+    return list(_active)
+
+
+def take() -> list[str]:
+    """Hide the variable from the program and return the session directories it names.
+
+    Only Python's copies are changed: os.environ.pop() would remove it from the C environment as well.
+    """
+    name = os.fsencode(VARIABLE)
+    value = posix.environ.pop(name, b"")
+    os.environ._data.pop(name, None)  # type: ignore[attr-defined]
+    return [directory for directory in os.fsdecode(value).split(os.pathsep) if directory]
+
+
+def join(directory: str) -> None:
+    """Let children of this process be traced into the session in `directory`."""
+    with _lock:
+        _active.append(directory)
+        _publish()
+
+
+def leave(directory: str) -> None:
+    """Undo one join(). Nothing happens if there was none."""
+    with _lock:
+        if directory in _active:
+            _active.remove(directory)
+            _publish()
+
+
+def publish_none() -> None:
+    """Let no child of this process be traced: for a process that was reached but is not to be followed."""
+    with _lock:
+        _active.clear()
+        _publish()
+
+
+def _publish() -> None:
+    from funcgraph import _environ
+
+    value = os.pathsep.join(_active)
+    if value:
+        # putenv and not os.environ: the program's own view of its environment must not change.
+        posix.putenv(VARIABLE, value)
+        _environ.set_variable(os.fsencode(VARIABLE), os.fsencode(value))
+        _replace(_environ.wrap)
+    else:
+        posix.unsetenv(VARIABLE)
+        _environ.set_variable(os.fsencode(VARIABLE), None)
+        _replace(_environ.original)
+
+
+def _replace(change: "Callable[[Any], Any]") -> None:
+    """Put change(function) in the place of each function that starts a program, wherever it is held."""
+    import _posixsubprocess  # noqa: F401  (so that subprocess, imported later, takes ours)
+
+    for module_name, attribute, aliases in _CARRIERS:
+        module = sys.modules[module_name]
+        before = getattr(module, attribute, None)
+        if before is None:
+            continue
+        after = change(before)
+        setattr(module, attribute, after)
+        for alias_module, alias in aliases:
+            holder = sys.modules.get(alias_module)
+            if holder is not None and getattr(holder, alias, None) is before:
+                setattr(holder, alias, after)
+        if (
+            before in os.supports_fd
+        ):  # names functions by identity; execve is the only one of ours in such a set
+            os.supports_fd.discard(before)
+            os.supports_fd.add(after)

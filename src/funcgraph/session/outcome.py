@@ -1,0 +1,88 @@
+"""What a recording came to, in lines for a person: figures, losses, names near to what nothing matched."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from funcgraph.session.progress import bytes_text, plural
+
+__all__ = ["figures", "losses", "nearest_names", "nothing_matched", "summary", "waits", "write_failure"]
+
+
+def figures(totals: dict[str, int]) -> str:
+    """Return events, bytes and losses so far, for the line that shows while the program runs."""
+    lost = totals["lost"] + totals["overrun"]
+    return f"{plural(totals['records'], 'event')}, {bytes_text(totals['bytes'])}, {lost:,} lost"
+
+
+def summary(totals: dict[str, int], output: str) -> str:
+    """Return the line that says what was recorded and where it is."""
+    size = bytes_text(os.stat(output).st_size)
+    return (
+        f"{plural(totals['records'], 'event')} of {plural(totals['functions'], 'function')} in "
+        f"{plural(totals['tasks'], 'thread')} of {plural(totals['processes'], 'process')}: {output} ({size})"
+    )
+
+
+def losses(totals: dict[str, int]) -> list[str]:
+    """Return a line for each kind of loss that there was."""
+    lines = []
+    if totals["lost"]:
+        lines.append(f"{plural(totals['lost'], 'event')} lost: the ring buffer was full (-b makes it larger)")
+    if totals["overrun"]:
+        lines.append(f"{plural(totals['overrun'], 'call')} not traced: a shadow stack was full")
+    return lines
+
+
+def waits(totals: dict[str, int]) -> list[str]:
+    """Return a line if the program had to wait; none if it had not."""
+    if not totals["waits"]:
+        return []
+    times, seconds = plural(totals["waits"], "time"), totals["wait_ns"] / 1e9
+    return [f"the program waited {times} for the recorder, {seconds:.3f} s in all (in no function's time)"]
+
+
+def write_failure(error: OSError, path: str) -> str:
+    """Return the line for an error of writing a trace to `path`, or of a file that the error names."""
+    reason = {
+        errno.ENOSPC: "no space left on the device",
+        errno.EDQUOT: "the disk quota is used up",
+        errno.EFBIG: "the limit of a file's size is reached",
+    }.get(error.errno or 0, error.strerror or str(error))
+    return f"{path if error.filename is None else os.fsdecode(error.filename)}: {reason}"
+
+
+def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[str]:
+    """Return the names of functions that ran that are most like `pattern`, best first."""
+    wanted = pattern.lower().replace(":mod:", "").strip("*?[]!")
+    if not wanted:
+        return []
+    scored = []
+    for name in dict.fromkeys(names):
+        # A person may leave out the module, or write a function where we have a class's method.
+        forms = {name.lower(), name.lower().rpartition(".")[2]}
+        ratio = max(difflib.SequenceMatcher(None, wanted, form).ratio() for form in forms)
+        scored.append((ratio, name))
+    scored.sort(key=lambda pair: (-pair[0], pair[1]))
+    return [name for ratio, name in scored[:count] if ratio >= 0.6]
+
+
+def nothing_matched(patterns: Sequence[str], names: Sequence[str]) -> str:
+    """Return the line for a recording in which no function matched.
+
+    Args:
+        patterns: what the functions had to match; none: there was no function at all.
+        names: the functions that ran, also before the recording began.
+    """
+    if not patterns or not names:
+        return "no traced function ran"
+    unknown = [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)]
+    if not unknown:
+        return f"no function that matches {', '.join(patterns)} was called"
+    near = list(dict.fromkeys(name for pattern in unknown for name in nearest_names(pattern, names)))
+    text = f"nothing matched {', '.join(unknown)}"
+    return f"{text}; the nearest names that ran: {', '.join(near[:5])}" if near else text

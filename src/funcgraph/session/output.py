@@ -1,0 +1,41 @@
+"""Where a trace is to be written: checked before anything runs, so that no recording is made for nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+__all__ = ["check_output"]
+
+
+def check_output(name: str | os.PathLike[str]) -> str:
+    """Return the absolute path of a trace to write.
+
+    Args:
+        name: the path as it was given; a symbolic link stands for what it leads to.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: its folder is not there, or is none.
+        PermissionError: its folder cannot be written.
+        IsADirectoryError: it is a folder.
+        OSError: it is no regular file (EINVAL): replacing a device with a trace would do harm.
+    """
+    given = os.fspath(name)
+    output = os.path.realpath(given)
+    folder = os.path.dirname(output)
+    try:
+        mode = os.stat(output).st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, given) from None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "is a directory", given)
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "not a regular file", given)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, f"no folder {folder}", given)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, f"no permission to write in {folder}", given)
+    return output

@@ -1,0 +1,216 @@
+"""The recorder's work: find ring-buffer files, drain them into the spool, notice that processes are gone.
+
+Used by `funcgraph record` (foreground), by the recorder behind `with funcgraph.record(...)` and by `funcgraph
+recover`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from funcgraph import _tracedata
+from funcgraph.session.directory import Session
+from funcgraph.session.process import ProcessWatch
+
+__all__ = ["Recording"]
+
+# Between two looks at the rings. A writer that finds its buffer full waits for at most about the longest.
+SHORTEST_PAUSE_S = 0.0005
+LONGEST_PAUSE_S = 0.01
+# How long a process that was asked to stop may take to finish a record that it has begun.
+STOP_S = 0.1
+
+
+@dataclass(slots=True)
+class Ring:
+    """One traced process's ring-buffer file, while we read it."""
+
+    index: int  # the spool's number for it
+    path: str
+    process: ProcessWatch
+
+
+class Recording:
+    """Drains a session's rings into a spool, and makes the trace of it.
+
+    Args:
+        session: its directory.
+        part: path of the spool file.
+        resume: go on with a spool that is there (recover).
+
+    Raises:
+        OSError: the spool cannot be made or read.
+    """
+
+    def __init__(self, session: Session, part: str, *, resume: bool = False) -> None:
+        self.session = session
+        self.part = part
+        self.failure: OSError | None = None  # why nothing more is written (no space left ...)
+        self.damaged: list[str] = []  # "FILE: what is wrong with it", for rings that cannot be read
+        self.attached = 0  # rings there have been
+        self._writer = _tracedata.Recorder(part, resume=resume)
+        self._rings: dict[str, Ring] = {}  # by file name
+        self._ignored: set[str] = set()  # names of rings that are damaged
+        self._killed: list[str] = []
+        self._pause_s = SHORTEST_PAUSE_S
+
+    # ---- one look at everything
+
+    def step(self) -> float:
+        """Find new rings, drain all, let go of those whose process is gone; return the seconds to pause."""
+        self._discover()
+        moved = 0
+        for name, ring in list(self._rings.items()):
+            # Asked before draining: what the process wrote before it went is then in what we drain after.
+            gone = ring.process.gone()
+            moved += self._drain(ring)
+            if gone or self._finished(ring):
+                self._finish(name)
+        self._pause_s = 0.0 if moved else min(max(2 * self._pause_s, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
+        return self._pause_s
+
+    def running(self) -> list[int]:
+        """Return the ids of processes that still write."""
+        return sorted({ring.process.pid for ring in self._rings.values()})
+
+    def killed(self) -> list[str]:
+        """Return the messages of processes whose tracing a broken invariant stopped."""
+        return self._killed
+
+    def _discover(self) -> None:
+        try:
+            names = self.session.ring_names()
+        except OSError as error:
+            self._fail(error)
+            return
+        for name in names:
+            if name in self._rings or name in self._ignored:
+                continue
+            path = f"{self.session.path}/{name}"
+            try:
+                index = self._writer.add_ring(path)
+            except ValueError as error:
+                self._ignored.add(name)
+                self.damaged.append(f"{path}: {error}")
+                continue
+            except FileNotFoundError:
+                continue  # the directory was removed under us
+            except OSError as error:
+                self._ignored.add(name)
+                self._fail(error)
+                continue
+            pid = self._info(index, "pid")
+            self._rings[name] = Ring(index, path, ProcessWatch(pid))
+            self.attached += 1
+            if self.failure is not None:
+                self._writer.stop_writer(index)
+
+    def _drain(self, ring: Ring) -> int:
+        if self.failure is not None:
+            return 0
+        try:
+            return self._writer.drain(ring.index)
+        except OSError as error:
+            self._fail(error)
+            return 0
+
+    def _finished(self, ring: Ring) -> bool:
+        return bool(self._writer.info(ring.index)["finished"])
+
+    def _info(self, index: int, key: str) -> int:
+        value = self._writer.info(index)[key]
+        assert isinstance(value, int)
+        return value
+
+    def _finish(self, name: str) -> None:
+        """Take what is left in a ring that nobody writes any more, and delete it."""
+        ring = self._rings.pop(name)
+        ring.process.close()
+        try:
+            self._writer.finish(ring.index)
+        except OSError as error:
+            self._fail(error)
+        killed = self._writer.info(ring.index)["killed"]
+        if killed:
+            self._killed.append(f"process {ring.process.pid}: {killed}")
+        if self.failure is not None:
+            self._ignored.add(name)  # its last records may still be recovered
+            return
+        try:
+            os.unlink(ring.path)
+        except FileNotFoundError:
+            pass  # the whole directory was removed under us (a logout empties XDG_RUNTIME_DIR)
+
+    def _fail(self, error: OSError) -> None:
+        """The spool takes no more: keep what is in it and ask all writers to stop. The programs go on."""
+        if self.failure is None:
+            self.failure = error
+        for ring in self._rings.values():
+            self._writer.stop_writer(ring.index)
+
+    # ---- the end
+
+    def settle(self, grace_s: float) -> list[int]:
+        """Take in what is left when the recording ends; return the ids of processes left running, untraced.
+
+        Args:
+            grace_s: how long processes that still run may take to end by themselves, in seconds.
+        """
+        self.session.close_to_newcomers()
+        self._step_until(time.monotonic() + grace_s)
+        left = self.running()
+        for ring in self._rings.values():
+            self._writer.stop_writer(ring.index)
+        self._step_until(time.monotonic() + STOP_S)
+        # What is still not finished sleeps somewhere and frees itself of the file at its next call.
+        for name in list(self._rings):
+            self._finish(name)
+        return [pid for pid in left if not ProcessWatch(pid).gone()]
+
+    def _step_until(self, deadline: float) -> None:
+        pause_s = self.step()
+        while self._rings and time.monotonic() < deadline:
+            time.sleep(pause_s)
+            pause_s = self.step()
+
+    def totals(self) -> dict[str, int]:
+        """Return what was recorded so far, as _tracedata.Recorder.totals does."""
+        return self._writer.totals()
+
+    def matched(self) -> int:
+        """Return how many functions may be recorded, of those that ran so far."""
+        return self._writer.matched()
+
+    def seen_names(self) -> list[str]:
+        """Return the names of all functions that ran so far, matched or not."""
+        return self._writer.seen_names()
+
+    def assemble(self, output: str, meta: dict[str, Any]) -> None:
+        """Write the trace file and delete the spool.
+
+        Args:
+            output: path of the trace; one that is there is replaced when the new one is complete.
+            meta: what goes into the trace's own JSON beside what the spool holds.
+
+        Raises:
+            OSError: no space left or no permission; the spool is kept.
+        """
+        self._writer.assemble(output, json.dumps(meta))
+        self.close()
+        os.unlink(self.part)
+
+    def discard(self) -> None:
+        """Delete the spool: nothing was recorded."""
+        self.close()
+        os.unlink(self.part)
+
+    def close(self) -> None:
+        """Close the spool and let go of rings; what lies in their files stays for `funcgraph recover`."""
+        for ring in self._rings.values():
+            ring.process.close()
+        self._rings.clear()
+        self._writer.close()

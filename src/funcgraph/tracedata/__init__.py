@@ -1,0 +1,25 @@
+"""Reading traces: what a trace.dat holds, its text, its figures.
+
+from funcgraph.tracedata import TraceFile
+
+trace = TraceFile("trace.dat")
+for row in trace.summary():
+    print(row.function.name, row.calls, row.self_ns)
+"""
+
+from __future__ import annotations
+
+from funcgraph.tracedata.report_options import ReportOption, parse_options, report_options
+from funcgraph.tracedata.summary import FunctionSummary
+from funcgraph.tracedata.trace_file import Function, Task, TraceError, TraceFile
+
+__all__ = [
+    "Function",
+    "FunctionSummary",
+    "ReportOption",
+    "Task",
+    "TraceError",
+    "TraceFile",
+    "parse_options",
+    "report_options",
+]

@@ -1,0 +1,71 @@
+"""The options of a report. Names, effects and defaults are in one table: FG_REPORT_OPTIONS in report.h."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from funcgraph import _tracedata
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOption:
+    """One option of a report.
+
+    Attributes:
+        name: the kernel's, `funcgraph-...`.
+        bit: what stands for it in a set of options.
+        initial: whether it is on unless said otherwise; "auto": on if the report shows more than one task.
+        help: what it shows.
+    """
+
+    name: str
+    bit: int
+    initial: Literal["on", "off", "auto"]
+    help: str
+
+
+def report_options() -> tuple[ReportOption, ...]:
+    """Return all options, in the table's order."""
+    return tuple(ReportOption(*row) for row in _tracedata.REPORT_OPTIONS)
+
+
+def parse_options(words: Iterable[str]) -> dict[str, bool]:
+    """Return what the user's words say: option name -> on or off.
+
+    Args:
+        words: `funcgraph-abstime` turns an option on, `nofuncgraph-abstime` off; the last word counts.
+
+    Raises:
+        ValueError: a word that is no option; the message lists all.
+    """
+    names = [option.name for option in report_options()]
+    chosen: dict[str, bool] = {}
+    for word in words:
+        if word in names:
+            chosen[word] = True
+        elif word.startswith("no") and word[2:] in names:
+            chosen[word[2:]] = False
+        else:
+            raise ValueError(f"no option '{word}'; there are: {', '.join(names)} (with 'no' in front: off)")
+    return chosen
+
+
+def option_bits(chosen: Mapping[str, bool], *, several_tasks: bool) -> int:
+    """Return the set of options for a report: the defaults, changed by what was chosen."""
+    bits = 0
+    for option in report_options():
+        initial = several_tasks if option.initial == "auto" else option.initial == "on"
+        if chosen.get(option.name, initial):
+            bits |= option.bit
+    return bits
+
+
+def options_help() -> str:
+    """Return the table of options as lines for a help text."""
+    options = report_options()
+    width = max(len(option.name) for option in options)
+    defaults = {"on": "[on]  ", "off": "[off] ", "auto": "[auto]"}
+    lines = [f"  {option.name:<{width}}  {defaults[option.initial]}  {option.help}" for option in options]
+    return "\n".join(lines)

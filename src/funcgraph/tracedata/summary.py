@@ -1,0 +1,180 @@
+"""The figures of a trace, function by function, as a table or as JSON. What each means: summary.h."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.trace_file import Function, Task
+
+
+@dataclass(slots=True)
+class FunctionSummary:
+    """How often a function was called, and how long it ran.
+
+    Attributes:
+        function: whose figures these are; None for functions that the trace does not name.
+        calls: calls that began.
+        resumes: times a suspended generator or coroutine ran on.
+        exceptions: calls that an exception ended.
+        total_ns: time in which the function was running, callees included; recursion counts once, and time in
+            which a generator or coroutine was suspended does not.
+        self_ns: that of all its calls, without what the traced callees took.
+        min_ns: the shortest call that ended: the sum of its parts between suspends. 0 if none ended.
+        max_ns: the longest.
+        ended: calls that ended and whose whole time is known: those that min_ns and max_ns are of.
+        ended_ns: the sum of their times; in recursion each call counts, so that it may be more than total_ns.
+    """
+
+    function: Function | None
+    calls: int
+    resumes: int
+    exceptions: int
+    total_ns: int
+    self_ns: int
+    min_ns: int
+    max_ns: int
+    ended: int
+    ended_ns: int
+
+    @property
+    def name(self) -> str:
+        """`module.qualname`."""
+        return self.function.name if self.function else "<unknown>"
+
+    @property
+    def avg_ns(self) -> float:
+        """The mean of the calls that ended."""
+        return self.ended_ns / self.ended if self.ended else 0.0
+
+    def add(self, other: FunctionSummary) -> None:
+        """Take in the figures of the same function under another index."""
+        ended = [row for row in (self, other) if row.ended]
+        self.min_ns = min((row.min_ns for row in ended), default=0)
+        self.max_ns = max(self.max_ns, other.max_ns)
+        self.calls += other.calls
+        self.resumes += other.resumes
+        self.exceptions += other.exceptions
+        self.total_ns += other.total_ns
+        self.self_ns += other.self_ns
+        self.ended += other.ended
+        self.ended_ns += other.ended_ns
+
+
+# --sort KEY: what each row is sorted by; largest first, but names from a to z.
+SORT_KEYS: dict[str, Callable[[FunctionSummary], Any]] = {
+    "self": lambda row: -row.self_ns,
+    "total": lambda row: -row.total_ns,
+    "calls": lambda row: -row.calls,
+    "resumes": lambda row: -row.resumes,
+    "exceptions": lambda row: -row.exceptions,
+    "min": lambda row: -row.min_ns,
+    "avg": lambda row: -row.avg_ns,
+    "max": lambda row: -row.max_ns,
+    "name": lambda row: row.name,
+}
+
+
+def summary_rows(rows: Iterable[tuple[int, ...]], functions: Sequence[Function]) -> list[FunctionSummary]:
+    """Return the engine's rows with their functions; a function that has several indexes becomes one row."""
+    merged: dict[tuple[str, str, str, int] | None, FunctionSummary] = {}
+    for index, *figures in rows:
+        function = functions[index] if index < len(functions) else None
+        key = (function.module, function.qualname, function.file, function.line) if function else None
+        row = FunctionSummary(function, *figures)
+        if key in merged:
+            merged[key].add(row)
+        else:
+            merged[key] = row
+    return list(merged.values())
+
+
+def sort_rows(rows: Iterable[FunctionSummary], key: str) -> list[FunctionSummary]:
+    """Return the rows sorted by a key of SORT_KEYS; equal ones by name."""
+    return sorted(rows, key=lambda row: (SORT_KEYS[key](row), row.name))
+
+
+def duration_text(ns: float) -> str:
+    """Return a duration with the unit that suits it: `812 ns`, `12.379 us`, `1.500 ms`, `73.002 s`."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.3f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def summary_table(rows: Sequence[FunctionSummary]) -> str:
+    """Return the rows as an aligned table with a line of totals."""
+    header = ("CALLS", "RESUMES", "EXCEPTIONS", "SELF", "TOTAL", "MIN", "AVG", "MAX")
+    cells = [
+        (
+            f"{row.calls:,}",
+            f"{row.resumes:,}",
+            f"{row.exceptions:,}",
+            *(duration_text(ns) for ns in (row.self_ns, row.total_ns, row.min_ns, row.avg_ns, row.max_ns)),
+        )
+        for row in rows
+    ]
+    totals = (
+        f"{sum(row.calls for row in rows):,}",
+        f"{sum(row.resumes for row in rows):,}",
+        f"{sum(row.exceptions for row in rows):,}",
+        duration_text(sum(row.self_ns for row in rows)),
+        *("",) * 4,
+    )
+    widths = [max(map(len, column)) for column in zip(header, totals, *cells, strict=True)]
+
+    def line(values: Iterable[str], name: str) -> str:
+        return (
+            "  ".join(f"{value:>{width}}" for value, width in zip(values, widths, strict=True))
+            + f"  {name}\n"
+        )
+
+    names = [_printable(row.name) for row in rows]
+    count = f"{len(rows):,} function{'' if len(rows) == 1 else 's'}"
+    body = "".join(line(values, name) for values, name in zip(cells, names, strict=True))
+    return line(header, "FUNCTION") + body + line(totals, count)
+
+
+def summary_json(
+    rows: Iterable[FunctionSummary], tasks: Iterable[Task], lost: int, overrun: int
+) -> dict[str, Any]:
+    """Return the rows as the object that `funcgraph summary --json` prints."""
+    return {
+        "functions": [
+            {
+                "name": row.name,
+                "module": row.function.module if row.function else "",
+                "file": row.function.file if row.function else "",
+                "line": row.function.line if row.function else 0,
+                "calls": row.calls,
+                "resumes": row.resumes,
+                "exceptions": row.exceptions,
+                "total_ns": row.total_ns,
+                "self_ns": row.self_ns,
+                "min_ns": row.min_ns,
+                "max_ns": row.max_ns,
+            }
+            for row in rows
+        ],
+        "tasks": [
+            {
+                "pid": task.pid,
+                "tid": task.tid,
+                "name": task.name,
+                "process": task.process,
+                "first_ns": task.first_ns,
+                "last_ns": task.last_ns,
+                "records": task.records,
+            }
+            for task in tasks
+        ],
+        "lost": lost,
+        "overrun": overrun,
+    }
+
+
+def _printable(name: str) -> str:
+    """Return a name without characters that could do something to a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in name)

@@ -1,0 +1,37 @@
+/* Callbacks for tests that give their addresses: no Python.h, only the structures of funcgraph.h. */
+#include <funcgraph.h>
+
+#include <stddef.h>
+
+struct told {
+    uint64_t entries, ends[3], hits;
+    uint32_t deepest;
+    uint64_t ticks;
+};
+
+struct told told;
+
+/* For compilers that can call a C function, and not much more. */
+void hit(void);
+void hit(void)
+{
+    told.hits++;
+}
+
+int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs);
+int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)regs;
+    told.entries += ops->name[0] == 'n'; /* "native": it is called with this very user */
+    if (trace->depth > told.deepest)
+        told.deepest = trace->depth;
+    return 1;
+}
+
+void on_return(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs);
+void on_return(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)ops, (void)regs;
+    told.ends[trace->end]++;
+    told.ticks += trace->rettime - trace->calltime;
+}

@@ -1,0 +1,184 @@
+"""Functions that fell silent, as nobody wanted them, are heard again as soon as somebody does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import funcgraph
+
+needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
+
+NR_FUNCTIONS = 50
+
+
+def _make_functions() -> list[Callable[[int], int]]:
+    namespace: dict[str, Any] = {"__name__": "rehooked"}
+    exec("\n".join(f"def f{i}(x):\n    return x + {i}" for i in range(NR_FUNCTIONS)), namespace)
+    return [namespace[f"f{i}"] for i in range(NR_FUNCTIONS)]
+
+
+class Calls:
+    """A user that notes whose entries and returns it was told of."""
+
+    def __init__(self, *patterns: str) -> None:
+        self.entries: list[str] = []
+        self.returns: list[str] = []
+        self.ops = funcgraph.FgraphOps(self._entered, self._returned, filter=patterns)
+
+    def _entered(self, trace: Any, ops: Any, regs: Any) -> bool:
+        self.entries.append(trace.func.qualname)
+        return True
+
+    def _returned(self, trace: Any, ops: Any, regs: Any) -> None:
+        self.returns.append(trace.func.qualname)
+
+    def take(self) -> list[str]:
+        """Return what was entered since the last time; all of it has returned."""
+        entries, returns = self.entries[:], self.returns[:]
+        self.entries.clear()
+        self.returns.clear()
+        assert entries == returns
+        return entries
+
+
+@pytest.fixture
+def functions() -> Iterator[list[Callable[[int], int]]]:
+    """Functions that we know and that nobody wants: they were called while a user waited for others."""
+    waiting = Calls("nothing.*")
+    functions = _make_functions()
+    with funcgraph.registered(waiting.ops):
+        _call_all(functions)
+        _call_all(functions)
+        yield functions
+    assert waiting.take() == []
+
+
+def _call_all(functions: list[Callable[[int], int]]) -> list[str]:
+    for function in functions:
+        function(1)
+    return [function.__qualname__ for function in functions]
+
+
+def _has_local_events(function: Any) -> bool:
+    """Say if some tool still has CPython look after this function."""
+    if sys.version_info < (3, 12):
+        return False
+    return any(sys.monitoring.get_local_events(tool, function.__code__) for tool in range(6))
+
+
+def test_silent_functions_are_heard_by_a_new_user(functions: list[Callable[[int], int]]) -> None:
+    """Broken by leaving out forget_start (monitoring.c): the second round heard nothing."""
+    for _ in range(3):
+        user = Calls("rehooked.*")
+        with funcgraph.registered(user.ops):
+            assert _call_all(functions) == user.take()
+            assert _call_all(functions) == user.take()
+        _call_all(functions)
+        _call_all(functions)
+        assert user.take() == []
+
+
+def test_a_filter_that_grows_and_shrinks(functions: list[Callable[[int], int]]) -> None:
+    """Broken as the one before."""
+    user = Calls("rehooked.f7")
+    with funcgraph.registered(user.ops):
+        for _ in range(3):
+            _call_all(functions)
+            assert user.take() == ["f7"]
+            user.ops.set_filter(["rehooked.*"], reset=True)
+            assert _call_all(functions) == user.take()
+            user.ops.set_filter(["rehooked.f7"], reset=True)
+
+
+def test_users_of_one_function_come_and_go_in_any_order(functions: list[Callable[[int], int]]) -> None:
+    """Broken by sync_func that takes events away with the first user that leaves, or not with the last."""
+    first, second, third = (Calls("rehooked.*") for _ in range(3))
+    funcgraph.register_ftrace_graph(first.ops)
+    funcgraph.register_ftrace_graph(second.ops)
+    assert _call_all(functions) == first.take() == second.take()
+    funcgraph.unregister_ftrace_graph(first.ops)
+    assert _call_all(functions) == second.take()
+    funcgraph.register_ftrace_graph(third.ops)
+    assert _call_all(functions) == second.take() == third.take()
+    funcgraph.unregister_ftrace_graph(second.ops)
+    assert _call_all(functions) == third.take()
+    funcgraph.unregister_ftrace_graph(third.ops)
+    _call_all(functions)
+    assert first.take() == second.take() == third.take() == []
+    assert not any(_has_local_events(function) for function in functions)
+
+
+def test_thousands_of_whole_names(functions: list[Callable[[int], int]]) -> None:
+    """Broken by find_name (pattern.c) that never looks at the last name, or that loses one that it moves."""
+    names = [f"rehooked.f{i * 37 % 5000}" for i in range(5000) if i * 37 % 5000 % 3]
+    user = Calls(*names)
+    with funcgraph.registered(user.ops):
+        _call_all(functions)
+        assert user.take() == [f"f{i}" for i in range(NR_FUNCTIONS) if i % 3]
+
+
+class OtherTool:
+    """A tool of sys.monitoring that wants to hear of each function's start once."""
+
+    def __init__(self, tool_id: int) -> None:
+        self.heard: list[str] = []
+        self.tool_id = tool_id
+
+    def __enter__(self) -> OtherTool:
+        monitoring = sys.monitoring
+        monitoring.use_tool_id(self.tool_id, "other tool")
+        monitoring.register_callback(self.tool_id, monitoring.events.PY_START, self._started)
+        monitoring.set_events(self.tool_id, monitoring.events.PY_START)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        monitoring = sys.monitoring
+        monitoring.set_events(self.tool_id, 0)
+        monitoring.register_callback(self.tool_id, monitoring.events.PY_START, None)
+        monitoring.free_tool_id(self.tool_id)
+
+    def _started(self, code: Any, offset: int) -> Any:
+        if code.co_filename == "<string>":
+            self.heard.append(code.co_qualname)
+        return sys.monitoring.DISABLE
+
+    def take(self) -> list[str]:
+        heard = self.heard[:]
+        self.heard.clear()
+        return heard
+
+
+@needs_monitoring
+@pytest.mark.parametrize("tool_id", [1, 5], ids=["below ours", "above ours"])
+def test_what_other_tools_disabled_stays_disabled(
+    functions: list[Callable[[int], int]], tool_id: int
+) -> None:
+    """Broken by forget_start that clears every tool's bit; and by restart_events() in its place."""
+    with OtherTool(tool_id) as other:
+        assert _call_all(functions) == other.take()
+        for _ in range(3):
+            user = Calls("rehooked.*")
+            with funcgraph.registered(user.ops):
+                assert _call_all(functions) == user.take()
+            _call_all(functions)
+            assert user.take() == []
+            assert other.take() == []
+
+
+@needs_monitoring
+def test_a_tool_that_comes_to_functions_of_ours_hears_them_too(functions: list[Callable[[int], int]]) -> None:
+    """Broken by forget_start that takes out every tool's bit."""
+    user = Calls("rehooked.*")
+    with funcgraph.registered(user.ops):
+        with OtherTool(5) as other:
+            assert _call_all(functions) == other.take() == user.take()
+            funcgraph.unregister_ftrace_graph(user.ops)
+            _call_all(functions)
+            funcgraph.register_ftrace_graph(user.ops)
+            assert _call_all(functions) == user.take()
+        assert _call_all(functions) == user.take()
+        assert other.take() == []

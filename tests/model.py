@@ -1,0 +1,371 @@
+"""The rules of the function graph, small and slow: what the engine must tell its users. test_model.py holds
+the engine against them, fgraph/test_model_cpython.py the package in CPython.
+
+Nothing here knows of words, bitmaps, locks or lists that are published: a frame is an object, and a user that
+left is one whose registration is over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+MAX_USERS = 64
+
+
+class Kind(IntEnum):
+    """What a user is told of."""
+
+    ENTRY = 0
+    RETURN = 1
+    SUSPEND = 2
+    RESUME = 3
+
+
+class End(IntEnum):
+    """How a call ended."""
+
+    RETURN = 0
+    RAISE = 1
+    CLOSE = 2
+
+
+class Set(IntEnum):
+    """The sets of patterns of a user: enum fgraph_filter_set."""
+
+    FILTER = 0
+    NOTRACE = 1
+    GRAPH = 2
+    GRAPH_NOTRACE = 3
+
+
+class Part(IntEnum):
+    """What a frame is for a user."""
+
+    OWN = 0  #: it was told the entry and wants the return
+    HIDES = 1  #: it sees neither the call nor anything below
+    ROOT = 2  #: it does not see the call, but what is below
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that a user is told.
+
+    Attributes:
+        token: what the entry put into its reserved data; 0: no data.
+        parent: the token of the user's own frame below this one, as its data there says; 0: none.
+        grandparent: that of the one below that.
+        var: the task variable, which each callback counts up.
+    """
+
+    kind: Kind
+    user: int
+    func: int
+    depth: int
+    end: int
+    token: int
+    parent: int
+    grandparent: int
+    var: int
+
+
+def glob_matches(glob: str, name: str) -> bool:
+    """Match one of the kernel's globs (without escapes): `*`, `?`, `[a-z]`, `[!a-z]`."""
+    pattern = ""
+    for piece in re.findall(r"\[!?[^]]+\]|.", glob):
+        if piece[0] == "[" and len(piece) > 1:
+            pattern += piece.replace("[!", "[^")
+        else:
+            pattern += {"*": ".*", "?": "."}.get(piece, re.escape(piece))
+    return re.fullmatch(pattern, name) is not None
+
+
+@dataclass
+class Place:
+    """What a user has in one task."""
+
+    depth: int = 0  #: own frames in progress
+    hiding: int = 0  #: frames in progress that hide what is below them
+    rooted: int = 0  #: silent roots in progress
+    var: int = 0
+
+    def count(self, part: Part, by: int) -> None:
+        """A frame begins (by = 1) or ceases to be in progress here."""
+        if part is Part.OWN:
+            self.depth += by
+        elif part is Part.HIDES:
+            self.hiding += by
+        else:
+            self.rooted += by
+
+
+@dataclass
+class Registration:
+    """A user from its registration to its leaving. A user that comes back is another one."""
+
+    user: int
+    slot: int
+    sets: tuple[list[str], list[str], list[str], list[str]]  #: by Set
+    tids: frozenset[int] | None
+    refused: frozenset[int]
+    has_data: bool
+    has_object: bool
+    here: bool = True
+    places: dict[int, Place] = field(default_factory=dict)  #: by task
+
+    def at(self, task: int) -> Place:
+        return self.places.setdefault(task, Place())
+
+    def has(self, which: Set, name: str) -> bool:
+        return any(glob_matches(glob, name) for glob in self.sets[which])
+
+    def shows(self, name: str) -> bool:
+        """The function itself is asked for."""
+        return (not self.sets[Set.FILTER] or self.has(Set.FILTER, name)) and not self.has(Set.NOTRACE, name)
+
+    def is_attached(self, name: str) -> bool:
+        return self.shows(name) or self.has(Set.GRAPH, name) or self.has(Set.GRAPH_NOTRACE, name)
+
+    def part_of(self, name: str, task: int, tid: int) -> Part | None:
+        """Say what a call that begins is for this user; OWN means that its entry function is asked."""
+        place = self.at(task)
+        is_inside = place.depth > 0 or place.rooted > 0
+        if (self.tids is not None and tid not in self.tids) or place.hiding:
+            return None
+        if self.has(Set.GRAPH_NOTRACE, name):
+            return Part.HIDES
+        is_root = self.has(Set.GRAPH, name)
+        if self.sets[Set.GRAPH] and not is_root and not is_inside:
+            return None
+        if self.shows(name):
+            return Part.OWN
+        return Part.ROOT if is_root and not is_inside else None
+
+
+@dataclass
+class Frame:
+    """A call in progress: what it is for whom, in the order of registration, with each one's token."""
+
+    func: int
+    call: int
+    parts: list[tuple[Registration, Part, int]] = field(default_factory=list)
+    objects: list[int] = field(default_factory=list)
+
+    def here(self) -> list[tuple[Registration, Part, int]]:
+        """Return the parts of those that have not left."""
+        return [part for part in self.parts if part[0].here]
+
+    def token_of(self, user: Registration) -> int | None:
+        """Return its token if the frame is the user's own; 0: without data."""
+        for other, part, token in self.parts:
+            if other is user and part is Part.OWN:
+                return token if user.has_data else 0
+        return None
+
+
+class Model:
+    """Users, tasks with their stacks, and suspended calls.
+
+    Args:
+        names: the name of each function; functions are told by index.
+        free_slots: slots in the order in which they will be used.
+        tokens: how many entries there were before.
+        tells_suspends: users have functions for it.
+    """
+
+    def __init__(
+        self, names: list[str], free_slots: deque[int], tokens: int = 0, tells_suspends: bool = True
+    ) -> None:
+        self.names = names
+        self.free_slots = free_slots
+        self.tokens = tokens
+        self.tells_suspends = tells_suspends
+        self.users: dict[int, Registration] = {}  #: in order of registration
+        self.stacks: dict[int, list[Frame]] = {}
+        self.tids: dict[int, int] = {}
+        self.suspended: dict[int, Frame] = {}  #: by call
+        self.to_reap: set[int] = set()  #: tasks that may have frames that nobody is left for
+        self.lingering: set[int] = set()  #: objects of frames that went without anybody left for them
+        self.events: list[Event] = []
+
+    # ---- users
+
+    def register(
+        self,
+        user: int,
+        sets: Sequence[Sequence[str]],
+        tids: Iterable[int] | None,
+        refused: Iterable[int],
+        has_data: bool,
+        has_object: bool,
+    ) -> bool:
+        """A user comes; false if it is here already or there is no slot."""
+        if user in self.users or not self.free_slots:
+            return False
+        include, notrace, graph, graph_notrace = map(list, sets)
+        self.users[user] = Registration(
+            user,
+            self.free_slots.popleft(),
+            (include, notrace, graph, graph_notrace),
+            None if tids is None else frozenset(tids),
+            frozenset(refused),
+            has_data,
+            has_object,
+        )
+        return True
+
+    def unregister(self, user: int) -> bool:
+        """A user leaves; false if it is not here."""
+        registration = self.users.pop(user, None)
+        if registration is None:
+            return False
+        registration.here = False
+        self.free_slots.append(registration.slot)
+        for call in [call for call, frame in self.suspended.items() if not frame.here()]:
+            self.lingering.update(self.suspended.pop(call).objects)
+        self.to_reap = set(self.stacks)
+        return True
+
+    def edit_filter(self, user: int, which: Set, patterns: Sequence[str], reset: bool) -> None:
+        """Change what a user wants from now on. Calls in progress end as they began."""
+        if user in self.users:
+            chosen = self.users[user].sets[which]
+            chosen[:] = [*([] if reset else chosen), *patterns]
+
+    def set_tids(self, user: int, tids: Iterable[int] | None) -> None:
+        """Change in which threads it wants calls."""
+        if user in self.users:
+            self.users[user].tids = None if tids is None else frozenset(tids)
+
+    # ---- calls
+
+    def enter(self, task: int, func: int, call: int) -> None:
+        """A call begins."""
+        if any(user.is_attached(self.names[func]) for user in self.users.values()):
+            self._reap(task)
+        frame = Frame(func, call)
+        for user in self.users.values():
+            part = user.part_of(self.names[func], task, self.tids[task])
+            if part is None or (part is Part.OWN and not self._ask(user, task, frame)):
+                continue
+            user.at(task).count(part, 1)
+            frame.parts.append((user, part, self.tokens))
+        if frame.parts:
+            self.stacks[task].append(frame)
+
+    def end(self, task: int, call: int, end: End) -> None:
+        """A call returns or raises. One that began before it was traced is nothing."""
+        if self._bring_to_top(task, call):
+            self._end_top(task, end)
+
+    def suspend(self, task: int, call: int) -> None:
+        """A generator gives way."""
+        if not self._bring_to_top(task, call):
+            return
+        frame = self.stacks[task].pop()
+        for user, part, token in sorted(frame.here(), key=lambda item: item[0].slot):
+            user.at(task).count(part, -1)
+            if part is Part.OWN and self.tells_suspends:
+                self._tell(Kind.SUSPEND, user, task, frame.func, token if user.has_data else 0)
+        self.suspended[call] = frame
+
+    def resume(self, task: int, call: int) -> bool:
+        """A suspended call runs again, perhaps on another task; false if there is none."""
+        frame = self.suspended.pop(call, None)
+        if frame is None:
+            return False
+        for user, part, _ in sorted(frame.here(), key=lambda item: item[0].slot):
+            if part is Part.OWN and self.tells_suspends:
+                self._tell(Kind.RESUME, user, task, frame.func, 0)
+            user.at(task).count(part, 1)
+        self.stacks[task].append(frame)
+        return True
+
+    def close(self, task: int, call: int) -> None:
+        """A suspended call is closed or collected."""
+        if self.resume(task, call):
+            self._end_top(task, End.CLOSE)
+
+    # ---- tasks
+
+    def begin_task(self, task: int, tid: int) -> None:
+        """A thread begins."""
+        self.stacks[task] = []
+        self.tids[task] = tid
+
+    def end_task(self, task: int) -> None:
+        """A thread ends, and with it its calls."""
+        while self.stacks[task]:
+            self._end_top(task, End.CLOSE)
+        del self.stacks[task], self.tids[task]
+        for user in self.users.values():
+            user.places.pop(task, None)
+
+    # ---- objects
+
+    def objects(self) -> tuple[set[int], set[int]]:
+        """Return the objects that must be there, and those that may be.
+
+        A frame keeps its objects until it goes: at its end or, if nobody is left who wants that, at any time,
+        the latest when its thread ends or, after the next user has left, enters a function.
+        """
+        must: set[int] = set()
+        may = set(self.lingering)
+        for frame in (
+            *self.suspended.values(),
+            *(frame for stack in self.stacks.values() for frame in stack),
+        ):
+            may.update(frame.objects)
+            if frame.here():
+                must.update(frame.objects)
+        return must, may
+
+    # ---- how it works
+
+    def _ask(self, user: Registration, task: int, frame: Frame) -> bool:
+        """Tell a user of an entry; true if it wants the return."""
+        self.tokens += 1
+        self._tell(Kind.ENTRY, user, task, frame.func, self.tokens)
+        wants = frame.func not in user.refused
+        if user.has_object and wants:
+            frame.objects.append(self.tokens)
+        return wants
+
+    def _reap(self, task: int) -> None:
+        """The newest frames go, if those that wanted their ends have left."""
+        stack = self.stacks[task]
+        while task in self.to_reap and stack and not stack[-1].here():
+            self.lingering.update(stack.pop().objects)
+        self.to_reap.discard(task)
+
+    def _bring_to_top(self, task: int, call: int) -> bool:
+        """Make the call's frame the newest: close those above it, or resume it if that was not told."""
+        stack = self.stacks[task]
+        if any(frame.call == call for frame in stack):
+            while stack[-1].call != call:
+                self._end_top(task, End.CLOSE)
+            return True
+        return self.resume(task, call)
+
+    def _end_top(self, task: int, end: End) -> None:
+        frame = self.stacks[task].pop()
+        if not frame.here():
+            self.lingering.update(frame.objects)
+        for user, part, token in reversed(frame.here()):
+            user.at(task).count(part, -1)
+            if part is Part.OWN:
+                self._tell(Kind.RETURN, user, task, frame.func, token if user.has_data else 0, end)
+
+    def _tell(
+        self, kind: Kind, user: Registration, task: int, func: int, token: int, end: End = End.RETURN
+    ) -> None:
+        """Log what the user is told of a frame that is not on the stack (yet, or any more)."""
+        place = user.at(task)
+        own = [frame.token_of(user) for frame in reversed(self.stacks[task])]
+        parent, grandparent, *_ = [*(token for token in own if token is not None), 0, 0]
+        event = Event(kind, user.user, func, place.depth, int(end), token, parent, grandparent, place.var)
+        self.events.append(event)
+        place.var += 1

@@ -1,0 +1,23 @@
+"""pyflakes runs its own test suite (it comes in its wheel)."""
+
+import io
+import unittest
+
+import pyflakes.test.test_api
+import pyflakes.test.test_dict
+import pyflakes.test.test_imports
+import pyflakes.test.test_other
+import pyflakes.test.test_undefined_names
+
+MODULES = (
+    pyflakes.test.test_dict,
+    pyflakes.test.test_imports,
+    pyflakes.test.test_other,
+    pyflakes.test.test_undefined_names,
+)
+
+
+def main():
+    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(module) for module in MODULES)
+    result = unittest.TextTestRunner(stream=io.StringIO()).run(suite)
+    assert result.wasSuccessful() and result.testsRun > 300, result

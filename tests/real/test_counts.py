@@ -1,0 +1,101 @@
+"""Counts equal cProfile's, function by function, on real programs.
+
+cProfile takes each resume of a generator or coroutine for a call: a call is one call of ours, and each time
+it goes on after a suspend is one resume of ours. So calls + resumes = cProfile's ncalls, for every function.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from conftest import Funcgraph
+from workloads import PROGRAMS, difference, profile, recorded, warm
+
+SMALL = ("recursion", "generators", "coroutines", "exceptions", "classes", "stdlib_text")
+
+
+def test_cprofile_counts_each_resume_as_a_call(fg: Funcgraph) -> None:
+    """What the equation rests on, asked of CPython itself."""
+    script = fg.script(
+        """
+        import cProfile
+
+        def gen():
+            try:
+                while True:
+                    yield
+            except KeyError:
+                yield
+
+        def ncalls(use):
+            profiler = cProfile.Profile()
+            profiler.enable()
+            use(gen())
+            profiler.disable()
+            return sum(entry.callcount for entry in profiler.getstats() if entry.code is gen.__code__)
+
+        def send(g): next(g); g.send(1)
+        def throw(g): next(g); g.throw(KeyError)
+        def close(g): next(g); g.close()
+        def collect(g): next(g); del g
+        def throw_at_once(g):
+            try:
+                g.throw(OSError)
+            except OSError:
+                pass
+
+        print(*map(ncalls, (lambda g: None, next, send, throw, close, collect, throw_at_once,
+                            lambda g: g.close())))
+        """
+    )
+    result = fg.plain(sys.executable, script)
+    # 3.11 runs the frame also of a generator that is closed or collected before it ever ran.
+    never_ran = "1" if sys.version_info < (3, 12) else "0"
+    assert result.stdout.split() == [never_ran, "2", "3", "3", "2", "2", "1", never_ran]
+
+
+@pytest.mark.parametrize("program", [name for name in PROGRAMS if name != "threads"])
+def test_counts_equal_cprofiles(fg: Funcgraph, program: str) -> None:
+    warm(fg, program)
+    ours, _ = recorded(fg, program)
+    theirs, _ = profile(fg, program, "cprofile")
+    assert difference(ours, theirs) == {}
+    assert len(ours) > 20
+
+
+@pytest.mark.parametrize("program", SMALL)
+def test_counts_with_values_and_c_calls_equal_cprofiles(fg: Funcgraph, program: str) -> None:
+    """C functions too, each by its name: their records, and those of arguments, change no count."""
+    warm(fg, program)
+    ours, our_c_functions = recorded(fg, program, "--c-calls", "--args", "--retval")
+    theirs, their_c_functions = profile(fg, program, "cprofile")
+    assert difference(ours, theirs) == {}
+    assert our_c_functions == their_c_functions
+    assert len(our_c_functions) > 5
+
+
+@pytest.mark.parametrize("program", SMALL)
+def test_counts_equal_those_of_a_profile_function(fg: Funcgraph, program: str) -> None:
+    """A second witness, which shares no code with cProfile: "call" events of sys.setprofile."""
+    warm(fg, program)
+    ours, _ = recorded(fg, program)
+    theirs, _ = profile(fg, program, "setprofile")
+    assert difference(ours, theirs) == {}
+
+
+def test_counts_of_threads(fg: Funcgraph) -> None:
+    """cProfile sees all threads from 3.12 on; before, a profile function in each is the witness."""
+    warm(fg, "threads")
+    ours, _ = recorded(fg, "threads")
+    if sys.version_info >= (3, 12):
+        theirs, _ = profile(fg, "threads", "cprofile")
+    else:
+        theirs, _ = profile(fg, "threads", "setprofile")
+        # Threads set it once they run: what threading calls before and after is not seen.
+        import threading
+
+        ours = type(ours)({key: calls for key, calls in ours.items() if key[0] != threading.__file__})
+        theirs = type(ours)({key: calls for key, calls in theirs.items() if key[0] != threading.__file__})
+    assert difference(ours, theirs) == {}
+    assert sum(ours.values()) > 14_000

@@ -1,0 +1,181 @@
+"""CPython's own tests pass while they are traced, as they do untraced.
+
+The few cases that cannot are listed in docs/compatibility.md with their reasons; nothing else is left out.
+Some of the tests run here always, all of them with FUNCGRAPH_ALL_CPYTHON_TESTS=1.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import Funcgraph
+
+QUICK = (
+    "test_generators",
+    "test_coroutines",
+    "test_asyncgen",
+    "test_exceptions",
+    "test_contextlib",
+    "test_contextlib_async",
+    "test_sys_setprofile",
+    "test_sys_settrace",
+    "test_gc",
+    "test_code",
+    "test_frame",
+    "test_finalization",
+)
+SLOW = (
+    "test_asyncio",
+    "test_atexit",
+    "test_bdb",
+    "test_capi",
+    "test_concurrent_futures",
+    "test_context",
+    "test_cprofile",
+    "test_dataclasses",
+    "test_descr",
+    "test_enum",
+    "test_except_star",
+    "test_faulthandler",
+    "test_fork1",
+    "test_functools",
+    "test_import",
+    "test_importlib",
+    "test_inspect",
+    "test_logging",
+    "test_opcache",
+    "test_pickle",
+    "test_profile",
+    "test_runpy",
+    "test_signal",
+    "test_subprocess",
+    "test_sys",
+    "test_threading",
+    "test_threading_local",
+    "test_traceback",
+    "test_tracemalloc",
+    "test_types",
+    "test_weakref",
+)
+ALL = os.environ.get("FUNCGRAPH_ALL_CPYTHON_TESTS") == "1"
+
+SHARED_MONITORING = Path(__file__).parent / "shared_monitoring.py"
+
+COUNT = re.compile(r"^Ran (\d+) tests? in", re.MULTILINE)
+BAD = re.compile(r"^(?:FAIL|ERROR): (.*)$", re.MULTILINE)
+
+
+@dataclass
+class Outcome:
+    """What one run of a test module came to."""
+
+    status: int
+    tests: int
+    bad: set[str]
+    text: str
+
+
+def outcome(fg: Funcgraph, *words: str | Path, traced: bool) -> Outcome:
+    python = [sys.executable, "-X", "faulthandler", *words]
+    run = (lambda *all, **more: fg.record("-q", *all, **more)) if traced else fg.plain
+    result = run(*python, timeout=900)
+    text = result.stdout + result.stderr
+    return Outcome(result.returncode, sum(map(int, COUNT.findall(text))), set(BAD.findall(text)), text)
+
+
+def check(fg: Funcgraph, *words: str | Path) -> None:
+    expected = outcome(fg, *words, traced=False)
+    assert expected.tests > 0, expected.text[-2000:]
+    result = outcome(fg, *words, traced=True)
+    assert result.bad == expected.bad, result.text[-4000:]
+    assert (result.status, result.tests) == (expected.status, expected.tests), result.text[-4000:]
+    assert sum(fg.calls().values()) > 1000
+
+
+def need(name: str) -> None:
+    if importlib.util.find_spec(f"test.{name}") is None:
+        pytest.skip(f"this CPython was installed without test.{name}")
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", [*QUICK, *(SLOW if ALL else ())])
+def test_passes_while_traced(fg: Funcgraph, name: str) -> None:
+    need(name)
+    check(fg, "-m", "test", "-v", name)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(not ALL, reason="takes two minutes: FUNCGRAPH_ALL_CPYTHON_TESTS=1")
+def test_multiprocessing_passes_while_traced(fg: Funcgraph) -> None:
+    """All of test_multiprocessing_fork, which some installations leave out, by the module that makes it."""
+    need("_test_multiprocessing")
+    script = fg.script(
+        """
+        import unittest
+        from test import _test_multiprocessing
+
+        _test_multiprocessing.install_tests_in_module_dict(globals(), "fork")
+
+        if __name__ == "__main__":
+            unittest.main()
+        """,
+        "test_multiprocessing_fork.py",
+    )
+    check(fg, script)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
+def test_monitoring_passes_with_one_id_in_use(fg: Funcgraph) -> None:
+    """test_monitoring asserts that no tool has events: it passes whole once ours does not show."""
+    need("test_monitoring")
+    check(fg, SHARED_MONITORING)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
+def test_what_monitoring_refuses_is_any_tool(fg: Funcgraph) -> None:
+    """Its cases fail in the same way with a tool of sys.monitoring that is not ours."""
+    need("test_monitoring")
+    other = fg.script(
+        """
+        import sys
+        import test.test_monitoring
+        import unittest
+
+        sys.monitoring.use_tool_id(4, "other")
+        sys.monitoring.set_events(4, sys.monitoring.events.PY_START)
+        unittest.main(test.test_monitoring, argv=["test_monitoring"])
+        """
+    )
+    with_other = outcome(fg, other, traced=False)
+    traced = outcome(fg, "-m", "unittest", "test.test_monitoring", traced=True)
+    assert traced.bad
+    assert traced.bad == with_other.bad
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 13), reason="what 3.13's pdb does")
+def test_what_pdb_refuses_is_any_tool(fg: Funcgraph) -> None:
+    """On 3.13 pdb.set_trace() stops one line later when any tool of sys.monitoring has events."""
+    need("test_pdb")
+    script = """
+        import sys
+        if "{tool}":
+            sys.monitoring.use_tool_id(4, "other")
+            sys.monitoring.set_events(4, sys.monitoring.events.PY_START)
+
+        def f():
+            import pdb; pdb.Pdb(nosigint=True, readrc=False).set_trace()
+            return 5
+
+        f()
+    """
+    alone = fg.plain(sys.executable, fg.script(script.format(tool=""), "alone.py"), input="c\n")
+    other = fg.plain(sys.executable, fg.script(script.format(tool="other"), "other.py"), input="c\n")
+    traced = fg.record("-q", sys.executable, fg.script(script.format(tool=""), "alone.py"), input="c\n")
+    assert traced.stdout == other.stdout.replace("other.py", "alone.py").replace("(9)f()", "(9)f()")
+    assert alone.stdout != ""

@@ -1,0 +1,61 @@
+"""The session's config file gives back what was written, whatever is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funcgraph import _engine
+from funcgraph.session import config, options
+
+KEYS = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8)
+# Any text a file name or an argument can be, lone surrogates (bytes that are no UTF-8) included.
+VALUES = st.text(st.characters(exclude_characters="\0"), max_size=20)
+
+
+@given(st.dictionaries(KEYS, st.lists(VALUES, min_size=1, max_size=4), max_size=5))
+def test_parse_gives_back_what_dump_wrote(values: dict[str, list[str]]) -> None:
+    assert config.parse(config.dump(values)) == values
+
+
+@pytest.mark.parametrize("text", ["novalue", "key=a\\", "a=b\nc", "key=\\x41"])
+def test_damaged_text_is_refused_with_its_line(text: str) -> None:
+    with pytest.raises(ValueError, match=r"config: line \d: not key=value"):
+        config.parse(text)
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            name: st.lists(VALUES, max_size=3)
+            if isinstance(default, tuple)
+            else st.booleans()
+            if isinstance(default, bool)
+            else st.integers(0, 2**40)
+            if isinstance(default, int)
+            else VALUES
+            for name, default in options.DEFAULTS.items()
+        }
+    )
+)
+def test_options_come_back_with_their_kinds(settings: dict[str, object]) -> None:
+    text = config.dump(options.to_config(settings))
+    back = options.from_config(config.parse(text))
+    # An option without a value is not in the file: the engine has the same default.
+    assert {**{name: [] for name, value in settings.items() if value == []}, **back} == settings
+
+
+@pytest.mark.parametrize("option", options.LIMITS)
+def test_limits_are_the_engines(tmp_path: Path, option: str) -> None:
+    least, most = options.LIMITS[option]
+    for value in (least - 1, most + 1):
+        with pytest.raises(ValueError, match=option):
+            _engine.start(str(tmp_path), **{option: value})
+
+
+def test_a_number_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        options.from_config({"buffer_kb": ["many"]})

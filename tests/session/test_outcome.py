@@ -1,0 +1,73 @@
+"""The closing lines name what was near to a pattern, and every loss."""
+
+from __future__ import annotations
+
+import pytest
+
+from funcgraph.session import outcome
+from funcgraph.session.progress import bytes_text, plural
+
+NAMES = [
+    "json.loads",
+    "json.decoder.JSONDecoder.decode",
+    "json.decoder.scanstring",
+    "__main__.main",
+    "re.compile",
+]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "nearest"),
+    [
+        ("json.load", "json.loads"),
+        ("jsn.loads", "json.loads"),
+        ("loads", "json.loads"),
+        ("JSONDecoder.decode", "json.decoder.JSONDecoder.decode"),
+        ("*.scan_string", "json.decoder.scanstring"),
+        ("__main__.mian", "__main__.main"),
+        ("Main", "__main__.main"),
+    ],
+)
+def test_nearest_name(pattern: str, nearest: str) -> None:
+    assert outcome.nearest_names(pattern, NAMES)[0] == nearest
+
+
+@pytest.mark.parametrize("pattern", ["*", "[]", "zzzzzzzz", ""])
+def test_no_name_is_near(pattern: str) -> None:
+    assert outcome.nearest_names(pattern, NAMES) == []
+
+
+def test_only_the_patterns_that_nothing_matched_are_named() -> None:
+    line = outcome.nothing_matched(["json.*", "mian"], NAMES)
+    assert line == "nothing matched mian; the nearest names that ran: __main__.main"
+
+
+def test_functions_that_match_but_were_not_called() -> None:
+    assert outcome.nothing_matched(["json.*"], NAMES) == "no function that matches json.* was called"
+
+
+def test_losses_are_all_told_and_a_wait_is_none() -> None:
+    totals = {"lost": 1, "overrun": 2000, "waits": 3, "wait_ns": 1_500_000_000}
+    lost, overrun = outcome.losses(totals)
+    assert lost.startswith("1 event lost")
+    assert overrun.startswith("2,000 calls not traced")
+    (waited,) = outcome.waits(totals)
+    assert "3 times" in waited
+    assert "1.500 s" in waited
+    assert outcome.losses(dict.fromkeys(totals, 0)) == outcome.waits(dict.fromkeys(totals, 0)) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1.0 KiB"), (5 << 20, "5.0 MiB"), (3 << 40, "3.0 TiB")],
+)
+def test_sizes(count: int, text: str) -> None:
+    assert bytes_text(count) == text
+
+
+def test_plural() -> None:
+    assert [plural(1, "process"), plural(2, "process"), plural(1234, "event")] == [
+        "1 process",
+        "2 processes",
+        "1,234 events",
+    ]

@@ -1,0 +1,282 @@
+"""`funcgraph selftest` finds all well here, and each of its checks fails when what it checks is broken."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import Funcgraph
+
+from funcgraph import selftest
+
+# Lets one check run on a broken API. A break replaces what it breaks; `Ops` and `Told` are there to build on.
+_PRELUDE = """
+import funcgraph, sys, threading
+from funcgraph import selftest, _engine
+from funcgraph.cli import main
+
+class Told:
+    '''What a callback is told, but for what is given.'''
+    def __init__(self, real, **lies):
+        self.__dict__.update(lies, real=real)
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+class Ops(_engine.FgraphOps):
+    '''Hands on what it is told; a break overrides what it changes.'''
+    def __new__(cls, *args, **settings):
+        return super().__new__(cls)
+    def __init__(self, entry=None, ret=None, **settings):
+        hand_in = entry and (lambda *told: self.hand_in(entry, *told))
+        hand_out = ret and (lambda *told: self.hand_out(ret, *told))
+        super().__init__(hand_in, hand_out, **self.settings(settings))
+    def settings(self, settings):
+        return settings
+    def hand_in(self, entry, trace, ops, regs):
+        return entry(trace, ops, regs)
+    def hand_out(self, ret, trace, ops, regs):
+        ret(trace, ops, regs)
+
+funcgraph.FgraphOps = Ops
+title = sys.argv[1]
+selftest.CHECKS = {title: selftest.CHECKS[title]}
+"""
+
+# Title of a check -> a break that it has to find. Beside each: how the engine (or what is named) was broken
+# by hand on 2026-11-21 to see the same check fail with no help of this test's.
+BREAKS = {
+    # fgraph.c: the depth is not taken back at a return
+    "one user": "Ops.hand_out = lambda self, ret, *told: (ret(*told), ret(*told))",
+    # evalframe.c: the result given is None; fgraph.c: rettime before calltime
+    "arguments and results": """
+        def hand_out(self, ret, trace, ops, regs):
+            ret(trace, ops, Told(regs, get_return_value=lambda: None))
+        Ops.hand_out = hand_out
+    """,
+    # fgraph.c, enter_users: only the last user's bit is set
+    "two users, different filters": """
+        def settings(self, settings):
+            return {**settings, "filter": ["funcgraph.selftest.program.*"]}
+        Ops.settings = settings
+    """,
+    # users.c, fgraph_set_filter: the new lists are not published; marks.c: threads are not looked at
+    "filters changed while in use": "Ops.set_filter = lambda self, patterns, reset=False: None",
+    # marks.c: FG_USER_GRAPH_ONLY, and then `hiding`, is not looked at
+    "only some functions, or all that they call": """
+        def settings(self, settings):
+            return {**settings, "filter": settings.get("graph", settings["filter"]), "graph": []}
+        Ops.settings = settings
+    """,
+    # data.c, fg_walk: stops behind the newest frame
+    "calls in progress": "funcgraph.get_ret_stack = lambda *args: []",
+    # data.c: fg_data_find takes another user's; bytes are not zeroed; their number is rounded up
+    "data of each size, 1 to 256 bytes": """
+        def retrieve_data(self):
+            view = _engine.FgraphOps.retrieve_data(self)
+            view[-1] ^= 1
+            return view
+        Ops.retrieve_data = retrieve_data
+    """,
+    # data.c, fgraph_retrieve_parent_data: counts one frame too few
+    "data of the calls further out": """
+        Ops.retrieve_parent_data = lambda self, depth: _engine.FgraphOps.retrieve_parent_data(self, depth + 1)
+    """,
+    # data.c, fg_data_drop: lets go of no object
+    "objects, held as long as the call": """
+        kept = []
+        def reserve_object(self, thing):
+            kept.append(thing)
+            return _engine.FgraphOps.reserve_object(self, thing)
+        Ops.reserve_object = reserve_object
+    """,
+    # users.c, clear_task_slot: leaves `var` as it is
+    "task variables": """
+        words = {}
+        Ops.task_var = property(lambda self: words.get(self, 0), words.__setitem__)
+    """,
+    # evalframe.c: the end told is FG_END_RETURN
+    "calls that end by an exception": """
+        def hand_out(self, ret, trace, ops, regs):
+            ret(Told(trace, end="return"), ops, regs)
+        Ops.hand_out = hand_out
+    """,
+    # fgraph.c: the first word of data is lost when a frame is pushed again; fg_resume pushes none
+    "generators and coroutines across threads": """
+        def retrieve_data(self):
+            is_main = threading.current_thread() is threading.main_thread()
+            return _engine.FgraphOps.retrieve_data(self) if is_main else None
+        Ops.retrieve_data = retrieve_data
+    """,
+    # evalframe.c, end_of: GeneratorExit is an exception like any other
+    "generators closed, thrown into, collected": """
+        def hand_out(self, ret, trace, ops, regs):
+            ret(Told(trace, end={"close": "raise"}.get(trace.end, trace.end)), ops, regs)
+        Ops.hand_out = hand_out
+    """,
+    # evalframe.c: no end is told once the function has lost its last user
+    "users that come late and leave early": "funcgraph.unregister_ftrace_graph = lambda ops: None",
+    # users.c, synchronize: waits for no task
+    "unregister waits for callbacks": """
+        real = funcgraph.unregister_ftrace_graph
+        funcgraph.unregister_ftrace_graph = lambda ops: threading.Thread(target=real, args=(ops,)).start()
+    """,
+    # users.c: one slot fewer is free; the error for the same ops twice is another one
+    "all slots, and no more": """
+        real = funcgraph.register_ftrace_graph
+        def register(ops):
+            if len(funcgraph.users()) == 40:
+                raise OSError(28, "no slot is free")
+            real(ops)
+        funcgraph.register_ftrace_graph = register
+    """,
+    # users.h, fg_users_at: the frame's count of registrations is not compared
+    "slots used again": """
+        told = []
+        def hand_out(self, ret, trace, ops, regs):
+            for one in [*told, (ret, self)]:
+                one[0](trace, one[1], regs)
+        def hand_in(self, entry, trace, ops, regs):
+            previous = told[-1:]
+            told.append((entry, self))
+            for one in previous:
+                one[0](trace, one[1], regs)
+            return entry(trace, ops, regs)
+        Ops.hand_in, Ops.hand_out = hand_in, hand_out
+    """,
+    # fgraph.c, count_overrun: the task's count is not raised
+    "full shadow stack": """
+        def hand_out(self, ret, trace, ops, regs):
+            ret(Told(trace, overrun=0), ops, regs)
+        Ops.hand_out = hand_out
+    """,
+    # fgraph.c, count_missed: adds nothing (on 3.11, where CPython tells of such calls)
+    "calls made by callbacks": "Ops.nmissed = property(lambda self: 1)",
+    # fgraph_error.c: the user is not disabled
+    "errors in callbacks": "Ops.enabled = property(lambda self: True)",
+}
+
+
+def run_with(fg: Funcgraph, title: str, broken: str = "") -> subprocess.CompletedProcess[str]:
+    script = fg.script(broken, "broken.py").read_text()
+    code = f"{_PRELUDE}\n{script}\nsys.exit(main(['selftest', '-q']))"
+    return fg.plain(sys.executable, "-c", code, title)
+
+
+def test_each_check_has_a_break() -> None:
+    assert list(BREAKS) == list(selftest.CHECKS)
+
+
+@pytest.mark.parametrize("title", BREAKS)
+def test_a_check_finds_what_is_broken(fg: Funcgraph, title: str) -> None:
+    whole = run_with(fg, title)
+    assert (whole.returncode, whole.stdout) == (0, ""), whole.stderr
+    broken = run_with(fg, title, BREAKS[title])
+    assert broken.returncode == 1, broken.stderr
+    assert f"{title}  FAILED: " in broken.stdout
+    assert "1 of 1 checks FAILED" in broken.stdout
+
+
+def test_all_is_well_here(fg: Funcgraph) -> None:
+    result = fg.run("selftest")
+    assert result.returncode == 0, result.stdout
+    assert result.stderr == ""
+    head, engine, blank, *lines, last = result.stdout.splitlines()
+    assert head.startswith("funcgraph ")
+    assert f"CPython {sys.version_info.major}.{sys.version_info.minor}" in head
+    assert engine.startswith(
+        "engine: sys.monitoring, tool id 4, " if hasattr(sys, "monitoring") else "engine: frame"
+    )
+    assert blank == ""
+    width = max(map(len, selftest.CHECKS))
+    assert lines == [f"{title:<{width}}  ok" for title in selftest.CHECKS]
+    assert last == f"{len(selftest.CHECKS)} checks: ok"
+
+
+def test_quiet_says_nothing_when_all_is_well(fg: Funcgraph) -> None:
+    result = fg.run("selftest", "-q")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_json_has_the_machine_and_each_check(fg: Funcgraph) -> None:
+    result = fg.run("selftest", "--json")
+    found = json.loads(result.stdout)
+    assert found["ok"] is True
+    assert found["arch"] == ("sys.monitoring" if hasattr(sys, "monitoring") else "frame evaluator")
+    assert found["tool_id"] == (4 if hasattr(sys, "monitoring") else None)
+    assert [(check["title"], check["error"]) for check in found["checks"]] == [
+        (t, None) for t in selftest.CHECKS
+    ]
+
+
+def test_json_says_what_failed(fg: Funcgraph) -> None:
+    title = "one user"
+    code = f"{_PRELUDE}\n{BREAKS[title]}\nsys.exit(main(['selftest', '--json']))"
+    result = fg.plain(sys.executable, "-c", code, title)
+    found = json.loads(result.stdout)
+    assert result.returncode == 1
+    assert found["ok"] is False
+    assert "the user was told" in found["checks"][0]["error"]
+
+
+def test_it_runs_beside_a_recording_of_itself(fg: Funcgraph) -> None:
+    """The recording is one user more: the checks must not think that they are alone."""
+    result = fg.record("-q", "-l", "funcgraph.selftest.program.*", "-m", "funcgraph", "selftest")
+    assert result.returncode == 0, result.stdout
+    assert ", 1 other user\n" in result.stdout
+    assert fg.calls()["funcgraph.selftest.program.pair"] > 0
+
+
+def test_bad_usage_has_status_2(fg: Funcgraph) -> None:
+    result = fg.run("selftest", "--loud")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_check_that_hangs_ends_the_command(fg: Funcgraph) -> None:
+    code = """
+        import sys, time
+        from funcgraph import selftest
+        from funcgraph.commands import selftest as command
+        from funcgraph.cli import main
+        command._HANGS_S = 0.3
+        selftest.CHECKS = {"a check that hangs": lambda: time.sleep(60)}
+        sys.exit(main(["selftest"]))
+    """
+    result = fg.plain(sys.executable, fg.script(code))
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[-1] == "a check that hangs  "
+    assert "Timeout" in result.stderr
+    assert "app.py" in result.stderr
+
+
+def test_a_thrown_kill_switch_fails_every_check_from_then_on(fg: Funcgraph) -> None:
+    code = """
+        import sys
+        from funcgraph import _engine, selftest
+        from funcgraph.cli import main
+        real = _engine.status
+        _engine.status = lambda: {**real(), "killed": "the facts"}
+        sys.exit(main(["selftest", "-q"]))
+    """
+    result = fg.plain(sys.executable, fg.script(code))
+    assert result.returncode == 1
+    assert result.stdout.count("FAILED: the kill switch was thrown: the facts") == len(selftest.CHECKS)
+
+
+def test_it_leaves_the_interpreter_as_it_was(fg: Funcgraph) -> None:
+    code = """
+        import sys, threading
+        import funcgraph
+        from funcgraph import selftest
+        def look():
+            return sys.getrecursionlimit(), sys.unraisablehook, funcgraph.users(), threading.active_count()
+        before = look()
+        assert [result.error for result in selftest.run()] == [None] * len(selftest.CHECKS)
+        assert look() == before
+        if hasattr(sys, "monitoring"):
+            assert [sys.monitoring.get_tool(i) for i in range(6)] == [None] * 6
+    """
+    result = fg.plain(sys.executable, fg.script(code))
+    assert result.returncode == 0, result.stderr

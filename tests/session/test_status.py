@@ -1,0 +1,58 @@
+"""`funcgraph status` tells how this Python is hooked, by whom, and which sessions there are."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from conftest import Funcgraph
+
+
+def test_status_without_sessions(fg: Funcgraph) -> None:
+    result = fg.run("status")
+    assert result.returncode == 0
+    assert f"CPython {sys.version_info.major}.{sys.version_info.minor}" in result.stdout
+    assert "engine: " in result.stdout
+    assert str(fg.runtime) not in result.stdout
+
+
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="sys.monitoring came with CPython 3.12")
+def test_status_says_who_holds_the_monitoring_ids(fg: Funcgraph) -> None:
+    code = (
+        "import sys; from funcgraph.cli import main\n"
+        "sys.monitoring.use_tool_id(1, 'some coverage'); sys.monitoring.use_tool_id(4, 'an agent')\n"
+        "main(['status'])"
+    )
+    lines = fg.plain(sys.executable, "-c", code).stdout.splitlines()
+    assert "  0 (debugger by convention): free" in lines
+    assert "  1 (coverage by convention): some coverage" in lines
+    assert "  4: an agent" in lines
+
+
+def test_status_of_a_session_that_is_recording(fg: Funcgraph) -> None:
+    script = fg.script("import os\ndef f(): pass\nf()\nprint(os.getpid(), flush=True)\ninput()\n")
+    process = fg.start("record", script, "an argument")
+    assert process.stdout is not None
+    pid = process.stdout.readline().strip()
+    (session,) = fg.sessions()
+    assert session.stat().st_mode & 0o777 == 0o700
+    text = fg.run("status").stdout
+    assert f"{session}: recording" in text
+    assert f"command: {script} 'an argument'" in text
+    assert f"output: {fg.trace}" in text
+    assert f"recorder: process {process.pid}" in text
+    assert f"process {pid}: traced" in text
+    process.communicate("\n", timeout=30)
+    assert process.returncode == 0
+
+
+def test_looking_at_a_session_does_not_take_its_lock_away(fg: Funcgraph) -> None:
+    script = fg.script("def f(): pass\nf()\nprint('ready', flush=True)\ninput()\n")
+    process = fg.start("record", script)
+    assert process.stdout is not None
+    process.stdout.readline()
+    for _ in range(3):
+        assert ": recording" in fg.run("status").stdout
+    process.communicate("\n", timeout=30)
+    assert process.returncode == 0
+    assert fg.sessions() == []

@@ -1,0 +1,146 @@
+"""The documents agree with the code: links lead somewhere, options are in their manual page, every folder and
+every dependency is explained, the reference says what the docstrings say. (test_tutorial.py runs what the
+tutorial and the README show.)"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import funcgraph
+from funcgraph import _engine, cli, selftest
+
+ROOT = Path(__file__).resolve().parent.parent
+MAN = ROOT / "docs" / "man"
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z][\w-]*)")
+
+
+def anchors(document: Path) -> set[str]:
+    """The names that a document's headings can be linked by."""
+    found = set()
+    for heading in re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE):
+        kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+        found.add(kept.replace(" ", "-"))
+    return found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    for link in _LINK.findall(document.read_text()):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (document.parent / path).resolve() if path else document
+        assert target.exists(), f"{link}: no such file"
+        if anchor:
+            assert anchor in anchors(target), f"{link}: no such heading"
+
+
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    return {flag for action in parser._actions for flag in action.option_strings}
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_each_option_is_in_its_manual_page_and_no_other(command: str) -> None:
+    page = (MAN / f"funcgraph-{command}.md").read_text()
+    body = re.search(r"^## Options$(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    assert body, "the page has no Options"
+    listed = {
+        flag
+        for row in re.findall(r"^(`-.*?`)(?=:|$)", body[1], re.MULTILINE)
+        for flag in _OPTION.findall(row)
+    }
+    assert listed == options_of(cli.parser_of(cli.load(command)))
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_each_manual_page_has_all_sections(command: str) -> None:
+    page = (MAN / f"funcgraph-{command}.md").read_text()
+    headings = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    assert {"Synopsis", "Options", "Examples", "Exit status", "Environment", "Files"} <= set(headings)
+
+
+def test_each_check_of_the_self_test_is_in_its_manual_page_in_order() -> None:
+    page = (MAN / "funcgraph-selftest.md").read_text()
+    table = page.partition("| check |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| ([^|]+) \| [^|]+ \|$", table, re.MULTILINE) == list(selftest.CHECKS)
+    shown = re.findall(r"^    ([^$].*?)  +ok$", page, re.MULTILINE)
+    assert shown == list(selftest.CHECKS)
+
+
+def test_the_api_reference_is_what_the_docstrings_say() -> None:
+    """Also fails for a public name without a docstring."""
+    result = subprocess.run(
+        [sys.executable, "-m", "tools.api_reference", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_each_public_name_is_in_the_api_reference() -> None:
+    text = (ROOT / "docs" / "api.md").read_text()
+    elsewhere = {"RecordBlock", "__version__", "record"}  # recordings: docs/man/funcgraph-record.md
+    for name in set(funcgraph.__all__) - elsewhere:
+        assert f"### `{name}`" in text, f"{name} is not in docs/api.md"
+
+
+def test_the_names_beside_the_kernels_are_ours() -> None:
+    """Of docs/kernel-names.md: what stands for Python is in the API, and what stands for C in the header."""
+    header = (ROOT / "src" / "include" / "funcgraph.h").read_text()
+    engine = (ROOT / "src" / "engine" / "task.h").read_text()
+    text = (ROOT / "docs" / "kernel-names.md").read_text()
+    rows = re.findall(r"^\| ([^|]*) \| ([^|]*) \| ([^|]*) \| [^|]*\|$", text, re.MULTILINE)
+    assert len(rows) > 30
+    owners = {"ops": "FgraphOps", "trace": "GraphRet", "regs": "FtraceRegs"}
+    for _, python, c in rows:
+        for owner, name in re.findall(r"`(ops|trace|regs)\.(\w+)", python):
+            assert hasattr(getattr(_engine, owners[owner]), name), f"{owner}.{name}"
+        for name in re.findall(r"`(?:struct )?((?:fgraph|ftrace|fg|FGRAPH|FG)_\w+)", c):
+            assert re.search(rf"\b{name}\b", header + engine), f"{name} is in no header"
+
+
+def folders(top: str) -> list[Path]:
+    """`top` and the folders in it that have something in them, without caches."""
+    found = [ROOT / top, *(ROOT / top).rglob("*/")]
+    return [
+        folder
+        for folder in found
+        if any(folder.iterdir())
+        and not any(name == "__pycache__" or name.startswith(".") for name in folder.relative_to(ROOT).parts)
+    ]
+
+
+@pytest.mark.parametrize("top", ["src", "tests", "tools", "benchmarks", "docs"])
+def test_each_folder_is_in_the_path_table(top: str) -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    missing = [folder for folder in folders(top) if f"`{folder.relative_to(ROOT)}/" not in text]
+    # `src/` alone holds only folders.
+    assert [folder for folder in missing if folder != ROOT / "src"] == []
+
+
+def test_each_source_file_is_in_the_path_table() -> None:
+    """By its stem: `task` stands for task.c and task.h."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    for file in sorted((ROOT / "src").rglob("*")):
+        if file.suffix in {".c", ".h", ".py", ".pth"} and file.stem not in {"__init__", "__main__"}:
+            assert re.search(rf"(?<!\w){re.escape(file.stem)}(?!\w)", text), f"{file.relative_to(ROOT)}"
+
+
+def test_each_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert project["project"]["dependencies"] == []
+    wanted = [*project["build-system"]["requires"]]
+    for group in project["dependency-groups"].values():
+        wanted += group
+    for requirement in wanted:
+        name = re.split(r"[^\w.-]", requirement)[0]
+        assert f"`{name}`" in text, f"{name} has no reason"

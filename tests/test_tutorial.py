@@ -1,0 +1,74 @@
+"""What the tutorial and the README show: their code is the examples', their output is what that prints."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ROOT / "examples" / "two_tools"
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
+README = (ROOT / "README.md").read_text()
+
+
+def run(*words: str) -> str:
+    """What this Python prints for these words, in the examples' folder."""
+    result = subprocess.run(
+        [sys.executable, "-B", *words], cwd=TOOLS, capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def python_blocks(text: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def output_block(text: str, command: str) -> str:
+    """The indented lines below `    $ COMMAND`, without the indentation."""
+    found = re.search(rf"^    \$ {re.escape(command)}\n((?:    .*\n|\n(?=    ))+)", text, re.MULTILINE)
+    assert found, f"no output of {command}"
+    return textwrap.dedent(found[1])
+
+
+def without_times(text: str) -> list[list[str]]:
+    """Lines as words. Times are chance: rows of the table keep their name and the sum of their counts."""
+    rows = []
+    for line in text.strip().splitlines():
+        words = line.split()
+        if len(words) == 6 and set("".join(words[1:])) <= set("0123456789."):
+            words[1:] = [str(sum(int(cell) for cell in words[1:] if cell != "."))]
+        rows.append(words)
+    return rows
+
+
+@pytest.mark.parametrize("block", python_blocks(TUTORIAL), ids=lambda block: block.split("\n")[0].strip())
+def test_the_tutorials_code_is_that_of_the_examples(block: str) -> None:
+    assert any(block in file.read_text() for file in TOOLS.glob("*.py"))
+
+
+@pytest.mark.parametrize("script", ["both.py", "mistake.py"])
+def test_the_tutorials_output_is_what_the_examples_print(script: str) -> None:
+    shown = output_block(TUTORIAL + "\n", f"python {script}")
+    assert len(shown.splitlines()) >= 3
+    assert without_times(run(script)) == without_times(shown)
+
+
+@pytest.mark.parametrize("script", ["both.py", "mistake.py"])
+def test_the_examples_work_beside_cprofile(script: str) -> None:
+    """With the same results, and all of the program's calls in the profile."""
+    profiled = run("-m", "cProfile", script)
+    plain = run(script)
+    assert without_times(plain) == without_times(profiled)[: len(without_times(plain))]
+    assert re.search(r"^ +6 .* shop\.py:\d+\(price_of\)$", profiled, re.MULTILINE)
+
+
+def test_the_readmes_tool_prints_what_the_readme_shows() -> None:
+    (block,) = (block for block in python_blocks(README) if "FgraphOps" in block)
+    shown = README.partition(block + "```\n\n")[2].partition("\n\n")[0]
+    assert run("-c", f"import shop\n{block}") == textwrap.dedent(shown) + "\n"
