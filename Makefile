@@ -1,0 +1,55 @@
+# What a person types here. The work is done by the small programs in tools/; `make help` lists the targets.
+#
+# FG_BUILD=DIR and FG_VENVS=DIR move what is built; PY=3.13 chooses the CPython of dev and demo; CC the compiler.
+PYTHON ?= $(shell sh tools/find_python.sh)
+PY ?=
+export FG_BUILD FG_VENVS CC PYTHONDONTWRITEBYTECODE = 1
+
+RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none was found)) -m
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test nightly dev pythons bench lint format types asan tsan docs clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
+	    printf '  make %-9s %s\n' "$$name" "$$text"; done
+
+demo: ## build, record a real program, print its function graph and its summary
+	@$(RUN) tools.demo $(PY)
+
+test: ## all tests: C, and Python on every CPython 3.11 to 3.15 that is here
+	@$(RUN) tools.test
+
+nightly: ## make test with all that takes long: 10,000 random programs against the model, a minute of stress, all of CPython's tests
+	@FUNCGRAPH_MODEL_EXAMPLES=10000 FUNCGRAPH_STRESS_SECONDS=60 FG_STRESS_SECONDS=60 FUNCGRAPH_ALL_CPYTHON_TESTS=1 $(RUN) tools.test
+	@FG_STRESS_SECONDS=60 $(RUN) tools.native tsan
+
+dev: ## build and install into .venvs/3.13 (PY=3.13; the newest CPython if not given)
+	@$(RUN) tools.venvs $(PY)
+
+pythons: ## list the CPythons that are here, and those that are not
+	@$(RUN) tools.pythons
+
+bench: ## the figures of docs/performance.md, on CPython 3.11 and 3.13
+	@$(RUN) tools.bench
+
+lint: ## ruff, clang-format, clang-tidy, and no warning from gcc and clang
+	@$(RUN) tools.lint
+
+format: ## let ruff and clang-format change the files
+	@$(RUN) tools.lint --fix
+
+types: ## mypy --strict, and the stubs against the built modules
+	@$(RUN) tools.types
+
+asan: ## the C tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(RUN) tools.native asan
+
+tsan: ## the C tests under ThreadSanitizer
+	@$(RUN) tools.native tsan
+
+docs: ## check the documents: links, and that each option is in its manual page
+	@$(RUN) tools.docs
+
+clean: ## remove what was built
+	rm -rf $(or $(FG_BUILD),build) $(or $(FG_VENVS),.venvs) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The figures of docs/performance.md. `make bench` measures them all on each CPython that they name."""

@@ -1,0 +1,42 @@
+"""Measures on this Python, which has funcgraph and viztracer installed; `make bench` runs it.
+
+Usage: python -m benchmarks [--rounds N] [--only NAME]... [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.figures import ALL
+from benchmarks.harness import Bench, Figure
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks")
+    parser.add_argument("--rounds", type=int, default=7, help="of each comparison (default: %(default)s)")
+    parser.add_argument("--only", action="append", choices=tuple(ALL), help="only these; may be repeated")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    arguments = parser.parse_args()
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory(prefix="funcgraph-bench-") as folder:
+        bench = Bench(Path(folder), arguments.rounds)
+        for name in arguments.only or ALL:
+            for figure in ALL[name](bench):
+                figures.append(figure)
+                verdict = {True: "ok", False: "MISS", None: ""}[figure.good]
+                print(
+                    f"{figure.name:<78} {figure.measured:>16}  {figure.target:<16} {verdict}".rstrip(),
+                    flush=True,
+                )
+    if arguments.json:
+        arguments.json.write_text(json.dumps([dataclasses.asdict(figure) for figure in figures], indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,308 @@
+"""What is measured, and against which target. Each function returns rows of the table."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from benchmarks.harness import Bench, Figure, at_least, at_most, median_of
+
+_HAS_MONITORING = sys.version_info >= (3, 12)
+#: The least there is: benchmarks/least_callbacks.
+_EMPTY_HOOK = (
+    "an empty sys.monitoring callback pair" if _HAS_MONITORING else "a frame evaluator that does nothing"
+)
+_CLOCK_HOOK = (
+    "a callback pair that only reads the clock"
+    if _HAS_MONITORING
+    else "a frame evaluator that only reads the clock"
+)
+_BUFFER_KB = 8192
+_LIVE_THREADS = 64
+_SHORT_THREADS = 2000
+
+#: fib's argument. BURST: all records fit in the default buffer. LONG: the recorder has to keep up.
+_BURST, _BURST_ROUNDS, _PAUSE_S = 24, 5, 0.3
+_LONG = 30
+#: Users in C of one function, and of others; fib's argument; how often all run in turn in one process.
+_NATIVE_USERS = (1, 2, 4, 8)
+_OTHER_USERS = 63
+_NATIVE, _NATIVE_ROUNDS = 18, 25
+#: The same for pairs of Python callbacks.
+_CALLBACKS, _CALLBACK_ROUNDS = 18, 25
+#: Functions that users are registered over, and how often in one process.
+_FUNCTIONS, _REGISTER_ROUNDS = 10_000, 3
+_VALUES = 21  # viztracer takes a microsecond and more for a call with its arguments
+
+
+def _per_call_ns(bench: Bench, command: list[str]) -> float:
+    result = bench.result(command)
+    return float(statistics.median(result["seconds"]) / result["calls"] * 1e9)
+
+
+def _measures(bench: Bench, commands: Mapping[str, list[str]]) -> dict[str, Callable[[], float]]:
+    return {name: partial(_per_call_ns, bench, command) for name, command in commands.items()}
+
+
+def _added(over: str = "untraced", *, of: str) -> Callable[[Mapping[str, float]], float]:
+    return lambda one: one[of] - one[over]
+
+
+def _ratio(
+    of: Callable[[Mapping[str, float]], float], to: Callable[[Mapping[str, float]], float]
+) -> Callable[[Mapping[str, float]], float]:
+    return lambda one: of(one) / to(one)
+
+
+def fib(bench: Bench) -> Iterator[Figure]:
+    """The time tracing adds to a call, beside what others add in the same rounds."""
+    long = (_LONG, 1)
+    burst = (_BURST, _BURST_ROUNDS, _PAUSE_S)
+    commands = {
+        "untraced": bench.plain("fib.py", *burst),
+        "burst": bench.recorded("fib.py", *burst),
+        "untraced long": bench.plain("fib.py", *long),
+        "long": bench.recorded("fib.py", *long),
+        "viztracer": bench.viztracer("fib.py", *burst),
+        "cProfile": bench.cprofile("fib.py", *burst),
+    }
+    bench.compile_extension("least_callbacks")
+    commands["empty"] = bench.plain("fib.py", *burst, "empty")
+    commands["clock"] = bench.plain("fib.py", *burst, "clock")
+    rounds = bench.compare(_measures(bench, commands))
+
+    yield Figure("fib, untraced: a call", f"{median_of(rounds, lambda one: one['untraced']):.0f} ns")
+    for name, label in (
+        ("viztracer", "viztracer adds"),
+        ("cProfile", "cProfile adds"),
+        ("empty", f"{_EMPTY_HOOK} adds"),
+        ("clock", f"{_CLOCK_HOOK} adds"),
+        ("burst", "`funcgraph record` adds, calls in bursts that the buffer holds"),
+    ):
+        yield Figure(f"fib: {label}", f"{median_of(rounds, _added(of=name)):.0f} ns")
+    long_added = _added("untraced long", of="long")
+    yield Figure("fib: `funcgraph record` adds, calls without end", f"{median_of(rounds, long_added):.0f} ns")
+
+    limit = 0.33 if _HAS_MONITORING else 0.25
+    viztracer = _added(of="viztracer")
+    burst_added = _added(of="burst")
+    yield at_most("fib, default record, bursts: of viztracer", median_of(
+        rounds, lambda one: burst_added(one) / viztracer(one)), limit)  # fmt: skip
+    yield at_most("fib, default record, without end: of viztracer", median_of(
+        rounds, lambda one: long_added(one) / viztracer(one)), limit)  # fmt: skip
+    if _HAS_MONITORING:
+        ratio = median_of(rounds, lambda one: burst_added(one) / _added(of="empty")(one))
+        yield Figure(
+            "fib, default record, bursts: of an empty callback pair", f"{ratio:.2f}", "aim 1.5", ratio <= 1.5
+        )
+    for name, label in (("empty", _EMPTY_HOOK), ("clock", _CLOCK_HOOK)):
+        floor = median_of(rounds, _ratio(_added(of=name), viztracer))
+        yield Figure(f"fib: {label}: of viztracer", f"{floor:.2f}")
+
+
+def values(bench: Bench) -> Iterator[Figure]:
+    """Arguments and results, beside viztracer with the same."""
+    words = (_VALUES, _BURST_ROUNDS, _PAUSE_S)
+    commands = {
+        "untraced": bench.plain("fib.py", *words),
+        "funcgraph": bench.recorded("fib.py", *words, options=["--args", "--retval"]),
+        "viztracer": bench.viztracer("fib.py", *words, options=["--log_func_args", "--log_func_retval"]),
+    }
+    rounds = bench.compare(_measures(bench, commands))
+    ours, theirs = _added(of="funcgraph"), _added(of="viztracer")
+    yield Figure("fib, --args --retval: `funcgraph record` adds", f"{median_of(rounds, ours):.0f} ns")
+    yield Figure("fib, arguments and results: viztracer adds", f"{median_of(rounds, theirs):.0f} ns")
+    ratio = median_of(rounds, lambda one: ours(one) / theirs(one))
+    yield at_most("fib, --args --retval: of viztracer", ratio, 0.15)
+
+
+def nothing_matches(bench: Bench) -> Iterator[Figure]:
+    """What a program pays for a tracer that watches another function."""
+    options = ["-l", "__main__.wanted"]
+    few, many = 2, 6
+
+    def seconds(command: list[str]) -> float:
+        return float(min(bench.result(command)["seconds"]))
+
+    words = ("mixed.py", 60)
+    rounds = bench.compare(
+        {
+            "untraced": lambda: seconds(bench.plain(*words)),
+            "traced": lambda: seconds(bench.recorded(*words, options=options)),
+        }
+    )
+    time_ratio = median_of(rounds, lambda one: one["traced"] / one["untraced"])
+    name = "nothing traced matches, steady state: of untraced"
+    limit = "≤ 1.01" if _HAS_MONITORING else ""
+    try:
+        record = [*bench.funcgraph, "record", "-q", "-o", str(bench.trace), *options]
+        counts = {
+            (traced_by != [], n): bench.instructions(bench.plain("mixed.py", n), traced_by=traced_by)
+            for traced_by in ([], record)
+            for n in (few, many)
+        }
+    except FileNotFoundError:
+        yield Figure(
+            f"{name}, time", f"{time_ratio:.3f}", limit, time_ratio <= 1.01 if _HAS_MONITORING else None
+        )
+        return
+    ratio = (counts[True, many] - counts[True, few]) / (counts[False, many] - counts[False, few])
+    yield Figure(f"{name}, time (noisy)", f"{time_ratio:.3f}")
+    yield Figure(f"{name}, instructions", f"{ratio:.4f}", limit, ratio <= 1.01 if _HAS_MONITORING else None)
+
+
+def sustained(bench: Bench) -> Iterator[Figure]:
+    """A program that does nothing but call, its trace, and how fast that is read."""
+    result = bench.result(bench.recorded("fib.py", _LONG, 1))
+    calls = result["calls"]
+    # fib(12) before the measured round, the module and main().
+    summary = json.loads(bench.run([*bench.funcgraph, "summary", "--json", "-i", str(bench.trace)]).stdout)
+    found = sum(row["calls"] for row in summary["functions"] if row["name"] == "__main__.fib")
+    size = bench.trace.stat().st_size
+    yield Figure("sustained: calls recorded", f"{calls / result['seconds'][0] / 1e6:.1f} million/s")
+    yield Figure("sustained: records lost", str(summary["lost"]), "0", summary["lost"] == 0)
+    yield Figure("sustained: calls in the trace", f"{found:,}", f"{calls + 465:,}", found == calls + 465)
+    yield Figure("trace.dat: a call takes", f"{size / found:.1f} bytes")
+    events = 2 * sum(row["calls"] for row in summary["functions"])
+    for command, limit in (("report", 1), ("summary", 10)):
+        words = [*bench.funcgraph, command, "-i", str(bench.trace)]
+        seconds = statistics.median(bench.wall_s(words) for _ in range(bench.rounds))
+        rate = events / seconds / 1e6
+        yield at_least(f"`funcgraph {command}`, start-up included: events", rate, limit, " million/s")
+
+
+def _slope(points: Mapping[int, float]) -> float:
+    """Return what each further one costs: the slope of the line that fits best."""
+    x, y = statistics.fmean(points), statistics.fmean(points.values())
+    return sum((n - x) * (one - y) for n, one in points.items()) / sum((n - x) ** 2 for n in points)
+
+
+def native_users(bench: Bench) -> Iterator[Figure]:
+    """What users of the C API cost that want entry and return of fib, and what others cost."""
+    bench.compile_extension("native_users")
+    users = [f"{n}={n}+0" for n in (0, *_NATIVE_USERS)]
+    command = bench.plain("fib_users.py", _NATIVE, _NATIVE_ROUNDS, *users, f"others=1+{_OTHER_USERS}")
+    firsts, slopes, ratios = [], [], []
+    for _ in range(bench.rounds):
+        result = bench.result(command)
+        # The quickest of each: everything runs in turn in one process, and what disturbs it only adds.
+        ns = {name: min(seconds) / result["calls"] * 1e9 for name, seconds in result["seconds"].items()}
+        firsts.append(ns["1"] - ns["0"])
+        slopes.append(_slope({n: ns[str(n)] for n in _NATIVE_USERS}))
+        ratios.append(ns["others"] / ns["1"])
+    yield Figure("fib: the first user in C adds", f"{statistics.median(firsts):.0f} ns")
+    yield at_most(
+        "fib: each further user in C adds (slope over 1, 2, 4, 8)", statistics.median(slopes), 8, " ns", 1
+    )
+    yield at_most(
+        f"fib: one user in C, and {_OTHER_USERS} of other functions: of one user alone",
+        statistics.median(ratios), 1.02, digits=3,
+    )  # fmt: skip
+
+
+def python_callbacks(bench: Bench) -> Iterator[Figure]:
+    """What an entry and a return function in Python add to a call, and the same for sys.monitoring."""
+    command = bench.plain("fib_callbacks.py", _CALLBACKS, _CALLBACK_ROUNDS)
+    rounds: list[dict[str, float]] = []
+    for _ in range(bench.rounds):
+        result = bench.result(command)
+        # The quickest of each: everything runs in turn in one process, and what disturbs it only adds.
+        rounds.append({name: min(all_s) / result["calls"] * 1e9 for name, all_s in result["seconds"].items()})
+    for kind, label in (
+        ("trivial", "a trivial pair of Python callbacks"),
+        ("counting", "a counting pair of Python callbacks"),
+    ):
+        yield Figure(f"fib: {label} adds", f"{median_of(rounds, _added(of=kind)):.0f} ns")
+        if _HAS_MONITORING:
+            theirs = _added(of=f"monitoring {kind}")
+            yield Figure(
+                f"fib: {label}, given to sys.monitoring, adds", f"{median_of(rounds, theirs):.0f} ns"
+            )
+            ratio = median_of(rounds, _ratio(_added(of=kind), theirs))
+            yield at_most(f"fib: {label}: of that", ratio, 1.5)
+
+
+def registration(bench: Bench) -> Iterator[Figure]:
+    """What a change of users takes over functions that run already; what CPython takes to hook as many."""
+    processes = ("users", "floor") if _HAS_MONITORING else ("users",)
+    found: dict[str, list[float]] = {}
+    for _ in range(bench.rounds):
+        for process in processes:
+            result = bench.result(bench.plain("register.py", _FUNCTIONS, _REGISTER_ROUNDS, process))
+            for step, seconds in result["seconds"].items():
+                found.setdefault(step, []).extend(seconds)
+            for step, seconds in result["first"].items():
+                added = [one - two for one, two in zip(seconds, result["second"][step], strict=True)]
+                found.setdefault(f"{step}, then", []).extend(added)
+
+    functions = f"{_FUNCTIONS:,} functions"
+    for step, label in (
+        ("register: all", "register, `shop.*`"),
+        ("unregister: all", "unregister"),
+        ("register: all, second user", "register another user of the same, `shop.*`"),
+        ("unregister: all, second user", "unregister it"),
+        ("set_filter: all to one", "set_filter from all of them to one"),
+        ("set_filter: one to all", "set_filter from one of them to all"),
+        ("register: all by name", f"register with {_FUNCTIONS:,} whole names"),
+        ("register: one", "register, a name that one of them has"),
+        ("unregister: one", "unregister from one of them"),
+    ):
+        yield at_most(f"{functions}: {label}", statistics.median(found[step]) * 1e3, 20, " ms")
+    if _HAS_MONITORING:
+        for step, label in (("on", "on"), ("off", "off")):
+            yield Figure(
+                f"{functions}: CPython's part, events of sys.monitoring {label}",
+                f"{statistics.median(found[step]) * 1e3:.2f} ms",
+            )
+    for step, label in (
+        ("register: all, then", "its first call after a registration adds, to one that is wanted"),
+        ("unregister: all, then", "its first call after it lost its last user adds"),
+        ("register: one, then", "its first call after a registration adds, to one of no concern"),
+    ):
+        yield Figure(f"a function: {label}", f"{statistics.median(found[step]) / _FUNCTIONS * 1e9:.0f} ns")
+
+
+def memory(bench: Bench) -> Iterator[Figure]:
+    """What the traced process holds."""
+    name = f"{_SHORT_THREADS:,} short-lived threads: growth after the first tenth"
+    for label, command in (
+        ("untraced", bench.plain("threads.py", _SHORT_THREADS)),
+        ("traced", bench.recorded("threads.py", _SHORT_THREADS)),
+    ):
+        result = bench.result(command)
+        grown = result["late"]["RssAnon"] - result["early"]["RssAnon"]
+        traced = label == "traced"
+        # A page here and there is the allocator's; a leak of one page a thread would be 7,200 KiB.
+        yield Figure(
+            f"{name}, {label}",
+            f"{grown} KiB",
+            "≤ 256 KiB" if traced else "",
+            grown <= 256 if traced else None,
+        )
+    plain = bench.result(bench.plain("live_threads.py", _LIVE_THREADS))
+    traced_kb = bench.result(bench.recorded("live_threads.py", _LIVE_THREADS))
+    one = (traced_kb["RssAnon"] - plain["RssAnon"]) / _LIVE_THREADS
+    yield at_most(f"{_LIVE_THREADS} threads alive: private memory added for each", one, 64, " KiB", 0)
+    shared = traced_kb["RssShmem"] - plain["RssShmem"]
+    yield at_most(
+        f"{_LIVE_THREADS} threads alive: ring buffer in memory",
+        shared / 1024,
+        _BUFFER_KB / 1024 + 1,
+        " MiB",
+        1,
+    )
+
+
+ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
+    "fib": fib,
+    "values": values,
+    "nothing-matches": nothing_matches,
+    "native-users": native_users,
+    "python-callbacks": python_callbacks,
+    "registration": registration,
+    "sustained": sustained,
+    "memory": memory,
+}

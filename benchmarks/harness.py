@@ -1,0 +1,148 @@
+"""Running the benchmark programs: alternately, several times, and comparing round by round.
+
+The machine's speed drifts. So what is compared runs in turn (A B C A B C ...), each round gives its own
+ratio, and the median of the ratios is what counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import funcgraph
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS = HERE / "programs"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row of the table: what was measured, the result, what it has to be, and whether it is."""
+
+    name: str
+    measured: str
+    target: str = ""
+    good: bool | None = None
+
+
+def at_most(name: str, value: float, limit: float, unit: str = "", digits: int = 2) -> Figure:
+    """Return the figure of a value that may not be greater than `limit`."""
+    return Figure(name, f"{value:.{digits}f}{unit}", f"≤ {limit:g}{unit}", value <= limit)
+
+
+def at_least(name: str, value: float, limit: float, unit: str = "", digits: int = 1) -> Figure:
+    """Return the figure of a value that may not be less than `limit`."""
+    return Figure(name, f"{value:.{digits}f}{unit}", f"≥ {limit:g}{unit}", value >= limit)
+
+
+class Bench:
+    """Runs programs on this Python, plain or recorded, in a folder of its own.
+
+    Args:
+        folder: for traces and everything else that a run leaves.
+        rounds: how often each comparison is made.
+    """
+
+    def __init__(self, folder: Path, rounds: int) -> None:
+        self.folder = folder
+        self.rounds = rounds
+        self.trace = folder / "trace.dat"
+        self.python = sys.executable
+        self.funcgraph = [sys.executable, "-m", "funcgraph"]
+        self.environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(folder)}
+
+    def program(self, name: str, *words: object) -> list[str]:
+        """Return the command of one of our programs, without the interpreter."""
+        return [str(PROGRAMS / name), *map(str, words)]
+
+    def plain(self, name: str, *words: object) -> list[str]:
+        return [self.python, *self.program(name, *words)]
+
+    def recorded(self, name: str, *words: object, options: Sequence[str] = ()) -> list[str]:
+        return [*self.funcgraph, "record", "-q", "-o", str(self.trace), *options, *self.program(name, *words)]
+
+    def viztracer(self, name: str, *words: object, options: Sequence[str] = ()) -> list[str]:
+        output = str(self.folder / "viztracer.json")
+        return [
+            self.python, "-m", "viztracer", "--quiet", "--output_file", output, *options, "--",
+            *self.program(name, *words),
+        ]  # fmt: skip
+
+    def cprofile(self, name: str, *words: object) -> list[str]:
+        return [
+            self.python,
+            "-m",
+            "cProfile",
+            "-o",
+            str(self.folder / "profile"),
+            *self.program(name, *words),
+        ]
+
+    def run(self, command: Sequence[str], **settings: Any) -> subprocess.CompletedProcess[str]:
+        """Run a command in our folder. RuntimeError, with what it said, if it fails."""
+        result = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            **settings,
+        )
+        if result.returncode != 0:
+            raise RuntimeError(
+                f"status {result.returncode} from {' '.join(command)}\n{result.stdout}{result.stderr}"
+            )
+        return result
+
+    def result(self, command: Sequence[str]) -> dict[str, Any]:
+        """Run a command and return the JSON object in the last line that it printed."""
+        lines = self.run(command).stdout.strip().splitlines()
+        found: dict[str, Any] = json.loads(next(line for line in reversed(lines) if line.startswith("{")))
+        return found
+
+    def compare(self, variants: Mapping[str, Callable[[], float]]) -> list[dict[str, float]]:
+        """Measure every variant in turn, `rounds` times; return one dictionary for each round."""
+        return [{name: measure() for name, measure in variants.items()} for _ in range(self.rounds)]
+
+    def wall_s(self, command: Sequence[str]) -> float:
+        """Return how long a command takes, its start-up included. What it prints is thrown away."""
+        start = time.perf_counter()
+        subprocess.run(
+            command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, check=True,
+        )  # fmt: skip
+        return time.perf_counter() - start
+
+    def instructions(self, command: Sequence[str], *, traced_by: Sequence[str] = ()) -> int:
+        """Return how many instructions a program takes. FileNotFoundError without valgrind."""
+        valgrind = shutil.which("valgrind")
+        if valgrind is None:
+            raise FileNotFoundError("valgrind")
+        callgrind = [valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+        errors = self.run([*traced_by, *callgrind, *command]).stderr
+        collected = next(line for line in errors.splitlines() if "Collected :" in line)
+        return int(collected.rpartition(":")[2])
+
+    def compile_extension(self, name: str) -> None:
+        """Build benchmarks/NAME/NAME.c into our folder, from which every program can import it."""
+        source = HERE / name / f"{name}.c"
+        target = self.folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        includes = ["-I", sysconfig.get_paths()["include"], "-I", funcgraph.get_include()]
+        compiler = os.environ.get("CC") or "cc"
+        self.run([compiler, "-O3", "-fPIC", "-shared", *includes, str(source), "-o", str(target)])
+
+
+def median_of(rounds: Sequence[Mapping[str, float]], value: Callable[[Mapping[str, float]], float]) -> float:
+    """Return the median over the rounds of what `value` makes of one."""
+    return statistics.median(value(one) for one in rounds)

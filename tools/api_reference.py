@@ -1,0 +1,270 @@
+"""Writes the reference part of docs/api.md out of the package's own signatures and docstrings.
+
+Usage: python -m tools.api_reference [--check]
+
+The text before the first marker is written by hand. What is between the markers is read from the stub of the
+extension module and from the Python modules beside it, so that it cannot say anything else than they do;
+--check says if it does not (tests/test_docs.py runs that).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import cleandoc
+
+from tools.console import say
+from tools.layout import ROOT
+
+PAGE = ROOT / "docs" / "api.md"
+BEGIN, END = "<!-- reference: written by python -m tools.api_reference -->", "<!-- end of reference -->"
+
+_STUB, _GLUE, _INCLUDE = "_engine.pyi", "fgraph.py", "_include.py"
+# What the reference has, in its order: heading -> (file of the package, names in it).
+SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "Users": (
+        (_STUB, "FgraphOps"),
+        (_STUB, "register_ftrace_graph"),
+        (_STUB, "unregister_ftrace_graph"),
+        (_GLUE, "registered"),
+        (_STUB, "users"),
+        (_STUB, "User"),
+    ),
+    "What callbacks are told": (
+        (_STUB, "GraphEnt"),
+        (_STUB, "GraphRet"),
+        (_STUB, "Function"),
+        (_STUB, "ReturnLocation"),
+        (_STUB, "FtraceRegs"),
+    ),
+    "Calls in progress": (
+        (_STUB, "get_ret_stack"),
+        (_STUB, "RetFrame"),
+    ),
+    "Building extensions": ((_INCLUDE, "get_include"),),
+}
+
+Callable_ = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something that has a heading: a class, a function or a method. `call`: how it is called, or nothing."""
+
+    name: str
+    call: str
+    docstring: str
+
+
+class MissingError(LookupError):
+    """A public name that is not there, or that has no docstring."""
+
+
+def _definitions(file: str) -> dict[str, ast.ClassDef | Callable_]:
+    tree = ast.parse((ROOT / "src" / "funcgraph" / file).read_text())
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef | Callable_)}
+
+
+def _signature(node: Callable_, name: str) -> str:
+    arguments = re.sub(r"^self(, /)?(, )?", "", ast.unparse(node.args))
+    arguments = re.sub(r"(: [^=(]+)=", r"\1 = ", arguments)  # as ruff writes annotated defaults
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns and name == node.name else ""
+    return _wrapped(f"{name}({arguments})".replace(", /)", ")"), returns)
+
+
+def _wrapped(call: str, returns: str) -> str:
+    """A long signature has one argument in a line."""
+    if len(call + returns) <= 100:
+        return call + returns
+    parsed = ast.parse(f"def {call}: ...").body[0]
+    assert isinstance(parsed, ast.FunctionDef)
+    # Each argument as it is unparsed alone: commas in annotations do not matter then.
+    arguments = parsed.args
+    lines = [ast.unparse(one) for one in arguments.args]
+    defaults = [ast.unparse(one) for one in arguments.defaults]
+    for i, default in enumerate(defaults, len(lines) - len(defaults)):
+        lines[i] += f" = {default}"
+    lines += ["*"] if arguments.kwonlyargs else []
+    for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        lines.append(ast.unparse(one) + (f" = {ast.unparse(value)}" if value else ""))
+    return f"{parsed.name}(\n" + "".join(f"    {line},\n" for line in lines) + f"){returns}"
+
+
+def _docstring(node: ast.ClassDef | Callable_, title: str) -> str:
+    found = ast.get_docstring(node)
+    if not found:
+        raise MissingError(f"{title}: no docstring")
+    return found
+
+
+def _is_property(node: Callable_) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list)
+
+
+def _text_of(node: ast.stmt | None) -> str:
+    """The string that stands below an attribute, or nothing."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    return cleandoc(value.value) if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+
+
+def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
+    """Name, type and docstring of annotated names and of properties."""
+    below: list[ast.stmt | None] = [*node.body[1:], None]
+    for at, text in zip(node.body, below, strict=True):
+        if isinstance(at, ast.AnnAssign) and isinstance(at.target, ast.Name):
+            if not at.target.id.startswith("_"):
+                kind = re.sub(r"^Final\[(.*)\]$", r"\1", ast.unparse(at.annotation))
+                yield at.target.id, kind, _text_of(text)
+        elif isinstance(at, Callable_) and _is_property(at):
+            kind = ast.unparse(at.returns) if at.returns else "object"
+            yield at.name, kind, ast.get_docstring(at) or ""
+
+
+def _said_elsewhere(file: str, node: ast.ClassDef) -> dict[str, str]:
+    """What is said of attributes elsewhere: of the constructor's arguments, and of the call at its entry."""
+    said = _entries_of_args(ast.get_docstring(node) or "")
+    entry = _definitions(file).get("GraphEnt")
+    if node.name in ("GraphRet", "RetFrame") and isinstance(entry, ast.ClassDef):
+        said.update({name: text for name, _, text in _attributes(entry)})
+    return said
+
+
+def _attribute_list(file: str, node: ast.ClassDef) -> str:
+    said = _said_elsewhere(file, node)
+    lines = []
+    for name, kind, text in _attributes(node):
+        words = _escaped(" ".join((text or said.get(name, "")).split()))
+        lines.append(f"- `{name}: {kind}`" + (f": {words}" if words else ""))
+    return "\n".join(lines)
+
+
+def _methods(node: ast.ClassDef) -> Iterator[Item]:
+    for at in node.body:
+        if isinstance(at, Callable_) and not at.name.startswith("_") and not at.decorator_list:
+            yield Item(at.name, _signature(at, at.name), _docstring(at, f"{node.name}.{at.name}"))
+
+
+def _constructor(node: ast.ClassDef) -> str:
+    """The call that makes one; nothing for what is not made by calling its class."""
+    for at in node.body:
+        if isinstance(at, Callable_) and at.name == "__init__":
+            return _signature(at, node.name)
+    return ""
+
+
+def _class_markdown(file: str, node: ast.ClassDef) -> Iterator[str]:
+    yield _item_markdown(Item(node.name, _constructor(node), _docstring(node, node.name)), 3)
+    attributes = _attribute_list(file, node)
+    if attributes:
+        yield f"Attributes:\n\n{attributes}"
+    for method in _methods(node):
+        yield _item_markdown(method, 4)
+
+
+def _markdown_of(file: str, name: str) -> Iterator[str]:
+    node = _definitions(file).get(name)
+    if node is None:
+        raise MissingError(f"{file}: there is no {name}")
+    if isinstance(node, ast.ClassDef):
+        yield from _class_markdown(file, node)
+    else:
+        yield _item_markdown(Item(name, _signature(node, name), _docstring(node, name)), 3)
+
+
+# ---- from a docstring to Markdown
+
+_SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Errors):(.*)$")
+_ENTRY = re.compile(r"^    (\*{0,2}\w[\w., ]*): (.*)$")
+
+
+def _escaped(text: str) -> str:
+    """An asterisk outside of code is one, and no emphasis."""
+    parts = text.split("`")
+    return "`".join(part if i % 2 else part.replace("*", r"\*") for i, part in enumerate(parts))
+
+
+def _markdown(docstring: str) -> str:
+    """Sections have a bold word, and their entries are lists; indented examples stay as they are."""
+    lines: list[str] = []
+    in_section = False
+    for line in docstring.splitlines():
+        section, entry = _SECTION.match(line), _ENTRY.match(line)
+        if section:
+            in_section = True
+            lines += [f"**{section[1]}**:{section[2]}", *([] if section[2] else [""])]
+        elif in_section and entry:
+            lines.append(f"- `{entry[1]}`: {_escaped(entry[2])}")
+        elif in_section and line.startswith("    "):
+            lines.append(line[4:] if line.startswith("     ") else line.strip())
+        else:
+            in_section = in_section and not line
+            lines.append(line if line.startswith("    ") else _escaped(line))
+    return "\n".join(lines)
+
+
+def _entries_of_args(docstring: str) -> dict[str, str]:
+    """Name -> text of a docstring's Args."""
+    found: dict[str, str] = {}
+    args = docstring.partition("\nArgs:\n")[2]
+    name = ""
+    for line in args.splitlines():
+        entry = _ENTRY.match(line)
+        if entry:
+            name = entry[1]
+            found[name] = entry[2]
+        elif line.startswith("        ") and name:
+            found[name] += f" {line.strip()}"
+        else:
+            break
+    return found
+
+
+def _item_markdown(item: Item, level: int) -> str:
+    code = f"```python\n{item.call}\n```\n\n" if item.call else ""
+    return f"{'#' * level} `{item.name}`\n\n{code}{_markdown(item.docstring)}"
+
+
+def reference() -> str:
+    """Return the whole reference. MissingError if something public is not documented."""
+    parts = []
+    for heading, names in SECTIONS.items():
+        parts.append(f"## {heading}")
+        for file, name in names:
+            parts += _markdown_of(file, name)
+    return "\n\n".join(parts)
+
+
+def page() -> str:
+    """Return the page as it has to be: its own text, with the reference in its place."""
+    text = PAGE.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{reference()}\n\n{END}{after}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="tools.api_reference", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--check", action="store_true", help="only say if the page is not what it has to be")
+    arguments = parser.parse_args()
+    try:
+        wanted = page()
+    except MissingError as error:
+        say(f"api_reference: {error}")
+        return 1
+    if arguments.check:
+        is_good = wanted == PAGE.read_text()
+        if not is_good:
+            say(f"api_reference: {PAGE.name} is old: python -m tools.api_reference writes it anew")
+        return 0 if is_good else 1
+    PAGE.write_text(wanted)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

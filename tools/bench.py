@@ -1,0 +1,85 @@
+"""`make bench`: the figures of docs/performance.md, measured on CPython 3.11 and 3.13 and written there.
+
+The measuring itself is in benchmarks/, which runs on the Python under test; this prepares the environments
+and puts the tables into the page. A missed target is shown as MISS and is no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools.console import CommandFailedError, heading, run, say
+from tools.layout import BUILD, ROOT
+from tools.pythons import Interpreter, choose
+from tools.venvs import installed
+
+_PAGE = ROOT / "docs" / "performance.md"
+_BEGIN, _END = "<!-- figures: written by make bench -->", "<!-- end of figures -->"
+
+
+def processor() -> str:
+    """Return the processor's name."""
+    try:
+        named = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        named = None
+    return named[1] if named else platform.machine()
+
+
+def as_markdown(python: Interpreter, figures: Sequence[dict[str, object]]) -> str:
+    """Return one Python's table."""
+    verdicts = {True: "ok", False: "**MISS**", None: ""}
+    rows = [f"### CPython {python.release}", "", "| figure | measured | target | |", "|---|---:|---:|---|"]
+    for figure in figures:
+        good = figure["good"]
+        assert good is None or isinstance(good, bool)
+        rows.append(f"| {figure['name']} | {figure['measured']} | {figure['target']} | {verdicts[good]} |")
+    return "\n".join(rows)
+
+
+def write_page(tables: Sequence[str]) -> None:
+    """Put the tables in place of those that the page has."""
+    when = datetime.datetime.now(datetime.UTC).date()
+    text = _PAGE.read_text()
+    before, _, rest = text.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    head = f"Measured {when} on {processor()}."
+    _PAGE.write_text("\n\n".join([before + _BEGIN, head, *tables, _END + after]))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tools.bench", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--python", action="append", metavar="TAG", help="3.11 and 3.13 if not given")
+    parser.add_argument("--dry-run", action="store_true", help="leave docs/performance.md as it is")
+    parser.add_argument(
+        "arguments", nargs="*", metavar="ARGUMENT", help="after --: for `python -m benchmarks`"
+    )
+    options = parser.parse_args(argv)
+    tables = []
+    try:
+        for tag in options.python or ("3.11", "3.13"):
+            python = choose(tag)
+            heading(f"CPython {python.release}")
+            environment = installed(f"bench-{tag}", python, "bench")
+            found = BUILD / f"bench-{tag}.json"
+            found.parent.mkdir(parents=True, exist_ok=True)
+            run([environment.python, "-m", "benchmarks", "--json", found, *options.arguments])
+            tables.append(as_markdown(python, json.loads(found.read_text())))
+    except (CommandFailedError, LookupError) as error:
+        say(f"bench: {error}")
+        return 1
+    if not options.dry_run:
+        write_page(tables)
+        say(f"\n{_PAGE.relative_to(ROOT)} has these figures now")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

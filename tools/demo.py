@@ -1,0 +1,153 @@
+"""`make demo`: records a real program and prints what funcgraph saw.
+
+The program is the standard library's `python -m http.server`, which answers each request in a thread of its
+own. It serves this project's documents to a handful of clients at once, until Ctrl-C ends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tools.console import CommandFailedError, Stopwatch, heading, say
+from tools.layout import BUILD, ROOT
+from tools.pythons import choose
+from tools.venvs import Environment, installed
+
+_PAGES = ("/", "/performance.md", "/man/", "/man/funcgraph-record.md", "/no-such-page", "/trace-file.md")
+_SHOWN = "path='/trace-file.md'"  # not the first: that one also reads the system's list of file types
+_FUNCTION = "__main__.SimpleHTTPRequestHandler.do_GET"
+_CLIENTS = 4
+_ROWS = 24  # of the summary
+
+
+def fetch(url: str) -> int:
+    """Return the status with which a page is answered."""
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            answer.read()
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def record(environment: Environment, trace: Path) -> None:
+    """Record the server while clients fetch every page, then end it as Ctrl-C in a terminal would."""
+    command = [
+        "funcgraph", "record", "--args", "--retval", "-o", os.path.relpath(trace, ROOT),
+        "-m", "http.server", "--bind", "127.0.0.1", "--directory", "docs", "0",
+    ]  # fmt: skip
+    say(f"$ {' '.join(command)}")
+    with subprocess.Popen(
+        [environment.script(command[0]), *command[1:]],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as server:
+        assert server.stdout is not None
+        first = server.stdout.readline()
+        said = re.search(r"http://[\d.]+:\d+", first)
+        if said is None:
+            server.kill()
+            raise CommandFailedError(command, 1)
+        pages = [said[0] + page for page in _PAGES for _ in range(_CLIENTS)]
+        with ThreadPoolExecutor(_CLIENTS) as clients:
+            statuses = list(clients.map(fetch, pages))
+        os.killpg(server.pid, signal.SIGINT)
+        output, errors = server.communicate(timeout=60)
+    say((first + output).strip())
+    say(errors.strip().splitlines()[-1] if errors.strip() else "")
+    answered = ", ".join(f"{statuses.count(status)} x {status}" for status in sorted(set(statuses)))
+    say(f"({_CLIENTS} clients asked for {len(pages)} pages: {answered})")
+    if server.returncode != 0:
+        say(errors)
+        raise CommandFailedError(command, server.returncode)
+
+
+def output_of(environment: Environment, *words: str | Path) -> list[str]:
+    """Run a funcgraph command and return the lines it printed."""
+    command = [str(environment.script("funcgraph")), *map(str, words)]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if result.returncode != 0:
+        say(result.stderr)
+        raise CommandFailedError(command, result.returncode)
+    return result.stdout.splitlines()
+
+
+def excerpt(lines: Sequence[str], function: str, about: str) -> list[str]:
+    """Return the lines of the first call of `function`, to its closing one, in which `about` appears.
+
+    They are moved to the left: what called it is not shown. LookupError if there is none.
+    """
+    for start, line in enumerate(lines):
+        opening = re.search(rf"\|( +){re.escape(function)}\(.*\{{$", line)
+        if opening:
+            closing = re.compile(rf"\|{opening[1]}\}}")
+            end = next((n for n in range(start, len(lines)) if closing.search(lines[n])), len(lines) - 1)
+            call = list(lines[start : end + 1])
+            if any(about in part for part in call):
+                return [line.replace(f"|{opening[1]}", "|  ", 1) for line in call]
+    raise LookupError(f"no call of {function} about {about}")
+
+
+def one_request(environment: Environment, trace: Path) -> tuple[str, list[str]]:
+    """Return the task that served _SHOWN, and its call that did: each request has a thread of its own."""
+    for number in range(1, len(_PAGES) * _CLIENTS + 1):
+        task = f"Thread-{number} *"
+        lines = output_of(environment, "report", "-i", trace, "--task", task)
+        try:
+            return task, excerpt(lines, _FUNCTION, _SHOWN)
+        except LookupError:
+            continue
+    raise LookupError(f"no thread served {_SHOWN}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tools.demo", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "tag", nargs="?", default="", help="the CPython, as 3.13; the newest here if not given"
+    )
+    arguments = parser.parse_args(argv)
+    watch = Stopwatch()
+    trace = BUILD / "demo" / "trace.dat"
+    trace.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        python = choose(arguments.tag)
+        heading(f"Building funcgraph for CPython {python.release}")
+        environment = installed("demo", python)
+        heading("Recording the standard library's web server, with arguments and results")
+        record(environment, trace)
+        shown = os.path.relpath(trace, ROOT)
+        heading("One request in its thread")
+        task, call = one_request(environment, trace)
+        say(f"$ funcgraph report -i {shown} --task '{task}'")
+        say("\n".join([" ...", *call, " ..."]))
+        heading("Where the time went, all threads")
+        say(f"$ funcgraph summary -i {shown} --sort total")
+        say("\n".join([*output_of(environment, "summary", "-i", trace, "--sort", "total")[:_ROWS], "..."]))
+    except (CommandFailedError, LookupError) as error:
+        log = getattr(error, "log", None)
+        if log is not None:
+            say("".join(log.read_text(errors="replace").splitlines(keepends=True)[-40:]))
+        say(f"demo: {error}")
+        return 1
+    program = os.path.relpath(environment.script("funcgraph"), ROOT)
+    say(f"\nAll of it: {program} report -i {shown}\n({watch})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

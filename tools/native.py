@@ -1,0 +1,130 @@
+"""The C code without Python: builds it and runs its tests, plain or under a sanitizer."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.console import CommandFailedError, Stopwatch, heading, run, say, shown
+from tools.layout import BUILD, LOGS, ROOT
+from tools.pythons import choose
+from tools.venvs import Environment
+
+_CMAKE_NEEDED = (3, 21)
+
+#: Name of a build, its sanitizers, and what they are told at run time.
+SANITIZERS = {
+    "plain": ("", {}),
+    "asan": (
+        "address,undefined",
+        {
+            "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
+            "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+        },
+    ),
+    "tsan": ("thread", {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
+}
+
+
+@dataclass(frozen=True)
+class NativeTools:
+    """cmake, ctest and the folder that has ninja."""
+
+    cmake: Path
+    ctest: Path
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run of the C tests came to."""
+
+    passed: int
+    failed: int
+    log: Path
+
+
+def native_tools() -> NativeTools:
+    """Return the machine's cmake and ninja if they are new enough, else those of PyPI in .venvs/native."""
+    cmake, ctest, ninja = (shutil.which(name) for name in ("cmake", "ctest", "ninja"))
+    if cmake and ctest and ninja:
+        said = subprocess.run([cmake, "--version"], capture_output=True, text=True).stdout
+        version = re.search(r"(\d+)\.(\d+)", said)
+        if version and (int(version[1]), int(version[2])) >= _CMAKE_NEEDED:
+            return NativeTools(Path(cmake), Path(ctest), {})
+    environment = Environment("native", choose(""), "native")
+    environment.prepare()
+    path = f"{environment.folder / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    return NativeTools(environment.script("cmake"), environment.script("ctest"), {"PATH": path})
+
+
+def configure(folder: Path, log: Path | None, *definitions: str) -> NativeTools:
+    """Run cmake for a build in `folder` with `-D` definitions; return the tools it was done with."""
+    tools = native_tools()
+    defined = [f"-D{definition}" for definition in definitions]
+    run([tools.cmake, "-S", ROOT, "-B", folder, "-G", "Ninja", *defined], log=log, env=tools.environment)
+    return tools
+
+
+def build(folder: Path, log: Path | None, *definitions: str) -> NativeTools:
+    """Configure and compile in `folder`."""
+    tools = configure(folder, log, *definitions)
+    run([tools.cmake, "--build", folder], log=log, env=tools.environment)
+    return tools
+
+
+def run_tests(name: str) -> Result:
+    """Build the variant `name` of SANITIZERS and run its tests; the output goes to a log."""
+    sanitize, settings = SANITIZERS[name]
+    folder = BUILD / f"c-{name}"
+    log = LOGS / f"c-{name}.log"
+    log.unlink(missing_ok=True)
+    # A sanitizer's own code makes gcc warn of what is not there (-Wmaybe-uninitialized).
+    werror = "OFF" if sanitize else "ON"
+    tools = build(folder, log, "FG_ENGINE_ONLY=ON", f"FG_SANITIZE={sanitize}", f"FG_WERROR={werror}")
+    report = folder / "ctest.xml"
+    report.unlink(missing_ok=True)
+    command: list[str | Path] = [tools.ctest, "--test-dir", folder, "--output-on-failure"]
+    command += ["--no-tests=error", "--output-junit", report]
+    setarch = shutil.which("setarch")
+    if sanitize == "thread" and setarch:
+        # The runtimes of older compilers stop at the memory layout of newer kernels (high-entropy ASLR).
+        command = [setarch, platform.machine(), "-R", *command]
+    status = run(command, log=log, env={**tools.environment, **settings}, check=False)
+    suite = ElementTree.parse(report).getroot() if report.is_file() else None
+    if suite is None:
+        raise CommandFailedError([str(word) for word in command], status, log)
+    total, failed = int(suite.get("tests", "0")), int(suite.get("failures", "0"))
+    return Result(total - failed, max(failed, 1 if status else 0), log)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tools.native", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("variant", choices=sorted(SANITIZERS))
+    variant: str = parser.parse_args(argv).variant
+    heading(f"C tests, {variant}")
+    watch = Stopwatch()
+    try:
+        result = run_tests(variant)
+    except (CommandFailedError, LookupError) as error:
+        log = getattr(error, "log", None)
+        if log is not None:
+            say(log.read_text(errors="replace"))
+        say(f"{variant}: {error}")
+        return 1
+    say(result.log.read_text(errors="replace"))
+    say(f"{variant}: {result.passed} passed, {result.failed} failed ({watch}; {shown(result.log)})")
+    return 1 if result.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
