@@ -27,7 +27,7 @@ static _Atomic uint64_t objects[MAX_OBJECTS]; /* how often each was let go of */
 static _Atomic uint32_t nr_objects;
 static _Atomic bool is_over;
 static struct probe holders[NR_HOLDERS];
-static struct probe steady; /* registered all the time, wants everything */
+static struct probe steady;                 /* registered all the time, wants everything */
 static _Atomic int caller_tids[NR_CALLERS]; /* 0 until a caller runs */
 static _Atomic uint64_t nr_calls, nr_moved, nr_registrations;
 
