@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 MAX_USERS = 64
+FPROBES = 100  #: fprobe i is told of as user FPROBES + i
 
 
 class Kind(IntEnum):
@@ -146,6 +147,36 @@ class Registration:
 
 
 @dataclass
+class Fprobe:
+    """An fprobe from its registration to its leaving."""
+
+    number: int
+    filter: str
+    notfilter: str
+    refused: frozenset[int]
+    has_data: bool
+    has_exit: bool
+    enabled: bool = True
+    here: bool = True
+
+    def is_on(self, name: str) -> bool:
+        return glob_matches(self.filter, name) and not glob_matches(self.notfilter, name)
+
+
+@dataclass
+class Fprobes(Registration):
+    """The one user that serves all fprobes, from the first to the last."""
+
+    all: list[Fprobe] = field(default_factory=list)  #: in order of registration
+
+    def is_attached(self, name: str) -> bool:
+        return any(fprobe.is_on(name) for fprobe in self.all)
+
+    def part_of(self, name: str, task: int, tid: int) -> Part | None:
+        return Part.OWN if self.is_attached(name) else None
+
+
+@dataclass
 class Frame:
     """A call in progress: what it is for whom, in the order of registration, with each one's token."""
 
@@ -153,6 +184,7 @@ class Frame:
     call: int
     parts: list[tuple[Registration, Part, int]] = field(default_factory=list)
     objects: list[int] = field(default_factory=list)
+    fprobes: list[tuple[Fprobe, int]] = field(default_factory=list)  #: that want the exit, with their tokens
 
     def here(self) -> list[tuple[Registration, Part, int]]:
         """Return the parts of those that have not left."""
@@ -240,6 +272,51 @@ class Model:
         if user in self.users:
             self.users[user].tids = None if tids is None else frozenset(tids)
 
+    # ---- fprobes
+
+    def register_fprobe(
+        self, number: int, filter: str, notfilter: str, refused: Iterable[int], has_data: bool, has_exit: bool
+    ) -> bool | None:
+        """An fprobe comes; false if it is here already, None if it matches nothing."""
+        shared = self._shared()
+        if shared is not None and any(fprobe.number == number for fprobe in shared.all):
+            return False
+        new = Fprobe(number, filter, notfilter, frozenset(refused), has_data, has_exit)
+        if not any(new.is_on(name) for name in self.names):
+            return None
+        if shared is None:
+            slot = self.free_slots.popleft()
+            shared = Fprobes(FPROBES, slot, ([], [], [], []), None, frozenset(), False, False)
+            self.users[FPROBES] = shared
+        shared.all.append(new)
+        return True
+
+    def unregister_fprobe(self, number: int) -> bool:
+        """An fprobe leaves; false if it is not here."""
+        shared = self._shared()
+        for fprobe in shared.all if shared is not None else ():
+            if fprobe.number == number:
+                fprobe.here = False
+        if shared is None or all(fprobe.here for fprobe in shared.all):
+            return False
+        shared.all = [fprobe for fprobe in shared.all if fprobe.here]
+        if not shared.all:
+            self.unregister(FPROBES)
+        return True
+
+    def enable_fprobe(self, number: int, enabled: bool) -> bool:
+        """An fprobe is called from now on, or not; false if it is not here."""
+        shared = self._shared()
+        for fprobe in shared.all if shared is not None else ():
+            if fprobe.number == number:
+                fprobe.enabled = enabled
+                return True
+        return False
+
+    def _shared(self) -> Fprobes | None:
+        shared = self.users.get(FPROBES)
+        return shared if isinstance(shared, Fprobes) else None
+
     # ---- calls
 
     def enter(self, task: int, func: int, call: int) -> None:
@@ -268,7 +345,7 @@ class Model:
         frame = self.stacks[task].pop()
         for user, part, token in sorted(frame.here(), key=lambda item: item[0].slot):
             user.at(task).count(part, -1)
-            if part is Part.OWN and self.tells_suspends:
+            if part is Part.OWN and self._tells_suspends(user):
                 self._tell(Kind.SUSPEND, user, task, frame.func, token if user.has_data else 0)
         self.suspended[call] = frame
 
@@ -278,7 +355,7 @@ class Model:
         if frame is None:
             return False
         for user, part, _ in sorted(frame.here(), key=lambda item: item[0].slot):
-            if part is Part.OWN and self.tells_suspends:
+            if part is Part.OWN and self._tells_suspends(user):
                 self._tell(Kind.RESUME, user, task, frame.func, 0)
             user.at(task).count(part, 1)
         self.stacks[task].append(frame)
@@ -325,14 +402,37 @@ class Model:
 
     # ---- how it works
 
+    def _tells_suspends(self, user: Registration) -> bool:
+        return self.tells_suspends and not isinstance(user, Fprobes)
+
     def _ask(self, user: Registration, task: int, frame: Frame) -> bool:
         """Tell a user of an entry; true if it wants the return."""
+        if isinstance(user, Fprobes):
+            return self._ask_fprobes(user, frame)
         self.tokens += 1
         self._tell(Kind.ENTRY, user, task, frame.func, self.tokens)
         wants = frame.func not in user.refused
         if user.has_object and wants:
             frame.objects.append(self.tokens)
         return wants
+
+    def _ask_fprobes(self, shared: Fprobes, frame: Frame) -> bool:
+        for fprobe in shared.all:
+            if not (fprobe.enabled and fprobe.is_on(self.names[frame.func])):
+                continue
+            self.tokens += 1
+            self._tell_fprobe(Kind.ENTRY, fprobe, frame.func, self.tokens)
+            if fprobe.has_exit and frame.func not in fprobe.refused:
+                frame.fprobes.append((fprobe, self.tokens))
+        return bool(frame.fprobes)
+
+    def _tell_fprobes(self, frame: Frame) -> None:
+        for fprobe, token in reversed(frame.fprobes):
+            if fprobe.here and fprobe.enabled:
+                self._tell_fprobe(Kind.RETURN, fprobe, frame.func, token if fprobe.has_data else 0)
+
+    def _tell_fprobe(self, kind: Kind, fprobe: Fprobe, func: int, token: int) -> None:
+        self.events.append(Event(kind, FPROBES + fprobe.number, func, 0, 0, token, 0, 0, 0))
 
     def _reap(self, task: int) -> None:
         """The newest frames go, if those that wanted their ends have left."""
@@ -356,7 +456,9 @@ class Model:
             self.lingering.update(frame.objects)
         for user, part, token in reversed(frame.here()):
             user.at(task).count(part, -1)
-            if part is Part.OWN:
+            if isinstance(user, Fprobes):
+                self._tell_fprobes(frame)
+            elif part is Part.OWN:
                 self._tell(Kind.RETURN, user, task, frame.func, token if user.has_data else 0, end)
 
     def _tell(

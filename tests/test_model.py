@@ -18,15 +18,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
-from model import MAX_USERS, End, Event, Kind, Model, Set
+from model import FPROBES, MAX_USERS, End, Event, Kind, Model, Set
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = int(os.environ.get("FUNCGRAPH_MODEL_EXAMPLES", "300"))
-EBUSY, EINVAL = -16, -22
+ENOENT, EBUSY, EEXIST, EINVAL = -2, -16, -17, -22
 
 FUNCTIONS = [("m", "f0"), ("m", "f1"), ("m", "f2"), ("n", "g0"), ("n", "g1"), ("n", "C.method")]
 PATTERNS = ["", "", "*", "m.*", "n.*", "m.f[01]", "*0", "n.C.*", "?.f2", "m.f[!1]", "nothing"]
-NR_TASKS, NR_USERS = 3, 5
+NR_TASKS, NR_USERS, NR_FPROBES = 3, 5, 4
 DROP = 4  # sim_driver.h, enum sim_event_kind
 ENTER, RETURN, RAISE, SUSPEND, RESUME, CLOSE, END = range(7)  # sim_driver.h, enum sim_step
 
@@ -74,6 +74,11 @@ class Engine:
             *(ctypes.c_size_t, ctypes.c_int),
         )
         self.c.sim_user_set_tids.argtypes = (ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_size_t)
+        self.c.sim_fprobe_register.argtypes = (
+            *(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p),
+            *(ctypes.c_uint64, ctypes.c_int, ctypes.c_int),
+        )
+        self.c.sim_fprobe_nmissed.restype = ctypes.c_uint64
         self.c.sim_tokens_so_far.restype = ctypes.c_uint64
         self.c.sim_killed.restype = ctypes.c_char_p
         assert self.c.sim_init() == 0
@@ -142,6 +147,24 @@ class Program:
         self.model.set_tids(user, tids)
         self._set_tids(user, tids)
 
+    def register_fprobe(
+        self, number: int, filter: str, notfilter: str, refused: set[int], words: int, has_exit: bool
+    ) -> None:
+        added = self.model.register_fprobe(number, filter, notfilter, refused, words > 0, has_exit)
+        error = {True: 0, False: EEXIST, None: ENOENT}[added]
+        bits = sum(1 << func for func in refused)
+        texts = (filter.encode(), notfilter.encode())
+        assert self.engine.c.sim_fprobe_register(number, *texts, bits, words, has_exit) == error
+
+    def unregister_fprobe(self, number: int, waits: bool) -> None:
+        gone = self.model.unregister_fprobe(number)
+        assert self.engine.c.sim_fprobe_unregister(number, waits) == (0 if gone else EINVAL)
+        assert self.engine.c.sim_fprobe_nmissed(number) == 0
+
+    def enable_fprobe(self, number: int, enabled: bool) -> None:
+        here = self.model.enable_fprobe(number, enabled)
+        assert self.engine.c.sim_fprobe_set_enabled(number, enabled) == (0 if here else EINVAL)
+
     def enter(self, task: int, func: int) -> None:
         call = self.engine.next_call
         self.engine.next_call += 16
@@ -195,7 +218,7 @@ class Program:
         assert self.engine.c.sim_killed() is None
 
     def _reserves(self, event: Event) -> bool:
-        return event.kind is Kind.ENTRY and self.reserving[event.user]
+        return event.kind is Kind.ENTRY and event.user < FPROBES and self.reserving[event.user]
 
     def finish(self) -> None:
         """Leave the engine as it was: no task, no user, nothing suspended."""
@@ -205,6 +228,8 @@ class Program:
             self.engine.c.sim_task_do(self.tasks[0], CLOSE, 0, call)
         for task in list(self.tasks):
             self.end_task(task)
+        for number in range(NR_FPROBES):
+            self.unregister_fprobe(number, True)
         for user in list(self.model.users):
             self.unregister(user)
         self.compare()
@@ -255,8 +280,18 @@ edits = st.tuples(
     st.just("edit_filter"), users, st.sampled_from(Set),
     st.lists(st.sampled_from([pattern for pattern in PATTERNS if pattern]), max_size=2), st.booleans(),
 )  # fmt: skip
+fprobes = st.integers(0, NR_FPROBES - 1)
+fprobe_registers = st.tuples(
+    st.just("register_fprobe"), fprobes, st.sampled_from([pattern for pattern in PATTERNS if pattern]),
+    st.sampled_from(["", "", "", "n.*", "m.f1"]), st.sets(funcs, max_size=2), st.sampled_from([0, 1, 2, 15]),
+    st.sampled_from([True, True, True, False]),
+)  # fmt: skip
 changes = st.one_of(
     st.tuples(st.just("unregister"), users),
+    fprobe_registers,
+    fprobe_registers,
+    st.tuples(st.just("unregister_fprobe"), fprobes, st.booleans()),
+    st.tuples(st.just("enable_fprobe"), fprobes, st.booleans()),
     edits,
     edits,
     st.tuples(st.just("set_tids"), users, in_tasks),

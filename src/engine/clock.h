@@ -5,6 +5,7 @@
 
 #include "compiler.h"
 #include "ring_layout.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -35,6 +36,32 @@ static inline uint64_t fg_clock_now(void)
         return __rdtsc();
 #endif
     return fg_clock_monotonic_ns();
+}
+
+/* What can be read first and judged later: the counter of the processor, where there is one. */
+static inline uint64_t fg_clock_counter(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    return fg_clock_monotonic_ns();
+#endif
+}
+
+/* It is the trace clock. */
+static inline bool fg_clock_is_counter(void)
+{
+#if defined(__x86_64__)
+    return fg_likely(fg_clock.kind == FG_CLOCK_TSC);
+#else
+    return true;
+#endif
+}
+
+/* The ticks of a moment ago, when the counter said so. */
+static inline uint64_t fg_clock_then(uint64_t counter)
+{
+    return fg_clock_is_counter() ? counter : fg_clock_monotonic_ns();
 }
 
 /* Chooses the clock and takes the first pair. Idempotent. */

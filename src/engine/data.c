@@ -6,17 +6,10 @@
 uint64_t *fg_data_push(struct fg_task *task, const uint64_t *frame, uint32_t idx, enum fg_data_kind kind,
                        uint32_t size_words)
 {
-    uint64_t *data = task->top, *descriptor = data + size_words;
+    uint64_t *data = fg_data_place(task, frame, idx, kind, size_words);
 
-    if (descriptor + 1 > task->end)
-        return NULL;
-    memset(data, 0, size_words * sizeof(*data));
-    *descriptor = FG_TYPE_DATA | ((uint64_t)(descriptor - frame) << FG_OFFSET_SHIFT) |
-                  ((uint64_t)idx << FG_DATA_IDX_SHIFT) | ((uint64_t)size_words << FG_DATA_SIZE_SHIFT) |
-                  ((uint64_t)kind << FG_DATA_KIND_SHIFT);
-    /* A signal handler that walks from `top` must find the descriptor written. */
-    atomic_signal_fence(memory_order_release);
-    task->top = descriptor + 1;
+    if (data)
+        memset(data, 0, size_words * sizeof(*data));
     return data;
 }
 
@@ -32,14 +25,20 @@ uint64_t *fg_data_find(uint64_t *top, uint32_t idx, enum fg_data_kind kind, uint
     return NULL;
 }
 
-void fg_data_drop(uint64_t *from, uint64_t *top)
+FG_COLD static void drop_object(const uint64_t *descriptor)
 {
     const struct fg_arch_ops *arch = fg_engine_arch();
 
+    if (arch->drop_object)
+        arch->drop_object((void *)(uintptr_t)descriptor[-1],
+                          fg_frame_func(descriptor - fg_descriptor_offset(*descriptor))->domain);
+}
+
+void fg_data_drop(uint64_t *from, uint64_t *top)
+{
     for (uint64_t *at = top - 1; at >= from && fg_is_data(*at); at -= fg_data_size_words(*at) + 1) {
-        if (fg_data_kind(*at) == FG_DATA_OBJECT && arch->drop_object)
-            arch->drop_object((void *)(uintptr_t)at[-1],
-                              fg_frame_func(at - fg_descriptor_offset(*at))->domain);
+        if (fg_unlikely(fg_data_kind(*at) == FG_DATA_OBJECT))
+            drop_object(at);
     }
 }
 

@@ -77,6 +77,7 @@ void fg_kill(const char *format, ...)
         return;
     /* No frame is pushed any more, and none finds its users. */
     atomic_store(&fg_root.descriptor, 0);
+    atomic_store(&fg_root.plain_descriptor, 0);
     for (uint32_t i = 0; i < FG_MAX_USERS; i++)
         atomic_store(&fg_root.slots[i].generation, FG_GENERATION_NONE);
     va_start(arguments, format);

@@ -11,10 +11,24 @@
 #include "plain_record.h"
 #include "progress.h"
 
-static void count_missed(struct fg_task *task, struct fg_func *func)
+/* A call of the function is not traced. Inside the guard: the list cannot go away. */
+static void tell_missed(struct fg_user_list *list, struct fg_func *func)
 {
+    for (uint32_t i = 0; i < list->n; i++) {
+        struct fgraph_ops *ops = atomic_load_explicit(&list->users[i].ops, memory_order_relaxed);
+
+        if (fg_user_of(ops)->missedfunc)
+            fg_user_of(ops)->missedfunc(func, ops);
+    }
+}
+
+FG_COLD static void count_missed(struct fg_task *task, struct fg_func *func, const struct ftrace_regs *regs)
+{
+    const struct fg_arch_ops *arch = fg_engine_arch();
     struct fg_user_list *list = atomic_load_explicit(&func->users, memory_order_acquire);
 
+    if (arch->is_own_call && arch->is_own_call(regs))
+        return;
     task->missed++;
     /* The guard is held by this very thread, further out: the list cannot go away. */
     for (uint32_t i = 0; i < list->n; i++) {
@@ -22,6 +36,7 @@ static void count_missed(struct fg_task *task, struct fg_func *func)
 
         atomic_fetch_add_explicit(&fg_user_of(ops)->nmissed, 1, memory_order_relaxed);
     }
+    tell_missed(list, func);
 }
 
 /* True: the frame stays, for this user. */
@@ -29,10 +44,10 @@ static inline bool call_entry(struct ftrace_graph_ent *trace, struct fg_task *ta
                               struct ftrace_regs *regs)
 {
     struct fgraph_ops *ops = atomic_load_explicit(&user->ops, memory_order_relaxed);
-    uint32_t *depth = &task->area[user->idx].depth;
+    uint32_t *depth = &task->users[user->idx].depth;
 
     if (fg_unlikely(user->flags)) {
-        enum fg_verdict verdict = fg_marks_check(trace, ops, user->idx, user->flags);
+        enum fg_verdict verdict = fg_marks_check(trace, ops, regs, user->idx, user->flags);
 
         if (verdict != FG_VERDICT_CALL)
             return verdict == FG_VERDICT_MARK;
@@ -91,8 +106,8 @@ static inline struct ftrace_graph_ent ent_of(struct fg_task *task, uint64_t *fra
 }
 
 /* Calls the users of a frame that was just pushed. */
-FG_NOINLINE static void enter_users(struct fg_task *task, uint64_t *frame, struct fg_user_list *list,
-                                    struct ftrace_regs *regs)
+static inline void enter_users(struct fg_task *task, uint64_t *frame, struct fg_user_list *list,
+                               struct ftrace_regs *regs)
 {
     struct ftrace_graph_ent trace = ent_of(task, frame);
 
@@ -105,23 +120,6 @@ FG_NOINLINE static void enter_users(struct fg_task *task, uint64_t *frame, struc
         pop_frame(task, frame);
 }
 
-/* What nearly every entry is: one user, and a plain record that the engine can write. False: nothing was done. */
-static inline bool enter_plain(struct fg_task *task, uint64_t *frame, struct fg_user_list *list,
-                               uint32_t func)
-{
-    struct fg_user_ref *user = &list->users[0];
-    uint32_t idx = user->idx;
-    uint32_t *depth = &task->area[idx].depth;
-
-    if (fg_unlikely(list->n != 1 || user->flags) ||
-        !fg_user_of(atomic_load_explicit(&user->ops, memory_order_relaxed))->plain_entry ||
-        !fg_plain_entry(&task->cursors[idx], func, *depth, frame[FRAME_CALLTIME]))
-        return false;
-    ++*depth;
-    frame[FRAME_BITMAP] = 1ull << idx;
-    return true;
-}
-
 void fg_count_overrun(struct fg_task *task)
 {
     fg_task_count_overrun(task);
@@ -129,7 +127,7 @@ void fg_count_overrun(struct fg_task *task)
 }
 
 /* There is no room for a frame, so it seems. True: there is. Else the call is not traced. */
-FG_COLD static bool find_room(struct fg_task *task)
+FG_COLD static bool find_room(struct fg_task *task, struct fg_user_list *list, struct fg_func *func)
 {
     if (fg_users_are_killed())
         return false;
@@ -141,6 +139,7 @@ FG_COLD static bool find_room(struct fg_task *task)
         return true;
     task->refused++;
     fg_count_overrun(task);
+    tell_missed(list, func);
     return false;
 }
 
@@ -155,7 +154,7 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
     uint64_t descriptor;
 
     if (fg_unlikely(!fg_guard_enter(task))) {
-        count_missed(task, func);
+        count_missed(task, func, regs);
         return true;
     }
     /* acquire: pairs with the publishing store in users.c */
@@ -166,7 +165,7 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
     }
     /* Read after the list: a list that shows a user shows the epoch of its registration too. */
     descriptor = atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
-    if (fg_likely(descriptor && (has_room(task) || find_room(task)))) {
+    if (fg_likely(descriptor && (has_room(task) || find_room(task, list, func)))) {
         uint64_t *frame = task->top;
 
         frame[FRAME_FUNC] = (uint64_t)(uintptr_t)func;
@@ -176,25 +175,75 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
         atomic_signal_fence(memory_order_release);
         task->top = frame + FG_FRAME_WORDS;
         frame[FRAME_CALLTIME] = frame[FRAME_START] = fg_clock_now();
-        if (!enter_plain(task, frame, list, func->id))
-            enter_users(task, frame, list, regs);
+        enter_users(task, frame, list, regs);
     }
     fg_guard_leave(task);
     return true;
 }
 
-/* `ops` is who made the entry in slot `idx`; NULL: it has left. */
+/* A plain call: of one user, all of whose functions write plain records, and they are written here. No callback runs;
+ * what cannot be done at once is left to fg_enter and fg_return. That the processor's counter is the trace clock, and
+ * the guard's fence light, plain_descriptor says (users.c). */
+static inline struct fg_task_user *plain_user(struct fg_task *task, uint32_t plain)
+{
+    return (struct fg_task_user *)((char *)task + plain);
+}
+
+static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
+{
+    uint32_t plain = fg_func_plain(func);
+    /* Read after it, as in fg_enter. */
+    uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
+    struct fg_task_user *user = plain_user(task, plain);
+    uint64_t *frame = task->top;
+    uint8_t *pos;
+
+    if (fg_unlikely(!plain || !descriptor) || !has_room(task) ||
+        !fg_ring_has_room(&user->cursor, FG_PLAIN_ENTRY_BYTES))
+        return false;
+    pos = user->cursor.pos;
+    frame[FRAME_FUNC] = (uint64_t)(uintptr_t)func;
+    frame[FRAME_FP] = fp;
+    frame[FRAME_BITMAP] = user->bit;
+    frame[FRAME_DESCRIPTOR] = descriptor;
+    atomic_signal_fence(memory_order_release);
+    task->top = frame + FG_FRAME_WORDS;
+    frame[FRAME_CALLTIME] = frame[FRAME_START] = fg_clock_counter();
+    fg_plain_entry(&user->cursor, pos, func->id, user->depth++, frame[FRAME_CALLTIME]);
+    return true;
+}
+
+bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
+{
+    uint64_t guard;
+    bool is_done;
+
+    if (!fg_func_plain(func) || fg_unlikely(!fg_guard_enter_short(task, &guard)))
+        return false;
+    is_done = push_plain(task, func, fp);
+    fg_guard_leave_short(task, guard);
+    return is_done;
+}
+
+/* `ops` is who made the entry in slot `idx`. */
 static inline void call_return(struct ftrace_graph_ret *trace, struct fg_task *task, uint32_t idx,
                                struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    struct fg_task_user *area = &task->area[idx];
+    struct fg_task_user *user = &task->users[idx];
 
-    if (fg_unlikely(!ops))
+    if (fg_unlikely(fg_marks_any(user)) && fg_marks_count(task, idx, -1))
         return;
-    if (fg_unlikely(fg_marks_any(area)) && fg_marks_count(task, idx, -1))
-        return;
-    trace->depth = --area->depth;
+    trace->depth = --user->depth;
     ops->retfunc(trace, ops, regs);
+}
+
+static inline void call_slot(struct ftrace_graph_ret *trace, struct fg_task *task, uint32_t idx,
+                             struct ftrace_regs *regs)
+{
+    struct fgraph_ops *ops = fg_frame_user(trace->frame, idx);
+
+    if (fg_likely(ops != NULL)) /* else it has left */
+        call_return(trace, task, idx, ops, regs);
 }
 
 /* Users in reverse order of their entries: slots are handed out in any order, so the order is that of
@@ -206,7 +255,7 @@ FG_NOINLINE static void return_several(struct ftrace_graph_ret *trace, struct fg
     uint32_t n = fg_users_newest_first(bitmap, fg_frame_epoch(trace->frame), order);
 
     for (uint32_t i = 0; i < n; i++)
-        call_return(trace, task, order[i], fg_frame_user(trace->frame, order[i]), regs);
+        call_slot(trace, task, order[i], regs);
 }
 
 static inline bool is_single(uint64_t bitmap)
@@ -243,13 +292,10 @@ static void end_frame(struct fg_task *task, uint64_t *frame, uint64_t rettime, s
     uint64_t bitmap = frame[FRAME_BITMAP];
     struct ftrace_graph_ret trace = ret_of(task, frame, rettime, end);
 
-    if (fg_likely(is_single(bitmap))) {
-        uint32_t idx = (uint32_t)__builtin_ctzll(bitmap);
-
-        call_return(&trace, task, idx, fg_frame_user(frame, idx), regs);
-    } else {
+    if (fg_likely(is_single(bitmap)))
+        call_slot(&trace, task, (uint32_t)__builtin_ctzll(bitmap), regs);
+    else
         return_several(&trace, task, bitmap, regs);
-    }
     pop_ended(task, &trace);
 }
 
@@ -263,7 +309,7 @@ static void resume_users(struct fg_task *task, uint64_t *frame, struct ftrace_re
 
         if (!ops || fg_marks_count(task, idx, 1))
             continue;
-        trace.depth = task->area[idx].depth++;
+        trace.depth = task->users[idx].depth++;
         if (ops->resumefunc)
             ops->resumefunc(&trace, ops, regs);
     }
@@ -379,12 +425,23 @@ FG_NOINLINE static void return_frame(struct fg_task *task, uintptr_t fp, uint64_
         end_frame(task, frame, now, regs, end);
 }
 
-/* What nearly every return is: of the newest frame, with one user. That the word under `top` is what an entry would
- * write now says that nobody reserved data, and that no user came or left since. */
+/* The newest frame, under the data that is on it; NULL: there is none, or fg_newest_frame has to judge. */
+static inline uint64_t *newest_sound_frame(const struct fg_task *task)
+{
+    uint64_t offset = fg_descriptor_offset(task->top[-1]);
+
+    return fg_likely(offset >= FRAME_DESCRIPTOR && (ptrdiff_t)offset < task->top - task->stack)
+               ? task->top - 1 - offset
+               : NULL;
+}
+
+/* What nearly every return is: of the newest frame, with one user. That its descriptor is what an entry would write now
+ * says that no user came or left since. */
 static inline bool is_simple(const uint64_t *frame, uintptr_t fp)
 {
-    return frame[FRAME_FP] == fp && is_single(frame[FRAME_BITMAP]) &&
-           frame[FRAME_DESCRIPTOR] == atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
+    return frame && frame[FRAME_FP] == fp && is_single(frame[FRAME_BITMAP]) &&
+           (frame[FRAME_DESCRIPTOR] & ~(uint64_t)FG_FRAME_PLAIN) ==
+               atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
 }
 
 static inline uint32_t simple_idx(const uint64_t *frame)
@@ -397,20 +454,6 @@ static inline struct fgraph_ops *simple_user(const uint64_t *frame)
     return atomic_load_explicit(&fg_root.slots[simple_idx(frame)].ops, memory_order_relaxed);
 }
 
-/* Of a simple frame, with a plain record that the engine can write. False: nothing was done. */
-static inline bool return_plain(struct fg_task *task, uint64_t *frame, uint64_t now)
-{
-    uint32_t idx = simple_idx(frame), *depth = &task->area[idx].depth;
-
-    if (!fg_user_of(simple_user(frame))->plain_return || frame[FRAME_START] != frame[FRAME_CALLTIME] ||
-        !fg_plain_return(&task->cursors[idx], fg_frame_func(frame)->id, *depth - 1, frame[FRAME_CALLTIME],
-                         now))
-        return false;
-    --*depth;
-    task->top = frame;
-    return true;
-}
-
 /* Of a simple frame, as end_frame. */
 FG_NOINLINE static void return_simple(struct fg_task *task, uint64_t *frame, uint64_t now,
                                       struct ftrace_regs *regs, enum fg_end end)
@@ -421,19 +464,60 @@ FG_NOINLINE static void return_simple(struct fg_task *task, uint64_t *frame, uin
     pop_ended(task, &trace);
 }
 
-void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end)
+void fg_return_at(struct fg_task *task, uintptr_t fp, uint64_t counter, struct ftrace_regs *regs,
+                  enum fg_end end)
 {
-    uint64_t now = fg_clock_now();
+    uint64_t now = fg_clock_then(counter);
     uint64_t *frame;
 
     if (fg_unlikely(!fg_guard_enter(task)))
         return;
-    frame = task->top - FG_FRAME_WORDS;
-    if (fg_unlikely(!is_simple(frame, fp)))
-        return_frame(task, fp, now, regs, end);
-    else if (end != FG_END_RETURN || !return_plain(task, frame, now))
+    frame = newest_sound_frame(task);
+    if (fg_likely(is_simple(frame, fp)))
         return_simple(task, frame, now, regs, end);
+    else
+        return_frame(task, fp, now, regs, end);
     fg_guard_leave(task);
+}
+
+void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end)
+{
+    fg_return_at(task, fp, fg_clock_counter(), regs, end);
+}
+
+/* That the descriptor is what a plain entry would write now, and the function's calls still can be plain, says that the
+ * user is the same. */
+static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
+{
+    uint64_t *frame = task->top - FG_FRAME_WORDS;
+    uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
+    struct fg_task_user *user;
+    struct fg_func *func;
+    uint32_t plain;
+
+    if (fg_unlikely(frame[FRAME_FP] != fp || frame[FRAME_DESCRIPTOR] != descriptor))
+        return false;
+    func = fg_frame_func(frame);
+    plain = fg_func_plain(func);
+    user = plain_user(task, plain);
+    if (fg_unlikely(!plain) || !fg_ring_has_room(&user->cursor, FG_PLAIN_RETURN_BYTES))
+        return false;
+    fg_plain_return(&user->cursor, user->cursor.pos, func->id, --user->depth, frame[FRAME_CALLTIME], counter);
+    task->top = frame;
+    return true;
+}
+
+bool fg_return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
+{
+    uint64_t guard;
+    bool is_done;
+
+    /* Nobody but this thread writes there: what is surely not plain needs no guard. */
+    if (!(task->top[-1] & FG_FRAME_PLAIN) || fg_unlikely(!fg_guard_enter_short(task, &guard)))
+        return false;
+    is_done = pop_plain(task, fp, counter);
+    fg_guard_leave_short(task, guard);
+    return is_done;
 }
 
 /* Calls the optional suspend function of each user that is still there, and keeps its depth. False: none is. */
@@ -449,7 +533,7 @@ static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, s
         is_wanted |= ops != NULL;
         if (!ops || fg_marks_count(task, idx, -1))
             continue;
-        trace.depth = --task->area[idx].depth;
+        trace.depth = --task->users[idx].depth;
         if (ops->suspendfunc)
             ops->suspendfunc(&trace, ops, regs);
     }
@@ -459,6 +543,7 @@ static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, s
 /* Moves the newest frame from the stack to where it waits for its call to run again. */
 static void park(struct fg_task *task, uintptr_t fp, uint64_t *frame)
 {
+    frame[FRAME_DESCRIPTOR] &= ~(uint64_t)FG_FRAME_PLAIN;
     if (fg_parked_put(fp, frame, (size_t)(task->top - frame))) {
         task->top = frame;
     } else {
@@ -503,7 +588,7 @@ static void end_unparked(struct fg_task *task, uint64_t *frame, struct ftrace_re
     end_frame(task, frame, frame[FRAME_CALLTIME], regs, FG_END_CLOSE);
 }
 
-void fg_abandon(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
+FG_NOINLINE void fg_abandon(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
 {
     uint64_t *frame;
 

@@ -22,7 +22,7 @@
 struct fg_filter {
     struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
     struct fg_tids *tids;                           /* only calls in these threads; NULL: in all */
-    bool c_calls; /* C functions too; include patterns do not apply to them */
+    bool c_calls; /* C functions too, called by those; include patterns do not apply to them */
 };
 
 void fg_filter_clear(struct fg_filter *filter);
@@ -40,14 +40,19 @@ bool fg_tids_has(const struct fg_tids *set, int tid);
 struct __attribute__((may_alias)) fg_user {
     int idx; /* slot, while registered */
     /* All that entryfunc does is write a plain record (plain_record.h), and retfunc too when a call that was never
-     * suspended returns: the engine writes them itself where there is room, without the calls. */
-    bool plain_entry, plain_return;
+     * suspended returns: the engine writes them itself where it can, without the calls. Set before its registration. */
+    bool is_plain;
     bool may_hide; /* it has or had a graph_notrace set while registered: some call may still hide others */
     void *domain;  /* it sees this domain's functions alone (function.h); set before its registration */
     uint64_t generation; /* the epoch at which it was registered; 0: it is not */
     _Atomic uint64_t nmissed;
     _Atomic(const struct fg_tids *) tids; /* those of the filter, for callbacks to read */
     struct fg_filter filter;
+    /* Optional: says in the filter's place which functions it wants; only of its domain, and without flags. Engine's lock
+     * held. */
+    bool (*wantsfunc)(const struct fg_func *func, const struct fgraph_ops *ops);
+    /* Optional: a call of the function could not be traced: a callback made it, or it found no room. Inside the guard. */
+    void (*missedfunc)(struct fg_func *func, struct fgraph_ops *ops);
     /* Optional: a function was found; `matched` says if this user is attached. Engine's lock held. */
     void (*foundfunc)(struct fg_func *func, struct fgraph_ops *ops, bool matched);
     /* Optional: a task ends; also called for a user that is just leaving. Engine's lock held. */
@@ -89,6 +94,8 @@ struct fg_arch_ops {
     /* Optional: lets go of an object that fgraph_reserve_object or a function record of that domain kept. Any thread, at
      * any time; no lock is held. */
     void (*drop_object)(void *object, void *domain);
+    /* Optional: the call that begins in the middle of a callback is of the callback itself, and none that it makes. */
+    bool (*is_own_call)(const struct ftrace_regs *regs);
 };
 
 /* Once, before anything else. -EBUSY: done before. */
@@ -108,8 +115,14 @@ int fgraph_edit_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const
 /* Only calls in these threads, from now on; NULL: in all. -ENOMEM: nothing has changed. As the one before. */
 int fgraph_set_tids(struct fgraph_ops *ops, const int tids[], size_t n);
 
+/* Returns when each callback that runs now has ended, but for those that wait in here themselves, and what the caller is
+ * called from. Without locks. */
+void fg_users_synchronize(void);
+
 /* True if the user has to be attached to the function; the flags (FG_USER_*) say what for. */
 bool fgraph_filter_matches(const struct fg_filter *filter, const struct fg_func *func);
+/* One of the patterns is its whole name: so a C function is asked for, wherever it is called from. */
+bool fgraph_filter_names(const struct fg_filter *filter, const struct fg_func *func);
 uint32_t fgraph_filter_flags(const struct fg_filter *filter, const struct fg_func *func);
 
 /* In an entryfunc: up to FG_MAX_DATA_WORDS words that the same user finds at the return; once per entry.
@@ -128,7 +141,7 @@ void *fgraph_retrieve_object(const struct ftrace_graph_ret *trace, const struct 
 
 static inline uint64_t *fgraph_task_var(struct fg_task *task, const struct fgraph_ops *ops)
 {
-    return &task->area[fg_user_of_const(ops)->idx].var;
+    return &task->users[fg_user_of_const(ops)->idx].var;
 }
 
 /* Its slot; -1: it is not registered. */
@@ -146,6 +159,17 @@ static inline uint64_t fgraph_nmissed(const struct fgraph_ops *ops)
  * no users (any more): the arch may take its hook out. */
 bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs);
 void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end);
+/* The same, after the arch has read fg_clock_counter() before it did anything else. */
+void fg_return_at(struct fg_task *task, uintptr_t fp, uint64_t counter, struct ftrace_regs *regs,
+                  enum fg_end end);
+/* What nearly every call of a recording is, quicker: to be tried first, by hooks that the compiler makes it part of.
+ * False: nothing was done. */
+bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp);
+/* Of a call that returns a value. */
+bool fg_return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter);
+/* The arch has a reason to see every call in full: no call is plain until it has none. They nest. */
+void fg_plain_hold(void);
+void fg_plain_release(void);
 void fg_suspend(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs);
 void fg_resume(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs);
 /* A suspended call ended without running again: its generator was closed or collected. Its users are told of a

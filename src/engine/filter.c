@@ -100,14 +100,31 @@ static bool has(const struct fg_filter *filter, enum fgraph_filter_set set, cons
     return fg_patterns_match(&filter->sets[set], func->name, func->module);
 }
 
+static bool has_name(const struct fg_filter *filter, enum fgraph_filter_set set, const struct fg_func *func)
+{
+    return fg_patterns_has_name(&filter->sets[set], func->name);
+}
+
+bool fgraph_filter_names(const struct fg_filter *filter, const struct fg_func *func)
+{
+    return has_name(filter, FGRAPH_FILTER, func) || has_name(filter, FGRAPH_GRAPH, func) ||
+           has_name(filter, FGRAPH_GRAPH_NOTRACE, func);
+}
+
+/* Globs do not bring C functions: hearing their calls costs the whole program. */
+static bool is_included(const struct fg_filter *filter, const struct fg_func *func)
+{
+    if (!filter->sets[FGRAPH_FILTER].n)
+        return true;
+    if (func->flags & FG_FUNC_C)
+        return filter->c_calls || has_name(filter, FGRAPH_FILTER, func);
+    return has(filter, FGRAPH_FILTER, func);
+}
+
 /* The function itself is asked for. */
 static bool is_shown(const struct fg_filter *filter, const struct fg_func *func)
 {
-    bool is_c = func->flags & FG_FUNC_C;
-
-    if (!is_c && filter->sets[FGRAPH_FILTER].n && !has(filter, FGRAPH_FILTER, func))
-        return false;
-    return !has(filter, FGRAPH_NOTRACE, func);
+    return is_included(filter, func) && !has(filter, FGRAPH_NOTRACE, func);
 }
 
 uint32_t fgraph_filter_flags(const struct fg_filter *filter, const struct fg_func *func)
@@ -129,7 +146,7 @@ uint32_t fgraph_filter_flags(const struct fg_filter *filter, const struct fg_fun
 
 bool fgraph_filter_matches(const struct fg_filter *filter, const struct fg_func *func)
 {
-    if ((func->flags & FG_FUNC_C) && !filter->c_calls)
+    if ((func->flags & FG_FUNC_C) && !filter->c_calls && !fgraph_filter_names(filter, func))
         return false;
     /* What only begins or hides what a user sees has to be hooked as well. */
     return is_shown(filter, func) || has(filter, FGRAPH_GRAPH, func) ||

@@ -6,16 +6,20 @@
  *              | calltime: of the call, or of its latest resume (ticks)   |
  *              | start: of the call, before any suspend (ticks)           |
  *              | bitmap: bit i set: the user in slot i wants the return   |
- *              | descriptor  type:2 = BITMAP | offset:12 | epoch:50       |
+ *              | descriptor  type:2 = BITMAP | offset:16 | plain:1        |
+ *              |             | epoch:45                                   |
  *              +----------------------------------------------------------+
  *              | data words of a user                                     |  for each piece of data
- *              | descriptor  type:2 = DATA | offset:12 | idx:8 | size:8   |  that a user has on it
+ *              | descriptor  type:2 = DATA | offset:16 | idx:8 | size:8   |  that a user has on it
  *              |             | kind:2 | slack:3                           |
  *              +----------------------------------------------------------+
  *     top ->
  *
  * The word under `top` is always a descriptor, and its offset (in words, from the descriptor to the frame)
  * leads to the newest frame: walking down is possible at any instant, also from a signal handler.
+ *
+ * plain: the call has one user, and was told to it, and its end can be, by records that the engine writes itself
+ * (fgraph.c). Not of a call that was suspended.
  *
  * epoch is the count of changes among users (registrations, leavings, filters) at entry. The user now in slot i made this entry only if it was
  * registered at or before that epoch: so a slot's new owner never gets the return of an entry of the old one.
@@ -28,7 +32,7 @@
 
 enum { FRAME_FUNC, FRAME_FP, FRAME_CALLTIME, FRAME_START, FRAME_BITMAP, FRAME_DESCRIPTOR, FG_FRAME_WORDS };
 
-/* What a user can have on a frame: each kind once. */
+/* What a user can have on a frame: each kind once, but for the words of fprobes. */
 enum fg_data_kind {
     FG_DATA_WORDS = 0,  /* what it reserved */
     FG_DATA_OBJECT = 1, /* one word: an object of the arch, dropped with the frame */
@@ -39,13 +43,13 @@ enum fg_data_kind {
 #define FG_TYPE_MASK 3u
 #define FG_TYPE_DATA 2u
 #define FG_OFFSET_SHIFT 2
-#define FG_OFFSET_MASK 0xfffu
-#define FG_DATA_IDX_SHIFT 14
-#define FG_DATA_SIZE_SHIFT 22
+#define FG_OFFSET_MASK 0xffffu
+#define FG_DATA_IDX_SHIFT 18
+#define FG_DATA_SIZE_SHIFT 26
 #define FG_DATA_FIELD_MASK 0xffu
-#define FG_DATA_KIND_SHIFT 30
+#define FG_DATA_KIND_SHIFT 34
 #define FG_DATA_KIND_MASK 3u
-#define FG_DATA_SLACK_SHIFT 32 /* bytes of the last word that were not asked for */
+#define FG_DATA_SLACK_SHIFT 36 /* bytes of the last word that were not asked for */
 #define FG_DATA_SLACK_MASK 7u
 #define FG_DATA_KINDS_WORDS                                                                                  \
     (FG_MAX_DATA_WORDS + 1 + 4) /* of all kinds together: their words and descriptors */
@@ -54,6 +58,13 @@ enum fg_data_kind {
 _Static_assert((unsigned)FRAME_DESCRIPTOR == FG_FRAME_DESCRIPTOR_AT, "users.h makes the descriptor");
 _Static_assert(FG_FRAME_WORDS + FG_MAX_USERS * FG_DATA_KINDS_WORDS <= FG_OFFSET_MASK,
                "offset field too small");
+
+/* Where the data of fprobes, any number of them, have to end, in words from the frame: all other users' still find room
+ * behind. */
+#define FG_FPROBES_END_WORDS (FG_OFFSET_MASK - FG_MAX_USERS * FG_DATA_KINDS_WORDS)
+_Static_assert(FG_FPROBES_END_WORDS >
+                   200 * (FPROBE_MAX_DATA_BYTES / 8 + 2) + FG_MAX_USERS * FG_DATA_KINDS_WORDS,
+               "200 fprobes with all the data they can have must fit behind the other users'");
 
 static inline uint64_t fg_descriptor_offset(uint64_t descriptor)
 {
@@ -113,13 +124,30 @@ static inline uint64_t *fg_newest_frame(const struct fg_task *task, uint64_t *to
 
 /* ---- data.c */
 
-/* Puts data on the frame, behind all that is there: its words (zeroed), or NULL if there is no room. */
+/* Puts data on the frame, behind all that is there: its words, or NULL if there is no room. */
+static inline uint64_t *fg_data_place(struct fg_task *task, const uint64_t *frame, uint32_t idx,
+                                      enum fg_data_kind kind, uint32_t size_words)
+{
+    uint64_t *data = task->top, *descriptor = data + size_words;
+
+    if (fg_unlikely(descriptor + 1 > task->end))
+        return NULL;
+    *descriptor = FG_TYPE_DATA | ((uint64_t)(descriptor - frame) << FG_OFFSET_SHIFT) |
+                  ((uint64_t)idx << FG_DATA_IDX_SHIFT) | ((uint64_t)size_words << FG_DATA_SIZE_SHIFT) |
+                  ((uint64_t)kind << FG_DATA_KIND_SHIFT);
+    /* A signal handler that walks from `top` must find the descriptor written. */
+    atomic_signal_fence(memory_order_release);
+    task->top = descriptor + 1;
+    return data;
+}
+
+/* The same, zeroed. */
 uint64_t *fg_data_push(struct fg_task *task, const uint64_t *frame, uint32_t idx, enum fg_data_kind kind,
                        uint32_t size_words);
 /* The words of slot `idx` on the frame that ends at `top`; NULL if it has none of this kind. */
 uint64_t *fg_data_find(uint64_t *top, uint32_t idx, enum fg_data_kind kind, uint32_t *size_words);
 /* Lets go of the objects in all data that lies in [from, top). */
-FG_COLD void fg_data_drop(uint64_t *from, uint64_t *top);
+void fg_data_drop(uint64_t *from, uint64_t *top);
 
 /* ---- marks.c */
 
@@ -131,16 +159,16 @@ enum fg_verdict {
 };
 /* `idx` and `flags` as the function's list has them: `ops` may be what stands in the place of a user that left. */
 enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
-                               uint32_t idx, uint32_t flags);
+                               const struct ftrace_regs *regs, uint32_t idx, uint32_t flags);
 
 /* True if the frame that ends at the task's top is only marked for the user in slot `idx`; the mark then begins
  * (by = 1) or ceases (by = -1) to count. */
 bool fg_marks_count(struct fg_task *task, uint32_t idx, int by);
 
 /* Some frame in progress is marked for this user. */
-static inline bool fg_marks_any(const struct fg_task_user *area)
+static inline bool fg_marks_any(const struct fg_task_user *user)
 {
-    return area->hiding | area->rooted;
+    return user->hiding | user->rooted;
 }
 
 #endif

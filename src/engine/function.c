@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fprobe.h"
+#include "pattern.h"
 #include "users.h"
 
 static struct {
@@ -109,14 +111,15 @@ static struct fg_func *new_locked(const struct fg_func_desc *desc)
     func->domain = desc->domain;
     func->live = true;
     func->index = funcs.n;
-    list = fg_users_match(func);
+    list = fg_fprobes_find(func) ? fg_users_match(func) : NULL;
     if (!list) {
+        fg_fprobes_forget(func);
         free(func->name);
         record_give_back(func);
         return NULL;
     }
     funcs.live[funcs.n++] = func;
-    atomic_store_explicit(&func->users, list, memory_order_release);
+    fg_users_publish(func, list);
     return func;
 }
 
@@ -138,9 +141,11 @@ void fg_func_free(struct fg_func *func)
     fg_abandon_function(func);
     object = atomic_exchange(&func->object, NULL);
     fg_engine_lock();
-    list = atomic_exchange(&func->users, &fg_no_users);
+    list = atomic_load(&func->users);
+    fg_users_publish(func, &fg_no_users);
     if (list != &fg_no_users)
         free(list); /* a function that dies runs nowhere: nobody iterates its list */
+    fg_fprobes_forget(func);
     func->live = false;
     funcs.live[func->index] = funcs.live[--funcs.n];
     funcs.live[func->index]->index = func->index;
@@ -152,6 +157,16 @@ void fg_func_free(struct fg_func *func)
         fg_engine_arch()->drop_object(object, domain);
 }
 
+bool fg_func_is(struct fg_func *func, uint32_t id)
+{
+    bool answer;
+
+    fg_engine_lock();
+    answer = func->live && func->id == id;
+    fg_engine_unlock();
+    return answer;
+}
+
 bool fg_func_if_live(struct fg_func *func, bool (*visit)(void *arch_data))
 {
     bool answer;
@@ -160,6 +175,36 @@ bool fg_func_if_live(struct fg_func *func, bool (*visit)(void *arch_data))
     answer = func->live && visit(func->arch_data);
     fg_engine_unlock();
     return answer;
+}
+
+/* 1 for each of the set's names that was met. */
+struct names_met {
+    const void *domain;
+    const struct fg_patterns *set;
+    bool *met;
+};
+
+static void note_name(struct fg_func *func, void *arg)
+{
+    struct names_met *names = arg;
+    size_t at;
+
+    if (func->domain == names->domain && fg_patterns_find_name(names->set, func->name, &at))
+        names->met[at] = true;
+}
+
+bool fg_func_any_unknown(const void *domain, const struct fg_patterns *set,
+                         bool (*could_be)(const char *name))
+{
+    struct names_met names = {domain, set, set->nr_names ? calloc(set->nr_names, sizeof(bool)) : NULL};
+    bool any = false;
+
+    if (names.met)
+        fg_func_for_each(note_name, &names);
+    for (size_t i = 0; i < set->nr_names && !any; i++)
+        any = !(names.met && names.met[i]) && could_be(set->items[set->order[i]].name);
+    free(names.met);
+    return any;
 }
 
 void fg_func_for_each(void (*visit)(struct fg_func *func, void *arg), void *arg)

@@ -8,6 +8,9 @@
 #include <stdint.h>
 
 struct fgraph_ops;
+struct fg_fprobe_list;
+struct fg_patterns;
+struct fg_kprobe_list;
 
 /* One user of one function. `ops` is only ever replaced by the stub, when memory is too short for a list
  * without the user. */
@@ -24,30 +27,44 @@ struct fg_user_ref {
 #define FG_USER_GRAPH_MAY_HIDE 8u /* is it below a function of the user's graph_notrace set? */
 #define FG_USER_GRAPH_HIDES 16u   /* the function is in that set */
 #define FG_USER_SILENT 32u        /* the function itself is not shown: only what it begins or hides */
+#define FG_USER_CALLER 64u        /* a C function: does a function call it that the user is attached to? */
+
+/* At the head of memory that callbacks read without a lock. Once it is published no more, users.c frees it. */
+struct fg_retired {
+    struct fg_retired *next;
+    uint64_t at; /* users.c's count of what was unpublished */
+};
 
 /* The users of one function in order of registration. Immutable once published; replaced as a whole. */
 struct fg_user_list {
-    struct fg_user_list *next_retired;
-    uint64_t retired_at; /* users.c's count of what was unpublished */
+    struct fg_retired retired;
     uint32_t n;
+    bool everywhere; /* as the function's */
     struct fg_user_ref users[];
 };
 
 /* Memory of records is type-stable: a record is reused, never freed, so that a stale pointer to one (a frame
  * whose end CPython never told us) always points at a record. */
 struct fg_func {
-    _Atomic(struct fg_user_list *) users; /* never NULL; read on every call, so it comes first */
+    _Atomic(struct fg_user_list *) users;     /* never NULL; read on every call, so it comes first */
+    _Atomic(struct fg_fprobe_list *) fprobes; /* fprobe.c; NULL: none */
     uint32_t id;
+    /* Where a task keeps its one user, in bytes from the task on, if the function's calls can be plain (fgraph.c); else
+     * 0. It follows the list. */
+    _Atomic uint32_t plain;
     uint32_t line;
     uint16_t flags; /* enum fg_func_flags */
     bool live;
-    _Atomic bool busy;      /* progress.h */
-    uint32_t index;         /* in the engine's table of live records */
-    void *arch_data;        /* the code object or method definition; owned by the arch */
-    void *domain;           /* where it runs, for the arch to say: only users of the same see it */
-    _Atomic(void *) object; /* what stands for it above the arch, or NULL; see drop_object */
+    _Atomic bool busy;       /* progress.h */
+    _Atomic bool everywhere; /* a C function: some user wants its calls, whoever makes them */
+    uint32_t index;          /* in the engine's table of live records */
+    void *arch_data;         /* the code object or method definition; owned by the arch */
+    void *domain;            /* where it runs, for the arch to say: only users of the same see it */
+    _Atomic(void *) object;  /* what stands for it above the arch, or NULL; see drop_object */
     char *module, *qualname, *file, *args; /* one allocation, at `name` */
     char *name;                            /* "module.qualname" */
+    /* The arch's: probes at places within the function, or NULL. */
+    _Atomic(struct fg_kprobe_list *) kprobes;
 };
 
 /* What the arch knows of a function it meets for the first time. Strings are copied. */
@@ -67,16 +84,36 @@ void fg_func_free(struct fg_func *func);
 /* Calls `visit` for each live record under the engine's lock: it must not call back into the registry. */
 void fg_func_for_each(void (*visit)(struct fg_func *func, void *arg), void *arg);
 
+/* The record is still that of function `id`. */
+bool fg_func_is(struct fg_func *func, uint32_t id);
+
 /* Calls `visit` with the record's arch data, under the engine's lock, and returns its answer; false if the function
  * is gone. */
 bool fg_func_if_live(struct fg_func *func, bool (*visit)(void *arch_data));
 
+/* True if the set has a whole name that no function of the domain has, and that `could_be` one. */
+bool fg_func_any_unknown(const void *domain, const struct fg_patterns *set,
+                         bool (*could_be)(const char *name));
+
 extern struct fg_user_list fg_no_users; /* the one list without users */
+
+/* Its calls can be plain: read inside the guard as well, to be sure. */
+static inline uint32_t fg_func_plain(struct fg_func *func)
+{
+    return atomic_load_explicit(&func->plain, memory_order_acquire);
+}
 
 /* Only compares: outside of the guard the list may be freed at any time. */
 static inline bool fg_func_has_users(struct fg_func *func)
 {
     return atomic_load_explicit(&func->users, memory_order_acquire) != &fg_no_users;
+}
+
+/* A user that asked for what its functions call (fg_filter.c_calls) is told of a C function where one of these calls it.
+ * Others are told wherever it is called from. */
+static inline bool fg_func_is_wanted_everywhere(struct fg_func *func)
+{
+    return atomic_load_explicit(&func->everywhere, memory_order_relaxed);
 }
 
 /* It has no users, but calls in progress whose end a user wants: its hooks stay until these are over. */

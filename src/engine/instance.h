@@ -62,7 +62,7 @@ static inline struct fg_instance *fg_instance_of(struct fgraph_ops *ops)
 
 static inline struct fg_ring_cursor *fg_instance_cursor(struct fg_task *task, const struct fgraph_ops *ops)
 {
-    return &task->cursors[fg_user_of_const(ops)->idx];
+    return &task->users[fg_user_of_const(ops)->idx].cursor;
 }
 
 #endif

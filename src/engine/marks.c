@@ -13,6 +13,15 @@ static bool is_in_threads(const struct fgraph_ops *ops, int tid)
     return !tids || fg_tids_has(tids, tid);
 }
 
+/* The C function is called by a function that the user is attached to. Inside the guard: the list cannot go away. */
+static bool is_of_caller(const struct fgraph_ops *ops, const struct ftrace_regs *regs)
+{
+    struct fg_func *caller = regs->ops && regs->ops->caller ? regs->ops->caller(regs) : NULL;
+
+    /* acquire: pairs with the publishing store in users.c */
+    return caller && fg_users_has(atomic_load_explicit(&caller->users, memory_order_acquire), ops);
+}
+
 static enum fg_verdict mark(const struct ftrace_graph_ent *trace, uint32_t idx, enum fg_data_kind kind,
                             uint16_t *count)
 {
@@ -22,33 +31,35 @@ static enum fg_verdict mark(const struct ftrace_graph_ent *trace, uint32_t idx, 
     return FG_VERDICT_MARK;
 }
 
-enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
-                               uint32_t idx, uint32_t flags)
+FG_NOINLINE enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
+                                           const struct ftrace_regs *regs, uint32_t idx, uint32_t flags)
 {
-    struct fg_task_user *area = &trace->task->area[idx];
-    bool is_inside = area->depth || area->rooted; /* own frames exist only below roots */
+    struct fg_task_user *user = &trace->task->users[idx];
+    bool is_inside = user->depth || user->rooted; /* own frames exist only below roots */
 
     if ((flags & FG_USER_TIDS) && !is_in_threads(ops, trace->task->tid))
         return FG_VERDICT_REFUSE;
-    if (area->hiding)
+    if ((flags & FG_USER_CALLER) && !is_of_caller(ops, regs))
+        return FG_VERDICT_REFUSE;
+    if (user->hiding)
         return FG_VERDICT_REFUSE;
     if (flags & FG_USER_GRAPH_HIDES)
-        return mark(trace, idx, FG_DATA_HIDES, &area->hiding);
+        return mark(trace, idx, FG_DATA_HIDES, &user->hiding);
     if ((flags & FG_USER_GRAPH_ONLY) && !(flags & FG_USER_GRAPH_ROOT) && !is_inside)
         return FG_VERDICT_REFUSE;
     if (!(flags & FG_USER_SILENT))
         return FG_VERDICT_CALL;
-    return is_inside ? FG_VERDICT_REFUSE : mark(trace, idx, FG_DATA_ROOT, &area->rooted);
+    return is_inside ? FG_VERDICT_REFUSE : mark(trace, idx, FG_DATA_ROOT, &user->rooted);
 }
 
-bool fg_marks_count(struct fg_task *task, uint32_t idx, int by)
+FG_NOINLINE bool fg_marks_count(struct fg_task *task, uint32_t idx, int by)
 {
-    struct fg_task_user *area = &task->area[idx];
+    struct fg_task_user *user = &task->users[idx];
 
     if (fg_data_find(task->top, idx, FG_DATA_HIDES, NULL))
-        area->hiding = (uint16_t)(area->hiding + by);
+        user->hiding = (uint16_t)(user->hiding + by);
     else if (fg_data_find(task->top, idx, FG_DATA_ROOT, NULL))
-        area->rooted = (uint16_t)(area->rooted + by);
+        user->rooted = (uint16_t)(user->rooted + by);
     else
         return false;
     return true;

@@ -187,8 +187,8 @@ static bool is_name(const struct fg_pattern *pattern)
     return !pattern->module && !pattern->name[pattern->literal];
 }
 
-/* *at: where among the set's whole names `name` is, or would be. */
-static bool find_name(const struct fg_patterns *set, const char *name, size_t *at)
+/* Not found: *at is where it would be. */
+bool fg_patterns_find_name(const struct fg_patterns *set, const char *name, size_t *at)
 {
     size_t low = 0, high = set->nr_names;
 
@@ -243,7 +243,7 @@ int fg_patterns_add(struct fg_patterns *set, const char *text, const char **reas
         return error;
     }
     if (is_name(&parsed)) {
-        find_name(set, parsed.name, &at);
+        fg_patterns_find_name(set, parsed.name, &at);
         set->nr_names++;
     }
     memmove(set->order + at + 1, set->order + at, (set->n - at) * sizeof(set->order[0]));
@@ -261,11 +261,16 @@ void fg_patterns_clear(struct fg_patterns *set)
     *set = (struct fg_patterns){.n = 0};
 }
 
-bool fg_patterns_match(const struct fg_patterns *set, const char *name, const char *module)
+bool fg_patterns_has_name(const struct fg_patterns *set, const char *name)
 {
     size_t at;
 
-    if (find_name(set, name, &at))
+    return fg_patterns_find_name(set, name, &at);
+}
+
+bool fg_patterns_match(const struct fg_patterns *set, const char *name, const char *module)
+{
+    if (fg_patterns_has_name(set, name))
         return true;
     for (size_t i = set->nr_names; i < set->n; i++) {
         if (fg_pattern_match(&set->items[set->order[i]], name, module))

@@ -42,5 +42,8 @@ struct fg_patterns {
 int fg_patterns_add(struct fg_patterns *set, const char *text, const char **reason, size_t *column);
 void fg_patterns_clear(struct fg_patterns *set);
 bool fg_patterns_match(const struct fg_patterns *set, const char *name, const char *module);
+/* One of the set's patterns is this very name; *at, if found, is its number among the set's whole names. */
+bool fg_patterns_find_name(const struct fg_patterns *set, const char *name, size_t *at);
+bool fg_patterns_has_name(const struct fg_patterns *set, const char *name);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct ftrace_regs;
+struct fg_func;
 
 /* How an arch reads its own frames. Nothing here may run code of the traced program. */
 struct ftrace_regs_ops {
@@ -14,6 +15,10 @@ struct ftrace_regs_ops {
     size_t (*encode_arguments)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
     size_t (*encode_value)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
     size_t (*encode_exception)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
+    /* The address of the instruction in its caller that the function returns behind; 0: there is none. */
+    uintptr_t (*return_address)(const struct ftrace_regs *regs);
+    /* At the entry of a C function: the function that calls it; NULL: it was not met yet. Optional. */
+    struct fg_func *(*caller)(const struct ftrace_regs *regs);
 };
 
 struct ftrace_regs {
@@ -22,5 +27,11 @@ struct ftrace_regs {
     void *value;  /* at the end: the result, or the exception; NULL if there is none */
     void *thread; /* what the arch knows the thread by; NULL: it did not look */
 };
+
+/* 0: not known. */
+static inline uintptr_t fg_regs_return_address(const struct ftrace_regs *regs)
+{
+    return regs->ops && regs->ops->return_address ? regs->ops->return_address(regs) : 0;
+}
 
 #endif

@@ -108,15 +108,19 @@ static inline void *fg_ring_reserve(struct fg_ring *ring, struct fg_task *task, 
  * processor, by the recorder, and storing to it would wait. */
 #define FG_RING_AHEAD_BYTES 512
 
-static inline void fg_ring_commit(struct fg_ring_cursor *cursor, size_t bytes)
+/* The record ends at `pos`. */
+static inline void fg_ring_commit_to(struct fg_ring_cursor *cursor, uint8_t *pos)
 {
-    uint8_t *pos = cursor->pos + bytes;
-
     __builtin_prefetch(pos + FG_RING_AHEAD_BYTES, 1);
     cursor->pos = pos;
     /* release: a reader in another process that sees the count sees the record */
     atomic_store_explicit(&cursor->subbuf->commit, (uint64_t)(pos - (uint8_t *)(cursor->subbuf + 1)),
                           memory_order_release);
+}
+
+static inline void fg_ring_commit(struct fg_ring_cursor *cursor, size_t bytes)
+{
+    fg_ring_commit_to(cursor, cursor->pos + bytes);
 }
 
 #endif

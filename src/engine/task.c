@@ -119,9 +119,10 @@ struct fg_task *fg_task_create(void)
     task->mapping_bytes = bytes;
     /* The zeros below it are no descriptor: looking for a frame on an empty stack finds none. */
     task->stack = task->floor = task->top = (uint64_t *)(task + 1) + FG_TASK_SENTINEL_WORDS;
-    task->area = (struct fg_task_user *)((char *)task + bytes) - FG_MAX_USERS;
-    task->end = (uint64_t *)task->area;
+    task->end = (uint64_t *)((char *)task + bytes);
     fg_task_reaps(task);
+    for (uint32_t i = 0; i < FG_MAX_USERS; i++)
+        task->users[i].bit = 1ull << i;
     task->context = FG_CONTEXT_NORMAL;
     task->needs_fence = !atomic_load(&fence_is_light);
     task->tid = (int)syscall(SYS_gettid);
@@ -162,6 +163,12 @@ void fg_task_fence_heavy(void)
     if (atomic_load_explicit(&fence_is_light, memory_order_relaxed))
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 #endif
+}
+
+bool fg_task_fence_is_light(void)
+{
+    pthread_once(&tasks.once, tasks_init);
+    return atomic_load(&fence_is_light);
 }
 
 uint64_t fg_task_guard(struct fg_task *task)

@@ -8,9 +8,9 @@
  *     +-----------------+ stack
  *     | shadow stack    |  grows up (fgraph.c draws a frame)
  *     | ...             |
- *     +-----------------+ end = area
- *     | fg_task_user x  |  the far end: one for each user slot
- *     +-----------------+
+ *     +-----------------+ end
+ *
+ * What it keeps for each user slot is part of struct fg_task: a cache line each.
  */
 #ifndef FG_TASK_H
 #define FG_TASK_H
@@ -33,14 +33,6 @@
 #define FG_CONTEXTS (FG_CONTEXT_NORMAL | FG_CONTEXT_SIGNAL)
 #define FG_SECTION 4u
 
-/* What a task keeps for one user slot. */
-struct fg_task_user {
-    uint64_t var;    /* the task variable */
-    uint32_t depth;  /* the user's own frames in progress */
-    uint16_t hiding; /* frames in progress below which it wants to see nothing: marked, not its own */
-    uint16_t rooted; /* frames in progress that only let it see what is below them: marked, not its own */
-};
-
 struct fg_subbuf;
 
 /* Where a task writes in one user's ring buffer (ring_buffer.h). */
@@ -51,6 +43,16 @@ struct fg_ring_cursor {
     uint64_t lost; /* records lost since the last one written; under the ring's lock */
     uint32_t task; /* the id by which this ring knows the task; 0: not yet */
     uint32_t overrun_told;
+};
+
+/* What a task keeps for one user slot. */
+struct fg_task_user {
+    struct fg_ring_cursor cursor;
+    uint64_t var;    /* the task variable */
+    uint32_t depth;  /* the user's own frames in progress */
+    uint16_t hiding; /* frames in progress below which it wants to see nothing: marked, not its own */
+    uint16_t rooted; /* frames in progress that only let it see what is below them: marked, not its own */
+    uint64_t bit;    /* the slot's, in a frame's bitmap */
 } __attribute__((aligned(64)));
 
 struct fg_task {
@@ -59,7 +61,6 @@ struct fg_task {
     /* What an entry compares with: where the stack ends, or where it begins, if the task is asked to reap first. */
     _Atomic(uint64_t *) limit;
     uint64_t *end;
-    struct fg_task_user *area;
     uint64_t *stack;
     uint64_t *floor;  /* what lies below is of a flow that has given way (the arch's); `stack`, if none has */
     uint64_t context; /* FG_CONTEXT_*: which one this thread is in now */
@@ -80,7 +81,7 @@ struct fg_task {
     size_t mapping_bytes;
     struct fg_task *next;
     char name[FG_TASK_NAME_BYTES];
-    struct fg_ring_cursor cursors[FG_MAX_USERS];
+    struct fg_task_user users[FG_MAX_USERS];
 };
 
 /* initial-exec: one load instead of a call. The engine is one pointer's worth of static TLS. */
@@ -134,6 +135,8 @@ static inline void fg_task_count_overrun(struct fg_task *task)
 /* The heavy half of the guard's fence (below): after it, either a task's guard bit is seen by the caller, or
  * that task sees everything the caller stored before. */
 void fg_task_fence_heavy(void);
+/* That is membarrier(2), which works here: entering costs no more than a plain store. */
+bool fg_task_fence_is_light(void);
 /* The guard's word, as another thread may read it. */
 uint64_t fg_task_guard(struct fg_task *task);
 /* False if the task may be inside a callback. */
@@ -178,6 +181,25 @@ static inline void fg_guard_leave(struct fg_task *task)
     /* release: pairs with the acquire in fg_task_synchronize */
     atomic_store_explicit(&task->guard, (guard & ~(uint64_t)task->context) + FG_SECTION,
                           memory_order_release);
+}
+
+/* The same around what is short and calls nobody, where the fence is light. In no context's callback: `guard` is the
+ * word as it is outside. */
+static inline bool fg_guard_enter_short(struct fg_task *task, uint64_t *guard)
+{
+    *guard = atomic_load_explicit(&task->guard, memory_order_relaxed);
+    if (fg_unlikely(*guard & FG_CONTEXTS))
+        return false;
+    atomic_store_explicit(&task->guard, *guard | FG_CONTEXT_NORMAL, FG_GUARD_ORDER);
+    atomic_signal_fence(memory_order_seq_cst);
+    return true;
+}
+
+static inline void fg_guard_leave_short(struct fg_task *task, uint64_t guard)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    /* release: as above */
+    atomic_store_explicit(&task->guard, guard + FG_SECTION, memory_order_release);
 }
 
 #endif

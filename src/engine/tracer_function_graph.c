@@ -143,14 +143,13 @@ static void resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struc
 static void init(struct fg_instance *instance)
 {
     struct fg_user *user = fg_user_of(&instance->ops);
-    bool sees_all = !instance->max_graph_depth && !instance->thresh_ticks;
 
     instance->ops.entryfunc = entry;
     instance->ops.retfunc = end;
     instance->ops.suspendfunc = suspend;
     instance->ops.resumefunc = resume;
-    user->plain_entry = sees_all && !instance->args;
-    user->plain_return = !instance->thresh_ticks && !instance->retval;
+    user->is_plain =
+        !instance->max_graph_depth && !instance->thresh_ticks && !instance->args && !instance->retval;
 }
 
 const struct fg_tracer fg_tracer_function_graph = {"function_graph", init};

@@ -4,7 +4,9 @@
  * publishes them one by one, then asks the arch to make each function's hooks match. Lists that were
  * replaced are freed once no task can be iterating them. */
 #include "users.h"
+#include "clock.h"
 #include "progress.h"
+#include "ring_layout.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,9 +15,10 @@
 struct fg_user_list fg_no_users;
 
 static struct {
-    struct fg_user_list *retired; /* latest first */
-    uint64_t unpublished;         /* lists and users taken away so far: orders `retired_at` and `left_at` */
-    uint64_t epoch;               /* registrations, leavings and changes of filters so far */
+    struct fg_retired *lists;  /* lists of users that were replaced, latest first */
+    struct fg_retired *others; /* the same of what others gave to fg_users_retire */
+    uint64_t unpublished;      /* what was taken away so far: orders fg_retired.at and `left_at` */
+    uint64_t epoch;            /* registrations, leavings and changes of filters so far */
     struct fgraph_ops *holders[FG_MAX_USERS]; /* who has the slot, until it has left for good */
     uint32_t order[FG_MAX_USERS];             /* slots in the order of their users' registration */
     uint32_t nr_users;
@@ -25,6 +28,7 @@ static struct {
     uint32_t left_slots[FG_MAX_USERS];
     uint64_t left_at[FG_MAX_USERS];
     uint32_t nr_left;
+    uint32_t plain_holds; /* reasons of the arch why no call can be plain */
 } users;
 
 /* What stands in the place of a user that left a list which could not be rebuilt. */
@@ -76,8 +80,10 @@ static struct fg_user_list *list_new(uint32_t n)
     if (!n)
         return &fg_no_users;
     list = malloc(sizeof(*list) + n * sizeof(list->users[0]));
-    if (list)
+    if (list) {
         list->n = n;
+        list->everywhere = false;
+    }
     return list;
 }
 
@@ -86,6 +92,39 @@ static void list_set(struct fg_user_list *list, uint32_t i, struct fgraph_ops *o
     atomic_init(&list->users[i].ops, ops);
     list->users[i].idx = (uint32_t)fg_user_of(ops)->idx;
     list->users[i].flags = flags;
+}
+
+static bool wants_everywhere(struct fgraph_ops *ops, const struct fg_func *func)
+{
+    const struct fg_filter *filter = &fg_user_of(ops)->filter;
+
+    return !filter->c_calls || fgraph_filter_names(filter, func);
+}
+
+/* Who is told of the calls of a C function only where a function of its own makes them. Nobody needs to ask if all users
+ * are like that: then no others are heard. */
+static void list_settle(struct fg_user_list *list, const struct fg_func *func)
+{
+    if (!(func->flags & FG_FUNC_C) || list == &fg_no_users)
+        return;
+    for (uint32_t i = 0; i < list->n; i++)
+        list->everywhere |=
+            wants_everywhere(atomic_load_explicit(&list->users[i].ops, memory_order_relaxed), func);
+    for (uint32_t i = 0; i < list->n; i++) {
+        struct fg_user_ref *user = &list->users[i];
+        bool asks = list->everywhere &&
+                    !wants_everywhere(atomic_load_explicit(&user->ops, memory_order_relaxed), func);
+
+        user->flags = (user->flags & ~FG_USER_CALLER) | (asks ? FG_USER_CALLER : 0);
+    }
+}
+
+/* `filter` stands for the user's own, unless that decides by itself. */
+static bool is_wanted(const struct fg_func *func, struct fgraph_ops *ops, const struct fg_filter *filter)
+{
+    const struct fg_user *user = fg_user_of(ops);
+
+    return user->wantsfunc ? user->wantsfunc(func, ops) : fgraph_filter_matches(filter, func);
 }
 
 struct fg_user_list *fg_users_match(struct fg_func *func)
@@ -101,7 +140,7 @@ struct fg_user_list *fg_users_match(struct fg_func *func)
 
         if (user->domain != func->domain)
             continue;
-        matched = fgraph_filter_matches(&user->filter, func);
+        matched = is_wanted(func, ops, &user->filter);
         if (user->foundfunc)
             user->foundfunc(func, ops, matched);
         if (matched)
@@ -110,6 +149,8 @@ struct fg_user_list *fg_users_match(struct fg_func *func)
     list = list_new(n);
     for (uint32_t i = 0; list && i < n; i++)
         list_set(list, i, matching[i], filter_flags(matching[i], func));
+    if (list)
+        list_settle(list, func);
     return list;
 }
 
@@ -143,10 +184,11 @@ static struct fg_user_list *list_with(struct fg_func *func, struct fgraph_ops *o
     }
     if (n)
         new->n = n;
+    list_settle(new, func);
     return new;
 }
 
-static bool list_has(const struct fg_user_list *list, const struct fgraph_ops *ops)
+bool fg_users_has(const struct fg_user_list *list, const struct fgraph_ops *ops)
 {
     for (uint32_t i = 0; i < list->n; i++) {
         if (atomic_load_explicit(&list->users[i].ops, memory_order_relaxed) == ops)
@@ -155,54 +197,68 @@ static bool list_has(const struct fg_user_list *list, const struct fgraph_ops *o
     return false;
 }
 
-/* Keeps a replaced list until no task can hold it any more. */
-static void retire(struct fg_user_list *list)
+static void retire(struct fg_retired **queue, struct fg_retired *memory)
 {
-    if (list == &fg_no_users)
-        return;
-    list->retired_at = ++users.unpublished;
-    list->next_retired = users.retired;
-    users.retired = list;
+    memory->at = ++users.unpublished;
+    memory->next = *queue;
+    *queue = memory;
+}
+
+void fg_users_retire(struct fg_retired *memory)
+{
+    retire(&users.others, memory);
+}
+
+static uint32_t plain_of(const struct fg_user_list *list)
+{
+    const struct fg_user_ref *user = list->users;
+
+    if (list == &fg_no_users || list->n != 1 || user->flags ||
+        !fg_user_of(atomic_load_explicit(&user->ops, memory_order_relaxed))->is_plain)
+        return 0;
+    return (uint32_t)(offsetof(struct fg_task, users) + user->idx * sizeof(struct fg_task_user));
+}
+
+void fg_users_publish(struct fg_func *func, struct fg_user_list *list)
+{
+    /* release: fg_enter that sees the list sees its users and their epoch; fg_enter_plain the same of its one */
+    atomic_store_explicit(&func->everywhere, list->everywhere, memory_order_relaxed);
+    atomic_store_explicit(&func->users, list, memory_order_release);
+    atomic_store_explicit(&func->plain, plain_of(list), memory_order_release);
 }
 
 static void publish(struct fg_func *func, struct fg_user_list *list)
 {
     struct fg_user_list *old = atomic_load_explicit(&func->users, memory_order_relaxed);
 
-    /* release: fg_enter that sees the list sees its users and their epoch */
-    atomic_store_explicit(&func->users, list, memory_order_release);
-    retire(old);
+    fg_users_publish(func, list);
+    if (old != &fg_no_users)
+        retire(&users.lists, &old->retired);
 }
 
 /* One planned change of one function's list. No list: it stays as it is, but the function may be busy no more. */
-struct change {
+struct fg_change {
     struct fg_func *func;
     struct fg_user_list *list;
 };
 
-struct plan {
-    struct change *changes;
-    uint32_t n;
-    bool is_about_busy; /* some function loses its last user, or has done so in the middle of calls */
-};
-
-static void plan_drop(struct plan *plan)
+static void plan_drop(struct fg_plan *plan)
 {
     for (uint32_t i = 0; i < plan->n; i++) {
         if (plan->changes[i].list != &fg_no_users)
             free(plan->changes[i].list);
     }
     free(plan->changes);
-    *plan = (struct plan){0};
+    *plan = (struct fg_plan){0};
 }
 
 /* Plans what `ops` with `filter` (NULL: leaving) changes. -ENOMEM: nothing is planned. */
-static int plan_make(struct plan *plan, struct fgraph_ops *ops, const struct fg_filter *filter)
+static int plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_filter *filter)
 {
     uint32_t nr_funcs;
     struct fg_func **funcs = fg_func_table(&nr_funcs);
 
-    *plan = (struct plan){0};
+    *plan = (struct fg_plan){0};
     plan->changes = malloc((nr_funcs + 1) * sizeof(plan->changes[0]));
     if (!plan->changes)
         return -ENOMEM;
@@ -212,13 +268,13 @@ static int plan_make(struct plan *plan, struct fgraph_ops *ops, const struct fg_
 
         if (funcs[i]->domain != fg_user_of(ops)->domain)
             continue;
-        wanted = filter && fgraph_filter_matches(filter, funcs[i]);
+        wanted = filter && is_wanted(funcs[i], ops, filter);
         if (filter && fg_user_of(ops)->foundfunc)
             fg_user_of(ops)->foundfunc(funcs[i], ops, wanted);
-        if (!wanted && !list_has(list, ops)) {
+        if (wanted == fg_users_has(list, ops) && (!wanted || fg_user_of(ops)->wantsfunc)) {
             if (fg_func_is_busy(funcs[i])) {
                 plan->is_about_busy = true;
-                plan->changes[plan->n++] = (struct change){funcs[i], NULL};
+                plan->changes[plan->n++] = (struct fg_change){funcs[i], NULL};
             }
             continue;
         }
@@ -228,12 +284,12 @@ static int plan_make(struct plan *plan, struct fgraph_ops *ops, const struct fg_
             return -ENOMEM;
         }
         plan->is_about_busy |= list == &fg_no_users;
-        plan->changes[plan->n++] = (struct change){funcs[i], list};
+        plan->changes[plan->n++] = (struct fg_change){funcs[i], list};
     }
     return 0;
 }
 
-static void plan_publish(const struct plan *plan)
+static void plan_publish(const struct fg_plan *plan)
 {
     for (uint32_t i = 0; i < plan->n; i++) {
         if (plan->changes[i].list)
@@ -243,7 +299,7 @@ static void plan_publish(const struct plan *plan)
 
 /* Behind the lock: the arch may need its own, and may run for long. And behind a wait for callbacks: a call that began
  * with the old lists has its frame by then. */
-static void plan_sync(struct plan *plan)
+static void plan_sync(struct fg_plan *plan)
 {
     const struct fg_arch_ops *arch = fg_engine_arch();
 
@@ -276,16 +332,24 @@ static uint64_t unpublished_now(void)
     return now;
 }
 
-/* Takes out of the retired lists those that no task holds any more; engine's lock held. */
-static struct fg_user_list *retired_until(uint64_t safe)
+/* Takes out of a queue what no task holds any more; engine's lock held. */
+static struct fg_retired *retired_until(struct fg_retired **queue, uint64_t safe)
 {
-    struct fg_user_list **at = &users.retired, *old;
+    struct fg_retired **at = queue, *old;
 
-    while (*at && (*at)->retired_at > safe)
-        at = &(*at)->next_retired;
+    while (*at && (*at)->at > safe)
+        at = &(*at)->next;
     old = *at;
     *at = NULL;
     return old;
+}
+
+static void free_all(struct fg_retired *retired)
+{
+    for (struct fg_retired *next; retired; retired = next) {
+        next = retired->next;
+        free(retired);
+    }
 }
 
 /* Gives back the slots that no task knows any more; engine's lock held. */
@@ -307,29 +371,33 @@ static uint64_t synchronize(void)
     const struct fg_arch_ops *arch = fg_engine_arch();
     void *held = arch->wait_begin ? arch->wait_begin() : NULL;
     uint64_t safe = fg_task_synchronize(unpublished_now());
-    struct fg_user_list *retired, *next;
+    struct fg_retired *lists, *others;
 
     if (arch->wait_end)
         arch->wait_end(held);
     fg_engine_lock();
-    retired = retired_until(safe);
+    lists = retired_until(&users.lists, safe);
+    others = retired_until(&users.others, safe);
     left_until(safe);
     fg_engine_unlock();
-    for (; retired; retired = next) {
-        next = retired->next_retired;
-        free(retired);
-    }
+    free_all(lists);
+    free_all(others);
     return safe;
+}
+
+void fg_users_synchronize(void)
+{
+    synchronize();
 }
 
 static void clear_task_slot(struct fg_task *task, void *arg)
 {
     uint32_t idx = *(uint32_t *)arg;
 
-    task->area[idx] = (struct fg_task_user){0};
-    memset(&task->cursors[idx], 0, sizeof(task->cursors[idx]));
+    task->users[idx] = (struct fg_task_user){.bit = 1ull << idx};
     /* What overran before is none of the new owner's. */
-    task->cursors[idx].overrun_told = (uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed);
+    task->users[idx].cursor.overrun_told =
+        (uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed);
 }
 
 static uint32_t slot_take(void)
@@ -366,15 +434,42 @@ static void set_tids(struct fg_user *user)
     atomic_store_explicit(&user->tids, user->filter.tids, memory_order_release);
 }
 
+/* Calls can be plain from now on, or not. */
+static void set_plain(void)
+{
+    bool can_be =
+        !fg_users_are_killed() && !users.plain_holds && fg_clock_is_counter() && fg_task_fence_is_light();
+
+    atomic_store(&fg_root.plain_descriptor, can_be ? FG_DESCRIPTOR(users.epoch) | FG_FRAME_PLAIN : 0);
+}
+
 /* Frames that are pushed from now on tell themselves from those of before. */
 static void next_epoch(void)
 {
     users.epoch++;
-    if (!fg_users_are_killed())
-        atomic_store(&fg_root.descriptor, FG_DESCRIPTOR(users.epoch));
+    if (fg_users_are_killed())
+        return;
+    atomic_store(&fg_root.descriptor, FG_DESCRIPTOR(users.epoch));
+    set_plain();
 }
 
-static int register_locked(struct fgraph_ops *ops, struct plan *plan)
+void fg_plain_hold(void)
+{
+    fg_engine_lock();
+    users.plain_holds++;
+    set_plain();
+    fg_engine_unlock();
+}
+
+void fg_plain_release(void)
+{
+    fg_engine_lock();
+    users.plain_holds--;
+    set_plain();
+    fg_engine_unlock();
+}
+
+int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan)
 {
     struct fg_user *user = fg_user_of(ops);
     struct fg_slot *slot;
@@ -409,25 +504,60 @@ static int register_locked(struct fgraph_ops *ops, struct plan *plan)
     return 0;
 }
 
-int fgraph_register(struct fgraph_ops *ops)
+int fg_users_refilter_begin(struct fgraph_ops *ops, struct fg_plan *plan)
 {
-    struct plan plan;
+    int error = plan_make(plan, ops, &fg_user_of(ops)->filter);
+
+    if (!error) {
+        next_epoch();
+        plan_publish(plan);
+    }
+    return error;
+}
+
+void fg_users_change_end(struct fg_plan *plan, bool waits)
+{
+    if (waits)
+        synchronize();
+    plan_sync(plan);
+}
+
+int fg_users_try(int (*attempt)(void *arg), void *arg)
+{
     int error;
 
     fg_engine_lock();
-    error = register_locked(ops, &plan);
+    error = attempt(arg);
     if (error == -ENOSPC && users.nr_left) {
         fg_engine_unlock();
         synchronize(); /* slots that wait for a callback to end: by now it may have */
         fg_engine_lock();
-        error = register_locked(ops, &plan);
+        error = attempt(arg);
     }
     fg_engine_unlock();
-    if (error)
-        return error;
-    synchronize();
-    plan_sync(&plan);
-    return 0;
+    return error;
+}
+
+struct registering {
+    struct fgraph_ops *ops;
+    struct fg_plan plan;
+};
+
+static int register_attempt(void *arg)
+{
+    struct registering *registering = arg;
+
+    return fg_users_register_begin(registering->ops, &registering->plan);
+}
+
+int fgraph_register(struct fgraph_ops *ops)
+{
+    struct registering registering = {.ops = ops};
+    int error = fg_users_try(register_attempt, &registering);
+
+    if (!error)
+        fg_users_change_end(&registering.plan, true);
+    return error;
 }
 
 static void list_stub(struct fg_user_list *list, const struct fgraph_ops *ops)
@@ -445,10 +575,14 @@ static void stub_out(struct fgraph_ops *ops, bool published)
     uint32_t nr_funcs;
     struct fg_func **funcs = fg_func_table(&nr_funcs);
 
-    for (struct fg_user_list *list = users.retired; list; list = list->next_retired)
+    for (struct fg_retired *list = users.lists; list; list = list->next)
+        list_stub((struct fg_user_list *)list, ops);
+    for (uint32_t i = 0; published && i < nr_funcs; i++) {
+        struct fg_user_list *list = atomic_load_explicit(&funcs[i]->users, memory_order_relaxed);
+
         list_stub(list, ops);
-    for (uint32_t i = 0; published && i < nr_funcs; i++)
-        list_stub(atomic_load_explicit(&funcs[i]->users, memory_order_relaxed), ops);
+        fg_users_publish(funcs[i], list);
+    }
 }
 
 /* True from the end of its registration to the beginning of its leaving. */
@@ -474,36 +608,47 @@ static void leave_locked(struct fgraph_ops *ops, uint32_t idx, uint64_t left_at,
     users.left_at[users.nr_left++] = left_at;
 }
 
+void fg_users_leave_begin(struct fgraph_ops *ops, struct fg_leave *leave)
+{
+    uint32_t idx = (uint32_t)fg_user_of(ops)->idx;
+    int error;
+
+    *leave = (struct fg_leave){.ops = ops, .idx = idx};
+    /* From here on no return of its frames reaches it; those that run now are waited for at the end. */
+    atomic_store(&fg_root.slots[idx].generation, FG_GENERATION_NONE);
+    atomic_store(&fg_root.slots[idx].ops, &stub_ops);
+    next_epoch();
+    order_remove(idx);
+    error = plan_make(&leave->plan, ops, NULL);
+    if (!error)
+        plan_publish(&leave->plan);
+    stub_out(ops, error != 0);
+    leave->left_at = ++users.unpublished;
+}
+
+void fg_users_leave_end(struct fg_leave *leave, bool waits)
+{
+    uint64_t safe = waits ? synchronize() : 0;
+
+    plan_sync(&leave->plan);
+    fg_progress_reap_all();
+    fg_engine_lock();
+    leave_locked(leave->ops, leave->idx, leave->left_at, safe);
+    fg_engine_unlock();
+}
+
 int fgraph_unregister(struct fgraph_ops *ops)
 {
-    struct plan plan = {0};
-    uint64_t left_at, safe;
-    uint32_t idx;
-    int error;
+    struct fg_leave leave;
 
     fg_engine_lock();
     if (!is_registered(ops)) {
         fg_engine_unlock();
         return -EINVAL;
     }
-    idx = (uint32_t)fg_user_of(ops)->idx;
-    /* From here on no return of its frames reaches it; those that run now are waited for below. */
-    atomic_store(&fg_root.slots[idx].generation, FG_GENERATION_NONE);
-    atomic_store(&fg_root.slots[idx].ops, &stub_ops);
-    next_epoch();
-    order_remove(idx);
-    error = plan_make(&plan, ops, NULL);
-    if (!error)
-        plan_publish(&plan);
-    stub_out(ops, error != 0);
-    left_at = ++users.unpublished;
+    fg_users_leave_begin(ops, &leave);
     fg_engine_unlock();
-    safe = synchronize();
-    plan_sync(&plan);
-    fg_progress_reap_all();
-    fg_engine_lock();
-    leave_locked(ops, idx, left_at, safe);
-    fg_engine_unlock();
+    fg_users_leave_end(&leave, true);
     return 0;
 }
 
@@ -511,7 +656,7 @@ int fgraph_set_filter(struct fgraph_ops *ops, struct fg_filter *filter)
 {
     struct fg_user *user = fg_user_of(ops);
     struct fg_filter old;
-    struct plan plan = {0};
+    struct fg_plan plan = {0};
     int error = 0;
 
     fg_engine_lock();
@@ -532,8 +677,7 @@ int fgraph_set_filter(struct fgraph_ops *ops, struct fg_filter *filter)
     if (error)
         return error;
     memset(filter, 0, sizeof(*filter));
-    synchronize();
-    plan_sync(&plan);
+    fg_users_change_end(&plan, true);
     fg_filter_clear(&old); /* a callback that waits in here as well has looked at its threads long ago */
     return 0;
 }

@@ -8,7 +8,8 @@
 
 #define FG_FRAME_TYPE_BITMAP 1u
 #define FG_FRAME_DESCRIPTOR_AT 5u /* words from a frame to its descriptor */
-#define FG_EPOCH_SHIFT 14
+#define FG_FRAME_PLAIN (1u << 18)
+#define FG_EPOCH_SHIFT 19
 #define FG_DESCRIPTOR(epoch)                                                                                 \
     (FG_FRAME_TYPE_BITMAP | (FG_FRAME_DESCRIPTOR_AT << 2) | ((uint64_t)(epoch) << FG_EPOCH_SHIFT))
 
@@ -22,6 +23,8 @@ struct fg_root {
     /* What the descriptor word of a frame that is pushed now looks like (fgraph.c draws it): its epoch is the
      * number of changes among users so far. 0 once the kill switch was thrown. */
     _Atomic uint64_t descriptor;
+    /* The same of a frame whose call is plain (fgraph.c). 0 also where no call can be. */
+    _Atomic uint64_t plain_descriptor;
     _Atomic bool killed;
     _Atomic uint64_t overrun;
     struct fg_slot slots[FG_MAX_USERS];
@@ -62,9 +65,48 @@ void fg_users_task_exit(struct fg_task *task);
 
 /* The list of users for a new function; the engine's lock is held. NULL when memory is short. */
 struct fg_user_list *fg_users_match(struct fg_func *func);
+/* From now on it is the function's. */
+void fg_users_publish(struct fg_func *func, struct fg_user_list *list);
+/* The user is in the list. */
+bool fg_users_has(const struct fg_user_list *list, const struct fgraph_ops *ops);
 
 void fg_engine_lock(void);
 void fg_engine_unlock(void);
+
+/* Keeps what callbacks may still read, once it is published no more: it is freed when no task can hold it. The memory
+ * begins with the header. Engine's lock held. */
+void fg_users_retire(struct fg_retired *memory);
+
+/* ---- the halves of a change, for what changes more under the same hold of the engine's lock: it is held where a change
+ * begins, and not where it ends */
+
+/* What a change does to the lists of functions. */
+struct fg_plan {
+    struct fg_change *changes;
+    uint32_t n;
+    bool is_about_busy; /* some function loses its last user, or has done so in the middle of calls */
+};
+
+/* As fgraph_register. */
+int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan);
+/* A registered user that decides by itself (wantsfunc) is asked again. -ENOMEM: nothing has changed. */
+int fg_users_refilter_begin(struct fgraph_ops *ops, struct fg_plan *plan);
+/* Of both. Without a wait for callbacks, a call that enters its function at this very moment may stay without its end. */
+void fg_users_change_end(struct fg_plan *plan, bool waits);
+
+/* A user on its way out. */
+struct fg_leave {
+    struct fgraph_ops *ops;
+    struct fg_plan plan;
+    uint64_t left_at;
+    uint32_t idx;
+};
+void fg_users_leave_begin(struct fgraph_ops *ops, struct fg_leave *leave);
+/* Without a wait, callbacks may go on to use the ops. */
+void fg_users_leave_end(struct fg_leave *leave, bool waits);
+
+/* Tries under the engine's lock; once more if it says -ENOSPC and there are slots that wait for a callback to end. */
+int fg_users_try(int (*attempt)(void *arg), void *arg);
 
 /* function.c: live records, under the engine's lock. */
 struct fg_func **fg_func_table(uint32_t *n);

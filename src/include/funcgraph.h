@@ -36,10 +36,11 @@ extern "C" {
 /* The first number changes when what was compiled against the header before would break; the second grows with
  * what is added at the end of struct funcgraph_api. A module asks for at least the numbers it was built with. */
 #define FUNCGRAPH_API_MAJOR 1
-#define FUNCGRAPH_API_MINOR 0
+#define FUNCGRAPH_API_MINOR 1
 #define FUNCGRAPH_CAPSULE "funcgraph._engine._C_API"
 
 #define FGRAPH_MAX_DATA_BYTES 256u /* that one user may reserve at one entry: 32 words */
+#define FPROBE_MAX_DATA_BYTES 120u /* that an fprobe may keep from entry to exit: 15 words */
 
 struct fg_func;     /* a traceable function: the kernel's dyn_ftrace */
 struct fg_task;     /* an OS thread with its shadow stack */
@@ -108,6 +109,72 @@ enum fgraph_filter_set {
     FGRAPH_GRAPH_NOTRACE = 3 /* neither these nor anything that they call */
 };
 #define FGRAPH_NR_FILTER_SETS 4
+
+/* ---- fprobes: handlers at the entry and the exit of many functions. All of an interpreter share one user. */
+
+struct fprobe;
+
+/* `entry_ip` is the function; `ret_ip` the address of the instruction in its caller that it returns behind, 0 if there is
+ * none: only to be compared, ftrace_regs_get_return_location() says where that is. `entry_data` is zeroed at the entry
+ * and the same at the exit; NULL without an exit handler or with a size of 0.
+ *
+ * Nonzero: the exit handler is not called for this call. */
+typedef int (*fprobe_entry_cb)(struct fprobe *fp, struct fg_func *entry_ip, uintptr_t ret_ip,
+                               struct ftrace_regs *regs, void *entry_data);
+typedef void (*fprobe_exit_cb)(struct fprobe *fp, struct fg_func *entry_ip, uintptr_t ret_ip,
+                               struct ftrace_regs *regs, void *entry_data);
+
+#define FPROBE_ENGINE_WORDS 24
+
+/* Its memory is the caller's; it must live, unmoved, until unregister_fprobe has returned. All that is not set must be
+ * zero, and nothing may be changed while it is registered. Either handler may be NULL. */
+struct fprobe {
+    fprobe_entry_cb entry_handler;
+    fprobe_exit_cb exit_handler;
+    size_t entry_data_size;               /* bytes, at most FPROBE_MAX_DATA_BYTES */
+    void *private_data;                   /* the caller's own */
+    uint64_t engine[FPROBE_ENGINE_WORDS]; /* the engine's own: zero, then hands off */
+};
+
+/* ---- kprobe_multi: one program on many functions, with a cookie for each */
+
+enum kprobe_multi_kind {
+    KPROBE_MULTI_ENTRY = 0,
+    KPROBE_MULTI_RETURN = 1,
+    KPROBE_MULTI_SESSION = 2 /* both: the entry decides about the return, and shares a word with it */
+};
+
+struct kprobe_multi_link;
+
+/* What the program is told; valid while it runs. */
+struct kprobe_multi_ctx {
+    struct kprobe_multi_link *link;
+    struct fg_func *func;
+    uintptr_t ret_ip; /* as an fprobe's */
+    struct ftrace_regs *regs;
+    uint64_t cookie;          /* this function's, as it was attached; 0 without cookies */
+    uint64_t *session_cookie; /* of a session: zero at the entry, the same word at the return; else NULL */
+    int is_return;
+};
+
+/* Nonzero at the entry of a session: no return. Else of no meaning. */
+typedef int (*kprobe_multi_prog_t)(struct kprobe_multi_ctx *ctx);
+
+/* Its memory is the caller's, as an fprobe's. */
+struct kprobe_multi_link {
+    kprobe_multi_prog_t prog;
+    enum kprobe_multi_kind kind;
+    void *private_data;
+    struct fprobe fprobe; /* the library's own: zero, then hands off */
+};
+
+/* A place in a function's code. */
+struct ftrace_location {
+    struct fg_func *func; /* NULL: it was not met yet */
+    struct _object *code; /* the code object, borrowed; NULL: the place is not known */
+    int offset;           /* of the instruction, in bytes; -1: not known */
+    int line;             /* -1: it has none */
+};
 
 /* One call in progress, as fgraph_get_ret_stack shows it. */
 struct fgraph_ret_frame {
@@ -189,6 +256,62 @@ struct funcgraph_api {
     struct _object *(*regs_get_argument)(const struct ftrace_regs *regs, unsigned n);
     struct _object *(*regs_get_return_value)(const struct ftrace_regs *regs);
     struct _object *(*regs_get_exception)(const struct ftrace_regs *regs);
+
+    /* ==== since 1.1 */
+
+    /* Borrowed; NULL: there is none of this name, or it is unbound. UTF-8. */
+    struct _object *(*regs_get_argument_by_name)(const struct ftrace_regs *regs, const char *name);
+    /* The called object, borrowed: the Python function, or the C function. NULL: not known. */
+    struct _object *(*regs_get_callable)(const struct ftrace_regs *regs);
+    /* Where the function is: at its start, or at the instruction that it ends or gives way at. And where it returns to.
+     * Nonzero: known. */
+    int (*regs_get_location)(const struct ftrace_regs *regs, struct ftrace_location *location);
+    int (*regs_get_return_location)(const struct ftrace_regs *regs, struct ftrace_location *location);
+    /* Addresses: of the interpreter's frame, of the top of its evaluation stack; 0: not known. */
+    uintptr_t (*regs_get_frame_pointer)(const struct ftrace_regs *regs);
+    uintptr_t (*regs_get_stack_pointer)(const struct ftrace_regs *regs);
+    /* The number of a variable's place in the frame, for regs_get_stack_nth; -1: there is none of this name. */
+    int (*regs_query_register_offset)(const struct ftrace_regs *regs, const char *name);
+    /* What lies in the frame's n-th place: arguments first, then other variables, cells, the evaluation stack. Borrowed;
+     * NULL: nothing, or no such place. */
+    struct _object *(*regs_get_stack_nth)(const struct ftrace_regs *regs, unsigned n);
+
+    /* ---- fprobes: control. On success an fprobe sees every call that begins after the return.
+     *
+     * -EINVAL: nothing given, or a bad pattern; -ENOENT: no function matches, or one of the names is nobody's; -E2BIG:
+     * too much entry data; -EEXIST: registered already; -ENOSPC, -ENOMEM, -EIO as register_ftrace_graph. Then nothing
+     * is registered. */
+
+    /* Patterns, separated by spaces: the functions that are there, called or not, and those that come. `notfilter` may
+     * be NULL. */
+    int (*register_fprobe)(struct fprobe *fp, const char *filter, const char *notfilter);
+    int (*register_fprobe_ips)(struct fprobe *fp, struct fg_func *const funcs[], size_t n);
+    int (*register_fprobe_syms)(struct fprobe *fp, const char *const names[], size_t n);
+    /* Returns when none of its handlers runs any more, other than the caller itself. -EINVAL: not registered. */
+    int (*unregister_fprobe)(struct fprobe *fp);
+    /* Does not wait: its memory must live on until unregister_fprobe of another, or any registration, has returned. */
+    int (*unregister_fprobe_async)(struct fprobe *fp);
+    /* Soft: it stays where it is, its handlers are not called. -EINVAL: not registered. */
+    int (*enable_fprobe)(struct fprobe *fp);
+    int (*disable_fprobe)(struct fprobe *fp);
+    int (*fprobe_is_registered)(const struct fprobe *fp);
+    /* How many functions there are that match, or as register_fprobe. */
+    int (*fprobe_count_ips_from_filter)(const char *filter, const char *notfilter);
+    /* Handlers that could not run: calls that a handler made itself, or no room on the shadow stack. */
+    uint64_t (*fprobe_nmissed)(const struct fprobe *fp);
+
+    /* ---- kprobe_multi: control. Errors as fprobes'. `cookies` has n of them, or is NULL. */
+
+    int (*kprobe_multi_attach)(struct kprobe_multi_link *link, struct fg_func *const funcs[],
+                               const uint64_t cookies[], size_t n);
+    int (*kprobe_multi_attach_filter)(struct kprobe_multi_link *link, const char *filter);
+    int (*kprobe_multi_detach)(struct kprobe_multi_link *link);
+    uint64_t (*kprobe_multi_nmissed)(const struct kprobe_multi_link *link);
+
+    /* The record of a Python function, method, code object or C function, made if need be; NULL: it is none, or memory is
+     * short. And all functions of this name (UTF-8), called or not: how many there are; `funcs` gets `room` of them. */
+    struct fg_func *(*func_of)(struct _object *callable);
+    size_t (*funcs_named)(const char *name, struct fg_func *funcs[], size_t room);
 };
 
 #ifndef FUNCGRAPH_ENGINE /* the engine has functions of these names itself */
@@ -364,6 +487,129 @@ static inline struct _object *ftrace_regs_get_return_value(const struct ftrace_r
 static inline struct _object *ftrace_regs_get_exception(const struct ftrace_regs *regs)
 {
     return funcgraph_api_->regs_get_exception(regs);
+}
+
+static inline struct _object *ftrace_regs_get_argument_by_name(const struct ftrace_regs *regs,
+                                                               const char *name)
+{
+    return funcgraph_api_->regs_get_argument_by_name(regs, name);
+}
+
+static inline struct _object *ftrace_regs_get_callable(const struct ftrace_regs *regs)
+{
+    return funcgraph_api_->regs_get_callable(regs);
+}
+
+static inline int ftrace_regs_get_location(const struct ftrace_regs *regs, struct ftrace_location *location)
+{
+    return funcgraph_api_->regs_get_location(regs, location);
+}
+
+static inline int ftrace_regs_get_return_location(const struct ftrace_regs *regs,
+                                                  struct ftrace_location *location)
+{
+    return funcgraph_api_->regs_get_return_location(regs, location);
+}
+
+static inline uintptr_t ftrace_regs_get_frame_pointer(const struct ftrace_regs *regs)
+{
+    return funcgraph_api_->regs_get_frame_pointer(regs);
+}
+
+static inline uintptr_t ftrace_regs_get_stack_pointer(const struct ftrace_regs *regs)
+{
+    return funcgraph_api_->regs_get_stack_pointer(regs);
+}
+
+static inline int ftrace_regs_query_register_offset(const struct ftrace_regs *regs, const char *name)
+{
+    return funcgraph_api_->regs_query_register_offset(regs, name);
+}
+
+static inline struct _object *ftrace_regs_get_stack_nth(const struct ftrace_regs *regs, unsigned n)
+{
+    return funcgraph_api_->regs_get_stack_nth(regs, n);
+}
+
+static inline int register_fprobe(struct fprobe *fp, const char *filter, const char *notfilter)
+{
+    return funcgraph_api_->register_fprobe(fp, filter, notfilter);
+}
+
+static inline int register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n)
+{
+    return funcgraph_api_->register_fprobe_ips(fp, funcs, n);
+}
+
+static inline int register_fprobe_syms(struct fprobe *fp, const char *const names[], size_t n)
+{
+    return funcgraph_api_->register_fprobe_syms(fp, names, n);
+}
+
+static inline int unregister_fprobe(struct fprobe *fp)
+{
+    return funcgraph_api_->unregister_fprobe(fp);
+}
+
+static inline int unregister_fprobe_async(struct fprobe *fp)
+{
+    return funcgraph_api_->unregister_fprobe_async(fp);
+}
+
+static inline int enable_fprobe(struct fprobe *fp)
+{
+    return funcgraph_api_->enable_fprobe(fp);
+}
+
+static inline int disable_fprobe(struct fprobe *fp)
+{
+    return funcgraph_api_->disable_fprobe(fp);
+}
+
+static inline int fprobe_is_registered(const struct fprobe *fp)
+{
+    return funcgraph_api_->fprobe_is_registered(fp);
+}
+
+static inline int fprobe_count_ips_from_filter(const char *filter, const char *notfilter)
+{
+    return funcgraph_api_->fprobe_count_ips_from_filter(filter, notfilter);
+}
+
+static inline uint64_t fprobe_nmissed(const struct fprobe *fp)
+{
+    return funcgraph_api_->fprobe_nmissed(fp);
+}
+
+static inline int kprobe_multi_attach(struct kprobe_multi_link *link, struct fg_func *const funcs[],
+                                      const uint64_t cookies[], size_t n)
+{
+    return funcgraph_api_->kprobe_multi_attach(link, funcs, cookies, n);
+}
+
+static inline int kprobe_multi_attach_filter(struct kprobe_multi_link *link, const char *filter)
+{
+    return funcgraph_api_->kprobe_multi_attach_filter(link, filter);
+}
+
+static inline int kprobe_multi_detach(struct kprobe_multi_link *link)
+{
+    return funcgraph_api_->kprobe_multi_detach(link);
+}
+
+static inline uint64_t kprobe_multi_nmissed(const struct kprobe_multi_link *link)
+{
+    return funcgraph_api_->kprobe_multi_nmissed(link);
+}
+
+static inline struct fg_func *fgraph_func_of(struct _object *callable)
+{
+    return funcgraph_api_->func_of(callable);
+}
+
+static inline size_t fgraph_funcs_named(const char *name, struct fg_func *funcs[], size_t room)
+{
+    return funcgraph_api_->funcs_named(name, funcs, room);
 }
 
 #endif /* FUNCGRAPH_ENGINE */

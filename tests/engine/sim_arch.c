@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "check.h"
+#include "engine/clock.h"
 
 static _Atomic uintptr_t next_call = 16;
 static _Thread_local char thread_name[FG_TASK_NAME_BYTES];
@@ -105,14 +106,17 @@ uintptr_t sim_call(struct fg_func *func)
 {
     uintptr_t call = atomic_fetch_add(&next_call, 16);
 
-    if (fg_func_has_users(func))
+    if (fg_func_has_users(func) && !fg_enter_plain(fg_task_current(), func, call))
         fg_enter(fg_task_current(), func, call, &no_regs);
     return call;
 }
 
 void sim_return(uintptr_t call)
 {
-    fg_return(fg_task_current(), call, &no_regs, FG_END_RETURN);
+    uint64_t counter = fg_clock_counter();
+
+    if (!fg_return_plain(fg_task_current(), call, counter))
+        fg_return_at(fg_task_current(), call, counter, &no_regs, FG_END_RETURN);
 }
 
 void sim_raise(uintptr_t call)

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "check.h"
+#include "engine/clock.h"
+#include "engine/fprobe.h"
 #include "sim_arch.h"
 
-enum { MAX_LOG = 1 << 16, MAX_DRIVER_USERS = 80, MAX_DRIVER_FUNCS = 256 };
+enum { MAX_LOG = 1 << 16, MAX_DRIVER_USERS = 80, MAX_DRIVER_FUNCS = 256, MAX_DRIVER_FPROBES = 16 };
 
 struct driver_task {
     pthread_t thread;
@@ -25,7 +27,13 @@ struct driver_user {
     struct sim_user is;
 };
 
+struct driver_fprobe {
+    struct fprobe fp;
+    uint64_t refused; /* bit i: its entry handler does not want the exit of function i */
+};
+
 static struct driver_user users[MAX_DRIVER_USERS];
+static struct driver_fprobe fprobes[MAX_DRIVER_FPROBES];
 static struct fg_func *funcs[MAX_DRIVER_FUNCS];
 static int nr_funcs;
 static struct sim_event events[MAX_LOG];
@@ -165,11 +173,12 @@ static void do_step(const struct driver_task *task)
 
     switch (task->step) {
     case SIM_DO_ENTER:
-        if (fg_func_has_users(task->func))
+        if (fg_func_has_users(task->func) && !fg_enter_plain(self, task->func, task->call))
             fg_enter(self, task->func, task->call, &no_regs);
         break;
     case SIM_DO_RETURN:
-        fg_return(self, task->call, &no_regs, FG_END_RETURN);
+        if (!fg_return_plain(self, task->call, fg_clock_counter()))
+            fg_return(self, task->call, &no_regs, FG_END_RETURN);
         break;
     case SIM_DO_RAISE:
         fg_return(self, task->call, &no_regs, FG_END_RAISE);
@@ -302,6 +311,74 @@ int sim_user_set_tids(int number, const int *tids, size_t n)
 int sim_user_slot(int number)
 {
     return fgraph_slot(&users[number].ops);
+}
+
+/* ---- fprobes */
+
+static int on_fprobe_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip,
+                           struct ftrace_regs *regs, void *data)
+{
+    struct driver_fprobe *fprobe = fg_container_of(fp, struct driver_fprobe, fp);
+    uint64_t token = ++next_token, *words = data;
+
+    (void)ret_ip, (void)regs;
+    for (size_t i = 0; data && i < fp->entry_data_size / sizeof(uint64_t); i++)
+        words[i] = token + i;
+    put((struct sim_event){
+        .kind = SIM_ENTRY, .user = (int)(intptr_t)fp->private_data, .func = (int)func->line, .token = token});
+    return fprobe->refused >> func->line & 1;
+}
+
+static void on_fprobe_exit(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip,
+                           struct ftrace_regs *regs, void *data)
+{
+    (void)ret_ip, (void)regs;
+    put((struct sim_event){.kind = SIM_RETURN,
+                           .user = (int)(intptr_t)fp->private_data,
+                           .func = (int)func->line,
+                           .token = token_in(data, fp->entry_data_size)});
+}
+
+int sim_fprobe_register(int number, const char *filter, const char *notfilter, uint64_t refused,
+                        int data_words, int has_exit)
+{
+    struct driver_fprobe *fprobe = &fprobes[number];
+    struct fg_fprobe_filter patterns = {0};
+    const char *reason;
+    size_t column;
+    int error;
+
+    CHECK_EQ(fg_patterns_add(&patterns.filter, filter, &reason, &column), 0);
+    if (*notfilter)
+        CHECK_EQ(fg_patterns_add(&patterns.notfilter, notfilter, &reason, &column), 0);
+    if (!fg_fprobe_is_registered(&fprobe->fp)) {
+        fprobe->refused = refused;
+        fprobe->fp.entry_handler = on_fprobe_entry;
+        fprobe->fp.exit_handler = has_exit ? on_fprobe_exit : NULL;
+        fprobe->fp.entry_data_size = (size_t)data_words * sizeof(uint64_t);
+        fprobe->fp.private_data = (void *)(intptr_t)(SIM_FPROBES + number);
+    }
+    error = fg_fprobe_register(&fprobe->fp, NULL, &patterns);
+    fg_patterns_clear(&patterns.filter);
+    fg_patterns_clear(&patterns.notfilter);
+    return error;
+}
+
+int sim_fprobe_unregister(int number, int waits)
+{
+    struct fprobe *fp = &fprobes[number].fp;
+
+    return waits ? fg_fprobe_unregister(fp) : fg_fprobe_unregister_async(fp);
+}
+
+int sim_fprobe_set_enabled(int number, int enabled)
+{
+    return fg_fprobe_set_enabled(&fprobes[number].fp, enabled != 0);
+}
+
+uint64_t sim_fprobe_nmissed(int number)
+{
+    return fg_fprobe_nmissed(&fprobes[number].fp);
 }
 
 int sim_take_events(struct sim_event *out, int room)

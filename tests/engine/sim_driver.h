@@ -25,10 +25,12 @@ enum sim_event_kind {
     SIM_DROP = 4, /* an object was let go of */
 };
 
+#define SIM_FPROBES 100
+
 /* What a user was told. */
 struct sim_event {
     int kind;                     /* enum sim_event_kind */
-    int user, func, depth;        /* of a SIM_DROP: -1, -1, 0 */
+    int user, func, depth;        /* of a SIM_DROP: -1, -1, 0; fprobe i is SIM_FPROBES + i, its depth 0 */
     int end;                      /* enum fg_end, of a SIM_RETURN */
     uint64_t token;               /* what the entry put into its data, or the object; 0: no data */
     uint64_t parent, grandparent; /* the same of the user's own frames below; 0: none, or no data */
@@ -53,6 +55,12 @@ SIM_EXPORT int sim_user_unregister(int number);
 SIM_EXPORT int sim_user_edit_filter(int number, int set, const char *const patterns[], size_t n, int reset);
 SIM_EXPORT int sim_user_set_tids(int number, const int *tids, size_t n);
 SIM_EXPORT int sim_user_slot(int number);
+/* notfilter: "" is none. The last three are without meaning if it is registered already. */
+SIM_EXPORT int sim_fprobe_register(int number, const char *filter, const char *notfilter, uint64_t refused,
+                                   int data_words, int has_exit);
+SIM_EXPORT int sim_fprobe_unregister(int number, int waits);
+SIM_EXPORT int sim_fprobe_set_enabled(int number, int enabled);
+SIM_EXPORT uint64_t sim_fprobe_nmissed(int number);
 SIM_EXPORT int sim_take_events(struct sim_event *out, int room);
 SIM_EXPORT uint64_t sim_tokens_so_far(void);
 SIM_EXPORT uint32_t sim_nr_tasks(void);

@@ -28,7 +28,7 @@ static void *fill_the_stack(void *arg)
     CHECK_EQ(fg_overrun_total() - overrun, refused);
     CHECK_EQ(probe->entries - entries, n - refused);
     CHECK_EQ(n - refused, frames);
-    CHECK((uint64_t *)fg_task_current()->area >= fg_task_current()->top);
+    CHECK(fg_task_current()->end >= fg_task_current()->top);
     for (uint32_t i = n; i-- > 0;) {
         probe->data_words = i ? 0 : 2;
         sim_return(calls[i]);

@@ -6,7 +6,7 @@
 static struct probe all, some;
 static struct fg_func *f, *g;
 
-/* Broken by counting frames of the stack in place of area[idx].depth: `some` was told 3. */
+/* Broken by counting frames of the stack in place of users[idx].depth: `some` was told 3. */
 static void test_others_frames_do_not_count(void)
 {
     uintptr_t calls[4];

@@ -1,6 +1,6 @@
 /* Everything at once, for FG_STRESS_SECONDS (3): threads that call, with suspended calls that move between them,
- * and threads that register, unregister and change filters meanwhile. Nobody is told of what is not its own, every
- * entry has its end, every object is let go of once, and in the end all is as it was. */
+ * and threads that register, unregister and change filters meanwhile, of users and of fprobes. Nobody is told of what is
+ * not its own, every entry has its end, every object is let go of once, and in the end all is as it was. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -9,6 +9,7 @@
 #include "check.h"
 #include "probe.h"
 #include "sim_arch.h"
+#include "watch.h"
 
 enum {
     NR_CALLERS = 8,
@@ -17,8 +18,10 @@ enum {
     NR_POOL = 64, /* suspended calls, anybody's */
     MAX_NESTED = 12,
     MAX_OBJECTS = 1 << 20,
-    NR_OWN = 5,      /* probes of each changer */
-    NR_HOLDERS = 42, /* users that only hold a slot: the others' are used again at once */
+    NR_OWN = 5,     /* probes of each changer */
+    NR_WATCHES = 8, /* fprobes of each watcher */
+    NR_WATCHERS = 2,
+    NR_HOLDERS = 41, /* users that only hold a slot: the others' are used again at once */
 };
 
 static struct fg_func *funcs[NR_FUNCS];
@@ -27,9 +30,10 @@ static _Atomic uint64_t objects[MAX_OBJECTS]; /* how often each was let go of */
 static _Atomic uint32_t nr_objects;
 static _Atomic bool is_over;
 static struct probe holders[NR_HOLDERS];
+static struct watch steady_watch;
 static struct probe steady;                 /* registered all the time, wants everything */
 static _Atomic int caller_tids[NR_CALLERS]; /* 0 until a caller runs */
-static _Atomic uint64_t nr_calls, nr_moved, nr_registrations;
+static _Atomic uint64_t nr_calls, nr_moved, nr_registrations, nr_watches;
 
 static uint32_t draw(uint32_t *state, uint32_t end)
 {
@@ -184,6 +188,74 @@ static void *change_on(void *arg)
     return NULL;
 }
 
+/* ---- threads that change fprobes */
+
+struct watcher {
+    pthread_t thread;
+    uint32_t random;
+    struct watch watches[NR_WATCHES];
+};
+
+static void begin_watch(struct watcher *watcher, struct watch *watch)
+{
+    uint32_t what = draw(&watcher->random, NR_OF(patterns) - 1); /* the last matches nothing */
+
+    watch->fp.entry_data_size = draw(&watcher->random, FPROBE_MAX_DATA_BYTES + 1);
+    if (patterns[what])
+        watch_register(watch, patterns[what]);
+    else
+        watch_register_ips(watch, funcs + draw(&watcher->random, NR_FUNCS - 3), 3);
+    atomic_fetch_add(&nr_watches, 1);
+}
+
+static void check_watch(struct watch *watch)
+{
+    CHECK_EQ(watch->running, 0);
+    CHECK_EQ(watch->bad, 0);
+    CHECK_EQ(watch->called_after, 0);
+    CHECK(watch->exits <= watch->entries);
+}
+
+static void *watch_on(void *arg)
+{
+    struct watcher *watcher = arg;
+
+    while (!atomic_load_explicit(&is_over, memory_order_relaxed)) {
+        struct watch *watch = &watcher->watches[draw(&watcher->random, NR_WATCHES)];
+
+        if (!fg_fprobe_is_registered(&watch->fp)) {
+            begin_watch(watcher, watch);
+        } else if (draw(&watcher->random, 3)) {
+            CHECK_EQ(fg_fprobe_set_enabled(&watch->fp, draw(&watcher->random, 2)), 0);
+        } else {
+            watch_unregister(watch);
+            check_watch(watch);
+        }
+        atomic_store(&watch->cancels, draw(&watcher->random, 4) == 0);
+    }
+    return NULL;
+}
+
+static void begin_watcher(struct watcher *watcher, uint32_t number)
+{
+    watcher->random = 2000 + number;
+    for (uint32_t i = 0; i < NR_WATCHES; i++)
+        watch_init(&watcher->watches[i], NULL, 0);
+    sim_spawn(&watcher->thread, watch_on, watcher);
+}
+
+static void end_watcher(struct watcher *watcher)
+{
+    sim_join(watcher->thread);
+    for (uint32_t i = 0; i < NR_WATCHES; i++) {
+        struct watch *watch = &watcher->watches[i];
+
+        if (fg_fprobe_is_registered(&watch->fp))
+            watch_unregister(watch);
+        check_watch(watch);
+    }
+}
+
 /* ---- all together */
 
 static void begin_changer(struct changer *changer, uint32_t number)
@@ -237,17 +309,20 @@ static void check_objects(void)
 }
 
 /* Broken by each of: generations not compared in fg_users_at; a list freed in publish instead of retired; a frame's
- * objects not dropped in pop_to; marks put on a frame for the slot of the stub that stands in for a user that is just
+ * objects not dropped in pop_to; a list of fprobes freed in list_remove_dead; marks put on a frame for the slot of the stub that stands in for a user that is just
  * leaving, not for its own (the steady user, in slot 0, missed returns). */
 int main(void)
 {
     static struct caller callers[NR_CALLERS];
     static struct changer changers[NR_CHANGERS];
+    static struct watcher watchers[NR_WATCHERS];
 
     sim_begin();
     sim_functions(funcs, NR_FUNCS);
     probe_init(&steady, "steady", NULL, 3);
     probe_register(&steady);
+    watch_init(&steady_watch, NULL, 20);
+    watch_register(&steady_watch, "m.*");
     for (uint32_t i = 0; i < NR_HOLDERS; i++) {
         probe_init(&holders[i], "holder", "nothing", 0);
         probe_register(&holders[i]);
@@ -258,16 +333,24 @@ int main(void)
     }
     for (uint32_t i = 0; i < NR_CHANGERS; i++)
         begin_changer(&changers[i], i);
+    for (uint32_t i = 0; i < NR_WATCHERS; i++)
+        begin_watcher(&watchers[i], i);
     sleep(seconds());
     atomic_store(&is_over, true);
     for (uint32_t i = 0; i < NR_CALLERS; i++)
         sim_join(callers[i].thread);
     for (uint32_t i = 0; i < NR_CHANGERS; i++)
         end_changer(&changers[i]);
+    for (uint32_t i = 0; i < NR_WATCHERS; i++)
+        end_watcher(&watchers[i]);
     close_all();
     CHECK_EQ(probe_ends(&steady), steady.entries);
     CHECK_EQ(steady.bad, 0);
     probe_unregister(&steady);
+    CHECK_EQ(steady_watch.exits, steady_watch.entries);
+    CHECK_EQ(fg_fprobe_nmissed(&steady_watch.fp), 0);
+    watch_unregister(&steady_watch);
+    check_watch(&steady_watch);
     for (uint32_t i = 0; i < NR_HOLDERS; i++) {
         probe_unregister(&holders[i]);
         probe_done(&holders[i]);
@@ -280,6 +363,7 @@ int main(void)
     CHECK(nr_calls > 1000);
     CHECK(nr_moved > 10);
     CHECK(nr_registrations > 10);
+    CHECK(nr_watches > 10);
     CHECK(nr_objects > 10);
     return 0;
 }

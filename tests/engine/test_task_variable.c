@@ -22,7 +22,7 @@ static void *two_calls(void *arg)
     return NULL;
 }
 
-/* Broken by one variable for all users (area[0].var): the second user saw the first one's count. */
+/* Broken by one variable for all users (users[0].var): the second user saw the first one's count. */
 static void test_each_user_and_task_has_its_own(void)
 {
     for (uint64_t i = 0; i < 3; i++) {
