@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "callback.h"
 #include "cfunction.h"
 #include "code.h"
 #include "engine/instance.h"
@@ -16,16 +17,53 @@ static bool try_ref(void *code)
     return fg_object_try_ref(code);
 }
 
-/* The function may end meanwhile: its code object is kept for as long as it takes. */
-static void sync_func(struct fg_func *func)
+static void set_hears(struct fg_interp *interp, bool hears)
+{
+    if (hears == interp->hears_c_calls)
+        return;
+    interp->hears_c_calls = hears;
+    fg_cpython_hooks.hear_c_calls(interp);
+}
+
+static bool is_heard(struct fg_func *func)
+{
+    return fg_func_is_wanted_everywhere(func) || fg_func_is_busy(func);
+}
+
+/* Hearing of all calls of C functions costs the whole program: only as long as some user wants one of them wherever it is
+ * called, or waits for the end of such a call. */
+static void sync_c(struct fg_func *func)
+{
+    struct fg_interp *interp = func->domain;
+    bool hears =
+        fg_func_is_wanted_everywhere(func) || (interp->hears_c_calls && fg_cfunctions_any(interp, is_heard));
+
+    set_hears(interp, hears);
+}
+
+/* The code object of a function that is hooked: it may end meanwhile, so it is kept. New reference, or NULL. */
+static PyCodeObject *code_of(struct fg_func *func)
 {
     PyCodeObject *code = func->arch_data;
     const struct fg_interp *interp = func->domain;
 
-    if (!interp->is_installed || (func->flags & FG_FUNC_C) || !fg_func_if_live(func, try_ref))
+    return interp->is_installed && fg_func_if_live(func, try_ref) ? code : NULL;
+}
+
+static void sync_func(struct fg_func *func)
+{
+    const struct fg_interp *interp = func->domain;
+    PyCodeObject *code;
+
+    if (func->flags & FG_FUNC_C) {
+        if (interp->is_installed)
+            sync_c(func);
         return;
-    fg_cpython_hooks.sync(code, func);
-    Py_DECREF(code);
+    }
+    code = code_of(func);
+    if (code)
+        fg_cpython_hooks.sync(code, func);
+    Py_XDECREF(code);
 }
 
 static void sync_begin(void)
@@ -38,6 +76,25 @@ static void sync_end(void)
     fg_unlock(FG_LOCK_EVENTS);
 }
 
+void fg_cpython_sync(struct fg_func *func)
+{
+    sync_begin();
+    sync_func(func);
+    sync_end();
+}
+
+int fg_cpython_listen(struct fg_func *func)
+{
+    PyCodeObject *code = code_of(func);
+    int error;
+
+    fg_lock(FG_LOCK_EVENTS);
+    error = code ? fg_cpython_hooks.listen(code, func) : 0;
+    fg_unlock(FG_LOCK_EVENTS);
+    Py_XDECREF(code);
+    return error;
+}
+
 void fg_cpython_sync_new(PyCodeObject *code, struct fg_func *func)
 {
     const struct fg_interp *interp = func->domain;
@@ -45,6 +102,16 @@ void fg_cpython_sync_new(PyCodeObject *code, struct fg_func *func)
     fg_lock(FG_LOCK_EVENTS);
     if (interp->is_installed)
         fg_cpython_hooks.sync(code, func);
+    fg_unlock(FG_LOCK_EVENTS);
+}
+
+void fg_cpython_sync_new_c(struct fg_func *func)
+{
+    const struct fg_interp *interp = func->domain;
+
+    fg_lock(FG_LOCK_EVENTS);
+    if (interp->is_installed)
+        sync_c(func);
     fg_unlock(FG_LOCK_EVENTS);
 }
 
@@ -81,12 +148,14 @@ static const struct fg_arch_ops arch_ops = {
     .wait_begin = wait_begin,
     .wait_end = wait_end,
     .drop_object = fg_object_drop,
+    .is_own_call = fg_callback_is_own_call,
 };
 
 /* From here on no function's events are set any more, or they are. */
 static void set_installed(struct fg_interp *interp, bool on)
 {
     fg_lock(FG_LOCK_EVENTS);
+    set_hears(interp, false);
     interp->is_installed = on;
     fg_unlock(FG_LOCK_EVENTS);
 }
@@ -98,7 +167,7 @@ static void init_engine(void)
     fg_instances_install_fork_handlers();
 }
 
-static int init(struct fg_interp *interp)
+int fg_cpython_init(struct fg_interp *interp)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -113,7 +182,7 @@ static int init(struct fg_interp *interp)
 
 int fg_cpython_start(struct fg_interp *interp)
 {
-    if (init(interp) != 0)
+    if (fg_cpython_init(interp) != 0)
         return -1;
     if (interp->is_installed)
         return 0;
@@ -141,12 +210,26 @@ int fg_cpython_tool_id(void)
     return interp && interp->is_installed ? fg_cpython_hooks.tool_id(interp) : -1;
 }
 
+_Atomic unsigned fg_cpython_needs_look;
+
+void fg_cpython_look(void)
+{
+    atomic_fetch_add(&fg_cpython_needs_look, 1);
+    fg_plain_hold();
+}
+
+void fg_cpython_look_no_more(void)
+{
+    atomic_fetch_sub(&fg_cpython_needs_look, 1);
+    fg_plain_release();
+}
+
 static void open_gate(struct fg_interp *interp)
 {
     PyCodeObject *gate = atomic_exchange(&interp->gate, NULL);
 
     if (gate)
-        atomic_fetch_sub(&fg_cpython_needs_look, 1);
+        fg_cpython_look_no_more();
     Py_XDECREF(gate);
 }
 
@@ -203,7 +286,11 @@ bool fg_cpython_wants_c_calls(struct fg_func *func)
     return wants;
 }
 
-_Atomic unsigned fg_cpython_needs_look;
+bool fg_cpython_wants_c_call(struct fg_func *func, struct fg_func *caller)
+{
+    return fg_func_has_users(func) &&
+           (fg_func_is_wanted_everywhere(func) || (caller && fg_cpython_wants_c_calls(caller)));
+}
 
 static bool is_site_main(fg_pyframe *frame)
 {
@@ -226,7 +313,7 @@ void fg_cpython_wait_for_site(void)
     if (!frame || !interp || atomic_load(&interp->gate))
         return;
     atomic_store(&interp->gate, (PyCodeObject *)Py_NewRef(fg_pyframe_code(frame)));
-    atomic_fetch_add(&fg_cpython_needs_look, 1);
+    fg_cpython_look();
 }
 
 bool fg_cpython_gate_is_shut(PyThreadState *tstate)

@@ -9,75 +9,126 @@
 #include "values.h"
 
 bool fg_c_calls_wanted;
+static bool hears_all; /* as the interpreter's hears_c_calls */
 
 /* Whose events we pass on, by thread; NULL: nobody's. */
 static _Thread_local Py_tracefunc next_profile;
 
-static void c_call(fg_pyframe *frame, PyObject *callable)
+static struct fg_func *wanted_function(const fg_pyframe *frame, PyObject *callable)
 {
-    struct fg_func *caller = fg_code_func(frame->f_code);
-    struct fg_func *func =
-        caller && fg_cpython_wants_c_calls(caller) ? fg_cfunction_func(caller->domain, callable) : NULL;
-    struct ftrace_regs regs = {&fg_c_function_regs_ops, frame, NULL, NULL};
-    uintptr_t fp = fg_cfunction_fp(frame);
+    struct fg_func *caller = fg_code_func(frame->f_code), *func;
 
-    if (!func || !fg_task_self || !fg_func_has_users(func))
-        return;
-    fg_greenlet_check(fg_task_self, fg_tstate(), (struct fg_greenlet_event){.begins = fp});
-    fg_enter(fg_task_self, func, fp, &regs);
+    if (!hears_all && (!caller || !fg_cpython_wants_c_calls(caller)))
+        return NULL;
+    func = fg_cfunction_func(fg_interp_known(), callable);
+    return func && fg_cpython_wants_c_call(func, caller) ? func : NULL;
 }
 
-static void c_end(fg_pyframe *frame, enum fg_end end)
+static void c_call(PyThreadState *tstate, fg_pyframe *frame, PyObject *callable)
 {
-    struct ftrace_regs regs = {&fg_c_function_regs_ops, NULL, NULL, NULL};
+    struct fg_func *func = fg_cpython_gated(tstate) ? NULL : wanted_function(frame, callable);
+    struct fg_task *task = func ? fg_task_current() : NULL;
+    struct fg_c_function_regs regs = {{&fg_c_function_regs_ops, frame, NULL, NULL}, callable};
+    uintptr_t fp = fg_cfunction_fp(frame);
+
+    if (!task)
+        return;
+    fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.begins = fp});
+    fg_enter(task, func, fp, &regs.regs);
+}
+
+static void c_end(fg_pyframe *frame, PyObject *callable, enum fg_end end)
+{
+    struct fg_c_function_regs regs = {{&fg_c_function_regs_ops, frame, NULL, NULL}, callable};
     uintptr_t fp = fg_cfunction_fp(frame);
 
     if (!fg_task_self)
         return;
     fg_greenlet_check(fg_task_self, fg_tstate(), (struct fg_greenlet_event){.begins = 0});
     if (fg_top_is(fg_task_self, fp))
-        fg_return(fg_task_self, fp, &regs, end);
+        fg_return(fg_task_self, fp, &regs.regs, end);
+}
+
+/* What stood behind us stands there again. Only in the calling thread, whose `next_profile` it is. */
+static void detach(PyThreadState *tstate)
+{
+    if (tstate->c_profilefunc == fg_c_calls_profile)
+        tstate->c_profilefunc = next_profile;
 }
 
 int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
 {
+    PyThreadState *tstate = fg_tstate();
+    Py_tracefunc next = next_profile;
     int result = 0;
 
-    if (what == PyTrace_C_CALL)
-        c_call(frame->f_frame, arg);
-    if (next_profile)
-        result = next_profile(object, frame, what, arg);
+    if (!fg_c_calls_wanted && !hears_all)
+        detach(tstate); /* CPython sets use_tracing when this returns */
+    else if (what == PyTrace_C_CALL)
+        c_call(tstate, frame->f_frame, arg);
+    if (next)
+        result = next(object, frame, what, arg);
     if (what == PyTrace_C_RETURN)
-        c_end(frame->f_frame, FG_END_RETURN);
+        c_end(frame->f_frame, arg, FG_END_RETURN);
     else if (what == PyTrace_C_EXCEPTION)
-        c_end(frame->f_frame, FG_END_RAISE);
+        c_end(frame->f_frame, arg, FG_END_RAISE);
     return result;
 }
 
-static void update_tracing(PyThreadState *tstate)
+/* In the place of ours in a thread that has no profile function: that thread itself forgets whom it passed on to. */
+static int adopt(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
 {
-    tstate->cframe->use_tracing =
-        tstate->tracing == 0 && (tstate->c_tracefunc || tstate->c_profilefunc) ? 255 : 0;
+    next_profile = NULL;
+    fg_tstate()->c_profilefunc = fg_c_calls_profile;
+    return fg_c_calls_profile(object, frame, what, arg);
 }
 
 void fg_c_calls_attach_slow(PyThreadState *tstate)
 {
-    next_profile = tstate->c_profilefunc;
+    next_profile = tstate->c_profilefunc == adopt ? NULL : tstate->c_profilefunc;
     tstate->c_profilefunc = fg_c_calls_profile;
-    update_tracing(tstate);
+    fg_tracing_update(tstate);
 }
 
-/* In the threads of this interpreter: what stood behind us stands there again. Other threads' `next_profile`
- * is out of reach from here: their function stays and only passes on. */
+void fg_c_calls_are_wanted(void)
+{
+    fg_c_calls_wanted = true;
+    fg_cpython_look();
+}
+
+void fg_c_calls_attach_if_all(PyThreadState *tstate)
+{
+    if (hears_all && tstate->c_profilefunc != fg_c_calls_profile && fg_interp_known()->is_main)
+        fg_c_calls_attach_slow(tstate);
+}
+
+void fg_c_calls_hear_all(bool hears)
+{
+    PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+
+    hears_all = hears;
+    /* Calls in progress are heard too: other threads' profile functions are theirs to put behind ours, at their next
+     * call of a Python function. Those that stand in their place pass on, and step out at their next event. */
+    for (; hears && tstate; tstate = PyThreadState_Next(tstate)) {
+        if (tstate->c_profilefunc)
+            continue;
+        tstate->c_profilefunc = adopt;
+        fg_tracing_update(tstate);
+    }
+    if (hears)
+        fg_c_calls_attach_if_all(fg_tstate());
+}
+
+/* In the threads of this interpreter: those other than the caller's do so at their next event. */
 void fg_c_calls_detach_all(void)
 {
     PyThreadState *tstate = fg_tstate();
 
+    if (fg_c_calls_wanted)
+        fg_cpython_look_no_more();
     fg_c_calls_wanted = false;
-    if (tstate->c_profilefunc != fg_c_calls_profile)
-        return;
-    tstate->c_profilefunc = next_profile;
-    update_tracing(tstate);
+    detach(tstate);
+    fg_tracing_update(tstate);
 }
 
 #endif

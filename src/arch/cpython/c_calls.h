@@ -8,11 +8,17 @@
 
 #include "arch.h"
 
-/* Some user has asked for C functions since the hooks were installed. */
+/* Some user has asked for C functions since the hooks were installed: each call needs a further look. */
 extern bool fg_c_calls_wanted;
+
+void fg_c_calls_are_wanted(void);
 
 FG_COLD void fg_c_calls_attach_slow(PyThreadState *tstate);
 void fg_c_calls_detach_all(void);
+/* From now on calls of C functions are heard in all frames of the main interpreter, or no more. */
+void fg_c_calls_hear_all(bool hears);
+/* If they are. */
+void fg_c_calls_attach_if_all(PyThreadState *tstate);
 int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObject *arg);
 
 static inline void fg_c_calls_attach(PyThreadState *tstate, struct fg_func *func)

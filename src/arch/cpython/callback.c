@@ -1,11 +1,25 @@
-/* Python's functions in a thread that has let go of Python: one that ends in the middle of traced calls. */
+/* What is rare about callbacks: preparing the thread for one, calls that are callbacks themselves, and a thread that has let
+ * go of Python: one that ends in the middle of traced calls. */
 #include "callback.h"
 
 #include "interp.h"
 
-#if !FG_HAVE_MONITORING
-_Thread_local bool fg_callback_starts __attribute__((tls_model("initial-exec")));
+_Thread_local struct fg_callback_scope *fg_callback_scope __attribute__((tls_model("initial-exec")));
+
+bool fg_callback_is_own_call(const struct ftrace_regs *regs)
+{
+    const fg_pyframe *frame = regs->frame;
+    fg_pyframe *caller;
+
+    if (!frame || !fg_callback_scope)
+        return false;
+#if FG_HAVE_MONITORING
+    caller = fg_complete_pyframe(frame->previous);
+#else
+    caller = fg_current_pyframe(fg_tstate()); /* the evaluator's frame is not linked to it yet */
 #endif
+    return caller == fg_callback_scope->caller;
+}
 
 bool fg_callback_attach(const struct fg_func *func, PyGILState_STATE *attached)
 {
@@ -20,4 +34,21 @@ bool fg_callback_attach(const struct fg_func *func, PyGILState_STATE *attached)
 void fg_callback_detach(PyGILState_STATE attached)
 {
     PyGILState_Release(attached);
+}
+
+void fg_callback_prepare(struct fg_callback_scope *scope, PyThreadState *tstate)
+{
+    scope->has_exception = fg_exception_is_set(tstate);
+    if (scope->has_exception)
+        scope->exception = fg_exception_set_aside();
+    fg_recursion_room(tstate, FG_CALLBACK_ROOM);
+    fg_tracing_pause(tstate);
+}
+
+void fg_callback_restore(const struct fg_callback_scope *scope, PyThreadState *tstate)
+{
+    fg_tracing_resume(tstate);
+    fg_recursion_room(tstate, -FG_CALLBACK_ROOM);
+    if (scope->has_exception)
+        fg_exception_put_back(scope->exception);
 }

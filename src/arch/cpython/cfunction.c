@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch.h"
 #include "engine/ring_layout.h"
 #include "lock.h"
 
@@ -32,11 +33,16 @@ struct fg_c_functions {
     size_t nr_records; /* under FG_LOCK_DISCOVERY, as is all adding */
 };
 
-static const PyMethodDef *definition_of(PyObject *callable)
+static bool is_method_descriptor(PyObject *callable)
+{
+    return Py_IS_TYPE(callable, &PyMethodDescr_Type) || Py_IS_TYPE(callable, &PyClassMethodDescr_Type);
+}
+
+const PyMethodDef *fg_cfunction_definition(PyObject *callable)
 {
     if (PyCFunction_Check(callable))
         return ((PyCFunctionObject *)callable)->m_ml;
-    if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
+    if (is_method_descriptor(callable))
         return ((PyMethodDescrObject *)callable)->d_method;
     return NULL;
 }
@@ -128,9 +134,9 @@ static PyTypeObject *owner_of(PyObject *callable, const PyMethodDef *definition)
     PyObject *self;
     PyTypeObject *type = NULL;
 
-    if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
+    if (is_method_descriptor(callable))
         return PyDescr_TYPE(callable);
-    self = PyCFunction_GET_SELF(callable);
+    self = ((PyCFunctionObject *)callable)->m_self; /* of a static method too: its type */
     if (!self || PyModule_Check(self))
         return NULL;
     if (PyType_Check(self)) /* a class method, or else a method of the metaclass */
@@ -143,39 +149,34 @@ static PyTypeObject *owner_of(PyObject *callable, const PyMethodDef *definition)
     return PyType_Check(self) ? &PyBaseObject_Type : Py_TYPE(self);
 }
 
-/* The module of a plain function. A C getter of an exact built-in type. New reference, or NULL. */
-static PyObject *module_of(PyObject *callable)
-{
-    PyObject *module = PyObject_GetAttrString(callable, "__module__");
-
-    if (module && !PyUnicode_CheckExact(module))
-        Py_CLEAR(module);
-    return module;
-}
-
-struct names {
-    char module[128], qualname[256];
-};
-
-static void name_method(struct names *names, PyTypeObject *owner, const PyMethodDef *definition)
+static void name_method(struct fg_cfunction_name *name, PyTypeObject *owner, const PyMethodDef *definition)
 {
     const char *type_name = owner->tp_name;
     const char *dot = strrchr(type_name, '.');
 
-    snprintf(names->module, sizeof(names->module), "%.*s", dot ? (int)(dot - type_name) : 8,
+    snprintf(name->module, sizeof(name->module), "%.*s", dot ? (int)(dot - type_name) : 8,
              dot ? type_name : "builtins");
-    snprintf(names->qualname, sizeof(names->qualname), "%s.%s", dot ? dot + 1 : type_name,
-             definition->ml_name);
+    snprintf(name->qualname, sizeof(name->qualname), "%s.%s", dot ? dot + 1 : type_name, definition->ml_name);
 }
 
-static void name_function(struct names *names, PyObject *callable, const PyMethodDef *definition)
+static void name_function(struct fg_cfunction_name *name, PyObject *callable, const PyMethodDef *definition)
 {
-    PyObject *module = module_of(callable);
-    const char *text = module ? PyUnicode_AsUTF8(module) : NULL;
+    PyObject *module = ((PyCFunctionObject *)callable)->m_module; /* __module__ */
+    const char *text = module && PyUnicode_CheckExact(module) ? PyUnicode_AsUTF8(module) : NULL;
 
-    snprintf(names->module, sizeof(names->module), "%s", text ? text : "builtins");
-    snprintf(names->qualname, sizeof(names->qualname), "%s", definition->ml_name);
-    Py_XDECREF(module);
+    snprintf(name->module, sizeof(name->module), "%s", text ? text : "builtins");
+    snprintf(name->qualname, sizeof(name->qualname), "%s", definition->ml_name);
+}
+
+void fg_cfunction_name(PyObject *callable, struct fg_cfunction_name *name)
+{
+    const PyMethodDef *definition = fg_cfunction_definition(callable);
+    PyTypeObject *owner = owner_of(callable, definition);
+
+    if (owner)
+        name_method(name, owner, definition);
+    else
+        name_function(name, callable, definition);
 }
 
 /* NULL: no memory. */
@@ -192,10 +193,10 @@ static struct fg_c_functions *functions_of(struct fg_interp *interp)
 
 /* The record of a definition, made if another thread was not first. */
 static struct fg_func *make_record(struct fg_interp *interp, const PyMethodDef *definition,
-                                   const struct names *names)
+                                   const struct fg_cfunction_name *name)
 {
-    struct fg_func_desc desc = {.module = names->module,
-                                .qualname = names->qualname,
+    struct fg_func_desc desc = {.module = name->module,
+                                .qualname = name->qualname,
                                 .file = "",
                                 .args = "",
                                 .flags = FG_FUNC_C,
@@ -207,10 +208,12 @@ static struct fg_func *make_record(struct fg_interp *interp, const PyMethodDef *
     if (!table)
         return func;
     func = fg_func_new(&desc);
-    if (func) {
-        add(table, definition, func);
-        functions->nr_records++;
-    }
+    if (!func)
+        return NULL;
+    add(table, definition, func);
+    functions->nr_records++;
+    if (fg_func_has_users(func))
+        fg_cpython_sync_new_c(func);
     return func;
 }
 
@@ -218,29 +221,42 @@ FG_COLD static struct fg_func *discover(struct fg_interp *interp, PyObject *call
                                         const PyMethodDef *definition)
 {
     fg_exception aside = fg_exception_set_aside();
-    PyTypeObject *owner = owner_of(callable, definition);
+    struct fg_cfunction_name name;
     struct fg_func *func;
-    struct names names;
 
-    if (owner)
-        name_method(&names, owner, definition);
-    else
-        name_function(&names, callable, definition);
+    fg_cfunction_name(callable, &name);
     fg_lock(FG_LOCK_DISCOVERY);
-    func = make_record(interp, definition, &names);
+    func = make_record(interp, definition, &name);
     fg_unlock(FG_LOCK_DISCOVERY);
     fg_exception_put_back(aside);
     return func;
 }
 
+struct fg_func *fg_cfunction_known(struct fg_interp *interp, const PyMethodDef *definition)
+{
+    /* acquire: pairs with the release in functions_of */
+    return find(atomic_load_explicit(&interp->c_functions, memory_order_acquire), definition);
+}
+
 struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable)
 {
-    const PyMethodDef *definition = definition_of(callable);
-    /* acquire: pairs with the release in functions_of */
-    struct fg_c_functions *functions = atomic_load_explicit(&interp->c_functions, memory_order_acquire);
-    struct fg_func *func = definition ? find(functions, definition) : NULL;
+    const PyMethodDef *definition = fg_cfunction_definition(callable);
+    struct fg_func *func = definition ? fg_cfunction_known(interp, definition) : NULL;
 
     return fg_likely(func || !definition) ? func : discover(interp, callable, definition);
+}
+
+bool fg_cfunctions_any(struct fg_interp *interp, bool (*is)(struct fg_func *func))
+{
+    struct fg_c_functions *functions = atomic_load_explicit(&interp->c_functions, memory_order_acquire);
+    struct table *table = functions ? atomic_load_explicit(&functions->current, memory_order_acquire) : NULL;
+
+    for (size_t i = 0; table && i < table->capacity; i++) {
+        if (atomic_load_explicit(&table->slots[i].definition, memory_order_acquire) &&
+            is(table->slots[i].func))
+            return true;
+    }
+    return false;
 }
 
 void fg_cfunctions_end(struct fg_interp *interp)

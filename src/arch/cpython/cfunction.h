@@ -9,6 +9,21 @@
 /* The interpreter's record of a built-in function or method descriptor; NULL for any other callable, or without
  * memory. */
 struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable);
+/* The same, if it was made before. */
+struct fg_func *fg_cfunction_known(struct fg_interp *interp, const PyMethodDef *definition);
+/* What tells one C function from another; NULL: `callable` is none. */
+const PyMethodDef *fg_cfunction_definition(PyObject *callable);
+
+/* The two parts of the record's name. */
+struct fg_cfunction_name {
+    char module[128], qualname[256];
+};
+
+void fg_cfunction_name(PyObject *callable, struct fg_cfunction_name *name);
+
+/* One of the interpreter's is such. */
+bool fg_cfunctions_any(struct fg_interp *interp, bool (*is)(struct fg_func *func));
+
 /* The interpreter is ending. */
 void fg_cfunctions_end(struct fg_interp *interp);
 

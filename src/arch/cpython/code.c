@@ -6,6 +6,7 @@
 #include "arch.h"
 #include "engine/ring_layout.h"
 #include "greenlet.h"
+#include "kprobe.h"
 
 Py_ssize_t fg_code_extra_index = -1;
 static _Atomic Py_ssize_t first_index = -1; /* two interpreters may be first */
@@ -13,8 +14,10 @@ static _Atomic Py_ssize_t first_index = -1; /* two interpreters may be first */
 /* The code object is being freed. */
 static void code_gone(void *extra)
 {
-    if (extra)
-        fg_func_free(extra);
+    if (!extra)
+        return;
+    fg_kprobe_function_gone(extra);
+    fg_func_free(extra);
 }
 
 /* Each interpreter numbers its slots itself; ours has to have one number in all. Slots below it that are free here are
@@ -86,16 +89,18 @@ static PyObject *argument_names(const PyCodeObject *code)
     return joined;
 }
 
-/* The module's name as the running frame has it; an exact str, or NULL. An exact dict: nothing of the program's
- * runs. New reference. */
-static PyObject *module_name(fg_pyframe *frame)
+PyObject *fg_code_module(PyObject *globals)
 {
-    PyObject *globals = frame->f_globals;
     PyObject *name = globals && PyDict_CheckExact(globals) ? fg_dict_get(globals, "__name__") : NULL;
 
     if (name && !PyUnicode_CheckExact(name))
         Py_CLEAR(name);
     return name;
+}
+
+struct fg_code_name fg_code_name(const PyCodeObject *code, PyObject *module)
+{
+    return (struct fg_code_name){text_of(module, "?"), text_of(code->co_qualname, "?")};
 }
 
 /* The record, with its hooks made and then in its place: a thread that finds it there finds the hooks made. */
@@ -116,15 +121,13 @@ static struct fg_func *make_record(PyCodeObject *code, const struct fg_func_desc
     return func;
 }
 
-struct fg_func *fg_code_discover(fg_pyframe *frame)
+struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module)
 {
-    /* A generator that is thrown into runs its first hook with the exception set. */
-    fg_exception aside = fg_exception_set_aside();
-    PyCodeObject *code = fg_pyframe_code(frame);
-    PyObject *args = argument_names(code), *module = module_name(frame);
+    PyObject *args = argument_names(code);
+    struct fg_code_name name = fg_code_name(code, module);
     struct fg_func_desc desc = {
-        .module = text_of(module, "?"),
-        .qualname = text_of(code->co_qualname, "?"),
+        .module = name.module,
+        .qualname = name.qualname,
         .file = text_of(code->co_filename, "?"),
         .args = text_of(args, ""),
         .line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0,
@@ -141,8 +144,18 @@ struct fg_func *fg_code_discover(fg_pyframe *frame)
     if (!func)
         func = make_record(code, &desc);
     fg_unlock(FG_LOCK_DISCOVERY);
-    Py_XDECREF(module);
     Py_XDECREF(args);
+    return func;
+}
+
+struct fg_func *fg_code_discover(fg_pyframe *frame)
+{
+    /* A generator that is thrown into runs its first hook with the exception set. */
+    fg_exception aside = fg_exception_set_aside();
+    PyObject *module = fg_code_module(frame->f_globals);
+    struct fg_func *func = fg_code_meet(fg_pyframe_code(frame), module);
+
+    Py_XDECREF(module);
     fg_exception_put_back(aside);
     return func;
 }

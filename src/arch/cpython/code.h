@@ -1,4 +1,5 @@
-/* Function records of code objects: found at a function's first call, held in the code object's extra slot. */
+/* Function records of code objects: made at a function's first call, or when somebody asks for the function before that
+ * (symbols.h); held in the code object's extra slot. */
 #ifndef FG_CPYTHON_CODE_H
 #define FG_CPYTHON_CODE_H
 
@@ -18,6 +19,21 @@ static inline struct fg_func *fg_code_func(PyCodeObject *code)
 
 /* Makes the record of the code that `frame` runs. NULL when memory is short; no exception is left set. */
 FG_COLD struct fg_func *fg_code_discover(fg_pyframe *frame);
+
+/* The same before the first call; `module` is what fg_code_module says of the function's globals. An exception may be
+ * left set: the caller sets its own aside. */
+struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module);
+
+/* The module's name as the globals of a function have it: an exact str, or NULL. Nothing of the program's runs. New
+ * reference. */
+PyObject *fg_code_module(PyObject *globals);
+
+/* The two parts of the record's name. They live as long as `code` and `module`. */
+struct fg_code_name {
+    const char *module, *qualname;
+};
+
+struct fg_code_name fg_code_name(const PyCodeObject *code, PyObject *module);
 
 /* The arguments are the first of its variables: those by position, by keyword, *args, **kwargs. */
 static inline int fg_code_argument_count(const PyCodeObject *code)

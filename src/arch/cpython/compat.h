@@ -17,6 +17,9 @@
 #endif
 #include "internal/pycore_code.h"
 #include "internal/pycore_frame.h"
+#if PY_VERSION_HEX < 0x030E0000
+#include "internal/pycore_interp.h"
+#endif
 #include "internal/pycore_pystate.h"
 #ifdef Py_GIL_DISABLED
 #include "internal/pycore_object.h"
@@ -73,13 +76,19 @@ static inline bool fg_is_finalizing(void)
 #endif
 }
 
-static inline fg_pyframe *fg_current_pyframe(PyThreadState *tstate)
+/* Where a thread's newest frame is noted. */
+static inline fg_pyframe **fg_newest_pyframe(PyThreadState *tstate)
 {
 #if PY_VERSION_HEX >= 0x030D0000
-    return tstate->current_frame;
+    return &tstate->current_frame;
 #else
-    return tstate->cframe->current_frame;
+    return &tstate->cframe->current_frame;
 #endif
+}
+
+static inline fg_pyframe *fg_current_pyframe(PyThreadState *tstate)
+{
+    return *fg_newest_pyframe(tstate);
 }
 
 /* The next frame out that belongs to Python code. */
@@ -103,6 +112,18 @@ static inline PyCodeObject *fg_pyframe_code(fg_pyframe *frame)
 #endif
 }
 
+/* Its code is this object, which may be any: native code tells of functions that have something else for code. */
+static inline bool fg_pyframe_is_of(fg_pyframe *frame, PyObject *code)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return PyStackRef_AsPyObjectBorrow(frame->f_executable) == code;
+#elif PY_VERSION_HEX >= 0x030D0000
+    return frame->f_executable == code;
+#else
+    return (PyObject *)frame->f_code == code;
+#endif
+}
+
 /* The line it is at, or 0. */
 static inline int fg_pyframe_line(fg_pyframe *frame)
 {
@@ -120,6 +141,59 @@ static inline PyObject *fg_pyframe_local(fg_pyframe *frame, int i)
 #else
     return frame->localsplus[i];
 #endif
+}
+
+/* The function object it runs; borrowed. */
+static inline PyObject *fg_pyframe_function(fg_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return PyStackRef_AsPyObjectBorrow(frame->f_funcobj);
+#elif PY_VERSION_HEX >= 0x030C0000
+    return frame->f_funcobj;
+#else
+    return (PyObject *)frame->f_func;
+#endif
+}
+
+/* Its cells and free variables are in place; before that only its arguments are. */
+static inline bool fg_pyframe_has_begun(fg_pyframe *frame)
+{
+    return !_PyFrame_IsIncomplete(frame);
+}
+
+/* The instruction it is at, or (before 3.13) the last code unit of it. */
+static inline _Py_CODEUNIT *fg_pyframe_instruction(const fg_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return frame->instr_ptr;
+#else
+    return frame->prev_instr;
+#endif
+}
+
+/* How many objects lie on its evaluation stack; -1: the evaluator alone knows. */
+static inline int fg_pyframe_stack_depth(fg_pyframe *frame)
+{
+    const PyCodeObject *code = fg_pyframe_code(frame);
+#if PY_VERSION_HEX >= 0x030E0000
+    Py_ssize_t top = frame->stackpointer ? frame->stackpointer - frame->localsplus : -1;
+#else
+    Py_ssize_t top = frame->stacktop;
+#endif
+    Py_ssize_t depth = top - code->co_nlocalsplus;
+
+    return depth >= 0 && depth <= code->co_stacksize ? (int)depth : -1;
+}
+
+/* What lies in place `i` of its evaluation stack; borrowed; NULL: nothing, or no object. */
+static inline PyObject *fg_pyframe_stack_item(fg_pyframe *frame, int i)
+{
+    i += fg_pyframe_code(frame)->co_nlocalsplus;
+#if PY_VERSION_HEX >= 0x030E0000
+    if (PyStackRef_IsTaggedInt(frame->localsplus[i]))
+        return NULL;
+#endif
+    return fg_pyframe_local(frame, i);
 }
 
 /* A generator that ended: 3.15 numbers the states anew and drops FRAME_COMPLETED. */
@@ -254,8 +328,20 @@ static inline void fg_exception_raise(PyObject *exception)
 #endif
 }
 
-/* Room for so many more nested calls; the limit that the program set stays what it is. From 3.12 on calls of Python
- * and of C functions count apart, and from 3.14 on C stack is measured. */
+/* Nested calls that there is room for. From 3.12 on calls of Python and of C functions count apart, and from 3.14 on C
+ * stack is measured. */
+static inline bool fg_recursion_has_room(PyThreadState *tstate, int calls)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return tstate->py_recursion_remaining >= calls;
+#elif PY_VERSION_HEX >= 0x030C0000
+    return tstate->py_recursion_remaining >= calls && tstate->c_recursion_remaining >= calls;
+#else
+    return tstate->recursion_remaining >= calls;
+#endif
+}
+
+/* Room for so many more; the limit that the program set stays what it is. */
 static inline void fg_recursion_room(PyThreadState *tstate, int calls)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -268,8 +354,13 @@ static inline void fg_recursion_room(PyThreadState *tstate, int calls)
 #endif
 }
 
-/* The program's trace and profile functions hear nothing until it is resumed. From 3.12 on CPython sees to that around
- * every callback of sys.monitoring, but not where we are told of ends by other ways (gen_close.c). */
+/* The program's trace and profile functions hear nothing. From 3.12 on CPython sees to that around every callback of
+ * sys.monitoring, but not where we are told of ends by other ways (gen_close.c). */
+static inline bool fg_tracing_is_paused(PyThreadState *tstate)
+{
+    return tstate->tracing > 0;
+}
+
 static inline void fg_tracing_pause(PyThreadState *tstate)
 {
 #if FG_HAVE_MONITORING
@@ -287,6 +378,29 @@ static inline void fg_tracing_resume(PyThreadState *tstate)
     PyThreadState_LeaveTracing(tstate);
 #endif
 }
+
+#if FG_HAVE_MONITORING
+/* Nobody but us listens in this interpreter: no other tool of sys.monitoring, no trace or profile function. We hold a
+ * tool id. */
+static inline bool fg_is_only_tool(PyThreadState *tstate)
+{
+    const PyInterpreterState *interp = tstate->interp;
+    int others = -1;
+
+    for (int id = 0; id < PY_MONITORING_SYS_PROFILE_ID; id++)
+        others += interp->monitoring_tool_names[id] != NULL;
+    return !(others | interp->sys_profiling_threads | interp->sys_tracing_threads);
+}
+#endif
+
+#if !FG_HAVE_MONITORING
+/* After a change of what `use_tracing` follows from. */
+static inline void fg_tracing_update(PyThreadState *tstate)
+{
+    tstate->cframe->use_tracing =
+        tstate->tracing == 0 && (tstate->c_tracefunc || tstate->c_profilefunc) ? 255 : 0;
+}
+#endif
 
 /* dict[key], or NULL; no exception is left set. New reference: without the GIL a borrowed one may die in our hands. */
 static inline PyObject *fg_dict_get(PyObject *dict, const char *key)
@@ -350,11 +464,44 @@ static inline PyObject *fg_type_mro(PyTypeObject *type)
 #endif
 }
 
+/* A reference that is held for a while, to an object that is not immortal for sure: CPython's own way asks first. */
+static inline void fg_object_hold(PyObject *object)
+{
+#ifdef Py_GIL_DISABLED
+    Py_INCREF(object);
+#else
+    object->ob_refcnt++;
+#endif
+}
+
+static inline void fg_object_release(PyObject *object)
+{
+#ifdef Py_GIL_DISABLED
+    Py_DECREF(object);
+#else
+    if (--object->ob_refcnt == 0)
+        _Py_Dealloc(object);
+#endif
+}
+
+/* A reference to True, False or None: immortal from 3.12 on (PEP 683). */
+static inline void fg_singleton_release(PyObject *object)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    (void)object;
+#else
+    Py_DECREF(object);
+#endif
+}
+
 /* A reference to an object that may be dying in another thread; false if it is. Its memory is still there, and
  * fg_object_share was called on it once while it lived. */
 static inline bool fg_object_try_ref(PyObject *object)
 {
 #ifndef Py_GIL_DISABLED
+    /* What is told of its death may run callbacks. */
+    if (Py_REFCNT(object) == 0)
+        return false;
     Py_INCREF(object);
     return true;
 #elif PY_VERSION_HEX >= 0x030E0000
@@ -363,6 +510,33 @@ static inline bool fg_object_try_ref(PyObject *object)
     return _Py_TryIncref(object);
 #endif
 }
+
+/* Visits what the garbage collector knows. `visit` returns 1; it makes no object and ends none. Before 3.14 CPython's own
+ * function, where there is one, passes by what gc.freeze() put aside; without the GIL it does so still. */
+#if PY_VERSION_HEX >= 0x030E0000 || defined(Py_GIL_DISABLED)
+static inline void fg_visit_objects(int (*visit)(PyObject *object, void *arg), void *arg)
+{
+    PyUnstable_GC_VisitObjects(visit, arg);
+}
+#else
+static inline void fg_visit_generation(struct gc_generation *generation,
+                                       int (*visit)(PyObject *object, void *arg), void *arg)
+{
+    PyGC_Head *head = &generation->head;
+
+    for (PyGC_Head *at = _PyGCHead_NEXT(head); at != head; at = _PyGCHead_NEXT(at))
+        visit((PyObject *)(at + 1), arg);
+}
+
+static inline void fg_visit_objects(int (*visit)(PyObject *object, void *arg), void *arg)
+{
+    struct _gc_runtime_state *gc = &PyInterpreterState_Get()->gc;
+
+    for (int i = 0; i < NUM_GENERATIONS; i++)
+        fg_visit_generation(&gc->generations[i], visit, arg);
+    fg_visit_generation(&gc->permanent_generation, visit, arg);
+}
+#endif
 
 static inline void fg_object_share(PyObject *object)
 {

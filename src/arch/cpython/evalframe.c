@@ -9,11 +9,12 @@
 #include <stdlib.h>
 
 #include "c_calls.h"
-#include "callback.h"
 #include "code.h"
+#include "engine/clock.h"
 #include "greenlet.h"
 #include "internal/pycore_interp.h"
 #include "internal/pycore_opcode.h"
+#include "kprobe_trace.h"
 #include "opcode.h"
 #include "stack_segment.h"
 #include "values.h"
@@ -69,6 +70,8 @@ static void step_out(struct evaluator *evaluator)
 
 static inline PyObject *evaluate(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
 {
+    if (fg_unlikely(atomic_load_explicit(&fg_kprobe_count, memory_order_relaxed)))
+        return fg_kprobe_evaluate(next, tstate, frame, throwflag);
     return next(tstate, frame, throwflag);
 }
 
@@ -129,25 +132,29 @@ static inline struct ftrace_regs regs_of(fg_pyframe *frame, PyObject *value)
     return (struct ftrace_regs){&fg_python_regs_ops, frame, value, NULL};
 }
 
-/* Behind the call: the frame is gone. */
-static inline struct ftrace_regs regs_at_end(PyThreadState *tstate, PyObject *result)
+/* Behind the call the frame is not the thread's newest any more, but it is there: whoever called the evaluator clears
+ * it. */
+static inline struct ftrace_regs regs_at_end(PyThreadState *tstate, fg_pyframe *frame, PyObject *result)
 {
     if (fg_likely(result != NULL))
-        return regs_of(NULL, result);
-    return (struct ftrace_regs){&fg_python_raise_regs_ops, NULL, exception_of(tstate), NULL};
+        return regs_of(frame, result);
+    return (struct ftrace_regs){&fg_python_raise_regs_ops, frame, exception_of(tstate), NULL};
 }
 
-/* An exception left a frame, which is gone. */
-FG_NOINLINE static void end_by_exception(PyThreadState *tstate, uintptr_t fp, struct fg_task *task)
+/* A function's call is over. */
+FG_NOINLINE static PyObject *end_function(PyThreadState *tstate, fg_pyframe *frame, struct fg_task *task,
+                                          uint64_t counter, PyObject *result)
 {
-    struct ftrace_regs regs = regs_at_end(tstate, NULL);
+    struct ftrace_regs regs = regs_at_end(tstate, frame, result);
+    uintptr_t fp = (uintptr_t)frame;
 
-    fg_return(task, fp, &regs, FG_END_RAISE);
+    fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp});
+    fg_return_at(task, fp, counter, &regs, result ? FG_END_RETURN : FG_END_RAISE);
+    return result;
 }
 
-/* The frame is gone after the call: only its address is used. */
-FG_HOT static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
-                                     struct fg_func *func, struct fg_task *task)
+static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int throwflag, struct fg_func *func,
+                              struct fg_task *task)
 {
     struct ftrace_regs regs = regs_of(frame, NULL);
     uintptr_t fp = (uintptr_t)frame;
@@ -155,14 +162,15 @@ FG_HOT static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, i
 
     fg_enter(task, func, fp, &regs);
     result = evaluate(tstate, frame, throwflag);
-    fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp});
-    if (fg_unlikely(!result)) {
-        end_by_exception(tstate, fp, task);
-        return NULL;
-    }
-    regs = regs_of(NULL, result);
-    fg_return(task, fp, &regs, FG_END_RETURN);
-    return result;
+    return end_function(tstate, frame, task, fg_clock_counter(), result);
+}
+
+/* A call of this address that is still parked ended without our being told. */
+FG_NOINLINE static void abandon_parked(struct fg_task *task, uintptr_t fp)
+{
+    struct ftrace_regs regs = fg_no_regs();
+
+    fg_abandon(task, fp, &regs);
 }
 
 static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int throwflag, struct fg_func *func,
@@ -174,8 +182,7 @@ static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int thr
     PyObject *result;
 
     if (is_first_resume(frame)) {
-        /* A call of this address that is still parked ended without our being told. */
-        fg_abandon(task, fp, &regs);
+        abandon_parked(task, fp);
         /* Also when it is thrown into or closed before it ever ran: its frame runs, to raise at its first line. */
         fg_enter(task, func, fp, &regs);
     } else {
@@ -183,7 +190,7 @@ static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int thr
     }
     result = evaluate(tstate, frame, throwflag);
     fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp});
-    regs = regs_at_end(tstate, result);
+    regs = regs_at_end(tstate, frame, result);
     if (result && generator->gi_frame_state == FRAME_SUSPENDED)
         fg_suspend(task, fp, &regs);
     else
@@ -213,27 +220,18 @@ FG_COLD static struct fg_func *discover(fg_pyframe *frame)
  * first. */
 FG_COLD static bool is_left_alone(PyThreadState *tstate, const struct fg_func *func)
 {
-    return fg_cpython_gate_is_shut(tstate) || (func && func->domain != fg_interp_known());
+    if (fg_cpython_gate_is_shut(tstate) || (func && func->domain != fg_interp_known()))
+        return true;
+    fg_c_calls_attach_if_all(tstate);
+    return false;
 }
 
-static PyObject *eval_frame(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+/* A call of a function that has users. */
+FG_NOINLINE static PyObject *eval_wanted(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                         struct fg_func *func)
 {
-    struct fg_func *func = fg_code_func(frame->f_code);
-    struct fg_task *task;
+    struct fg_task *task = fg_likely(fg_task_self != NULL) ? fg_task_self : meet_task(frame);
 
-    if (fg_stack_is_low())
-        return fg_stack_segment_call(eval_frame, run_aside, tstate, frame, throwflag);
-    if (fg_unlikely(fg_callback_starts)) {
-        fg_callback_starts = false;
-        return evaluate(tstate, frame, throwflag);
-    }
-    if (fg_cpython_looks() && is_left_alone(tstate, func))
-        return evaluate(tstate, frame, throwflag);
-    if (fg_unlikely(!func))
-        func = discover(frame);
-    if (fg_likely(!func || (!fg_func_has_users(func) && !fg_func_is_busy(func))))
-        return evaluate(tstate, frame, throwflag);
-    task = fg_likely(fg_task_self != NULL) ? fg_task_self : meet_task(frame);
     if (fg_unlikely(!task))
         return evaluate(tstate, frame, throwflag);
     fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.begins = (uintptr_t)frame});
@@ -243,6 +241,63 @@ static PyObject *eval_frame(PyThreadState *tstate, fg_pyframe *frame, int throwf
     if (makes_generator(frame))
         return evaluate(tstate, frame, throwflag);
     return run_generator(tstate, frame, throwflag, func, task);
+}
+
+static inline PyObject *eval_known(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                   struct fg_func *func)
+{
+    if (fg_likely(!fg_func_has_users(func) && !fg_func_is_busy(func)))
+        return evaluate(tstate, frame, throwflag);
+    return eval_wanted(tstate, frame, throwflag, func);
+}
+
+/* A call that has to be looked at more closely. */
+FG_NOINLINE static PyObject *eval_looking(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                          struct fg_func *func)
+{
+    if (fg_cpython_looks() && is_left_alone(tstate, func))
+        return evaluate(tstate, frame, throwflag);
+    if (fg_unlikely(!func))
+        func = discover(frame);
+    if (fg_unlikely(!func))
+        return evaluate(tstate, frame, throwflag);
+    return eval_known(tstate, frame, throwflag, func);
+}
+
+/* Every call but the plain ones of functions that have users. */
+FG_NOINLINE static PyObject *eval_other(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+{
+    struct fg_func *func = fg_code_func(frame->f_code);
+
+    if (fg_unlikely(!func || fg_cpython_looks()))
+        return eval_looking(tstate, frame, throwflag, func);
+    return eval_known(tstate, frame, throwflag, func);
+}
+
+/* A callback that starts is no plain call: the task's guard is held. Nor is one that fg_cpython_looks tells of. */
+static inline bool enter_plain(fg_pyframe *frame, struct fg_task *task)
+{
+    struct fg_func *func = fg_code_func(frame->f_code);
+
+    return func && task && !(func->flags & FG_FUNC_SUSPENDS) && fg_enter_plain(task, func, (uintptr_t)frame);
+}
+
+FG_HOT static PyObject *eval_frame(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+{
+    struct fg_task *task = fg_task_self;
+    uintptr_t fp = (uintptr_t)frame;
+    PyObject *result;
+    uint64_t counter;
+
+    if (fg_stack_is_low())
+        return fg_stack_segment_call(eval_frame, run_aside, tstate, frame, throwflag);
+    if (!enter_plain(frame, task))
+        return eval_other(tstate, frame, throwflag);
+    result = evaluate(tstate, frame, throwflag);
+    counter = fg_clock_counter();
+    if (fg_likely(result && fg_return_plain(task, fp, counter)))
+        return result;
+    return end_function(tstate, frame, task, counter, result);
 }
 
 static int install(struct fg_interp *interp)
@@ -258,7 +313,7 @@ static int install(struct fg_interp *interp)
     step_in(evaluator);
     evaluator->installed = true;
     if (nr_installed++)
-        atomic_fetch_add(&fg_cpython_needs_look, 1);
+        fg_cpython_look();
     return 0;
 }
 
@@ -271,7 +326,7 @@ static void remove_hooks(struct fg_interp *interp)
         fg_c_calls_detach_all();
     evaluator->installed = false;
     if (--nr_installed)
-        atomic_fetch_sub(&fg_cpython_needs_look, 1);
+        fg_cpython_look_no_more();
 }
 
 /* What is in progress goes on until the interpreter is gone: it stays. */
@@ -280,10 +335,15 @@ static void end(struct fg_interp *interp)
     (void)interp;
 }
 
-/* They look at fg_greenlet_is_loaded themselves. */
+/* For good: greenlet is never unloaded. */
 static void follow_greenlets(struct fg_interp *interp)
 {
+    static bool is_noted;
+
     (void)interp;
+    if (!is_noted)
+        fg_cpython_look();
+    is_noted = true;
 }
 
 static int tool_id(const struct fg_interp *interp)
@@ -296,10 +356,31 @@ static int tool_id(const struct fg_interp *interp)
 static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
     (void)code;
-    fg_c_calls_wanted |= fg_cpython_wants_c_calls(func);
+    if (!fg_c_calls_wanted && fg_cpython_wants_c_calls(func))
+        fg_c_calls_are_wanted();
 }
 
-const struct fg_cpython_hooks fg_cpython_hooks = {"frame evaluator", install, remove_hooks, end,
-                                                  follow_greenlets,  tool_id, sync_func};
+/* Profile functions of other interpreters' threads are out of reach: see c_calls.c. */
+static void hear_c_calls(struct fg_interp *interp)
+{
+    if (!interp->is_main)
+        return;
+    /* Each call looks from now on, and puts our profile function in front. */
+    if (interp->hears_c_calls)
+        fg_cpython_look();
+    else
+        fg_cpython_look_no_more();
+    fg_c_calls_hear_all(interp->hears_c_calls);
+}
+
+static int listen(PyCodeObject *code, struct fg_func *func)
+{
+    sync_func(code, func);
+    return 0;
+}
+
+const struct fg_cpython_hooks fg_cpython_hooks = {
+    "frame evaluator", install,   remove_hooks, end,   follow_greenlets,
+    tool_id,           sync_func, hear_c_calls, listen};
 
 #endif

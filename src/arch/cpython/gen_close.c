@@ -68,7 +68,7 @@ static void collect_frames(PyObject *object, struct frames *frames)
 static void abandon_frames(const struct frames *frames)
 {
     struct fg_task *task = fg_task_current();
-    struct ftrace_regs regs = {&fg_python_regs_ops, NULL, NULL, NULL};
+    struct ftrace_regs regs = fg_no_regs();
 
     for (int i = frames->n; task && i-- > 0;)
         fg_abandon(task, frames->fps[i], &regs);

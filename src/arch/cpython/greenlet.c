@@ -21,11 +21,6 @@ struct fg_suspended_greenlet {
 
 _Atomic bool fg_greenlet_is_loaded;
 
-static struct ftrace_regs no_regs(void)
-{
-    return (struct ftrace_regs){&fg_python_regs_ops, NULL, NULL, NULL};
-}
-
 /* The table of those that gave way */
 
 static struct fg_suspended_greenlet **bucket_of(const struct fg_greenlets *all, const void *greenlet)
@@ -94,7 +89,7 @@ static bool note_fp(const struct fg_frame_info *frame, void *arg)
 /* Suspends the newest call. False: it is not possible, tracing is off for good. */
 static bool suspend_newest(struct fg_task *task, uintptr_t *fp)
 {
-    struct ftrace_regs regs = no_regs();
+    struct ftrace_regs regs = fg_no_regs();
     uint64_t *top = task->top;
 
     fg_walk(task, note_fp, fp);
@@ -155,7 +150,7 @@ static void resume_calls(struct fg_greenlets *all, struct fg_task *task, PyThrea
                          struct fg_greenlet_event event)
 {
     struct fg_suspended_greenlet *list = take_suspended(all, all->current);
-    struct ftrace_regs regs = no_regs();
+    struct ftrace_regs regs = fg_no_regs();
 
     for (size_t i = list ? list->n : 0; i-- > 0;) {
         if (is_in_progress(tstate, list->fps[i], event))
@@ -344,7 +339,7 @@ void fg_greenlet_changed(struct fg_task *task, PyThreadState *tstate, struct fg_
 
 static void end_calls(struct fg_task *task, const struct fg_suspended_greenlet *list)
 {
-    struct ftrace_regs regs = no_regs();
+    struct ftrace_regs regs = fg_no_regs();
 
     for (size_t i = 0; i < list->n; i++)
         fg_abandon(task, list->fps[i], &regs);

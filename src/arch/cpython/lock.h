@@ -10,6 +10,7 @@ enum fg_lock {
     FG_LOCK_CONTROL,   /* starting and stopping */
     FG_LOCK_DISCOVERY, /* making the one record of a function */
     FG_LOCK_EVENTS,    /* sys.monitoring's events and what we know of them */
+    FG_LOCK_KPROBES,   /* which probes are on a function */
     FG_LOCK_VIEWS,     /* views of reserved data that outlive their callbacks */
     FG_NR_LOCKS
 };

@@ -12,8 +12,10 @@
 
 #include "cfunction.h"
 #include "code.h"
+#include "engine/clock.h"
 #include "engine/ring_layout.h"
 #include "greenlet.h"
+#include "kprobe.h"
 #if PY_VERSION_HEX < 0x030D0000
 #include "internal/pycore_instruments.h"
 #endif
@@ -29,7 +31,9 @@
     X(PY_THROW, on_throw)                                                                                    \
     X(CALL, on_call)                                                                                         \
     X(C_RETURN, on_c_return)                                                                                 \
-    X(C_RAISE, on_c_raise)
+    X(C_RAISE, on_c_raise)                                                                                   \
+    X(LINE, on_line)                                                                                         \
+    X(INSTRUCTION, on_instruction)
 
 enum event {
 #define X(name, callback) EVENT_##name,
@@ -100,7 +104,7 @@ static inline struct site site_of(PyObject *code)
     fg_pyframe *frame = fg_current_pyframe(tstate);
 
 #if PY_VERSION_HEX >= 0x030D0000
-    if (fg_unlikely(!frame || (PyObject *)fg_pyframe_code(frame) != code))
+    if (fg_unlikely(!frame || !fg_pyframe_is_of(frame, code)))
         return (struct site){NULL, NULL, tstate};
 #endif
     return (struct site){frame, fg_code_func((PyCodeObject *)code), tstate};
@@ -129,12 +133,19 @@ static long local_events(struct monitoring *m, const PyCodeObject *code)
     return set;
 }
 
+/* Of these, the ones of probes at places within the function: they come and go without any user. */
+static long events_within(struct monitoring *m)
+{
+    return m->bits[EVENT_LINE] | m->bits[EVENT_INSTRUCTION];
+}
+
 /* Nobody wants the function. One that still has events of its own is in the middle of a change of users: sync_func
  * takes such events as it finds them, so PY_START must stay among them. */
 static bool may_disable(struct monitoring *m, struct site site)
 {
-    return FG_CAN_DISABLE && (!site.func || (!fg_func_has_users(site.func) &&
-                                             local_events(m, fg_pyframe_code(site.frame)) == 0));
+    return FG_CAN_DISABLE &&
+           (!site.func || (!fg_func_has_users(site.func) &&
+                           !(local_events(m, fg_pyframe_code(site.frame)) & ~events_within(m))));
 }
 
 /* The first call of a function, or a call of one that nobody wants. */
@@ -154,34 +165,62 @@ FG_COLD static PyObject *on_start_slow(struct monitoring *m, struct site site)
     Py_RETURN_NONE;
 }
 
+/* A call of this address that is still parked ended without our being told. */
+FG_NOINLINE static void abandon_parked(struct fg_task *task, const fg_pyframe *frame)
+{
+    struct ftrace_regs regs = fg_no_regs();
+
+    fg_abandon(task, (uintptr_t)frame, &regs);
+}
+
+/* A call that is not plain. */
+FG_NOINLINE static PyObject *on_start_full(struct monitoring *m, struct site site, struct fg_task *task)
+{
+    struct ftrace_regs regs = regs_of_thread(site.tstate, site.frame, NULL);
+
+    if (fg_cpython_looks() ||
+        (fg_unlikely(!fg_enter(task, site.func, (uintptr_t)site.frame, &regs)) && FG_CAN_DISABLE))
+        return on_start_slow(m, site);
+    Py_RETURN_NONE;
+}
+
 FG_HOT static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     struct site site = site_of(args[0]);
     struct fg_task *task = fg_task_self;
-    struct ftrace_regs regs = regs_of_thread(site.tstate, site.frame, NULL);
 
     (void)nargsf, (void)kwnames;
-    if (fg_unlikely(!site.func || !task || fg_cpython_looks()))
+    if (fg_unlikely(!site.func || !task))
         return on_start_slow(monitoring_of(self), site);
-    /* A call of this address that is still parked ended without our being told. */
     if (fg_unlikely(site.func->flags & FG_FUNC_SUSPENDS))
-        fg_abandon(task, (uintptr_t)site.frame, &regs);
-    if (fg_unlikely(!fg_enter(task, site.func, (uintptr_t)site.frame, &regs)) && FG_CAN_DISABLE)
-        return on_start_slow(monitoring_of(self), site);
+        abandon_parked(task, site.frame);
+    if (fg_likely(fg_enter_plain(task, site.func, (uintptr_t)site.frame)))
+        Py_RETURN_NONE;
+    return on_start_full(monitoring_of(self), site, task);
+}
+
+/* The end of a call that is not plain. */
+FG_NOINLINE static PyObject *on_return_full(PyThreadState *tstate, struct fg_task *task, uint64_t counter,
+                                            PyObject *value)
+{
+    fg_pyframe *frame = fg_current_pyframe(tstate);
+    struct ftrace_regs regs = regs_of_thread(tstate, frame, value);
+
+    fg_return_at(task, (uintptr_t)frame, counter, &regs, FG_END_RETURN);
     Py_RETURN_NONE;
 }
 
 FG_HOT static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
+    uint64_t counter = fg_clock_counter();
     struct fg_task *task = fg_task_current();
     PyThreadState *tstate = fg_tstate();
-    fg_pyframe *frame = fg_current_pyframe(tstate);
-    struct ftrace_regs regs = regs_of_thread(tstate, frame, args[2]);
 
     (void)self, (void)nargsf, (void)kwnames;
-    if (fg_likely(task != NULL))
-        fg_return(task, (uintptr_t)frame, &regs, FG_END_RETURN);
-    Py_RETURN_NONE;
+    if (fg_unlikely(!task) ||
+        fg_likely(fg_return_plain(task, (uintptr_t)fg_current_pyframe(tstate), counter)))
+        Py_RETURN_NONE;
+    return on_return_full(tstate, task, counter, args[2]);
 }
 
 static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -228,7 +267,7 @@ FG_COLD static void enter_by_throw(struct site site)
         site.func = fg_code_discover(site.frame);
     if (!site.func)
         return;
-    fg_abandon(task, (uintptr_t)site.frame, &regs);
+    abandon_parked(task, site.frame);
     fg_enter(task, site.func, (uintptr_t)site.frame, &regs);
 }
 
@@ -261,34 +300,51 @@ static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargsf,
     Py_RETURN_NONE;
 }
 
-/* C functions. Their calls are told to those functions' users that asked for them. */
+/* C functions. CALL is local to functions whose users asked for what they call; and global while some user wants a C
+ * function wherever it is called. C_RETURN and C_RAISE come with it. */
+
+static struct fg_c_function_regs c_function_regs(fg_pyframe *caller, PyObject *callable, PyObject *argument)
+{
+    return (struct fg_c_function_regs){{&fg_c_function_regs_ops, caller, argument, NULL}, callable};
+}
+
+/* The event is global: it came from any function, or from native code, which is nobody's frame. */
+static bool wants_c_call(struct fg_func *func, struct site site)
+{
+    return site.frame && !fg_cpython_gated(site.tstate) && fg_cpython_wants_c_call(func, site.func);
+}
 
 static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     const struct monitoring *m = monitoring_of(self);
     struct fg_func *func = fg_cfunction_func(m->interp, args[2]);
-    struct fg_task *task = fg_task_self;
+    struct fg_c_function_regs regs;
+    struct fg_task *task;
     fg_pyframe *frame;
-    struct ftrace_regs regs;
 
     (void)nargsf, (void)kwnames;
-    if (!func || !task || !fg_func_has_users(func))
+    if (!func || !fg_func_has_users(func))
         Py_RETURN_NONE;
     frame = fg_current_pyframe(fg_tstate());
-    regs = (struct ftrace_regs){&fg_c_function_regs_ops, frame, args[3] == m->missing ? NULL : args[3], NULL};
-    fg_enter(task, func, fg_cfunction_fp(frame), &regs);
+    if (m->interp->hears_c_calls && !wants_c_call(func, site_of(args[0])))
+        Py_RETURN_NONE;
+    task = fg_task_current();
+    if (!task)
+        Py_RETURN_NONE;
+    regs = c_function_regs(frame, args[2], args[3] == m->missing ? NULL : args[3]);
+    fg_enter(task, func, fg_cfunction_fp(frame), &regs.regs);
     Py_RETURN_NONE;
 }
 
 static PyObject *c_end(PyObject *callable, enum fg_end end)
 {
     struct fg_task *task = fg_task_self;
-    uintptr_t fp = fg_cfunction_fp(fg_current_pyframe(fg_tstate()));
-    struct ftrace_regs regs = {.ops = &fg_c_function_regs_ops};
+    fg_pyframe *frame = fg_current_pyframe(fg_tstate());
+    struct fg_c_function_regs regs = c_function_regs(frame, callable, NULL);
+    uintptr_t fp = fg_cfunction_fp(frame);
 
-    (void)callable;
     if (task && fg_top_is(task, fp))
-        fg_return(task, fp, &regs, end);
+        fg_return(task, fp, &regs.regs, end);
     Py_RETURN_NONE;
 }
 
@@ -302,6 +358,41 @@ static PyObject *on_c_raise(PyObject *self, PyObject *const *args, size_t nargsf
 {
     (void)self, (void)nargsf, (void)kwnames;
     return c_end(args[2], FG_END_RAISE);
+}
+
+/* Places within functions (kprobe.h). One where no probe is answers DISABLE, which costs nothing from then on. */
+
+static PyObject *answer_at_place(struct monitoring *m, bool is_probed)
+{
+    return is_probed || !FG_CAN_DISABLE ? Py_NewRef(Py_None) : Py_NewRef(m->disable);
+}
+
+/* An instruction that begins a line is told of as an instruction only if nobody answers DISABLE to the line just before:
+ * CPython goes on with what was under both. So where a probe by offset is, the line is never disabled. */
+static bool is_kept_for_instruction(const struct fg_kprobe_site *at)
+{
+    return fg_kprobe_is_at_offset(at->func, _PyInterpreterFrame_LASTI(at->frame) * (int)sizeof(_Py_CODEUNIT));
+}
+
+static PyObject *on_line(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct site site = site_of(args[0]);
+    const struct fg_kprobe_site at = {site.frame, site.tstate, site.func};
+
+    (void)nargsf, (void)kwnames;
+    return answer_at_place(
+        monitoring_of(self),
+        site.func && (fg_kprobe_hit_line(&at, (int)PyLong_AsLong(args[1])) || is_kept_for_instruction(&at)));
+}
+
+static PyObject *on_instruction(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct site site = site_of(args[0]);
+    const struct fg_kprobe_site at = {site.frame, site.tstate, site.func};
+
+    (void)nargsf, (void)kwnames;
+    return answer_at_place(monitoring_of(self),
+                           site.func && fg_kprobe_hit_offset(&at, (int)PyLong_AsLong(args[1])));
 }
 
 /* The same, in programs that have imported greenlet. */
@@ -360,7 +451,8 @@ static long events_of_ends(struct monitoring *m)
 /* PY_THROW from the start: a function may be met first as a generator that is thrown into before it ever ran. */
 static long events_global(struct monitoring *m)
 {
-    return m->bits[EVENT_PY_START] | m->bits[EVENT_PY_THROW] | (m->has_armed ? events_of_ends(m) : 0);
+    return m->bits[EVENT_PY_START] | m->bits[EVENT_PY_THROW] | (m->has_armed ? events_of_ends(m) : 0) |
+           (m->interp->hears_c_calls ? m->bits[EVENT_CALL] : 0);
 }
 
 static int set_events(struct monitoring *m, long set)
@@ -559,7 +651,7 @@ static int tool_id(const struct fg_interp *interp)
     return m->tool_id;
 }
 
-static long events_of(struct monitoring *m, struct fg_func *func)
+static long events_of_users(struct monitoring *m, struct fg_func *func)
 {
     long set = m->bits[EVENT_PY_START] | m->bits[EVENT_PY_RESUME] | m->bits[EVENT_PY_RETURN] |
                m->bits[EVENT_PY_YIELD];
@@ -569,6 +661,13 @@ static long events_of(struct monitoring *m, struct fg_func *func)
     if (m->has_local_ends)
         set |= events_of_ends(m);
     return fg_cpython_wants_c_calls(func) ? set | m->bits[EVENT_CALL] : set;
+}
+
+static long events_of_kprobes(struct monitoring *m, struct fg_func *func)
+{
+    unsigned kinds = fg_kprobe_kinds(func);
+
+    return (kinds ? m->bits[EVENT_LINE] : 0) | (kinds & FG_KPROBE_OFFSETS ? m->bits[EVENT_INSTRUCTION] : 0);
 }
 
 /* The events that accompany the first function somebody wants. */
@@ -593,29 +692,87 @@ static void forget_start(struct monitoring *m, PyCodeObject *code)
         data->active_monitors.tools[PY_MONITORING_EVENT_PY_START] &= (uint8_t) ~(1u << m->tool_id);
 }
 
-/* Local events to what the function's users need. Reports nothing: a function that cannot be hooked (memory is
- * short) stays untraced, and the program goes on. */
+/* CPython keeps whose INSTRUCTION events are where by offset only once an event of the code has two tools; it begins that
+ * with nobody's, and whoever had them hears nothing from then on (gh-157900). So it is begun here, before ours come. */
+static int keep_instructions(PyCodeObject *code)
+{
+    _PyCoMonitoringData *data = code->_co_monitoring;
+    size_t n = (size_t)Py_SIZE(code);
+
+    if (!data || data->per_instruction_tools)
+        return 0;
+    data->per_instruction_tools = PyMem_Malloc(n);
+    if (!data->per_instruction_tools) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memset(data->per_instruction_tools, data->active_monitors.tools[PY_MONITORING_EVENT_INSTRUCTION], n);
+    return 0;
+}
+
+/* Lines first: then CPython has what it keeps of the code. */
+static int set_first_instructions(struct monitoring *m, PyCodeObject *code, long set)
+{
+    return set_local_events(m, (PyObject *)code, set & ~m->bits[EVENT_INSTRUCTION]) != 0 ||
+                   keep_instructions(code) != 0
+               ? -1
+               : set_local_events(m, (PyObject *)code, set);
+}
+
+/* Local events to what the function's users and probes need. -1 with an exception. */
+static int set_wanted_events(struct monitoring *m, PyCodeObject *code, struct fg_func *func)
+{
+    long users = events_of_users(m, func), has = local_events(m, code), set;
+
+    if (!users &&
+        fg_func_is_busy(func)) /* its last user left, and somebody still waits for ends of its calls */
+        users = has & ~events_within(m);
+    set = users | events_of_kprobes(m, func);
+    if (set == has) /* not its first user, and not its last */
+        return 0;
+    if (users && arm_globals(m) != 0)
+        return -1;
+    if (users && !(has & m->bits[EVENT_PY_START]))
+        forget_start(m, code);
+    if (set & ~has & m->bits[EVENT_INSTRUCTION])
+        return set_first_instructions(m, code, set);
+    return set_local_events(m, (PyObject *)code, set);
+}
+
+/* Reports nothing: a function that cannot be hooked (memory is short) stays untraced, and the program goes on. */
 static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
-    struct monitoring *m = ((struct fg_interp *)func->domain)->hooks;
-    long set = events_of(m, func), has = local_events(m, code);
-    fg_exception aside;
-    bool failed;
+    fg_exception aside = fg_exception_set_aside();
 
-    if (set == has) /* not its first user, and not its last */
-        return;
-    if (!set && fg_func_is_busy(func)) /* its last, and somebody still waits for ends of its calls */
-        return;
-    aside = fg_exception_set_aside();
-    failed = set && arm_globals(m) != 0;
-    if (!failed && !has)
-        forget_start(m, code);
-    if (failed || set_local_events(m, (PyObject *)code, set) != 0)
+    if (set_wanted_events(((struct fg_interp *)func->domain)->hooks, code, func) != 0)
         PyErr_Clear();
     fg_exception_put_back(aside);
 }
 
-const struct fg_cpython_hooks fg_cpython_hooks = {"sys.monitoring", install, remove_hooks, end,
-                                                  follow_greenlets, tool_id, sync_func};
+/* As sync_func, it reports nothing. */
+static void hear_c_calls(struct fg_interp *interp)
+{
+    struct monitoring *m = interp->hooks;
+    fg_exception aside = fg_exception_set_aside();
+
+    if (set_events(m, events_global(m)) != 0)
+        PyErr_Clear();
+    fg_exception_put_back(aside);
+}
+
+/* Places that answered DISABLE are heard of again once their events were gone and come anew. */
+static int listen(PyCodeObject *code, struct fg_func *func)
+{
+    struct monitoring *m = ((struct fg_interp *)func->domain)->hooks;
+    long has = local_events(m, code);
+
+    if (FG_CAN_DISABLE && (has & events_within(m)) &&
+        set_local_events(m, (PyObject *)code, has & ~events_within(m)) != 0)
+        return -1;
+    return set_wanted_events(m, code, func);
+}
+
+const struct fg_cpython_hooks fg_cpython_hooks = {
+    "sys.monitoring", install, remove_hooks, end, follow_greenlets, tool_id, sync_func, hear_c_calls, listen};
 
 #endif

@@ -20,7 +20,15 @@ extern _Thread_local uintptr_t fg_stack_low __attribute__((tls_model("initial-ex
 
 static inline bool fg_stack_is_low(void)
 {
-    return fg_unlikely((uintptr_t)__builtin_frame_address(0) < fg_stack_low);
+    uintptr_t here;
+
+    /* Not by __builtin_frame_address where it can be helped: it makes a frame. */
+#if defined(__x86_64__)
+    __asm__("mov %%rsp, %0" : "=r"(here));
+#else
+    here = (uintptr_t)__builtin_frame_address(0);
+#endif
+    return fg_unlikely(here < fg_stack_low);
 }
 
 /* When the stack is low: calls `eval` where it is not. Without any more stack, calls `otherwise`. */

@@ -6,6 +6,7 @@
 
 #include "code.h"
 #include "engine/record.h"
+#include "regs.h"
 
 struct out {
     uint8_t *at, *end;
@@ -67,7 +68,7 @@ static void put_int(struct out *out, PyObject *value)
     }
 }
 
-static size_t utf8_of(Py_UCS4 c, uint8_t out[4])
+size_t fg_utf8_of(Py_UCS4 c, uint8_t out[4])
 {
     if (c < 0x80) {
         out[0] = (uint8_t)c;
@@ -78,7 +79,7 @@ static size_t utf8_of(Py_UCS4 c, uint8_t out[4])
         out[1] = (uint8_t)(0x80 | (c & 0x3f));
         return 2;
     }
-    if (c >= 0xd800 && c < 0xe000) /* a lone surrogate has no UTF-8 */
+    if (c >= 0xd800 && c < 0xe000)
         c = 0xfffd;
     if (c < 0x10000) {
         out[0] = (uint8_t)(0xe0 | c >> 12);
@@ -109,7 +110,7 @@ static void put_str(struct out *out, PyObject *value)
     } else {
         for (Py_ssize_t i = 0; i < length; i++) {
             uint8_t utf8[4];
-            size_t bytes = utf8_of(PyUnicode_READ_CHAR(value, i), utf8);
+            size_t bytes = fg_utf8_of(PyUnicode_READ_CHAR(value, i), utf8);
 
             if (n + bytes > FG_VALUE_MAX_TEXT)
                 break;
@@ -181,37 +182,6 @@ static void put_value(struct out *out, PyObject *value)
         put_object(out, value);
 }
 
-/* An argument that an inner function uses lies in a cell, once MAKE_CELL has run. */
-static PyObject *argument(fg_pyframe *frame, PyCodeObject *code, int i)
-{
-    PyObject *value = fg_pyframe_local(frame, i);
-
-    if (value && PyCell_Check(value) && (_PyLocals_GetKind(code->co_localspluskinds, i) & CO_FAST_CELL))
-        return ((PyCellObject *)value)->ob_ref;
-    return value;
-}
-
-PyObject *fg_regs_argument(const struct ftrace_regs *regs, unsigned n)
-{
-    PyCodeObject *code;
-
-    /* At an end the frame is there or not, by the way of hooking, and its variables are no arguments any more. */
-    if (regs->ops != &fg_python_regs_ops || !regs->frame || regs->value)
-        return NULL;
-    code = fg_pyframe_code(regs->frame);
-    return n < (unsigned)fg_code_argument_count(code) ? argument(regs->frame, code, (int)n) : NULL;
-}
-
-PyObject *fg_regs_result(const struct ftrace_regs *regs)
-{
-    return regs->ops == &fg_python_regs_ops ? regs->value : NULL;
-}
-
-PyObject *fg_regs_exception(const struct ftrace_regs *regs)
-{
-    return regs->ops == &fg_python_raise_regs_ops ? regs->value : NULL;
-}
-
 static size_t encode_arguments(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
 {
     struct out out = {buffer, buffer + bytes};
@@ -223,7 +193,7 @@ static size_t encode_arguments(const struct ftrace_regs *regs, uint8_t *buffer, 
             put_tag(&out, FG_VALUE_MORE);
             break;
         }
-        put_value(&out, argument(regs->frame, code, i));
+        put_value(&out, fg_pyframe_argument(regs->frame, code, i));
     }
     return (size_t)(out.at - buffer);
 }
@@ -254,6 +224,27 @@ static size_t encode_exception(const struct ftrace_regs *regs, uint8_t *buffer, 
     return (size_t)(out.at - buffer);
 }
 
-const struct ftrace_regs_ops fg_python_regs_ops = {encode_arguments, encode_value, encode_exception};
-const struct ftrace_regs_ops fg_python_raise_regs_ops = {encode_arguments, encode_value, encode_exception};
-const struct ftrace_regs_ops fg_c_function_regs_ops = {encode_value, encode_value, encode_exception};
+static struct fg_func *caller(const struct ftrace_regs *regs)
+{
+    return fg_code_func(fg_pyframe_code(regs->frame));
+}
+
+const struct ftrace_regs_ops fg_python_regs_ops = {
+    .encode_arguments = encode_arguments,
+    .encode_value = encode_value,
+    .encode_exception = encode_exception,
+    .return_address = fg_regs_find_return_address,
+};
+const struct ftrace_regs_ops fg_python_raise_regs_ops = {
+    .encode_arguments = encode_arguments,
+    .encode_value = encode_value,
+    .encode_exception = encode_exception,
+    .return_address = fg_regs_find_return_address,
+};
+const struct ftrace_regs_ops fg_c_function_regs_ops = {
+    .encode_arguments = encode_value,
+    .encode_value = encode_value,
+    .encode_exception = encode_exception,
+    .return_address = fg_regs_find_return_address,
+    .caller = caller,
+};

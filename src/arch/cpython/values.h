@@ -12,10 +12,19 @@ extern const struct ftrace_regs_ops fg_python_raise_regs_ops;
 /* regs.frame is the calling frame, regs.value the first argument at entry (NULL: none is known). */
 extern const struct ftrace_regs_ops fg_c_function_regs_ops;
 
-/* What is in a Python function's regs, borrowed; NULL: there is none. Argument n, in the order of the code object's
- * variables, at an entry or a resume; the result at a return, the value at a yield; the exception at an end by one. */
-PyObject *fg_regs_argument(const struct ftrace_regs *regs, unsigned n);
-PyObject *fg_regs_result(const struct ftrace_regs *regs);
-PyObject *fg_regs_exception(const struct ftrace_regs *regs);
+/* The regs that these ops are of: no frame tells which C function was called. */
+struct fg_c_function_regs {
+    struct ftrace_regs regs;
+    PyObject *callable; /* borrowed */
+};
+
+/* Of a call whose frame is gone, or is another call's by now. */
+static inline struct ftrace_regs fg_no_regs(void)
+{
+    return (struct ftrace_regs){&fg_python_regs_ops, NULL, NULL, NULL};
+}
+
+/* A character in UTF-8; a lone surrogate, which has none, as U+FFFD. Returns the bytes used. */
+size_t fg_utf8_of(Py_UCS4 c, uint8_t out[4]);
 
 #endif
