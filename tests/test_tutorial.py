@@ -52,7 +52,7 @@ def test_the_tutorials_code_is_that_of_the_examples(block: str) -> None:
     assert any(block in file.read_text() for file in TOOLS.glob("*.py"))
 
 
-@pytest.mark.parametrize("script", ["both.py", "mistake.py"])
+@pytest.mark.parametrize("script", ["both.py", "mistake.py", "probe.py"])
 def test_the_tutorials_output_is_what_the_examples_print(script: str) -> None:
     shown = output_block(TUTORIAL + "\n", f"python {script}")
     assert len(shown.splitlines()) >= 3

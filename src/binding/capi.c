@@ -4,8 +4,9 @@
 
 #include <errno.h>
 
-#include "arch/cpython/values.h"
+#include "arch/cpython/regs.h"
 #include "engine/clock.h"
+#include "engine/kprobe_multi.h"
 #include "registration.h"
 
 _Static_assert(sizeof(struct fgraph_ops) == (6 + FGRAPH_OPS_ENGINE_WORDS) * sizeof(uint64_t),
@@ -34,6 +35,7 @@ static int set_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const 
                       size_t n, int reset)
 {
     struct fg_pattern_error error;
+    int failure;
 
     if ((unsigned)set >= FGRAPH_NR_FILTER_SETS)
         return -EINVAL;
@@ -41,7 +43,8 @@ static int set_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const 
         if (!patterns || !patterns[i])
             return -EINVAL;
     }
-    return fgraph_edit_filter(ops, set, patterns, n, reset != 0, &error);
+    failure = fgraph_edit_filter(ops, set, patterns, n, reset != 0, &error);
+    return failure ? failure : fg_binding_filter_changed(ops);
 }
 
 static int clear_filters(struct fgraph_ops *ops)
@@ -181,6 +184,30 @@ static const struct funcgraph_api api = {
     .regs_get_argument = fg_regs_argument,
     .regs_get_return_value = fg_regs_result,
     .regs_get_exception = fg_regs_exception,
+    .regs_get_argument_by_name = fg_regs_argument_by_name,
+    .regs_get_callable = fg_regs_callable,
+    .regs_get_location = fg_regs_location,
+    .regs_get_return_location = fg_regs_return_location,
+    .regs_get_frame_pointer = fg_regs_frame_pointer,
+    .regs_get_stack_pointer = fg_regs_stack_pointer,
+    .regs_query_register_offset = fg_regs_query_offset,
+    .regs_get_stack_nth = fg_regs_stack_nth,
+    .register_fprobe = fg_capi_register_fprobe,
+    .register_fprobe_ips = fg_capi_register_fprobe_ips,
+    .register_fprobe_syms = fg_capi_register_fprobe_syms,
+    .unregister_fprobe = fg_capi_unregister_fprobe,
+    .unregister_fprobe_async = fg_capi_unregister_fprobe_async,
+    .enable_fprobe = fg_capi_enable_fprobe,
+    .disable_fprobe = fg_capi_disable_fprobe,
+    .fprobe_is_registered = fg_capi_fprobe_is_registered,
+    .fprobe_count_ips_from_filter = fg_capi_fprobe_count_ips_from_filter,
+    .fprobe_nmissed = fg_fprobe_nmissed,
+    .kprobe_multi_attach = fg_capi_kprobe_multi_attach,
+    .kprobe_multi_attach_filter = fg_capi_kprobe_multi_attach_filter,
+    .kprobe_multi_detach = fg_capi_kprobe_multi_detach,
+    .kprobe_multi_nmissed = fg_kprobe_multi_nmissed,
+    .func_of = fg_capi_func_of,
+    .funcs_named = fg_capi_funcs_named,
 };
 
 int fg_capi_add(PyObject *module)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/cpython/symbols.h"
 #include "capi.h"
 #include "engine/instance.h"
 #include "fgraph_binding.h"
@@ -157,7 +158,9 @@ static int start_instance(PyObject *module, const struct start_arguments *in,
     config->domain = fg_interp_known();
     if (in->after_site)
         fg_cpython_wait_for_site();
-    error = fg_instance_start(config, &handle);
+    error = fg_symbols_meet_named_c(config->domain, &config->filter);
+    if (!error)
+        error = fg_instance_start(config, &handle);
     if (error)
         raise_errno(error, PyBytes_AS_STRING(in->directory));
     fg_hooks_release();

@@ -1,16 +1,20 @@
 /* What the parts of the function graph's Python API share: its objects, and the callback that runs in a thread.
  *
  * fgraph_module.c     types and functions into the module, the interpreter's end
+ * fgraph_client.c     what all objects have that the engine calls Python functions for
  * fgraph_ops.c        FgraphOps: the user as a Python object
  * fgraph_filter.c     its filters
  * fgraph_users.c      registering, listing users
- * fgraph_callback.c   from the engine into a Python function and back
+ * fgraph_callback.c   from the engine into a Python function and back; fgraph_callback.h: what is common to all callbacks
  * fgraph_error.c      when that raises
  * fgraph_trace.c      what callbacks are told: GraphEnt and GraphRet ...
  * fgraph_regs.c       ... and FtraceRegs
  * fgraph_data.c       what they keep from entry to return
  * fgraph_function.c   Function
- * fgraph_ret_stack.c  calls in progress */
+ * fgraph_symbols.c    finding functions, called or not
+ * fgraph_ret_stack.c  calls in progress
+ * fgraph_probe.h      Fprobe and KprobeMultiLink, and what they have in common
+ * fgraph_kprobe.c     Kprobe, with a header of its own */
 #ifndef FG_FGRAPH_BINDING_H
 #define FG_FGRAPH_BINDING_H
 
@@ -27,16 +31,26 @@
     X(buffer)                                                                                                \
     X(user)                                                                                                  \
     X(ret_frame)                                                                                             \
-    X(return_location)
+    X(return_location)                                                                                       \
+    X(instruction_pointer)                                                                                   \
+    X(ret_ip)                                                                                                \
+    X(fprobe)                                                                                                \
+    X(kprobe_multi_link)                                                                                     \
+    X(kprobe_multi_ctx)                                                                                      \
+    X(kprobe)                                                                                                \
+    X(kprobe_regs)
 
 struct fg_buffer;
+struct fg_python_probe;
 
 struct fg_engine_state {
 #define X(name) PyTypeObject *name##_type;
     FG_ENGINE_TYPES(X)
 #undef X
-    bool is_closing;           /* the interpreter is ending: no Python function is called any more */
-    struct fg_buffer *lingers; /* fgraph_data.c; under FG_LOCK_VIEWS */
+    PyObject *kprobes; /* fgraph_kprobe.c */
+    bool is_closing;   /* the interpreter is ending: no Python function is called any more */
+    struct fg_python_probe *probes, *leaving; /* fgraph_probe.c; under FG_LOCK_CONTROL */
+    struct fg_buffer *lingers;                /* fgraph_data.c; under FG_LOCK_VIEWS */
     size_t nr_lingers, max_lingers;
 };
 
@@ -52,6 +66,9 @@ static inline struct fg_engine_state *fg_engine_state(PyObject *module)
 int fg_fgraph_add(PyObject *module);
 int fg_fgraph_traverse(PyObject *module, visitproc visit, void *arg);
 int fg_fgraph_clear(PyObject *module);
+
+/* A struct sequence out of `n` new references, which it takes over. NULL with an exception also if one of them is NULL. */
+PyObject *fg_sequence_of(PyTypeObject *type, PyObject *const items[], Py_ssize_t n);
 
 /* ---- objects */
 
@@ -80,27 +97,39 @@ static inline void fg_spare_put(fg_spare *spare, void *object)
                                                  memory_order_relaxed))
         Py_DECREF((PyObject *)object);
 #else
-    if (atomic_load_explicit(spare, memory_order_relaxed) == none)
+    if (fg_likely(atomic_load_explicit(spare, memory_order_relaxed) == none))
         atomic_store_explicit(spare, object, memory_order_relaxed);
     else
         Py_DECREF((PyObject *)object);
 #endif
 }
 
-/* FgraphOps. While it is registered the engine holds a reference to it. */
-struct fg_python_ops {
-    PyObject_HEAD struct fgraph_ops ops;
-    struct fg_engine_state *state;
-    PyObject *entryfunc, *retfunc;             /* as they were given */
-    PyObject *name;                            /* str; `ops.name` points into it */
-    PyObject *patterns[FGRAPH_NR_FILTER_SETS]; /* tuples of str */
-    PyObject *tids;                            /* tuple of int, or None */
-    PyObject *last_error;                      /* or NULL */
+/* The beginning of each object that the engine calls Python functions for: FgraphOps, Fprobe, KprobeMultiLink. While it is
+ * registered the engine holds a reference to it. */
+struct fg_client {
+    PyObject_HEAD struct fg_engine_state *state;
+    PyObject *entryfunc, *retfunc; /* as they were given */
+    PyObject *name;                /* str */
+    PyObject *last_error;          /* or NULL */
     PyObject *weakrefs;
+    void (*disable)(struct fg_client *self); /* one of its functions raised: none is called any more */
     _Atomic uint64_t errors;
     _Atomic bool is_disabled;
-    bool keep_on_error;
-    fg_spare ent, ret; /* each with its regs */
+    bool keep_on_error, save_regs;
+};
+
+static inline bool fg_client_is_disabled(struct fg_client *self)
+{
+    return fg_unlikely(atomic_load_explicit(&self->is_disabled, memory_order_relaxed));
+}
+
+/* FgraphOps. */
+struct fg_python_ops {
+    struct fg_client client; /* `ops.name` points into its name */
+    struct fgraph_ops ops;
+    PyObject *patterns[FGRAPH_NR_FILTER_SETS]; /* tuples of str */
+    PyObject *tids;                            /* tuple of int, or None */
+    fg_spare ent, ret;                         /* each with its regs */
 };
 
 static inline struct fg_python_ops *fg_python_ops_of(struct fgraph_ops *ops)
@@ -108,17 +137,14 @@ static inline struct fg_python_ops *fg_python_ops_of(struct fgraph_ops *ops)
     return fg_container_of(ops, struct fg_python_ops, ops);
 }
 
-static inline bool fg_ops_is_disabled(struct fg_python_ops *self)
-{
-    return fg_unlikely(atomic_load_explicit(&self->is_disabled, memory_order_relaxed));
-}
-
 /* A Python callback that runs in this thread. One at a time, but for those that a signal brings. */
 struct fg_callback {
     struct fg_callback *outer;
-    struct fg_python_ops *self;
-    struct ftrace_graph_ent *entry;     /* NULL at a return */
-    const struct ftrace_graph_ret *end; /* NULL at an entry */
+    struct fg_client *self;
+    struct fg_func *func;
+    struct ftrace_graph_ent *entry;     /* of an FgraphOps; NULL at a return */
+    const struct ftrace_graph_ret *end; /* of an FgraphOps; NULL at an entry */
+    bool is_entry;
     struct ftrace_regs *regs;
     PyThreadState *tstate;
     fg_pyframe *newest;        /* the thread's newest frame when it began */
@@ -127,16 +153,6 @@ struct fg_callback {
 };
 
 extern _Thread_local struct fg_callback *fg_callback_current __attribute__((tls_model("initial-exec")));
-
-static inline struct fg_task *fg_callback_task(const struct fg_callback *callback)
-{
-    return callback->entry ? callback->entry->task : callback->end->task;
-}
-
-static inline struct fg_func *fg_callback_func(const struct fg_callback *callback)
-{
-    return callback->entry ? callback->entry->func : callback->end->func;
-}
 
 /* What is told of a call; an entry has no rettime, no end and no overrun. */
 struct fg_trace_facts {
@@ -153,9 +169,10 @@ struct fg_regs {
 /* GraphEnt, GraphRet. */
 struct fg_trace {
     PyObject_HEAD const struct fg_callback
-        *callback;               /* NULL: it is over, and all that can be asked is below */
-    struct fg_regs *regs;        /* the callback's other argument; NULL once it is over */
-    PyObject *func, *parent;     /* NULL until asked for */
+        *callback;        /* NULL: it is over, and all that can be asked is below */
+    struct fg_regs *regs; /* the callback's other argument; NULL once it is over */
+    PyObject *func;
+    PyObject *parent;            /* NULL until asked for */
     struct fg_trace_facts facts; /* once it is over */
 };
 
@@ -165,12 +182,59 @@ struct fg_trace {
 #define Py_END_CRITICAL_SECTION() }
 #endif
 
+/* ---- fgraph_client.c */
+
+/* A new one, of which nothing was said yet; NULL with an exception. */
+PyObject *fg_client_new(PyTypeObject *type);
+/* What the engine is to call for what was given as `name`: a C function's address, `python` for a Python function, 0 for
+ * None. -1 with an exception. */
+int fg_client_resolve(PyObject *callback, const char *name, uintptr_t python, uintptr_t *function);
+void fg_client_set_functions(struct fg_client *self, PyObject *entryfunc, PyObject *retfunc);
+/* Its name as UTF-8, which lives as long as the name; NULL with an exception. */
+const char *fg_client_set_name(struct fg_client *self, PyObject *name);
+int fg_client_traverse(PyObject *object, visitproc visit, void *arg);
+int fg_client_clear(PyObject *object);
+/* The rest of a dealloc. */
+void fg_client_dealloc(PyObject *object);
+/* Of what may be replaced at any time: the object at this offset, or None. */
+PyObject *fg_client_get_object(PyObject *object, void *offset);
+PyObject *fg_client_get_errors(PyObject *object, void *closure);
+PyObject *fg_client_get_enabled(PyObject *object, void *closure);
+
+#define FG_CLIENT_OFFSET(name) ((void *)offsetof(struct fg_client, name))
+
+#define FG_CLIENT_ATTRIBUTES(entryfunc_name, retfunc_name)                                                   \
+    {entryfunc_name, fg_client_get_object, NULL, "As it was given.", FG_CLIENT_OFFSET(entryfunc)},           \
+        {retfunc_name, fg_client_get_object, NULL, "As it was given.", FG_CLIENT_OFFSET(retfunc)},           \
+        FG_CLIENT_STATE_ATTRIBUTES
+
+#define FG_CLIENT_STATE_ATTRIBUTES                                                                           \
+    {"name", fg_client_get_object, NULL, "What error messages call it.", FG_CLIENT_OFFSET(name)},            \
+        {"last_error", fg_client_get_object, NULL,                                                           \
+         "The latest exception that came out of a callback, or None.", FG_CLIENT_OFFSET(last_error)},        \
+        {"errors", fg_client_get_errors, NULL, "Exceptions that came out of callbacks.", NULL},              \
+    {                                                                                                        \
+        "enabled", fg_client_get_enabled, NULL, "False once a callback has raised, or it was disabled.",     \
+            NULL                                                                                             \
+    }
+
+#define FG_CLIENT_MEMBERS                                                                                    \
+    {"keep_on_error", T_BOOL, offsetof(struct fg_client, keep_on_error), READONLY,                           \
+     "It stays enabled after a callback has raised."},                                                       \
+        {"save_regs", T_BOOL, offsetof(struct fg_client, save_regs), READONLY,                               \
+         "Its callbacks may have the full frame."},                                                          \
+    {                                                                                                        \
+        "__weaklistoffset__", T_PYSSIZET, offsetof(struct fg_client, weakrefs), READONLY, NULL               \
+    }
+
 /* ---- fgraph_ops.c */
 
 extern PyType_Spec fg_ops_spec;
 
 /* ---- fgraph_filter.c */
 
+/* A tuple, each item of which `check` (or NULL) accepts. A lone str would be read letter by letter: TypeError. */
+PyObject *fg_tuple_of(PyObject *sequence, const char *what, int (*check)(PyObject *item, const char *what));
 /* A tuple of str out of a sequence of them. TypeError: `what` is none. */
 PyObject *fg_pattern_tuple(PyObject *sequence, const char *what);
 /* Puts a tuple's patterns into a set. ValueError: a bad one. */
@@ -181,7 +245,7 @@ PyObject *fg_tid_tuple(PyObject *tids);
 /* Hands all filters of an ops to the engine, at once. -1 with an exception: nothing has changed. */
 int fg_ops_apply_filters(struct fg_python_ops *self);
 /* Attaches it to no function, in the engine alone: what it is asked for stays. */
-void fg_ops_detach(struct fg_python_ops *self);
+void fg_ops_detach(struct fg_client *self);
 extern const char *const fg_filter_set_names[FGRAPH_NR_FILTER_SETS];
 PyObject *fg_ops_set_patterns(struct fg_python_ops *self, enum fgraph_filter_set set, PyObject *args,
                               PyObject *kwargs);
@@ -192,6 +256,8 @@ PyObject *fg_ops_set_tids(PyObject *self, PyObject *tids);
 PyObject *fg_register(PyObject *module, PyObject *ops);
 PyObject *fg_unregister(PyObject *module, PyObject *ops);
 PyObject *fg_users(PyObject *module, PyObject *ignored);
+/* OSError ENOSPC: the text says who holds the slots. NULL. */
+PyObject *fg_raise_no_slot(void);
 /* Marks the engine's users that are FgraphOps. */
 void fg_python_user_leaves(struct fgraph_ops *ops);
 extern PyStructSequence_Desc fg_user_desc;
@@ -205,20 +271,32 @@ void fg_ops_mute(struct fg_python_ops *self);
 
 /* ---- fgraph_error.c */
 
-/* An exception came out of the callback: it is set, and is not when this returns. */
-FG_COLD void fg_callback_failed(struct fg_callback *callback, PyObject *function);
+/* An exception came out of a Python function that belongs to `owner`: it is set, and is not when this returns. True: it
+ * was the function's, and was reported, counted and kept; false: the program has it. */
+FG_COLD bool fg_error_report(PyObject *owner, PyObject *function, PyObject **last_error,
+                             _Atomic uint64_t *errors);
+
+/* An exception came out of one of its functions: it is set, and is not when this returns. */
+FG_COLD void fg_client_failed(struct fg_client *self, PyObject *function);
+/* OSError(number, text). Takes over the reference to the text. NULL. */
+PyObject *fg_raise_os_error(int number, PyObject *text);
 
 /* ---- fgraph_trace.c */
 
 extern PyType_Spec fg_ent_spec, fg_ret_spec;
-/* With its regs. New reference, or NULL with an exception. */
-struct fg_trace *fg_trace_new(const struct fg_callback *callback);
+/* One that tells of this function: `trace`, or if that is NULL, a new one with its regs. Takes over the reference, and
+ * returns one, or NULL with an exception. */
+struct fg_trace *fg_trace_about(struct fg_trace *trace, const struct fg_callback *callback,
+                                struct fg_func *func);
 /* The callback is over, and the object was asked for something, or it or its regs kept. Takes over the reference. */
 void fg_trace_settle(struct fg_trace *trace, fg_spare *spare);
+/* Where the call returns to: a ReturnLocation, or None. New reference. */
+PyObject *fg_callback_return_location(const struct fg_callback *callback);
 
 /* ---- fgraph_regs.c */
 
 extern PyType_Spec fg_regs_spec;
+extern PyStructSequence_Desc fg_instruction_pointer_desc;
 
 /* ---- fgraph_data.c */
 
@@ -230,12 +308,34 @@ PyObject *fg_ops_reserve_object(PyObject *self, PyObject *object);
 PyObject *fg_ops_retrieve_object(PyObject *self, PyObject *ignored);
 /* The callback is over: its views' bytes go to where they belong, and the views are of no use any more. */
 void fg_buffers_settle(struct fg_callback *callback);
+/* An fprobe's entry data, always of the same size: `spare` keeps a view of them. NULL with an exception. */
+struct fg_buffer *fg_entry_data_take(struct fg_engine_state *state, fg_spare *spare, void *words,
+                                     size_t bytes);
+PyObject *fg_entry_data_view(const struct fg_buffer *buffer); /* borrowed */
+/* The callback is over. Takes over the reference. */
+void fg_entry_data_settle(struct fg_engine_state *state, struct fg_buffer *buffer, fg_spare *spare);
 
 /* ---- fgraph_function.c */
 
 extern PyType_Spec fg_function_spec;
 /* The one Function of a record. New reference, or NULL with an exception. */
 PyObject *fg_function_of(struct fg_engine_state *state, struct fg_func *func);
+/* The record of a Function; NULL: the function is gone. */
+struct fg_func *fg_function_record(PyObject *function);
+
+/* ---- fgraph_symbols.c */
+
+PyObject *fg_find_functions(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *fg_functions_named(PyObject *module, PyObject *names);
+PyObject *fg_function_of_callable(PyObject *module, PyObject *callable);
+PyObject *fg_function_names(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* Borrowed; NULL: nobody has asked for it yet. */
+static inline PyObject *fg_function_known(struct fg_func *func)
+{
+    /* acquire: pairs with the exchange that makes it known, in another thread */
+    return (PyObject *)atomic_load_explicit(&func->object, memory_order_acquire);
+}
 
 /* ---- fgraph_ret_stack.c */
 

@@ -1,62 +1,17 @@
-/* From the engine into a user's Python function and back. Everything here is on the way of each call of a traced
+/* From the engine into the Python functions of an FgraphOps and back. Everything here is on the way of each call of a traced
  * function: no allocation in the ordinary case, no look at what nobody asks for. */
-#include "fgraph_binding.h"
+#include "fgraph_callback.h"
 
 _Thread_local struct fg_callback *fg_callback_current __attribute__((tls_model("initial-exec")));
 
-/* The user may leave, and go, while its own function runs: a reference is held for as long. */
-static inline void begin(struct fg_callback *callback, struct fgraph_ops *ops, struct ftrace_regs *regs)
-{
-    /* Member by member: clearing it as a whole costs more than all of this. */
-    callback->tstate = fg_likely(regs->thread != NULL) ? regs->thread : fg_tstate();
-    callback->newest = fg_current_pyframe(callback->tstate);
-    callback->self = (struct fg_python_ops *)Py_NewRef(fg_python_ops_of(ops));
-    callback->regs = regs;
-    callback->buffers = NULL;
-    callback->outer = fg_callback_current;
-    fg_callback_current = callback;
-    fg_callback_begin(&callback->scope, callback->tstate);
-}
-
-static inline void end(struct fg_callback *callback)
-{
-    if (fg_unlikely(callback->buffers != NULL))
-        fg_buffers_settle(callback);
-    fg_callback_current = callback->outer;
-    fg_callback_end(&callback->scope, callback->tstate);
-    Py_DECREF(callback->self);
-}
-
-#define ALWAYS_INLINE __attribute__((always_inline)) static inline
-
-/* What a function's answer means: -1, with an exception, if nothing. Take over the reference; NULL: there is an
- * exception already. */
-
-ALWAYS_INLINE int truth_of(PyObject *answer)
-{
-    int truth;
-
-    if (fg_unlikely(!answer))
-        return -1;
-    truth = answer == Py_True ? 1 : answer == Py_False || answer == Py_None ? 0 : PyObject_IsTrue(answer);
-    Py_DECREF(answer);
-    return truth;
-}
-
-ALWAYS_INLINE int nothing_of(PyObject *answer)
-{
-    if (fg_unlikely(!answer))
-        return -1;
-    Py_DECREF(answer);
-    return 0;
-}
-
-static inline struct fg_trace *take_trace(const struct fg_callback *callback, fg_spare *spare)
+/* What served the last call is right for this one if that was of the same function. */
+static inline struct fg_trace *take_trace(const struct fg_callback *callback, struct fg_func *func,
+                                          fg_spare *spare)
 {
     struct fg_trace *trace = fg_spare_take(spare);
 
-    if (fg_unlikely(!trace))
-        trace = fg_trace_new(callback);
+    if (fg_unlikely(!trace || trace->func != fg_function_known(func)))
+        trace = fg_trace_about(trace, callback, func);
     if (fg_likely(trace != NULL))
         trace->callback = trace->regs->callback = callback;
     return trace;
@@ -65,26 +20,29 @@ static inline struct fg_trace *take_trace(const struct fg_callback *callback, fg
 /* The callback is over: what nobody kept serves the next one. */
 static inline void settle_trace(struct fg_trace *trace, fg_spare *spare)
 {
-    if (fg_unlikely(Py_REFCNT(trace) != 1 || Py_REFCNT(trace->regs) != 1 || trace->func || trace->parent))
+    if (fg_unlikely(Py_REFCNT(trace) != 1 || Py_REFCNT(trace->regs) != 1 || trace->parent))
         fg_trace_settle(trace, spare);
     else
         fg_spare_put(spare, trace);
 }
 
 /* What the function answered, as `read` understands it; 0 also if it raised. */
-ALWAYS_INLINE int call(struct fg_callback *callback, PyObject *function, fg_spare *spare,
-                       int (*read)(PyObject *answer))
+FG_ALWAYS_INLINE int call(struct fg_callback *callback, struct fg_func *func, PyObject *function,
+                          fg_spare *spare, int (*read)(PyObject *answer))
 {
-    struct fg_trace *trace = take_trace(callback, spare);
+    struct fg_trace *trace = take_trace(callback, func, spare);
     int answer = -1;
 
     if (fg_likely(trace != NULL)) {
-        PyObject *args[] = {NULL, (PyObject *)trace, (PyObject *)callback->self, (PyObject *)trace->regs};
+        PyObject *args[4]; /* the first is the callee's */
 
+        args[1] = (PyObject *)trace;
+        args[2] = (PyObject *)callback->self;
+        args[3] = (PyObject *)trace->regs;
         answer = read(fg_callback_call(function, args + 1, 3));
     }
     if (fg_unlikely(answer < 0)) {
-        fg_callback_failed(callback, function);
+        fg_client_failed(callback->self, function);
         answer = 0;
     }
     if (fg_likely(trace != NULL))
@@ -94,32 +52,34 @@ ALWAYS_INLINE int call(struct fg_callback *callback, PyObject *function, fg_spar
 
 int fg_call_entryfunc(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
+    struct fg_python_ops *self = fg_python_ops_of(ops);
     struct fg_callback callback;
     int wanted;
 
-    if (fg_ops_is_disabled(fg_python_ops_of(ops)))
+    if (fg_client_is_disabled(&self->client))
         return 0;
     callback.entry = trace;
     callback.end = NULL;
-    begin(&callback, ops, regs);
-    wanted = call(&callback, callback.self->entryfunc, &callback.self->ent, truth_of);
-    end(&callback);
+    fg_callback_enter(&callback, &self->client, trace->func, regs, true);
+    wanted = call(&callback, trace->func, self->client.entryfunc, &self->ent, fg_truth_of);
+    fg_callback_leave(&callback);
     return wanted;
 }
 
-ALWAYS_INLINE void call_retfunc(struct ftrace_graph_ret *trace, struct fgraph_ops *ops,
-                                struct ftrace_regs *regs)
+FG_ALWAYS_INLINE void call_retfunc(struct ftrace_graph_ret *trace, struct fgraph_ops *ops,
+                                   struct ftrace_regs *regs)
 {
+    struct fg_python_ops *self = fg_python_ops_of(ops);
     struct fg_callback callback;
 
     callback.entry = NULL;
     callback.end = trace;
-    begin(&callback, ops, regs);
-    call(&callback, callback.self->retfunc, &callback.self->ret, nothing_of);
-    end(&callback);
+    fg_callback_enter(&callback, &self->client, trace->func, regs, false);
+    call(&callback, trace->func, self->client.retfunc, &self->ret, fg_nothing_of);
+    fg_callback_leave(&callback);
 }
 
-/* The thread is ending, and has let go of Python. */
+/* The thread is ending: it has let go of Python, and nobody knows its thread state. */
 FG_COLD static void call_retfunc_attached(struct ftrace_graph_ret *trace, struct fgraph_ops *ops,
                                           struct ftrace_regs *regs)
 {
@@ -133,12 +93,12 @@ FG_COLD static void call_retfunc_attached(struct ftrace_graph_ret *trace, struct
 
 void fg_call_retfunc(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    if (fg_ops_is_disabled(fg_python_ops_of(ops)))
+    if (fg_client_is_disabled(&fg_python_ops_of(ops)->client))
         return;
-    if (fg_likely(!trace->task->exiting))
-        call_retfunc(trace, ops, regs);
-    else
+    if (fg_callback_needs_attach(trace->task, regs))
         call_retfunc_attached(trace, ops, regs);
+    else
+        call_retfunc(trace, ops, regs);
 }
 
 static int refuse(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
@@ -154,7 +114,7 @@ static void ignore(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struc
 
 void fg_ops_mute(struct fg_python_ops *self)
 {
-    atomic_store(&self->is_disabled, true);
+    atomic_store(&self->client.is_disabled, true);
     /* Those that are no Python functions know no flag. Other threads may be calling them: either they still call the
      * old one, which stays, or the new one. */
     __atomic_store_n(&self->ops.entryfunc, refuse, __ATOMIC_RELAXED);

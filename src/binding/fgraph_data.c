@@ -134,7 +134,8 @@ FG_COLD static void release(struct fg_buffer *buffer)
     Py_XDECREF(result);
 }
 
-static void settle(struct fg_engine_state *state, struct fg_buffer *buffer)
+/* The callback is over. Takes over the reference. With a spare place for it, a view that nobody kept serves again. */
+static void settle(struct fg_engine_state *state, struct fg_buffer *buffer, fg_spare *spare)
 {
     PyMemoryViewObject *view = memoryview_of(buffer);
 
@@ -143,8 +144,12 @@ static void settle(struct fg_engine_state *state, struct fg_buffer *buffer)
         linger(state, buffer);
         return;
     }
-    if (fg_unlikely(Py_REFCNT(view) != 1))
+    if (spare && fg_likely(Py_REFCNT(view) == 1 && !is_released(view))) {
+        buffer->view = NULL; /* it holds the buffer, not the other way round */
+        fg_spare_put(spare, view);
+    } else if (Py_REFCNT(view) != 1) {
         release(buffer);
+    }
     Py_CLEAR(buffer->view);
     Py_DECREF(buffer);
 }
@@ -157,7 +162,7 @@ void fg_buffers_settle(struct fg_callback *callback)
     while (buffer) {
         struct fg_buffer *next = buffer->next;
 
-        settle(callback->self->state, buffer);
+        settle(callback->self->state, buffer, NULL);
         buffer = next;
     }
 }
@@ -174,9 +179,9 @@ static struct fg_buffer *find_buffer(const struct fg_callback *callback, const v
     return buffer;
 }
 
-static struct fg_buffer *buffer_new(struct fg_callback *callback, void *words, size_t bytes)
+static struct fg_buffer *buffer_new(struct fg_engine_state *state, void *words, size_t bytes)
 {
-    struct fg_buffer *buffer = PyObject_New(struct fg_buffer, callback->self->state->buffer_type);
+    struct fg_buffer *buffer = PyObject_New(struct fg_buffer, state->buffer_type);
 
     if (!buffer)
         return NULL;
@@ -208,12 +213,46 @@ static PyObject *view_of(struct fg_callback *callback, void *words, size_t bytes
     if (buffer)
         return Py_NewRef(buffer->view);
     write_back(callback, words);
-    buffer = buffer_new(callback, words, bytes);
+    buffer = buffer_new(callback->self->state, words, bytes);
     if (!buffer)
         return NULL;
     buffer->next = callback->buffers;
     callback->buffers = buffer;
     return Py_NewRef(buffer->view);
+}
+
+/* ---- entry data: one view for each callback */
+
+struct fg_buffer *fg_entry_data_take(struct fg_engine_state *state, fg_spare *spare, void *words,
+                                     size_t bytes)
+{
+    PyObject *view = fg_spare_take(spare);
+    struct fg_buffer *buffer;
+
+    if (fg_unlikely(!view))
+        return buffer_new(state, words, bytes);
+    buffer = (struct fg_buffer *)Py_NewRef(PyMemoryView_GET_BASE(view));
+    buffer->view = view;
+    buffer->words = words;
+    memcpy(buffer->data, words, bytes);
+    return buffer;
+}
+
+PyObject *fg_entry_data_view(const struct fg_buffer *buffer)
+{
+    return buffer->view;
+}
+
+void fg_entry_data_settle(struct fg_engine_state *state, struct fg_buffer *buffer, fg_spare *spare)
+{
+    settle(state, buffer, spare);
+}
+
+/* ---- what FgraphOps reserve */
+
+static inline struct fg_python_ops *ops_of(const struct fg_callback *callback)
+{
+    return (struct fg_python_ops *)callback->self;
 }
 
 /* The callback of this user that runs in this thread, or NULL with an exception. */
@@ -261,7 +300,7 @@ PyObject *fg_ops_reserve_data(PyObject *self, PyObject *size_bytes)
     if (bytes < 1 || bytes > (Py_ssize_t)FGRAPH_MAX_DATA_BYTES)
         return PyErr_Format(PyExc_ValueError, "size_bytes: %zd is out of range (1 to %d)", bytes,
                             (int)FGRAPH_MAX_DATA_BYTES);
-    words = fgraph_reserve_data(callback->entry, &callback->self->ops, (size_t)bytes);
+    words = fgraph_reserve_data(callback->entry, &ops_of(callback)->ops, (size_t)bytes);
     if (!words)
         Py_RETURN_NONE;
     return view_of(callback, words, (size_t)bytes);
@@ -275,10 +314,19 @@ PyObject *fg_ops_retrieve_data(PyObject *self, PyObject *Py_UNUSED(ignored))
 
     if (!callback)
         return NULL;
-    words = fgraph_retrieve_data(callback->end, &callback->self->ops, &bytes);
+    words = fgraph_retrieve_data(callback->end, &ops_of(callback)->ops, &bytes);
     if (!words)
         Py_RETURN_NONE;
     return view_of(callback, words, bytes);
+}
+
+static void *parent_words(const struct fg_callback *callback, unsigned depth, size_t *bytes)
+{
+    bool is_entry = callback->is_entry;
+
+    return fgraph_retrieve_parent_data(is_entry ? callback->entry->task : callback->end->task,
+                                       is_entry ? callback->entry->frame : callback->end->frame,
+                                       &ops_of(callback)->ops, depth, bytes);
 }
 
 PyObject *fg_ops_retrieve_parent_data(PyObject *self, PyObject *depth)
@@ -292,11 +340,7 @@ PyObject *fg_ops_retrieve_parent_data(PyObject *self, PyObject *depth)
         return NULL;
     if (frames < 0)
         return PyErr_Format(PyExc_ValueError, "depth: %zd is negative", frames);
-    words = frames > INT_MAX
-                ? NULL
-                : fgraph_retrieve_parent_data(fg_callback_task(callback),
-                                              callback->entry ? callback->entry->frame : callback->end->frame,
-                                              &callback->self->ops, (unsigned)frames, &bytes);
+    words = frames > INT_MAX ? NULL : parent_words(callback, (unsigned)frames, &bytes);
     if (!words)
         Py_RETURN_NONE;
     return view_of(callback, words, bytes);
@@ -310,7 +354,7 @@ PyObject *fg_ops_reserve_object(PyObject *self, PyObject *object)
 
     if (!callback)
         return NULL;
-    if (fgraph_reserve_object(callback->entry, &callback->self->ops, Py_NewRef(object)))
+    if (fgraph_reserve_object(callback->entry, &ops_of(callback)->ops, Py_NewRef(object)))
         Py_RETURN_TRUE;
     Py_DECREF(object);
     Py_RETURN_FALSE;
@@ -323,6 +367,6 @@ PyObject *fg_ops_retrieve_object(PyObject *self, PyObject *Py_UNUSED(ignored))
 
     if (!callback)
         return NULL;
-    object = fgraph_retrieve_object(callback->end, &callback->self->ops);
+    object = fgraph_retrieve_object(callback->end, &ops_of(callback)->ops);
     return Py_NewRef(object ? object : Py_None);
 }

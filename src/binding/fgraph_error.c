@@ -1,4 +1,5 @@
-/* When a user's Python function raises: whose exception it is, and what becomes of the user. */
+/* When a user's Python function raises: whose exception it is, and what becomes of the user. And what is raised to the
+ * caller of a function of ours. */
 #include "fgraph_binding.h"
 
 #include <signal.h>
@@ -101,35 +102,48 @@ static int raise_in_program(void *exception)
 
 /* ---- the user's exceptions */
 
-static void disable(struct fg_python_ops *self)
-{
-    atomic_store(&self->is_disabled, true);
-    fg_ops_detach(self);
-}
-
-static void set_last_error(struct fg_python_ops *self, PyObject *exception)
+static void keep_error(PyObject *owner, PyObject **last_error, PyObject *exception)
 {
     PyObject *old;
 
-    Py_BEGIN_CRITICAL_SECTION(self);
-    old = self->last_error;
-    self->last_error = Py_NewRef(exception);
+    (void)owner; /* of no use without critical sections */
+    Py_BEGIN_CRITICAL_SECTION(owner);
+    old = *last_error;
+    *last_error = Py_NewRef(exception);
     Py_END_CRITICAL_SECTION();
     Py_XDECREF(old);
 }
 
-void fg_callback_failed(struct fg_callback *callback, PyObject *function)
+bool fg_error_report(PyObject *owner, PyObject *function, PyObject **last_error, _Atomic uint64_t *errors)
 {
-    struct fg_python_ops *self = callback->self;
     PyObject *exception = fg_exception_take();
 
     /* CPython hands it over between two of the program's instructions, as it does with the handlers themselves. */
     if (is_programs(exception) && Py_AddPendingCall(raise_in_program, exception) == 0)
-        return;
-    atomic_fetch_add_explicit(&self->errors, 1, memory_order_relaxed);
-    set_last_error(self, exception);
+        return false;
+    atomic_fetch_add_explicit(errors, 1, memory_order_relaxed);
+    keep_error(owner, last_error, exception);
     fg_exception_raise(exception);
     PyErr_WriteUnraisable(function);
-    if (!self->keep_on_error)
-        disable(self);
+    return true;
+}
+
+void fg_client_failed(struct fg_client *self, PyObject *function)
+{
+    if (fg_error_report((PyObject *)self, function, &self->last_error, &self->errors) &&
+        !self->keep_on_error) {
+        atomic_store(&self->is_disabled, true);
+        self->disable(self);
+    }
+}
+
+PyObject *fg_raise_os_error(int number, PyObject *text)
+{
+    PyObject *error = text ? PyObject_CallFunction(PyExc_OSError, "iO", number, text) : NULL;
+
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    Py_XDECREF(text);
+    return NULL;
 }

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "registration.h"
+
 const char *const fg_filter_set_names[FGRAPH_NR_FILTER_SETS] = {
     [FGRAPH_FILTER] = "filter",
     [FGRAPH_NOTRACE] = "notrace",
@@ -11,9 +13,7 @@ const char *const fg_filter_set_names[FGRAPH_NR_FILTER_SETS] = {
     [FGRAPH_GRAPH_NOTRACE] = "graph_notrace",
 };
 
-/* A tuple, each item of which `check` accepts. A lone str would be read letter by letter: refused. */
-static PyObject *tuple_of(PyObject *sequence, const char *what,
-                          int (*check)(PyObject *item, const char *what))
+PyObject *fg_tuple_of(PyObject *sequence, const char *what, int (*check)(PyObject *item, const char *what))
 {
     PyObject *tuple = PyUnicode_Check(sequence) ? NULL : PySequence_Tuple(sequence);
 
@@ -23,7 +23,7 @@ static PyObject *tuple_of(PyObject *sequence, const char *what,
                          PyUnicode_Check(sequence) ? "one str" : Py_TYPE(sequence)->tp_name);
         return NULL;
     }
-    for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); i++) {
+    for (Py_ssize_t i = 0; check && tuple && i < PyTuple_GET_SIZE(tuple); i++) {
         if (check(PyTuple_GET_ITEM(tuple, i), what) != 0)
             Py_CLEAR(tuple);
     }
@@ -54,12 +54,12 @@ static int check_tid(PyObject *item, const char *what)
 
 PyObject *fg_pattern_tuple(PyObject *sequence, const char *what)
 {
-    return tuple_of(sequence, what, check_pattern);
+    return fg_tuple_of(sequence, what, check_pattern);
 }
 
 PyObject *fg_tid_tuple(PyObject *tids)
 {
-    return tids == Py_None ? Py_NewRef(tids) : tuple_of(tids, "tids", check_tid);
+    return tids == Py_None ? Py_NewRef(tids) : fg_tuple_of(tids, "tids", check_tid);
 }
 
 PyObject *fg_raise_pattern(const struct fg_pattern_error *error)
@@ -116,7 +116,7 @@ static int make_filter(const struct fg_python_ops *self, struct fg_filter *filte
 
 static int hand_over(struct fg_python_ops *self, struct fg_filter *filter)
 {
-    if (fgraph_set_filter(&self->ops, filter) == 0)
+    if (fgraph_set_filter(&self->ops, filter) == 0 && fg_binding_filter_changed(&self->ops) == 0)
         return 0;
     PyErr_NoMemory();
     return -1;
@@ -128,14 +128,15 @@ int fg_ops_apply_filters(struct fg_python_ops *self)
     int error = make_filter(self, &filter);
 
     /* One that is disabled stays out; its next registration comes here again. */
-    if (!error && !atomic_load(&self->is_disabled))
+    if (!error && !atomic_load(&self->client.is_disabled))
         error = hand_over(self, &filter);
     fg_filter_clear(&filter);
     return error;
 }
 
-void fg_ops_detach(struct fg_python_ops *self)
+void fg_ops_detach(struct fg_client *client)
 {
+    struct fg_python_ops *self = (struct fg_python_ops *)client;
     static const char *const all[] = {"*"};
     struct fg_filter filter = {0};
     struct fg_pattern_error error;

@@ -10,6 +10,7 @@ struct function {
     PyObject *code; /* weak reference, or NULL: a C function */
     PyObject *weakrefs;
     unsigned int line, id;
+    struct fg_func *func; /* it may be another function's by now */
 };
 
 static void dealloc(PyObject *object)
@@ -28,20 +29,27 @@ static void dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-static bool fill(struct function *self, const struct fg_func *func)
+/* NULL: of a function that is gone, with a frame left whose end was never told. */
+static PyObject *text_of(const char *text)
 {
+    return PyUnicode_FromString(text ? text : "");
+}
+
+static bool fill(struct function *self, struct fg_func *func)
+{
+    self->func = func;
     self->line = func->line;
     self->id = func->id;
     self->weakrefs = NULL;
-    self->name = PyUnicode_FromString(func->name);
-    self->module = PyUnicode_FromString(func->module);
-    self->qualname = PyUnicode_FromString(func->qualname);
-    self->file = PyUnicode_FromString(func->file);
+    self->name = text_of(func->name);
+    self->module = text_of(func->module);
+    self->qualname = text_of(func->qualname);
+    self->file = text_of(func->file);
     self->code = func->arch_data ? PyWeakref_NewRef(func->arch_data, NULL) : NULL;
     return self->name && self->module && self->qualname && self->file && (self->code || !func->arch_data);
 }
 
-static PyObject *function_new(struct fg_engine_state *state, const struct fg_func *func)
+static PyObject *function_new(struct fg_engine_state *state, struct fg_func *func)
 {
     struct function *self = PyObject_New(struct function, state->function_type);
 
@@ -52,19 +60,25 @@ static PyObject *function_new(struct fg_engine_state *state, const struct fg_fun
 
 PyObject *fg_function_of(struct fg_engine_state *state, struct fg_func *func)
 {
-    /* acquire: pairs with the exchange below, in another thread */
-    void *there = atomic_load_explicit(&func->object, memory_order_acquire);
+    void *there = fg_function_known(func);
     PyObject *made;
 
     if (fg_likely(there != NULL))
         return Py_NewRef((PyObject *)there);
     made = function_new(state, func);
-    if (!made)
-        return NULL;
+    if (!made || !func->live)
+        return made;
     if (atomic_compare_exchange_strong(&func->object, &there, made))
         return Py_NewRef(made); /* one for the record, one for the caller */
     Py_DECREF(made);
     return Py_NewRef((PyObject *)there);
+}
+
+struct fg_func *fg_function_record(PyObject *object)
+{
+    struct function *self = (struct function *)object;
+
+    return fg_func_is(self->func, self->id) ? self->func : NULL;
 }
 
 static PyObject *get_code(PyObject *object, void *Py_UNUSED(closure))

@@ -1,7 +1,9 @@
 /* The function graph's types and functions, put into the module; and the end of the interpreter. */
-#include "fgraph_binding.h"
+#include "fgraph_kprobe.h"
+#include "fgraph_probe.h"
 
 #include "engine/instance.h"
+#include "fprobe_registration.h"
 #include "registration.h"
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
@@ -16,6 +18,13 @@ static PyMethodDef functions[] = {
      "users() -> list[User]: all registered users, in the order of their slots."},
     {"get_ret_stack", KEYWORDS(fg_get_ret_stack),
      "get_ret_stack(idx=0, task=None) -> list[RetFrame]: traced calls in progress, newest first."},
+    {"find_functions", KEYWORDS(fg_find_functions),
+     "find_functions(patterns, notpatterns=()) -> list[Function]: the functions that match, called or not."},
+    {"functions_named", fg_functions_named, METH_O,
+     "functions_named(names) -> dict[str, list[Function]]: the functions of each of these whole names."},
+    {"function_of", fg_function_of_callable, METH_O, "function_of(callable) -> Function."},
+    {"function_names", KEYWORDS(fg_function_names),
+     "function_names(patterns=None) -> list[str]: the names of all functions, or of those that match."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -41,7 +50,8 @@ static bool is_python(struct fgraph_ops *ops)
 static void note_and_mute(struct fgraph_ops *ops, void *arg)
 {
     struct own_users *found = arg;
-    bool is_c = !fg_user_of(ops)->leavefunc;
+    bool is_c =
+        !fg_user_of(ops)->leavefunc && !fg_user_of(ops)->wantsfunc; /* fprobes' goes with the last of them */
 
     if (fg_user_of(ops)->domain != fg_interp_known())
         return;
@@ -79,11 +89,21 @@ static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     struct fg_interp *interp = fg_interp_known();
     struct own_users found = {.is_main = !interp || interp->is_main};
+    struct fg_engine_state *state = fg_engine_state(module);
+    bool can_leave;
 
-    fg_engine_state(module)->is_closing = true;
+    state->is_closing = true;
+    fg_probes_mute(state);
     fgraph_for_each(note_and_mute, &found);
-    take_out(&found, !found.is_main || fg_task_others_are_quiet());
+    fg_kprobes_mute(state);
+    can_leave = !found.is_main || fg_task_others_are_quiet();
+    take_out(&found, can_leave);
+    if (can_leave) {
+        fg_probes_end(state);
+        fg_kprobes_end(module);
+    }
     if (!found.is_main) {
+        fg_binding_unregister_fprobes();
         stop_instances();
         fg_cpython_end(interp);
     }
@@ -125,6 +145,23 @@ static int add_sequence(PyObject *module, PyStructSequence_Desc *desc, PyTypeObj
     return *type ? PyModule_AddType(module, *type) : -1;
 }
 
+PyObject *fg_sequence_of(PyTypeObject *type, PyObject *const items[], Py_ssize_t n)
+{
+    PyObject *sequence = PyStructSequence_New(type);
+    bool is_complete = sequence != NULL;
+
+    for (Py_ssize_t i = 0; i < n; i++) {
+        is_complete = is_complete && items[i];
+        if (sequence)
+            PyStructSequence_SetItem(sequence, i, items[i]);
+        else
+            Py_XDECREF(items[i]);
+    }
+    if (!is_complete)
+        Py_CLEAR(sequence);
+    return sequence;
+}
+
 int fg_fgraph_add(PyObject *module)
 {
     struct fg_engine_state *state = fg_engine_state(module);
@@ -135,11 +172,24 @@ int fg_fgraph_add(PyObject *module)
         add_type(module, &fg_regs_spec, &state->regs_type) != 0 ||
         add_type(module, &fg_function_spec, &state->function_type) != 0 ||
         make_type(module, &fg_buffer_spec, &state->buffer_type) != 0 ||
+        add_type(module, &fg_ret_ip_spec, &state->ret_ip_type) != 0 ||
+        add_type(module, &fg_fprobe_spec, &state->fprobe_type) != 0 ||
+        add_type(module, &fg_kprobe_multi_link_spec, &state->kprobe_multi_link_type) != 0 ||
+        add_type(module, &fg_kprobe_multi_ctx_spec, &state->kprobe_multi_ctx_type) != 0 ||
         add_sequence(module, &fg_user_desc, &state->user_type) != 0 ||
         add_sequence(module, &fg_ret_frame_desc, &state->ret_frame_type) != 0 ||
-        add_sequence(module, &fg_return_location_desc, &state->return_location_type) != 0)
+        add_sequence(module, &fg_return_location_desc, &state->return_location_type) != 0 ||
+        add_sequence(module, &fg_instruction_pointer_desc, &state->instruction_pointer_type) != 0 ||
+        add_type(module, &fg_kprobe_spec, &state->kprobe_type) != 0 ||
+        add_type(module, &fg_kprobe_regs_spec, &state->kprobe_regs_type) != 0)
         return -1;
-    return PyModule_AddFunctions(module, functions) != 0 ? -1 : register_at_exit(module);
+    state->kprobes = PyDict_New();
+    if (!state->kprobes || PyModule_AddFunctions(module, functions) != 0 ||
+        PyModule_AddFunctions(module, fg_fprobe_functions) != 0 ||
+        PyModule_AddFunctions(module, fg_kprobe_multi_functions) != 0 ||
+        PyModule_AddFunctions(module, fg_kprobe_functions) != 0)
+        return -1;
+    return register_at_exit(module);
 }
 
 int fg_fgraph_traverse(PyObject *module, visitproc visit, void *arg)
@@ -149,6 +199,7 @@ int fg_fgraph_traverse(PyObject *module, visitproc visit, void *arg)
 #define X(name) Py_VISIT(state->name##_type);
     FG_ENGINE_TYPES(X)
 #undef X
+    Py_VISIT(state->kprobes);
     return 0;
 }
 
@@ -159,5 +210,6 @@ int fg_fgraph_clear(PyObject *module)
 #define X(name) Py_CLEAR(state->name##_type);
     FG_ENGINE_TYPES(X)
 #undef X
+    Py_CLEAR(state->kprobes);
     return 0;
 }

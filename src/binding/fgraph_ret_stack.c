@@ -26,7 +26,7 @@ PyStructSequence_Desc fg_return_location_desc = {
 static PyStructSequence_Field ret_frame_fields[] = {
     {"func", "the function: a Function"},
     {"calltime_ns", "when the call, or its latest resume, began (CLOCK_MONOTONIC)"},
-    {"line", "the line that it is at; 0: it has just ended"},
+    {"line", "the line that it is at; 0: not known"},
     {"parent", "where it returns to: a ReturnLocation, or None"},
     {NULL, NULL},
 };
@@ -37,24 +37,6 @@ PyStructSequence_Desc fg_ret_frame_desc = {
     .fields = ret_frame_fields,
     .n_in_sequence = 4,
 };
-
-/* Out of `n` new references, which it takes over. NULL with an exception also if one of them is NULL. */
-static PyObject *sequence_of(PyTypeObject *type, PyObject *const items[], Py_ssize_t n)
-{
-    PyObject *sequence = PyStructSequence_New(type);
-    bool is_complete = sequence != NULL;
-
-    for (Py_ssize_t i = 0; i < n; i++) {
-        is_complete = is_complete && items[i];
-        if (sequence)
-            PyStructSequence_SetItem(sequence, i, items[i]);
-        else
-            Py_XDECREF(items[i]);
-    }
-    if (!is_complete)
-        Py_CLEAR(sequence);
-    return sequence;
-}
 
 /* The module's name as the frame has it, from an exact dict: nothing of the program's runs. New reference. */
 static PyObject *module_name(fg_pyframe *frame)
@@ -89,7 +71,7 @@ PyObject *fg_return_location(struct fg_engine_state *state, fg_pyframe *frame)
             Py_NewRef((PyObject *)code),
         };
 
-        return sequence_of(state->return_location_type, items, 6);
+        return fg_sequence_of(state->return_location_type, items, 6);
     }
 }
 
@@ -145,13 +127,13 @@ static const struct fg_callback *own_callback(int tid)
 {
     const struct fg_callback *callback = fg_callback_current;
 
-    return callback && fg_callback_task(callback)->tid == tid ? callback : NULL;
+    return callback && fg_task_self->tid == tid ? callback : NULL;
 }
 
 /* Where a call in progress is in Python, and where it returns to. */
 struct place {
     bool is_known;              /* else the call is over, and its end was never told */
-    fg_pyframe *frame, *caller; /* no frame: it is gone already (3.11, in its return function) */
+    fg_pyframe *frame, *caller; /* no frame: its end was not told, and it is gone */
 };
 
 static bool is_frame_of(fg_pyframe *frame, const struct fg_frame_info *info)
@@ -186,7 +168,7 @@ static PyObject *ret_frame(struct fg_engine_state *state, const struct fg_frame_
         fg_return_location(state, place.caller),
     };
 
-    return sequence_of(state->ret_frame_type, items, 4);
+    return fg_sequence_of(state->ret_frame_type, items, 4);
 }
 
 static PyObject *list_of(struct fg_engine_state *state, const struct ret_stack *stack, Py_ssize_t idx)

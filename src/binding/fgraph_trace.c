@@ -2,9 +2,11 @@
  * it becomes a picture of that call, and the next call gets another one. */
 #include "fgraph_binding.h"
 
+#include "structmember.h"
+
 #include "engine/clock.h"
 
-struct fg_trace *fg_trace_new(const struct fg_callback *callback)
+static struct fg_trace *trace_new(const struct fg_callback *callback)
 {
     struct fg_engine_state *state = callback->self->state;
     struct fg_regs *regs = PyObject_New(struct fg_regs, state->regs_type);
@@ -17,6 +19,22 @@ struct fg_trace *fg_trace_new(const struct fg_callback *callback)
     }
     trace->regs = regs;
     trace->func = trace->parent = NULL;
+    return trace;
+}
+
+struct fg_trace *fg_trace_about(struct fg_trace *trace, const struct fg_callback *callback,
+                                struct fg_func *func)
+{
+    PyObject *function = fg_function_of(callback->self->state, func);
+
+    if (function && !trace)
+        trace = trace_new(callback);
+    if (!function || !trace) {
+        Py_XDECREF(function);
+        Py_XDECREF(trace);
+        return NULL;
+    }
+    Py_XSETREF(trace->func, function);
     return trace;
 }
 
@@ -51,23 +69,20 @@ static struct fg_trace_facts facts_of(PyObject *object)
  * thread's newest frame is the caller's own. */
 static fg_pyframe *caller_of(const struct fg_callback *callback)
 {
-    bool is_own =
-        callback->newest == callback->regs->frame && !(fg_callback_func(callback)->flags & FG_FUNC_C);
+    bool is_own = callback->newest == callback->regs->frame && !(callback->func->flags & FG_FUNC_C);
 
     return is_own && callback->newest ? callback->newest->previous : callback->newest;
 }
 
-static PyObject *resolve_func(struct fg_trace *self)
+PyObject *fg_callback_return_location(const struct fg_callback *callback)
 {
-    if (!self->func && self->callback)
-        self->func = fg_function_of(self->callback->self->state, fg_callback_func(self->callback));
-    return self->func;
+    return fg_return_location(callback->self->state, caller_of(callback));
 }
 
 static PyObject *resolve_parent(struct fg_trace *self)
 {
     if (!self->parent && self->callback)
-        self->parent = fg_return_location(self->callback->self->state, caller_of(self->callback));
+        self->parent = fg_callback_return_location(self->callback);
     return self->parent;
 }
 
@@ -75,7 +90,7 @@ static PyObject *resolve_parent(struct fg_trace *self)
 FG_COLD static void picture(struct fg_trace *trace)
 {
     Py_BEGIN_CRITICAL_SECTION(trace);
-    if (!resolve_func(trace) || !resolve_parent(trace))
+    if (!resolve_parent(trace))
         PyErr_Clear(); /* no memory: asking for it will say so */
     trace->facts = facts_of((PyObject *)trace);
     trace->callback = NULL;
@@ -85,7 +100,6 @@ FG_COLD static void picture(struct fg_trace *trace)
 void fg_trace_settle(struct fg_trace *trace, fg_spare *spare)
 {
     if (fg_likely(Py_REFCNT(trace) == 1 && Py_REFCNT(trace->regs) == 1)) {
-        Py_CLEAR(trace->func);
         Py_CLEAR(trace->parent);
         fg_spare_put(spare, trace);
         return;
@@ -109,24 +123,14 @@ static void dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-static PyObject *get_resolved(PyObject *object, void *resolve)
+static PyObject *get_parent(PyObject *object, void *Py_UNUSED(closure))
 {
     PyObject *value;
 
     Py_BEGIN_CRITICAL_SECTION(object);
-    value = Py_XNewRef(((PyObject * (*)(struct fg_trace *)) resolve)((struct fg_trace *)object));
+    value = Py_XNewRef(resolve_parent((struct fg_trace *)object));
     Py_END_CRITICAL_SECTION();
     return value || PyErr_Occurred() ? value : PyErr_NoMemory();
-}
-
-static PyObject *get_func(PyObject *object, void *Py_UNUSED(closure))
-{
-    return get_resolved(object, (void *)resolve_func);
-}
-
-static PyObject *get_parent(PyObject *object, void *Py_UNUSED(closure))
-{
-    return get_resolved(object, (void *)resolve_parent);
 }
 
 static PyObject *get_depth(PyObject *object, void *Py_UNUSED(closure))
@@ -157,14 +161,20 @@ static PyObject *get_end(PyObject *object, void *Py_UNUSED(closure))
 #define FACT(member) ((void *)offsetof(struct fg_trace_facts, member))
 
 #define COMMON_ATTRIBUTES                                                                                    \
-    {"func", get_func, NULL, "The function that is called: a Function.", NULL},                              \
-        {"depth", get_depth, NULL, "Calls of this user that are in progress below this one.", NULL},         \
+    {"depth", get_depth, NULL, "Calls of this user that are in progress below this one.", NULL},             \
         {"parent", get_parent, NULL, "Where the call returns to, or None at the bottom of a thread.", NULL}, \
         {"calltime_ns", get_time, NULL, "When the call, or its latest resume, began (CLOCK_MONOTONIC).",     \
          FACT(calltime)},                                                                                    \
     {                                                                                                        \
         "start_ns", get_time, NULL, "When the call first began.", FACT(start)                                \
     }
+
+/* What nearly every callback asks: CPython reads a member without calling anything. */
+static PyMemberDef members[] = {
+    {"func", T_OBJECT_EX, offsetof(struct fg_trace, func), READONLY,
+     "The function that is called: a Function."},
+    {NULL, 0, 0, 0, NULL},
+};
 
 static PyGetSetDef ent_attributes[] = {
     COMMON_ATTRIBUTES,
@@ -183,6 +193,7 @@ static PyType_Slot ent_slots[] = {
     {Py_tp_doc, "What an entry function is told of the call."},
     {Py_tp_dealloc, dealloc},
     {Py_tp_getset, ent_attributes},
+    {Py_tp_members, members},
     {0, NULL},
 };
 
@@ -190,6 +201,7 @@ static PyType_Slot ret_slots[] = {
     {Py_tp_doc, "What a return function is told of the call."},
     {Py_tp_dealloc, dealloc},
     {Py_tp_getset, ret_attributes},
+    {Py_tp_members, members},
     {0, NULL},
 };
 

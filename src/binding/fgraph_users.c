@@ -14,7 +14,7 @@ void fg_python_user_leaves(struct fgraph_ops *ops)
 
 /* ---- all users */
 
-enum user_kind { KIND_PYTHON, KIND_C, KIND_TRACER };
+enum user_kind { KIND_PYTHON, KIND_C, KIND_TRACER, KIND_FPROBES };
 
 /* What is noted of a user under the engine's lock, where nothing of Python's may be called: what it frees may come
  * back to us. */
@@ -34,11 +34,13 @@ struct user_notes {
     bool has_failed;
 };
 
-/* Only the FgraphOps and the built-in tracers have a function for their leaving. */
+/* Only the FgraphOps and the built-in tracers have a function for their leaving; only fprobes decide by themselves. */
 static enum user_kind kind_of(const struct fg_user *user)
 {
     if (user->leavefunc == fg_python_user_leaves)
         return KIND_PYTHON;
+    if (user->wantsfunc)
+        return KIND_FPROBES;
     return user->leavefunc ? KIND_TRACER : KIND_C;
 }
 
@@ -73,13 +75,14 @@ static void forget_notes(struct user_notes *notes)
     }
 }
 
-static const char *const kind_names[] = {[KIND_PYTHON] = "python", [KIND_C] = "C", [KIND_TRACER] = "tracer"};
+static const char *const kind_names[] = {
+    [KIND_PYTHON] = "python", [KIND_C] = "C", [KIND_TRACER] = "tracer", [KIND_FPROBES] = "fprobes"};
 
 /* ---- users() */
 
 static PyStructSequence_Field user_fields[] = {
     {"name", "its name"},
-    {"kind", "'python', 'C' or 'tracer'"},
+    {"kind", "'python', 'C', 'tracer' or 'fprobes'"},
     {"slot", "its slot in the table of users"},
     {"generation", "the number of its registration"},
     {"filter", "only these functions; empty: all"},
@@ -159,7 +162,7 @@ static PyObject *user_of(PyTypeObject *type, const struct user_note *note)
         patterns_of(note, FGRAPH_GRAPH_NOTRACE),
         tids_of(note),
         PyLong_FromUnsignedLongLong(note->nmissed),
-        PyLong_FromUnsignedLongLong(note->python ? atomic_load(&note->python->errors) : 0),
+        PyLong_FromUnsignedLongLong(note->python ? atomic_load(&note->python->client.errors) : 0),
     };
     bool is_complete = user != NULL;
 
@@ -198,17 +201,6 @@ PyObject *fg_users(PyObject *module, PyObject *Py_UNUSED(ignored))
 
 /* ---- registering */
 
-static PyObject *raise_os_error(int number, PyObject *text)
-{
-    PyObject *error = text ? PyObject_CallFunction(PyExc_OSError, "iO", number, text) : NULL;
-
-    if (error)
-        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_XDECREF(error);
-    Py_XDECREF(text);
-    return NULL;
-}
-
 /* "'latency' (python), 'function_graph' (tracer) 3 times": the holders of the slots, equal ones together. */
 static PyObject *holders(const struct user_notes *notes)
 {
@@ -233,7 +225,7 @@ static PyObject *holders(const struct user_notes *notes)
     return text;
 }
 
-static PyObject *raise_no_slot(void)
+PyObject *fg_raise_no_slot(void)
 {
     struct user_notes notes = {.n = 0};
     PyObject *held = NULL, *text = NULL;
@@ -248,12 +240,12 @@ static PyObject *raise_no_slot(void)
                                     notes.n + notes.nr_elsewhere, held);
     Py_XDECREF(held);
     forget_notes(&notes);
-    return raise_os_error(ENOSPC, text);
+    return fg_raise_os_error(ENOSPC, text);
 }
 
 static PyObject *raise_busy(struct fg_python_ops *self)
 {
-    return raise_os_error(EBUSY, PyUnicode_FromFormat("%R is registered already", (PyObject *)self));
+    return fg_raise_os_error(EBUSY, PyUnicode_FromFormat("%R is registered already", (PyObject *)self));
 }
 
 static struct fg_python_ops *check_ops(PyObject *module, PyObject *object)
@@ -270,10 +262,10 @@ static int enable(struct fg_python_ops *self)
     int error = 0;
 
     Py_BEGIN_CRITICAL_SECTION(self);
-    if (fgraph_slot(&self->ops) < 0 && atomic_exchange(&self->is_disabled, false)) {
+    if (fgraph_slot(&self->ops) < 0 && atomic_exchange(&self->client.is_disabled, false)) {
         error = fg_ops_apply_filters(self);
         if (error)
-            atomic_store(&self->is_disabled, true);
+            atomic_store(&self->client.is_disabled, true);
     }
     Py_END_CRITICAL_SECTION();
     return error;
@@ -301,7 +293,7 @@ PyObject *fg_register(PyObject *module, PyObject *object)
     case -EBUSY:
         return raise_busy(self);
     case -ENOSPC:
-        return raise_no_slot();
+        return fg_raise_no_slot();
     case -EIO:
         return NULL; /* the exception is set */
     default:
@@ -316,7 +308,7 @@ PyObject *fg_unregister(PyObject *module, PyObject *object)
     if (!self)
         return NULL;
     if (fg_binding_unregister(&self->ops) != 0)
-        return raise_os_error(EINVAL, PyUnicode_FromFormat("%R cannot be unregistered", (PyObject *)self));
+        return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%R cannot be unregistered", (PyObject *)self));
     Py_DECREF(self); /* the engine's */
     Py_RETURN_NONE;
 }

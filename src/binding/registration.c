@@ -6,15 +6,37 @@
 
 #include <errno.h>
 
-int fg_hooks_hold(void)
+#include "arch/cpython/symbols.h"
+
+static struct fg_interp *interp_here(void)
 {
     struct fg_interp *interp = fg_interp_here();
+
+    if (!interp)
+        PyErr_NoMemory();
+    return interp;
+}
+
+struct fg_interp *fg_engine_here(void)
+{
+    struct fg_interp *interp = interp_here();
+    int error;
+
+    if (!interp)
+        return NULL;
+    fg_lock(FG_LOCK_CONTROL);
+    error = fg_cpython_init(interp);
+    fg_unlock(FG_LOCK_CONTROL);
+    return error ? NULL : interp;
+}
+
+int fg_hooks_hold(void)
+{
+    struct fg_interp *interp = interp_here();
     int error = -1;
 
-    if (!interp) {
-        PyErr_NoMemory();
+    if (!interp)
         return -1;
-    }
     fg_lock(FG_LOCK_CONTROL);
     error = fg_cpython_start(interp);
     if (!error)
@@ -55,9 +77,18 @@ int fg_binding_register(struct fgraph_ops *ops)
     if (fg_hooks_hold() != 0)
         return -EIO;
     fg_user_of(ops)->domain = fg_interp_known();
-    error = fgraph_register(ops);
+    error = fg_symbols_meet_named_c(fg_interp_known(), &fg_user_of(ops)->filter);
+    if (!error)
+        error = fgraph_register(ops);
     fg_hooks_release();
     return error;
+}
+
+int fg_binding_filter_changed(const struct fgraph_ops *ops)
+{
+    if (fgraph_slot(ops) < 0 || fg_user_of_const(ops)->domain != fg_interp_known())
+        return 0;
+    return fg_symbols_meet_named_c(fg_interp_known(), &fg_user_of_const(ops)->filter);
 }
 
 int fg_binding_unregister(struct fgraph_ops *ops)

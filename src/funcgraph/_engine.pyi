@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final, Literal, final
 
 from _typeshed import structseq
@@ -80,6 +80,8 @@ class FgraphOps:
         tids: only calls in these threads, by native id (threading.get_native_id()). None: in all.
         name: what users() and error messages call it.
         keep_on_error: it stays enabled after a callback has raised.
+        save_regs: its callbacks may have the full frame, by FtraceRegs.get_regs(). The kernel's
+            FTRACE_OPS_FL_SAVE_REGS.
 
     Either function may also be the address of a C function with the signature in funcgraph.h, as an int, a
     ctypes function pointer, a numba cfunc or a cffi function pointer: it is then called without any Python in
@@ -107,6 +109,7 @@ class FgraphOps:
         tids: Iterable[int] | None = None,
         name: str = "",
         keep_on_error: bool = False,
+        save_regs: bool = False,
     ) -> None: ...
     @property
     def entryfunc(self) -> Any:
@@ -120,6 +123,8 @@ class FgraphOps:
     def name(self) -> str: ...
     @property
     def keep_on_error(self) -> bool: ...
+    @property
+    def save_regs(self) -> bool: ...
     @property
     def filter(self) -> tuple[str, ...]: ...
     @property
@@ -225,8 +230,9 @@ class FgraphOps:
     def nmissed(self) -> int:
         """Calls of its functions that were made in callbacks, and so not traced, since it was registered.
 
-        From 3.12 on CPython tells no tool of calls that a callback of sys.monitoring makes: there they are
-        not traced either, and are not counted.
+        From 3.12 on CPython tells of what a callback does either all tools of sys.monitoring or none. It is
+        counted while no other tool is in use, and no trace or profile function set: other tools are not to
+        see callbacks. What a C function as callback calls is counted on 3.11 only.
         """
 
     @property
@@ -331,32 +337,349 @@ class Function:
 class FtraceRegs:
     """What the hook saw at the function's boundary; the kernel's struct ftrace_regs.
 
-    Of use while the callback runs; after that everything raises RuntimeError. None of the program's code
-    runs.
+    Partial, for that is cheap: partial_regs() says what there is. Of use while the callback runs; after
+    that everything raises RuntimeError. None of the program's code runs, and nothing in the program changes.
+
+    Of a C function there is the called object, and its first argument if CPython tells of it (3.12 and
+    later); all else raises RuntimeError.
     """
 
     def get_argument(self, which: int | str, /) -> Any:
         """At the entry: an argument's value, by number or by name.
 
         Numbers are those of the code object's variables: arguments by position, by keyword only, then *args
-        (a tuple) and **kwargs (a dict).
+        (a tuple) and **kwargs (a dict). A C function's have no names. The kernel's
+        ftrace_regs_get_argument().
 
-        Errors: IndexError, KeyError (there is none), RuntimeError (at a return; after the callback).
+            regs.get_argument("amount")
+
+        Errors: IndexError, KeyError (there is none), RuntimeError (at a return; after the callback),
+        TypeError.
         """
 
     def arguments(self) -> dict[str, Any]:
         """At the entry: all arguments by name, in the order of their numbers.
 
-        Errors: RuntimeError (at a return; after the callback).
+        Errors: RuntimeError (at a return; a C function; after the callback).
         """
 
     def get_return_value(self) -> Any:
         """At the return: what the call returned; the exception, if it ended by one.
 
-        Before 3.12 an exception that C code raised may be told by its class.
+        Before 3.12 an exception that C code raised may be told by its class. The kernel's
+        ftrace_regs_get_return_value().
 
-        Errors: RuntimeError (at an entry; CPython did not tell how the call ended; after the callback).
+        Errors: RuntimeError (at an entry; CPython did not tell how the call ended; a C function; after the
+        callback).
         """
+
+    def get_instruction_pointer(self) -> InstructionPointer:
+        """Where the function is: at its start, or at the instruction that it returns or raises at.
+
+        The kernel's ftrace_regs_get_instruction_pointer().
+
+            func, offset, line = regs.get_instruction_pointer()
+
+        Errors: RuntimeError (a C function; a call of whose end CPython told nobody; after the callback).
+        """
+
+    def get_callable(self) -> Any:
+        """The function object that was called, as it can be called again; or the C function.
+
+        All closures of one function have one Function, and each is a callable of its own.
+
+        Errors: RuntimeError (a call of whose end CPython told nobody; after the callback).
+        """
+
+    def get_frame_pointer(self) -> int:
+        """The address of the interpreter's frame: one for each call in progress, then used again.
+
+        Errors: as get_instruction_pointer().
+        """
+
+    def get_stack_pointer(self) -> int:
+        """The address just above what lies on the frame's evaluation stack; a result counts as taken off.
+
+        The kernel's kernel_stack_pointer().
+
+        Errors: as get_instruction_pointer(); RuntimeError (the return of a generator on 3.12 and 3.13:
+        CPython does not tell).
+        """
+
+    def query_register_offset(self, name: str, /) -> int:
+        """The number of a variable's place in the frame, for get_stack_nth(). The kernel's
+        ftrace_regs_query_register_offset().
+
+            regs.get_stack_nth(regs.query_register_offset("total"))
+
+        Errors: KeyError (the function has no such variable), TypeError; as get_instruction_pointer().
+        """
+
+    def get_stack_nth(self, n: int, /) -> Any:
+        """What lies in the frame's n-th place now: arguments, other variables, cells, the evaluation stack.
+
+        Cells are looked through. At the return, variables have the values that they have then. The kernel's
+        ftrace_regs_get_kernel_stack_nth().
+
+        Errors: IndexError (no such place), KeyError (nothing is bound there), RuntimeError (CPython did not
+        tell how far the evaluation stack reaches), TypeError; as get_instruction_pointer().
+        """
+
+    def get_regs(self) -> FrameType | None:
+        """The full frame, as sys._getframe() would give it to the function itself; None for a user that was
+        not made with save_regs. The kernel's ftrace_get_regs().
+
+        It may be kept, and then keeps its variables, as any frame object. On 3.11 and 3.12 what f_locals gave
+        is kept until the call ends. On 3.11, at an entry, its line is the first one, or None once f_locals
+        was read.
+
+            regs.get_regs().f_locals["total"]
+
+        Errors: as get_instruction_pointer(); MemoryError.
+        """
+
+    def partial_regs(self) -> dict[str, bool]:
+        """Say what is filled: arguments, return_value, exception, instruction_pointer, frame_pointer,
+        stack_pointer, callable, stack and frame (the full one).
+
+        Errors: RuntimeError (after the callback).
+        """
+
+@final
+class InstructionPointer(structseq[Any], tuple[Function | None, int, int | None]):
+    """Where a function is."""
+
+    __match_args__: Final = ("func", "offset", "line")
+    @property
+    def func(self) -> Function | None:
+        """The function."""
+
+    @property
+    def offset(self) -> int:
+        """Of the instruction in the function's code, in bytes, as dis shows it."""
+
+    @property
+    def line(self) -> int | None:
+        """The instruction's line; None: it has none."""
+
+class Fprobe:
+    """Handlers at the entry and the exit of functions: what to call, and what to keep in between.
+
+    The semantics are those of the Linux kernel's struct fprobe (Documentation/trace/fprobe.rst). Any number
+    of fprobes may be on a function. Entry handlers run in the order of registration, exit handlers in
+    reverse. All fprobes are one user of the function graph: functions that no fprobe is on cost nothing.
+
+        def entry(fp, entry_ip, ret_ip, regs, data):
+            data[:] = struct.pack("q", regs.get_argument("amount"))
+
+        def exit(fp, entry_ip, ret_ip, regs, data):
+            amount, = struct.unpack("q", data)
+            print(entry_ip.name, amount, "->", regs.get_return_value(), "at", ret_ip.file, ret_ip.line)
+
+        fp = funcgraph.Fprobe(entry, exit, entry_data_size=8)
+        with funcgraph.registered_fprobe(fp, "shop.*"):
+            serve()
+
+    Args:
+        entry_handler: called as entry_handler(fp, entry_ip, ret_ip, regs, entry_data) with this object, the
+            Function, where it returns to (a ReturnAddress; None at the bottom of a thread), FtraceRegs, and a
+            writable memoryview of the entry data, zeroed. A true answer: the exit handler is not called for
+            this call. None: all exits are wanted.
+        exit_handler: called with the same at the exit, exactly once for each entry that was not cancelled,
+            also if the call ends by an exception, or is a generator that is closed. None: exits are not told.
+        entry_data_size: bytes that are kept from entry to exit, for each call. With 0, or without an exit
+            handler, entry_data is None.
+        name: what error messages call it.
+        keep_on_error: it stays enabled after a handler has raised.
+        save_regs: regs.get_regs() gives the full frame.
+
+    Either handler may also be the address of a C function with the signature in funcgraph.h, as FgraphOps
+    takes them: then struct fprobe is what it gets.
+
+    regs and entry_data are of use while the handler runs; after that regs raises RuntimeError, and
+    entry_data, its slices and all other views of it ValueError. An exception that comes out of a handler goes
+    to sys.unraisablehook and is counted; it never reaches the program. The fprobe is disabled then, as by
+    disable_fprobe().
+
+    Errors: ValueError (a negative size; a number that is no address), TypeError; RuntimeError (__init__ of
+    one that is registered).
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Fprobe: ...
+    def __init__(
+        self,
+        entry_handler: Callable[
+            [Fprobe, Function, ReturnAddress | None, FtraceRegs, memoryview | None], object
+        ]
+        | int
+        | None = None,
+        exit_handler: Callable[
+            [Fprobe, Function, ReturnAddress | None, FtraceRegs, memoryview | None], object
+        ]
+        | int
+        | None = None,
+        entry_data_size: int = 0,
+        *,
+        name: str = "",
+        keep_on_error: bool = False,
+        save_regs: bool = False,
+    ) -> None: ...
+    @property
+    def entry_handler(self) -> Any:
+        """As it was given."""
+
+    @property
+    def exit_handler(self) -> Any:
+        """As it was given."""
+
+    @property
+    def entry_data_size(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def keep_on_error(self) -> bool: ...
+    @property
+    def save_regs(self) -> bool: ...
+    @property
+    def nmissed(self) -> int:
+        """Calls since the registration that its handlers could not run for: made by a handler or callback
+        itself, or without room for the entry data on the shadow stack."""
+
+    @property
+    def errors(self) -> int:
+        """Exceptions that came out of its handlers so far."""
+
+    @property
+    def last_error(self) -> BaseException | None:
+        """The latest of them."""
+
+    @property
+    def enabled(self) -> bool:
+        """False after disable_fprobe(), or once a handler has raised (unless keep_on_error), until it is
+        enabled or registered again."""
+
+    @property
+    def registered(self) -> bool: ...
+
+@final
+class ReturnAddress:
+    """Where a probed call returns to; the kernel's ret_ip, which is an address: int(ret_ip) is that of the
+    instruction, and two are equal if it is the same.
+
+    What it tells is looked up when it is asked for. It may be kept: it goes on telling of that call.
+    """
+
+    @property
+    def location(self) -> ReturnLocation:
+        """All of the following. Errors: RuntimeError (CPython did not tell)."""
+
+    @property
+    def name(self) -> str:
+        """'module.qualname' of the caller."""
+
+    @property
+    def module(self) -> str: ...
+    @property
+    def qualname(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def line(self) -> int:
+        """The line of the call."""
+
+    @property
+    def code(self) -> CodeType: ...
+    def __index__(self) -> int: ...
+    def __int__(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class KprobeMultiLink:
+    """A handler that kprobe_multi() put on functions. It holds until detach(), also if nobody keeps it."""
+
+    @property
+    def handler(self) -> Any:
+        """As it was given."""
+
+    @property
+    def kind(self) -> Literal["entry", "return", "session"]: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def keep_on_error(self) -> bool: ...
+    @property
+    def save_regs(self) -> bool: ...
+    @property
+    def nmissed(self) -> int:
+        """Calls that the handler could not be called for, as an Fprobe's."""
+
+    @property
+    def errors(self) -> int:
+        """Exceptions that came out of the handler so far."""
+
+    @property
+    def last_error(self) -> BaseException | None:
+        """The latest of them."""
+
+    @property
+    def enabled(self) -> bool:
+        """False once the handler has raised (unless keep_on_error)."""
+
+    @property
+    def registered(self) -> bool:
+        """It was not detached."""
+
+    def detach(self) -> None:
+        """Take the handler off. When this returns, it runs no more, but for the caller's own call. Calls in
+        progress get no return.
+
+        Errors: OSError EINVAL (it was detached already).
+        """
+
+    def __enter__(self) -> KprobeMultiLink: ...
+    def __exit__(self, *exception: object) -> None:
+        """Detach it, if it is not."""
+
+@final
+class KprobeMultiCtx:
+    """What the handler of a kprobe_multi link is told.
+
+    It may be kept: it goes on telling of that call, but for regs.
+    """
+
+    @property
+    def link(self) -> KprobeMultiLink:
+        """The link that the call is for."""
+
+    @property
+    def func(self) -> Function:
+        """The function that is called; the kernel's bpf_get_func_ip()."""
+
+    @property
+    def ret_ip(self) -> ReturnAddress | None:
+        """Where it returns to; None at the bottom of a thread."""
+
+    @property
+    def regs(self) -> FtraceRegs:
+        """Errors: RuntimeError (after the handler)."""
+
+    @property
+    def cookie(self) -> int:
+        """This function's, as it was attached; 0 without cookies. The kernel's bpf_get_attach_cookie()."""
+
+    @property
+    def is_return(self) -> bool:
+        """It is the function's return; the kernel's bpf_session_is_return()."""
+
+    session_cookie: int
+    """Of a session: 0 to 2**64 - 1, zero at the entry; the return finds what the entry has left. The kernel's
+    bpf_session_cookie().
+
+    Errors: AttributeError (the link is no session), RuntimeError (set after the handler), OverflowError,
+    TypeError.
+    """
 
 @final
 class ReturnLocation(structseq[Any], tuple[str, str, str, str, int, CodeType]):
@@ -393,7 +716,7 @@ class RetFrame(structseq[Any], tuple[Function, int, int, ReturnLocation | None])
 
     @property
     def line(self) -> int:
-        """The line that it is at; 0: it has just ended."""
+        """The line that it is at; 0: not known."""
 
     @property
     def parent(self) -> ReturnLocation | None:
@@ -404,7 +727,7 @@ class User(
     structseq[Any],
     tuple[
         str,
-        Literal["python", "C", "tracer"],
+        Literal["python", "C", "tracer", "fprobes"],
         int,
         int,
         tuple[str, ...],
@@ -434,8 +757,9 @@ class User(
     @property
     def name(self) -> str: ...
     @property
-    def kind(self) -> Literal["python", "C", "tracer"]:
-        """An FgraphOps, another extension's struct fgraph_ops, or a tracer that writes a trace."""
+    def kind(self) -> Literal["python", "C", "tracer", "fprobes"]:
+        """An FgraphOps, another extension's struct fgraph_ops, a tracer that writes a trace, or the one user
+        that serves all fprobes. That one is on the functions of these, whatever its filter says."""
 
     @property
     def slot(self) -> int: ...
@@ -495,3 +819,287 @@ def get_ret_stack(idx: int = 0, task: int | threading.Thread | None = None) -> l
     Errors: ValueError (idx is negative; no thread id), TypeError, RuntimeError (another thread, in a
     free-threaded build: its stack does not stand still).
     """
+
+def find_functions(patterns: Sequence[str], notpatterns: Sequence[str] = ()) -> list[Function]:
+    """Return the functions that match one of `patterns` and none of `notpatterns`, called or not.
+
+    A C function matches only a pattern that is its whole name.
+
+    Errors: ValueError (a bad pattern), TypeError, RuntimeError (the interpreter is ending), MemoryError.
+    """
+
+def functions_named(names: Sequence[str]) -> dict[str, list[Function]]:
+    """Return the functions, Python's and C's, of each of these whole names: none, one, or several.
+
+    Errors: TypeError, RuntimeError (the interpreter is ending), MemoryError.
+    """
+
+def function_of(callable: object, /) -> Function:
+    """Return the Function of a Python function, a method, a static or class method, a code object or a C
+    function; of a Function itself.
+
+    Errors: TypeError (it is something else), ValueError (a code object that no function has), RuntimeError
+    (the interpreter is ending).
+    """
+
+def function_names(patterns: Sequence[str] | None = None) -> list[str]:
+    """Return the name of each function that matches one of `patterns`; None: of all, also of C functions.
+
+    Errors: as find_functions.
+    """
+
+# ---- fprobes
+
+def register_fprobe(fp: Fprobe, filter: Sequence[str], notfilter: Sequence[str], /) -> None:
+    """As funcgraph.register_fprobe, for sequences of patterns and with a short text for ENOENT."""
+
+def register_fprobe_ips(fp: Fprobe, functions: Iterable[object], /) -> None:
+    """Put an fprobe on these functions. The kernel's register_fprobe_ips().
+
+        funcgraph.register_fprobe_ips(fp, [shop.checkout, shop.cart.Cart.add, len])
+
+    Args:
+        fp: the fprobe. The engine keeps a reference to it while it is registered.
+        functions: Python functions, methods, static and class methods, code objects, C functions, Functions.
+            One that is there twice counts once. It keeps none of them alive.
+
+    Errors: OSError EINVAL (no function), ENOENT (a Function whose function is gone), and as register_fprobe;
+    TypeError (something else), ValueError (a code object that no function has), MemoryError, RuntimeError.
+    Then nothing is registered.
+    """
+
+def unregister_fprobe(fp: Fprobe, /) -> None:
+    """Take an fprobe off. When this returns, none of its handlers runs any more, but for the caller's own.
+
+    Entries that it has seen get no exit. The kernel's unregister_fprobe().
+
+    Errors: OSError EINVAL (it is not registered), TypeError.
+    """
+
+def unregister_fprobe_async(fp: Fprobe, /) -> None:
+    """The same without the wait: a handler may still be running in another thread.
+
+    No handler begins any more. The fprobe is kept alive for as long as that takes. The kernel's
+    unregister_fprobe_async().
+
+    Errors: OSError EINVAL (it is not registered), TypeError.
+    """
+
+def enable_fprobe(fp: Fprobe, /) -> None:
+    """Call the handlers of an fprobe again, also after one has raised. The kernel's enable_fprobe().
+
+    Errors: OSError EINVAL (it is not registered), TypeError.
+    """
+
+def disable_fprobe(fp: Fprobe, /) -> None:
+    """Do not call the handlers of an fprobe: it stays where it is, and costs nearly as much. A call that
+    began before gets no exit handler unless it is enabled again by then. The kernel's disable_fprobe().
+
+    Errors: OSError EINVAL (it is not registered), TypeError.
+    """
+
+def fprobe_is_registered(fp: Fprobe, /) -> bool:
+    """Return whether an fprobe is on its functions. The kernel's fprobe_is_registered().
+
+    Errors: TypeError.
+    """
+
+def fprobe_count_ips_from_filter(filter: Sequence[str], notfilter: Sequence[str], /) -> int:
+    """As funcgraph.fprobe_count_ips_from_filter, for sequences of patterns and with a short text for
+    ENOENT."""
+
+def kprobe_multi_attach(
+    handler: Callable[[KprobeMultiCtx], object] | int,
+    functions: Iterable[object] | None,
+    filter: Sequence[str],
+    cookies: tuple[int, ...] | None,
+    kind: str,
+    name: str,
+    keep_on_error: bool,
+    save_regs: bool,
+    /,
+) -> KprobeMultiLink:
+    """As funcgraph.kprobe_multi, for functions without names, and with a short text for ENOENT. `functions`
+    None: those of `filter`."""
+
+# ---- kprobes
+
+class Kprobe:
+    """A probe at a line of a function, or at an instruction: a handler that is called each time that the
+    program comes there, and sees the full frame.
+
+    The kernel's struct kprobe (Documentation/trace/kprobes.rst), with `symbol_name` and `offset`; a line
+    instead of an offset is Python's own.
+
+        def show(kprobe, regs):
+            print(regs.get_local("price"), regs.locals())
+
+        kprobe = funcgraph.Kprobe(show, "shop.cart.Cart.total", line=42)
+        with funcgraph.probed(kprobe):
+            serve()
+        print(kprobe.hits)
+
+    Args:
+        handler: called as handler(kprobe, regs) with this object and KprobeRegs, before the place is
+            executed. What it returns is of no meaning.
+        symbol: the function: its whole name, "module.qualname"; or itself, a method, its code object or its
+            Function. Of what is not a name nothing is kept alive. A name is looked up when the probe is
+            registered.
+        line: the number of a line of its file that has code in the function. It is come to each time that
+            CPython begins it: a loop begins its lines anew, a line whose statement goes on behind a call does
+            not begin again.
+        offset: in bytes, of an instruction of the function, as `dis` shows it. 0 is the function's start. One
+            of the two is needed.
+        name: what kprobes() and error messages call it; "symbol:line" or "symbol+offset" if not given.
+        keep_on_error: it stays enabled after the handler has raised.
+
+    Several probes may be at one place: their handlers are called in the order of registration. On CPython
+    3.12 and later what is not at a probe's place costs nothing once it has run for the first time; on 3.11
+    calls of the function run as slow as under any tracer, and no other function is touched.
+
+    An exception that comes out of the handler goes to sys.unraisablehook and is counted; it never reaches the
+    program. The probe is disabled: it stays where it is, and its handler is not called any more. A handler is
+    not called for what callbacks do themselves (`nmissed`).
+
+    When the function is gone, the probe is `gone`: it stays registered until it is unregistered, and is not
+    called.
+
+    Errors: TypeError (no function, no place, two places), ValueError (a number that is no line or no offset).
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Kprobe: ...
+    def __init__(
+        self,
+        handler: Callable[[Kprobe, KprobeRegs], object],
+        symbol: str | Callable[..., Any] | CodeType | Function,
+        *,
+        line: int | None = None,
+        offset: int | None = None,
+        name: str = ...,
+        keep_on_error: bool = False,
+    ) -> None: ...
+    @property
+    def handler(self) -> Any:
+        """As it was given."""
+
+    @property
+    def symbol(self) -> str:
+        """The function's name."""
+
+    @property
+    def by_name(self) -> bool:
+        """The function was given by its name."""
+
+    @property
+    def function(self) -> Function | None:
+        """The function; None: it was given by name, and was not registered yet."""
+
+    @property
+    def line(self) -> int | None:
+        """As it was given."""
+
+    @property
+    def offset(self) -> int | None:
+        """As it was given, in bytes."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def keep_on_error(self) -> bool: ...
+    @property
+    def hits(self) -> int:
+        """How often the handler was called."""
+
+    @property
+    def nmissed(self) -> int:
+        """How often a callback came to the place: the handler was not called. As FgraphOps.nmissed."""
+
+    @property
+    def errors(self) -> int:
+        """Exceptions that came out of the handler."""
+
+    @property
+    def last_error(self) -> BaseException | None:
+        """The latest of them."""
+
+    @property
+    def registered(self) -> bool: ...
+    @property
+    def enabled(self) -> bool:
+        """False once it was disabled: by disable_kprobe(), or because its handler raised."""
+
+    @property
+    def gone(self) -> bool:
+        """It is registered, and its function is gone."""
+
+@final
+class KprobeRegs:
+    """The full frame at a kprobe's place: the kernel's struct pt_regs.
+
+    Of use while the handler runs; after that everything raises RuntimeError. None of the program's code runs,
+    and the program is not changed.
+    """
+
+    def get_regs(self) -> FrameType:
+        """The frame itself. What is kept of it keeps its variables alive, and shows how the call went on.
+
+        Errors: RuntimeError (in another thread than the handler's; after the handler).
+        """
+
+    def get_local(self, name: str, /) -> Any:
+        """The value of a variable: an argument, a local, or one that inner or outer functions share.
+
+        Errors: KeyError (there is none, or it is unbound here), TypeError, RuntimeError (after the handler;
+        the namespace of a class body is a mapping of the program's own).
+        """
+
+    def locals(self) -> dict[str, Any]:
+        """All variables that are bound, by name.
+
+        Errors: RuntimeError (as get_local).
+        """
+
+    def get_instruction_pointer(self) -> InstructionPointer:
+        """Where the program is.
+
+        Errors: RuntimeError (after the handler).
+        """
+
+    def get_frame_pointer(self) -> int:
+        """The address of the interpreter's frame: the same for all that is in one call.
+
+        Errors: RuntimeError (after the handler).
+        """
+
+def register_kprobe_at(kprobe: Kprobe, function: Function, /) -> None:
+    """What funcgraph.register_kprobe() does once it knows the function."""
+
+def unregister_kprobe(kprobe: Kprobe, /) -> None:
+    """Take a probe away; return when its handler runs no more, but for the caller itself.
+
+    The kernel's unregister_kprobe.
+
+    Raises:
+        OSError: EINVAL: it is not registered.
+    """
+
+def enable_kprobe(kprobe: Kprobe, /) -> None:
+    """Let its handler be called again. The kernel's enable_kprobe.
+
+    Raises:
+        OSError: EINVAL: it is not registered, or its function is gone.
+    """
+
+def disable_kprobe(kprobe: Kprobe, /) -> None:
+    """Let its handler not be called; the probe stays where it is. The kernel's disable_kprobe.
+
+    Raises:
+        OSError: EINVAL: it is not registered, or its function is gone.
+    """
+
+def kprobes() -> list[Kprobe]:
+    """All probes of this interpreter that are registered, in order of registration: the kernel's file
+    kprobes/list."""
+
+def kprobe_lines(code: CodeType, /) -> list[int]:
+    """The lines of a code object that can be probed, in rising order."""

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from funcgraph._engine import FgraphOps, register_ftrace_graph, unregister_ftrace_graph
+from funcgraph._engine import FgraphOps, function_names, register_ftrace_graph, unregister_ftrace_graph
 
 
 @contextmanager
@@ -40,6 +40,28 @@ def registered(*ops: FgraphOps) -> Iterator[FgraphOps]:
         for user in reversed(entered):
             if user.registered:
                 unregister_ftrace_graph(user)
+
+
+def available_filter_functions(pattern: str = "*") -> list[str]:
+    """Return the names of the functions that a filter of this pattern is for now, sorted.
+
+        funcgraph.available_filter_functions("shop.*")
+
+    These are all that there are in this interpreter, whether they were called or not: also functions that are
+    defined in the body of another, and the methods of a class whose body has not run. A name that several
+    functions have is there once. C functions are there only under their whole names, as in a filter:
+    "time.sleep", "builtins.list.append".
+
+    The kernel's file available_filter_functions of tracefs.
+
+    Args:
+        pattern: as in FgraphOps(filter=...).
+
+    Raises:
+        ValueError: it is no pattern; the text says what is wrong, and where.
+        TypeError: it is no str.
+    """
+    return sorted(set(function_names([pattern])))
 
 
 def native_address(callback: object) -> int | None:

@@ -25,6 +25,13 @@ struct event {
     uint64_t task_var; /* after it was counted up */
     long argument;     /* the first one, if it is an int; -1 */
     unsigned nr_arguments;
+    long named;         /* the one called `number`, if it is an int; -1 */
+    long nth;           /* what lies in its place; -1 */
+    int place;          /* of `number`; -1 */
+    PyObject *callable; /* only compared */
+    struct ftrace_location at, returns_to;
+    int is_located, is_return_located;
+    uintptr_t frame_pointer, stack_pointer;
     long result; /* if it is an int; -1 */
     char exception[TEXT_BYTES];
     int was_zeroed, could_twice, is_own_task;
@@ -98,6 +105,14 @@ static void note_regs(struct event *event, const struct ftrace_regs *regs)
     while (ftrace_regs_get_argument(regs, event->nr_arguments))
         event->nr_arguments++;
     event->argument = as_long(ftrace_regs_get_argument(regs, 0));
+    event->named = as_long(ftrace_regs_get_argument_by_name(regs, "number"));
+    event->place = ftrace_regs_query_register_offset(regs, "number");
+    event->nth = event->place < 0 ? -1 : as_long(ftrace_regs_get_stack_nth(regs, (unsigned)event->place));
+    event->callable = ftrace_regs_get_callable(regs);
+    event->is_located = ftrace_regs_get_location(regs, &event->at);
+    event->is_return_located = ftrace_regs_get_return_location(regs, &event->returns_to);
+    event->frame_pointer = ftrace_regs_get_frame_pointer(regs);
+    event->stack_pointer = ftrace_regs_get_stack_pointer(regs);
     event->result = as_long(ftrace_regs_get_return_value(regs));
     if (exception) /* before 3.12 it may be no more than a class */
         copy_text(event->exception, PyExceptionClass_Check(exception) ? ((PyTypeObject *)exception)->tp_name
@@ -360,20 +375,40 @@ static PyObject *stack_of(const struct event *event)
     return list;
 }
 
+/* (the function's name, id() of the code, offset, line), or None */
+static PyObject *location_of(const struct ftrace_location *location, int is_known)
+{
+    if (!is_known)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(sKii)", location->func ? fgraph_func_qualname(location->func) : NULL,
+                         (unsigned long long)(uintptr_t)location->code, location->offset, location->line);
+}
+
+static PyObject *regs_as_dict(const struct event *event)
+{
+    return Py_BuildValue("{s:l,s:i,s:l,s:K,s:N,s:N,s:K,s:K}", "named", event->named, "place", event->place,
+                         "nth", event->nth, "callable", (unsigned long long)(uintptr_t)event->callable, "at",
+                         location_of(&event->at, event->is_located), "returns_to",
+                         location_of(&event->returns_to, event->is_return_located), "frame_pointer",
+                         (unsigned long long)event->frame_pointer, "stack_pointer",
+                         (unsigned long long)event->stack_pointer);
+}
+
 static PyObject *event_as_dict(const struct event *event)
 {
     PyObject *stack = stack_of(event);
 
     if (!stack)
         return NULL;
-    return Py_BuildValue("{s:s,s:s,s:I,s:I,s:i,s:K,s:K,s:n,s:K,s:l,s:I,s:l,s:s,s:i,s:i,s:i,s:K,s:N}", "kind",
-                         event->kind, "func", event->func, "depth", event->depth, "id", event->id, "end",
-                         event->end, "serial", (unsigned long long)event->serial, "parent",
+    return Py_BuildValue("{s:s,s:s,s:I,s:I,s:i,s:K,s:K,s:n,s:K,s:l,s:I,s:l,s:s,s:i,s:i,s:i,s:K,s:N,s:N}",
+                         "kind", event->kind, "func", event->func, "depth", event->depth, "id", event->id,
+                         "end", event->end, "serial", (unsigned long long)event->serial, "parent",
                          (unsigned long long)event->parent, "bytes", (Py_ssize_t)event->bytes, "task_var",
                          (unsigned long long)event->task_var, "argument", event->argument, "nr_arguments",
                          event->nr_arguments, "result", event->result, "exception", event->exception,
                          "was_zeroed", event->was_zeroed, "could_twice", event->could_twice, "is_own_task",
-                         event->is_own_task, "ran_ns", (unsigned long long)event->ran_ns, "stack", stack);
+                         event->is_own_task, "ran_ns", (unsigned long long)event->ran_ns, "stack", stack,
+                         "regs", regs_as_dict(event));
 }
 
 /* What was noted since it was last asked for. */

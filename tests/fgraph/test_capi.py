@@ -125,7 +125,7 @@ def test_the_table_says_its_version_and_its_size(probe: Probe) -> None:
 
 def test_every_function_of_the_table_is_used_by_these_tests() -> None:
     """Broken by adding a function to the table: it is missed here until somebody tests it."""
-    header, source = HEADER.read_text(), (HERE / "capi_probe.c").read_text()
+    header, source = HEADER.read_text(), "".join(path.read_text() for path in HERE.glob("*.c"))
     members = re.findall(r"\(\*(\w+)\)\(", header[header.index("struct funcgraph_api {") :])
     wrappers = {
         member: re.search(rf"(\w+)\([^{{}}]*\)\s*\{{\s*return funcgraph_api_->{member}\(", header)
@@ -336,6 +336,66 @@ def test_regs_have_the_arguments_at_entry_and_nothing_else(probe: Probe) -> None
     assert (entry["argument"], entry["nr_arguments"]) == (5, 6)
     assert (entry["result"], entry["exception"]) == (-1, "")
     assert (end["argument"], end["nr_arguments"], end["exception"]) == (-1, 0, "")
+
+
+def test_regs_have_an_argument_by_its_name(probe: Probe) -> None:
+    """Broken by comparing names by their length alone: `extent` was taken for `number`."""
+    user = probe.started("leaf", "numbers", "many_arguments", "named")
+
+    def named(extent: int, number: int) -> int:
+        return extent
+
+    named.__code__ = named.__code__.replace(co_qualname="named")
+    leaf(3)
+    many_arguments(5, 6, 7, d=10)
+    named(1, 8)
+    found = [
+        (event["kind"], event["regs"]["named"], event["regs"]["place"], event["regs"]["nth"])
+        for event in probe.take(user)
+    ]
+    assert found == [
+        ("entry", 3, 0, 3),
+        ("return", -1, 0, 3),  # its variable is there still
+        ("entry", -1, -1, -1),
+        ("return", -1, -1, -1),
+        ("entry", 8, 1, 8),
+        ("return", -1, 1, 8),
+    ]
+
+
+def test_regs_say_what_was_called_and_where_it_is(probe: Probe) -> None:
+    user = probe.started("middle", "leaf")
+    middle(20)
+    line = sys._getframe().f_lineno - 1
+    started, inner, inner_end, ended = (event["regs"] for event in probe.take(user))
+    assert [regs["callable"] for regs in (started, inner, ended)] == [id(middle), id(leaf), id(middle)]
+    first = middle.__code__.co_firstlineno
+    assert (started["at"][:2], started["at"][3]) == (("middle", id(middle.__code__)), first)
+    assert (ended["at"][:2], ended["at"][3]) == (("middle", id(middle.__code__)), first + 1)
+    assert ended["at"][2] > started["at"][2] >= 0
+    mine = sys._getframe().f_code
+    assert started["returns_to"][1::2] == ended["returns_to"][1::2] == (id(mine), line)
+    assert inner["returns_to"] == inner_end["returns_to"]
+    assert (inner["returns_to"][:2], inner["returns_to"][3]) == (("middle", id(middle.__code__)), first + 1)
+    for start, end in ((started, ended), (inner, inner_end)):
+        assert start["frame_pointer"] == end["frame_pointer"] < start["stack_pointer"] == end["stack_pointer"]
+    assert started["frame_pointer"] != inner["frame_pointer"]
+
+
+def test_regs_of_a_generator_say_where_it_gives_way(probe: Probe) -> None:
+    user = probe.started("numbers")
+    assert list(numbers(1)) == [0]
+    events = probe.take(user)
+    assert [event["kind"] for event in events] == ["entry", "suspend", "resume", "return"]
+    start, suspend, resume, end = (event["regs"] for event in events)
+    first = numbers.__code__.co_firstlineno
+    assert [regs["at"][3] for regs in (start, suspend, resume, end)] == [
+        first,
+        first + 1,
+        first + 1,
+        first + 2,
+    ]
+    assert {regs["callable"] for regs in (start, suspend, resume, end)} == {id(numbers)}
 
 
 def test_regs_have_the_result_at_a_return(probe: Probe) -> None:

@@ -2,8 +2,9 @@
 own where the program has none left.
 
 Broken by hand: fg_callback_begin gave no room (RecursionError in the callback); fg_callback_end took back
-less than it was given (the program got further than it should); fg_callback_starts was never set (3.11
-counted the callback itself).
+less than it was given (the program got further than it should); fg_callback_is_own_call said false (the
+callback itself was counted); fg_is_only_tool said false (3.12+ counted nothing), and true (the other tool
+heard of what a callback called).
 """
 
 from __future__ import annotations
@@ -51,8 +52,36 @@ def test_what_a_callback_calls_is_not_traced():
             traced()
     assert ops.last_error is None
     assert seen == ["traced"] * 10
-    # From 3.12 on CPython tells nobody of calls that a callback of sys.monitoring makes.
-    assert ops.nmissed == (30 if sys.version_info < (3, 12) else 0)
+    assert ops.nmissed == 30
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="there is no sys.monitoring")
+def test_another_tool_does_not_hear_of_what_a_callback_calls():
+    """Then nobody does: CPython tells all tools or none, and what was missed is not known."""
+    heard: list[str] = []
+
+    def entry(trace, ops, regs):
+        helper()
+        return False
+
+    events = sys.monitoring.events
+    sys.monitoring.use_tool_id(2, "another")
+    sys.monitoring.register_callback(2, events.PY_START, lambda code, offset: heard.append(code.co_name))
+    try:
+        with funcgraph.registered(funcgraph.FgraphOps(entry, None, filter=FILTER)) as ops:
+            sys.monitoring.set_events(2, events.PY_START)
+            traced()
+            sys.monitoring.set_events(2, 0)
+            while_there = ops.nmissed
+            sys.monitoring.register_callback(2, events.PY_START, None)
+            sys.monitoring.free_tool_id(2)
+            traced()
+    finally:
+        if sys.monitoring.get_tool(2):
+            sys.monitoring.free_tool_id(2)
+    assert ops.last_error is None
+    assert heard == ["traced"]
+    assert (while_there, ops.nmissed) == (0, 1)
 
 
 def test_the_callbacks_themselves_are_not_missed():

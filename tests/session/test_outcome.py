@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from funcgraph.names import nearest_names
 from funcgraph.session import outcome
 from funcgraph.session.progress import bytes_text, plural
 
@@ -29,12 +30,12 @@ NAMES = [
     ],
 )
 def test_nearest_name(pattern: str, nearest: str) -> None:
-    assert outcome.nearest_names(pattern, NAMES)[0] == nearest
+    assert nearest_names(pattern, NAMES)[0] == nearest
 
 
 @pytest.mark.parametrize("pattern", ["*", "[]", "zzzzzzzz", ""])
 def test_no_name_is_near(pattern: str) -> None:
-    assert outcome.nearest_names(pattern, NAMES) == []
+    assert nearest_names(pattern, NAMES) == []
 
 
 def test_only_the_patterns_that_nothing_matched_are_named() -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from funcgraph.names import nearest_names
 from funcgraph.session.progress import bytes_text, plural
 
-__all__ = ["figures", "losses", "nearest_names", "nothing_matched", "summary", "waits", "write_failure"]
+__all__ = ["figures", "losses", "nothing_matched", "summary", "waits", "write_failure"]
 
 
 def figures(totals: dict[str, int]) -> str:
@@ -54,21 +54,6 @@ def write_failure(error: OSError, path: str) -> str:
         errno.EFBIG: "the limit of a file's size is reached",
     }.get(error.errno or 0, error.strerror or str(error))
     return f"{path if error.filename is None else os.fsdecode(error.filename)}: {reason}"
-
-
-def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[str]:
-    """Return the names of functions that ran that are most like `pattern`, best first."""
-    wanted = pattern.lower().replace(":mod:", "").strip("*?[]!")
-    if not wanted:
-        return []
-    scored = []
-    for name in dict.fromkeys(names):
-        # A person may leave out the module, or write a function where we have a class's method.
-        forms = {name.lower(), name.lower().rpartition(".")[2]}
-        ratio = max(difflib.SequenceMatcher(None, wanted, form).ratio() for form in forms)
-        scored.append((ratio, name))
-    scored.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [name for ratio, name in scored[:count] if ratio >= 0.6]
 
 
 def nothing_matched(patterns: Sequence[str], names: Sequence[str]) -> str:

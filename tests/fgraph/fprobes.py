@@ -1,0 +1,38 @@
+"""What the tests of fprobes share: one that notes what its handlers are told."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import funcgraph
+
+
+class Notes:
+    """An fprobe that notes (what, function, value) of each handler that is called, in a list it may share."""
+
+    def __init__(self, label: str = "", into: list[Any] | None = None, **settings: Any) -> None:
+        self.label = label
+        self.calls: list[Any] = [] if into is None else into
+        self.answer: object = None
+        self.fp = funcgraph.Fprobe(self._entry, self._exit, name=label, **settings)
+
+    def _entry(self, fp: Any, entry_ip: Any, ret_ip: Any, regs: Any, data: Any) -> object:
+        assert fp is self.fp
+        self.calls.append((f"{self.label}>", entry_ip.qualname))
+        return self.answer
+
+    def _exit(self, fp: Any, entry_ip: Any, ret_ip: Any, regs: Any, data: Any) -> None:
+        self.calls.append((f"<{self.label}", entry_ip.qualname))
+
+    def __enter__(self) -> Notes:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.fp.registered:
+            funcgraph.unregister_fprobe(self.fp)
+
+
+def here() -> int:
+    """The line of the caller."""
+    return sys._getframe(1).f_lineno
