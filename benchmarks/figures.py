@@ -31,8 +31,14 @@ _LONG = 30
 _NATIVE_USERS = (1, 2, 4, 8)
 _OTHER_USERS = 63
 _NATIVE, _NATIVE_ROUNDS = 18, 25
+#: Calls, how often all run in turn, and how often a user reads an argument at each.
+_READ_CALLS, _READ_ROUNDS, _READS = 20_000, 25, 64
 #: The same for pairs of Python callbacks.
 _CALLBACKS, _CALLBACK_ROUNDS = 18, 25
+#: The same for fprobes; how many are on other functions.
+_FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES = 18, 25, 200
+#: Turns of a loop with a probe at one of its lines; how often all run in turn in one process.
+_TURNS, _TURN_ROUNDS = 100_000, 15
 #: Functions that users are registered over, and how often in one process.
 _FUNCTIONS, _REGISTER_ROUNDS = 10_000, 3
 _VALUES = 21  # viztracer takes a microsecond and more for a call with its arguments
@@ -203,6 +209,20 @@ def native_users(bench: Bench) -> Iterator[Figure]:
     )  # fmt: skip
 
 
+def arguments(bench: Bench) -> Iterator[Figure]:
+    """What a user of the C API pays for an argument of the traced function, by its name."""
+    bench.compile_extension("native_users")
+    command = bench.plain("arguments.py", _READ_CALLS, _READ_ROUNDS, 0, _READS)
+    found = []
+    for _ in range(bench.rounds):
+        result = bench.result(command)
+        none, many = (min(result["seconds"][str(reads)]) for reads in (0, _READS))
+        found.append((many - none) / result["calls"] / _READS * 1e9)
+    yield at_most(
+        "an argument by its name, the third of five, from C", statistics.median(found), 40, " ns", 1
+    )
+
+
 def python_callbacks(bench: Bench) -> Iterator[Figure]:
     """What an entry and a return function in Python add to a call, and the same for sys.monitoring."""
     command = bench.plain("fib_callbacks.py", _CALLBACKS, _CALLBACK_ROUNDS)
@@ -223,6 +243,60 @@ def python_callbacks(bench: Bench) -> Iterator[Figure]:
             )
             ratio = median_of(rounds, _ratio(_added(of=kind), theirs))
             yield at_most(f"fib: {label}: of that", ratio, 1.5)
+
+
+def fprobes(bench: Bench) -> Iterator[Figure]:
+    """What an fprobe in C or in Python adds to a call of its function, and what those of others do."""
+    bench.compile_extension("native_fprobes")
+    command = bench.plain("fib_fprobes.py", _FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES)
+    rounds: list[dict[str, float]] = []
+    for _ in range(bench.rounds):
+        result = bench.result(command)
+        # The quickest of each: everything runs in turn in one process, and what disturbs it only adds.
+        rounds.append({name: min(all_s) / result["calls"] * 1e9 for name, all_s in result["seconds"].items()})
+    native, python = _added(of="C"), _added(of="python")
+    label = "fib: an fprobe in C that reads two ints at entry, and its exit"
+    if _HAS_MONITORING:
+        yield at_most(f"{label}, adds", median_of(rounds, native), 60, " ns", 0)
+    else:
+        yield Figure(f"{label}, adds", f"{median_of(rounds, native):.0f} ns")
+    for name, over, text in (
+        ("others", "untraced", "of none at all"),
+        ("both", "C", "of one in C alone"),
+    ):
+        ratio = statistics.median(one[name] / one[over] for one in rounds)
+        yield at_most(f"fib: {_OTHER_FPROBES} fprobes on other functions: {text}", ratio, 1.02, digits=3)
+    label = "fib: Python handlers that read two arguments and the result"
+    yield Figure(f"{label} add", f"{median_of(rounds, python):.0f} ns")
+    if _HAS_MONITORING:
+        theirs = _added(of="monitoring")
+        yield Figure(
+            f"{label}, by sys.monitoring and sys._getframe, add", f"{median_of(rounds, theirs):.0f} ns"
+        )
+        yield at_most(f"{label}: of that", median_of(rounds, _ratio(python, theirs)), 1.5)
+
+
+def kprobes(bench: Bench) -> Iterator[Figure]:
+    """What a probe at a line costs the other lines of the function, and what coming to it costs."""
+    command = bench.plain("kprobe_lines.py", _TURNS, _TURN_ROUNDS)
+    rounds: list[dict[str, float]] = []
+    for _ in range(bench.rounds):
+        result = bench.result(command)
+        # The quickest of each, as above.
+        rounds.append({name: min(all_s) / result["hits"] * 1e9 for name, all_s in result["seconds"].items()})
+    elsewhere = median_of(rounds, lambda one: one["elsewhere"] / one["untraced"])
+    label = "a kprobe on one line: a loop of ten other lines, of untraced"
+    if _HAS_MONITORING:
+        yield at_most(label, elsewhere, 1.02)
+    else:
+        yield Figure(label, f"{elsewhere:.2f}")
+    for kind, label in (
+        ("hit", "a handler that does nothing"),
+        ("reading", "a handler that reads a variable"),
+        ("monitoring", "a callback of sys.monitoring that reads it through sys._getframe"),
+    ):
+        if kind != "monitoring" or _HAS_MONITORING:
+            yield Figure(f"a kprobe: a hit, {label}", f"{median_of(rounds, _added(of=kind)):.0f} ns")
 
 
 def registration(bench: Bench) -> Iterator[Figure]:
@@ -301,7 +375,10 @@ ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "values": values,
     "nothing-matches": nothing_matches,
     "native-users": native_users,
+    "arguments": arguments,
     "python-callbacks": python_callbacks,
+    "fprobes": fprobes,
+    "kprobes": kprobes,
     "registration": registration,
     "sustained": sustained,
     "memory": memory,

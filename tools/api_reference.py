@@ -23,7 +23,8 @@ from tools.layout import ROOT
 PAGE = ROOT / "docs" / "api.md"
 BEGIN, END = "<!-- reference: written by python -m tools.api_reference -->", "<!-- end of reference -->"
 
-_STUB, _GLUE, _INCLUDE = "_engine.pyi", "fgraph.py", "_include.py"
+_STUB, _GLUE, _KPROBE, _INCLUDE = "_engine.pyi", "fgraph.py", "kprobe.py", "_include.py"
+_FPROBE, _MULTI, _KRETPROBE = "fprobe.py", "multi.py", "kretprobe.py"
 # What the reference has, in its order: heading -> (file of the package, names in it).
 SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Users": (
@@ -33,6 +34,34 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (_GLUE, "registered"),
         (_STUB, "users"),
         (_STUB, "User"),
+        (_GLUE, "available_filter_functions"),
+    ),
+    "Fprobes": (
+        (_STUB, "Fprobe"),
+        (_FPROBE, "register_fprobe"),
+        (_STUB, "register_fprobe_ips"),
+        (_FPROBE, "register_fprobe_syms"),
+        (_FPROBE, "registered_fprobe"),
+        (_STUB, "unregister_fprobe"),
+        (_STUB, "unregister_fprobe_async"),
+        (_STUB, "enable_fprobe"),
+        (_STUB, "disable_fprobe"),
+        (_STUB, "fprobe_is_registered"),
+        (_FPROBE, "fprobe_count_ips_from_filter"),
+        (_STUB, "ReturnAddress"),
+    ),
+    "One handler on many functions": (
+        (_MULTI, "kprobe_multi"),
+        (_STUB, "KprobeMultiLink"),
+        (_STUB, "KprobeMultiCtx"),
+    ),
+    "Kretprobes": (
+        (_KRETPROBE, "Kretprobe"),
+        (_KRETPROBE, "KretprobeInstance"),
+        (_KRETPROBE, "register_kretprobe"),
+        (_KRETPROBE, "unregister_kretprobe"),
+        (_KRETPROBE, "enable_kretprobe"),
+        (_KRETPROBE, "disable_kretprobe"),
     ),
     "What callbacks are told": (
         (_STUB, "GraphEnt"),
@@ -40,6 +69,17 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (_STUB, "Function"),
         (_STUB, "ReturnLocation"),
         (_STUB, "FtraceRegs"),
+        (_STUB, "InstructionPointer"),
+    ),
+    "Probes at lines": (
+        (_STUB, "Kprobe"),
+        (_KPROBE, "register_kprobe"),
+        (_STUB, "unregister_kprobe"),
+        (_STUB, "enable_kprobe"),
+        (_STUB, "disable_kprobe"),
+        (_KPROBE, "probed"),
+        (_STUB, "kprobes"),
+        (_STUB, "KprobeRegs"),
     ),
     "Calls in progress": (
         (_STUB, "get_ret_stack"),

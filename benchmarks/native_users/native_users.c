@@ -11,12 +11,25 @@
 
 static struct fgraph_ops users[MAX_USERS];
 static uint64_t returns[MAX_USERS]; /* each user's */
+static const char *argument;        /* what reading users read, and how often at each entry */
+static unsigned times;
 static unsigned nr_users;
 
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)trace, (void)ops, (void)regs;
     return 1;
+}
+
+/* Refuses the return if there is no such argument, so that the count of returns tells. */
+static int entry_reading(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    int found = 1;
+
+    (void)trace, (void)ops;
+    for (unsigned i = 0; i < times; i++)
+        found &= ftrace_regs_get_argument_by_name(regs, argument) != NULL;
+    return found;
 }
 
 static void ret(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
@@ -31,19 +44,15 @@ static PyObject *raise_errno(int error)
     return PyErr_SetFromErrno(PyExc_OSError);
 }
 
-static PyObject *add(PyObject *module, PyObject *argument)
+static PyObject *add_user(trace_func_graph_ent_t entryfunc, const char *pattern)
 {
-    const char *pattern = PyUnicode_AsUTF8(argument);
     struct fgraph_ops *ops = &users[nr_users];
     int error;
 
-    (void)module;
-    if (!pattern)
-        return NULL;
     if (nr_users == MAX_USERS)
         return raise_errno(-ENOSPC);
     *ops = (struct fgraph_ops){
-        .entryfunc = entry, .retfunc = ret, .name = "bench", .private_data = &returns[nr_users]};
+        .entryfunc = entryfunc, .retfunc = ret, .name = "bench", .private_data = &returns[nr_users]};
     returns[nr_users] = 0;
     error = fgraph_set_filter(ops, FGRAPH_FILTER, &pattern, 1, 1);
     if (!error)
@@ -52,6 +61,24 @@ static PyObject *add(PyObject *module, PyObject *argument)
         return raise_errno(error);
     nr_users++;
     Py_RETURN_NONE;
+}
+
+static PyObject *add(PyObject *module, PyObject *pattern)
+{
+    const char *text = PyUnicode_AsUTF8(pattern);
+
+    (void)module;
+    return text ? add_user(entry, text) : NULL;
+}
+
+/* One at a time; the str of the argument's name must live as long. */
+static PyObject *add_reading(PyObject *module, PyObject *args)
+{
+    const char *pattern;
+
+    (void)module;
+    return PyArg_ParseTuple(args, "ssI", &pattern, &argument, &times) ? add_user(entry_reading, pattern)
+                                                                      : NULL;
 }
 
 /* Unregisters all; what each user was told of, in order. */
@@ -75,6 +102,8 @@ static PyObject *clear(PyObject *module, PyObject *Py_UNUSED(ignored))
 
 static PyMethodDef methods[] = {
     {"add", add, METH_O, "add(pattern): one more user, of the functions that match."},
+    {"add_reading", add_reading, METH_VARARGS,
+     "add_reading(pattern, name, times): a user that reads an argument so often at each entry."},
     {"clear", clear, METH_NOARGS, "clear() -> how many returns each user was told of; they are gone."},
     {NULL, NULL, 0, NULL},
 };

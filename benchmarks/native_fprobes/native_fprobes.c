@@ -1,0 +1,78 @@
+/* fprobes whose C handlers read two ints at the entry, and take part in the exit. The benchmark compiles this itself. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <funcgraph.h>
+
+#include <errno.h>
+
+#define MAX_PROBES 256
+
+static struct fprobe probes[MAX_PROBES];
+static unsigned nr_probes;
+static uint64_t exits;
+static long sum;
+
+static int on_entry(struct fprobe *fp, struct fg_func *entry_ip, uintptr_t ret_ip, struct ftrace_regs *regs,
+                    void *entry_data)
+{
+    (void)fp, (void)entry_ip, (void)ret_ip, (void)entry_data;
+    sum +=
+        PyLong_AsLong(ftrace_regs_get_argument(regs, 0)) + PyLong_AsLong(ftrace_regs_get_argument(regs, 1));
+    return 0;
+}
+
+static void on_exit_of(struct fprobe *fp, struct fg_func *entry_ip, uintptr_t ret_ip,
+                       struct ftrace_regs *regs, void *entry_data)
+{
+    (void)fp, (void)entry_ip, (void)ret_ip, (void)regs, (void)entry_data;
+    exits++;
+}
+
+static PyObject *add(PyObject *module, PyObject *function)
+{
+    struct fg_func *func = fgraph_func_of(function);
+    struct fprobe *fp = &probes[nr_probes];
+    int error;
+
+    (void)module;
+    if (nr_probes == MAX_PROBES)
+        return PyErr_NoMemory();
+    *fp = (struct fprobe){.entry_handler = on_entry, .exit_handler = on_exit_of};
+    error = register_fprobe_ips(fp, &func, 1);
+    if (error) {
+        errno = -error;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    nr_probes++;
+    Py_RETURN_NONE;
+}
+
+/* Unregisters all; (exits, sum of the arguments) since the last time. */
+static PyObject *clear(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *told = Py_BuildValue("Kl", (unsigned long long)exits, sum);
+
+    (void)module;
+    while (nr_probes)
+        unregister_fprobe(&probes[--nr_probes]);
+    exits = 0;
+    sum = 0;
+    return told;
+}
+
+static PyMethodDef methods[] = {
+    {"add", add, METH_O, "add(function): one more fprobe, on this function."},
+    {"clear", clear, METH_NOARGS, "clear() -> (exits, sum of the arguments); they are gone."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "native_fprobes",
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit_native_fprobes(void)
+{
+    return funcgraph_import() == 0 ? PyModule_Create(&module) : NULL;
+}

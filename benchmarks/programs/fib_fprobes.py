@@ -1,0 +1,119 @@
+"""Times fib(N, 2) with fprobes on it, and prints {"calls": C, "seconds": {"untraced": [...], ...}}.
+
+Usage: fib_fprobes.py N ROUNDS OTHERS
+
+"C" is an fprobe whose C handlers read both arguments; "others" is nothing on fib and OTHERS of those on other
+functions, "both" is both. "python" handlers read both arguments and the result; "monitoring" ones do so by
+sys._getframe, given to sys.monitoring directly. All run in turn, ROUNDS times.
+"""
+
+import contextlib
+import json
+import sys
+import time
+
+import native_fprobes
+
+import funcgraph
+
+TOOL_ID = 4
+
+
+def fib(n, two):
+    return n if n < two else fib(n - 1, two) + fib(n - two, two)
+
+
+def calls_of(n):
+    a, b = 1, 1
+    for _ in range(n):
+        a, b = b, a + b
+    return 2 * a - 1
+
+
+def make_others(count):
+    scope = {"__name__": "elsewhere"}
+    exec("\n".join(f"def f{i}(): pass" for i in range(count)), scope)
+    return [scope[f"f{i}"] for i in range(count)]
+
+
+@contextlib.contextmanager
+def native(n, functions):
+    for function in functions:
+        native_fprobes.add(function)
+    yield
+    exits, _ = native_fprobes.clear()
+    assert exits == ((calls_of(12) + calls_of(n)) if fib in functions else 0)
+
+
+told = [0, 0]
+
+
+def on_entry(fp, entry_ip, ret_ip, regs, entry_data):
+    told[0] += regs.get_argument(0) + regs.get_argument(1)
+
+
+def on_exit(fp, entry_ip, ret_ip, regs, entry_data):
+    told[1] += regs.get_return_value()
+
+
+def on_start(code, offset):
+    values = sys._getframe(1).f_locals
+    told[0] += values["n"] + values["two"]
+
+
+def on_return(code, offset, value):
+    told[1] += value
+
+
+@contextlib.contextmanager
+def monitored():
+    monitoring = sys.monitoring
+    events = monitoring.events.PY_START, monitoring.events.PY_RETURN
+    monitoring.use_tool_id(TOOL_ID, "pair")
+    for event, callback in zip(events, (on_start, on_return), strict=True):
+        monitoring.register_callback(TOOL_ID, event, callback)
+    monitoring.set_local_events(TOOL_ID, fib.__code__, sum(events))
+    yield
+    monitoring.set_local_events(TOOL_ID, fib.__code__, 0)
+    for event in events:
+        monitoring.register_callback(TOOL_ID, event, None)
+    monitoring.free_tool_id(TOOL_ID)
+
+
+def variants(n, others):
+    found = {
+        "untraced": contextlib.nullcontext,
+        "C": lambda: native(n, [fib]),
+        "others": lambda: native(n, others),
+        "both": lambda: native(n, [*others, fib]),
+        "python": lambda: funcgraph.registered_fprobe(funcgraph.Fprobe(on_entry, on_exit), "__main__.fib"),
+    }
+    if hasattr(sys, "monitoring"):
+        found["monitoring"] = monitored
+    return found
+
+
+def timed(n, variant):
+    with variant():
+        fib(12, 2)
+        start = time.perf_counter()
+        fib(n, 2)
+        return time.perf_counter() - start
+
+
+def main(n, rounds, count):
+    found = variants(n, make_others(count))
+    seconds = {name: [] for name in found}
+    sums = {name: set() for name in found}
+    for _ in range(rounds):
+        for name, variant in found.items():
+            told[:] = 0, 0
+            seconds[name].append(timed(n, variant))
+            sums[name].add(tuple(told))
+    assert sums["python"] == sums.get("monitoring", sums["python"]), sums
+    assert len(sums["python"]) == 1, sums
+    assert (0, 0) not in sums["python"], sums
+    print(json.dumps({"calls": calls_of(n), "seconds": seconds}))
+
+
+main(*map(int, sys.argv[1:]))
