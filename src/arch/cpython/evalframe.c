@@ -148,7 +148,8 @@ FG_NOINLINE static PyObject *end_function(PyThreadState *tstate, fg_pyframe *fra
     struct ftrace_regs regs = regs_at_end(tstate, frame, result);
     uintptr_t fp = (uintptr_t)frame;
 
-    fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp});
+    if (fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp}))
+        counter = fg_clock_counter();
     fg_return_at(task, fp, counter, &regs, result ? FG_END_RETURN : FG_END_RAISE);
     return result;
 }

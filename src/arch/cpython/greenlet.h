@@ -64,12 +64,15 @@ static inline void fg_greenlet_follow(struct fg_task *task, PyThreadState *tstat
         fg_greenlet_changed(task, tstate, event);
 }
 
-/* For hooks that cannot be exchanged for others when greenlet is loaded. */
-static inline void fg_greenlet_check(struct fg_task *task, PyThreadState *tstate,
+/* For hooks that cannot be exchanged for others when greenlet is loaded. True: it was looked who runs, and frames may have
+ * come that run from now on. */
+static inline bool fg_greenlet_check(struct fg_task *task, PyThreadState *tstate,
                                      struct fg_greenlet_event event)
 {
-    if (fg_unlikely(atomic_load_explicit(&fg_greenlet_is_loaded, memory_order_relaxed)))
-        fg_greenlet_follow(task, tstate, event);
+    if (fg_likely(!atomic_load_explicit(&fg_greenlet_is_loaded, memory_order_relaxed)))
+        return false;
+    fg_greenlet_follow(task, tstate, event);
+    return true;
 }
 
 #endif
