@@ -235,18 +235,6 @@ static PyObject *kprobe_repr(PyObject *object)
 
 /* ---- attributes */
 
-/* Of those that may be replaced at any time. */
-static PyObject *get_object(PyObject *object, void *offset)
-{
-    PyObject *value;
-
-    Py_BEGIN_CRITICAL_SECTION(object);
-    value = *(PyObject **)((char *)object + (uintptr_t)offset);
-    value = Py_NewRef(value ? value : Py_None);
-    Py_END_CRITICAL_SECTION();
-    return value;
-}
-
 static PyObject *get_line(PyObject *object, void *Py_UNUSED(closure))
 {
     int line = ((struct fg_python_kprobe *)object)->line;
@@ -284,14 +272,14 @@ static PyObject *get_gone(PyObject *object, void *Py_UNUSED(closure))
 #define MEMBER(name) ((void *)offsetof(struct fg_python_kprobe, name))
 
 static PyGetSetDef attributes[] = {
-    {"handler", get_object, NULL, "As it was given.", MEMBER(handler)},
-    {"symbol", get_object, NULL, "The function's name.", MEMBER(symbol)},
-    {"function", get_object, NULL, "The Function; None: it was given by name and is not registered.",
-     MEMBER(function)},
+    {"handler", fg_client_get_object, NULL, "As it was given.", MEMBER(handler)},
+    {"symbol", fg_client_get_object, NULL, "The function's name.", MEMBER(symbol)},
+    {"function", fg_client_get_object, NULL,
+     "The Function; None: it was given by name and is not registered.", MEMBER(function)},
     {"line", get_line, NULL, "As it was given, or None.", NULL},
     {"offset", get_offset, NULL, "As it was given, in bytes, or None.", NULL},
-    {"name", get_object, NULL, "What kprobes() and error messages call it.", MEMBER(name)},
-    {"last_error", get_object, NULL, "The latest exception that came out of the handler, or None.",
+    {"name", fg_client_get_object, NULL, "What kprobes() and error messages call it.", MEMBER(name)},
+    {"last_error", fg_client_get_object, NULL, "The latest exception that came out of the handler, or None.",
      MEMBER(last_error)},
     {"errors", get_count, NULL, "Exceptions that came out of the handler.", MEMBER(errors)},
     {"hits", get_count, NULL, "Calls of the handler.", MEMBER(kp.hits)},
