@@ -163,7 +163,7 @@ static PyObject *ret_frame(struct fg_engine_state *state, const struct fg_frame_
 {
     PyObject *const items[] = {
         fg_function_of(state, info->func),
-        PyLong_FromUnsignedLongLong(fg_clock_to_ns(info->calltime)),
+        PyLong_FromUnsignedLongLong(info->calltime ? fg_clock_to_ns(info->calltime) : 0),
         PyLong_FromLong(place.frame ? fg_pyframe_line(place.frame) : 0),
         fg_return_location(state, place.caller),
     };

@@ -84,8 +84,8 @@ FG_NOINLINE static void enter_several(struct ftrace_graph_ent *trace, struct fg_
     for (uint32_t i = 0; i < list->n; i++) {
         uint64_t *top = task->top;
 
-        if (call_entry(trace, task, &list->users[i], regs))
-            bitmap |= 1ull << list->users[i].idx;
+        if (fg_likely(call_entry(trace, task, &list->users[i], regs)))
+            bitmap |= task->users[list->users[i].idx].bit;
         else
             pop_to(task, top, top);
     }
@@ -174,7 +174,7 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
         /* A signal handler that walks from `top` must find the descriptor written. */
         atomic_signal_fence(memory_order_release);
         task->top = frame + FG_FRAME_WORDS;
-        frame[FRAME_CALLTIME] = frame[FRAME_START] = fg_clock_now();
+        frame[FRAME_CALLTIME] = frame[FRAME_START] = list->needs_times ? fg_clock_now() : 0;
         enter_users(task, frame, list, regs);
     }
     fg_guard_leave(task);
@@ -246,9 +246,33 @@ static inline void call_slot(struct ftrace_graph_ret *trace, struct fg_task *tas
         call_return(trace, task, idx, ops, regs);
 }
 
-/* Users in reverse order of their entries: slots are handed out in any order, so the order is that of
- * registration (generation), newest first. */
-FG_NOINLINE static void return_several(struct ftrace_graph_ret *trace, struct fg_task *task, uint64_t bitmap,
+/* The frame's users are all in its function's list, and nobody came or left since: the list is in order of registration. */
+static inline const struct fg_user_list *list_of_frame(const uint64_t *frame)
+{
+    const struct fg_user_list *list =
+        atomic_load_explicit(&fg_frame_func(frame)->users, memory_order_acquire);
+
+    return fg_likely(frame[FRAME_DESCRIPTOR] ==
+                         atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed) &&
+                     !(frame[FRAME_BITMAP] & ~list->bits))
+               ? list
+               : NULL;
+}
+
+/* A callback may unregister those that are still to be called, so each is looked up in its slot. */
+static inline void return_by_list(struct ftrace_graph_ret *trace, struct fg_task *task, uint64_t bitmap,
+                                  const struct fg_user_list *list, struct ftrace_regs *regs)
+{
+    for (uint32_t i = list->n; i-- > 0;) {
+        uint32_t idx = list->users[i].idx;
+
+        if (fg_likely(bitmap & task->users[idx].bit))
+            call_slot(trace, task, idx, regs);
+    }
+}
+
+/* Slots are handed out in any order: the order is that of the generations. */
+FG_NOINLINE static void return_by_slot(struct ftrace_graph_ret *trace, struct fg_task *task, uint64_t bitmap,
                                        struct ftrace_regs *regs)
 {
     uint32_t order[FG_MAX_USERS];
@@ -256,6 +280,18 @@ FG_NOINLINE static void return_several(struct ftrace_graph_ret *trace, struct fg
 
     for (uint32_t i = 0; i < n; i++)
         call_slot(trace, task, order[i], regs);
+}
+
+/* Users in reverse order of their entries, which is that of registration. */
+FG_NOINLINE static void return_several(struct ftrace_graph_ret *trace, struct fg_task *task, uint64_t bitmap,
+                                       struct ftrace_regs *regs)
+{
+    const struct fg_user_list *list = list_of_frame(trace->frame);
+
+    if (fg_likely(list != NULL))
+        return_by_list(trace, task, bitmap, list, regs);
+    else
+        return_by_slot(trace, task, bitmap, regs);
 }
 
 static inline bool is_single(uint64_t bitmap)
@@ -325,7 +361,8 @@ static uint64_t *push_parked(struct fg_task *task, const struct fg_parked *parke
         return NULL;
     }
     memcpy(frame, parked->words, parked->size_words * sizeof(uint64_t));
-    frame[FRAME_CALLTIME] = fg_clock_now();
+    if (fg_frame_has_times(frame))
+        frame[FRAME_CALLTIME] = fg_clock_now();
     atomic_signal_fence(memory_order_release);
     task->top = frame + parked->size_words;
     return frame;
@@ -464,25 +501,31 @@ FG_NOINLINE static void return_simple(struct fg_task *task, uint64_t *frame, uin
     pop_ended(task, &trace);
 }
 
+uint64_t fg_return_counter(const struct fg_task *task)
+{
+    const uint64_t *frame = newest_sound_frame(task);
+
+    return fg_likely(!frame || fg_frame_has_times(frame)) ? fg_clock_counter() : 0;
+}
+
 void fg_return_at(struct fg_task *task, uintptr_t fp, uint64_t counter, struct ftrace_regs *regs,
                   enum fg_end end)
 {
-    uint64_t now = fg_clock_then(counter);
     uint64_t *frame;
 
     if (fg_unlikely(!fg_guard_enter(task)))
         return;
     frame = newest_sound_frame(task);
     if (fg_likely(is_simple(frame, fp)))
-        return_simple(task, frame, now, regs, end);
+        return_simple(task, frame, counter ? fg_clock_then(counter) : 0, regs, end);
     else
-        return_frame(task, fp, now, regs, end);
+        return_frame(task, fp, counter ? fg_clock_then(counter) : fg_clock_now(), regs, end);
     fg_guard_leave(task);
 }
 
 void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end)
 {
-    fg_return_at(task, fp, fg_clock_counter(), regs, end);
+    fg_return_at(task, fp, fg_return_counter(task), regs, end);
 }
 
 /* That the descriptor is what a plain entry would write now, and the function's calls still can be plain, says that the

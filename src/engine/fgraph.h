@@ -42,6 +42,7 @@ struct __attribute__((may_alias)) fg_user {
     /* All that entryfunc does is write a plain record (plain_record.h), and retfunc too when a call that was never
      * suspended returns: the engine writes them itself where it can, without the calls. Set before its registration. */
     bool is_plain;
+    bool needs_no_times; /* nor does it look at calltime, start and rettime. Set before its registration */
     bool may_hide; /* it has or had a graph_notrace set while registered: some call may still hide others */
     void *domain;  /* it sees this domain's functions alone (function.h); set before its registration */
     uint64_t generation; /* the epoch at which it was registered; 0: it is not */
@@ -159,9 +160,11 @@ static inline uint64_t fgraph_nmissed(const struct fgraph_ops *ops)
  * no users (any more): the arch may take its hook out. */
 bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs);
 void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end);
-/* The same, after the arch has read fg_clock_counter() before it did anything else. */
+/* The same, after the arch has read fg_return_counter() before it did anything else. */
 void fg_return_at(struct fg_task *task, uintptr_t fp, uint64_t counter, struct ftrace_regs *regs,
                   enum fg_end end);
+/* fg_clock_counter() for the end of the newest call, or 0 if nobody will ask when that was. */
+uint64_t fg_return_counter(const struct fg_task *task);
 /* What nearly every call of a recording is, quicker: to be tried first, by hooks that the compiler makes it part of.
  * False: nothing was done. */
 bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp);
@@ -184,7 +187,7 @@ bool fg_top_is(const struct fg_task *task, uintptr_t fp);
 struct fg_frame_info {
     struct fg_func *func;
     uintptr_t fp;
-    uint64_t calltime;
+    uint64_t calltime; /* 0: no user of the call needs it */
     uint64_t bitmap;
 };
 

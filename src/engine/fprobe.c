@@ -382,6 +382,7 @@ static struct domain *domain_new(void *is)
     user = fg_user_of(&domain->ops);
     user->domain = is;
     user->wantsfunc = wants;
+    user->needs_no_times = true;
     user->missedfunc = missed;
     return domain;
 }

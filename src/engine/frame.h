@@ -18,6 +18,8 @@
  * The word under `top` is always a descriptor, and its offset (in words, from the descriptor to the frame)
  * leads to the newest frame: walking down is possible at any instant, also from a signal handler.
  *
+ * Both times are 0 if no user of the function needs them: reading the clock twice would cost more than all the rest.
+ *
  * plain: the call has one user, and was told to it, and its end can be, by records that the engine writes itself
  * (fgraph.c). Not of a call that was suspended.
  *
@@ -94,6 +96,12 @@ static inline enum fg_data_kind fg_data_kind(uint64_t descriptor)
 static inline uint64_t fg_frame_epoch(const uint64_t *frame)
 {
     return frame[FRAME_DESCRIPTOR] >> FG_EPOCH_SHIFT;
+}
+
+/* Some user of the call is told of times. */
+static inline bool fg_frame_has_times(const uint64_t *frame)
+{
+    return frame[FRAME_START] != 0;
 }
 
 static inline struct fg_func *fg_frame_func(const uint64_t *frame)

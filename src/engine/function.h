@@ -40,6 +40,8 @@ struct fg_user_list {
     struct fg_retired retired;
     uint32_t n;
     bool everywhere; /* as the function's */
+    bool needs_times; /* some user of them does */
+    uint64_t bits;    /* of their slots */
     struct fg_user_ref users[];
 };
 

@@ -82,7 +82,8 @@ static struct fg_user_list *list_new(uint32_t n)
     list = malloc(sizeof(*list) + n * sizeof(list->users[0]));
     if (list) {
         list->n = n;
-        list->everywhere = false;
+        list->everywhere = list->needs_times = false;
+        list->bits = 0;
     }
     return list;
 }
@@ -103,10 +104,8 @@ static bool wants_everywhere(struct fgraph_ops *ops, const struct fg_func *func)
 
 /* Who is told of the calls of a C function only where a function of its own makes them. Nobody needs to ask if all users
  * are like that: then no others are heard. */
-static void list_settle(struct fg_user_list *list, const struct fg_func *func)
+static void settle_everywhere(struct fg_user_list *list, const struct fg_func *func)
 {
-    if (!(func->flags & FG_FUNC_C) || list == &fg_no_users)
-        return;
     for (uint32_t i = 0; i < list->n; i++)
         list->everywhere |=
             wants_everywhere(atomic_load_explicit(&list->users[i].ops, memory_order_relaxed), func);
@@ -117,6 +116,26 @@ static void list_settle(struct fg_user_list *list, const struct fg_func *func)
 
         user->flags = (user->flags & ~FG_USER_CALLER) | (asks ? FG_USER_CALLER : 0);
     }
+}
+
+static void settle_all(struct fg_user_list *list)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        struct fgraph_ops *ops = atomic_load_explicit(&list->users[i].ops, memory_order_relaxed);
+
+        list->needs_times |= !fg_user_of(ops)->needs_no_times;
+        list->bits |= 1ull << list->users[i].idx;
+    }
+}
+
+/* What follows from who is in the list. */
+static void list_settle(struct fg_user_list *list, const struct fg_func *func)
+{
+    if (list == &fg_no_users)
+        return;
+    settle_all(list);
+    if (func->flags & FG_FUNC_C)
+        settle_everywhere(list, func);
 }
 
 /* `filter` stands for the user's own, unless that decides by itself. */

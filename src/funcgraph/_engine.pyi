@@ -712,7 +712,8 @@ class RetFrame(structseq[Any], tuple[Function, int, int, ReturnLocation | None])
     def func(self) -> Function: ...
     @property
     def calltime_ns(self) -> int:
-        """When the call, or its latest resume, began: nanoseconds of CLOCK_MONOTONIC."""
+        """When the call, or its latest resume, began: nanoseconds of CLOCK_MONOTONIC; 0: only fprobes watch it,
+        and they need no times."""
 
     @property
     def line(self) -> int:

@@ -179,7 +179,7 @@ struct ftrace_location {
 /* One call in progress, as fgraph_get_ret_stack shows it. */
 struct fgraph_ret_frame {
     struct fg_func *func;
-    uint64_t calltime; /* clock ticks */
+    uint64_t calltime; /* clock ticks; 0: only fprobes watch it, and they need no times */
     uint64_t users;    /* bit i: the user in slot i wants the return */
 };
 

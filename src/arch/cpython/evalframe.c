@@ -163,7 +163,7 @@ static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int thro
 
     fg_enter(task, func, fp, &regs);
     result = evaluate(tstate, frame, throwflag);
-    return end_function(tstate, frame, task, fg_clock_counter(), result);
+    return end_function(tstate, frame, task, fg_return_counter(task), result);
 }
 
 /* A call of this address that is still parked ended without our being told. */

@@ -212,8 +212,8 @@ FG_NOINLINE static PyObject *on_return_full(PyThreadState *tstate, struct fg_tas
 
 FG_HOT static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
-    uint64_t counter = fg_clock_counter();
     struct fg_task *task = fg_task_current();
+    uint64_t counter = fg_likely(task != NULL) ? fg_return_counter(task) : 0;
     PyThreadState *tstate = fg_tstate();
 
     (void)self, (void)nargsf, (void)kwnames;
