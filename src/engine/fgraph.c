@@ -9,6 +9,7 @@
 #include "frame.h"
 #include "parked.h"
 #include "plain_record.h"
+#include "profile_rows.h"
 #include "progress.h"
 
 /* A call of the function is not traced. Inside the guard: the list cannot go away. */
@@ -181,12 +182,53 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
     return true;
 }
 
-/* A plain call: of one user, all of whose functions write plain records, and they are written here. No callback runs;
- * what cannot be done at once is left to fg_enter and fg_return. That the processor's counter is the trace clock, and
- * the guard's fence light, plain_descriptor says (users.c). */
+/* A plain call: of one user, all of whose functions do a plain step, and it is done here. No callback runs; what cannot
+ * be done at once is left to fg_enter and fg_return. That the processor's counter is the trace clock, and the guard's
+ * fence light, plain_descriptor says (users.c). */
+static inline enum fg_plain_kind plain_kind(uint32_t plain)
+{
+    return (enum fg_plain_kind)(plain & FG_PLAIN_PROFILE);
+}
+
+_Static_assert(_Alignof(struct fg_task_user) > FG_PLAIN_PROFILE, "where a user is kept leaves room for its kind");
+
 static inline struct fg_task_user *plain_user(struct fg_task *task, uint32_t plain)
 {
-    return (struct fg_task_user *)((char *)task + plain);
+    return (struct fg_task_user *)((char *)task + (plain - plain_kind(plain)));
+}
+
+/* Where its step is done: in the ring buffer, or the function's row. NULL: it cannot be at once. */
+static inline void *plain_place(const struct fg_task_user *user, uint32_t plain, const struct fg_func *func,
+                                size_t record_bytes)
+{
+    struct fg_profile_row *row;
+
+    if (plain_kind(plain) == FG_PLAIN_RECORD)
+        return fg_ring_has_room(&user->cursor, record_bytes) ? user->cursor.pos : NULL;
+    row = fg_profile_row(user->profile.rows, func->id);
+    return fg_profile_is_known(row) ? row : NULL;
+}
+
+static inline void plain_begin(struct fg_task_user *user, uint32_t plain, const struct fg_func *func,
+                               void *place, uint64_t calltime)
+{
+    uint32_t depth = user->depth++;
+
+    if (plain_kind(plain) == FG_PLAIN_RECORD)
+        fg_plain_entry(&user->cursor, place, func->id, depth, calltime);
+    else
+        fg_profile_begin(place);
+}
+
+static inline void plain_end(struct fg_task_user *user, uint32_t plain, const struct fg_func *func,
+                             void *place, uint64_t calltime, uint64_t rettime)
+{
+    uint32_t depth = --user->depth;
+
+    if (plain_kind(plain) == FG_PLAIN_RECORD)
+        fg_plain_return(&user->cursor, place, func->id, depth, calltime, rettime);
+    else if (fg_likely(calltime >= user->profile.since))
+        fg_profile_end(place, rettime - calltime);
 }
 
 static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
@@ -196,12 +238,13 @@ static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintpt
     uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
     struct fg_task_user *user = plain_user(task, plain);
     uint64_t *frame = task->top;
-    uint8_t *pos;
+    void *place;
 
-    if (fg_unlikely(!plain || !descriptor) || !has_room(task) ||
-        !fg_ring_has_room(&user->cursor, FG_PLAIN_ENTRY_BYTES))
+    if (fg_unlikely(!plain || !descriptor) || !has_room(task))
         return false;
-    pos = user->cursor.pos;
+    place = plain_place(user, plain, func, FG_PLAIN_ENTRY_BYTES);
+    if (!place)
+        return false;
     frame[FRAME_FUNC] = (uint64_t)(uintptr_t)func;
     frame[FRAME_FP] = fp;
     frame[FRAME_BITMAP] = user->bit;
@@ -209,7 +252,7 @@ static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintpt
     atomic_signal_fence(memory_order_release);
     task->top = frame + FG_FRAME_WORDS;
     frame[FRAME_CALLTIME] = frame[FRAME_START] = fg_clock_counter();
-    fg_plain_entry(&user->cursor, pos, func->id, user->depth++, frame[FRAME_CALLTIME]);
+    plain_begin(user, plain, func, place, frame[FRAME_CALLTIME]);
     return true;
 }
 
@@ -537,15 +580,17 @@ static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counte
     struct fg_task_user *user;
     struct fg_func *func;
     uint32_t plain;
+    void *place;
 
     if (fg_unlikely(frame[FRAME_FP] != fp || frame[FRAME_DESCRIPTOR] != descriptor))
         return false;
     func = fg_frame_func(frame);
     plain = fg_func_plain(func);
     user = plain_user(task, plain);
-    if (fg_unlikely(!plain) || !fg_ring_has_room(&user->cursor, FG_PLAIN_RETURN_BYTES))
+    place = fg_likely(plain) ? plain_place(user, plain, func, FG_PLAIN_RETURN_BYTES) : NULL;
+    if (!place)
         return false;
-    fg_plain_return(&user->cursor, user->cursor.pos, func->id, --user->depth, frame[FRAME_CALLTIME], counter);
+    plain_end(user, plain, func, place, frame[FRAME_CALLTIME], counter);
     task->top = frame;
     return true;
 }

@@ -36,15 +36,19 @@ struct fg_tids *fg_tids_new(const int tids[], size_t n);
 const int *fg_tids_of(const struct fg_tids *set, size_t *n);
 bool fg_tids_has(const struct fg_tids *set, int tid);
 
+/* What a plain user does with a call: writes two records (plain_record.h), or counts it (profile_rows.h). */
+enum fg_plain_kind { FG_PLAIN_RECORD = 0, FG_PLAIN_PROFILE = 1 };
+
 /* The engine's half of a user: the words `engine` of struct fgraph_ops. */
 struct __attribute__((may_alias)) fg_user {
     int idx; /* slot, while registered */
-    /* All that entryfunc does is write a plain record (plain_record.h), and retfunc too when a call that was never
-     * suspended returns: the engine writes them itself where it can, without the calls. Set before its registration. */
+    /* All that entryfunc does is the plain step of its kind, and retfunc too when a call that was never suspended
+     * returns: the engine does them itself where it can, without the calls. Set before its registration. */
     bool is_plain;
     bool needs_no_times; /* nor does it look at calltime, start and rettime. Set before its registration */
     bool may_hide; /* it has or had a graph_notrace set while registered: some call may still hide others */
     void *domain;  /* it sees this domain's functions alone (function.h); set before its registration */
+    enum fg_plain_kind plain_kind; /* if it is plain. Set before its registration */
     uint64_t generation; /* the epoch at which it was registered; 0: it is not */
     _Atomic uint64_t nmissed;
     _Atomic(const struct fg_tids *) tids; /* those of the filter, for callbacks to read */

@@ -51,8 +51,8 @@ struct fg_func {
     _Atomic(struct fg_user_list *) users;     /* never NULL; read on every call, so it comes first */
     _Atomic(struct fg_fprobe_list *) fprobes; /* fprobe.c; NULL: none */
     uint32_t id;
-    /* Where a task keeps its one user, in bytes from the task on, if the function's calls can be plain (fgraph.c); else
-     * 0. It follows the list. */
+    /* Where a task keeps its one user, in bytes from the task on, plus the user's enum fg_plain_kind, if the function's
+     * calls can be plain (fgraph.c); else 0. It follows the list. */
     _Atomic uint32_t plain;
     uint32_t line;
     uint16_t flags; /* enum fg_func_flags */

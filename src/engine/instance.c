@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "function_profile.h"
 #include "parked.h"
 #include "users.h"
 
@@ -269,6 +270,7 @@ static void child(void)
     struct fg_task *self = fg_task_self;
 
     fg_task_fork_child();
+    fg_function_profiles_fork_child();
     for (struct fg_instance *instance = instances.first; instance; instance = instance->next) {
         fg_ring_fork_child(&instance->ring, instance->follow_fork);
         if (self && fg_user_of(&instance->ops)->generation)

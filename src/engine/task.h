@@ -45,9 +45,20 @@ struct fg_ring_cursor {
     uint32_t overrun_told;
 };
 
+struct fg_profile_task;
+
+/* Where a task counts for one function profile (profile_rows.h). */
+struct fg_profile_cursor {
+    struct fg_profile_task *rows; /* NULL: nowhere yet */
+    uint64_t since;               /* calls that began before are not counted */
+};
+
 /* What a task keeps for one user slot. */
 struct fg_task_user {
-    struct fg_ring_cursor cursor;
+    union {
+        struct fg_ring_cursor cursor;
+        struct fg_profile_cursor profile;
+    };
     uint64_t var;    /* the task variable */
     uint32_t depth;  /* the user's own frames in progress */
     uint16_t hiding; /* frames in progress below which it wants to see nothing: marked, not its own */

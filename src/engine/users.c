@@ -230,12 +230,16 @@ void fg_users_retire(struct fg_retired *memory)
 
 static uint32_t plain_of(const struct fg_user_list *list)
 {
-    const struct fg_user_ref *user = list->users;
+    const struct fg_user_ref *ref = list->users;
+    const struct fg_user *user;
 
-    if (list == &fg_no_users || list->n != 1 || user->flags ||
-        !fg_user_of(atomic_load_explicit(&user->ops, memory_order_relaxed))->is_plain)
+    if (list == &fg_no_users || list->n != 1 || ref->flags)
         return 0;
-    return (uint32_t)(offsetof(struct fg_task, users) + user->idx * sizeof(struct fg_task_user));
+    user = fg_user_of(atomic_load_explicit(&ref->ops, memory_order_relaxed));
+    if (!user->is_plain)
+        return 0;
+    return (uint32_t)(offsetof(struct fg_task, users) + ref->idx * sizeof(struct fg_task_user)) |
+           user->plain_kind;
 }
 
 void fg_users_publish(struct fg_func *func, struct fg_user_list *list)
