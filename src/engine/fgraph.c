@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "fprobe.h"
 #include "frame.h"
 #include "parked.h"
 #include "plain_record.h"
@@ -154,6 +155,8 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
     struct fg_user_list *list;
     uint64_t descriptor;
 
+    if (fg_func_probed(func) && fg_enter_probed(task, func, fp, regs))
+        return true;
     if (fg_unlikely(!fg_guard_enter(task))) {
         count_missed(task, func, regs);
         return true;
@@ -556,7 +559,7 @@ void fg_return_at(struct fg_task *task, uintptr_t fp, uint64_t counter, struct f
 {
     uint64_t *frame;
 
-    if (fg_unlikely(!fg_guard_enter(task)))
+    if ((!counter && fg_return_probed(task, fp, regs)) || fg_unlikely(!fg_guard_enter(task)))
         return;
     frame = newest_sound_frame(task);
     if (fg_likely(is_simple(frame, fp)))

@@ -1,53 +1,10 @@
-/* fprobes over one user of the function graph for each domain. A function's record has the list of its fprobes, which
- * the entry goes through. For each of them whose end is wanted a piece of data lies on the frame:
- *
- *     | live word | cookie, if the fprobe has any | entry data of the fprobe | descriptor (frame.h) |
- *
- *     live word:  number of the registration:43 | index in the table of the living:20 | disabled:1
- *
- * The table of the living has at that index the word of the registration that has it now. An fprobe that left, or left
- * and came back, has another word there or none: neither an old list nor an old frame leads to it. */
-#include "fprobe.h"
-
+/* Registering fprobes over one user of the function graph for each domain. */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "frame.h"
+#include "fprobe_internal.h"
 #include "ring_layout.h"
-
-#define LIVE_DISABLED ((uint64_t)1)
-#define LIVE_IDX_SHIFT 1
-#define LIVE_IDX_BITS 20
-#define LIVE_REGISTRATION_SHIFT (LIVE_IDX_SHIFT + LIVE_IDX_BITS)
-#define LIVE_CHUNK 1024u
-#define LIVE_MAX (1u << LIVE_IDX_BITS)
-
-/* A place in the table of the living. The registration's word is in it as long as that one lives, with LIVE_DISABLED
- * while it is disabled: callbacks compare it with the word they have. */
-struct fg_live {
-    _Atomic uint64_t word;
-    _Atomic(struct fprobe *) fp;
-    uint32_t idx;
-    struct fg_live *next_free;
-};
-
-/* An fprobe on one function: all that callbacks need of its engine's half, which may begin anew behind an
- * unregistration that did not wait. */
-struct fprobe_ref {
-    struct fg_live *live;
-    uint64_t word;
-    struct fprobe *fp; /* may be gone, unless `live` has the word */
-    uint64_t cookie;
-    uint32_t piece_words; /* on a frame, without the descriptor */
-    bool has_cookie;
-};
-
-/* Immutable once published, in order of registration; replaced as a whole. */
-struct fg_fprobe_list {
-    struct fg_retired retired;
-    uint32_t n;
-    struct fprobe_ref refs[];
-};
+#include "users.h"
 
 /* The user of the function graph that serves a domain: from its first fprobe to its last. */
 struct domain {
@@ -58,37 +15,17 @@ struct domain {
     struct fgraph_ops ops;
 };
 
-/* Under the engine's lock, but for what the chunks hold. Chunks are never freed. */
+/* Under the engine's lock. */
 static struct {
     struct domain *domains;
-    _Atomic(struct fg_live *) chunks[LIVE_MAX / LIVE_CHUNK];
     uint32_t nr_live; /* places that there are */
     struct fg_live *free;
     uint64_t registrations;
 } fprobes;
 
+_Atomic(struct fg_live *) fg_fprobe_chunks[LIVE_MAX / LIVE_CHUNK];
+
 /* ---- who lives */
-
-static inline bool has_word(const struct fg_live *live, uint64_t word)
-{
-    /* acquire: pairs with live_put */
-    return atomic_load_explicit(&live->word, memory_order_acquire) == word;
-}
-
-/* The fprobe of a registration that lives and is enabled, or NULL. The caller is inside the guard: it stays that long. */
-static struct fprobe *live_fprobe(uint64_t word)
-{
-    uint32_t idx = (uint32_t)(word >> LIVE_IDX_SHIFT) & (LIVE_MAX - 1);
-    struct fg_live *live =
-        atomic_load_explicit(&fprobes.chunks[idx / LIVE_CHUNK], memory_order_acquire) + idx % LIVE_CHUNK;
-    struct fprobe *fp;
-
-    if (!has_word(live, word))
-        return NULL;
-    /* acquire: whoever reads the fprobe of the place's next owner also sees that the word is gone */
-    fp = atomic_load_explicit(&live->fp, memory_order_acquire);
-    return has_word(live, word) ? fp : NULL;
-}
 
 static struct fg_live *chunk_add(void)
 {
@@ -100,8 +37,8 @@ static struct fg_live *chunk_add(void)
         chunk[i].idx = fprobes.nr_live + i;
         chunk[i].next_free = i + 1 < LIVE_CHUNK ? &chunk[i + 1] : NULL;
     }
-    /* release: live_fprobe sees the places as they are */
-    atomic_store_explicit(&fprobes.chunks[fprobes.nr_live / LIVE_CHUNK], chunk, memory_order_release);
+    /* release: fg_fprobe_living sees the places as they are */
+    atomic_store_explicit(&fg_fprobe_chunks[fprobes.nr_live / LIVE_CHUNK], chunk, memory_order_release);
     fprobes.nr_live += LIVE_CHUNK;
     return chunk;
 }
@@ -126,146 +63,15 @@ static void live_give_back(struct fg_live *live)
 
 static void live_put(struct fg_live *live, uint64_t word, struct fprobe *fp)
 {
-    /* release, twice: live_fprobe */
+    /* release, twice: fg_fprobe_living */
     atomic_store_explicit(&live->fp, fp, memory_order_release);
     atomic_store_explicit(&live->word, word, memory_order_release);
 }
 
 /* The registration is there, enabled or not. Engine's lock held. */
-static bool is_alive(const struct fprobe_ref *ref)
+static bool is_alive(const struct fg_fprobe_ref *ref)
 {
     return (atomic_load_explicit(&ref->live->word, memory_order_relaxed) & ~LIVE_DISABLED) == ref->word;
-}
-
-/* ---- what callbacks do */
-
-/* What all handlers of one entry or return are told. */
-struct call {
-    struct fg_func *func;
-    struct ftrace_regs *regs;
-    uintptr_t ret_ip;
-    bool knows_ret_ip; /* nobody asks the arch for it before the first handler that is called */
-};
-
-static inline uintptr_t ret_ip_of(struct call *call)
-{
-    if (!call->knows_ret_ip) {
-        call->ret_ip = fg_regs_return_address(call->regs);
-        call->knows_ret_ip = true;
-    }
-    return call->ret_ip;
-}
-
-static inline int call_entry_handler(struct call *call, struct fprobe *fp, void *data)
-{
-    return fp->entry_handler ? fp->entry_handler(fp, call->func, ret_ip_of(call), call->regs, data) : 0;
-}
-
-static void count_missed(struct fprobe *fp)
-{
-    atomic_fetch_add_explicit(&fg_fprobe_of(fp)->nmissed, 1, memory_order_relaxed);
-}
-
-/* The words of a new piece on the frame, filled in; NULL: no room. */
-static inline uint64_t *piece_push(const struct ftrace_graph_ent *trace, uint32_t idx,
-                                   const struct fprobe_ref *ref)
-{
-    uint64_t *piece;
-
-    if (fg_unlikely(trace->task->top + ref->piece_words + 1 > trace->frame + FG_FPROBES_END_WORDS))
-        return NULL;
-    piece = fg_data_place(trace->task, trace->frame, idx, FG_DATA_WORDS, ref->piece_words);
-    if (fg_unlikely(!piece))
-        return NULL;
-    piece[0] = ref->word;
-    for (uint32_t i = 1; i < ref->piece_words; i++) {
-        piece[i] = 0;
-        /* Else the compiler makes a call of memset of it: most have no data, or a word or two. */
-        __asm__ volatile("" ::: "memory");
-    }
-    if (ref->has_cookie)
-        piece[1] = ref->cookie;
-    return piece;
-}
-
-/* True: the end is wanted, and the piece stays. The fprobe may be gone when its handler has returned. */
-static inline bool enter_with_piece(struct call *call, const struct ftrace_graph_ent *trace, uint32_t idx,
-                                    const struct fprobe_ref *ref)
-{
-    struct fprobe *fp = ref->fp;
-    uint64_t *piece = piece_push(trace, idx, ref);
-
-    if (fg_unlikely(!piece)) {
-        count_missed(fp);
-        return false;
-    }
-    if (fg_likely(!call_entry_handler(call, fp, ref->piece_words > 1 ? piece + 1 : NULL)))
-        return true;
-    trace->task->top = piece;
-    return false;
-}
-
-static inline bool enter_one(struct call *call, const struct ftrace_graph_ent *trace, uint32_t idx,
-                             const struct fprobe_ref *ref)
-{
-    struct fprobe *fp = ref->fp;
-    uint64_t cookie = ref->cookie;
-
-    if (fg_unlikely(!has_word(ref->live, ref->word)))
-        return false;
-    if (fp->exit_handler)
-        return enter_with_piece(call, trace, idx, ref);
-    call_entry_handler(call, fp, ref->has_cookie ? &cookie : NULL);
-    return false;
-}
-
-static const struct fg_fprobe_list *list_of(struct fg_func *func)
-{
-    /* acquire: pairs with publish */
-    return atomic_load_explicit(&func->fprobes, memory_order_acquire);
-}
-
-static int enter(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
-{
-    const struct fg_fprobe_list *list = list_of(trace->func);
-    struct call call = {.func = trace->func, .regs = regs};
-    uint32_t idx = (uint32_t)fg_user_of(ops)->idx;
-    bool is_wanted = false;
-
-    /* The ops may be gone when a handler has returned. The list stays, as those of users do. */
-    for (uint32_t i = 0; list && i < list->n; i++)
-        is_wanted |= enter_one(&call, trace, idx, &list->refs[i]);
-    return is_wanted;
-}
-
-/* The newest piece first: exit handlers are called in reverse. */
-static void leave(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
-{
-    struct call call = {.func = trace->func, .regs = regs};
-    uint32_t idx = (uint32_t)fg_user_of(ops)->idx, size_words;
-
-    for (uint64_t *at = trace->task->top - 1; fg_is_data(*at); at -= size_words + 1) {
-        uint64_t *piece;
-        struct fprobe *fp;
-
-        size_words = fg_data_size_words(*at);
-        piece = at - size_words;
-        fp = fg_data_idx(*at) == idx ? live_fprobe(piece[0]) : NULL;
-        if (fg_likely(fp != NULL))
-            fp->exit_handler(fp, call.func, ret_ip_of(&call), regs, size_words > 1 ? piece + 1 : NULL);
-    }
-}
-
-/* A call of the function was not traced. */
-static void missed(struct fg_func *func, struct fgraph_ops *ops)
-{
-    const struct fg_fprobe_list *list = list_of(func);
-
-    (void)ops;
-    for (uint32_t i = 0; list && i < list->n; i++) {
-        if (has_word(list->refs[i].live, list->refs[i].word))
-            count_missed(list->refs[i].fp);
-    }
 }
 
 static bool wants(const struct fg_func *func, const struct fgraph_ops *ops)
@@ -378,12 +184,12 @@ static struct domain *domain_new(void *is)
     if (!domain)
         return NULL;
     domain->is = is;
-    domain->ops = (struct fgraph_ops){.entryfunc = enter, .retfunc = leave, .name = "fprobe"};
+    domain->ops = (struct fgraph_ops){.entryfunc = fg_fprobes_enter, .retfunc = fg_fprobes_leave, .name = "fprobe"};
     user = fg_user_of(&domain->ops);
     user->domain = is;
     user->wantsfunc = wants;
-    user->needs_no_times = true;
-    user->missedfunc = missed;
+    user->is_fprobes = true;
+    user->missedfunc = fg_fprobes_missed;
     return domain;
 }
 
@@ -432,7 +238,7 @@ bool fg_fprobes_find(struct fg_func *func)
         const struct fg_fprobe *is = fg_fprobe_of(fp);
 
         if (matches(&is->filter, func))
-            list->refs[list->n++] = (struct fprobe_ref){
+            list->refs[list->n++] = (struct fg_fprobe_ref){
                 .live = is->live, .word = is->word, .fp = fp, .piece_words = piece_words_of(fp, false)};
     }
     publish(func, list);
@@ -475,7 +281,7 @@ static int add_to(struct registering *new, struct fg_func *func, const uint64_t 
     list = list_copy(old, 1);
     if (!list)
         return -ENOMEM;
-    list->refs[list->n++] = (struct fprobe_ref){.live = new->live,
+    list->refs[list->n++] = (struct fg_fprobe_ref){.live = new->live,
                                                 .word = new->word,
                                                 .fp = new->fp,
                                                 .cookie = cookie ? *cookie : 0,
@@ -718,7 +524,7 @@ bool fg_fprobe_is_enabled(const struct fprobe *fp)
 
     fg_engine_lock();
     is_enabled =
-        fg_fprobe_is_registered(fp) && has_word(fg_fprobe_of_const(fp)->live, fg_fprobe_of_const(fp)->word);
+        fg_fprobe_is_registered(fp) && fg_fprobe_has_word(fg_fprobe_of_const(fp)->live, fg_fprobe_of_const(fp)->word);
     fg_engine_unlock();
     return is_enabled;
 }

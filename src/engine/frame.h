@@ -132,6 +132,14 @@ static inline uint64_t *fg_newest_frame(const struct fg_task *task, uint64_t *to
 
 /* ---- data.c */
 
+/* Of data whose words end `offset` words behind their frame. */
+static inline uint64_t fg_data_descriptor(uint64_t offset, uint32_t idx, enum fg_data_kind kind,
+                                          uint32_t size_words)
+{
+    return FG_TYPE_DATA | (offset << FG_OFFSET_SHIFT) | ((uint64_t)idx << FG_DATA_IDX_SHIFT) |
+           ((uint64_t)size_words << FG_DATA_SIZE_SHIFT) | ((uint64_t)kind << FG_DATA_KIND_SHIFT);
+}
+
 /* Puts data on the frame, behind all that is there: its words, or NULL if there is no room. */
 static inline uint64_t *fg_data_place(struct fg_task *task, const uint64_t *frame, uint32_t idx,
                                       enum fg_data_kind kind, uint32_t size_words)
@@ -140,9 +148,7 @@ static inline uint64_t *fg_data_place(struct fg_task *task, const uint64_t *fram
 
     if (fg_unlikely(descriptor + 1 > task->end))
         return NULL;
-    *descriptor = FG_TYPE_DATA | ((uint64_t)(descriptor - frame) << FG_OFFSET_SHIFT) |
-                  ((uint64_t)idx << FG_DATA_IDX_SHIFT) | ((uint64_t)size_words << FG_DATA_SIZE_SHIFT) |
-                  ((uint64_t)kind << FG_DATA_KIND_SHIFT);
+    *descriptor = fg_data_descriptor((uint64_t)(descriptor - frame), idx, kind, size_words);
     /* A signal handler that walks from `top` must find the descriptor written. */
     atomic_signal_fence(memory_order_release);
     task->top = descriptor + 1;

@@ -54,6 +54,8 @@ struct fg_func {
     /* Where a task keeps its one user, in bytes from the task on, plus the user's enum fg_plain_kind, if the function's
      * calls can be plain (fgraph.c); else 0. It follows the list. */
     _Atomic uint32_t plain;
+    /* The same if its one user is that of the fprobes (fprobe_call.c); else 0. */
+    _Atomic uint32_t probed;
     uint32_t line;
     uint16_t flags; /* enum fg_func_flags */
     bool live;
@@ -103,6 +105,12 @@ extern struct fg_user_list fg_no_users; /* the one list without users */
 static inline uint32_t fg_func_plain(struct fg_func *func)
 {
     return atomic_load_explicit(&func->plain, memory_order_acquire);
+}
+
+/* Its calls can be told to its fprobes alone: as above. */
+static inline uint32_t fg_func_probed(struct fg_func *func)
+{
+    return atomic_load_explicit(&func->probed, memory_order_acquire);
 }
 
 /* Only compares: outside of the guard the list may be freed at any time. */

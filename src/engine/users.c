@@ -123,7 +123,7 @@ static void settle_all(struct fg_user_list *list)
     for (uint32_t i = 0; i < list->n; i++) {
         struct fgraph_ops *ops = atomic_load_explicit(&list->users[i].ops, memory_order_relaxed);
 
-        list->needs_times |= !fg_user_of(ops)->needs_no_times;
+        list->needs_times |= !fg_user_of(ops)->is_fprobes;
         list->bits |= 1ull << list->users[i].idx;
     }
 }
@@ -228,26 +228,34 @@ void fg_users_retire(struct fg_retired *memory)
     retire(&users.others, memory);
 }
 
-static uint32_t plain_of(const struct fg_user_list *list)
+/* The one user of a list, of which nothing has to be asked at a call; or NULL. */
+static const struct fg_user *only_user(const struct fg_user_list *list)
 {
-    const struct fg_user_ref *ref = list->users;
-    const struct fg_user *user;
+    return list != &fg_no_users && list->n == 1 && !list->users[0].flags
+               ? fg_user_of(atomic_load_explicit(&list->users[0].ops, memory_order_relaxed))
+               : NULL;
+}
 
-    if (list == &fg_no_users || list->n != 1 || ref->flags)
-        return 0;
-    user = fg_user_of(atomic_load_explicit(&ref->ops, memory_order_relaxed));
-    if (!user->is_plain)
-        return 0;
-    return (uint32_t)(offsetof(struct fg_task, users) + ref->idx * sizeof(struct fg_task_user)) |
-           user->plain_kind;
+/* What a function keeps of its one user: where a task has it. */
+static void publish_only_user(struct fg_func *func, const struct fg_user_list *list)
+{
+    const struct fg_user *user = only_user(list);
+    uint32_t at = user ? (uint32_t)(offsetof(struct fg_task, users) +
+                                    list->users[0].idx * sizeof(struct fg_task_user))
+                       : 0;
+
+    atomic_store_explicit(&func->plain, user && user->is_plain ? at | user->plain_kind : 0,
+                          memory_order_release);
+    atomic_store_explicit(&func->probed, user && user->is_fprobes ? at : 0, memory_order_release);
 }
 
 void fg_users_publish(struct fg_func *func, struct fg_user_list *list)
 {
-    /* release: fg_enter that sees the list sees its users and their epoch; fg_enter_plain the same of its one */
+    /* release: fg_enter that sees the list sees its users and their epoch; fg_enter_plain and fg_enter_probed the same of
+     * their one */
     atomic_store_explicit(&func->everywhere, list->everywhere, memory_order_relaxed);
     atomic_store_explicit(&func->users, list, memory_order_release);
-    atomic_store_explicit(&func->plain, plain_of(list), memory_order_release);
+    publish_only_user(func, list);
 }
 
 static void publish(struct fg_func *func, struct fg_user_list *list)
