@@ -22,6 +22,7 @@ struct fg_ring_config {
         directory; /* the session's: the file becomes PID.N.ring in it; its `lock` tells if a recorder lives */
     size_t buffer_bytes; /* of all sub-buffers together */
     enum fg_ring_mode mode;
+    char instance[FG_INSTANCE_NAME_BYTES]; /* NUL-terminated; empty: the top instance */
 };
 
 /* The file of a forked child is opened by its first record; other threads wait until its symbols are in it. */
@@ -59,6 +60,7 @@ struct fg_ring {
     bool recorder_gone;
     enum fg_ring_mode mode;
     size_t buffer_bytes;
+    char instance[FG_INSTANCE_NAME_BYTES];
     _Atomic uint32_t reopen;                /* enum fg_ring_reopen */
     void (*reopened)(struct fg_ring *ring); /* writes the symbols that the new file needs */
     char *directory;

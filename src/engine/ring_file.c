@@ -40,6 +40,7 @@ static void header_layout(struct fg_ring_header *header, const struct fg_ring *r
     header->symbols_capacity = FG_RING_SYMBOL_BYTES;
     header->data_offset = header->symbols_offset + header->symbols_capacity;
     header->file_bytes = header->data_offset + (uint64_t)header->nr_subbufs * subbuf_bytes;
+    memcpy(header->instance, ring->instance, sizeof(header->instance));
 }
 
 /* A fresh file under a name of its own: PID.N.ring.new. */
@@ -155,6 +156,8 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config)
     fg_clock_init();
     ring->mode = config->mode;
     ring->buffer_bytes = config->buffer_bytes;
+    memcpy(ring->instance, config->instance, sizeof(ring->instance));
+    ring->instance[sizeof(ring->instance) - 1] = 0;
     ring->directory = strdup(config->directory);
     if (ring->directory)
         error = ring_start(ring);

@@ -24,6 +24,7 @@
 
 #define FG_RING_MAGIC "FGRING\0\1"
 #define FG_RING_HEADER_BYTES 4096u
+#define FG_INSTANCE_NAME_BYTES 64u /* with the NUL */
 #define FG_RING_SUFFIX ".ring" /* a file gets this name when its header is complete */
 
 enum fg_ring_mode { FG_RING_WAIT = 0, FG_RING_DROP = 1, FG_RING_OVERWRITE = 2 };
@@ -68,6 +69,7 @@ struct fg_ring_header {
     _Atomic uint64_t overrun;      /* calls not traced: a shadow stack was full */
     _Atomic uint64_t wait_count, wait_ticks;
     char killed[1024]; /* the kill switch's message, or empty */
+    char instance[FG_INSTANCE_NAME_BYTES]; /* empty: the process's top instance */
 };
 
 enum fg_subbuf_state { FG_SUBBUF_FREE = 0, FG_SUBBUF_OWNED = 1, FG_SUBBUF_FULL = 2, FG_SUBBUF_CLAIMED = 3 };
