@@ -31,6 +31,8 @@ int fg_filter_copy(struct fg_filter *to, const struct fg_filter *from);
 /* Adds patterns: 0, or as fgraph_edit_filter. */
 int fg_filter_add(struct fg_filter *filter, enum fgraph_filter_set set, const char *const texts[], size_t n,
                   struct fg_pattern_error *error);
+/* One that wants no function. -ENOMEM: `filter` is empty. */
+int fg_filter_make_none(struct fg_filter *filter);
 /* A set of threads, sorted; freed with free(). NULL: no memory. */
 struct fg_tids *fg_tids_new(const int tids[], size_t n);
 const int *fg_tids_of(const struct fg_tids *set, size_t *n);

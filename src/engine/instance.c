@@ -17,8 +17,6 @@
 #define MAX_ARGV 64u
 #define MAX_CMDLINE_BYTES 4096u
 
-const struct fg_tracer *const fg_tracers[] = {&fg_tracer_function_graph, &fg_tracer_function, NULL};
-
 static struct {
     pthread_mutex_t lock;
     struct fg_instance *first;
@@ -134,7 +132,15 @@ static struct fg_instance *instance_new(struct fg_instance_config *config)
     user->foundfunc = found;
     user->taskexitfunc = task_exit;
     user->leavefunc = leave;
-    config->tracer->init(instance);
+    if (config->tracer->init) {
+        config->tracer->init(instance);
+    } else {
+        fg_filter_clear(&user->filter);
+        if (fg_filter_make_none(&user->filter) != 0) {
+            free(instance);
+            return NULL;
+        }
+    }
     return instance;
 }
 

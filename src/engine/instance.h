@@ -7,19 +7,7 @@
 
 #include "fgraph.h"
 #include "ring_buffer.h"
-
-struct fg_instance;
-
-/* A tracer is one file and one line in the table of instance.c. */
-struct fg_tracer {
-    const char *name;
-    /* Chooses the ops' functions for the instance's settings. */
-    void (*init)(struct fg_instance *instance);
-};
-
-extern const struct fg_tracer fg_tracer_function_graph, fg_tracer_function;
-/* All tracers, ended by NULL. */
-extern const struct fg_tracer *const fg_tracers[];
+#include "tracer.h"
 
 struct fg_instance_config {
     const struct fg_tracer *tracer;
@@ -36,6 +24,8 @@ struct fg_instance {
     struct fgraph_ops ops;
     struct fg_ring ring;
     const struct fg_tracer *tracer;
+    void *tracer_data;                  /* the tracer's own, from its start to its stop */
+    _Atomic uint64_t max_latency_ticks; /* tracers that look for one */
     uint32_t max_graph_depth;
     uint64_t thresh_ticks;
     bool args, retval, follow_fork;

@@ -152,4 +152,4 @@ static void init(struct fg_instance *instance)
         !instance->max_graph_depth && !instance->thresh_ticks && !instance->args && !instance->retval;
 }
 
-const struct fg_tracer fg_tracer_function_graph = {"function_graph", init};
+const struct fg_tracer fg_tracer_function_graph = {.name = "function_graph", .init = init};
