@@ -108,6 +108,8 @@ const struct fg_arch_ops *fg_engine_arch(void);
 int fgraph_register(struct fgraph_ops *ops);
 /* Returns when none of the user's functions runs any more, other than the caller itself. -EINVAL: not registered. */
 int fgraph_unregister(struct fgraph_ops *ops);
+/* True from the end of its registration to the beginning of its leaving; inside the guard, until that is left. */
+bool fgraph_is_registered(const struct fgraph_ops *ops);
 /* Takes over `filter`'s contents (and clears it) for a registered or unregistered user. */
 int fgraph_set_filter(struct fgraph_ops *ops, struct fg_filter *filter);
 /* Adds patterns to one of the user's sets, or (reset) makes them the set. -EINVAL, with *error filled in: one of them

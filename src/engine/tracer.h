@@ -11,10 +11,12 @@ struct fg_instance;
 
 struct fg_tracer {
     const char *name;
-    /* Chooses the functions of the instance's ops, and says if its calls can be plain (struct fg_user), for the
-     * settings as they are. Called before the ops are registered, and again when a setting has changed while they are:
-     * then only what is plain may follow, the functions stay. NULL: it records nothing, and no function is hooked. */
+    /* Chooses the functions of the instance's ops, before they are registered. NULL: it records nothing, and no
+     * function is hooked. */
     void (*init)(struct fg_instance *instance);
+    /* Its calls can be plain (struct fg_user) with the instance's settings as they are now: asked again whenever one has
+     * changed. NULL: never. */
+    bool (*is_plain)(const struct fg_instance *instance);
     /* Optional, what else it needs while an instance has it. Start: before the ops are registered; 0 or a negative errno,
      * and then nothing is left of it. Stop: when they have left. No lock of the engine is held. */
     int (*start)(struct fg_instance *instance);
