@@ -7,6 +7,7 @@
 #include "arch/cpython/symbols.h"
 #include "capi.h"
 #include "engine/instance.h"
+#include "engine_latency.h"
 #include "fgraph_binding.h"
 #include "registration.h"
 
@@ -294,7 +295,7 @@ static int exec_module(PyObject *module)
         nr_tracers++;
     }
     if (add_names(module, "TRACERS", tracers, nr_tracers) != 0 || fg_fgraph_add(module) != 0 ||
-        fg_capi_add(module) != 0)
+        fg_capi_add(module) != 0 || fg_latency_add(module) != 0)
         return -1;
     return add_names(module, "MODES", mode_names, 3);
 }

@@ -4,6 +4,7 @@
 
 #include "engine/instance.h"
 #include "fprobe_registration.h"
+#include "latency_registration.h"
 #include "registration.h"
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
@@ -103,6 +104,7 @@ static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
         fg_kprobes_end(module);
     }
     if (!found.is_main) {
+        fg_binding_latency_stop_all();
         fg_binding_unregister_fprobes();
         stop_instances();
         fg_cpython_end(interp);

@@ -1,0 +1,72 @@
+/* loopblock: how long one callback kept an asyncio event loop from running anything else. A section is one call of
+ * asyncio.events.Handle._run, which every loop that is written in Python runs its callbacks, timers and steps of tasks
+ * by. What it ran is read from the handle, only where the section is kept. */
+#include "latency_tracer.h"
+
+#include <stdio.h>
+
+#include "regs.h"
+
+static struct fg_latency latency;
+
+static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    PyObject *handle = fg_regs_argument(regs, 0);
+
+    /* The call itself drops it before it ends. */
+    if (handle && fgraph_reserve_object(trace, ops, handle))
+        Py_INCREF(handle);
+    return 1;
+}
+
+static void note(struct fg_latency_section *section, uint64_t time, const char *prefix, const char *text)
+{
+    struct fg_latency_event *event = fg_latency_section_event(section, time);
+
+    if (event)
+        snprintf(event->text, sizeof(event->text), "%s%s", prefix, text);
+}
+
+static void note_awaited(void *section, const char *is_at)
+{
+    note(section, ((struct fg_latency_section *)section)->end, FG_LATENCY_STACK, is_at);
+}
+
+FG_COLD static void keep(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops)
+{
+    struct fg_latency_section *section = fg_latency_section_new(trace->task, trace->start, trace->rettime);
+    PyObject *handle = fgraph_retrieve_object(trace, ops);
+    char runs[FG_LATENCY_TEXT_BYTES] = "?", is_at[FG_LATENCY_TEXT_BYTES] = "?";
+
+    if (!section)
+        return;
+    /* Two events that hold their places: what comes behind them is what a coroutine awaits. */
+    note(section, section->begin, "", runs);
+    note(section, section->end, "", is_at);
+    if (handle)
+        fg_label_handle(handle, runs, is_at, &(struct fg_label_awaited){note_awaited, section});
+    snprintf(section->started_at, sizeof(section->started_at), "%s", runs);
+    snprintf(section->ended_at, sizeof(section->ended_at), "%s", is_at);
+    snprintf(section->events[0].text, sizeof(section->events[0].text), "%s", runs);
+    snprintf(section->events[1].text, sizeof(section->events[1].text), "%s", is_at);
+    section->events[0].duration = section->end - section->begin;
+    fg_latency_keep(&latency, section);
+}
+
+static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)regs;
+    /* An end that CPython did not tell of says nothing about the time. */
+    if (fg_latency_is_wanted(&latency, trace->rettime - trace->start) && trace->end != FG_END_CLOSE)
+        keep(trace, ops);
+}
+
+static struct fgraph_ops ops = {.entryfunc = entry, .retfunc = end, .name = "loopblock"};
+
+const struct fg_latency_tracer fg_tracer_loopblock = {
+    .name = "loopblock",
+    .what = "one callback kept an asyncio event loop from running anything else",
+    .latency = &latency,
+    .users = {{&ops, "asyncio.events.Handle._run"}},
+    .graph = "asyncio.events.Handle._run",
+};

@@ -1,0 +1,186 @@
+"""The latency tracers: a known stall is caught, named with its function; nothing is caught where nothing stalls."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+
+from funcgraph import _engine
+from funcgraph.control.latency import Latency, Section
+
+MS = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """No collection of garbage in the middle of what is timed; and no tracer is left on."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+    for tracer in _engine.LATENCY_TRACERS:
+        assert not _engine.latency_get(tracer)["is_on"], tracer
+
+
+def caught(tracer: str, program: Callable[[], Awaitable[None]]) -> Section:
+    with Latency(tracer) as latency:
+        asyncio.run(program())  # type: ignore[arg-type]
+    section = latency.section
+    assert section is not None
+    return section
+
+
+# ---- loopblock
+
+
+def blocking_callback() -> None:
+    time.sleep(0.03)
+
+
+async def schedules_blocking_callback() -> None:
+    asyncio.get_running_loop().call_soon(blocking_callback)
+    await asyncio.sleep(0.01)
+
+
+def test_a_callback_that_sleeps_30_ms_is_named() -> None:
+    section = caught("loopblock", schedules_blocking_callback)
+    line = blocking_callback.__code__.co_firstlineno
+    assert section.started_at == f"{__name__}.blocking_callback ({__file__}:{line})"
+    assert 30 * MS <= section.latency_ns < 60 * MS
+    assert section.end_ns - section.begin_ns == pytest.approx(section.latency_ns, abs=10_000)
+
+
+async def blocks_inside() -> None:
+    await asyncio.sleep(0)
+    time.sleep(0.03)
+    await asyncio.sleep(0)
+
+
+async def awaits_what_blocks() -> None:
+    await blocks_inside()
+
+
+def test_a_step_of_a_task_is_named_by_its_coroutine_and_where_it_gave_way() -> None:
+    section = caught("loopblock", awaits_what_blocks)
+    line = awaits_what_blocks.__code__.co_firstlineno
+    assert section.started_at == f"{__name__}.awaits_what_blocks ({__file__}:{line})"
+    assert section.ended_at == f"{__name__}.awaits_what_blocks ({__file__}:{line + 1})"
+    inner = [event.text for event in section.events if event.text.startswith("=> ")]
+    assert inner[0] == f"=> {__name__}.blocks_inside ({__file__}:{blocks_inside.__code__.co_firstlineno + 3})"
+
+
+async def ends_blocking() -> None:
+    time.sleep(0.03)
+
+
+def test_a_step_that_ends_its_task_says_so() -> None:
+    section = caught("loopblock", ends_blocking)
+    assert section.started_at.startswith("ends_blocking (") or ".ends_blocking (" in section.started_at
+    assert section.ended_at == "its end"
+
+
+async def does_little() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+
+
+def test_nothing_long_is_caught_where_nothing_stalls() -> None:
+    with Latency("loopblock", thresh_us=20_000) as latency:
+        asyncio.run(does_little())
+    assert latency.section is None
+    assert latency.max_latency_us == 0
+    assert latency.report() == "# tracer: loopblock\n#\n"
+
+
+def sleeps(milliseconds: int) -> None:
+    time.sleep(milliseconds / 1000)
+
+
+async def sleeps_30_then_15() -> None:
+    loop = asyncio.get_running_loop()
+    loop.call_soon(sleeps, 30)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    loop.call_soon(sleeps, 15)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+def test_without_a_threshold_the_longest_is_kept_and_with_one_the_latest_over_it() -> None:
+    with Latency("loopblock") as latency:
+        asyncio.run(sleeps_30_then_15())
+    assert 30_000 <= latency.max_latency_us < 60_000
+    with Latency("loopblock", thresh_us=10_000) as latency:
+        asyncio.run(sleeps_30_then_15())
+    assert 15_000 <= latency.max_latency_us < 30_000
+    assert _engine.latency_get("loopblock")["kept"] == 2
+
+
+def test_the_maximum_set_to_zero_begins_anew() -> None:
+    with Latency("loopblock") as latency:
+        asyncio.run(schedules_blocking_callback())
+        assert latency.max_latency_us >= 30_000
+        latency.max_latency_us = 0
+        asyncio.run(does_little())
+        assert 0 < latency.max_latency_us < 20_000
+        latency.max_latency_us = 1_000_000
+        asyncio.run(schedules_blocking_callback())
+        assert latency.max_latency_us == pytest.approx(1_000_000, abs=1)
+
+
+def test_there_is_one_of_each_in_a_process() -> None:
+    with Latency("loopblock"):
+        with pytest.raises(OSError, match=r"loopblock: it is on already"):
+            Latency("loopblock").__enter__()
+    with pytest.raises(ValueError, match="loopblock is not on"):
+        _engine.latency_stop("loopblock")
+
+
+def test_bad_input_is_one_clear_error() -> None:
+    with pytest.raises(ValueError, match="tracer must be one of loopblock"):
+        Latency("irqsoff")
+    with pytest.raises(ValueError, match="thresh_us must not be negative"):
+        Latency("loopblock", thresh_us=-1)
+    with pytest.raises(ValueError, match="max_latency_us must not be negative"):
+        Latency("loopblock").max_latency_us = -1
+
+
+class Finalized:
+    def __del__(self) -> None:
+        pass
+
+    def callback(self) -> None:
+        pass
+
+
+def test_handles_and_callbacks_are_let_go_of() -> None:
+    import weakref
+
+    async def program() -> weakref.ref[Finalized]:
+        finalized = Finalized()
+        asyncio.get_running_loop().call_soon(finalized.callback)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return weakref.ref(finalized)
+
+    with Latency("loopblock"):
+        ref = asyncio.run(program())
+    assert ref() is None
+
+
+def test_the_report_has_the_kernels_layout() -> None:
+    with Latency("loopblock") as latency:
+        asyncio.run(schedules_blocking_callback())
+    lines = latency.report().splitlines()
+    assert lines[0] == "# tracer: loopblock"
+    assert lines[2].startswith("# loopblock latency trace v1.1.5 on CPython 3.")
+    assert lines[4].startswith(f"# latency: {latency.max_latency_us} us, #2/2 | (M:")
+    assert lines[6].startswith("#    | task: ")
+    assert lines[8].startswith("#  => started at: ") and ".blocking_callback (" in lines[8]
+    assert lines[9].startswith("#  => ended at:   ")
+    assert lines[-2].split()[1:2] == ["0us*:"]
