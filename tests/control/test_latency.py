@@ -184,3 +184,146 @@ def test_the_report_has_the_kernels_layout() -> None:
     assert lines[8].startswith("#  => started at: ") and ".blocking_callback (" in lines[8]
     assert lines[9].startswith("#  => ended at:   ")
     assert lines[-2].split()[1:2] == ["0us*:"]
+
+
+# ---- wakeup
+
+
+def runs_instead() -> None:
+    time.sleep(0.02)
+
+
+async def waits_its_turn() -> None:
+    pass
+
+
+async def makes_ready_behind_a_blocker() -> None:
+    asyncio.get_running_loop().call_soon(runs_instead)
+    task = asyncio.create_task(waits_its_turn())
+    await task
+
+
+def labelled(function: Callable[..., object], line: int = 0) -> str:
+    name, file, first = function.__qualname__, __file__, function.__code__.co_firstlineno
+    return f"{__name__}.{name} ({file}:{first + line})"
+
+
+def test_a_ready_task_that_waits_20_ms_is_named_with_what_ran_instead() -> None:
+    section = caught("wakeup", makes_ready_behind_a_blocker)
+    assert 20 * MS <= section.latency_ns < 40 * MS
+    assert section.started_at == "asyncio.base_events.BaseEventLoop._call_soon"
+    assert section.ended_at == labelled(waits_its_turn)
+    assert section.events[0].text == f"ready: {labelled(waits_its_turn)}"
+    ran = section.events[1]
+    assert ran.text == labelled(runs_instead)
+    assert 20 * MS <= ran.duration_ns <= section.latency_ns
+    assert section.events[-1].text == f"runs: {labelled(waits_its_turn)}"
+    assert [event.time_ns for event in section.events] == sorted(event.time_ns for event in section.events)
+
+
+async def makes_ready_and_blocks() -> None:
+    task = asyncio.create_task(waits_its_turn())
+    time.sleep(0.02)
+    await task
+
+
+def test_what_makes_it_ready_and_runs_on_is_what_ran_instead() -> None:
+    section = caught("wakeup", makes_ready_and_blocks)
+    assert 20 * MS <= section.latency_ns < 40 * MS
+    assert section.events[1].text == labelled(makes_ready_and_blocks)
+    assert section.events[1].duration_ns <= section.latency_ns
+
+
+def timed() -> None:
+    pass
+
+
+async def timer_behind_a_blocker() -> None:
+    asyncio.get_running_loop().call_later(0.005, timed)
+    await asyncio.sleep(0)
+    time.sleep(0.030)
+    await asyncio.sleep(0.01)
+
+
+def test_a_timer_that_is_late_is_ready_since_its_time() -> None:
+    section = caught("wakeup", timer_behind_a_blocker)
+    assert 20 * MS <= section.latency_ns < 40 * MS
+    assert section.started_at == "asyncio.events.TimerHandle.when"
+    assert section.ended_at == labelled(timed)
+    assert section.events[1].text == labelled(timer_behind_a_blocker)
+
+
+class OwnClock(asyncio.SelectorEventLoop):
+    def time(self) -> float:
+        return super().time() - 3600.0
+
+
+def test_a_loop_with_a_clock_of_its_own_is_not_taken_for_late() -> None:
+    async def program() -> None:
+        await asyncio.sleep(0.001)
+
+    loop = OwnClock()
+    with Latency("wakeup") as latency:
+        loop.run_until_complete(program())
+        loop.close()
+    assert latency.max_latency_us < 1_000_000
+
+
+async def readable_behind_a_blocker() -> None:
+    import socket
+
+    loop = asyncio.get_running_loop()
+    a, b = socket.socketpair()
+    a.setblocking(False)
+    done = loop.create_future()
+
+    def readable() -> None:
+        loop.remove_reader(a)
+        done.set_result(None)
+
+    def blocks_once() -> None:
+        loop.remove_reader(c)
+        time.sleep(0.025)
+
+    c, d = socket.socketpair()
+    loop.add_reader(c, blocks_once)
+    loop.add_reader(a, readable)
+    d.send(b"x")
+    b.send(b"x")
+    await done
+    for sock in (a, b, c, d):
+        sock.close()
+
+
+def test_io_is_ready_when_the_loop_sees_it() -> None:
+    section = caught("wakeup", readable_behind_a_blocker)
+    if section.started_at.endswith("_add_callback"):  # the selector told of the blocker first
+        assert ".readable (" in section.ended_at
+    assert 20 * MS <= section.latency_ns < 60 * MS
+    assert any(".blocks_once (" in event.text for event in section.events)
+
+
+def test_a_task_that_is_cancelled_while_ready_leaves_nothing_behind() -> None:
+    async def program() -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(20_000):
+            loop.call_soon(timed).cancel()
+        await asyncio.sleep(0.05)
+        for _ in range(100):
+            await asyncio.sleep(0)
+
+    with Latency("wakeup") as latency:
+        asyncio.run(program())
+    section = latency.section
+    assert section is not None
+    assert section.latency_ns < 1000 * MS
+    assert section.started_at in (
+        "asyncio.base_events.BaseEventLoop._call_soon",
+        "asyncio.events.TimerHandle.when",
+    )
+
+
+def test_nothing_waits_long_where_nothing_stalls() -> None:
+    with Latency("wakeup", thresh_us=15_000) as latency:
+        asyncio.run(does_little())
+    assert latency.section is None

@@ -155,8 +155,7 @@ static void label_awaited(PyObject *coroutine, const struct fg_label_awaited *aw
     Py_XDECREF(at);
 }
 
-static void label_callback(PyObject *callback, char *runs, char *is_at,
-                           const struct fg_label_awaited *awaited)
+static void label(PyObject *callback, char *runs, char *is_at, const struct fg_label_awaited *awaited)
 {
     PyObject *coroutine = coroutine_of(callback);
 
@@ -171,17 +170,10 @@ static void label_callback(PyObject *callback, char *runs, char *is_at,
     Py_XDECREF(coroutine);
 }
 
-void fg_label_handle(PyObject *handle, char *runs, char *is_at, const struct fg_label_awaited *awaited)
+void fg_label_callback(PyObject *callback, char *runs, char *is_at, const struct fg_label_awaited *awaited)
 {
     fg_exception aside = fg_exception_set_aside();
-    PyObject *callback = fg_c_attribute(handle, "_callback");
 
-    if (callback && callback != Py_None) {
-        label_callback(callback, runs, is_at, awaited);
-    } else {
-        put(runs, "a callback that was cancelled while it ran");
-        put(is_at, runs);
-    }
-    Py_XDECREF(callback);
+    label(callback, runs, is_at, awaited);
     fg_exception_put_back(aside);
 }

@@ -1,4 +1,4 @@
 /* The table of the latency tracers. */
 #include "latency_tracer.h"
 
-const struct fg_latency_tracer *const fg_latency_tracers[] = {&fg_tracer_loopblock, NULL};
+const struct fg_latency_tracer *const fg_latency_tracers[] = {&fg_tracer_loopblock, &fg_tracer_wakeup, NULL};

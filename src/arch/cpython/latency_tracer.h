@@ -30,7 +30,7 @@ struct fg_latency_tracer {
     void (*stop)(void);
 };
 
-extern const struct fg_latency_tracer fg_tracer_loopblock;
+extern const struct fg_latency_tracer fg_tracer_loopblock, fg_tracer_wakeup;
 /* All of them, ended by NULL. */
 extern const struct fg_latency_tracer *const fg_latency_tracers[];
 
@@ -40,13 +40,13 @@ extern const struct fg_latency_tracer *const fg_latency_tracers[];
 void fg_label_code(PyCodeObject *code, PyObject *globals, int line, char *out);
 /* What a callable is: a function, method, builtin, partial, a step of an asyncio task; of others the type. */
 void fg_label_callable(PyObject *callable, char *out);
-/* What an asyncio.Handle runs, and where that is now: where the coroutine of a task gave way, else where the function
+/* What the callback of an asyncio.Handle runs, and where that is now: where the coroutine of a task gave way, else where the function
  * begins. `awaited`, which may be NULL, is told of the coroutines that this one awaits, from the outside in. */
 struct fg_label_awaited {
     void (*add)(void *arg, const char *is_at);
     void *arg;
 };
-void fg_label_handle(PyObject *handle, char *runs, char *is_at, const struct fg_label_awaited *awaited);
+void fg_label_callback(PyObject *callback, char *runs, char *is_at, const struct fg_label_awaited *awaited);
 
 /* An attribute of the object's that its type implements in C: a slot, a getter. New reference; NULL: it is none of these, or
  * empty. */

@@ -1,10 +1,11 @@
 /* loopblock: how long one callback kept an asyncio event loop from running anything else. A section is one call of
  * asyncio.events.Handle._run, which every loop that is written in Python runs its callbacks, timers and steps of tasks
- * by. What it ran is read from the handle, only where the section is kept. */
+ * by. What it ran is named only where the section is kept. */
 #include "latency_tracer.h"
 
 #include <stdio.h>
 
+#include "asyncio_handle.h"
 #include "regs.h"
 
 static struct fg_latency latency;
@@ -12,10 +13,11 @@ static struct fg_latency latency;
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     PyObject *handle = fg_regs_argument(regs, 0);
+    PyObject *callback = handle ? fg_handle_callback(handle) : NULL;
 
-    /* The call itself drops it before it ends. */
-    if (handle && fgraph_reserve_object(trace, ops, handle))
-        Py_INCREF(handle);
+    /* By its end the call has let go of the handle, and a handle that is cancelled meanwhile of its callback. */
+    if (callback && fgraph_reserve_object(trace, ops, callback))
+        Py_INCREF(callback);
     return 1;
 }
 
@@ -35,7 +37,7 @@ static void note_awaited(void *section, const char *is_at)
 FG_COLD static void keep(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops)
 {
     struct fg_latency_section *section = fg_latency_section_new(trace->task, trace->start, trace->rettime);
-    PyObject *handle = fgraph_retrieve_object(trace, ops);
+    PyObject *callback = fgraph_retrieve_object(trace, ops);
     char runs[FG_LATENCY_TEXT_BYTES] = "?", is_at[FG_LATENCY_TEXT_BYTES] = "?";
 
     if (!section)
@@ -43,8 +45,8 @@ FG_COLD static void keep(const struct ftrace_graph_ret *trace, const struct fgra
     /* Two events that hold their places: what comes behind them is what a coroutine awaits. */
     note(section, section->begin, "", runs);
     note(section, section->end, "", is_at);
-    if (handle)
-        fg_label_handle(handle, runs, is_at, &(struct fg_label_awaited){note_awaited, section});
+    if (callback)
+        fg_label_callback(callback, runs, is_at, &(struct fg_label_awaited){note_awaited, section});
     snprintf(section->started_at, sizeof(section->started_at), "%s", runs);
     snprintf(section->ended_at, sizeof(section->ended_at), "%s", is_at);
     snprintf(section->events[0].text, sizeof(section->events[0].text), "%s", runs);
@@ -61,6 +63,13 @@ static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct f
         keep(trace, ops);
 }
 
+static int start(struct fg_interp *interp, const char **why)
+{
+    (void)interp, (void)why;
+    fg_handle_types_hold();
+    return 0;
+}
+
 static struct fgraph_ops ops = {.entryfunc = entry, .retfunc = end, .name = "loopblock"};
 
 const struct fg_latency_tracer fg_tracer_loopblock = {
@@ -69,4 +78,6 @@ const struct fg_latency_tracer fg_tracer_loopblock = {
     .latency = &latency,
     .users = {{&ops, "asyncio.events.Handle._run"}},
     .graph = "asyncio.events.Handle._run",
+    .start = start,
+    .stop = fg_handle_types_release,
 };
