@@ -100,11 +100,11 @@ static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
     can_leave = !found.is_main || fg_task_others_are_quiet();
     take_out(&found, can_leave);
     if (can_leave) {
+        fg_binding_latency_stop_all();
         fg_probes_end(state);
         fg_kprobes_end(module);
     }
     if (!found.is_main) {
-        fg_binding_latency_stop_all();
         fg_binding_unregister_fprobes();
         stop_instances();
         fg_cpython_end(interp);

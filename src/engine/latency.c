@@ -1,17 +1,36 @@
 /* The longest section so far. */
 #include "latency.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "fgraph.h"
+
+#define MIN_NAMED_NS 50000
+#define NAMED_SHARE 16u /* what is shorter than this part of the maximum is not named */
 
 static uint64_t ticks_of(uint64_t ns)
 {
     return (uint64_t)((double)ns / fg_clock_ns_per_tick());
 }
 
-struct fg_latency_section *fg_latency_section_new(struct fg_task *task, uint64_t begin, uint64_t end)
+/* What the arch, or the kernel, calls this thread. */
+static void name_thread(struct fg_latency_section *section)
+{
+    struct fg_task *task = fg_task_self;
+
+    section->tid = task ? task->tid : (int)syscall(SYS_gettid);
+    if (task)
+        fg_engine_arch()->task_name(task, section->task, sizeof(section->task));
+    if (!section->task[0])
+        prctl(PR_GET_NAME, section->task);
+}
+
+struct fg_latency_section *fg_latency_section_new(uint64_t begin, uint64_t end)
 {
     struct fg_latency_section *section = calloc(1, sizeof(*section));
 
@@ -19,8 +38,7 @@ struct fg_latency_section *fg_latency_section_new(struct fg_task *task, uint64_t
         return NULL;
     section->begin = begin;
     section->end = end;
-    section->tid = task->tid;
-    fg_engine_arch()->task_name(task, section->task, sizeof(section->task));
+    name_thread(section);
     return section;
 }
 
@@ -31,17 +49,28 @@ void fg_latency_section_free(struct fg_latency_section *section)
     free(section);
 }
 
-struct fg_latency_event *fg_latency_section_event(struct fg_latency_section *section, uint64_t time)
+void fg_latency_section_add(struct fg_latency_section *section, uint64_t time, uint64_t duration,
+                            const char *prefix, const char *text)
 {
     struct fg_latency_event *event;
 
     if (section->nr_events == FG_LATENCY_MAX_EVENTS) {
         section->nr_left_out++;
-        return NULL;
+        return;
     }
     event = &section->events[section->nr_events++];
     event->time = time;
-    return event;
+    event->duration = duration;
+    snprintf(event->text, sizeof(event->text), "%s%s", prefix, text);
+}
+
+bool fg_latency_is_worth_naming(const struct fg_latency *latency, uint64_t ticks)
+{
+    uint64_t max = atomic_load_explicit(&latency->max_ticks, memory_order_relaxed);
+    uint64_t thresh = atomic_load_explicit(&latency->thresh_ticks, memory_order_relaxed);
+
+    return ticks > (thresh ? thresh : max) / NAMED_SHARE &&
+           (double)ticks * fg_clock.ns_per_tick > MIN_NAMED_NS;
 }
 
 static uint64_t length_of(const struct fg_latency_section *section)

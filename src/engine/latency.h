@@ -58,11 +58,16 @@ static inline bool fg_latency_is_wanted(const struct fg_latency *latency, uint64
     return fg_unlikely(ticks > atomic_load_explicit(&latency->max_ticks, memory_order_relaxed));
 }
 
-/* From `begin` to `end`, of this task; NULL: no memory. */
-struct fg_latency_section *fg_latency_section_new(struct fg_task *task, uint64_t begin, uint64_t end);
+/* What took so many ticks is worth a line in the report of a section that would be kept now: the name of what ran has to be
+ * read when it ends, and that is not free. */
+bool fg_latency_is_worth_naming(const struct fg_latency *latency, uint64_t ticks);
+
+/* From `begin` to `end`, of this thread; NULL: no memory. */
+struct fg_latency_section *fg_latency_section_new(uint64_t begin, uint64_t end);
 void fg_latency_section_free(struct fg_latency_section *section);
-/* The next event, to be filled in; NULL: there is no room for it, and it is counted. */
-struct fg_latency_event *fg_latency_section_event(struct fg_latency_section *section, uint64_t time);
+/* One more event; without room for it it is counted. The text is `prefix` and `text`, as much of it as fits. */
+void fg_latency_section_add(struct fg_latency_section *section, uint64_t time, uint64_t duration,
+                            const char *prefix, const char *text);
 
 /* Takes the section over: it is the one that readers see, unless another was longer meanwhile. */
 void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *section);

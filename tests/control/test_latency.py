@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
+import os
+import shutil
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -327,3 +333,170 @@ def test_nothing_waits_long_where_nothing_stalls() -> None:
     with Latency("wakeup", thresh_us=15_000) as latency:
         asyncio.run(does_little())
     assert latency.section is None
+
+
+# ---- gilwait
+
+HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
+needs_gil = pytest.mark.skipif(not HAS_GIL, reason="there is no interpreter lock to wait for")
+HOLDS_GIL = ctypes.PyDLL(None)  # its functions are called without giving the lock away
+
+
+def holds_lock(microseconds: int) -> None:
+    HOLDS_GIL.usleep(microseconds)
+
+
+def wants_lock(ready: threading.Event, done: list[int]) -> None:
+    ready.set()
+    while not done:
+        time.sleep(0.0005)
+
+
+def stall(microseconds: int) -> None:
+    """Hold the lock while another thread comes back from its sleep and wants it."""
+    ready, done = threading.Event(), list[int]()
+    thread = threading.Thread(target=wants_lock, args=(ready, done))
+    thread.start()
+    ready.wait()
+    time.sleep(0.005)
+    holds_lock(microseconds)
+    time.sleep(0.005)
+    done.append(1)
+    thread.join()
+
+
+@needs_gil
+def test_a_thread_that_holds_the_lock_40_ms_in_c_is_named() -> None:
+    with Latency("gilwait") as latency:
+        stall(40_000)
+    section = latency.section
+    assert section is not None
+    assert 35 * MS <= section.latency_ns < 80 * MS
+    assert (
+        section.ended_at == f"{holds_lock.__qualname__} ({__file__}:{holds_lock.__code__.co_firstlineno + 1})"
+    )
+    assert section.started_at.startswith(f"{wants_lock.__qualname__} ({__file__}:")
+    assert section.tid != threading.get_native_id()
+    texts = [event.text.partition(":")[0] for event in section.events]
+    assert texts[0] == "waits" and texts[-1] == "gets it" and "holds" in texts
+    hold = max(section.events, key=lambda event: event.duration_ns)
+    assert hold.text == f"holds: {section.ended_at}"
+    assert 35 * MS <= hold.duration_ns <= section.latency_ns
+
+
+@needs_gil
+def test_no_thread_waits_long_where_none_holds_the_lock_long() -> None:
+    with Latency("gilwait", thresh_us=20_000) as latency:
+        stall(100)
+    assert latency.section is None
+
+
+def lock_wait_entries() -> list[int]:
+    """What the entries hold through which CPython calls pthread_cond_timedwait: read from the module's own table."""
+    import struct
+
+    with open("/proc/self/maps") as maps:
+        mapped = [line.split() for line in maps]
+    modules = [row for row in mapped if len(row) > 5 and "libpython3" in row[5]]
+    modules = modules or [
+        row for row in mapped if len(row) > 5 and row[5] == os.path.realpath(sys.executable)
+    ]
+    path, base = modules[0][5], int(modules[0][0].split("-")[0], 16)
+    listing = subprocess.run(["readelf", "-rW", path], capture_output=True, text=True, check=True).stdout
+    is_fixed = "EXEC" in subprocess.run(["readelf", "-hW", path], capture_output=True, text=True).stdout
+    entries = []
+    for line in listing.splitlines():
+        if "pthread_cond_timedwait" in line:
+            address = int(line.split()[0], 16) + (0 if is_fixed else base)
+            entries.append(struct.unpack("P", ctypes.string_at(address, struct.calcsize("P")))[0])
+    return entries
+
+
+@needs_gil
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="readelf is needed")
+def test_what_cpython_calls_is_put_back() -> None:
+    before = lock_wait_entries()
+    assert before
+    with Latency("gilwait"):
+        during = lock_wait_entries()
+    assert lock_wait_entries() == before
+    assert all(a != b for a, b in zip(before, during, strict=True))
+
+
+@needs_gil
+def test_threads_that_wait_while_it_goes_on_and_off_come_to_no_harm() -> None:
+    stop = threading.Event()
+    counts = [0] * 4
+
+    def work(i: int) -> None:
+        while not stop.is_set():
+            counts[i] += sum(range(1000)) > 0
+            if counts[i] % 50 == 0:
+                time.sleep(0)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(counts))]
+    for thread in threads:
+        thread.start()
+    for _ in range(30):
+        with Latency("gilwait") as latency:
+            time.sleep(0.01)
+        section = latency.section
+        assert section is None or section.latency_ns < 2_000 * MS
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert all(counts)
+
+
+@needs_gil
+def test_threads_may_end_right_after_they_waited() -> None:
+    with Latency("gilwait") as latency:
+        for _ in range(50):
+            threads = [threading.Thread(target=sum, args=(range(20_000),)) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        stall(30_000)
+    assert latency.section is not None
+
+
+@needs_gil
+def test_a_fork_while_it_is_on() -> None:
+    with Latency("gilwait"):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                stall(30_000)
+                caught = _engine.latency_section("gilwait")
+                os._exit(0 if caught and caught["latency_ns"] >= 25 * MS else 1)
+            except BaseException:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        stall(20_000)
+        own = _engine.latency_section("gilwait")
+        assert own is not None and own["tid"] != pid
+
+
+@pytest.mark.skipif(HAS_GIL, reason="there is an interpreter lock")
+def test_without_an_interpreter_lock_it_says_that_there_is_none() -> None:
+    with pytest.raises(OSError, match="there is no interpreter lock"):
+        Latency("gilwait").__enter__()
+
+
+def test_an_end_of_the_interpreter_while_tracers_are_on() -> None:
+    program = (
+        "import asyncio, threading, time\n"
+        "from funcgraph import _engine\n"
+        "for tracer in _engine.LATENCY_TRACERS:\n"
+        "    try: _engine.latency_start(tracer)\n"
+        "    except OSError: pass\n"
+        "def spin():\n"
+        "    while True: sum(range(1000))\n"
+        "threads = [threading.Thread(target=spin, daemon=True) for _ in range(3)]\n"
+        "[thread.start() for thread in threads]\n"
+        "asyncio.run(asyncio.sleep(0.02))\n"
+        "print('done')\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")

@@ -7,6 +7,7 @@
 
 #include "callback.h"
 #include "code.h"
+#include "values.h"
 
 #define MAX_PARTIALS 8 /* functools.partial of a partial of ... */
 #define MAX_AWAITED 32 /* coroutines, one inside the other */
@@ -50,6 +51,41 @@ void fg_label_code(PyCodeObject *code, PyObject *globals, int line, char *out)
     snprintf(out, FG_LATENCY_TEXT_BYTES, "%s%s%s (%s:%d)", name, *name ? "." : "", text_of(code->co_qualname),
              text_of(code->co_filename), line ? line : code->co_firstlineno);
     Py_XDECREF(module);
+}
+
+/* A str that is only read. Returns how much was written. */
+static size_t put_str(char *out, size_t room, PyObject *str)
+{
+    size_t n = 0;
+
+    for (Py_ssize_t i = 0; str && i < PyUnicode_GET_LENGTH(str); i++) {
+        uint8_t utf8[4];
+        size_t bytes = fg_utf8_of(PyUnicode_READ_CHAR(str, i), utf8);
+
+        if (n + bytes >= room)
+            break;
+        memcpy(out + n, utf8, bytes);
+        n += bytes;
+    }
+    out[n] = 0;
+    return n;
+}
+
+bool fg_label_thread(PyThreadState *tstate, char *out)
+{
+    fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(tstate));
+    PyCodeObject *code = frame ? fg_pyframe_code(frame) : NULL;
+    const struct fg_func *func = code ? fg_code_func(code) : NULL;
+    size_t n, room = FG_LATENCY_TEXT_BYTES;
+
+    if (!code)
+        return false;
+    n = func ? (size_t)snprintf(out, room / 2, "%s", func->name) : put_str(out, room / 2, code->co_qualname);
+    n = n < room / 2 ? n : room / 2 - 1;
+    n += (size_t)snprintf(out + n, room - n, " (");
+    n += put_str(out + n, room - n - sizeof(":2147483647)"), code->co_filename);
+    snprintf(out + n, room - n, ":%d)", fg_pyframe_line(frame));
+    return true;
 }
 
 static void label_function(PyObject *function, char *out)

@@ -30,7 +30,7 @@ struct fg_latency_tracer {
     void (*stop)(void);
 };
 
-extern const struct fg_latency_tracer fg_tracer_loopblock, fg_tracer_wakeup;
+extern const struct fg_latency_tracer fg_tracer_loopblock, fg_tracer_wakeup, fg_tracer_gilwait;
 /* All of them, ended by NULL. */
 extern const struct fg_latency_tracer *const fg_latency_tracers[];
 
@@ -38,6 +38,9 @@ extern const struct fg_latency_tracer *const fg_latency_tracers[];
 
 /* "module.qualname (file:line)"; line 0: where the function begins. `globals` may be NULL. */
 void fg_label_code(PyCodeObject *code, PyObject *globals, int line, char *out);
+/* The newest Python function of a thread's frames, "qualname (file:line)"; false: it runs none. Without a thread state and
+ * without allocating: whoever asks knows that the thread does not run meanwhile. */
+bool fg_label_thread(PyThreadState *tstate, char *out);
 /* What a callable is: a function, method, builtin, partial, a step of an asyncio task; of others the type. */
 void fg_label_callable(PyObject *callable, char *out);
 /* What the callback of an asyncio.Handle runs, and where that is now: where the coroutine of a task gave way, else where the function

@@ -21,37 +21,28 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
     return 1;
 }
 
-static void note(struct fg_latency_section *section, uint64_t time, const char *prefix, const char *text)
-{
-    struct fg_latency_event *event = fg_latency_section_event(section, time);
-
-    if (event)
-        snprintf(event->text, sizeof(event->text), "%s%s", prefix, text);
-}
-
 static void note_awaited(void *section, const char *is_at)
 {
-    note(section, ((struct fg_latency_section *)section)->end, FG_LATENCY_STACK, is_at);
+    fg_latency_section_add(section, ((struct fg_latency_section *)section)->end, 0, FG_LATENCY_STACK, is_at);
 }
 
 FG_COLD static void keep(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops)
 {
-    struct fg_latency_section *section = fg_latency_section_new(trace->task, trace->start, trace->rettime);
+    struct fg_latency_section *section = fg_latency_section_new(trace->start, trace->rettime);
     PyObject *callback = fgraph_retrieve_object(trace, ops);
     char runs[FG_LATENCY_TEXT_BYTES] = "?", is_at[FG_LATENCY_TEXT_BYTES] = "?";
 
     if (!section)
         return;
     /* Two events that hold their places: what comes behind them is what a coroutine awaits. */
-    note(section, section->begin, "", runs);
-    note(section, section->end, "", is_at);
+    fg_latency_section_add(section, section->begin, section->end - section->begin, "", runs);
+    fg_latency_section_add(section, section->end, 0, "", is_at);
     if (callback)
         fg_label_callback(callback, runs, is_at, &(struct fg_label_awaited){note_awaited, section});
     snprintf(section->started_at, sizeof(section->started_at), "%s", runs);
     snprintf(section->ended_at, sizeof(section->ended_at), "%s", is_at);
     snprintf(section->events[0].text, sizeof(section->events[0].text), "%s", runs);
     snprintf(section->events[1].text, sizeof(section->events[1].text), "%s", is_at);
-    section->events[0].duration = section->end - section->begin;
     fg_latency_keep(&latency, section);
 }
 

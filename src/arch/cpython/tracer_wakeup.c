@@ -136,8 +136,6 @@ static bool loop_has_own_clock(PyObject *handle)
 /* ---- what ran lately in a task */
 
 #define NR_RECENT 32u
-#define MIN_NAMED_NS 50000
-#define NAMED_SHARE 16u /* what is shorter than this part of the maximum is not named */
 
 struct recent {
     uint32_t n; /* so far; the last NR_RECENT are there */
@@ -166,15 +164,6 @@ static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
     *var = 0;
 }
 
-static bool is_worth_naming(uint64_t ticks)
-{
-    uint64_t max = atomic_load_explicit(&latency.max_ticks, memory_order_relaxed);
-    uint64_t thresh = atomic_load_explicit(&latency.thresh_ticks, memory_order_relaxed);
-
-    return ticks > (thresh ? thresh : max) / NAMED_SHARE &&
-           (double)ticks * fg_clock.ns_per_tick > MIN_NAMED_NS;
-}
-
 FG_COLD static void note_run(const struct ftrace_graph_ret *trace, PyObject *callback)
 {
     struct recent *recent = recent_of(trace->task, true);
@@ -200,27 +189,13 @@ static uint64_t add_runs(struct fg_latency_section *section, const struct recent
     for (uint32_t i = first; i < recent->n; i++) {
         const struct run *run = &recent->runs[i % NR_RECENT];
         uint64_t begin = run->begin > section->begin ? run->begin : section->begin;
-        struct fg_latency_event *event =
-            run->end > begin && run->end <= section->end ? fg_latency_section_event(section, begin) : NULL;
 
-        if (!event)
+        if (run->end <= begin || run->end > section->end)
             continue;
-        event->duration = run->end - begin;
-        memcpy(event->text, run->runs, sizeof(event->text));
-        named += event->duration;
+        fg_latency_section_add(section, begin, run->end - begin, "", run->runs);
+        named += run->end - begin;
     }
     return named;
-}
-
-static void add_event(struct fg_latency_section *section, uint64_t time, uint64_t duration,
-                      const char *format, const char *text)
-{
-    struct fg_latency_event *event = fg_latency_section_event(section, time);
-
-    if (!event)
-        return;
-    event->duration = duration;
-    snprintf(event->text, sizeof(event->text), format, text);
 }
 
 FG_COLD static void keep(const struct ftrace_graph_ent *trace, PyObject *handle, uint64_t ready_ticks,
@@ -233,17 +208,17 @@ FG_COLD static void keep(const struct ftrace_graph_ent *trace, PyObject *handle,
 
     if (by == READIED_BY_TIMER && loop_has_own_clock(handle))
         return;
-    section = fg_latency_section_new(trace->task, ready_ticks, trace->calltime);
+    section = fg_latency_section_new(ready_ticks, trace->calltime);
     if (!section)
         return;
     fg_label_callback(fg_handle_callback(handle), runs, section->ended_at, NULL);
     snprintf(section->started_at, sizeof(section->started_at), "%s", readied_by_names[by]);
-    add_event(section, section->begin, 0, "ready: %s", runs);
+    fg_latency_section_add(section, section->begin, 0, "ready: ", runs);
     named = recent ? add_runs(section, recent) : 0;
     if (section->end - section->begin > named)
-        add_event(section, section->end, section->end - section->begin - named, "%s",
-                  "in all: the loop itself, and callbacks too short to name");
-    add_event(section, section->end, 0, "runs: %s", section->ended_at);
+        fg_latency_section_add(section, section->end, section->end - section->begin - named, "",
+                               "in all: the loop itself, and callbacks too short to name");
+    fg_latency_section_add(section, section->end, 0, "runs: ", section->ended_at);
     fg_latency_keep(&latency, section);
 }
 
@@ -277,7 +252,8 @@ static void run_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, stru
     PyObject *callback;
 
     (void)regs;
-    if (fg_likely(!is_worth_naming(trace->rettime - trace->start)) || trace->end == FG_END_CLOSE)
+    if (fg_likely(!fg_latency_is_worth_naming(&latency, trace->rettime - trace->start)) ||
+        trace->end == FG_END_CLOSE)
         return;
     callback = fgraph_retrieve_object(trace, ops);
     if (callback)
