@@ -137,13 +137,11 @@ int fg_ops_apply_filters(struct fg_python_ops *self)
 void fg_ops_detach(struct fg_client *client)
 {
     struct fg_python_ops *self = (struct fg_python_ops *)client;
-    static const char *const all[] = {"*"};
-    struct fg_filter filter = {0};
-    struct fg_pattern_error error;
+    struct fg_filter filter;
 
     /* With too little memory it stays attached, and its functions go on answering that they want nothing. */
     Py_BEGIN_CRITICAL_SECTION(self);
-    if (fg_filter_add(&filter, FGRAPH_NOTRACE, all, 1, &error) == 0)
+    if (fg_filter_make_none(&filter) == 0)
         fgraph_set_filter(&self->ops, &filter);
     Py_END_CRITICAL_SECTION();
     fg_filter_clear(&filter);

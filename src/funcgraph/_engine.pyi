@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, final
 from _typeshed import structseq
 
 MODES: Final[tuple[str, ...]]  # ("wait", "drop", "overwrite")
-TRACERS: Final[tuple[str, ...]]  # ("function_graph", "function")
+TRACERS: Final[tuple[str, ...]]  # ("function_graph", "function", "nop", ...)
 
 def check_pattern(pattern: str) -> None:
     """Raise ValueError, with column and reason, if `pattern` is not a valid filter pattern."""
