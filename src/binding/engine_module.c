@@ -7,6 +7,7 @@
 #include "arch/cpython/symbols.h"
 #include "capi.h"
 #include "engine/instance.h"
+#include "engine_latency.h"
 #include "fgraph_binding.h"
 #include "registration.h"
 
@@ -302,7 +303,7 @@ static int exec_module(PyObject *module)
     for (const struct fg_tracer *tracer; (tracer = fg_tracer_at((unsigned)nr_tracers)); nr_tracers++)
         tracers[nr_tracers] = tracer->name;
     if (add_names(module, "TRACERS", tracers, nr_tracers) != 0 || fg_fgraph_add(module) != 0 ||
-        fg_capi_add(module) != 0)
+        fg_capi_add(module) != 0 || fg_latency_add(module) != 0)
         return -1;
     return add_names(module, "MODES", mode_names, 3);
 }

@@ -4,6 +4,7 @@
 
 #include "engine/instance.h"
 #include "fprobe_registration.h"
+#include "latency_registration.h"
 #include "registration.h"
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
@@ -99,6 +100,7 @@ static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
     can_leave = !found.is_main || fg_task_others_are_quiet();
     take_out(&found, can_leave);
     if (can_leave) {
+        fg_binding_latency_stop_all();
         fg_probes_end(state);
         fg_kprobes_end(module);
     }

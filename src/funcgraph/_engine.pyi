@@ -47,6 +47,33 @@ def status() -> dict[str, Any]:
     """What the engine holds: {"arch", "tool_id", "users": [...], "functions", "tasks", "killed"}; `killed` is
     the kill switch's message or None."""
 
+# ---- latency tracers; funcgraph.control.latency is over them
+
+LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
+
+def latency_start(tracer: str, /) -> None:
+    """The tracer looks for its sections from now on, its maximum is 0 and nothing is kept. Errors: ValueError (no such
+    tracer), OSError (EBUSY: it is on already; EOPNOTSUPP: not with this CPython; ENOSPC: no slot for a user),
+    RuntimeError (no hook free).
+    """
+
+def latency_stop(tracer: str, /) -> None:
+    """No more; what was kept stays. ValueError if it is not on."""
+
+def latency_get(tracer: str, /) -> dict[str, Any]:
+    """{"is_on", "max_ns", "thresh_ns", "kept": how many sections were kept so far, "what": what a section is,
+    "graph": the function whose graph is the inside of a section, or None: all functions}."""
+
+def latency_set_max(tracer: str, ns: int, /) -> None:
+    """Only sections longer than so many nanoseconds are kept from now on."""
+
+def latency_set_thresh(tracer: str, ns: int, /) -> None:
+    """Each section of at least so many nanoseconds is kept; 0: each that is the longest so far."""
+
+def latency_section(tracer: str, /) -> dict[str, Any] | None:
+    """The section that was kept last: {"latency_ns", "begin_ns", "end_ns", "task", "tid", "started_at", "ended_at",
+    "events": [(time_ns, duration_ns, text), ...], "left_out"}; times as CLOCK_MONOTONIC has them."""
+
 # ---- the function graph
 
 class FgraphOps:

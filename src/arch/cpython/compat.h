@@ -204,6 +204,11 @@ static inline bool fg_generator_has_ended(PyObject *generator)
     return FRAME_STATE_FINISHED(
         __atomic_load_n(&((PyGenObject *)generator)->gi_frame_state, __ATOMIC_RELAXED));
 }
+#else
+static inline bool fg_generator_has_ended(PyObject *generator)
+{
+    return ((PyGenObject *)generator)->gi_frame_state >= FRAME_COMPLETED;
+}
 #endif
 
 /* Code extras: one indexed load. The struct is the one of Objects/codeobject.c. */
@@ -429,17 +434,22 @@ static inline PyObject *fg_dict_get_item(PyObject *dict, PyObject *key)
 #endif
 }
 
-/* True if the type or one of its bases has the attribute; looks at dicts only. */
-static inline bool fg_type_has(PyTypeObject *type, PyObject *name)
+/* What the type or one of its bases has for the attribute; looks at dicts only. New reference, or NULL. */
+static inline PyObject *fg_type_lookup(PyTypeObject *type, PyObject *name)
 {
 #if PY_VERSION_HEX >= 0x030D0000
-    PyObject *value = _PyType_LookupRef(type, name);
+    return _PyType_LookupRef(type, name);
+#else
+    return Py_XNewRef(_PyType_Lookup(type, name));
+#endif
+}
+
+static inline bool fg_type_has(PyTypeObject *type, PyObject *name)
+{
+    PyObject *value = fg_type_lookup(type, name);
 
     Py_XDECREF(value);
     return value;
-#else
-    return _PyType_Lookup(type, name);
-#endif
 }
 
 /* The method resolution order, or NULL. New reference: without the GIL another thread may be replacing it. */

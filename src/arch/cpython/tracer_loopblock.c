@@ -1,0 +1,74 @@
+/* loopblock: how long one callback kept an asyncio event loop from running anything else. A section is one call of
+ * asyncio.events.Handle._run, which every loop that is written in Python runs its callbacks, timers and steps of tasks
+ * by. What it ran is named only where the section is kept. */
+#include "latency_tracer.h"
+
+#include <stdio.h>
+
+#include "asyncio_handle.h"
+#include "regs.h"
+
+static struct fg_latency latency;
+
+static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    PyObject *handle = fg_regs_argument(regs, 0);
+    PyObject *callback = handle ? fg_handle_callback(handle) : NULL;
+
+    /* By its end the call has let go of the handle, and a handle that is cancelled meanwhile of its callback. */
+    if (callback && fgraph_reserve_object(trace, ops, callback))
+        Py_INCREF(callback);
+    return 1;
+}
+
+static void note_awaited(void *section, const char *is_at)
+{
+    fg_latency_section_add(section, ((struct fg_latency_section *)section)->end, 0, FG_LATENCY_STACK, is_at);
+}
+
+FG_COLD static void keep(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops)
+{
+    struct fg_latency_section *section = fg_latency_section_new(trace->start, trace->rettime);
+    PyObject *callback = fgraph_retrieve_object(trace, ops);
+    char runs[FG_LATENCY_TEXT_BYTES] = "?", is_at[FG_LATENCY_TEXT_BYTES] = "?";
+
+    if (!section)
+        return;
+    /* Two events that hold their places: what comes behind them is what a coroutine awaits. */
+    fg_latency_section_add(section, section->begin, section->end - section->begin, "", runs);
+    fg_latency_section_add(section, section->end, 0, "", is_at);
+    if (callback)
+        fg_label_callback(callback, runs, is_at, &(struct fg_label_awaited){note_awaited, section});
+    snprintf(section->started_at, sizeof(section->started_at), "%s", runs);
+    snprintf(section->ended_at, sizeof(section->ended_at), "%s", is_at);
+    snprintf(section->events[0].text, sizeof(section->events[0].text), "%s", runs);
+    snprintf(section->events[1].text, sizeof(section->events[1].text), "%s", is_at);
+    fg_latency_keep(&latency, section);
+}
+
+static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)regs;
+    /* An end that CPython did not tell of says nothing about the time. */
+    if (fg_latency_is_wanted(&latency, trace->rettime - trace->start) && trace->end != FG_END_CLOSE)
+        keep(trace, ops);
+}
+
+static int start(struct fg_interp *interp, const char **why)
+{
+    (void)interp, (void)why;
+    fg_handle_types_hold();
+    return 0;
+}
+
+static struct fgraph_ops ops = {.entryfunc = entry, .retfunc = end, .name = "loopblock"};
+
+const struct fg_latency_tracer fg_tracer_loopblock = {
+    .name = "loopblock",
+    .what = "one callback kept an asyncio event loop from running anything else",
+    .latency = &latency,
+    .users = {{&ops, "asyncio.events.Handle._run"}},
+    .graph = "asyncio.events.Handle._run",
+    .start = start,
+    .stop = fg_handle_types_release,
+};

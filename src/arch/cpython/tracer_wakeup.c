@@ -1,0 +1,306 @@
+/* wakeup: how long a callback, or a step of a task, that an asyncio event loop could run waited for its turn. A section
+ * begins when a handle gets ready: put into the loop's queue by call_soon() or because of I/O (noted in a table, by the
+ * handle's address), or its timer's time; it ends when asyncio.events.Handle._run runs it. What ran meanwhile is named if it
+ * ran long enough to matter, at its end: later it may be gone. */
+#include "latency_tracer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "asyncio_handle.h"
+#include "engine/clock.h"
+#include "regs.h"
+
+static struct fg_latency latency;
+
+/* ---- handles that are ready
+ *
+ * A handle that is cancelled leaves its entry behind: bounded, and when its address is another's, that one writes a new one,
+ * for each that is no timer comes through here before it runs. */
+
+enum readied_by { READIED_BY_CALL, READIED_BY_IO, READIED_BY_TIMER };
+
+static const char *const readied_by_names[] = {
+    [READIED_BY_CALL] = "asyncio.base_events.BaseEventLoop._call_soon",
+    [READIED_BY_IO] = "asyncio.base_events.BaseEventLoop._add_callback",
+    [READIED_BY_TIMER] = "asyncio.events.TimerHandle.when",
+};
+
+struct ready {
+    _Atomic uintptr_t handle; /* 0: free */
+    _Atomic uint64_t ticks;
+    _Atomic uint32_t by;
+};
+
+#define READY_BITS 12
+#define NR_READY (1u << READY_BITS)
+#define MAX_PROBES 8u
+
+static struct ready ready[NR_READY];
+static _Atomic uint64_t nr_ready_lost; /* entries that gave way to others */
+
+static struct ready *place_of(uintptr_t handle, uint32_t probe)
+{
+    uint64_t hash = (uint64_t)(handle >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return &ready[((hash >> (64 - READY_BITS)) + probe) & (NR_READY - 1)];
+}
+
+static struct ready *find_ready(uintptr_t handle)
+{
+    for (uint32_t i = 0; i < MAX_PROBES; i++) {
+        struct ready *at = place_of(handle, i);
+
+        if (atomic_load_explicit(&at->handle, memory_order_acquire) == handle)
+            return at;
+    }
+    return NULL;
+}
+
+/* A place for a handle that has none: a free one, or that of the one which has waited longest. */
+static struct ready *take_place(uintptr_t handle)
+{
+    struct ready *oldest = place_of(handle, 0);
+
+    for (uint32_t i = 0; i < MAX_PROBES; i++) {
+        struct ready *at = place_of(handle, i);
+
+        if (!atomic_load_explicit(&at->handle, memory_order_relaxed))
+            return at;
+        if (atomic_load_explicit(&at->ticks, memory_order_relaxed) <
+            atomic_load_explicit(&oldest->ticks, memory_order_relaxed))
+            oldest = at;
+    }
+    atomic_fetch_add_explicit(&nr_ready_lost, 1, memory_order_relaxed);
+    return oldest;
+}
+
+static void put_ready(PyObject *handle, uint64_t ticks, enum readied_by by)
+{
+    struct ready *at = find_ready((uintptr_t)handle);
+
+    if (!at)
+        at = take_place((uintptr_t)handle);
+    /* Without the GIL two threads may choose one place: one handle is lost then, and none gets another's time. */
+    atomic_store_explicit(&at->handle, 0, memory_order_relaxed);
+    atomic_store_explicit(&at->ticks, ticks, memory_order_release);
+    atomic_store_explicit(&at->by, (uint32_t)by, memory_order_relaxed);
+    atomic_store_explicit(&at->handle, (uintptr_t)handle, memory_order_release);
+}
+
+/* When it got ready; 0: not known. */
+static uint64_t take_ready(PyObject *handle, enum readied_by *by)
+{
+    struct ready *at = find_ready((uintptr_t)handle);
+    uint64_t ticks;
+
+    if (!at)
+        return 0;
+    ticks = atomic_load_explicit(&at->ticks, memory_order_relaxed);
+    *by = (enum readied_by)atomic_load_explicit(&at->by, memory_order_relaxed);
+    atomic_store_explicit(&at->handle, 0, memory_order_release);
+    return ticks;
+}
+
+/* ---- timers */
+
+/* The time that the handle's timer was set to, on the loop's clock, which is CLOCK_MONOTONIC unless the loop has one of its
+ * own: loop_has_own_clock() asks when it matters. 0: it is not over yet, as far as we can tell. */
+static uint64_t timer_ticks(PyObject *when, uint64_t now)
+{
+    double late_ns;
+
+    if (!PyFloat_CheckExact(when))
+        return 0;
+    late_ns = (double)fg_clock_monotonic_ns() - PyFloat_AS_DOUBLE(when) * 1e9;
+    return late_ns > 0 ? now - (uint64_t)(late_ns / fg_clock.ns_per_tick) : 0;
+}
+
+/* Its time() is not asyncio's. */
+static bool loop_has_own_clock(PyObject *handle)
+{
+    PyObject *loop = fg_c_attribute(handle, "_loop"), *key = PyUnicode_InternFromString("time");
+    PyObject *time = loop && key ? fg_type_lookup(Py_TYPE(loop), key) : NULL;
+    char label[FG_LATENCY_TEXT_BYTES] = "";
+
+    if (time && PyFunction_Check(time))
+        fg_label_callable(time, label);
+    Py_XDECREF(loop);
+    Py_XDECREF(key);
+    Py_XDECREF(time);
+    PyErr_Clear();
+    return strncmp(label, "asyncio.base_events.", strlen("asyncio.base_events.")) != 0;
+}
+
+/* ---- what ran lately in a task */
+
+#define NR_RECENT 32u
+
+struct recent {
+    uint32_t n; /* so far; the last NR_RECENT are there */
+    struct run {
+        uint64_t begin, end;
+        char runs[FG_LATENCY_TEXT_BYTES];
+    } runs[NR_RECENT];
+};
+
+static struct fgraph_ops run_ops;
+
+static struct recent *recent_of(struct fg_task *task, bool make)
+{
+    uint64_t *var = fgraph_task_var(task, &run_ops);
+
+    if (!*var && make)
+        *var = (uint64_t)(uintptr_t)calloc(1, sizeof(struct recent));
+    return (struct recent *)(uintptr_t)*var;
+}
+
+static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
+{
+    uint64_t *var = fgraph_task_var(task, ops);
+
+    free((void *)(uintptr_t)*var);
+    *var = 0;
+}
+
+FG_COLD static void note_run(const struct ftrace_graph_ret *trace, PyObject *callback)
+{
+    struct recent *recent = recent_of(trace->task, true);
+    char is_at[FG_LATENCY_TEXT_BYTES];
+    struct run *run;
+
+    if (!recent)
+        return;
+    run = &recent->runs[recent->n++ % NR_RECENT];
+    run->begin = trace->start;
+    run->end = trace->rettime;
+    fg_label_callback(callback, run->runs, is_at, NULL);
+}
+
+/* ---- sections */
+
+/* Those of the thread's runs that took some of the section's time; returns how much. */
+static uint64_t add_runs(struct fg_latency_section *section, const struct recent *recent)
+{
+    uint32_t first = recent->n > NR_RECENT ? recent->n - NR_RECENT : 0;
+    uint64_t named = 0;
+
+    for (uint32_t i = first; i < recent->n; i++) {
+        const struct run *run = &recent->runs[i % NR_RECENT];
+        uint64_t begin = run->begin > section->begin ? run->begin : section->begin;
+
+        if (run->end <= begin || run->end > section->end)
+            continue;
+        fg_latency_section_add(section, begin, run->end - begin, "", run->runs);
+        named += run->end - begin;
+    }
+    return named;
+}
+
+FG_COLD static void keep(const struct ftrace_graph_ent *trace, PyObject *handle, uint64_t ready_ticks,
+                         enum readied_by by)
+{
+    struct fg_latency_section *section;
+    const struct recent *recent = recent_of(trace->task, false);
+    char runs[FG_LATENCY_TEXT_BYTES];
+    uint64_t named;
+
+    if (by == READIED_BY_TIMER && loop_has_own_clock(handle))
+        return;
+    section = fg_latency_section_new(ready_ticks, trace->calltime);
+    if (!section)
+        return;
+    fg_label_callback(fg_handle_callback(handle), runs, section->ended_at, NULL);
+    snprintf(section->started_at, sizeof(section->started_at), "%s", readied_by_names[by]);
+    fg_latency_section_add(section, section->begin, 0, "ready: ", runs);
+    named = recent ? add_runs(section, recent) : 0;
+    if (section->end - section->begin > named)
+        fg_latency_section_add(section, section->end, section->end - section->begin - named, "",
+                               "in all: the loop itself, and callbacks too short to name");
+    fg_latency_section_add(section, section->end, 0, "runs: ", section->ended_at);
+    fg_latency_keep(&latency, section);
+}
+
+/* ---- hooks */
+
+static int run_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    PyObject *handle = fg_regs_argument(regs, 0), *when, *callback;
+    enum readied_by by = READIED_BY_TIMER;
+    struct fg_handle_slots slots;
+    uint64_t ready_ticks;
+
+    if (!handle)
+        return 0;
+    slots = fg_handle_slots(Py_TYPE(handle));
+    callback = fg_handle_slot(handle, slots.callback);
+    if (!callback)
+        return 0;
+    when = fg_handle_slot(handle, slots.when);
+    ready_ticks = when ? timer_ticks(when, trace->calltime) : take_ready(handle, &by);
+    if (ready_ticks && trace->calltime > ready_ticks &&
+        fg_latency_is_wanted(&latency, trace->calltime - ready_ticks))
+        keep(trace, handle, ready_ticks, by);
+    if (fgraph_reserve_object(trace, ops, callback))
+        Py_INCREF(callback);
+    return 1;
+}
+
+static void run_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    PyObject *callback;
+
+    (void)regs;
+    if (fg_likely(!fg_latency_is_worth_naming(&latency, trace->rettime - trace->start)) ||
+        trace->end == FG_END_CLOSE)
+        return;
+    callback = fgraph_retrieve_object(trace, ops);
+    if (callback)
+        note_run(trace, callback);
+}
+
+static void call_soon_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    PyObject *handle = trace->end == FG_END_RETURN ? fg_regs_result(regs) : NULL;
+
+    (void)ops;
+    if (handle)
+        put_ready(handle, trace->rettime, READIED_BY_CALL);
+}
+
+static int add_callback_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
+                              struct ftrace_regs *regs)
+{
+    PyObject *handle = fg_regs_argument(regs, 1);
+
+    (void)ops;
+    if (handle)
+        put_ready(handle, trace->calltime, READIED_BY_IO);
+    return 0;
+}
+
+static struct fgraph_ops run_ops = {.entryfunc = run_entry, .retfunc = run_end, .name = "wakeup"};
+static struct fgraph_ops call_soon_ops = {.retfunc = call_soon_end, .name = "wakeup: call_soon"};
+static struct fgraph_ops add_callback_ops = {.entryfunc = add_callback_entry, .name = "wakeup: add_callback"};
+
+static int start(struct fg_interp *interp, const char **why)
+{
+    (void)interp, (void)why;
+    memset(ready, 0, sizeof(ready));
+    atomic_store(&nr_ready_lost, 0);
+    fg_user_of(&run_ops)->taskexitfunc = task_exit;
+    fg_handle_types_hold();
+    return 0;
+}
+
+const struct fg_latency_tracer fg_tracer_wakeup = {
+    .name = "wakeup",
+    .what = "a callback or a task that was ready waited to run in an asyncio event loop",
+    .latency = &latency,
+    .users = {{&run_ops, "asyncio.events.Handle._run"},
+              {&call_soon_ops, "asyncio.base_events.BaseEventLoop._call_soon"},
+              {&add_callback_ops, "asyncio.base_events.BaseEventLoop._add_callback"}},
+    .start = start,
+    .stop = fg_handle_types_release,
+};

@@ -1,0 +1,1 @@
+"""Control of what is traced in this process: instances and latency tracers."""
