@@ -291,7 +291,7 @@ def test_nothing_matched_is_a_warning_with_the_nearest_names(fg: Funcgraph) -> N
         ({"tracer": "latency"}, ValueError, "latency"),
         ({"mode": "lose"}, ValueError, "lose"),
         ({"depth": 3}, TypeError, "depth"),
-        ({"buffer_kb": 31}, ValueError, "buffer_kb must be from 32 to"),
+        ({"buffer_kb": 31}, ValueError, "buffer_kb: 31: must be from 32 to"),
         ({"thresh_us": -1}, ValueError, "thresh_us"),
         ({"max_graph_depth": 1 << 19}, ValueError, "max_graph_depth"),
     ],
