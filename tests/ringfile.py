@@ -95,6 +95,7 @@ class Header(ctypes.LittleEndianStructure):
         ("wait_count", ctypes.c_uint64),
         ("wait_ticks", ctypes.c_uint64),
         ("killed", ctypes.c_char * 1024),
+        ("instance", ctypes.c_char * 64),
     )
 
 
@@ -114,6 +115,7 @@ class RingFile:
 
     Args:
         path: where; the folder must be there.
+        instance: whose it is; empty: the top one's.
         clock: (ticks, ns) of the start and of the latest pair, for a ring whose clock is the TSC.
     """
 
@@ -124,6 +126,7 @@ class RingFile:
         *,
         subbuf_bytes: int = 4096,
         nr_subbufs: int = 64,
+        instance: bytes = b"",
         clock: tuple[tuple[int, int], tuple[int, int]] | None = None,
     ) -> None:
         self.path = path
@@ -137,6 +140,7 @@ class RingFile:
         self.header = Header.from_buffer(self.map)
         self.header.header_bytes = HEADER_BYTES
         self.header.pid = pid
+        self.header.instance = instance
         self.header.file_bytes = file_bytes
         self.header.queue_offset = HEADER_BYTES
         self.header.symbols_offset = symbols_offset

@@ -44,6 +44,9 @@ class Trace:
     kallsyms: str = ""
     cmdlines: str = ""
     page_sizes: list[int] = field(default_factory=list)
+    buffers: list[str] = field(default_factory=list)
+    clock: str = ""
+    cpus: int = 0  # lanes of each buffer
 
     @property
     def events(self) -> list[Event]:
@@ -118,16 +121,27 @@ def read_trace(path: Path) -> Trace:
     trace.kallsyms = piece("I").decode()
     piece("I")
     trace.cmdlines = piece("Q").decode()
-    nr_lanes = take("I")
+    trace.cpus = take("I")
     expect(b"options  \0")
-    while take("H"):
-        piece("I")
-    expect(b"flyrecord\0")
-    for lane in range(nr_lanes):
-        offset, size = take("Q"), take("Q")
-        assert offset % 4096 == size % 4096 == 0
-        trace.page_sizes.append(size)
-        trace.lanes.append(list(read_pages(lane, data[offset : offset + size])))
+    clock, tables = b"", []
+    while option := take("H"):
+        value = piece("I")
+        if option == 3:
+            tables.append(struct.unpack_from("<Q", value)[0])
+            trace.buffers.append(value[8:-1].decode())
+        elif option == 4:
+            clock = value
+    trace.clock = clock.rstrip(b"\0").decode().strip("[]")
+    trace.buffers.insert(0, "")
+    for table in [at, *tables]:
+        at = table
+        expect(b"flyrecord\0")
+        for lane in range(len(trace.lanes), len(trace.lanes) + trace.cpus):
+            offset, size = take("Q"), take("Q")
+            assert offset % 4096 == size % 4096 == 0
+            trace.page_sizes.append(size)
+            trace.lanes.append(list(read_pages(lane, data[offset : offset + size])))
+        assert piece("Q") == clock
     assert data[-24:-16] == b"FGEXTRA1"
     offset, size = struct.unpack("<QQ", data[-16:])
     assert offset + size + 24 == len(data)
@@ -152,12 +166,14 @@ class Desk:
         self.rings.append(ring)
         return ring
 
-    def recorder(self, *, resume: bool = False) -> Recorder:
-        return Recorder(str(self.part), resume=resume)
+    def recorder(self, *, clock: str = "mono", resume: bool = False) -> Recorder:
+        return Recorder(str(self.part), clock=clock, resume=resume)
 
-    def record(self, *rings: RingFile, meta: dict[str, Any] | None = None) -> Trace:
+    def record(
+        self, *rings: RingFile, meta: dict[str, Any] | None = None, clock: str = "mono"
+    ) -> Trace:
         """Record what the rings hold, all at once."""
-        recorder = self.recorder()
+        recorder = self.recorder(clock=clock)
         for ring in rings or self.rings:
             recorder.finish(recorder.add_ring(ring.path))
         recorder.assemble(self.output, json.dumps(meta or {}))

@@ -82,7 +82,7 @@ static const struct fg_tracer *find_tracer(const char *name)
 /* start()'s arguments as they come; numbers that must not be negative. */
 struct start_arguments {
     PyObject *directory, *filter, *notrace, *graph;
-    const char *tracer, *mode;
+    const char *tracer, *mode, *instance;
     Py_ssize_t max_graph_depth, thresh_us, buffer_kb;
     int args, retval, c_calls, follow_fork, after_site;
 };
@@ -91,13 +91,13 @@ static int parse_arguments(PyObject *args, PyObject *kwargs, struct start_argume
 {
     static char *names[] = {"directory",       "tracer",    "filter",      "notrace",    "graph",
                             "max_graph_depth", "thresh_us", "args",        "retval",     "c_calls",
-                            "buffer_kb",       "mode",      "follow_fork", "after_site", NULL};
+                            "buffer_kb",       "mode",      "follow_fork", "after_site", "instance", NULL};
 
-    return PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sOOOnnpppnspp:start", names, PyUnicode_FSConverter,
+    return PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sOOOnnpppnspps:start", names, PyUnicode_FSConverter,
                                        &out->directory, &out->tracer, &out->filter, &out->notrace,
                                        &out->graph, &out->max_graph_depth, &out->thresh_us, &out->args,
                                        &out->retval, &out->c_calls, &out->buffer_kb, &out->mode,
-                                       &out->follow_fork, &out->after_site)
+                                       &out->follow_fork, &out->after_site, &out->instance)
                ? 0
                : -1;
 }
@@ -128,6 +128,12 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
     config->ring.directory = PyBytes_AS_STRING(in->directory);
     config->ring.buffer_bytes = (size_t)in->buffer_kb * 1024;
     config->ring.mode = (enum fg_ring_mode)mode;
+    if (strlen(in->instance) >= sizeof(config->ring.instance)) {
+        PyErr_Format(PyExc_ValueError, "instance '%s': the name is longer than %d bytes", in->instance,
+                     (int)sizeof(config->ring.instance) - 1);
+        return -1;
+    }
+    memcpy(config->ring.instance, in->instance, strlen(in->instance));
     config->filter.c_calls = in->c_calls;
     config->max_graph_depth = (uint32_t)in->max_graph_depth;
     config->thresh_us = (uint64_t)in->thresh_us;
@@ -181,7 +187,7 @@ static int start_instance(PyObject *module, const struct start_arguments *in,
 static PyObject *start(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     struct start_arguments in = {
-        .tracer = "function_graph", .mode = "wait", .buffer_kb = 8192, .follow_fork = 1};
+        .tracer = "function_graph", .mode = "wait", .buffer_kb = 8192, .follow_fork = 1, .instance = ""};
     struct fg_instance_config config = {0};
     int handle = 0;
 

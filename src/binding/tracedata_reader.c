@@ -186,46 +186,93 @@ fail:
 }
 
 PyDoc_STRVAR(report_doc,
-             "report($self, layout, options, color, nr_events, nr_lost)\n--\n\n"
+             "report($self, buffers, header, color)\n--\n\n"
              "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
-             "layout: 'function_graph' or 'function'. options: bits of REPORT_OPTIONS. The two numbers are "
-             "for the header.\n"
+             "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
+             "'function_graph' or\n'function'; bits of REPORT_OPTIONS; two numbers for the header; what stands "
+             "before each line, or None.\nheader: number of the buffer whose header is printed.\n"
              "Iterating raises ValueError where the file is damaged, and OSError.");
+
+static int parse_style(PyObject *item, struct fg_report_style *style)
+{
+    const char *layout;
+    unsigned int options;
+    unsigned long long nr_events, nr_lost;
+
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError,
+                        "a buffer is a tuple (layout, options, nr_events, nr_lost, prefix)");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "sIKKz;a buffer is (layout, options, nr_events, nr_lost, prefix)", &layout,
+                          &options, &nr_events, &nr_lost, &style->prefix))
+        return -1;
+    style->options = options;
+    style->nr_events = nr_events;
+    style->nr_lost = nr_lost;
+    if (strcmp(layout, "function") == 0) {
+        style->layout = FG_LAYOUT_FUNCTION;
+    } else if (strcmp(layout, "function_graph") != 0) {
+        PyErr_Format(PyExc_ValueError, "no layout '%s'", layout);
+        return -1;
+    }
+    return 0;
+}
+
+/* As many styles as the trace has buffers; they point into `buffers`. NULL with an exception. */
+static struct fg_report_style *parse_styles(struct reader *reader, PyObject *buffers, unsigned int header,
+                                            int color)
+{
+    Py_ssize_t nr_styles = PyList_GET_SIZE(buffers);
+    struct fg_report_style *styles;
+
+    if ((size_t)nr_styles != reader->file.nr_buffers || header >= (size_t)nr_styles) {
+        PyErr_SetString(PyExc_ValueError, "the trace has another number of buffers");
+        return NULL;
+    }
+    styles = PyMem_Calloc((size_t)nr_styles, sizeof(*styles));
+    if (!styles) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < nr_styles; i++) {
+        styles[i].color = color;
+        if (parse_style(PyList_GET_ITEM(buffers, i), &styles[i]) < 0) {
+            PyMem_Free(styles);
+            return NULL;
+        }
+    }
+    return styles;
+}
 
 static PyObject *reader_report(PyObject *self, PyObject *args)
 {
     struct reader *reader = (struct reader *)self;
     struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
-    struct fg_report_style style = {0};
-    const char *layout;
-    unsigned int options;
-    unsigned long long nr_events, nr_lost;
+    struct report_iterator *iterator;
+    struct fg_report_style *styles;
+    PyObject *buffers;
+    unsigned int header;
     int color, error;
-    if (!PyArg_ParseTuple(args, "sIpKK:report", &layout, &options, &color, &nr_events, &nr_lost))
+    if (!PyArg_ParseTuple(args, "O!Ip:report", &PyList_Type, &buffers, &header, &color))
         return NULL;
-    style.options = options;
-    style.color = color;
-    style.nr_events = nr_events;
-    style.nr_lost = nr_lost;
-    if (strcmp(layout, "function") == 0) {
-        style.layout = FG_LAYOUT_FUNCTION;
-    } else if (strcmp(layout, "function_graph") != 0) {
-        PyErr_Format(PyExc_ValueError, "no layout '%s'", layout);
-        return NULL;
-    }
     if (!reader_begin(reader))
         return NULL;
-    PyTypeObject *type = state->report_iterator_type;
-    struct report_iterator *iterator = (struct report_iterator *)type->tp_alloc(type, 0);
+    styles = parse_styles(reader, buffers, header, color);
+    iterator = styles ? (struct report_iterator *)state->report_iterator_type->tp_alloc(
+                            state->report_iterator_type, 0)
+                      : NULL;
     if (!iterator) {
+        PyMem_Free(styles);
         reader->is_busy = false;
         return NULL;
     }
     iterator->reader = (struct reader *)Py_NewRef(self);
     Py_BEGIN_ALLOW_THREADS error = fg_merge_open(&iterator->merge, &reader->file, &reader->names);
     if (!error)
-        error = fg_report_new(&style, &iterator->merge, &iterator->report);
+        error = fg_report_new(styles, reader->file.nr_buffers, header, &iterator->merge, &iterator->report);
     Py_END_ALLOW_THREADS reader->is_busy = false;
+    PyMem_Free(styles);
     if (error) {
         raise_error(reader, error, iterator->merge.reason);
         Py_DECREF(iterator);
@@ -321,7 +368,7 @@ static PyMethodDef reader_methods[] = {
 
 static PyGetSetDef reader_getset[] = {
     {"meta", reader_get_meta, NULL, "The trace's own JSON, undecoded.", NULL},
-    {"nr_lanes", reader_get_nr_lanes, NULL, "How many lanes the trace has.", NULL},
+    {"nr_lanes", reader_get_nr_lanes, NULL, "How many lanes the trace has, of all buffers.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -4,6 +4,7 @@
 #include "../tracedata/recorder.h"
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 struct recorder {
     PyObject_HEAD PyObject *path;
@@ -65,21 +66,37 @@ static bool ring_number(PyObject *arg, uint32_t *ring)
     return true;
 }
 
+/* Its number, or -1. */
+static int find_clock(const char *name)
+{
+    for (int i = 0; i < FG_NR_TRACE_CLOCKS; i++)
+        if (strcmp(fg_trace_clock_names[i], name) == 0)
+            return i;
+    return -1;
+}
+
 PyDoc_STRVAR(
     recorder_doc,
-    "Recorder(part, *, resume=False)\n--\n\n"
+    "Recorder(part, *, clock='mono', resume=False)\n--\n\n"
     "Empties ring-buffer files into a spool, and makes a trace of it. See the type stub for details.");
 
 static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"part", "resume", NULL};
+    static char *keywords[] = {"part", "clock", "resume", NULL};
     PyObject *encoded = NULL;
     struct recorder *recorder;
-    int resume = 0, error;
+    const char *clock_name = fg_trace_clock_names[FG_TRACE_CLOCK_MONO];
+    int clock, resume = 0, error;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$p:Recorder", keywords, PyUnicode_FSConverter,
-                                     &encoded, &resume))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sp:Recorder", keywords, PyUnicode_FSConverter,
+                                     &encoded, &clock_name, &resume))
         return NULL;
+    clock = find_clock(clock_name);
+    if (clock < 0) {
+        Py_DECREF(encoded);
+        return PyErr_Format(PyExc_ValueError, "clock '%s' is unknown; CLOCKS has those there are",
+                            clock_name);
+    }
     recorder = (struct recorder *)type->tp_alloc(type, 0);
     if (recorder)
         recorder->path = PyUnicode_DecodeFSDefault(PyBytes_AS_STRING(encoded));
@@ -88,7 +105,8 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         Py_DECREF(encoded);
         return NULL;
     }
-    WITHOUT_GIL(recorder, error = fg_recorder_open(&recorder->c, PyBytes_AS_STRING(encoded), resume != 0));
+    WITHOUT_GIL(recorder, error = fg_recorder_open(&recorder->c, PyBytes_AS_STRING(encoded),
+                                                   (enum fg_trace_clock)clock, resume != 0));
     Py_DECREF(encoded);
     recorder->is_open = error == 0;
     if (error == 0)
@@ -254,8 +272,7 @@ static PyObject *recorder_totals(PyObject *self, PyObject *Py_UNUSED(ignored))
     if (error < 0)
         return raise_error(error, recorder->path);
     dict = PyDict_New();
-    if (dict && (set_counts(dict, &totals) < 0 ||
-                 set_item(dict, "processes", PyLong_FromSize_t(recorder->c.contents.nr_rings)) < 0))
+    if (dict && set_counts(dict, &totals) < 0)
         Py_CLEAR(dict);
     return dict;
 }
@@ -384,7 +401,29 @@ static PyType_Spec recorder_spec = {
     .slots = recorder_slots,
 };
 
+/* The names of the clocks, as CLOCKS. */
+static int add_clocks(PyObject *module)
+{
+    PyObject *clocks = PyTuple_New(FG_NR_TRACE_CLOCKS);
+    int result = clocks ? 0 : -1;
+
+    for (Py_ssize_t i = 0; result == 0 && i < FG_NR_TRACE_CLOCKS; i++) {
+        PyObject *name = PyUnicode_FromString(fg_trace_clock_names[i]);
+
+        if (name)
+            PyTuple_SET_ITEM(clocks, i, name);
+        else
+            result = -1;
+    }
+    if (result == 0)
+        result = PyModule_AddObjectRef(module, "CLOCKS", clocks);
+    Py_XDECREF(clocks);
+    return result;
+}
+
 int fg_add_recorder_types(PyObject *module)
 {
+    if (add_clocks(module) < 0)
+        return -1;
     return fg_add_type(module, &recorder_spec, &fg_tracedata_state(module)->recorder_type);
 }

@@ -14,11 +14,12 @@ def _attach(directory: str) -> None:
     try:
         with open(f"{directory}/config", encoding="utf-8", errors="surrogateescape") as file:
             settings = options.from_config(config.parse(file.read()))
-        if settings.get("follow_fork", True):
+        if settings["follow_fork"]:
             environ.join(directory)
         from funcgraph import _engine
 
-        _engine.start(directory, after_site=True, **settings)
+        for instance in settings["instances"]:
+            _engine.start(directory, after_site=True, **options.engine_keywords(settings, instance))
     except FileNotFoundError:
         pass  # no config: the recorder has finished, and a process that outlived it started us
     except Exception as error:

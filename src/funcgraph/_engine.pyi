@@ -29,13 +29,15 @@ def start(
     mode: str = "wait",
     follow_fork: bool = True,
     after_site: bool = False,
+    instance: str = "",
 ) -> int:
     """Create a ring-buffer file named PID.N.ring in `directory` and trace into it; return a handle.
 
     In wait mode a writer that finds the buffer full waits while some process holds a lock (fcntl record lock,
     exclusive, whole file) on `directory`/lock, and drops when none does. After a fork the child makes a file
     of its own at its first record (not with follow_fork=False: the child is then not traced).
-    `after_site`: record nothing until the `site` module's start-up work is over.
+    `after_site`: record nothing until the `site` module's start-up work is over. `instance`: its name, at most
+    63 bytes; "": the top instance.
     Errors: ValueError (a bad pattern, tracer, mode or number), OSError (the file), RuntimeError (no hook
     free).
     """

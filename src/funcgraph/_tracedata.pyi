@@ -22,7 +22,7 @@ class Reader:
         """The trace's own JSON, undecoded."""
     @property
     def nr_lanes(self) -> int:
-        """How many lanes the trace has."""
+        """How many lanes the trace has, of all buffers."""
     def set_names(
         self,
         functions: list[tuple[str, str]],
@@ -37,12 +37,14 @@ class Reader:
         not listed.
         """
     def report(
-        self, layout: str, options: int, color: bool, nr_events: int, nr_lost: int, /
+        self, buffers: list[tuple[str, int, int, int, str | None]], header: int, color: bool, /
     ) -> ReportIterator:
         """Return an iterator over the report's text: bytes, whole lines, a piece at a time.
 
-        layout: 'function_graph' or 'function'. options: bits of REPORT_OPTIONS. The two numbers are for the
-        header. Iterating raises ValueError where the file is damaged, and OSError.
+        buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix):
+        'function_graph' or 'function'; bits of REPORT_OPTIONS; two numbers for the header; what stands before
+        each line, or None. header: number of the buffer whose header is printed. Iterating raises ValueError
+        where the file is damaged or has another number of buffers, and OSError.
         """
     def summary(self) -> list[tuple[int, int, int, int, int, int, int, int, int, int]]:
         """Read the whole trace; return a row for each function that was seen in it.
@@ -61,6 +63,8 @@ class ReportIterator:
 
 # Writing (tracedata_recorder.c)
 
+CLOCKS: Final[tuple[str, ...]]  # the kernel's names (trace_clock) of those that a trace can have
+
 @final
 class Recorder:
     """Empties ring-buffer files into a spool while programs run, and makes a trace.dat of it at the end.
@@ -75,13 +79,14 @@ class Recorder:
 
     Args:
         part: path of the spool.
+        clock: one of CLOCKS: what the trace's times are on. A resumed spool has its own.
         resume: take in the spool that a recorder left at `part`, and go on with it. A tail that was cut off,
             or a damaged place, is passed over. Without it the spool is made, and must not be there yet.
 
     Raises:
         FileExistsError: without `resume`, `part` is there already.
         BlockingIOError: another recorder has the spool open.
-        ValueError: with `resume`, the file is not a spool. From any method: the recorder is closed.
+        ValueError: an unknown clock; with `resume`, the file is not a spool. From any method: the recorder is closed.
         OSError: the file cannot be made or read.
 
     Example:
@@ -94,7 +99,7 @@ class Recorder:
         >>> recorder.close()
     """
 
-    def __new__(cls, part: str | PathLike[str], *, resume: bool = False) -> Self: ...
+    def __new__(cls, part: str | PathLike[str], *, clock: str = "mono", resume: bool = False) -> Self: ...
     def add_ring(self, path: str | PathLike[str], /) -> int:
         """Map a ring-buffer file and return the number by which the other methods know it.
 
@@ -144,15 +149,15 @@ class Recorder:
             the tracing of the process, or None; "records" and "bytes" taken so far; "lost": records dropped,
             overwritten or damaged; "overrun": calls not traced because a shadow stack was full; "waits" and
             "wait_ns": how often and how long its threads waited for the recorder; "tasks" that wrote;
-            "functions": those that may be recorded; "seen": all that ran.
+            "functions": those that may be recorded; "seen": all that ran; "processes": 1.
 
         Raises:
             ValueError: no such ring.
         """
 
     def totals(self) -> dict[str, int]:
-        """Return "records", "bytes", "lost", "overrun", "waits", "wait_ns" and "tasks" of all rings together,
-        "processes": how many rings there are, and "functions": how many functions have a record (the same
+        """Return "records", "bytes", "lost", "overrun", "waits", "wait_ns" and "tasks" of all rings together (a
+        thread counts once, however many instances recorded it), "processes" that were traced, and "functions": how many functions have a record (the same
         function in several processes counts once)."""
 
     def seen_names(self) -> list[str]:

@@ -23,7 +23,6 @@ struct assembly {
     struct fg_contents *contents;
     const struct fg_spool *spool;
     struct fg_lanes lanes;
-    uint32_t nr_lanes; /* in the file: at least one, a trace without CPUs is none for trace-cmd */
     struct fg_lane_extent *extents;
     uint32_t **addresses; /* per ring: function id -> synthetic address */
     struct fg_text head, meta, piece;
@@ -106,7 +105,7 @@ static int convert_lanes(struct assembly *assembly)
 {
     size_t next = 0;
 
-    for (uint32_t lane = 0; lane < assembly->nr_lanes; lane++) {
+    for (uint32_t lane = 0; lane < assembly->lanes.nr_lanes; lane++) {
         int error = 0;
 
         assembly->extents[lane].offset = assembly->pages.offset;
@@ -139,10 +138,9 @@ static int write_meta(struct assembly *assembly, int fd, const char *extra)
 /* The head comes last: until then the file is recognised by nobody. */
 static int write_trace(struct assembly *assembly, int fd, const char *extra)
 {
-    size_t table_at;
     int error;
 
-    fg_trace_head_build(&assembly->head, assembly->contents, &assembly->lanes, assembly->nr_lanes, &table_at);
+    fg_trace_head_build(&assembly->head, assembly->contents, &assembly->lanes);
     if (assembly->head.failed)
         return -ENOMEM;
     error = fg_pages_init(&assembly->pages, fd, page_round(assembly->head.bytes));
@@ -154,8 +152,7 @@ static int write_trace(struct assembly *assembly, int fd, const char *extra)
         error = write_meta(assembly, fd, extra);
     if (error < 0)
         return error;
-    memcpy(assembly->head.data + table_at, assembly->extents,
-           assembly->nr_lanes * sizeof(*assembly->extents));
+    fg_trace_head_set_extents(&assembly->head, assembly->contents, &assembly->lanes, assembly->extents);
     return fg_file_write(fd, assembly->head.data, assembly->head.bytes, 0);
 }
 
@@ -168,8 +165,7 @@ static int assembly_init(struct assembly *assembly, struct fg_contents *contents
     error = fg_lanes_assign(contents, &assembly->lanes);
     if (error < 0)
         return error;
-    assembly->nr_lanes = assembly->lanes.nr_lanes ? assembly->lanes.nr_lanes : 1;
-    assembly->extents = calloc(assembly->nr_lanes, sizeof(*assembly->extents));
+    assembly->extents = calloc(assembly->lanes.nr_lanes, sizeof(*assembly->extents));
     assembly->addresses = calloc(contents->nr_rings + 1, sizeof(*assembly->addresses));
     return assembly->extents && assembly->addresses ? 0 : -ENOMEM;
 }

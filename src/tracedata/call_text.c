@@ -76,7 +76,7 @@ void fg_put_lost(struct fg_text *text, const struct fg_report_style *style, cons
     fg_color_begin(text, style, FG_COLOR_WARNING);
     if (style->layout == FG_LAYOUT_FUNCTION || (style->options & FG_REPORT_CPU)) {
         fg_text_lit(text, "CPU:");
-        fg_text_u64(text, event->lane, 0, ' ');
+        fg_text_u64(text, event->cpu, 0, ' ');
     } else { /* no line says a lane's number here, so the task stands for it */
         fg_text_lit(text, "TASK:");
         fg_text_puts(text, task->name);

@@ -198,6 +198,7 @@ static int take_ring(struct fg_contents *contents, struct fg_trace_ring *ring, c
     ring->pid = facts->pid;
     ring->clock_kind = facts->clock_kind;
     ring->clock_start = facts->clock_start;
+    memcpy(ring->instance, facts->instance, sizeof(ring->instance) - 1);
     if (ring->state.clock_latest.monotonic_ns == 0)
         ring->state.clock_latest = facts->clock_start;
     return replace_text(&ring->name, (const char *)(facts + 1), facts->name_bytes);
@@ -214,6 +215,20 @@ static int take_state(struct fg_contents *contents, struct fg_trace_ring *ring, 
     }
     ring->state = *state;
     return replace_text(&ring->killed, (const char *)(state + 1), state->killed_bytes);
+}
+
+static void take_clock(struct fg_contents *contents, const void *payload, size_t bytes)
+{
+    const struct fg_spool_clock *clock = payload;
+
+    if (bytes < sizeof(*clock) || clock->clock >= FG_NR_TRACE_CLOCKS) {
+        contents->nr_gaps++;
+        return;
+    }
+    contents->clock = (enum fg_trace_clock)clock->clock;
+    contents->clock_last = clock->now;
+    if (contents->clock_first.monotonic_ns == 0)
+        contents->clock_first = clock->now;
 }
 
 static int take_data(struct fg_trace_ring *ring, const struct fg_spool_chunk *chunk, uint64_t offset)
@@ -247,6 +262,10 @@ int fg_contents_take(struct fg_contents *contents, const struct fg_spool_chunk *
     struct fg_trace_ring *ring;
     int error;
 
+    if (chunk->type == FG_SPOOL_CLOCK) {
+        take_clock(contents, payload, chunk->bytes);
+        return 0;
+    }
     if (chunk->ring >= FG_CONTENTS_MAX_RINGS) {
         contents->nr_gaps++;
         return 0;
@@ -263,6 +282,8 @@ int fg_contents_take(struct fg_contents *contents, const struct fg_spool_chunk *
         return take_data(ring, chunk, offset);
     case FG_SPOOL_STATE:
         return take_state(contents, ring, payload, chunk->bytes);
+    case FG_SPOOL_CLOCK:
+        break; /* it is of no ring */
     }
     contents->nr_gaps++;
     return 0;
@@ -331,7 +352,7 @@ int fg_contents_load(struct fg_contents *contents, const struct fg_spool *spool,
     return result;
 }
 
-struct fg_time_scale fg_contents_time_scale(const struct fg_contents *contents, uint32_t clock_kind)
+static struct fg_time_scale monotonic_scale(const struct fg_contents *contents, uint32_t clock_kind)
 {
     const struct fg_clock_pair *first = NULL, *last = NULL;
 
@@ -348,6 +369,88 @@ struct fg_time_scale fg_contents_time_scale(const struct fg_contents *contents, 
             last = &ring->state.clock_latest;
     }
     return first ? fg_time_scale_between(*first, *last) : fg_time_scale_monotonic();
+}
+
+/* Something of a process that shows in each of its instances. */
+struct sighting {
+    uint32_t pid, tid;
+    const char *instance;
+};
+
+static int by_thread(const struct sighting *one, const struct sighting *other)
+{
+    if (one->pid != other->pid)
+        return one->pid < other->pid ? -1 : 1;
+    return (one->tid > other->tid) - (one->tid < other->tid);
+}
+
+static int by_sighting(const void *a, const void *b)
+{
+    const struct sighting *one = a, *other = b;
+    int order = by_thread(one, other);
+
+    return order ? order : strcmp(one->instance, other->instance);
+}
+
+/* How many there are behind the sightings: of one number, as many as the instance saw that saw the most. */
+static uint64_t count_seen(struct sighting *seen, size_t nr_seen)
+{
+    uint64_t count = 0, most = 0, same = 0; /* all before; of this number; of this number and instance */
+
+    qsort(seen, nr_seen, sizeof(*seen), by_sighting);
+    for (size_t i = 0; i < nr_seen; i++) {
+        bool is_new = i == 0 || by_thread(&seen[i], &seen[i - 1]) != 0;
+
+        same = is_new || by_sighting(&seen[i], &seen[i - 1]) != 0 ? 1 : same + 1;
+        if (is_new) {
+            count += most;
+            most = 0;
+        }
+        most = same > most ? same : most;
+    }
+    return count + most;
+}
+
+int fg_contents_census(const struct fg_contents *contents, struct fg_census *census)
+{
+    size_t nr_rings = contents->nr_rings, nr_all = 0, nr_tasks = 0;
+    struct sighting *seen;
+
+    for (size_t i = 0; i < nr_rings; i++)
+        nr_all += 1 + contents->rings[i].nr_tasks;
+    seen = malloc((nr_all + 1) * sizeof(*seen));
+    if (seen == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < nr_rings; i++)
+        seen[i] = (struct sighting){contents->rings[i].pid, 0, contents->rings[i].instance};
+    census->processes = count_seen(seen, nr_rings);
+    for (size_t i = 0; i < nr_rings; i++) {
+        const struct fg_trace_ring *ring = &contents->rings[i];
+
+        for (size_t j = 0; j < ring->nr_tasks; j++)
+            if (ring->tasks[j].last_ticks)
+                seen[nr_tasks++] = (struct sighting){ring->pid, ring->tasks[j].tid, ring->instance};
+    }
+    census->tasks = count_seen(seen, nr_tasks);
+    free(seen);
+    return 0;
+}
+
+struct fg_time_scale fg_contents_time_scale(const struct fg_contents *contents, uint32_t clock_kind)
+{
+    struct fg_time_scale scale = monotonic_scale(contents, clock_kind);
+
+    if (contents->clock_first.monotonic_ns == 0)
+        return scale;
+    return fg_time_scale_on_clock(scale, contents->clock_first, contents->clock_last);
+}
+
+bool fg_contents_has_instances(const struct fg_contents *contents)
+{
+    for (size_t i = 1; i < contents->nr_rings; i++)
+        if (strcmp(contents->rings[i].instance, contents->rings[0].instance) != 0)
+            return true;
+    return false;
 }
 
 int64_t fg_contents_nr_recorded(const struct fg_contents *contents)

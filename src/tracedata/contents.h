@@ -35,6 +35,7 @@ struct fg_trace_task {
 
 struct fg_trace_ring {
     char *name; /* of the ring file, without folder; NULL if the spool's chunk that said so is gone */
+    char instance[FG_INSTANCE_NAME_BYTES]; /* empty: the process's top instance */
     uint32_t pid, ppid;
     uint32_t clock_kind;
     struct fg_clock_pair clock_start;
@@ -61,6 +62,8 @@ struct fg_contents {
     struct fg_trace_ring *rings;
     size_t nr_rings, rings_capacity;
     uint64_t nr_gaps; /* places where the spool is damaged */
+    enum fg_trace_clock clock;
+    struct fg_trace_clock_pair clock_first, clock_last; /* both 0: none was read */
 };
 
 /* What fg_contents_survey learns of a sub-buffer. */
@@ -82,8 +85,20 @@ struct fg_survey fg_contents_survey(struct fg_trace_ring *ring, const void *data
 /* Takes in a whole spool from its beginning; *end is the place behind its last whole chunk. */
 int fg_contents_load(struct fg_contents *contents, const struct fg_spool *spool, uint64_t *end);
 
-/* The conversion of the session for rings of this clock kind. */
+/* The conversion of the session for rings of this clock kind, to the trace's clock. */
 struct fg_time_scale fg_contents_time_scale(const struct fg_contents *contents, uint32_t clock_kind);
+
+/* Processes, and threads with records: each shows in each of the process's instances. A number that was two
+ * processes' or threads', one after the other, counts twice. */
+struct fg_census {
+    uint64_t processes, tasks;
+};
+
+/* 0 or -ENOMEM. */
+int fg_contents_census(const struct fg_contents *contents, struct fg_census *census);
+
+/* There are rings of more than one instance. */
+bool fg_contents_has_instances(const struct fg_contents *contents);
 
 /* Functions that have a record, over all rings. Or -ENOMEM. */
 int64_t fg_contents_nr_recorded(const struct fg_contents *contents);

@@ -145,6 +145,8 @@ int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, u
         (struct fg_cursor){.file = file, .file_offset = data->offset, .file_end = data->offset + data->bytes};
     cursor->window_bytes = data->bytes < window_bytes ? (uint32_t)data->bytes : window_bytes;
     cursor->head.lane = lane;
+    cursor->head.buffer = lane / file->nr_cpus;
+    cursor->head.cpu = lane % file->nr_cpus;
     return fg_cursor_advance(cursor, reason);
 }
 

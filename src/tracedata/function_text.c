@@ -3,14 +3,14 @@
 
 #include "call_text.h"
 
-void fg_function_text_header(struct fg_text *text, const struct fg_report_style *style, uint32_t nr_lanes)
+void fg_function_text_header(struct fg_text *text, const struct fg_report_style *style, uint32_t nr_cpus)
 {
     fg_text_lit(text, "# tracer: function\n#\n# entries-in-buffer/entries-written: ");
     fg_text_u64(text, style->nr_events, 0, ' ');
     fg_text_char(text, '/');
     fg_text_u64(text, style->nr_events + style->nr_lost, 0, ' ');
     fg_text_lit(text, "   #P:");
-    fg_text_u64(text, nr_lanes, 0, ' ');
+    fg_text_u64(text, nr_cpus, 0, ' ');
     fg_text_lit(text, "\n#\n"
                       "#           TASK-PID     CPU#     TIMESTAMP  FUNCTION\n"
                       "#              | |         |         |         |\n");
@@ -29,7 +29,7 @@ static void put_context(struct fg_text *text, const struct fg_name_table *names,
     if (text->bytes - start < 7)
         fg_text_fill(text, ' ', 7 - (text->bytes - start));
     fg_text_lit(text, " [");
-    fg_text_u64(text, event->lane, 3, '0');
+    fg_text_u64(text, event->cpu, 3, '0');
     fg_text_lit(text, "]  ");
     fg_put_seconds(text, (event->time_ns + 500) / 1000); /* rounded, as the kernel does here and only here */
     fg_text_lit(text, ": ");

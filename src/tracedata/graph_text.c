@@ -23,7 +23,7 @@ int fg_graph_text_init(struct fg_graph_text *graph, const struct fg_report_style
     uint32_t nr_lanes = merge->file->nr_lanes;
     char digits[20];
     *graph = (struct fg_graph_text){.style = style, .merge = merge, .last_task = NO_TASK};
-    graph->lane_digits = fg_digits(nr_lanes ? nr_lanes - 1 : 0, digits);
+    graph->lane_digits = fg_digits(merge->file->nr_cpus ? merge->file->nr_cpus - 1 : 0, digits);
     graph->lanes = calloc(nr_lanes + (size_t)1, sizeof(*graph->lanes));
     if (!graph->lanes)
         return -ENOMEM;
@@ -69,10 +69,10 @@ void fg_graph_text_header(const struct fg_graph_text *graph, struct fg_text *tex
 }
 
 /* " 0) " */
-static void put_lane(const struct fg_graph_text *graph, struct fg_text *text, uint32_t lane)
+static void put_lane(const struct fg_graph_text *graph, struct fg_text *text, uint32_t cpu)
 {
     fg_text_char(text, ' ');
-    fg_text_u64(text, lane, graph->lane_digits, ' ');
+    fg_text_u64(text, cpu, graph->lane_digits, ' ');
     fg_text_lit(text, ") ");
 }
 
@@ -108,7 +108,7 @@ static void put_switch(struct fg_graph_text *graph, struct fg_text *text, const 
     fg_color_begin(text, graph->style, FG_COLOR_COMMENT);
     fg_text_lit(text, SWITCH_RULE);
     if (has_cpu)
-        put_lane(graph, text, event->lane);
+        put_lane(graph, text, event->cpu);
     else
         fg_text_char(text, ' ');
     put_task(graph, text, before);
@@ -127,7 +127,7 @@ static void put_prefix(const struct fg_graph_text *graph, struct fg_text *text, 
         fg_text_lit(text, " |  ");
     }
     if (has(graph, FG_REPORT_CPU))
-        put_lane(graph, text, event->lane);
+        put_lane(graph, text, event->cpu);
     if (has(graph, FG_REPORT_PROC)) {
         put_task(graph, text, event->task);
         fg_text_lit(text, " | ");

@@ -6,31 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* How much of a session's clock and counts may be missing from a spool whose rings are gone too. */
 #define STATE_INTERVAL_NS UINT64_C(500000000)
 
 /* A line through clock pairs closer than this is too inexact to be followed for long. */
 #define CLOCK_BASE_NS UINT64_C(10000000)
-
-int fg_recorder_open(struct fg_recorder *recorder, const char *path, bool resume)
-{
-    uint64_t end;
-    int error;
-
-    *recorder = (struct fg_recorder){.spool.fd = -1, .resumed = resume};
-    fg_clock_init();
-    if (!resume)
-        return fg_spool_create(&recorder->spool, path);
-    error = fg_spool_open(&recorder->spool, path);
-    if (error == 0)
-        error = fg_contents_load(&recorder->contents, &recorder->spool, &end);
-    if (error == 0)
-        error = fg_spool_resume_at(&recorder->spool, end);
-    if (error < 0)
-        fg_recorder_close(recorder);
-    return error;
-}
 
 static void ring_close(struct fg_recorder_ring *ring)
 {
@@ -65,6 +47,56 @@ static int append(struct fg_recorder *recorder, struct fg_spool_chunk *chunk, co
     error = fg_contents_take(&recorder->contents, chunk, payload, offset);
     if (error < 0)
         fg_spool_resume_at(&recorder->spool, before); /* the caller will bring it again */
+    return error;
+}
+
+/* Notes what the trace's clock says: in the spool too, or only here. Not for a spool that was left behind: the
+ * machine may have slept since, or been started anew. */
+static int take_clock(struct fg_recorder *recorder, bool in_spool)
+{
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_CLOCK, .bytes = sizeof(struct fg_spool_clock)};
+    struct fg_spool_clock now = {.clock = recorder->clock};
+
+    if (recorder->resumed)
+        return 0;
+    now.now = fg_trace_clock_read(recorder->clock);
+    return in_spool ? append(recorder, &chunk, &now, sizeof(now))
+                    : fg_contents_take(&recorder->contents, &chunk, &now, 0);
+}
+
+static int begin_spool(struct fg_recorder *recorder, const char *path)
+{
+    int error = fg_spool_create(&recorder->spool, path);
+
+    if (error == 0) {
+        error = take_clock(recorder, true);
+        if (error < 0)
+            unlink(path);
+    }
+    return error;
+}
+
+static int resume_spool(struct fg_recorder *recorder, const char *path)
+{
+    uint64_t end;
+    int error = fg_spool_open(&recorder->spool, path);
+
+    if (error == 0)
+        error = fg_contents_load(&recorder->contents, &recorder->spool, &end);
+    if (error == 0)
+        error = fg_spool_resume_at(&recorder->spool, end);
+    return error;
+}
+
+int fg_recorder_open(struct fg_recorder *recorder, const char *path, enum fg_trace_clock clock, bool resume)
+{
+    int error;
+
+    *recorder = (struct fg_recorder){.spool.fd = -1, .resumed = resume, .clock = clock};
+    fg_clock_init();
+    error = resume ? resume_spool(recorder, path) : begin_spool(recorder, path);
+    if (error < 0)
+        fg_recorder_close(recorder);
     return error;
 }
 
@@ -120,6 +152,8 @@ static int append_ring(struct fg_recorder *recorder, uint32_t number, const stru
     struct fg_text payload = {0};
     int error;
 
+    /* The header is the traced process's: its last byte may be anything. */
+    memcpy(facts.instance, header->instance, sizeof(facts.instance) - 1);
     fg_text_put(&payload, (const char *)&facts, sizeof(facts));
     fg_text_puts(&payload, name);
     error = payload.failed ? -ENOMEM : append(recorder, &chunk, payload.data, payload.bytes);
@@ -239,7 +273,7 @@ static int take_state(struct fg_recorder *recorder, uint32_t number, bool in_spo
     fg_text_free(&payload);
     if (error == 0)
         ring->state_ns = state.clock_latest.monotonic_ns;
-    return error;
+    return error < 0 ? error : take_clock(recorder, in_spool);
 }
 
 /* New symbols go to the spool; what cannot be appended now is kept for the next time. */
@@ -418,6 +452,7 @@ int fg_recorder_info(const struct fg_recorder *recorder, uint32_t number, struct
                 .overrun = state.overrun,
                 .waits = state.wait_count,
                 .wait_ns = fg_time_scale_span(&scale, state.wait_ticks),
+                .processes = 1,
                 .tasks = nr_tasks(known, &state),
                 .functions = known->nr_functions,
             },
@@ -433,9 +468,10 @@ int fg_recorder_info(const struct fg_recorder *recorder, uint32_t number, struct
 int fg_recorder_totals(const struct fg_recorder *recorder, struct fg_recorder_counts *totals)
 {
     int64_t nr_recorded = fg_contents_nr_recorded(&recorder->contents);
+    struct fg_census census;
 
-    if (nr_recorded < 0)
-        return (int)nr_recorded;
+    if (nr_recorded < 0 || fg_contents_census(&recorder->contents, &census) < 0)
+        return -ENOMEM;
     *totals = (struct fg_recorder_counts){.lost = recorder->contents.nr_gaps};
     for (uint32_t i = 0; i < recorder->contents.nr_rings; i++) {
         struct fg_recorder_info info;
@@ -446,16 +482,21 @@ int fg_recorder_totals(const struct fg_recorder *recorder, struct fg_recorder_co
 #undef X
     }
     totals->functions = (uint64_t)nr_recorded;
+    totals->processes = census.processes;
+    /* Rings know of tasks whose records were all lost too; what instances have in common is known of records. */
+    if (fg_contents_has_instances(&recorder->contents))
+        totals->tasks = census.tasks;
     return 0;
 }
 
 int fg_recorder_assemble(struct fg_recorder *recorder, const char *path, const char *extra)
 {
-    for (uint32_t i = 0; i < recorder->nr_rings; i++) {
-        int error = recorder->rings[i].reader ? take_state(recorder, i, false) : 0;
+    int error = take_clock(recorder, false);
 
-        if (error < 0)
-            return error;
-    }
+    for (uint32_t i = 0; i < recorder->nr_rings && error == 0; i++)
+        if (recorder->rings[i].reader)
+            error = take_state(recorder, i, false);
+    if (error < 0)
+        return error;
     return fg_assemble(&recorder->contents, &recorder->spool, path, extra);
 }

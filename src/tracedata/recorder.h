@@ -30,6 +30,7 @@ struct fg_recorder {
     struct fg_recorder_ring *rings;
     size_t nr_rings;
     bool resumed;
+    enum fg_trace_clock clock; /* of a trace that begins; a resumed spool knows its own */
 };
 
 /* Numbers of a ring, or of a whole session. */
@@ -40,6 +41,7 @@ struct fg_recorder {
     X(overrun, "calls not traced because a shadow stack was full")                                           \
     X(waits, "times that a writer waited for the recorder")                                                  \
     X(wait_ns, "how long they waited, in nanoseconds")                                                       \
+    X(processes, "a ring: one; a session: processes that were traced")                                       \
     X(tasks, "tasks that wrote")                                                                             \
     X(functions, "a ring: functions that may be recorded; a session: functions that were")
 
@@ -59,9 +61,9 @@ struct fg_recorder_info {
     size_t killed_bytes;
 };
 
-/* Makes a new spool at `path`, or, to resume, takes in the one that a recorder left there. Errors as
- * fg_spool_create and fg_spool_open. */
-int fg_recorder_open(struct fg_recorder *recorder, const char *path, bool resume);
+/* Makes a new spool at `path` for a trace on this clock, or, to resume, takes in the one that a recorder left
+ * there, with its clock. Errors as fg_spool_create and fg_spool_open. */
+int fg_recorder_open(struct fg_recorder *recorder, const char *path, enum fg_trace_clock clock, bool resume);
 void fg_recorder_close(struct fg_recorder *recorder);
 
 /* Maps a ring file; returns its number or a negative errno (-EINVAL: no ring file, or damaged). A file that

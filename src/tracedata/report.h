@@ -15,7 +15,7 @@ enum fg_option_initial { FG_OPTION_OFF, FG_OPTION_ON, FG_OPTION_AUTO };
     X(OVERHEAD, "funcgraph-overhead", ON, "marks: + over 10 us, ! 100 us, # 1 ms, * 10 ms, @ 100 ms, $ 1 s") \
     X(PROC, "funcgraph-proc", AUTO, "the task's name and thread id")                                         \
     X(DURATION, "funcgraph-duration", ON, "how long the call took")                                          \
-    X(ABSTIME, "funcgraph-abstime", OFF, "the time, in seconds of CLOCK_MONOTONIC")                          \
+    X(ABSTIME, "funcgraph-abstime", OFF, "the time, in seconds of the trace's clock")                         \
     X(TAIL, "funcgraph-tail", OFF, "the function's name behind a closing brace")                             \
     X(OVERRUN, "funcgraph-overrun", OFF,                                                                     \
       "behind each closing brace: calls of the task that were not traced")                                   \
@@ -38,17 +38,22 @@ enum fg_report_option {
 
 enum fg_layout { FG_LAYOUT_FUNCTION_GRAPH, FG_LAYOUT_FUNCTION };
 
+/* How one buffer of the trace is printed. */
 struct fg_report_style {
     enum fg_layout layout;
     uint32_t options; /* enum fg_report_option, or-ed */
     bool color;
     uint64_t nr_events, nr_lost; /* for the header of the `function` layout */
+    const char *prefix;          /* before each line but the header's; or NULL */
 };
 
 struct fg_report;
 
-/* Prints what the merge delivers; the merge stays the caller's. Returns 0 or -ENOMEM. */
-int fg_report_new(const struct fg_report_style *style, struct fg_merge *merge, struct fg_report **report);
+/* Prints what the merge delivers; the merge stays the caller's. Each of the trace's buffers has its style, by
+ * number; the header is that of buffer `header`. Lines of several buffers stand in order of time, those of
+ * each are the ones that it has alone. Prefixes are copied. Returns 0 or -ENOMEM. */
+int fg_report_new(const struct fg_report_style *styles, uint32_t nr_styles, uint32_t header,
+                  struct fg_merge *merge, struct fg_report **report);
 void fg_report_free(struct fg_report *report);
 
 /* Replaces `text` by the next lines, at least `bytes` of them if there are so many: 1, or 0 when these are

@@ -98,7 +98,7 @@ int fg_spool_append(struct fg_spool *spool, struct fg_spool_chunk *chunk, const 
 static bool chunk_is_whole(const struct fg_spool_chunk *chunk, uint64_t at, uint64_t file_bytes)
 {
     return chunk->magic == FG_SPOOL_CHUNK_MAGIC && chunk->type >= FG_SPOOL_RING &&
-           chunk->type <= FG_SPOOL_STATE && chunk->bytes % 8 == 0 &&
+           chunk->type <= FG_SPOOL_CLOCK && chunk->bytes % 8 == 0 &&
            chunk->bytes <= file_bytes - at - sizeof(*chunk);
 }
 

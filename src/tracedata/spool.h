@@ -19,11 +19,12 @@
 #define FG_SPOOL_H
 
 #include "../engine/ring_layout.h"
+#include "trace_clock.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define FG_SPOOL_MAGIC "FGSPOOL\1"
+#define FG_SPOOL_MAGIC "FGSPOOL\2"
 #define FG_SPOOL_CHUNK_MAGIC UINT64_C(0x9e01b5c846474348) /* not a likely time, nor text */
 
 /* X(type, value, payload) */
@@ -31,7 +32,8 @@
     X(RING, 1, "struct fg_spool_ring, then the ring file's name: a ring joined, and has this number")        \
     X(SYMBOLS, 2, "struct fg_symbol ... as in the ring file, each once and in order")                        \
     X(DATA, 3, "struct fg_record ... of one sub-buffer")                                                     \
-    X(STATE, 4, "struct fg_spool_state, then the kill switch's message: the latest counts")
+    X(STATE, 4, "struct fg_spool_state, then the kill switch's message: the latest counts")                  \
+    X(CLOCK, 5, "struct fg_spool_clock: the trace's clock, and what it says now; of no ring")
 
 enum fg_spool_chunk_type {
 #define X(name, value, payload) FG_SPOOL_##name = (value),
@@ -61,7 +63,13 @@ struct fg_spool_ring {
     uint32_t pid;
     uint32_t clock_kind; /* enum fg_clock_kind */
     struct fg_clock_pair clock_start;
+    char instance[FG_INSTANCE_NAME_BYTES]; /* NUL-terminated; empty: the top instance */
     uint64_t name_bytes;
+};
+
+struct fg_spool_clock {
+    uint64_t clock; /* enum fg_trace_clock */
+    struct fg_trace_clock_pair now;
 };
 
 struct fg_spool_state {

@@ -24,6 +24,7 @@ struct fg_event {
     uint32_t type; /* an id of FG_WIRE_EVENTS, or one we do not know */
     int32_t tid;
     uint32_t lane;
+    uint32_t buffer, cpu; /* the lane as buffer and number within it */
     uint32_t task; /* index in the name table */
 };
 

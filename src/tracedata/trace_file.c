@@ -149,23 +149,30 @@ static void walk_machine(struct header_walk *walk)
             machine[0] ? "big-endian" : "little-endian", machine[1], page_bytes);
 }
 
-static void walk_lanes(struct header_walk *walk, struct fg_trace_file *file, uint32_t nr_lanes)
+/* The next buffer's lanes. */
+static void walk_lanes(struct header_walk *walk, struct fg_trace_file *file)
 {
+    struct fg_lane_data *lanes;
+
+    walk_section(walk, "flyrecord");
     if (walk->error)
         return;
-    if (nr_lanes > (file->bytes - walk->offset) / 16) {
-        walk->error =
-            refuse(walk->reason, "damaged or truncated: it has no room for its table of %u lanes", nr_lanes);
+    /* No lane's place is another's too: so many of them can be in no file. */
+    if (file->nr_cpus > (file->bytes - walk->offset) / 16 ||
+        file->nr_lanes + (uint64_t)file->nr_cpus > file->bytes / 16) {
+        walk->error = refuse(walk->reason, "damaged or truncated: it has no room for its table of %u lanes",
+                             file->nr_cpus);
         return;
     }
-    file->lanes = calloc(nr_lanes ? nr_lanes : 1, sizeof(*file->lanes));
-    if (!file->lanes) {
+    lanes = realloc(file->lanes, (file->nr_lanes + (size_t)file->nr_cpus + 1) * sizeof(*lanes));
+    if (!lanes) {
         walk->error = -ENOMEM;
         return;
     }
-    file->nr_lanes = nr_lanes;
-    for (uint32_t i = 0; i < nr_lanes && !walk->error; i++) {
-        struct fg_lane_data *lane = &file->lanes[i];
+    file->lanes = lanes;
+    file->nr_buffers++;
+    for (uint32_t i = 0; i < file->nr_cpus && !walk->error; i++) {
+        struct fg_lane_data *lane = &lanes[file->nr_lanes++];
         lane->offset = walk_u64(walk);
         lane->bytes = walk_u64(walk);
         if (walk->error)
@@ -173,21 +180,52 @@ static void walk_lanes(struct header_walk *walk, struct fg_trace_file *file, uin
         if (lane->offset > file->bytes || lane->bytes > file->bytes - lane->offset)
             walk->error = refuse(
                 walk->reason, "truncated: it ends at byte %" PRIu64 ", inside or before the data of lane %u",
-                file->bytes, i);
+                file->bytes, file->nr_lanes - 1);
         else if (lane->bytes % FG_WIRE_PAGE_BYTES)
-            walk->error = refuse(walk->reason, "damaged: lane %u is not made of whole pages", i);
+            walk->error = refuse(walk->reason, "damaged: lane %u is not made of whole pages",
+                                 file->nr_lanes - 1);
     }
 }
 
-static void walk_options(struct header_walk *walk)
+/* Walks one option; an option that says where a buffer lies gives its offset. False behind the last. */
+static bool walk_option(struct header_walk *walk, uint64_t *buffer_offset)
 {
+    enum { OPTION_END = 0, OPTION_BUFFER = 3 };
+    uint8_t id[2];
+    uint32_t bytes;
+
+    *buffer_offset = 0;
+    walk_read(walk, id, sizeof(id));
+    if (walk->error || fg_load16(id) == OPTION_END)
+        return false;
+    bytes = walk_u32(walk);
+    if (fg_load16(id) == OPTION_BUFFER && bytes > sizeof(*buffer_offset)) {
+        *buffer_offset = walk_u64(walk);
+        bytes -= sizeof(*buffer_offset);
+    }
+    walk_skip(walk, bytes);
+    return !walk->error;
+}
+
+/* The options, and behind them the top instance's buffer; where the other buffers lie is said by options. */
+static void walk_buffers(struct header_walk *walk, struct fg_trace_file *file)
+{
+    uint64_t options, buffer_offset;
+
     walk_expect(walk, "options  ", sizeof("options  "));
-    while (!walk->error) {
-        uint8_t id[2];
-        walk_read(walk, id, sizeof(id));
-        if (walk->error || fg_load16(id) == 0)
-            return;
-        walk_skip(walk, walk_u32(walk));
+    options = walk->offset;
+    while (walk_option(walk, &buffer_offset))
+        ;
+    walk_lanes(walk, file);
+    walk->offset = options;
+    while (walk_option(walk, &buffer_offset)) {
+        uint64_t next = walk->offset;
+
+        if (!buffer_offset)
+            continue;
+        walk->offset = buffer_offset;
+        walk_lanes(walk, file);
+        walk->offset = next;
     }
 }
 
@@ -239,10 +277,8 @@ static void walk_header(struct header_walk *walk, struct fg_trace_file *file)
     walk_skip(walk, walk_u32(walk)); /* kallsyms: the JSON says more */
     walk_skip(walk, walk_u32(walk)); /* printk formats */
     walk_skip(walk, walk_u64(walk)); /* command lines */
-    uint32_t nr_lanes = walk_u32(walk);
-    walk_options(walk);
-    walk_section(walk, "flyrecord");
-    walk_lanes(walk, file, nr_lanes);
+    file->nr_cpus = walk_u32(walk);
+    walk_buffers(walk, file);
     read_meta(walk, file);
 }
 

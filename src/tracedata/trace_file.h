@@ -19,8 +19,10 @@ struct fg_lane_data {
 struct fg_trace_file {
     int fd;
     uint64_t bytes;
+    uint32_t nr_cpus; /* lanes of each buffer */
+    uint32_t nr_buffers;
     uint32_t nr_lanes;
-    struct fg_lane_data *lanes;
+    struct fg_lane_data *lanes; /* of the top instance's buffer, then of the others' */
     char *meta; /* JSON */
     size_t meta_bytes;
 };

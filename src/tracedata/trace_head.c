@@ -234,21 +234,64 @@ static void put_cmdlines(struct fg_text *text, const struct fg_contents *content
 }
 
 /* In the form of the kernel's trace_clock file: the clock in use has brackets. */
-static const char trace_clock[] = "[mono]";
-
-static void put_options(struct fg_text *text)
+static void put_trace_clock(struct fg_text *text, enum fg_trace_clock clock)
 {
-    enum { OPTION_END = 0, OPTION_TRACECLOCK = 4 };
+    fg_text_char(text, '[');
+    fg_text_puts(text, fg_trace_clock_names[clock]);
+    fg_text_put(text, "]", 2);
+}
+
+static size_t trace_clock_bytes(enum fg_trace_clock clock)
+{
+    return strlen(fg_trace_clock_names[clock]) + sizeof("[]");
+}
+
+static const char section_name[] = "flyrecord";
+
+static size_t buffer_bytes(const struct fg_lanes *lanes, enum fg_trace_clock clock)
+{
+    return sizeof(section_name) + lanes->nr_cpus * sizeof(struct fg_lane_extent) + sizeof(uint64_t) +
+           trace_clock_bytes(clock);
+}
+
+static void put_buffer_option(struct fg_text *text, uint64_t offset, const char *name)
+{
+    put_u32(text, (uint32_t)(sizeof(offset) + strlen(name) + 1));
+    put_u64(text, offset);
+    fg_text_put(text, name, strlen(name) + 1);
+}
+
+enum { OPTION_END = 0, OPTION_BUFFER = 3, OPTION_TRACECLOCK = 4 };
+
+static void put_options(struct fg_text *text, const struct fg_lanes *lanes, enum fg_trace_clock clock)
+{
+    size_t end;
 
     fg_text_put(text, "options  ", 10);
     put_u16(text, OPTION_TRACECLOCK);
-    put_u32(text, sizeof(trace_clock));
-    fg_text_put(text, trace_clock, sizeof(trace_clock));
+    put_u32(text, (uint32_t)trace_clock_bytes(clock));
+    put_trace_clock(text, clock);
+    end = text->bytes + sizeof(uint16_t);
+    for (uint32_t i = 1; i < lanes->nr_buffers; i++)
+        end += sizeof(uint16_t) + sizeof(uint32_t) + sizeof(uint64_t) + strlen(lanes->buffers[i]) + 1;
+    for (uint32_t i = 1; i < lanes->nr_buffers; i++) {
+        put_u16(text, OPTION_BUFFER);
+        put_buffer_option(text, end + i * buffer_bytes(lanes, clock), lanes->buffers[i]);
+    }
     put_u16(text, OPTION_END);
 }
 
+static void put_buffer(struct fg_text *text, const struct fg_lanes *lanes, enum fg_trace_clock clock)
+{
+    fg_text_put(text, section_name, sizeof(section_name));
+    fg_text_fill(text, 0, lanes->nr_cpus * sizeof(struct fg_lane_extent));
+    /* The option said that the clock's name follows here once more. */
+    put_u64(text, trace_clock_bytes(clock));
+    put_trace_clock(text, clock);
+}
+
 void fg_trace_head_build(struct fg_text *text, const struct fg_contents *contents,
-                         const struct fg_lanes *lanes, uint32_t nr_lanes, size_t *table_at)
+                         const struct fg_lanes *lanes)
 {
     fg_text_put(text, "\x17\x08\x44tracing", 10);
     put_name(text, "6");
@@ -260,12 +303,18 @@ void fg_trace_head_build(struct fg_text *text, const struct fg_contents *content
     put_kallsyms(text, &contents->symbols);
     put_u32(text, 0); /* printk formats */
     put_cmdlines(text, contents, lanes);
-    put_u32(text, nr_lanes);
-    put_options(text);
-    put_name(text, "flyrecord");
-    *table_at = text->bytes;
-    fg_text_fill(text, 0, nr_lanes * sizeof(struct fg_lane_extent));
-    /* The option said that the clock's name follows here once more. */
-    put_u64(text, sizeof(trace_clock));
-    fg_text_put(text, trace_clock, sizeof(trace_clock));
+    put_u32(text, lanes->nr_cpus);
+    put_options(text, lanes, contents->clock);
+    for (uint32_t i = 0; i < lanes->nr_buffers; i++)
+        put_buffer(text, lanes, contents->clock);
+}
+
+void fg_trace_head_set_extents(struct fg_text *text, const struct fg_contents *contents,
+                               const struct fg_lanes *lanes, const struct fg_lane_extent *extents)
+{
+    size_t bytes = buffer_bytes(lanes, contents->clock);
+    char *table = text->data + text->bytes - lanes->nr_buffers * bytes + sizeof(section_name);
+
+    for (uint32_t i = 0; i < lanes->nr_buffers; i++)
+        memcpy(table + i * bytes, extents + (size_t)i * lanes->nr_cpus, lanes->nr_cpus * sizeof(*extents));
 }

@@ -5,9 +5,12 @@
  *     "header_page", "header_event": the layout of data pages
  *     formats of the ftrace events, then of other systems'
  *     kallsyms, printk formats (none), cmdlines
- *     number of CPUs (lanes), "options", "flyrecord", per lane: u64 offset, u64 bytes; the clock's name
+ *     number of CPUs (lanes of a buffer), "options"
+ *     the top instance's buffer: "flyrecord", per lane: u64 offset, u64 bytes; the clock's name
+ *     the other buffers, in the same way: each is found by an option that says its offset and name
  *
- * The order is that of trace-cmd's trace.dat.v6(5) manual page.
+ * The order is that of trace-cmd's trace.dat.v6(5) manual page. That does not speak of buffers; what is here is
+ * what trace-cmd 3.1 writes.
  */
 #ifndef FG_TRACE_HEAD_H
 #define FG_TRACE_HEAD_H
@@ -22,9 +25,12 @@ struct fg_lane_extent {
     uint64_t bytes;
 };
 
-/* Appends the head, with room for the table of lanes. *table_at is where the table of `nr_lanes`
- * struct fg_lane_extent begins, from the file's beginning. text->failed tells of missing memory. */
+/* Appends the head, with room for the tables of lanes. text->failed tells of missing memory. */
 void fg_trace_head_build(struct fg_text *text, const struct fg_contents *contents,
-                         const struct fg_lanes *lanes, uint32_t nr_lanes, size_t *table_at);
+                         const struct fg_lanes *lanes);
+
+/* Fills in the tables, which are what the head ends with: `extents` of all lanes. */
+void fg_trace_head_set_extents(struct fg_text *text, const struct fg_contents *contents,
+                               const struct fg_lanes *lanes, const struct fg_lane_extent *extents);
 
 #endif

@@ -91,7 +91,21 @@ static uint64_t wait_ns(const struct fg_contents *contents, const struct fg_trac
     return fg_time_scale_span(&scale, ring->state.wait_ticks);
 }
 
-static void put_processes(struct fg_text *json, const struct fg_contents *contents)
+static void put_buffers(struct fg_text *json, const struct fg_lanes *lanes)
+{
+    fg_json_key(json, "buffers");
+    fg_text_char(json, '[');
+    for (uint32_t i = 0; i < lanes->nr_buffers; i++) {
+        if (i)
+            fg_text_lit(json, ", ");
+        fg_json_string(json, lanes->buffers[i], strlen(lanes->buffers[i]));
+    }
+    fg_text_char(json, ']');
+    fg_json_number(json, "cpus", lanes->nr_cpus);
+}
+
+static void put_processes(struct fg_text *json, const struct fg_contents *contents,
+                          const struct fg_lanes *lanes)
 {
     fg_json_key(json, "processes");
     fg_text_char(json, '[');
@@ -101,6 +115,7 @@ static void put_processes(struct fg_text *json, const struct fg_contents *conten
         fg_text_puts(json, i ? ",\n{" : "\n{");
         fg_json_number(json, "pid", ring->pid);
         fg_json_number(json, "ppid", ring->ppid);
+        fg_json_number(json, "buffer", lanes->ring_buffers[i]);
         put_argv(json, &ring->argv);
         fg_json_number(json, "lost", fg_trace_ring_lost(ring));
         fg_json_number(json, "overrun", ring->state.overrun);
@@ -166,6 +181,10 @@ void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *content
     put_totals(json, contents, lanes);
     put_functions(json, &contents->symbols);
     put_tasks(json, contents, lanes);
-    put_processes(json, contents);
+    fg_json_key(json, "clock");
+    fg_json_string(json, fg_trace_clock_names[contents->clock],
+                   strlen(fg_trace_clock_names[contents->clock]));
+    put_buffers(json, lanes);
+    put_processes(json, contents, lanes);
     fg_text_lit(json, "}\n");
 }

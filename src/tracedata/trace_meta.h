@@ -4,7 +4,10 @@
  *     version      1
  *     functions    [module, qualname, file, line, flags (enum fg_func_flags), [argument names]], by index
  *     tasks        {lane, pid, tid, name, process (index), first_ns, last_ns, records (events in the lane)}
- *     processes    {pid, ppid, argv, lost, overrun, waits, wait_ns, killed (text or null), finished}
+ *     clock        its name
+ *     buffers      names of the instances, "" (the top one) first: lane l is of buffer l / cpus
+ *     cpus         lanes of each buffer
+ *     processes    for each buffer of each process: {pid, ppid, buffer (index), argv, lost, overrun, waits, wait_ns, killed (text or null), finished}
  *     lost, overrun, waits, wait_ns, events: of all together; lost counts damaged places too, as one each
  *
  * and what the recorder adds: funcgraph (its version), tracer, options, command, exit_status. */

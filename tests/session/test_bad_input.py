@@ -43,6 +43,16 @@ def refused(fg: Funcgraph, *words: str | Path, status: int = 2) -> str:
         (["-b", "31"], "-b 31: must be from 32 to"),
         (["-b", "big"], "big"),
         (["--drop", "--overwrite"], "--overwrite"),
+        (["-B", "one", "--drop", "--overwrite"], "--overwrite"),
+        (["-B", ""], "-B: the instance has no name"),
+        (["-B", "one", "-B", "one"], "-B one: there is an instance of that name already"),
+        (["-B", "a/b"], "-B a/b: must be one word without '/'"),
+        (["-B", ".."], "-B ..: must be one word without '/'"),
+        (["-B", "a b"], "-B 'a b': must be one word"),
+        (["-B", "x" * 64], "must have at most 63 bytes"),
+        (["-B", "one", "-b", "31"], "-b 31: must be from 32 to"),
+        (["-C", "sundial"], "-C sundial: must be one of mono, boot, mono_raw, tai, local, global"),
+        (["-O", "funcgraph-colour"], "-O funcgraph-colour: no option 'funcgraph-colour'; there are: "),
     ],
 )
 def test_bad_option(fg: Funcgraph, options: list[str], named: str) -> None:
@@ -50,8 +60,9 @@ def test_bad_option(fg: Funcgraph, options: list[str], named: str) -> None:
 
 
 @pytest.mark.parametrize("option", ["-l", "-n", "-g"])
-def test_bad_pattern(fg: Funcgraph, option: str) -> None:
-    line = refused(fg, "record", option, "json.[", *RUNS)
+@pytest.mark.parametrize("before", [[], ["-l", "json.*", "-B", "one"]])
+def test_bad_pattern(fg: Funcgraph, before: list[str], option: str) -> None:
+    line = refused(fg, "record", *before, option, "json.[", *RUNS)
     assert line.startswith(f"{option} 'json.[': ")
     assert "column" in line
 

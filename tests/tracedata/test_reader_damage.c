@@ -14,9 +14,12 @@
 #include "tracedata/trace_event.h"
 #include "tracedata/trace_file.h"
 
-#define NR_LANES 2u
+#define NR_CPUS 2u /* lanes of a buffer */
+#define NR_BUFFERS 2u
+#define NR_LANES (NR_CPUS * NR_BUFFERS)
 #define NR_PAGES 3u /* a lane */
 #define ROUNDS 6000
+#define BUFFER_BYTES (sizeof("flyrecord") + NR_CPUS * 16)
 
 static const char meta[] = "{\"version\": 1}";
 
@@ -43,11 +46,16 @@ static void put_header(struct fg_text *file)
     put(file, 0, 4); /* kallsyms */
     put(file, 0, 4); /* printk formats */
     put(file, 0, 8); /* command lines */
-    put(file, NR_LANES, 4);
+    put(file, NR_CPUS, 4);
     fg_text_lit(file, "options  \0");
+    put(file, 3, 2); /* another buffer: its offset and name */
+    put(file, 8 + sizeof("b"), 4);
+    put(file, file->bytes + 8 + sizeof("b") + 2 + BUFFER_BYTES, 8);
+    fg_text_lit(file, "b\0");
     put(file, 0, 2);
-    fg_text_lit(file, "flyrecord\0");
     for (uint32_t i = 0; i < NR_LANES; i++) {
+        if (i % NR_CPUS == 0)
+            fg_text_lit(file, "flyrecord\0");
         put(file, (uint64_t)FG_WIRE_PAGE_BYTES * (1 + i * NR_PAGES), 8);
         put(file, (uint64_t)FG_WIRE_PAGE_BYTES * NR_PAGES, 8);
     }
@@ -172,13 +180,19 @@ static struct fg_text whole_trace(void)
 static int read_report(struct fg_trace_file *file, struct fg_name_table *names, uint32_t options,
                        size_t *bytes)
 {
-    struct fg_report_style style = {.options = options, .color = options % 2};
+    const struct fg_report_style style = {.options = options, .color = options % 2};
+    struct fg_report_style *styles = calloc(file->nr_buffers + (size_t)1, sizeof(*styles));
     struct fg_merge merge;
     struct fg_report *report = NULL;
     struct fg_text text = {0};
     int result = fg_merge_open(&merge, file, names);
+    assert(styles);
+    for (uint32_t i = 0; i < file->nr_buffers; i++) {
+        styles[i] = style;
+        styles[i].prefix = i ? "b: " : NULL;
+    }
     if (!result)
-        result = fg_report_new(&style, &merge, &report);
+        result = fg_report_new(styles, file->nr_buffers, 0, &merge, &report);
     if (!result) {
         do {
             result = fg_report_next(report, &text, 64u << 10);
@@ -187,6 +201,7 @@ static int read_report(struct fg_trace_file *file, struct fg_name_table *names, 
     }
     assert(result == 0 || result == 1 || (result == -EINVAL && merge.reason[0]) || result == -ENOMEM);
     fg_report_free(report);
+    free(styles);
     fg_merge_close(&merge);
     fg_text_free(&text);
     return result;

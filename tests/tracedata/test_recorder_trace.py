@@ -397,6 +397,7 @@ def test_meta_says_what_trace_dat_cannot(desk: Desk) -> None:
     assert process == {
         "pid": 4711,
         "ppid": 1234,
+        "buffer": 0,
         "lost": 0,
         "overrun": 0,
         "waits": 3,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -27,6 +28,28 @@ def open_trace(path: str) -> TraceFile:
             return TraceFile(path)
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
+
+
+def add_buffer_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option -B, for `wanted_buffers`."""
+    parser.add_argument(
+        "-B",
+        dest="buffers",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="only the buffer of this instance; '' for the top one; can be given again",
+    )
+
+
+def wanted_buffers(trace: TraceFile, wanted: Sequence[str]) -> list[int] | None:
+    """Return the numbers of the buffers that -B asks for, None for all. Raises CommandError for a name that is
+    none's."""
+    try:
+        return trace.find_buffers(wanted) if wanted else None
+    except KeyError as error:
+        names = ", ".join(repr(buffer.name) for buffer in trace.buffers)
+        raise CommandError(f"{trace.path}: no buffer {error}; there are: {names}") from None
 
 
 def wanted_tasks(trace: TraceFile, wanted: Sequence[str]) -> list[Task] | None:

@@ -9,12 +9,13 @@ import shlex
 from typing import Any
 
 import funcgraph
-from funcgraph import _engine
+from funcgraph import _engine, _tracedata
 from funcgraph.commands import CommandError, say
 from funcgraph.session import environ, outcome
+from funcgraph.session.check import OptionError, check, record_options
 from funcgraph.session.child import Child, NotStartedError, die_like, occupy_standard_descriptors, resolve
 from funcgraph.session.directory import Session
-from funcgraph.session.options import DEFAULTS, LIMITS, PATTERN_OPTIONS
+from funcgraph.session.options import DEFAULTS, RECORD_OPTIONS, RECORDING, describe, wanted_patterns
 from funcgraph.session.output import check_output
 from funcgraph.session.progress import ProgressLine, plural
 from funcgraph.session.recording import Recording
@@ -31,11 +32,15 @@ funcgraph installed. Options of funcgraph's own come before it. The exit status 
 was recorded.
 
 PATTERN is a glob over module.qualname: 'json.*', '*Parser.feed', '__main__.main', with ':mod:NAME' for a
-module."""
+module.
+
+Several instances can record at once, each what it is told, into a buffer of its own in the one trace: options
+before the first -B are the top instance's, options behind a -B that instance's. -o, -C, --no-follow and -q
+are the whole recording's, wherever they stand."""
 
 GRACE_S = 1.0  # for processes that outlive the command, to end by themselves
 
-# Flags of the options whose values are checked here, for the message.
+# Flags of the options whose values are checked, for the message.
 _CHECKED_FLAGS = {
     "filter": "-l",
     "notrace": "-n",
@@ -43,12 +48,54 @@ _CHECKED_FLAGS = {
     "max_graph_depth": "--max-graph-depth",
     "thresh_us": "--thresh",
     "buffer_kb": "-b",
+    "options": "-O",
+    "clock": "-C",
+    "name": "-B",
 }
+
+
+class _NextInstance(argparse.Action):
+    """-B: what was said so far is the instance's before; what follows is this one's."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if not values:
+            parser.error("argument -B: the instance has no name")
+        namespace.instances = [*namespace.instances, _take_instance(namespace)]
+        namespace.name = values
+
+
+class _Mode(argparse.Action):
+    """--drop and --overwrite: one of them for each instance."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if namespace.mode not in (None, self.const):
+            parser.error(f"argument {option_string}: not allowed with --{namespace.mode}")
+        namespace.mode = self.const
+
+
+def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
+    """Return the options given for one instance, None where there are none, and forget them."""
+    instance = {name: getattr(namespace, name) for name in ("name", *DEFAULTS)}
+    for name in DEFAULTS:
+        setattr(namespace, name, None)
+    return instance
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags; each sets the recording's option (options.py) of the name in `dest`."""
-    parser.usage = "funcgraph record [OPTIONS] COMMAND..."
+    parser.usage = "funcgraph record [OPTIONS] [-B NAME OPTIONS]... COMMAND..."
     add = parser.add_argument
     add("-o", dest="output", metavar="FILE", default="trace.dat", help="the trace (trace.dat)")
     add("-p", dest="tracer", metavar="TRACER", choices=_engine.TRACERS, help=" or ".join(_engine.TRACERS))
@@ -60,30 +107,69 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--args", action="store_true", help="record the arguments of calls")
     add("--retval", action="store_true", help="record what calls return")
     add("--c-calls", action="store_true", help="record C functions that recorded functions call")
-    add("-b", dest="buffer_kb", metavar="KB", type=int, help="size of each process's ring buffer (8192)")
-    full = parser.add_mutually_exclusive_group()
-    full.add_argument(
-        "--drop", dest="mode", action="store_const", const="drop", help="buffer full: drop the newest events"
+    add(
+        "-O",
+        dest="options",
+        metavar="OPTION",
+        action="append",
+        help="an option of the report ('funcgraph report --help' lists them), on, or off with 'no' in front; "
+        + " and ".join(RECORD_OPTIONS)
+        + " record what they show",
     )
-    full.add_argument(
+    add("-b", dest="buffer_kb", metavar="KB", type=int, help="size of each process's ring buffer (8192)")
+    add(
+        "--drop", dest="mode", action=_Mode, nargs=0, const="drop", help="buffer full: drop the newest events"
+    )
+    add(
         "--overwrite",
         dest="mode",
-        action="store_const",
+        action=_Mode,
+        nargs=0,
         const="overwrite",
         help="buffer full: overwrite the oldest events (default: wait, nothing is lost)",
     )
+    add(
+        "-B",
+        dest="name",
+        metavar="NAME",
+        action=_NextInstance,
+        help="record into an instance of this name too: the options above that follow are its own",
+    )
+    add("-C", dest="clock", metavar="CLOCK", help=f"the trace's clock: {', '.join(_tracedata.CLOCKS)} (mono)")
     add("--no-follow", dest="follow_fork", action="store_false", help="do not record child processes")
     add("-q", dest="quiet", action="store_true", help="no progress line, no closing summary")
-    # argparse would append patterns to the very tuple that is the default.
-    parser.set_defaults(**{name: None if value == () else value for name, value in DEFAULTS.items()})
+    parser.set_defaults(**RECORDING, **dict.fromkeys(DEFAULTS), name="", instances=[])
+
+
+def _settings(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the recording's settings (options.py). With -B, an instance that nothing is said of, the top one,
+    is not there."""
+    given = [*args.instances, _take_instance(args)]
+    if len(given) > 1 and all(given[0][name] is None for name in DEFAULTS):
+        del given[0]
+    instances = [
+        {
+            name: default if instance.get(name) is None else instance[name]
+            for name, default in {"name": "", **DEFAULTS}.items()
+        }
+        for instance in given
+    ]
+    settings = {name: getattr(args, name) for name in RECORDING} | {"instances": instances}
+    try:
+        check(settings)
+    except OptionError as error:
+        flag = _CHECKED_FLAGS.get(error.option, error.option)
+        raise CommandError(f"{flag} {shlex.quote(str(error.value))}: {error.reason}") from None
+    for instance in instances:
+        instance.update(record_options(instance["options"]))
+    return settings
 
 
 def run(args: argparse.Namespace) -> int:
     """Record one command; return its exit status, or die by the signal that it died of."""
     if not args.command:
         raise CommandError("record: no command given (see 'funcgraph record --help')")
-    settings = {name: _as_option(getattr(args, name), default) for name, default in DEFAULTS.items()}
-    _check(settings)
+    settings = _settings(args)
     output = check_output(args.output)
     try:
         path, argv = resolve(args.command)
@@ -93,7 +179,7 @@ def run(args: argparse.Namespace) -> int:
     occupy_standard_descriptors()
     session = Session.create()
     try:
-        recording = _open_recording(session, f"{output}.part")
+        recording = _open_recording(session, f"{output}.part", settings["clock"])
     except BaseException:
         session.remove()
         raise
@@ -115,38 +201,21 @@ def run(args: argparse.Namespace) -> int:
     status, left = _follow(child, recording, progress)
     meta = {
         "funcgraph": funcgraph.__version__,
-        "tracer": settings["tracer"],
-        "options": settings,
+        **describe(settings),
         "command": args.command,
         "exit_status": status,
     }
     progress.show(f"writing {output}")
-    lines, good = _close(recording, output, meta, left, quiet=args.quiet)
+    lines, good = _close(recording, output, settings, meta, left, quiet=args.quiet)
     progress.close()
     for line in lines:
         say(line)
     return die_like(status if status != 0 or good else 2)
 
 
-def _as_option(value: Any, default: object) -> Any:
-    return tuple(value or ()) if isinstance(default, tuple) else value
-
-
-def _check(settings: dict[str, Any]) -> None:
-    for option in PATTERN_OPTIONS:
-        for pattern in settings[option]:
-            try:
-                _engine.check_pattern(pattern)
-            except ValueError as error:
-                raise CommandError(f"{_CHECKED_FLAGS[option]} {shlex.quote(pattern)}: {error}") from None
-    for option, (least, most) in LIMITS.items():
-        if not least <= settings[option] <= most:
-            raise CommandError(f"{_CHECKED_FLAGS[option]} {settings[option]}: must be from {least} to {most}")
-
-
-def _open_recording(session: Session, part: str) -> Recording:
+def _open_recording(session: Session, part: str, clock: str) -> Recording:
     try:
-        return Recording(session, part)
+        return Recording(session, part, clock=clock)
     except FileExistsError:
         raise CommandError(
             f"{part}: is there already: another recording writes it, or one that was killed left it "
@@ -182,7 +251,13 @@ def _follow(child: Child, recording: Recording, progress: ProgressLine) -> tuple
 
 
 def _close(
-    recording: Recording, output: str, meta: dict[str, Any], left: list[int], *, quiet: bool
+    recording: Recording,
+    output: str,
+    settings: dict[str, Any],
+    meta: dict[str, Any],
+    left: list[int],
+    *,
+    quiet: bool,
 ) -> tuple[list[str], bool]:
     """Make the trace; return what to say of it, and whether it is there and whole."""
     session, part = recording.session, recording.part
@@ -193,7 +268,7 @@ def _close(
         lines.append(f"{plural(len(left), 'process')} still running, no longer traced: {ids}")
     lines += outcome.losses(totals)
     try:
-        nothing = _nothing(recording, totals, meta["options"], bool(notes))
+        nothing = _nothing(recording, totals, settings, bool(notes))
         if nothing is not None:
             recording.discard()
             return [*lines, f"{nothing}; no trace was written"], False
@@ -217,6 +292,6 @@ def _nothing(
         return None
     if not recording.attached:
         return "no process was traced" if refused else "no Python process with funcgraph installed ran"
-    if recording.matched() and not settings["graph"]:
+    if recording.matched() and not any(instance["graph"] for instance in settings["instances"]):
         return None
-    return outcome.nothing_matched([*settings["filter"], *settings["graph"]], recording.seen_names())
+    return outcome.nothing_matched(wanted_patterns(settings), recording.seen_names())

@@ -11,7 +11,7 @@ from funcgraph import _tracedata
 from funcgraph.commands import CommandError, say
 from funcgraph.session import outcome
 from funcgraph.session.directory import Session, all_sessions, command_text
-from funcgraph.session.options import from_config
+from funcgraph.session.options import describe, from_config
 from funcgraph.session.output import check_output
 from funcgraph.session.recording import Recording
 
@@ -76,7 +76,7 @@ def _recover(session: Session, output_name: str | None) -> int:
     try:
         values = session.read_config()
         part, planned = values["part"][-1], values["output"][-1]
-        options = from_config(values)
+        settings = from_config(values)
     except (FileNotFoundError, KeyError):
         # Killed before it had told anybody of the session: no process can have joined.
         session.remove()
@@ -93,8 +93,7 @@ def _recover(session: Session, output_name: str | None) -> int:
         raise CommandError(f"{session.path}: nothing was recorded; removed")
     meta = {
         "funcgraph": funcgraph.__version__,
-        "tracer": options.get("tracer"),
-        "options": options,
+        **describe(settings),
         "command": values.get("command", []),
         "recovered": True,
     }

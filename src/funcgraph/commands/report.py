@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 
 from funcgraph.commands import CommandError
-from funcgraph.commands._trace import open_trace, trace_errors, wanted_tasks
+from funcgraph.commands._trace import (
+    add_buffer_argument,
+    open_trace,
+    trace_errors,
+    wanted_buffers,
+    wanted_tasks,
+)
 from funcgraph.tracedata.pager import wants_color, write_text
 from funcgraph.tracedata.report_options import options_help, parse_options
 
@@ -14,7 +20,10 @@ HELP = "print a trace: which functions ran, nested, with durations"
 DESCRIPTION = """\
 Print a trace in the kernel's function_graph layout: nested calls with their durations, exceptions,
 suspends and resumes, and with arguments and results if they were recorded. A trace of the function tracer is
-printed in that tracer's layout."""
+printed in that tracer's layout.
+
+A trace of several instances is printed in order of time, each line behind its instance's name; -B shows one
+instance alone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="only this task: a thread id, or a thread's name, which may have * and ?; can be given again",
     )
+    add_buffer_argument(parser)
     parser.add_argument(
         "-O",
         dest="options",
@@ -59,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(str(error)) from None
     trace = open_trace(args.input)
     tasks = wanted_tasks(trace, args.task)
-    pieces = trace.report(options, tasks=tasks, color=wants_color(args.color))
+    buffers = wanted_buffers(trace, args.buffers)
+    pieces = trace.report(options, tasks=tasks, buffers=buffers, color=wants_color(args.color))
     with trace_errors(trace.path):
         write_text(pieces, pager=not args.no_pager)
     return 0

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from funcgraph.commands._trace import open_trace, trace_errors, wanted_tasks
+from funcgraph.commands._trace import (
+    add_buffer_argument,
+    open_trace,
+    trace_errors,
+    wanted_buffers,
+    wanted_tasks,
+)
 from funcgraph.tracedata.pager import write_text
-from funcgraph.tracedata.summary import SORT_KEYS, duration_text, sort_rows, summary_json, summary_table
-from funcgraph.tracedata.trace_file import TraceFile
+from funcgraph.tracedata.summary import (
+    SORT_KEYS,
+    FunctionSummary,
+    duration_text,
+    sort_rows,
+    summary_json,
+    summary_table,
+)
+from funcgraph.tracedata.trace_file import Buffer, Task, TraceFile
 
 NAME = "summary"
 HELP = "print calls and times of each function"
@@ -23,7 +36,9 @@ Print, for each function of a trace, how often it was called and how long it ran
   TOTAL       time in which it was running, with what it called: recursion counts once, and time in which a
               generator or coroutine was suspended does not count
   MIN MAX     the shortest and the longest call that ended, time in which it was suspended left out
-  AVG         the mean of the calls that ended; in recursion each counts"""
+  AVG         the mean of the calls that ended; in recursion each counts
+
+A trace of several instances has a table for each."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,28 +61,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="only this task: a thread id, or a thread's name, which may have * and ?; can be given again",
     )
+    add_buffer_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the summary; return the exit status."""
     trace = open_trace(args.input)
     tasks = wanted_tasks(trace, args.task)
-    with trace_errors(trace.path):
-        rows = sort_rows(trace.summary(tasks=tasks), args.sort)
-    if args.json:
-        shown = trace.tasks if tasks is None else tasks
-        text = json.dumps(summary_json(rows, shown, trace.lost, trace.overrun), indent=1) + "\n"
-    else:
-        text = summary_table(rows) + "".join(_notes(trace))
+    buffers = wanted_buffers(trace, args.buffers) or trace.find_buffers(())
+    tables = {}
+    for number in buffers:
+        with trace_errors(trace.path):
+            tables[number] = sort_rows(trace.summary(tasks=tasks, buffers=[number]), args.sort)
+    show = _json if args.json else _text
+    text = show(trace, tables, trace.tasks if tasks is None else tasks)
     write_text([text.encode("utf-8", "backslashreplace")], pager=False)
     return 0
 
 
-def _notes(trace: TraceFile) -> Iterator[str]:
+def _json(trace: TraceFile, tables: dict[int, list[FunctionSummary]], tasks: Sequence[Task]) -> str:
+    """Return one buffer's object, or `buffers`: name -> that."""
+    shown = {}
+    for number, rows in tables.items():
+        buffer = trace.buffers[number]
+        here = [task for task in tasks if task.buffer == number]
+        shown[buffer.name] = summary_json(rows, here, buffer.lost, buffer.overrun)
+    (one, *more) = shown.values()
+    return json.dumps({"buffers": shown} if more else one, indent=1) + "\n"
+
+
+def _text(trace: TraceFile, tables: dict[int, list[FunctionSummary]], tasks: Sequence[Task]) -> str:
+    """Return a table for each buffer: what two instances saw of one call does not add up."""
+    texts = []
+    for number, rows in tables.items():
+        buffer = trace.buffers[number]
+        title = f"{buffer.name or 'top instance'}:\n" if len(tables) > 1 else ""
+        texts.append(title + summary_table(rows) + "".join(_notes(buffer)))
+    return "\n".join(texts)
+
+
+def _notes(buffer: Buffer) -> Iterator[str]:
     """Yield lines about what the figures do not contain."""
-    if trace.lost:
-        yield f"{trace.lost:,} records were lost: the figures are of what is left\n"
-    if trace.overrun:
-        yield f"{trace.overrun:,} calls were not traced: their task's shadow stack was full\n"
-    if trace.waits:
-        yield f"{trace.waits:,} waits for the recorder, {duration_text(trace.wait_ns)}: not in the figures\n"
+    if buffer.lost:
+        yield f"{buffer.lost:,} records were lost: the figures are of what is left\n"
+    if buffer.overrun:
+        yield f"{buffer.overrun:,} calls were not traced: their task's shadow stack was full\n"
+    if buffer.waits:
+        yield f"{buffer.waits:,} waits for the recorder, {duration_text(buffer.wait_ns)}: not in the figures\n"

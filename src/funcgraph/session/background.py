@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import funcgraph
 from funcgraph.session import outcome
 from funcgraph.session.directory import Session
+from funcgraph.session.options import describe, wanted_patterns
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
 
@@ -78,7 +79,9 @@ class Background:
     def _open(self, request: dict[str, Any]) -> tuple[Session, Recording]:
         session = Session.create()
         try:
-            recording = Recording(session, f"{request['output']}.part")
+            recording = Recording(
+                session, f"{request['output']}.part", clock=request["settings"]["clock"]
+            )
             session.write_config(
                 request["settings"], output=request["output"], part=recording.part, command=request["command"]
             )
@@ -103,7 +106,7 @@ class Background:
         totals = recording.totals()
         warnings = [*recording.damaged, *recording.killed()]
         warnings += recording.session.notes()
-        patterns = [*settings["filter"], *settings["graph"]]
+        patterns = wanted_patterns(settings)
         if not totals["records"] and patterns:
             warnings.append(outcome.nothing_matched(patterns, recording.seen_names()))
         warnings += outcome.losses(totals)
@@ -111,8 +114,7 @@ class Background:
             request["output"],
             {
                 "funcgraph": funcgraph.__version__,
-                "tracer": settings["tracer"],
-                "options": settings,
+                **describe(settings),
                 "command": request["command"],
             },
         )

@@ -21,13 +21,14 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
 from funcgraph import _engine
 from funcgraph.session import environ
-from funcgraph.session.options import LIMITS, PATTERN_OPTIONS
+from funcgraph.session.check import check, record_options
+from funcgraph.session.options import DEFAULTS, PATTERN_OPTIONS, engine_keywords
 from funcgraph.session.output import check_output
 
 __all__ = ["RecordBlock", "record"]
@@ -48,7 +49,7 @@ class RecordBlock:
         self.totals: dict[str, int] = {}
         self._settings = settings
         self._recorder: _RecorderProcess | None = None
-        self._handle = 0
+        self._handles: list[int] = []
         self._pid = 0
 
     def __enter__(self) -> RecordBlock:
@@ -69,10 +70,14 @@ class RecordBlock:
         try:
             if self._settings["follow_fork"]:
                 environ.join(recorder.session)
-            # Our own __exit__ has begun by the time the recording stops.
-            notrace = [*self._settings["notrace"], "funcgraph.session.*"]
-            self._handle = _engine.start(recorder.session, **{**self._settings, "notrace": notrace})
+            for instance in self._settings["instances"]:
+                # Our own __exit__ has begun by the time the recording stops.
+                own = {**instance, "notrace": [*instance["notrace"], "funcgraph.session.*"]}
+                self._handles.append(
+                    _engine.start(recorder.session, **engine_keywords(self._settings, own))
+                )
         except BaseException:
+            self._stop()
             self._recorder = None
             environ.leave(recorder.session)
             recorder.abandon()
@@ -87,10 +92,7 @@ class RecordBlock:
         Raises:
             OSError: the trace could not be written (only if the block raised nothing).
         """
-        try:
-            _engine.stop(self._handle)
-        except ValueError:
-            pass  # the recorder had it stopped: no space left
+        self._stop()
         recorder, self._recorder = self._recorder, None
         assert recorder is not None
         environ.leave(recorder.session)
@@ -109,6 +111,14 @@ class RecordBlock:
             warnings.warn(f"funcgraph: {text}", RuntimeWarning, stacklevel=2)
 
 
+    def _stop(self) -> None:
+        while self._handles:
+            try:
+                _engine.stop(self._handles.pop())
+            except ValueError:
+                pass  # the recorder had it stopped: no space left
+
+
 def record(
     output: str | os.PathLike[str] = "trace.dat",
     *,
@@ -123,7 +133,10 @@ def record(
     c_calls: bool = False,
     buffer_kb: int = 8192,
     mode: str = "wait",
+    options: Iterable[str] = (),
     follow_fork: bool = True,
+    clock: str = "mono",
+    instances: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> RecordBlock:
     """Record the calls made in a `with` block, in all threads and in children started meanwhile.
 
@@ -141,14 +154,22 @@ def record(
         buffer_kb: size of each process's ring buffer, in KiB.
         mode: what happens when the buffer is full: "wait" for the recorder (nothing is lost), "drop" the
             newest, "overwrite" the oldest.
+        options: how the report shows the trace unless it is told otherwise: names of the kernel's options
+            as `funcgraph report -O` takes them. "funcgraph-args" and "funcgraph-retval" record these too.
         follow_fork: record child processes too.
+        clock: the trace's clock: "mono" (CLOCK_MONOTONIC), "boot" (goes on while the machine sleeps),
+            "mono_raw" (not slewed), "tai"; "local" and "global" are other names of "mono".
+        instances: name -> any of the keywords from `tracer` to `options`: further instances, which record at
+            the same time, each into a buffer of its own in the trace. The top instance, which the keywords
+            themselves are about, is then left out if nothing is said of it.
 
     Returns:
         A context manager; after the block its `totals` say what was recorded.
 
     Raises:
-        ValueError: a pattern (with column and reason), tracer, mode or number that is none.
-        TypeError: a single str where several patterns are wanted.
+        ValueError: a pattern (with column and reason), tracer, mode, option, clock, name or number that is
+            none.
+        TypeError: a single str where several patterns are wanted; a keyword that an instance does not have.
         Entering and leaving the block raises OSError and RuntimeError; see RecordBlock.
 
     Example:
@@ -158,7 +179,7 @@ def record(
 
     The semantics are those of the kernel's function_graph tracer (Documentation/trace/ftrace.rst).
     """
-    settings: dict[str, Any] = {
+    top: dict[str, Any] = {
         "tracer": tracer,
         "filter": filter,
         "notrace": notrace,
@@ -170,25 +191,38 @@ def record(
         "c_calls": c_calls,
         "buffer_kb": buffer_kb,
         "mode": mode,
-        "follow_fork": follow_fork,
+        "options": options,
     }
-    for option in PATTERN_OPTIONS:
-        if isinstance(settings[option], str):
-            raise TypeError(f"{option} must be a list of patterns, not one str: [{settings[option]!r}]")
-        settings[option] = list(settings[option])
-        for pattern in settings[option]:
-            try:
-                _engine.check_pattern(pattern)
-            except ValueError as error:
-                raise ValueError(f"{option}: {pattern!r}: {error}") from None
-    if tracer not in _engine.TRACERS:
-        raise ValueError(f"tracer must be one of {', '.join(_engine.TRACERS)}, not {tracer!r}")
-    for option, (least, most) in LIMITS.items():
-        if not least <= settings[option] <= most:
-            raise ValueError(f"{option} must be from {least} to {most}, not {settings[option]}")
-    if mode not in _engine.MODES:
-        raise ValueError(f"mode must be one of {', '.join(_engine.MODES)}, not {mode!r}")
+    named = [_instance(name, keywords) for name, keywords in (instances or {}).items()]
+    given = _instance("", top)
+    if not named or any(given[name] != _own(default) for name, default in DEFAULTS.items()):
+        named.insert(0, given)
+    settings = {"follow_fork": follow_fork, "clock": clock, "instances": named}
+    check(settings)
+    for instance in named:
+        instance.update(record_options(instance["options"]))
     return RecordBlock(os.path.realpath(output), settings)
+
+
+def _own(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _instance(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an instance's settings. Raises TypeError."""
+    unknown = ", ".join(map(repr, keywords.keys() - DEFAULTS.keys()))
+    if unknown:
+        raise TypeError(f"instance {name!r} has no option {unknown}; there are: {', '.join(DEFAULTS)}")
+    instance = {"name": name}
+    for option, default in DEFAULTS.items():
+        value = keywords.get(option, default)
+        if isinstance(default, tuple):
+            if isinstance(value, str):
+                what = "patterns" if option in PATTERN_OPTIONS else "words"
+                raise TypeError(f"{option} must be a list of {what}, not one str: [{value!r}]")
+            value = list(value)
+        instance[option] = value
+    return instance
 
 
 def _command_line() -> list[str]:

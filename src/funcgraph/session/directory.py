@@ -98,7 +98,7 @@ class Session:
         """Write the config file; from now on processes that find the session join it.
 
         Args:
-            settings: options of the recording (options.DEFAULTS).
+            settings: the recording's (options.py).
             output, part: absolute paths of the trace and of its spool, for recover.
             command: what is recorded, for a person.
         """

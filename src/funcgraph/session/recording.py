@@ -40,19 +40,22 @@ class Recording:
     Args:
         session: its directory.
         part: path of the spool file.
+        clock: the trace's (_tracedata.CLOCKS); a spool that is there knows its own.
         resume: go on with a spool that is there (recover).
 
     Raises:
         OSError: the spool cannot be made or read.
     """
 
-    def __init__(self, session: Session, part: str, *, resume: bool = False) -> None:
+    def __init__(
+        self, session: Session, part: str, *, clock: str = "mono", resume: bool = False
+    ) -> None:
         self.session = session
         self.part = part
         self.failure: OSError | None = None  # why nothing more is written (no space left ...)
         self.damaged: list[str] = []  # "FILE: what is wrong with it", for rings that cannot be read
         self.attached = 0  # rings there have been
-        self._writer = _tracedata.Recorder(part, resume=resume)
+        self._writer = _tracedata.Recorder(part, clock=clock, resume=resume)
         self._rings: dict[str, Ring] = {}  # by file name
         self._ignored: set[str] = set()  # names of rings that are damaged
         self._killed: list[str] = []

@@ -52,6 +52,18 @@ def parse_options(words: Iterable[str]) -> dict[str, bool]:
     return chosen
 
 
+def known_options(words: Iterable[str]) -> dict[str, bool]:
+    """Return what a trace's own words say, as `parse_options`; a word that only another version knows does not
+    count."""
+    chosen: dict[str, bool] = {}
+    for word in words:
+        try:
+            chosen |= parse_options([word])
+        except ValueError:
+            continue
+    return chosen
+
+
 def option_bits(chosen: Mapping[str, bool], *, several_tasks: bool) -> int:
     """Return the set of options for a report: the defaults, changed by what was chosen."""
     bits = 0

@@ -1,0 +1,203 @@
+"""Instances of a recording: each sees what it is told, and all are in one trace that says whose is whose."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from conftest import Funcgraph
+
+import funcgraph
+from funcgraph.tracedata.trace_file import TraceFile
+
+APP = """
+    import os, sys, threading
+
+    def leaf(n):
+        return n
+
+    def mid(n):
+        return leaf(n) + leaf(n + 1)
+
+    def root():
+        for i in range(10):
+            mid(i)
+
+    root()
+    thread = threading.Thread(target=mid, args=(7,), name="worker")
+    thread.start()
+    thread.join()
+"""
+FORK = """
+    pid = os.fork()
+    if pid == 0:
+        root()
+        os._exit(0)
+    os.waitpid(pid, 0)
+"""
+TWO = ["-l", "__main__.mid", "--args", "-B", "leaves", "-p", "function", "-l", "__main__.leaf"]
+
+
+def calls(trace: str | Path, name: str) -> Counter[str]:
+    """How often each function was called, as one instance saw it."""
+    read = TraceFile(trace)
+    rows = read.summary(buffers=read.find_buffers([name]))
+    return Counter({row.name: row.calls for row in rows})
+
+
+def test_each_instance_sees_its_own(fg: Funcgraph) -> None:
+    result = fg.record(*TWO, "-B", "deep", "-g", "__main__.root", "--max-graph-depth", "2", fg.script(APP))
+    assert result.returncode == 0
+    assert " in 2 threads of 1 process" in result.stderr
+    assert calls(fg.trace, "") == {"__main__.mid": 11}
+    assert calls(fg.trace, "leaves") == {"__main__.leaf": 22}
+    assert calls(fg.trace, "deep") == {"__main__.root": 1, "__main__.mid": 10}
+    one = fg.run("report", "-B", "leaves").stdout
+    assert one.startswith("# tracer: function\n")
+    assert one.count("__main__.leaf") == 22
+    assert "__main__.leaf(" not in one
+    top = fg.run("report", "-B", "").stdout
+    assert top.startswith("# tracer: function_graph\n")
+    assert "__main__.mid(n=7);" in top
+    assert "leaf" not in top
+
+
+@pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed")
+def test_stock_trace_cmd_shows_them(fg: Funcgraph) -> None:
+    fg.record(*TWO, fg.script(APP))
+    result = subprocess.run(["trace-cmd", "report", fg.trace], capture_output=True, text=True, check=True)
+    lines = result.stdout.splitlines()
+    assert sum(line.startswith("leaves: ") and "__main__.leaf" in line for line in lines) == 22
+    assert sum(line.startswith("        ") and "__main__.mid();" in line for line in lines) == 11
+
+
+def test_children_have_all_instances(fg: Funcgraph) -> None:
+    result = fg.record(*TWO, fg.script(APP + FORK))
+    assert " of 2 processes" in result.stderr
+    assert calls(fg.trace, "") == {"__main__.mid": 21}
+    assert calls(fg.trace, "leaves") == {"__main__.leaf": 42}
+    assert len({task.pid for task in TraceFile(fg.trace).tasks if task.buffer == 1}) == 2
+
+
+def test_a_top_instance_that_nothing_is_said_of_is_not_there(fg: Funcgraph) -> None:
+    fg.record("-q", "-B", "one", "-l", "__main__.mid", "-o", "trace.dat", fg.script(APP))
+    assert calls(fg.trace, "one") == {"__main__.mid": 11}
+    assert calls(fg.trace, "") == {}
+    assert fg.calls() == {"__main__.mid": 11}
+
+
+def test_twenty_at_once(fg: Funcgraph) -> None:
+    words = [word for number in range(20) for word in ("-B", f"i{number}", "-l", "__main__.m*", "-b", "64")]
+    fg.record("-q", *words, fg.script(APP))
+    assert all(calls(fg.trace, f"i{number}") == {"__main__.mid": 11} for number in range(20))
+
+
+def test_summary_has_a_table_for_each(fg: Funcgraph) -> None:
+    fg.record("-q", *TWO, fg.script(APP))
+    text = fg.run("summary").stdout
+    assert text.index("top instance:") < text.index("__main__.mid") < text.index("leaves:")
+    found = json.loads(fg.run("summary", "--json").stdout)["buffers"]
+    assert {name: [f["calls"] for f in one["functions"]] for name, one in found.items()} == {
+        "": [11],
+        "leaves": [22],
+    }
+    assert fg.run("summary", "-B", "leaves").stdout.count("__main__.") == 1
+
+
+@pytest.mark.parametrize("command", ["report", "summary"])
+def test_a_buffer_that_is_not_there_is_refused_with_those_that_are(fg: Funcgraph, command: str) -> None:
+    fg.record("-q", *TWO, fg.script(APP))
+    result = fg.run(command, "-B", "laeves")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "funcgraph: trace.dat: no buffer 'laeves'; there are: '', 'leaves'\n"
+
+
+def test_a_killed_program_leaves_all_buffers(fg: Funcgraph) -> None:
+    result = fg.record("-q", *TWO, fg.script(APP + "    os.kill(os.getpid(), 9)\n"))
+    assert result.returncode == -9
+    assert calls(fg.trace, "") == {"__main__.mid": 11}
+    assert calls(fg.trace, "leaves") == {"__main__.leaf": 22}
+
+
+def test_recover_brings_all_buffers_back(fg: Funcgraph) -> None:
+    script = fg.script(APP + '    print("ready", flush=True)\n    sys.stdin.read()\n')
+    recorder = fg.start("record", "-C", "boot", "-O", "funcgraph-tail", *TWO, script)
+    assert recorder.stdout is not None
+    assert recorder.stdin is not None
+    assert recorder.stdout.readline() == "ready\n"
+    recorder.kill()
+    recorder.wait()
+    result = fg.run("recover")
+    recorder.stdin.close()
+    recorder.stdout.close()
+    assert result.returncode == 0, result.stderr
+    assert calls(fg.trace, "") == {"__main__.mid": 11}
+    assert calls(fg.trace, "leaves") == {"__main__.leaf": 22}
+    trace = TraceFile(fg.trace)
+    assert trace.clock == "boot"
+    assert trace.buffers[0].options == {"funcgraph-tail": True}
+    assert trace.buffers[1].tracer == "function"
+
+
+def test_options_record_what_they_show_and_stay_with_the_trace(fg: Funcgraph) -> None:
+    words = ["-l", "__main__.*", "-O", "funcgraph-args", "-O", "funcgraph-tail", "-O", "nofuncgraph-duration"]
+    fg.record("-q", *words, "-B", "plain", "-l", "__main__.*", fg.script(APP))
+    top, plain = (fg.run("report", "-B", name).stdout for name in ("", "plain"))
+    assert "__main__.mid(n=3) {" in top
+    assert "} /* __main__.mid */" in top
+    assert " us " not in top
+    assert "__main__.mid() {" in plain
+    assert " us " in plain
+    assert " us " in fg.run("report", "-B", "", "-O", "funcgraph-duration").stdout
+
+
+def test_an_option_can_turn_a_flag_off(fg: Funcgraph) -> None:
+    fg.record("-q", "--args", "-O", "nofuncgraph-args", "-l", "__main__.leaf", fg.script(APP))
+    assert "__main__.leaf();" in fg.run("report", "-O", "funcgraph-args").stdout
+
+
+def test_a_clock_shows_in_the_times(fg: Funcgraph) -> None:
+    fg.record("-q", "-C", "tai", "-l", "__main__.root", fg.script(APP))
+    line = fg.run("report", "-O", "funcgraph-abstime").stdout.splitlines()[-1]
+    assert float(line.split()[0]) > 1_600_000_000  # since 1970
+
+
+def test_a_block_records_instances(fg: Funcgraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(fg.folder)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(fg.runtime))
+
+    def inner() -> None:
+        pass
+
+    def outer() -> None:
+        inner()
+
+    here = outer.__module__
+    instances = {"in": {"filter": [f"{here}.*.inner"]}, "out": {"filter": [f"{here}.*.outer"], "args": True}}
+    with funcgraph.record("block.dat", instances=instances) as recording:
+        outer()
+        outer()
+    assert recording.totals["processes"] == 1
+    assert set(calls("block.dat", "in").values()) == set(calls("block.dat", "out").values()) == {2}
+    assert [buffer.events for buffer in TraceFile("block.dat").buffers] == [0, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "text"),
+    [
+        ({"instances": {"a": {"colour": 1}}}, TypeError, "instance 'a' has no option 'colour'"),
+        ({"instances": {"a/b": {}}}, ValueError, "name: 'a/b': must be one word"),
+        ({"instances": {"": {}}, "args": True}, ValueError, "name: '': there is an instance of that name"),
+        ({"instances": {"a": {"filter": ["["]}}}, ValueError, r"filter: '\[': "),
+        ({"instances": {"a": {"filter": "x"}}}, TypeError, "filter must be a list of patterns"),
+        ({"clock": "sundial"}, ValueError, "clock: 'sundial': must be one of mono"),
+        ({"options": ["funcgraph-colour"]}, ValueError, "no option 'funcgraph-colour'"),
+    ],
+)
+def test_a_block_refuses_what_cannot_be(keywords: dict[str, object], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        funcgraph.record("t.dat", **keywords)  # type: ignore[arg-type]
