@@ -37,7 +37,11 @@ static void put_function(struct fg_ring *ring, const struct fg_func *func, enum 
 
 static void found(struct fg_func *func, struct fgraph_ops *ops, bool matched)
 {
-    put_function(&fg_instance_of(ops)->ring, func, matched ? FG_SYMBOL_FUNC : FG_SYMBOL_SEEN);
+    struct fg_instance *instance = fg_instance_of(ops);
+    enum fg_symbol_type other =
+        instance->retaddr || instance->stack_trace ? FG_SYMBOL_CALLER : FG_SYMBOL_SEEN;
+
+    put_function(&instance->ring, func, matched ? FG_SYMBOL_FUNC : other);
 }
 
 static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
@@ -123,6 +127,10 @@ static struct fg_instance *instance_new(struct fg_instance_config *config)
     instance->max_graph_depth = config->max_graph_depth;
     instance->args = config->args;
     instance->retval = config->retval;
+    instance->retaddr = config->retaddr;
+    instance->stack_trace = config->stack_trace;
+    instance->no_repeats = config->no_repeats;
+    instance->no_sleep_time = config->no_sleep_time;
     instance->follow_fork = config->follow_fork;
     if (config->thresh_us)
         instance->thresh_ticks = (uint64_t)((double)config->thresh_us * 1000.0 / fg_clock_ns_per_tick());
