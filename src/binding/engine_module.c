@@ -170,6 +170,8 @@ static int start_instance(PyObject *module, const struct start_arguments *in,
     config->domain = fg_interp_known();
     if (in->after_site)
         fg_cpython_wait_for_site();
+    if (config->retaddr || config->stack_trace)
+        fg_code_discover_callers();
     error = fg_symbols_meet_named_c(config->domain, &config->filter);
     if (!error)
         error = fg_instance_start(config, &handle);

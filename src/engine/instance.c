@@ -132,8 +132,8 @@ static struct fg_instance *instance_new(struct fg_instance_config *config)
     instance->no_repeats = config->no_repeats;
     instance->no_sleep_time = config->no_sleep_time;
     instance->follow_fork = config->follow_fork;
-    if (config->thresh_us)
-        instance->thresh_ticks = (uint64_t)((double)config->thresh_us * 1000.0 / fg_clock_ns_per_tick());
+    instance->ticks_per_ns = 1.0 / fg_clock_ns_per_tick();
+    instance->thresh_ticks = (uint64_t)((double)config->thresh_us * 1000.0 * instance->ticks_per_ns);
     user = fg_user_of(&instance->ops);
     user->filter = config->filter;
     memset(&config->filter, 0, sizeof(config->filter));

@@ -42,6 +42,7 @@ struct fg_instance {
     const struct fg_tracer *tracer;
     uint32_t max_graph_depth;
     uint64_t thresh_ticks;
+    double ticks_per_ns; /* as well as it was known when the instance began */
     bool args, retval, retaddr, stack_trace, no_repeats, no_sleep_time, follow_fork;
     struct fg_instance *next;
     int handle;

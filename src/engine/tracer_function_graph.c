@@ -2,7 +2,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
 #include "instance.h"
 
 #define HEAD_WORDS (sizeof(struct fg_record) / 8)
@@ -92,10 +91,11 @@ static void note_work_again(const struct ftrace_graph_ent *trace, const struct f
 }
 
 /* When the call would have begun if the thread had only worked since, which cannot be longer than the time that passed. */
-static uint64_t calltime_of_work(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops)
+static uint64_t calltime_of_work(const struct ftrace_graph_ret *trace, struct fgraph_ops *ops)
 {
+    double ticks_per_ns = fg_instance_of(ops)->ticks_per_ns;
     const uint64_t *begin = fgraph_retrieve_data(trace, ops, NULL);
-    uint64_t worked = begin ? (uint64_t)((double)(work_ns() - *begin) / fg_clock.ns_per_tick) : UINT64_MAX;
+    uint64_t worked = begin ? (uint64_t)((double)(work_ns() - *begin) * ticks_per_ns) : UINT64_MAX;
 
     return worked < trace->rettime - trace->calltime ? trace->rettime - worked : trace->calltime;
 }

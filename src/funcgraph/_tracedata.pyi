@@ -33,8 +33,8 @@ class Reader:
         """Hand in what the trace's JSON says, once, before anything is read.
 
         functions: (name, argument names joined by ',', size in bytes if it is native code, else 0) by index.
-        tasks: (lane, tid, pid, name, first_ns, last_ns, selected); only the events of selected tasks are read.
-        select_unknown: so are those of tasks not listed.
+        tasks: (lane, tid, pid, name, first_ns, last_ns, selected); only the events of selected tasks are
+        read. select_unknown: so are those of tasks not listed.
         """
     def report(
         self, layout: str, options: int, color: bool, nr_events: int, nr_lost: int, /

@@ -1,5 +1,7 @@
-"""What a Linux kernel's function_graph trace says, read from its text; and the same as what can be replayed:
-a script for the engine (replay.c), or a trace file of ours (which may have several tasks of a CPU, and losses)."""
+"""What a Linux kernel's function_graph trace says, read from its text; and the same as what can be replayed.
+
+That is a script for the engine (replay.c), or a trace file of ours: several tasks of a CPU, and losses.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ LINE = re.compile(
     (?P<indent>\ *)
     (?:(?P<function>\w[\w.]*(?:\ \[\w+\])?)\((?P<args>[^)]*)\)(?P<how>;|\ \{)|\})
     (?:\ /\*
-        (?:\ <-(?P<caller>[\w.]+)\+0x(?P<offset>[0-9a-f]+)/0x(?P<size>[0-9a-f]+)(?P<caller_module>\ \[\w+\])?)?
+        (?:\ <-(?P<caller>[\w.]+)
+            \+0x(?P<offset>[0-9a-f]+)/0x(?P<size>[0-9a-f]+)(?P<caller_module>\ \[\w+\])?)?
         (?:\ (?P<tail>[A-Za-z_][\w.]*(?:\ \[\w+\])?))??
         (?:\ ret=(?P<ret>\S+))?
     \ \*/)?
@@ -33,7 +36,7 @@ PASSED_OVER = re.compile(r"#.*| -+| \(Overruns: 0\)|")
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """A call begins, at `time_ns`; `args` is its arguments' text, `caller` where it is made: function, offset."""
+    """A call begins. `args`: its arguments' text; `caller`: where it is made, function and offset."""
 
     time_ns: int
     function: str

@@ -1,8 +1,9 @@
 """Our text is the kernel's, line by line, for the same calls.
 
-The folder data has what a Linux kernel (7.2) printed. Each text is read back into the calls that it tells of; these are
-made again, in the simulated arch, for our tracer to record (replay.c), and the trace is reported with the same options.
-What the calls of one task cannot say, several tasks of a CPU and losses, is written into a trace file instead.
+The folder data has what a Linux kernel (7.2) printed. Each text is read back into the calls that it tells of.
+These are made again, in the simulated arch, for our tracer to record (replay.c), and the trace is reported
+with the same options. What the calls of one task cannot say, several tasks of a CPU and losses, is written
+into a trace file instead.
 
 The first lines of a file of data, which begin with `#:`, say
 
@@ -88,7 +89,7 @@ def replayed(replay: Path, text: Text, folder: Path) -> Path:
 
 
 def in_lane_0(text: str) -> str:
-    """The text as if the task had run on CPU 0: a task of ours stays in its lane, and the first one's is that."""
+    """The text as if the task had run on CPU 0, for that is the first task's lane."""
     return re.sub(r"(?m)^ \d+\) ", " 0) ", text)
 
 
