@@ -14,7 +14,7 @@ from pathlib import Path
 PAGE = 4096
 FUNC_BASE = 0x10000000
 FUNC_STEP = 16
-HAS_START = 0x80
+HAS_START, HAS_CALLER = 0x80, 0x40
 START, RESUME = 0, 1
 RETURN, RAISE, SUSPEND, CLOSE = 0, 1, 2, 3
 
@@ -51,6 +51,15 @@ def values(*things: object) -> bytes:
     return b"".join(map(value, things))
 
 
+def word(size: int, bits: int) -> bytes:
+    """Encode a machine word of native code."""
+    return struct.pack("<BBQ", 14, size, bits)
+
+
+def address(func: int | None) -> int:
+    return 0 if func is None else FUNC_BASE + FUNC_STEP * func
+
+
 def head(event: int, tid: int) -> bytes:
     return struct.pack("<HBBi", event, 0, 0, tid)
 
@@ -83,9 +92,13 @@ class Task:
         *,
         kind: int = START,
         start: int | None = None,
+        caller: tuple[int | None, int] | None = None,
         args: bytes = b"",
         lost: int = 0,
     ) -> None:
+        if caller is not None:
+            kind |= HAS_CALLER
+            args = struct.pack("<II", address(caller[0]), caller[1]) + args
         fixed = struct.pack("<II", FUNC_BASE + FUNC_STEP * func, depth)
         self.add(time, head(11, self.tid) + fixed + tail(kind, start, args), lost)
 
@@ -106,8 +119,16 @@ class Task:
         self.add(time, head(10, self.tid) + fixed + tail(kind, start, result), lost)
 
     def function(self, time: int, func: int, caller: int | None, args: bytes = b"") -> None:
-        parent = 0 if caller is None else FUNC_BASE + FUNC_STEP * caller
-        self.add(time, head(1, self.tid) + struct.pack("<II", FUNC_BASE + FUNC_STEP * func, parent) + args)
+        self.add(time, head(1, self.tid) + struct.pack("<II", address(func), address(caller)) + args)
+
+    def stack(self, time: int, functions: Sequence[int]) -> None:
+        callers = struct.pack(f"<ii{len(functions)}Q", len(functions), 0, *map(address, functions))
+        self.add(time, head(4, self.tid) + callers)
+
+    def repeats(self, time: int, func: int, caller: int | None, count: int, last: int) -> None:
+        delta = time - last
+        fixed = struct.pack("<IIHHI", address(func), address(caller), count, delta >> 32, delta & 2**32 - 1)
+        self.add(time, head(20, self.tid) + fixed)
 
     def wait(self, time: int, duration: int) -> None:
         self.add(time, head(2001, self.tid) + struct.pack("<Q", duration))

@@ -85,19 +85,22 @@ struct start_arguments {
     const char *tracer, *mode, *instance;
     Py_ssize_t max_graph_depth, thresh_us, buffer_kb;
     int args, retval, c_calls, follow_fork, after_site;
+    int retaddr, stack_trace, no_repeats, no_sleep_time;
 };
 
 static int parse_arguments(PyObject *args, PyObject *kwargs, struct start_arguments *out)
 {
-    static char *names[] = {"directory",       "tracer",    "filter",      "notrace",    "graph",
-                            "max_graph_depth", "thresh_us", "args",        "retval",     "c_calls",
-                            "buffer_kb",       "mode",      "follow_fork", "after_site", "instance", NULL};
+    static char *names[] = {"directory",   "tracer",     "filter",        "notrace",    "graph",
+                            "max_graph_depth", "thresh_us",  "args",          "retval",     "c_calls",
+                            "buffer_kb",   "mode",       "follow_fork",   "after_site", "instance",
+                            "retaddr",     "stack_trace", "no_repeats", "no_sleep_time", NULL};
 
-    return PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sOOOnnpppnspps:start", names, PyUnicode_FSConverter,
-                                       &out->directory, &out->tracer, &out->filter, &out->notrace,
-                                       &out->graph, &out->max_graph_depth, &out->thresh_us, &out->args,
-                                       &out->retval, &out->c_calls, &out->buffer_kb, &out->mode,
-                                       &out->follow_fork, &out->after_site, &out->instance)
+    return PyArg_ParseTupleAndKeywords(
+               args, kwargs, "O&|$sOOOnnpppnsppspppp:start", names, PyUnicode_FSConverter, &out->directory,
+               &out->tracer, &out->filter, &out->notrace, &out->graph, &out->max_graph_depth, &out->thresh_us,
+               &out->args, &out->retval, &out->c_calls, &out->buffer_kb, &out->mode, &out->follow_fork,
+               &out->after_site, &out->instance, &out->retaddr, &out->stack_trace, &out->no_repeats,
+               &out->no_sleep_time)
                ? 0
                : -1;
 }
@@ -125,6 +128,12 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
         check_range("thresh_us", in->thresh_us, 0, (Py_ssize_t)1 << 40) != 0 ||
         check_range("buffer_kb", in->buffer_kb, FG_RING_MIN_KB, (Py_ssize_t)1 << 30) != 0)
         return -1;
+    if (in->no_repeats && in->args) {
+        PyErr_SetString(
+            PyExc_ValueError,
+            "no_repeats and args: calls with different arguments are not the same call; choose one");
+        return -1;
+    }
     config->ring.directory = PyBytes_AS_STRING(in->directory);
     config->ring.buffer_bytes = (size_t)in->buffer_kb * 1024;
     config->ring.mode = (enum fg_ring_mode)mode;
@@ -139,6 +148,10 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
     config->thresh_us = (uint64_t)in->thresh_us;
     config->args = in->args;
     config->retval = in->retval;
+    config->retaddr = in->retaddr;
+    config->stack_trace = in->stack_trace;
+    config->no_repeats = in->no_repeats;
+    config->no_sleep_time = in->no_sleep_time;
     config->follow_fork = in->follow_fork;
     if (add_patterns(&config->filter, FGRAPH_FILTER, in->filter) != 0 ||
         add_patterns(&config->filter, FGRAPH_NOTRACE, in->notrace) != 0 ||
@@ -175,6 +188,8 @@ static int start_instance(PyObject *module, const struct start_arguments *in,
     config->domain = fg_interp_known();
     if (in->after_site)
         fg_cpython_wait_for_site();
+    if (config->retaddr || config->stack_trace)
+        fg_code_discover_callers();
     error = fg_symbols_meet_named_c(config->domain, &config->filter);
     if (!error)
         error = fg_instance_start(config, &handle);

@@ -99,15 +99,16 @@ static int set_function(struct reader *reader, uint32_t index, PyObject *item)
 {
     const char *name, *arguments;
     Py_ssize_t name_bytes, arguments_bytes;
+    unsigned int size_bytes;
     if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError, "a function is a tuple (name, arguments)");
+        PyErr_SetString(PyExc_TypeError, "a function is a tuple (name, arguments, size_bytes)");
         return -1;
     }
-    if (!PyArg_ParseTuple(item, "s#s#;a function is (name, arguments)", &name, &name_bytes, &arguments,
-                          &arguments_bytes))
+    if (!PyArg_ParseTuple(item, "s#s#I;a function is (name, arguments, size_bytes)", &name, &name_bytes,
+                          &arguments, &arguments_bytes, &size_bytes))
         return -1;
     if (fg_name_table_set_function(&reader->names, index, name, (size_t)name_bytes, arguments,
-                                   (size_t)arguments_bytes)) {
+                                   (size_t)arguments_bytes, size_bytes)) {
         PyErr_NoMemory();
         return -1;
     }
@@ -144,9 +145,10 @@ static int add_task(struct reader *reader, PyObject *item)
 
 PyDoc_STRVAR(set_names_doc, "set_names($self, functions, tasks, select_unknown)\n--\n\n"
                             "Hand in what the trace's JSON says, once, before anything is read.\n\n"
-                            "functions: (name, argument names joined by ',') by index. tasks: (lane, tid, "
-                            "pid, name, first_ns, last_ns,\n"
-                            "selected); only the events of selected tasks are read. select_unknown: so are "
+                            "functions: (name, argument names joined by ',', size in bytes if it is "
+                            "native code, else 0) by index.\n"
+                            "tasks: (lane, tid, pid, name, first_ns, last_ns, selected); only the events of "
+                            "selected tasks are read. select_unknown: so are "
                             "those of tasks not listed.");
 
 static PyObject *reader_set_names(PyObject *self, PyObject *args)

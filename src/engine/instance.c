@@ -59,9 +59,11 @@ static bool tell_once(struct fg_instance *instance, uint32_t id)
 static void found(struct fg_func *func, struct fgraph_ops *ops, bool matched)
 {
     struct fg_instance *instance = fg_instance_of(ops);
+    bool shows_callers = instance->retaddr || instance->stack_trace;
+    enum fg_symbol_type other = shows_callers ? FG_SYMBOL_CALLER : FG_SYMBOL_SEEN;
 
-    if (instance->ring.directory || (matched && tell_once(instance, func->id)))
-        put_function(&instance->ring, func, matched ? FG_SYMBOL_FUNC : FG_SYMBOL_SEEN);
+    if (instance->ring.directory || ((matched || shows_callers) && tell_once(instance, func->id)))
+        put_function(&instance->ring, func, matched ? FG_SYMBOL_FUNC : other);
 }
 
 static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
@@ -150,7 +152,12 @@ static struct fg_instance *instance_new(struct fg_instance_config *config)
     instance->max_graph_depth = config->max_graph_depth;
     instance->args = config->args;
     instance->retval = config->retval;
+    instance->retaddr = config->retaddr;
+    instance->stack_trace = config->stack_trace;
+    instance->no_repeats = config->no_repeats;
+    instance->no_sleep_time = config->no_sleep_time;
     instance->follow_fork = config->follow_fork;
+    instance->ticks_per_ns = 1.0 / fg_clock_ns_per_tick();
     instance->thresh_ticks = fg_instance_thresh_ticks(config->thresh_us);
     instance->filter = config->filter;
     memset(&config->filter, 0, sizeof(config->filter));

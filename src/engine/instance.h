@@ -16,6 +16,10 @@ struct fg_instance_config {
     uint32_t max_graph_depth; /* 0: no limit */
     uint64_t thresh_us;       /* 0: none; else only calls that took at least this long */
     bool args, retval;
+    bool retaddr;     /* where calls are made */
+    bool stack_trace; /* function tracer: what each call was made from */
+    bool no_repeats;  /* function tracer: a call that comes again and again is one record; not with `args` */
+    bool no_sleep_time; /* durations in the thread's CPU time; costs a system call at both ends of a call */
     bool follow_fork;
     void *domain; /* of the functions that it sees */
 };
@@ -29,7 +33,8 @@ struct fg_instance {
     struct fg_filter filter;            /* what is asked for; the user has it while the tracer records calls */
     _Atomic uint32_t max_graph_depth;
     _Atomic uint64_t thresh_ticks;
-    _Atomic bool args, retval;
+    _Atomic bool args, retval, retaddr, stack_trace, no_repeats, no_sleep_time;
+    double ticks_per_ns; /* as well as it was known when the instance began */
     bool follow_fork;
     struct fg_instance *next;
     int handle;

@@ -35,8 +35,18 @@
     X(WAIT, 7, 1,                                                                                            \
       "the writer waited for the recorder; payload: ticks at which the wait began; time: its end")           \
     X(LOST, 8, 1, "payload: how many records of this task were lost just before this one")                   \
-    X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")   \
-    X(MARK, 10, 1, "a text that the program put in; payload: its length in bytes, then its bytes; func: who, or 0")
+    X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")      \
+    X(MARK, 10, 1, "a text that the program put in; payload: its length in bytes, then its bytes; func: who, or 0") \
+    X(STACK, 11, 0,                                                                                          \
+      "what the call before it was made from; values: function ids, u32 each, the nearest first; 0 ends "    \
+      "them")                                                                                                \
+    X(REPEATS, 12, 2,                                                                                        \
+      "the function tracer's: the call before it came again; time: when last; payload: the caller's "        \
+      "function "                                                                                            \
+      "id, or 0; how often")                                                                                 \
+    X(CALL_AT, 13, 1,                                                                                        \
+      "a call began; payload: where it was made: low half the caller's function id, high half its line (in " \
+      "native code: the offset behind the call)")
 
 enum fg_record_kind {
 #define X(name, value, words, text) FG_RECORD_##name = (value),
@@ -94,7 +104,8 @@ static inline uint32_t fg_record_depth(uint32_t info)
     X(SIZED, 10, "container: u64 length in items, u8 n, n bytes of type name")                               \
     X(OBJECT, 11, "any other object: u64 address, u8 n, n bytes of type name")                               \
     X(UNBOUND, 12, "an argument that has no value")                                                          \
-    X(MORE, 13, "further values were left out")
+    X(MORE, 13, "further values were left out")                                                              \
+    X(WORD, 14, "a machine word of native code: u8 bytes of its type, u64")
 
 enum fg_value_tag {
 #define X(name, value, text) FG_VALUE_##name = (value),

@@ -9,6 +9,12 @@
 struct ftrace_regs;
 struct fg_func;
 
+/* A function in which a call was made, and where in it. */
+struct fg_caller {
+    uint32_t func;  /* its id; 0: it was not met yet */
+    uint32_t place; /* the line; in native code the offset behind the call */
+};
+
 /* How an arch reads its own frames. Nothing here may run code of the traced program. */
 struct ftrace_regs_ops {
     /* Encode as record.h's values into out[0..room); return the bytes used. */
@@ -17,6 +23,9 @@ struct ftrace_regs_ops {
     size_t (*encode_exception)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
     /* The address of the instruction in its caller that the function returns behind; 0: there is none. */
     uintptr_t (*return_address)(const struct ftrace_regs *regs);
+    /* Where the call was made, where the call was made that runs there, and so on: the nearest first, up to `n`; returns
+     * how many. At an entry. Optional. */
+    size_t (*callers)(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n);
     /* At the entry of a C function: the function that calls it; NULL: it was not met yet. Optional. */
     struct fg_func *(*caller)(const struct ftrace_regs *regs);
 };
@@ -32,6 +41,12 @@ struct ftrace_regs {
 static inline uintptr_t fg_regs_return_address(const struct ftrace_regs *regs)
 {
     return regs->ops && regs->ops->return_address ? regs->ops->return_address(regs) : 0;
+}
+
+/* As the op; 0: not known. */
+static inline size_t fg_regs_callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n)
+{
+    return regs->ops && regs->ops->callers ? regs->ops->callers(regs, callers, n) : 0;
 }
 
 #endif

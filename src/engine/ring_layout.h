@@ -93,7 +93,8 @@ struct fg_subbuf {
       "function that may be recorded; strings: module, qualname, file, argument names joined by ','")        \
     X(SEEN, 2, "function that ran but matches no filter; strings as FUNC")                                   \
     X(TASK, 3, "task; id: task id, tid: thread id; strings: name. A later one with the same id renames it")  \
-    X(PROCESS, 4, "the process; tid: parent's pid; strings: executable name, then each argument")
+    X(PROCESS, 4, "the process; tid: parent's pid; strings: executable name, then each argument")            \
+    X(CALLER, 5, "function that matches no filter, but that records may name as a caller; strings as FUNC")
 
 enum fg_symbol_type {
 #define X(name, value, text) FG_SYMBOL_##name = (value),
@@ -109,6 +110,7 @@ enum fg_func_flags {
     FG_FUNC_C = 8,               /* implemented in C */
     FG_FUNC_VARARGS = 16,        /* the argument before the last (or the last) is *args */
     FG_FUNC_VARKEYWORDS = 32,    /* the last argument is **kwargs */
+    FG_FUNC_NATIVE = 64, /* machine code: `line` is its size in bytes, `module` what it was loaded from */
 };
 
 struct fg_symbol {

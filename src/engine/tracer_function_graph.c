@@ -1,5 +1,6 @@
 /* The function_graph tracer: a record when a call begins, gives way, runs again and ends. */
 #include <string.h>
+#include <time.h>
 
 #include "instance.h"
 
@@ -61,16 +62,70 @@ static inline void writer_close(struct writer *writer, struct fgraph_ops *ops, s
     fg_ring_commit(fg_instance_cursor(task, ops), words * 8);
 }
 
+/* Without the time in which the thread slept: what the clock of the thread's work said when this stretch of the call
+ * began is kept with the frame. */
+static inline uint64_t work_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void note_work(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops)
+{
+    uint64_t *begin = fgraph_reserve_data(trace, ops, sizeof(*begin));
+
+    if (begin)
+        *begin = work_ns();
+}
+
+/* The frame has come to another stretch, perhaps in another thread. */
+static void note_work_again(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops)
+{
+    const struct ftrace_graph_ret frame = {.task = trace->task, .frame = trace->frame};
+    uint64_t *begin = fgraph_retrieve_data(&frame, ops, NULL);
+
+    if (begin)
+        *begin = work_ns();
+}
+
+/* When the call would have begun if the thread had only worked since, which cannot be longer than the time that passed. */
+static uint64_t calltime_of_work(const struct ftrace_graph_ret *trace, struct fgraph_ops *ops)
+{
+    double ticks_per_ns = fg_instance_of(ops)->ticks_per_ns;
+    const uint64_t *begin = fgraph_retrieve_data(trace, ops, NULL);
+    uint64_t worked = begin ? (uint64_t)((double)(work_ns() - *begin) * ticks_per_ns) : UINT64_MAX;
+
+    return worked < trace->rettime - trace->calltime ? trace->rettime - worked : trace->calltime;
+}
+
+static inline uint64_t calltime_of(const struct ftrace_graph_ret *trace, struct fgraph_ops *ops)
+{
+    return fg_unlikely(fg_instance_of(ops)->no_sleep_time) ? calltime_of_work(trace, ops) : trace->calltime;
+}
+
+static inline void writer_caller(struct writer *writer, const struct ftrace_regs *regs)
+{
+    struct fg_caller caller = {0, 0};
+
+    fg_regs_callers(regs, &caller, 1);
+    writer_word(writer, caller.func | (uint64_t)caller.place << 32);
+}
+
 static inline int put_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs,
-                            bool with_args)
+                            bool with_args, bool with_caller)
 {
     struct writer writer;
-    size_t most = with_args ? FG_RECORD_MAX_WORDS * 8 : HEAD_WORDS * 8;
+    size_t most = with_args ? FG_RECORD_MAX_WORDS * 8 : (HEAD_WORDS + 1) * 8;
+    enum fg_record_kind kind = with_caller ? FG_RECORD_CALL_AT : FG_RECORD_ENTRY;
 
     if (writer_open(&writer, ops, trace->task, most)) {
+        if (with_caller)
+            writer_caller(&writer, regs);
         if (with_args)
             writer_values(&writer, regs, regs->ops->encode_arguments);
-        writer_close(&writer, ops, trace->task, trace->func, FG_RECORD_ENTRY, trace->depth, trace->calltime);
+        writer_close(&writer, ops, trace->task, trace->func, kind, trace->depth, trace->calltime);
     }
     return 1;
 }
@@ -81,9 +136,11 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
 
     if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
         return 0;
+    if (instance->no_sleep_time)
+        note_work(trace, ops);
     if (instance->thresh_ticks)
         return 1; /* only its end will tell whether it took long enough */
-    return put_entry(trace, ops, regs, instance->args && regs->ops);
+    return put_entry(trace, ops, regs, instance->args && regs->ops, instance->retaddr);
 }
 
 static const enum fg_record_kind end_kinds[] = {
@@ -93,14 +150,14 @@ static const enum fg_record_kind end_kinds[] = {
 };
 
 static inline void put_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs,
-                           enum fg_record_kind kind, bool with_value)
+                           enum fg_record_kind kind, uint64_t calltime, bool with_value)
 {
     struct writer writer;
     size_t most = with_value ? FG_RECORD_MAX_WORDS * 8 : (HEAD_WORDS + 2) * 8;
 
     if (!writer_open(&writer, ops, trace->task, most))
         return;
-    writer_word(&writer, trace->calltime);
+    writer_word(&writer, calltime);
     if (fg_unlikely(trace->start != trace->calltime || kind == FG_RECORD_SUSPEND))
         writer_start(&writer, trace->start);
     if (with_value)
@@ -113,20 +170,22 @@ static inline void put_end(struct ftrace_graph_ret *trace, struct fgraph_ops *op
 static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     const struct fg_instance *instance = fg_instance_of(ops);
+    uint64_t calltime = calltime_of(trace, ops);
 
-    if (instance->thresh_ticks && trace->rettime - trace->calltime < instance->thresh_ticks)
+    if (instance->thresh_ticks && trace->rettime - calltime < instance->thresh_ticks)
         return;
-    put_end(trace, ops, regs, end_kinds[trace->end],
+    put_end(trace, ops, regs, end_kinds[trace->end], calltime,
             regs->value && (instance->retval || trace->end == FG_END_RAISE));
 }
 
 static void suspend(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     const struct fg_instance *instance = fg_instance_of(ops);
+    uint64_t calltime = calltime_of(trace, ops);
 
-    if (instance->thresh_ticks && trace->rettime - trace->calltime < instance->thresh_ticks)
+    if (instance->thresh_ticks && trace->rettime - calltime < instance->thresh_ticks)
         return;
-    put_end(trace, ops, regs, FG_RECORD_SUSPEND, instance->retval && regs->value);
+    put_end(trace, ops, regs, FG_RECORD_SUSPEND, calltime, instance->retval && regs->value);
 }
 
 static void resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
@@ -134,6 +193,8 @@ static void resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struc
     struct writer writer;
 
     (void)regs;
+    if (fg_instance_of(ops)->no_sleep_time)
+        note_work_again(trace, ops);
     if (fg_instance_of(ops)->thresh_ticks || !writer_open(&writer, ops, trace->task, (HEAD_WORDS + 1) * 8))
         return;
     writer_start(&writer, trace->start);
@@ -150,7 +211,8 @@ static void init(struct fg_instance *instance)
 
 static bool is_plain(const struct fg_instance *instance)
 {
-    return !instance->max_graph_depth && !instance->thresh_ticks && !instance->args && !instance->retval;
+    return !instance->max_graph_depth && !instance->thresh_ticks && !instance->args && !instance->retval &&
+           !instance->retaddr && !instance->no_sleep_time;
 }
 
 const struct fg_tracer fg_tracer_function_graph = {.name = "function_graph", .init = init, .is_plain = is_plain};

@@ -30,6 +30,10 @@ def start(
     follow_fork: bool = True,
     after_site: bool = False,
     instance: str = "",
+    retaddr: bool = False,
+    stack_trace: bool = False,
+    no_repeats: bool = False,
+    no_sleep_time: bool = False,
 ) -> int:
     """Create a ring-buffer file named PID.N.ring in `directory` and trace into it; return a handle.
 
@@ -38,6 +42,12 @@ def start(
     of its own at its first record (not with follow_fork=False: the child is then not traced).
     `after_site`: record nothing until the `site` module's start-up work is over. `instance`: its name, at most
     63 bytes; "": the top instance.
+    Of the function_graph tracer. `retaddr`: record where each call is made (funcgraph-retaddr).
+    `no_sleep_time`: durations are those of the thread's work, without the time it slept or waited
+    (nosleep-time; a system call at both ends of a call).
+    Of the function tracer. `stack_trace`: record what each call was made from (func_stack_trace).
+    `no_repeats`: a call that comes again and again is told once, with how often (func-no-repeats; not
+    together with args).
     Errors: ValueError (a bad pattern, tracer, mode or number), OSError (the file), RuntimeError (no hook
     free).
     """

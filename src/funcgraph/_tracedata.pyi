@@ -25,16 +25,16 @@ class Reader:
         """How many lanes the trace has, of all buffers."""
     def set_names(
         self,
-        functions: list[tuple[str, str]],
+        functions: list[tuple[str, str, int]],
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         select_unknown: bool,
         /,
     ) -> None:
         """Hand in what the trace's JSON says, once, before anything is read.
 
-        functions: (name, argument names joined by ',') by index. tasks: (lane, tid, pid, name, first_ns,
-        last_ns, selected); only the events of selected tasks are read. select_unknown: so are those of tasks
-        not listed.
+        functions: (name, argument names joined by ',', size in bytes if it is native code, else 0) by index.
+        tasks: (lane, tid, pid, name, first_ns, last_ns, selected); only the events of selected tasks are
+        read. select_unknown: so are those of tasks not listed.
         """
     def report(
         self, buffers: list[tuple[str, int, int, int, str | None]], header: int, color: bool, /

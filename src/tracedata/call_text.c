@@ -46,8 +46,59 @@ void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, u
             fg_text_lit(text, ", ");
         if (function && i < function->nr_arguments && value.tag != FG_VALUE_MORE)
             fg_text_put(text, function->arguments[i].text, function->arguments[i].bytes);
-        fg_value_print(text, &value, false);
+        fg_value_print(text, &value, value.tag == FG_VALUE_WORD); /* as the kernel: no argument is an error */
     }
+}
+
+void fg_put_place(struct fg_text *text, const struct fg_name_table *names, uint32_t func, uint32_t place)
+{
+    const struct fg_function_name *function = func < names->nr_functions ? &names->functions[func] : NULL;
+    const struct fg_label *name = fg_function_label(names, func);
+    if (!function || !function->size_bytes) {
+        fg_text_put(text, name->text, name->bytes);
+        fg_text_char(text, ':');
+        fg_text_u64(text, place, 0, ' ');
+        return;
+    }
+    const char *module = memchr(name->text, ' ', name->bytes);
+    size_t symbol_bytes = module ? (size_t)(module - name->text) : name->bytes;
+    fg_text_put(text, name->text, symbol_bytes);
+    fg_text_char(text, '+');
+    fg_text_hex(text, place);
+    fg_text_char(text, '/');
+    fg_text_hex(text, function->size_bytes);
+    fg_text_put(text, name->text + symbol_bytes, name->bytes - symbol_bytes);
+}
+
+void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
+                   const struct fg_name_table *names, uint32_t caller)
+{
+    if (caller == FG_FUNC_UNKNOWN)
+        return;
+    fg_text_lit(text, " <-");
+    fg_put_function(text, style, names, caller);
+}
+
+void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
+                  const struct fg_name_table *names, const struct fg_event *event)
+{
+    fg_text_lit(text, "<stack trace>");
+    for (size_t at = fg_offset_kernel_stack("caller[]"); at + 8 <= event->size; at += 8) {
+        fg_text_lit(text, "\n => ");
+        fg_put_function(text, style, names, fg_function_index(fg_load32(event->data + at)));
+    }
+}
+
+void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
+                    const struct fg_name_table *names, const struct fg_repeats_event *repeats)
+{
+    fg_put_function(text, style, names, repeats->func);
+    fg_put_caller(text, style, names, repeats->caller);
+    fg_text_lit(text, " (repeats: ");
+    fg_text_u64(text, repeats->count, 0, ' ');
+    fg_text_lit(text, ", last_ts: ");
+    fg_put_seconds(text, (repeats->last_ns + 500) / 1000);
+    fg_text_char(text, ')');
 }
 
 unsigned fg_clip(const char *utf8, unsigned limit, size_t *bytes)

@@ -111,9 +111,9 @@ static int take_function(struct fg_contents *contents, struct fg_trace_ring *rin
     if (number < 0)
         return (int)number;
     ring->nr_seen++;
-    if (symbol->type != FG_SYMBOL_FUNC || symbol->id > MAX_FUNCTION_ID)
+    if (symbol->type == FG_SYMBOL_SEEN || symbol->id > MAX_FUNCTION_ID)
         return 0;
-    ring->nr_functions++;
+    ring->nr_functions += symbol->type == FG_SYMBOL_FUNC;
     if (grow((void **)&ring->recorded, &capacity, (size_t)symbol->id + 1, sizeof(*ring->recorded)) < 0)
         return -ENOMEM;
     if (grow((void **)&ring->functions, &ring->functions_capacity, (size_t)symbol->id + 1,
@@ -157,6 +157,7 @@ static int take_symbol(struct fg_contents *contents, struct fg_trace_ring *ring,
     switch ((enum fg_symbol_type)symbol->type) {
     case FG_SYMBOL_FUNC:
     case FG_SYMBOL_SEEN:
+    case FG_SYMBOL_CALLER:
         return take_function(contents, ring, symbol);
     case FG_SYMBOL_TASK:
         return take_task(ring, symbol);
@@ -305,7 +306,8 @@ struct fg_survey fg_contents_survey(struct fg_trace_ring *ring, const void *data
             survey.first_ticks = record->time;
         survey.last_ticks = record->time;
         survey.records++;
-        if (kind <= FG_RECORD_RESUME || kind == FG_RECORD_FUNCTION || kind == FG_RECORD_MARK) {
+        if (kind <= FG_RECORD_RESUME || kind == FG_RECORD_FUNCTION || kind == FG_RECORD_MARK ||
+            kind == FG_RECORD_CALL_AT) {
             if (record->func < ring->functions_capacity)
                 ring->recorded[record->func] = 1;
         } else if (kind == FG_RECORD_LOST) {

@@ -27,6 +27,14 @@ static inline void store64(unsigned char *at, uint64_t value)
     memcpy(at, &value, sizeof(value));
 }
 
+static inline uint32_t load32(const unsigned char *at)
+{
+    uint32_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
 static inline uint32_t func_address(const struct fg_convert *convert, uint32_t func)
 {
     return fg_likely(func < convert->nr_addresses) ? convert->addresses[func] : FG_WIRE_FUNC_UNKNOWN;
@@ -133,6 +141,11 @@ static inline struct payload record_payload(const struct fg_record *record, uint
     return payload;
 }
 
+static inline uint32_t caller_address(const struct fg_convert *convert, uint32_t caller)
+{
+    return caller ? func_address(convert, caller) : 0;
+}
+
 static inline void convert_entry(struct fg_convert *convert, const struct fg_record *record,
                                  enum fg_wire_entry_kind kind)
 {
@@ -145,6 +158,23 @@ static inline void convert_entry(struct fg_convert *convert, const struct fg_rec
     store32(event + fg_offset_funcgraph_entry("func"), func_address(convert, record->func));
     store32(event + fg_offset_funcgraph_entry("depth"), fg_record_depth(record->info));
     store_tail(convert, event + kind_offset, kind, payload.start, payload.values, payload.values_bytes);
+}
+
+/* The same, with where the call was made in front of the values. */
+static void convert_call_at(struct fg_convert *convert, const struct fg_record *record)
+{
+    const uint32_t kind_offset = fg_offset_funcgraph_entry("kind");
+    struct payload payload = record_payload(record, 1);
+    unsigned char *event =
+        event_reserve(convert, FG_EVENT_funcgraph_entry, fg_time_scale_ns(&convert->scale, record->time),
+                      kind_offset + 1 + 8 + payload.values_bytes);
+
+    store32(event + fg_offset_funcgraph_entry("func"), func_address(convert, record->func));
+    store32(event + fg_offset_funcgraph_entry("depth"), fg_record_depth(record->info));
+    event[kind_offset] = FG_WIRE_START | FG_WIRE_HAS_CALLER;
+    store32(event + kind_offset + 1, caller_address(convert, (uint32_t)*payload.fixed));
+    store32(event + kind_offset + 5, (uint32_t)(*payload.fixed >> 32));
+    memcpy(event + kind_offset + 9, payload.values, payload.values_bytes);
 }
 
 static inline void convert_exit(struct fg_convert *convert, const struct fg_record *record,
@@ -173,11 +203,43 @@ static void convert_function(struct fg_convert *convert, const struct fg_record 
     unsigned char *event =
         event_reserve(convert, FG_EVENT_function, fg_time_scale_ns(&convert->scale, record->time),
                       tail + payload.values_bytes);
-    uint32_t caller = (uint32_t)payload.fixed[0];
 
     store32(event + fg_offset_function("ip"), func_address(convert, record->func));
-    store32(event + fg_offset_function("parent_ip"), caller ? func_address(convert, caller) : 0);
+    store32(event + fg_offset_function("parent_ip"), caller_address(convert, (uint32_t)payload.fixed[0]));
     memcpy(event + tail, payload.values, payload.values_bytes);
+}
+
+static void convert_stack(struct fg_convert *convert, const struct fg_record *record)
+{
+    const uint32_t callers_offset = fg_offset_kernel_stack("caller[]");
+    struct payload payload = record_payload(record, 0);
+    const unsigned char *ids = payload.values;
+    uint32_t most = payload.values_bytes / 4, n = 0;
+    unsigned char *event;
+
+    while (n < most && load32(ids + 4 * (size_t)n))
+        n++;
+    event = event_reserve(convert, FG_EVENT_kernel_stack, fg_time_scale_ns(&convert->scale, record->time),
+                          callers_offset + n * 8);
+    store32(event + fg_offset_kernel_stack("size"), n);
+    store32(event + fg_offset_kernel_stack("size") + 4, 0);
+    for (uint32_t i = 0; i < n; i++)
+        store64(event + callers_offset + i * (size_t)8, func_address(convert, load32(ids + 4 * (size_t)i)));
+}
+
+static void convert_repeats(struct fg_convert *convert, const struct fg_record *record)
+{
+    struct payload payload = record_payload(record, 2);
+    uint64_t count = payload.fixed[1];
+    unsigned char *event =
+        event_reserve(convert, FG_EVENT_func_repeats, fg_time_scale_ns(&convert->scale, record->time),
+                      fg_offset_func_repeats("bottom_delta_ts") + 4);
+
+    store32(event + fg_offset_func_repeats("ip"), func_address(convert, record->func));
+    store32(event + fg_offset_func_repeats("parent_ip"), caller_address(convert, (uint32_t)payload.fixed[0]));
+    store16(event + fg_offset_func_repeats("count"), (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX));
+    store16(event + fg_offset_func_repeats("top_delta_ts"), 0);
+    store32(event + fg_offset_func_repeats("bottom_delta_ts"), 0);
 }
 
 static int convert_wait(struct fg_convert *convert, const struct fg_record *record)
@@ -257,6 +319,15 @@ int fg_convert_records(struct fg_convert *convert, const void *data, size_t byte
             break;
         case FG_RECORD_CLOSE:
             convert_exit(convert, record, FG_WIRE_CLOSE);
+            break;
+        case FG_RECORD_CALL_AT:
+            convert_call_at(convert, record);
+            break;
+        case FG_RECORD_STACK:
+            convert_stack(convert, record);
+            break;
+        case FG_RECORD_REPEATS:
+            convert_repeats(convert, record);
             break;
         case FG_RECORD_FUNCTION:
             convert_function(convert, record);

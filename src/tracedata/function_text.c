@@ -59,10 +59,19 @@ static int put_function(struct fg_text *text, const struct fg_report_style *styl
         fg_put_arguments(text, merge->names, function.func, function.values, function.values_end);
         fg_text_char(text, ')');
     }
-    if (function.caller != FG_FUNC_UNKNOWN) {
-        fg_text_lit(text, " <-");
-        fg_put_function(text, style, merge->names, function.caller);
-    }
+    fg_put_caller(text, style, merge->names, function.caller);
+    fg_text_char(text, '\n');
+    return 0;
+}
+
+static int put_repeats(struct fg_text *text, const struct fg_report_style *style, struct fg_merge *merge,
+                       const struct fg_event *event)
+{
+    struct fg_repeats_event repeats;
+    if (!fg_decode_repeats(event, &repeats))
+        return fg_merge_damaged(merge, event, "a func_repeats record is too short");
+    put_context(text, merge->names, event);
+    fg_put_repeats(text, style, merge->names, &repeats);
     fg_text_char(text, '\n');
     return 0;
 }
@@ -98,6 +107,13 @@ int fg_function_text_event(struct fg_text *text, const struct fg_report_style *s
         return put_function(text, style, merge, event);
     case FG_EVENT_print:
         return put_print(text, style, merge, event);
+    case FG_EVENT_func_repeats:
+        return put_repeats(text, style, merge, event);
+    case FG_EVENT_kernel_stack:
+        put_context(text, merge->names, event);
+        fg_put_stack(text, style, merge->names, event);
+        fg_text_char(text, '\n');
+        return 0;
     case FG_EVENT_recorder_wait:
         if (!fg_decode_number(event, fg_offset_recorder_wait("duration_ns"), &number))
             return fg_merge_damaged(merge, event, "a recorder_wait record is too short");

@@ -192,18 +192,17 @@ static void put_duration(const struct fg_graph_text *graph, struct fg_text *text
     fg_text_lit(text, "|  ");
 }
 
-/* A comment that is begun by its first part. */
+/* A comment that is begun by its first part; blanks stand between the parts. */
 struct comment {
     const struct fg_graph_text *graph;
     struct fg_text *text;
-    const char *separator;
     bool has_begun;
 };
 
 static void comment_part(struct comment *comment, enum fg_color color)
 {
     if (comment->has_begun) {
-        fg_text_puts(comment->text, comment->separator);
+        fg_text_char(comment->text, ' ');
         return;
     }
     comment->has_begun = true;
@@ -228,42 +227,65 @@ static void put_exception(struct fg_text *text, const struct fg_value *value)
         fg_value_print(text, value, false);
 }
 
-/* "= 5", "raised ValueError", "suspended", "closed": how a call, or a part of it, ended. */
-static void put_outcome(struct comment *comment, const struct fg_graph_event *exit)
-{
-    const struct fg_graph_text *graph = comment->graph;
-    struct fg_text *text = comment->text;
-    const uint8_t *values = exit->values;
+/* What a call, or a part of it, came to. */
+struct outcome {
+    uint32_t kind; /* enum fg_wire_exit_kind */
+    bool has_value;
+    bool shows_result;
     struct fg_value value;
-    bool has_value = fg_value_next(&values, exit->values_end, &value);
-    bool has_result = has_value && has(graph, FG_REPORT_RETVAL);
+};
 
-    switch (exit->kind) {
+static struct outcome outcome_of(const struct fg_graph_text *graph, const struct fg_graph_event *exit)
+{
+    struct outcome outcome = {.kind = exit->kind};
+    const uint8_t *values = exit->values;
+    outcome.has_value = fg_value_next(&values, exit->values_end, &outcome.value);
+    outcome.shows_result = outcome.has_value && has(graph, FG_REPORT_RETVAL) &&
+                           (exit->kind == FG_WIRE_RETURN || exit->kind == FG_WIRE_SUSPEND);
+    return outcome;
+}
+
+/* "ret=5", "raised ValueError", "suspended", "closed". */
+static void put_outcome(struct comment *comment, const struct outcome *outcome)
+{
+    struct fg_text *text = comment->text;
+
+    switch (outcome->kind) {
     case FG_WIRE_RETURN:
-        if (!has_result)
-            return;
-        comment_part(comment, FG_COLOR_COMMENT);
         break;
     case FG_WIRE_RAISE:
         comment_part(comment, FG_COLOR_WARNING);
         fg_text_lit(text, "raised");
-        if (has_value)
-            put_exception(text, &value);
-        return;
+        if (outcome->has_value)
+            put_exception(text, &outcome->value);
+        break;
     case FG_WIRE_SUSPEND:
         comment_part(comment, FG_COLOR_COMMENT);
         fg_text_lit(text, "suspended");
-        if (!has_result)
-            return;
-        fg_text_char(text, ' ');
         break;
     default:
         comment_part(comment, FG_COLOR_COMMENT);
         fg_text_lit(text, "closed");
-        return;
     }
-    fg_text_lit(text, "= ");
-    fg_value_print(text, &value, has(graph, FG_REPORT_RETVAL_HEX));
+    if (!outcome->shows_result)
+        return;
+    comment_part(comment, FG_COLOR_COMMENT);
+    fg_text_lit(text, "ret=");
+    fg_value_print(text, &outcome->value, has(comment->graph, FG_REPORT_RETVAL_HEX));
+}
+
+/* Where a call was made, and that it is a suspended one which runs on. */
+static void put_origin(struct comment *comment, const struct fg_graph_event *entry)
+{
+    if (entry->caller != FG_FUNC_UNKNOWN && has(comment->graph, FG_REPORT_RETADDR)) {
+        comment_part(comment, FG_COLOR_COMMENT);
+        fg_text_lit(comment->text, "<-");
+        fg_put_place(comment->text, comment->graph->merge->names, entry->caller, entry->caller_place);
+    }
+    if (entry->kind == FG_WIRE_RESUME) {
+        comment_part(comment, FG_COLOR_COMMENT);
+        fg_text_lit(comment->text, "resumed");
+    }
 }
 
 static bool reserve_depth(struct fg_graph_lane *lane, uint32_t depth)
@@ -297,15 +319,13 @@ static void put_call(const struct fg_graph_text *graph, struct fg_text *text,
 static void put_leaf(const struct fg_graph_text *graph, struct fg_text *text,
                      const struct fg_graph_event *entry, const struct fg_graph_event *exit)
 {
-    struct comment comment = {.graph = graph, .text = text, .separator = ", "};
+    struct comment comment = {.graph = graph, .text = text};
+    const struct outcome outcome = outcome_of(graph, exit);
     put_duration(graph, text, fg_duration_ns(exit));
     put_call(graph, text, entry);
     fg_text_lit(text, ");");
-    if (entry->kind == FG_WIRE_RESUME) {
-        comment_part(&comment, FG_COLOR_COMMENT);
-        fg_text_lit(text, "resumed");
-    }
-    put_outcome(&comment, exit);
+    put_origin(&comment, entry);
+    put_outcome(&comment, &outcome);
     comment_end(&comment);
     fg_text_char(text, '\n');
 }
@@ -313,15 +333,12 @@ static void put_leaf(const struct fg_graph_text *graph, struct fg_text *text,
 static void put_nested(const struct fg_graph_text *graph, struct fg_text *text,
                        const struct fg_graph_event *entry)
 {
-    struct comment comment = {.graph = graph, .text = text, .separator = ", "};
+    struct comment comment = {.graph = graph, .text = text};
     put_no_duration(graph, text);
     put_call(graph, text, entry);
     fg_text_lit(text, ") {");
-    if (entry->kind == FG_WIRE_RESUME) {
-        comment_part(&comment, FG_COLOR_COMMENT);
-        fg_text_lit(text, "resumed");
-        comment_end(&comment);
-    }
+    put_origin(&comment, entry);
+    comment_end(&comment);
     fg_text_char(text, '\n');
 }
 
@@ -353,7 +370,8 @@ static int put_entry(struct fg_graph_text *graph, struct fg_text *text, const st
 static int put_exit(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
 {
     struct fg_graph_lane *lane = &graph->lanes[event->lane];
-    struct comment comment = {.graph = graph, .text = text, .separator = " "};
+    struct comment comment = {.graph = graph, .text = text};
+    struct outcome outcome;
     struct fg_graph_event exit;
     if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
         return fg_merge_damaged(graph->merge, event, "a funcgraph_exit record is too short or too deep");
@@ -368,12 +386,13 @@ static int put_exit(struct fg_graph_text *graph, struct fg_text *text, const str
     put_duration(graph, text, fg_duration_ns(&exit));
     fg_text_fill(text, ' ', 2 * (size_t)exit.depth);
     fg_text_char(text, '}');
-    if (!has_entry || has(graph, FG_REPORT_TAIL)) {
+    outcome = outcome_of(graph, &exit);
+    if (!has_entry || has(graph, FG_REPORT_TAIL) || outcome.shows_result) {
         const struct fg_label *name = fg_function_label(graph->merge->names, exit.func);
         comment_part(&comment, FG_COLOR_COMMENT);
         fg_text_put(text, name->text, name->bytes);
     }
-    put_outcome(&comment, &exit);
+    put_outcome(&comment, &outcome);
     comment_end(&comment);
     fg_text_char(text, '\n');
     if (has(graph, FG_REPORT_OVERRUN)) {
@@ -398,6 +417,14 @@ static void comment_line_end(const struct fg_graph_text *graph, struct fg_text *
     fg_text_lit(text, " */");
     fg_color_end(text, graph->style);
     fg_text_char(text, '\n');
+}
+
+/* Of what stands in a comment, which has a colour of its own. */
+static struct fg_report_style plain_style(const struct fg_graph_text *graph)
+{
+    struct fg_report_style style = *graph->style;
+    style.color = false;
+    return style;
 }
 
 static int put_wait(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
@@ -452,13 +479,34 @@ static int put_function(struct fg_graph_text *graph, struct fg_text *text, const
     put_prefix(graph, text, event);
     put_no_duration(graph, text);
     comment_line(graph, text, event);
-    const struct fg_label *name = fg_function_label(graph->merge->names, function.func);
-    fg_text_put(text, name->text, name->bytes);
-    if (function.caller != FG_FUNC_UNKNOWN) {
-        fg_text_lit(text, " <-");
-        name = fg_function_label(graph->merge->names, function.caller);
-        fg_text_put(text, name->text, name->bytes);
-    }
+    const struct fg_report_style plain = plain_style(graph);
+    fg_put_function(text, &plain, graph->merge->names, function.func);
+    fg_put_caller(text, &plain, graph->merge->names, function.caller);
+    comment_line_end(graph, text);
+    return 0;
+}
+
+static int put_stack(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    put_prefix(graph, text, event);
+    put_no_duration(graph, text);
+    comment_line(graph, text, event);
+    const struct fg_report_style plain = plain_style(graph);
+    fg_put_stack(text, &plain, graph->merge->names, event);
+    comment_line_end(graph, text);
+    return 0;
+}
+
+static int put_repeats(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
+{
+    struct fg_repeats_event repeats;
+    if (!fg_decode_repeats(event, &repeats))
+        return fg_merge_damaged(graph->merge, event, "a func_repeats record is too short");
+    put_prefix(graph, text, event);
+    put_no_duration(graph, text);
+    comment_line(graph, text, event);
+    const struct fg_report_style plain = plain_style(graph);
+    fg_put_repeats(text, &plain, graph->merge->names, &repeats);
     comment_line_end(graph, text);
     return 0;
 }
@@ -482,6 +530,10 @@ int fg_graph_text_event(struct fg_graph_text *graph, struct fg_text *text, const
         return put_print(graph, text, event);
     case FG_EVENT_function:
         return put_function(graph, text, event);
+    case FG_EVENT_kernel_stack:
+        return put_stack(graph, text, event);
+    case FG_EVENT_func_repeats:
+        return put_repeats(graph, text, event);
     default: /* of a later version of funcgraph: nothing this one could say about it */
         return 0;
     }

@@ -1,14 +1,15 @@
 /* The kernel's function_graph layout, column by column (Documentation/trace/ftrace.rst). Python adds:
  *
  *     f(n=3) {                   arguments as values.h says, if they were recorded
- *     f(n=1); // = 1             a call that called nothing traced; its result, if it was recorded
- *     } // = 5
+ *     f(n=1); // ret=1           a call that called nothing traced; its result, if it was recorded
+ *     } // f ret=5
+ *     f() { // <-app.main:12     where the call was made, if that was recorded: function and line
  *     } // raised ValueError
- *     } // suspended             a generator or coroutine gave way (`suspended = 5`: what it yielded)
+ *     } // suspended             a generator or coroutine gave way (`f suspended ret=5`: what it yielded)
  *     g() { // resumed           it runs on
  *     } // closed                it was closed, cancelled or collected
- *     g(); // resumed, closed
- *     } // f = 5                 with funcgraph-tail, or because the entry was lost or not recorded
+ *     g(); // resumed closed
+ *     } // f                     with funcgraph-tail, or because the entry was lost or not recorded
  *
  * where // stands for a comment in slash and asterisk. What happened besides calls is a comment line. */
 #ifndef FG_GRAPH_TEXT_H

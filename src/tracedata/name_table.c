@@ -41,7 +41,8 @@ static uint32_t count_arguments(const char *arguments, size_t bytes)
 }
 
 int fg_name_table_set_function(struct fg_name_table *table, uint32_t index, const char *name,
-                               size_t name_bytes, const char *arguments, size_t arguments_bytes)
+                               size_t name_bytes, const char *arguments, size_t arguments_bytes,
+                               uint32_t size_bytes)
 {
     struct fg_function_name *function = &table->functions[index];
     struct fg_text text = {0};
@@ -77,6 +78,7 @@ int fg_name_table_set_function(struct fg_name_table *table, uint32_t index, cons
     }
     function->arguments = labels;
     function->nr_arguments = count;
+    function->size_bytes = size_bytes;
     return 0;
 }
 

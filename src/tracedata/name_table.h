@@ -17,6 +17,7 @@ struct fg_function_name {
     struct fg_label name;
     struct fg_label *arguments; /* "n=", "*args=" */
     uint32_t nr_arguments;
+    uint32_t size_bytes; /* of native code; 0: not native, and places in it are lines */
 };
 
 struct fg_task_name {
@@ -42,9 +43,11 @@ struct fg_name_table {
 int fg_name_table_init(struct fg_name_table *table, uint32_t nr_functions, uint32_t nr_tasks);
 void fg_name_table_free(struct fg_name_table *table);
 
-/* `arguments`: names joined by ',', in which the one for *args and the one for **kwargs carry their stars. */
+/* `arguments`: names joined by ',', in which the one for *args and the one for **kwargs carry their stars.
+ * `size_bytes`: of native code, whose name is "symbol" or "symbol [module]"; else 0. */
 int fg_name_table_set_function(struct fg_name_table *table, uint32_t index, const char *name,
-                               size_t name_bytes, const char *arguments, size_t arguments_bytes);
+                               size_t name_bytes, const char *arguments, size_t arguments_bytes,
+                               uint32_t size_bytes);
 /* `task`'s name is copied. */
 int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_name *task);
 /* Call once, after the last fg_name_table_add_task. */

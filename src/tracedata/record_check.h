@@ -9,22 +9,20 @@
 
 #define FG_RECORD_WORD_BYTES 8u
 
-/* The fewest words a record may have, by its kind and has_start (the low five bits of info). A kind that
- * does not exist needs more words than a record can have. */
+/* The fewest words a record may have, by its kind and has_start (the low five bits of info). 0: there is no such
+ * kind. */
 static const uint8_t fg_record_least_words[32] = {
 #define X(name, value, words, text) [(value)] = 2 + (words), [(value) | FG_RECORD_HAS_START] = 3 + (words),
     FG_RECORD_KINDS(X)
 #undef X
-        [11 ... 15] = FG_RECORD_MAX_WORDS + 1, /* no such kinds */
-    [27 ... 31] = FG_RECORD_MAX_WORDS + 1,
 };
 
 /* Whether the record lies within `words_left` words (at least 2) and has the payload its kind demands. */
 static inline bool fg_record_is_sound(const struct fg_record *record, size_t words_left)
 {
-    uint32_t words = fg_record_words(record->info);
+    uint32_t words = fg_record_words(record->info), least = fg_record_least_words[record->info & 31u];
 
-    return words >= fg_record_least_words[record->info & 31u] && words <= words_left;
+    return least && words >= least && words <= words_left;
 }
 
 #endif

@@ -20,6 +20,7 @@ enum fg_option_initial { FG_OPTION_OFF, FG_OPTION_ON, FG_OPTION_AUTO };
     X(OVERRUN, "funcgraph-overrun", OFF,                                                                     \
       "behind each closing brace: calls of the task that were not traced")                                   \
     X(ARGS, "funcgraph-args", ON, "arguments, if they were recorded")                                        \
+    X(RETADDR, "funcgraph-retaddr", ON, "where a call was made, if that was recorded")                       \
     X(RETVAL, "funcgraph-retval", ON, "results, if they were recorded")                                      \
     X(RETVAL_HEX, "funcgraph-retval-hex", OFF, "results that are integers in base 16")
 

@@ -151,7 +151,7 @@ int64_t fg_symbols_take(struct fg_symbols *symbols, const struct fg_symbol *symb
     }
     if (number < 0)
         number = function_add(symbols, function, slot);
-    if (number >= 0 && symbol->type == FG_SYMBOL_FUNC) {
+    if (number >= 0 && symbol->type != FG_SYMBOL_SEEN) {
         error = function_match(symbols, &symbols->functions[number], (uint32_t)number);
         if (error < 0)
             return error;

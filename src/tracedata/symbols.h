@@ -31,7 +31,7 @@ struct fg_symbols {
     size_t nr_matched, matched_capacity;
 };
 
-/* Takes a FUNC or SEEN symbol of any ring. Returns the function's number in `functions`, or a negative errno.
+/* Takes a FUNC, CALLER or SEEN symbol of any ring. Returns the function's number in `functions`, or a negative errno.
  * Strings that are missing count as empty. */
 int64_t fg_symbols_take(struct fg_symbols *symbols, const struct fg_symbol *symbol);
 

@@ -81,6 +81,8 @@ struct fg_graph_event {
     bool has_start;
     uint64_t start_ns;
     uint64_t calltime_ns, rettime_ns; /* exit only */
+    /* Entry only: where the call was made; FG_FUNC_UNKNOWN: that was not recorded. */
+    uint32_t caller, caller_place;
     const uint8_t *values, *values_end;
 };
 
@@ -89,7 +91,7 @@ static inline __attribute__((always_inline)) bool fg_decode_tail(const struct fg
                                                                  struct fg_graph_event *graph)
 {
     uint8_t kind = event->data[kind_offset];
-    graph->kind = kind & ~FG_WIRE_HAS_START;
+    graph->kind = kind & ~(FG_WIRE_HAS_START | FG_WIRE_HAS_CALLER);
     graph->has_start = (kind & FG_WIRE_HAS_START) != 0;
     graph->start_ns = 0;
     graph->values = event->data + tail_offset;
@@ -98,6 +100,14 @@ static inline __attribute__((always_inline)) bool fg_decode_tail(const struct fg
         if (graph->values_end - graph->values < 8)
             return false;
         graph->start_ns = fg_load64(graph->values);
+        graph->values += 8;
+    }
+    graph->caller = FG_FUNC_UNKNOWN;
+    if (kind & FG_WIRE_HAS_CALLER) {
+        if (graph->values_end - graph->values < 8)
+            return false;
+        graph->caller = fg_function_index(fg_load32(graph->values));
+        graph->caller_place = fg_load32(graph->values + 4);
         graph->values += 8;
     }
     return true;
@@ -142,6 +152,26 @@ static inline bool fg_decode_function(const struct fg_event *event, struct fg_fu
     function->caller = fg_function_index(fg_load32(event->data + fg_offset_function("parent_ip")));
     function->values = event->data + tail;
     function->values_end = event->data + event->size;
+    return true;
+}
+
+/* Calls of the function tracer's that came again and again. `last_ns`: the last of them. */
+struct fg_repeats_event {
+    uint32_t func, caller, count;
+    uint64_t last_ns;
+};
+
+static inline bool fg_decode_repeats(const struct fg_event *event, struct fg_repeats_event *repeats)
+{
+    const uint8_t *data = event->data;
+    if (event->size < fg_offset_func_repeats("bottom_delta_ts") + 4)
+        return false;
+    repeats->func = fg_function_index(fg_load32(data + fg_offset_func_repeats("ip")));
+    repeats->caller = fg_function_index(fg_load32(data + fg_offset_func_repeats("parent_ip")));
+    repeats->count = fg_load16(data + fg_offset_func_repeats("count"));
+    repeats->last_ns =
+        event->time_ns - ((uint64_t)fg_load16(data + fg_offset_func_repeats("top_delta_ts")) << 32 |
+                          fg_load32(data + fg_offset_func_repeats("bottom_delta_ts")));
     return true;
 }
 

@@ -11,6 +11,10 @@
     X(funcgraph_entry, "\"depth %u: %ps\", REC->depth, (void *)(unsigned long)REC->func")                    \
     X(funcgraph_exit, "\"depth %u: end of %ps\", REC->depth, (void *)(unsigned long)REC->func")              \
     X(function, "\"%ps <-- %ps\", (void *)(unsigned long)REC->ip, (void *)(unsigned long)REC->parent_ip")    \
+    X(kernel_stack, "\"<stack trace> of %d functions\", REC->size")                                          \
+    X(func_repeats, "\"%ps <-%ps (repeats:%u  delta: -%llu)\", (void *)(unsigned long)REC->ip, "             \
+                    "(void *)(unsigned long)REC->parent_ip, REC->count, "                                    \
+                    "((unsigned long long)REC->top_delta_ts << 32) | REC->bottom_delta_ts")                  \
     X(print, "\"%ps: %s\", (void *)REC->ip, REC->buf")                                                       \
     X(recorder_wait, "\"waited %llu ns for the recorder\", REC->duration_ns")                                \
     X(overrun, "\"%llu calls not traced so far: shadow stack full\", REC->total")

@@ -64,6 +64,8 @@ bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *va
         return take(data, end, &value->length, 8) && take_text(data, end, value);
     case FG_VALUE_OBJECT:
         return take(data, end, &value->address, 8) && take_text(data, end, value);
+    case FG_VALUE_WORD:
+        return take(data, end, &value->size_bytes, 1) && take(data, end, &value->word, 8);
     case FG_VALUE_END:
         break;
     }
@@ -182,6 +184,19 @@ static void print_integer(struct fg_text *text, int64_t integer, bool hex)
     fg_text_hex(text, integer < 0 ? -(uint64_t)integer : (uint64_t)integer);
 }
 
+/* The numbers of errors, negative, are the last 4095 of a type's (the kernel's IS_ERR_VALUE). */
+static void print_word(struct fg_text *text, const struct fg_value *value, bool hex)
+{
+    unsigned unused_bits = value->size_bytes - 1u < 7 ? 64 - 8u * value->size_bytes : 0;
+    uint64_t word = value->word << unused_bits >> unused_bits;
+    uint64_t below_zero = (UINT64_MAX >> unused_bits) - word + 1;
+
+    if (!hex && word && below_zero <= 4095)
+        fg_text_i64(text, -(int64_t)below_zero);
+    else
+        fg_text_hex(text, word);
+}
+
 void fg_value_print(struct fg_text *text, const struct fg_value *value, bool hex)
 {
     switch ((enum fg_value_tag)value->tag) {
@@ -230,6 +245,9 @@ void fg_value_print(struct fg_text *text, const struct fg_value *value, bool hex
         break;
     case FG_VALUE_MORE:
         fg_text_lit(text, "...");
+        break;
+    case FG_VALUE_WORD:
+        print_word(text, value, hex);
         break;
     case FG_VALUE_END:
         break;

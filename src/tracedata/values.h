@@ -10,6 +10,8 @@
  *     <Foo at 0x7f0012345678>                         any other object: type and address
  *     <unbound>                                       an argument that has no value
  *     ...                                             further values were not recorded
+ *     0xff110000008c1e80  -2                          a machine word, as the kernel prints one: in base 16, or the
+ *                                                     negative number of an error
  */
 #ifndef FG_VALUES_H
 #define FG_VALUES_H
@@ -27,8 +29,10 @@ struct fg_value {
         double real;      /* FLOAT */
         uint64_t length;  /* STR: characters, BYTES: bytes, SIZED: items, BIGINT: bits */
         uint64_t address; /* OBJECT */
+        uint64_t word;    /* WORD, sign-extended */
     };
     bool negative;       /* BIGINT */
+    uint8_t size_bytes;  /* WORD: of its type */
     uint32_t text_bytes; /* STR, BYTES: the beginning; SIZED, OBJECT: the type's name */
     const char *text;
 };
@@ -37,7 +41,7 @@ struct fg_value {
  * ends the values too. */
 bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *value);
 
-/* `hex`: integers as 0x2a. */
+/* `hex`: integers as 0x2a, and words never as the number of an error. */
 void fg_value_print(struct fg_text *text, const struct fg_value *value, bool hex);
 
 #endif

@@ -5,7 +5,9 @@
  *     u16 common_type, u8 common_flags, u8 common_preempt_count, s32 common_pid (the thread id)
  *
  * `tail[]` of entry and exit: u64 start (CLOCK_MONOTONIC ns at which the call first began; names the call
- * across suspends) if kind has FG_WIRE_HAS_START, then values as in record.h, ended by a 0 tag or the record.
+ * across suspends) if kind has FG_WIRE_HAS_START; in an entry that has FG_WIRE_HAS_CALLER, where the call was made:
+ * u32 the caller's address, u32 its line (of a native function: the offset in it); then values as in record.h, ended
+ * by a 0 tag or the record.
  */
 #ifndef FG_WIRE_H
 #define FG_WIRE_H
@@ -25,6 +27,7 @@
 #define FG_WIRE_MARK_NAME "tracing_mark_write"
 
 #define FG_WIRE_HAS_START 0x80u
+#define FG_WIRE_HAS_CALLER 0x40u
 
 enum fg_wire_entry_kind { FG_WIRE_START = 0, FG_WIRE_RESUME = 1 };
 enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND = 2, FG_WIRE_CLOSE = 3 };
@@ -34,6 +37,8 @@ enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND 
     X(funcgraph_entry, 11, "ftrace")                                                                         \
     X(funcgraph_exit, 10, "ftrace")                                                                          \
     X(function, 1, "ftrace")                                                                                 \
+    X(kernel_stack, 4, "ftrace")                                                                             \
+    X(func_repeats, 20, "ftrace")                                                                            \
     X(print, 5, "ftrace")                                                                                    \
     X(recorder_wait, 2001, "funcgraph")                                                                      \
     X(overrun, 2002, "funcgraph")
@@ -57,6 +62,19 @@ enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND 
     F("unsigned int", ip, 8, 4, 0)                                                                           \
     F("unsigned int", parent_ip, 12, 4, 0)                                                                   \
     F("unsigned char", tail[], 16, 0, 0)
+
+/* What the call before it was made from, the nearest first: addresses of 8 bytes, as its readers take for granted. */
+#define FG_WIRE_FIELDS_kernel_stack(F)                                                                       \
+    F("int", size, 8, 4, 1)                                                                                  \
+    F("unsigned long", caller[], 16, 0, 0)
+
+/* delta_ts: from the last of the repeated calls to this record's time; 0, for the record is that of the last. */
+#define FG_WIRE_FIELDS_func_repeats(F)                                                                       \
+    F("unsigned int", ip, 8, 4, 0)                                                                           \
+    F("unsigned int", parent_ip, 12, 4, 0)                                                                   \
+    F("unsigned short", count, 16, 2, 0)                                                                     \
+    F("unsigned short", top_delta_ts, 18, 2, 0)                                                              \
+    F("unsigned int", bottom_delta_ts, 20, 4, 0)
 
 #define FG_WIRE_FIELDS_print(F)                                                                              \
     F("unsigned long", ip, 8, 8, 0)                                                                          \

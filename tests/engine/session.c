@@ -146,7 +146,7 @@ static void read_record(struct tally *tally, uint32_t task, const struct fg_reco
     enum fg_record_kind kind = fg_record_kind(record->info);
     uint64_t payload = fg_record_words(record->info) > 2 ? *(const uint64_t *)(record + 1) : 0;
 
-    CHECK(kind <= FG_RECORD_OVERRUN);
+    CHECK(kind <= FG_RECORD_CALL_AT);
     tally->kinds[kind]++;
     if (kind == FG_RECORD_WAIT) {
         CHECK(payload <= record->time);

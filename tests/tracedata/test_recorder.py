@@ -273,7 +273,7 @@ def test_a_corrupt_record_ends_its_sub_buffer_and_is_counted(desk: Desk) -> None
         struct.pack("<QII", S, 0, 0 | 1 << 6),  # one word
         struct.pack("<QII", S, 0, 2 | 2 << 6),  # a return without its time
         struct.pack("<QII", S, 0, 0 | 1 << 4 | 2 << 6),  # a start that is not there
-        struct.pack("<QII", S, 0, 12 | 5 << 6),  # no such kind
+        struct.pack("<QII", S, 0, 15 | 5 << 6),  # no such kind
         struct.pack("<QII", S, 0, 0 | 100 << 6),  # longer than what is left
     ):
         ring.put(1, leaf(S, 0, 0, 1) + damage + leaf(S, 0, 0, 1))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tracefile import CLOSE, RAISE, RESUME, SUSPEND, Trace, value, values
+from tracefile import CLOSE, RAISE, RESUME, SUSPEND, Trace, value, values, word
 
 from funcgraph.tracedata import TraceError, TraceFile, parse_options, report_options
 
@@ -51,10 +51,10 @@ def test_arguments_and_results(command: Command, tmp_path: Path) -> None:
     assert command("report", "-i", path).out == HEADER + (
         "              |  __main__.fib(n=3) {\n"
         "              |    __main__.fib(n=2) {\n"
-        "  0.500 us    |      __main__.fib(n=1); /* = 1 */\n"
-        "  0.250 us    |      __main__.fib(n=0); /* = 0 */\n"
-        "+ 18.000 us   |    } /* = 1 */\n"
-        "# 1500.000 us |  } /* = 1 */\n"
+        "  0.500 us    |      __main__.fib(n=1); /* ret=1 */\n"
+        "  0.250 us    |      __main__.fib(n=0); /* ret=0 */\n"
+        "+ 18.000 us   |    } /* __main__.fib ret=1 */\n"
+        "# 1500.000 us |  } /* __main__.fib ret=1 */\n"
     )
 
 
@@ -65,7 +65,8 @@ def test_arguments_and_results_are_left_out_on_demand(tmp_path: Path) -> None:
 
 
 def test_the_name_at_the_end_goes_before_the_result(tmp_path: Path) -> None:
-    assert text(fib_trace(), tmp_path, "funcgraph-tail").endswith("  } /* __main__.fib = 1 */\n")
+    assert text(fib_trace(), tmp_path, "funcgraph-tail").endswith("  } /* __main__.fib ret=1 */\n")
+    assert text(fib_trace(), tmp_path, "nofuncgraph-retval").endswith("  }\n")
 
 
 def test_retval_hex(tmp_path: Path) -> None:
@@ -75,9 +76,30 @@ def test_retval_hex(tmp_path: Path) -> None:
         task.enter(100 * time, 0, 0, args=values(17))
         task.leave(100 * time + 10, 0, 0, calltime=100 * time, result=values(result))
     assert text(trace, tmp_path, "funcgraph-retval-hex nofuncgraph-duration") == (
-        "m.f(17); /* = 0xff */\nm.f(17); /* = -0xff */\n"
-        "m.f(17); /* = True */\nm.f(17); /* = 0x10000000000 */\n"
+        "m.f(17); /* ret=0xff */\nm.f(17); /* ret=-0xff */\n"
+        "m.f(17); /* ret=True */\nm.f(17); /* ret=0x10000000000 */\n"
     )
+
+
+def test_where_a_call_was_made(tmp_path: Path) -> None:
+    native = ("libm.so", "sin", "", 0xD0, 64, [])
+    trace = Trace(["m.f", "app.main", native, ("", "start", "", 0x20, 64, [])])
+    task = trace.task(1)
+    task.enter(1_000, 0, 0, caller=(1, 12), args=values(5))
+    task.enter(1_100, 0, 1, caller=(2, 0x4F))
+    task.leave(1_200, 0, 1, calltime=1_100, result=values(None))
+    task.enter(1_300, 2, 1, caller=(3, 0x1F))
+    task.leave(1_400, 2, 1, calltime=1_300)
+    task.leave(2_000, 0, 0, calltime=1_000, result=values(3))
+    task.enter(3_000, 0, 0, caller=(None, 0))
+    assert text(trace, tmp_path, "nofuncgraph-duration") == (
+        "m.f(5) { /* <-app.main:12 */\n"
+        "  m.f(); /* <-sin+0x4f/0xd0 [libm.so] ret=None */\n"
+        "  sin [libm.so](); /* <-start+0x1f/0x20 */\n"
+        "} /* m.f ret=3 */\n"
+        "m.f() {\n"
+    )
+    assert "<-" not in text(trace, tmp_path, "nofuncgraph-retaddr")
 
 
 def test_how_calls_end_and_run_on(tmp_path: Path) -> None:
@@ -97,11 +119,11 @@ def test_how_calls_end_and_run_on(tmp_path: Path) -> None:
     task.leave(7_000, 1, 0, calltime=6_000, kind=RAISE)
     task.leave(8_000, 0, 0, calltime=8_000, kind=CLOSE, start=6_100)
     assert text(trace, tmp_path) == (
-        "  1.000 us    |  m.gen(); /* suspended = 7 */\n"
+        "  1.000 us    |  m.gen(); /* suspended ret=7 */\n"
         "              |  m.gen() { /* resumed */\n"
         "  0.100 us    |    m.f(); /* raised ValueError */\n"
         "  1.000 us    |  } /* suspended */\n"
-        "  0.500 us    |  m.gen(); /* resumed, closed */\n"
+        "  0.500 us    |  m.gen(); /* resumed closed */\n"
         "              |  m.f() {\n"
         "  0.100 us    |    m.gen(); /* suspended */\n"
         "  1.000 us    |  } /* raised */\n"
@@ -228,6 +250,31 @@ def test_the_function_tracers_layout(tmp_path: Path) -> None:
     )
 
 
+def test_stacks_and_repeats(tmp_path: Path) -> None:
+    def trace(tracer: str) -> Trace:
+        trace = Trace(["m.f", "m.main"], tracer=tracer)
+        task = trace.task(69, "work")
+        task.function(153_985_946_400, 0, 1)
+        task.stack(153_985_946_400, [0, 1, 99])
+        task.repeats(153_985_999_000, 0, 1, 3, 153_985_961_500)
+        return trace
+
+    out = b"".join(TraceFile(trace("function").save(tmp_path / "trace.dat")).report()).decode()
+    assert out.splitlines()[6:] == [
+        "            work-69      [000]    153.985946: m.f <-m.main",
+        "            work-69      [000]    153.985946: <stack trace>",
+        " => m.f",
+        " => m.main",
+        " => <unknown>",
+        "            work-69      [000]    153.985999: m.f <-m.main (repeats: 3, last_ts:   153.985962)",
+    ]
+    assert text(trace("function_graph"), tmp_path, "nofuncgraph-duration") == (
+        "/* m.f <-m.main */\n"
+        "/* <stack trace>\n => m.f\n => m.main\n => <unknown> */\n"
+        "/* m.f <-m.main (repeats: 3, last_ts:   153.985962) */\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("recorded", "shown"),
     [
@@ -250,6 +297,7 @@ def test_the_function_tracers_layout(tmp_path: Path) -> None:
         (values([1, 2], (), {}), "list(2), tuple(0), dict(0)"),
         (values(object()), "<object at 0x7f00deadbeef>"),
         (b"\x0c" + value(1) + b"\x0d", "<unbound>, 1, ..."),
+        (word(8, 0xFF110000008C1E80) + word(8, 2**64 - 2), "0xff110000008c1e80, 0xfffffffffffffffe"),
         (values(1) + b"\0" + values(2), "1"),
         (values(1) + b"\x08\xff", "1"),
         (values(1) + b"\xee", "1"),
@@ -259,6 +307,30 @@ def test_values_read_like_python(recorded: bytes, shown: str, tmp_path: Path) ->
     trace = Trace(["m.f"])
     trace.task(1).enter(1, 0, 0, args=recorded)
     assert text(trace, tmp_path, "nofuncgraph-duration") == f"m.f({shown}) {{\n"
+
+
+@pytest.mark.parametrize(
+    ("size", "bits", "shown", "in_hex"),
+    [
+        (8, 0, "0x0", "0x0"),
+        (8, 2**64 - 4095, "-4095", "0xfffffffffffff001"),
+        (8, 2**64 - 4096, "0xfffffffffffff000", "0xfffffffffffff000"),
+        (4, 2**64 - 2, "-2", "0xfffffffe"),
+        (4, 2**32 - 2, "-2", "0xfffffffe"),
+        (1, 0x1FF, "-1", "0xff"),
+        (0, 5, "0x5", "0x5"),
+    ],
+)
+def test_a_machine_word_is_the_number_of_an_error_or_in_base_16(
+    size: int, bits: int, shown: str, in_hex: str, tmp_path: Path
+) -> None:
+    trace = Trace(["m.f"])
+    task = trace.task(1)
+    task.enter(1, 0, 0)
+    task.leave(2, 0, 0, calltime=1, result=word(size, bits))
+    assert text(trace, tmp_path, "nofuncgraph-duration") == f"m.f(); /* ret={shown} */\n"
+    both = "nofuncgraph-duration funcgraph-retval-hex"
+    assert text(trace, tmp_path, both) == f"m.f(); /* ret={in_hex} */\n"
 
 
 def test_floats_print_as_repr(tmp_path: Path) -> None:
@@ -304,8 +376,8 @@ def test_a_function_the_trace_does_not_name(tmp_path: Path) -> None:
 
 def test_color_marks_names_comments_and_long_durations(tmp_path: Path) -> None:
     out = text(fib_trace(), tmp_path, color=True)
-    assert out.splitlines()[-1] == "\x1b[33m# 1500.000 us \x1b[0m|  }\x1b[2m /* = 1 */\x1b[0m"
-    assert "|      \x1b[36m__main__.fib\x1b[0m(n=1);\x1b[2m /* = 1 */\x1b[0m\n" in out
+    assert out.splitlines()[-1] == "\x1b[33m# 1500.000 us \x1b[0m|  }\x1b[2m /* __main__.fib ret=1 */\x1b[0m"
+    assert "|      \x1b[36m__main__.fib\x1b[0m(n=1);\x1b[2m /* ret=1 */\x1b[0m\n" in out
 
 
 def test_every_option_is_in_the_help(command: Command, capfd: pytest.CaptureFixture[str]) -> None:
@@ -317,7 +389,13 @@ def test_every_option_is_in_the_help(command: Command, capfd: pytest.CaptureFixt
 
 
 def test_every_option_can_be_turned_on_and_off(command: Command, tmp_path: Path) -> None:
-    path = fib_trace().save(tmp_path / "trace.dat")
+    trace = fib_trace()
+    task = trace.tasks[0]
+    task.enter(2_000_000, 0, 0, caller=(0, 7))  # a call whose result was not recorded
+    task.enter(2_000_100, 0, 1)
+    task.leave(2_000_200, 0, 1, calltime=2_000_100)
+    task.leave(2_000_300, 0, 0, calltime=2_000_000)
+    path = trace.save(tmp_path / "trace.dat")
     for option in report_options():
         on = command("report", "-i", path, "-O", option.name)
         off = command("report", "-i", path, "-O", option.name, "-O", f"no{option.name}")
@@ -397,7 +475,7 @@ def test_damage_in_the_middle_ends_the_report_behind_the_lines_before_it(
     path = trace.save(tmp_path / "trace.dat")
     ran = command("report", "-i", path)
     assert ran.status == 2
-    assert "# 1500.000 us |  } /* = 1 */\n" in ran.out
+    assert "# 1500.000 us |  } /* __main__.fib ret=1 */\n" in ran.out
     assert f"{path}: damaged: " in ran.err
     assert command("summary", "-i", path).status == 2
 

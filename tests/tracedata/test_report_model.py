@@ -48,7 +48,7 @@ def lines_of(events: list[Event]) -> list[str]:
                 parts = [part for part in (resumed, "" if follower[1] == "return" else follower[1]) if part]
                 column, text = (
                     duration(follower[4]),
-                    f"{name}();" + (f" /* {', '.join(parts)} */" if parts else ""),
+                    f"{name}();" + (f" /* {' '.join(parts)} */" if parts else ""),
                 )
             else:
                 entered[depth] = function

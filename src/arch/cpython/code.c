@@ -159,3 +159,13 @@ struct fg_func *fg_code_discover(fg_pyframe *frame)
     fg_exception_put_back(aside);
     return func;
 }
+
+void fg_code_discover_callers(void)
+{
+    fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(fg_tstate()));
+
+    for (; frame; frame = fg_complete_pyframe(frame->previous)) {
+        if (!fg_code_func(fg_pyframe_code(frame)))
+            fg_code_discover(frame);
+    }
+}

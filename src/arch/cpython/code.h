@@ -20,7 +20,10 @@ static inline struct fg_func *fg_code_func(PyCodeObject *code)
 /* Makes the record of the code that `frame` runs. NULL when memory is short; no exception is left set. */
 FG_COLD struct fg_func *fg_code_discover(fg_pyframe *frame);
 
-/* The same before the first call; `module` is what fg_code_module says of the function's globals. An exception may be
+/* The same for all that this thread is in the middle of: calls that are made from there can say so. */
+void fg_code_discover_callers(void);
+
+/* The record before the first call; `module` is what fg_code_module says of the function's globals. An exception may be
  * left set: the caller sets its own aside. */
 struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module);
 

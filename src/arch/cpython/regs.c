@@ -235,6 +235,23 @@ uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs)
     return caller ? (uintptr_t)fg_pyframe_instruction(caller) : 0;
 }
 
+size_t fg_regs_find_callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n)
+{
+    fg_pyframe *frame = n ? caller_of(regs) : NULL;
+    size_t found = 0;
+
+    for (; frame && found < n; frame = fg_complete_pyframe(frame->previous)) {
+        struct ftrace_location location;
+
+        locate(frame, &location);
+        callers[found++] = (struct fg_caller){
+            .func = location.func ? location.func->id : 0,
+            .place = location.line > 0 ? (uint32_t)location.line : 0,
+        };
+    }
+    return found;
+}
+
 uintptr_t fg_regs_frame_pointer(const struct ftrace_regs *regs)
 {
     return (uintptr_t)fg_regs_frame(regs);

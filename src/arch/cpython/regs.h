@@ -53,6 +53,8 @@ int fg_code_variable(PyCodeObject *code, int n, const char *name);
 int fg_regs_location(const struct ftrace_regs *regs, struct ftrace_location *location);
 int fg_regs_return_location(const struct ftrace_regs *regs, struct ftrace_location *location);
 uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs);
+/* Python functions; a C function in between is not among them. */
+size_t fg_regs_find_callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n);
 
 /* Addresses; 0: not known. The stack pointer is that just above what lies on the evaluation stack. */
 uintptr_t fg_regs_frame_pointer(const struct ftrace_regs *regs);

@@ -234,17 +234,20 @@ const struct ftrace_regs_ops fg_python_regs_ops = {
     .encode_value = encode_value,
     .encode_exception = encode_exception,
     .return_address = fg_regs_find_return_address,
+    .callers = fg_regs_find_callers,
 };
 const struct ftrace_regs_ops fg_python_raise_regs_ops = {
     .encode_arguments = encode_arguments,
     .encode_value = encode_value,
     .encode_exception = encode_exception,
     .return_address = fg_regs_find_return_address,
+    .callers = fg_regs_find_callers,
 };
 const struct ftrace_regs_ops fg_c_function_regs_ops = {
     .encode_arguments = encode_value,
     .encode_value = encode_value,
     .encode_exception = encode_exception,
     .return_address = fg_regs_find_return_address,
+    .callers = fg_regs_find_callers,
     .caller = caller,
 };

@@ -20,6 +20,7 @@ UNNAMED = "<...>"  # what the kernel prints for a task whose name it does not ha
 # enum fg_func_flags, ring_layout.h
 _VARARGS = 16
 _VARKEYWORDS = 32
+_NATIVE = 64
 
 
 class TraceError(Exception):
@@ -34,7 +35,7 @@ class Function:
         module: its module's name; `__main__` for a script's own functions.
         qualname: its qualified name in the module.
         file: its source file, or "" if it has none.
-        line: the line in which it begins, from 1; 0 if it has no source.
+        line: the line in which it begins, from 1; 0 if it has no source. Of native code: its size in bytes.
         flags: what kind of function it is: enum fg_func_flags.
         arguments: names of its arguments, in the order in which their values are recorded.
     """
@@ -48,8 +49,18 @@ class Function:
 
     @property
     def name(self) -> str:
-        """`module.qualname`, as filters and reports have it; `qualname` alone if there is no module."""
+        """`module.qualname`, as filters and reports have it; `qualname` alone if there is no module.
+
+        Of native code as the kernel prints it: `symbol [module]`.
+        """
+        if self.flags & _NATIVE:
+            return f"{self.qualname} [{self.module}]" if self.module else self.qualname
         return f"{self.module}.{self.qualname}" if self.module else self.qualname
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of native code, 0 for any other function."""
+        return self.line if self.flags & _NATIVE else 0
 
     def starred_arguments(self) -> list[str]:
         """Return the argument names with the stars of `*args` and `**kwargs`."""
@@ -270,7 +281,7 @@ class TraceFile:
     def _reader(self, tasks: Sequence[Task] | None) -> _tracedata.Reader:
         """Open the file again, with all names and these tasks selected."""
         functions = [
-            (_text(function.name), _text(",".join(function.starred_arguments())))
+            (_text(function.name), _text(",".join(function.starred_arguments())), function.size_bytes)
             for function in self.functions
         ]
         selected = None if tasks is None else set(tasks)

@@ -1,0 +1,111 @@
+"""Our text is the kernel's, line by line, for the same calls.
+
+The folder data has what a Linux kernel (7.2) printed. Each text is read back into the calls that it tells of.
+These are made again, in the simulated arch, for our tracer to record (replay.c), and the trace is reported
+with the same options. What the calls of one task cannot say, several tasks of a CPU and losses, is written
+into a trace file instead.
+
+The first lines of a file of data, which begin with `#:`, say
+
+    from     where in the kernel's own captures the text is a piece of, if it is one
+    report   our options for the report
+    record   what the instance is set to (replay.c)
+    written  that it is written into a trace file
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from funcgraph._tracedata import Recorder
+from funcgraph.tracedata import TraceFile, parse_options
+from kernel_text.capture import Capture, Script, Switch, Written
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SHARED = ROOT.parent / "shared/kernel"
+DATA = sorted((HERE / "data").glob("*.txt"))
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file of data: what its first lines say, and the kernel's text."""
+
+    said: dict[str, str]
+    text: str
+
+    @classmethod
+    def read(cls, path: Path) -> Text:
+        lines = path.read_text().splitlines(keepends=True)
+        said = [line[2:].split(maxsplit=1) for line in lines if line.startswith("#:")]
+        words = {word: rest[0].strip() if rest else "" for word, *rest in said}
+        return cls(words, "".join(line for line in lines if not line.startswith("#:")))
+
+    def report(self, trace: Path) -> str:
+        return b"".join(TraceFile(trace).report(parse_options(self.said["report"].split()))).decode()
+
+
+@pytest.fixture(scope="session")
+def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The engine with the simulated arch, as a program that plays scripts."""
+    compiler = shutil.which("gcc") or shutil.which("clang") or pytest.fail("no C compiler")
+    program = tmp_path_factory.mktemp("replay") / "replay"
+    sources = [*(ROOT / "src/engine").glob("*.c"), ROOT / "tests/engine/sim_arch.c", HERE / "replay.c"]
+    folders = [ROOT / "src", ROOT / "src/engine", ROOT / "tests/engine"]
+    command = [compiler, "-std=gnu11", "-pthread", *(f"-I{folder}" for folder in folders), "-o", str(program)]
+    done = subprocess.run([*command, *map(str, sources), "-lm"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+def task_of(capture: Capture) -> list[str]:
+    """The name and number of the one task, if the text says them."""
+    for _, event in capture.events:
+        if isinstance(event, Switch):
+            name, _, tid = event.task.rpartition("-")
+            return [f"name={name}", f"tid={tid}"]
+    return []
+
+
+def replayed(replay: Path, text: Text, folder: Path) -> Path:
+    """The trace that our tracer makes of the text's calls."""
+    capture = Capture(text.text)
+    options = text.said["record"].split()
+    depth = next((int(option[6:]) for option in options if option.startswith("depth=")), 0)
+    script = str(Script(capture, depth))
+    command = [str(replay), str(folder), *task_of(capture), *options]
+    done = subprocess.run(command, input=script, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + script
+    recorder = Recorder(str(folder / "trace.part"))
+    recorder.finish(recorder.add_ring(str(next(folder.glob("*.ring")))))
+    recorder.assemble(str(folder / "trace.dat"), "{}")
+    return folder / "trace.dat"
+
+
+def in_lane_0(text: str) -> str:
+    """The text as if the task had run on CPU 0, for that is the first task's lane."""
+    return re.sub(r"(?m)^ \d+\) ", " 0) ", text)
+
+
+@pytest.mark.parametrize("path", DATA, ids=[path.stem for path in DATA])
+def test_the_text_is_the_kernels(path: Path, replay: Path, tmp_path: Path) -> None:
+    text = Text.read(path)
+    if "written" in text.said:
+        assert text.report(Written(Capture(text.text)).save(tmp_path / "trace.dat")) == text.text
+    else:
+        assert text.report(replayed(replay, text, tmp_path)) == in_lane_0(text.text)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the kernel's own captures are not here")
+@pytest.mark.parametrize("path", DATA, ids=[path.stem for path in DATA])
+def test_the_data_is_what_the_kernel_printed(path: Path) -> None:
+    text = Text.read(path)
+    if "from" in text.said:
+        lines = [line for line in text.text.splitlines(keepends=True) if not line.startswith("#")]
+        assert "".join(lines) in (SHARED / text.said["from"]).read_text()

@@ -1,0 +1,224 @@
+"""What an instance's options make its tracer record, in a running program."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from funcgraph import _engine
+from funcgraph._tracedata import Recorder
+from funcgraph.tracedata import TraceFile, parse_options
+
+HERE = __name__
+
+
+def leaf(x: int) -> int:
+    return x + 1
+
+
+def caller() -> None:
+    leaf(1)
+    leaf(2)
+
+
+def sort_by_leaf() -> None:
+    sorted([3, 4], key=leaf)
+
+
+def sleep() -> None:
+    time.sleep(0.03)
+
+
+def work() -> None:
+    end = time.thread_time() + 0.03
+    while time.thread_time() < end:
+        pass
+
+
+def sleeping_generator() -> Iterator[int]:
+    time.sleep(0.03)
+    yield 1
+    work()
+
+
+def repeat() -> None:
+    for _ in range(5):
+        leaf(1)
+    work()
+    leaf(1)
+    for _ in range(3):
+        leaf(1)
+
+
+def line_of(function: Callable[..., object], offset: int) -> int:
+    return function.__code__.co_firstlineno + offset
+
+
+@pytest.fixture
+def traced(tmp_path: Path) -> Callable[..., str]:
+    """Call a function while an instance traces; returns the report's lines behind the header."""
+    folders = (tmp_path / str(n) for n in itertools.count())
+
+    def run(function: Callable[[], object], options: str = "", **settings: object) -> str:
+        folder = next(folders)
+        folder.mkdir()
+        handle = _engine.start(str(folder), mode="drop", **settings)  # type: ignore[arg-type]
+        try:
+            function()
+        finally:
+            _engine.stop(handle)
+        recorder = Recorder(str(folder / "trace.part"))
+        recorder.finish(recorder.add_ring(str(next(folder.glob("*.ring")))))
+        tracer = settings.get("tracer", "function_graph")
+        recorder.assemble(str(folder / "trace.dat"), f'{{"tracer": "{tracer}"}}')
+        trace = TraceFile(folder / "trace.dat")
+        shown = [task for task in trace.tasks if task.tid == threading.get_native_id()]
+        text = b"".join(trace.report(parse_options(options.split()), tasks=shown)).decode()
+        return re.sub(r"\A(#(?! \d+\.).*\n)+", "", text)
+
+    return run
+
+
+def names(*functions: Callable[..., object]) -> list[str]:
+    return [f"{HERE}.{function.__name__}" for function in functions]
+
+
+# ---- function_graph: where a call is made
+
+
+def test_retaddr_says_function_and_line_of_the_caller(traced: Callable[..., str]) -> None:
+    text = traced(caller, "nofuncgraph-duration", retaddr=True, filter=names(caller, leaf))
+    at_run = re.search(r"<-(\S+run):(\d+) ", text)
+    assert at_run, text  # the function that called it all was in the middle of its run when tracing began
+    assert text.splitlines()[1:3] == [
+        f"  {HERE}.leaf(); /* <-{HERE}.caller:{line_of(caller, 1)} */",
+        f"  {HERE}.leaf(); /* <-{HERE}.caller:{line_of(caller, 2)} */",
+    ]
+
+
+def test_retaddr_names_callers_that_are_not_traced(traced: Callable[..., str]) -> None:
+    text = traced(caller, "nofuncgraph-duration", retaddr=True, filter=names(leaf))
+    assert text.splitlines()[0] == f"{HERE}.leaf(); /* <-{HERE}.caller:{line_of(caller, 1)} */"
+
+
+def test_behind_a_c_function_the_python_function_is_the_caller(traced: Callable[..., str]) -> None:
+    text = traced(sort_by_leaf, "nofuncgraph-duration", retaddr=True, filter=names(leaf))
+    assert text.splitlines() == [f"{HERE}.leaf(); /* <-{HERE}.sort_by_leaf:{line_of(sort_by_leaf, 1)} */"] * 2
+
+
+def test_retaddr_goes_with_arguments_and_results(traced: Callable[..., str]) -> None:
+    text = traced(caller, "nofuncgraph-duration", retaddr=True, args=True, retval=True, filter=names(leaf))
+    where = f"<-{HERE}.caller:{line_of(caller, 1)}"
+    assert text.splitlines()[0] == f"{HERE}.leaf(x=1); /* {where} ret=2 */"
+
+
+# ---- function_graph: durations without sleep
+
+
+def durations(text: str) -> list[float]:
+    """In microseconds."""
+    return [float(number) for number in re.findall(r"([\d.]+) us", text)]
+
+
+def test_without_sleep_time_a_duration_is_what_the_thread_worked(traced: Callable[..., str]) -> None:
+    asleep, worked = names(sleep, work)
+    (took,) = durations(traced(sleep, no_sleep_time=True, filter=[asleep]))
+    assert took < 15_000
+    (took,) = durations(traced(work, no_sleep_time=True, filter=[worked]))
+    assert 29_000 <= took < 60_000
+
+
+def test_with_sleep_time_it_is_what_passed(traced: Callable[..., str]) -> None:
+    (took,) = durations(traced(sleep, filter=names(sleep)))
+    assert took >= 30_000
+
+
+def test_each_stretch_of_a_generator_has_its_own_work(traced: Callable[..., str]) -> None:
+    text = traced(lambda: list(sleeping_generator()), no_sleep_time=True, filter=names(sleeping_generator))
+    first, second = text.splitlines()
+    assert first.endswith("/* suspended */")
+    assert second.endswith("/* resumed */")
+    assert durations(first)[0] < 15_000
+    assert 29_000 <= durations(second)[0] < 60_000
+
+
+def test_a_threshold_is_for_the_time_without_sleep(traced: Callable[..., str]) -> None:
+    def both() -> None:
+        sleep()
+        work()
+
+    text = traced(
+        both, "nofuncgraph-duration", no_sleep_time=True, thresh_us=20_000, filter=names(sleep, work)
+    )
+    assert text == f"}} /* {HERE}.work */\n"
+
+
+# ---- function: stacks and repeats
+
+
+def calls(text: str) -> list[str]:
+    """The lines, without task and time."""
+    return [re.sub(r"^.*\[\d+\] +[\d.]+: ", "", line) for line in text.splitlines()]
+
+
+def test_func_stack_trace_has_the_callers_that_are_not_traced_too(traced: Callable[..., str]) -> None:
+    lines = calls(traced(caller, tracer="function", stack_trace=True, filter=names(leaf)))
+    stack = lines.index("<stack trace>")
+    assert lines[:stack] == [f"{HERE}.leaf"]
+    assert lines[stack + 1 : stack + 4] == [
+        f" => {HERE}.leaf",
+        f" => {HERE}.caller",
+        f" => {HERE}.traced.<locals>.run",
+    ]
+    assert lines.count("<stack trace>") == 2
+
+
+def test_func_no_repeats_counts_what_comes_again(traced: Callable[..., str]) -> None:
+    lines = calls(traced(repeat, tracer="function", no_repeats=True, filter=names(repeat, leaf, work)))
+    assert [re.sub(r"last_ts: +[\d.]+", "last_ts", line) for line in lines] == [
+        f"{HERE}.repeat",
+        f"{HERE}.leaf <-{HERE}.repeat",
+        f"{HERE}.leaf <-{HERE}.repeat (repeats: 4, last_ts)",
+        f"{HERE}.work <-{HERE}.repeat",
+        f"{HERE}.leaf <-{HERE}.repeat",
+        f"{HERE}.leaf <-{HERE}.repeat (repeats: 3, last_ts)",
+    ]
+
+
+def test_a_folded_call_has_one_stack(traced: Callable[..., str]) -> None:
+    lines = calls(traced(repeat, tracer="function", no_repeats=True, stack_trace=True, filter=names(leaf)))
+    assert lines.count("<stack trace>") == 1  # work() is not traced: all eight are one
+    assert re.fullmatch(rf"{re.escape(HERE)}\.leaf \(repeats: 8, last_ts: +[\d.]+\)", lines[-1])
+
+
+def test_repeats_are_right_over_many_sub_buffers_and_threads(traced: Callable[..., str]) -> None:
+    def other() -> None:
+        for i in range(20_000):
+            leaf(i)
+            if i % 7 == 0:
+                caller()
+
+    def both() -> None:
+        thread = threading.Thread(target=other)
+        thread.start()
+        other()
+        thread.join()
+
+    lines = calls(
+        traced(both, tracer="function", no_repeats=True, filter=names(leaf, caller), buffer_kb=16_384)
+    )
+    found = [re.search(r"repeats: (\d+)", line) for line in lines]
+    told = sum(int(one[1]) if one else 1 for one in found)
+    assert told == 20_000 + 3 * 2858
+
+
+def test_no_repeats_and_args_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no_repeats and args"):
+        _engine.start(str(tmp_path), tracer="function", no_repeats=True, args=True)
+    assert not list(tmp_path.iterdir())
