@@ -1,0 +1,1 @@
+"""Control from inside a program: what a person starts, stops and reads there."""
