@@ -13,6 +13,7 @@
  * fgraph_function.c   Function
  * fgraph_symbols.c    finding functions, called or not
  * fgraph_ret_stack.c  calls in progress
+ * fgraph_profile.c    FunctionProfile
  * fgraph_probe.h      Fprobe and KprobeMultiLink, and what they have in common
  * fgraph_kprobe.c     Kprobe, with a header of its own */
 #ifndef FG_FGRAPH_BINDING_H
@@ -38,7 +39,8 @@
     X(kprobe_multi_link)                                                                                     \
     X(kprobe_multi_ctx)                                                                                      \
     X(kprobe)                                                                                                \
-    X(kprobe_regs)
+    X(kprobe_regs)                                                                                           \
+    X(profile)
 
 struct fg_buffer;
 struct fg_python_probe;
@@ -258,6 +260,10 @@ PyObject *fg_unregister(PyObject *module, PyObject *ops);
 PyObject *fg_users(PyObject *module, PyObject *ignored);
 /* OSError ENOSPC: the text says who holds the slots. NULL. */
 PyObject *fg_raise_no_slot(void);
+/* What is to be raised when `object` could not be registered: the error is fg_binding_register's. NULL. */
+PyObject *fg_raise_registration(int error, PyObject *object);
+/* Their texts. */
+PyObject *fg_tuple_of_patterns(const struct fg_patterns *patterns);
 /* Marks the engine's users that are FgraphOps. */
 void fg_python_user_leaves(struct fgraph_ops *ops);
 extern PyStructSequence_Desc fg_user_desc;
@@ -343,5 +349,11 @@ extern PyStructSequence_Desc fg_ret_frame_desc, fg_return_location_desc;
 /* Where a call returns to if `frame` is what it was called from: a ReturnLocation, or None. New reference. */
 PyObject *fg_return_location(struct fg_engine_state *state, fg_pyframe *frame);
 PyObject *fg_get_ret_stack(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* ---- fgraph_profile.c */
+
+extern PyType_Spec fg_profile_spec;
+/* Stops all of this interpreter's. */
+void fg_profiles_end(void);
 
 #endif

@@ -107,6 +107,7 @@ static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
     if (!found.is_main) {
         fg_binding_unregister_fprobes();
         stop_instances();
+        fg_profiles_end();
         fg_cpython_end(interp);
     }
     Py_RETURN_NONE;
@@ -183,7 +184,8 @@ int fg_fgraph_add(PyObject *module)
         add_sequence(module, &fg_return_location_desc, &state->return_location_type) != 0 ||
         add_sequence(module, &fg_instruction_pointer_desc, &state->instruction_pointer_type) != 0 ||
         add_type(module, &fg_kprobe_spec, &state->kprobe_type) != 0 ||
-        add_type(module, &fg_kprobe_regs_spec, &state->kprobe_regs_type) != 0)
+        add_type(module, &fg_kprobe_regs_spec, &state->kprobe_regs_type) != 0 ||
+        add_type(module, &fg_profile_spec, &state->profile_type) != 0)
         return -1;
     state->kprobes = PyDict_New();
     if (!state->kprobes || PyModule_AddFunctions(module, functions) != 0 ||

@@ -103,7 +103,7 @@ PyStructSequence_Desc fg_user_desc = {
     .n_in_sequence = NR_USER_FIELDS,
 };
 
-static PyObject *tuple_of_patterns(const struct fg_patterns *patterns)
+PyObject *fg_tuple_of_patterns(const struct fg_patterns *patterns)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)patterns->n);
 
@@ -139,7 +139,7 @@ static PyObject *tuple_of_tids(const struct fg_tids *set)
 static PyObject *patterns_of(const struct user_note *note, enum fgraph_filter_set set)
 {
     return note->python ? PyObject_GetAttrString((PyObject *)note->python, fg_filter_set_names[set])
-                        : tuple_of_patterns(&note->filter.sets[set]);
+                        : fg_tuple_of_patterns(&note->filter.sets[set]);
 }
 
 static PyObject *tids_of(const struct user_note *note)
@@ -243,9 +243,18 @@ PyObject *fg_raise_no_slot(void)
     return fg_raise_os_error(ENOSPC, text);
 }
 
-static PyObject *raise_busy(struct fg_python_ops *self)
+PyObject *fg_raise_registration(int error, PyObject *object)
 {
-    return fg_raise_os_error(EBUSY, PyUnicode_FromFormat("%R is registered already", (PyObject *)self));
+    switch (error) {
+    case -EBUSY:
+        return fg_raise_os_error(EBUSY, PyUnicode_FromFormat("%R is registered already", object));
+    case -ENOSPC:
+        return fg_raise_no_slot();
+    case -EIO:
+        return NULL; /* the exception is set */
+    default:
+        return PyErr_NoMemory();
+    }
 }
 
 static struct fg_python_ops *check_ops(PyObject *module, PyObject *object)
@@ -289,16 +298,7 @@ PyObject *fg_register(PyObject *module, PyObject *object)
     if (!error)
         Py_RETURN_NONE;
     Py_DECREF(self);
-    switch (error) {
-    case -EBUSY:
-        return raise_busy(self);
-    case -ENOSPC:
-        return fg_raise_no_slot();
-    case -EIO:
-        return NULL; /* the exception is set */
-    default:
-        return PyErr_NoMemory();
-    }
+    return fg_raise_registration(error, (PyObject *)self);
 }
 
 PyObject *fg_unregister(PyObject *module, PyObject *object)

@@ -188,66 +188,24 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
 /* A plain call: of one user, all of whose functions do a plain step, and it is done here. No callback runs; what cannot
  * be done at once is left to fg_enter and fg_return. That the processor's counter is the trace clock, and the guard's
  * fence light, plain_descriptor says (users.c). */
-static inline enum fg_plain_kind plain_kind(uint32_t plain)
-{
-    return (enum fg_plain_kind)(plain & FG_PLAIN_PROFILE);
-}
-
 _Static_assert(_Alignof(struct fg_task_user) > FG_PLAIN_PROFILE, "where a user is kept leaves room for its kind");
 
-static inline struct fg_task_user *plain_user(struct fg_task *task, uint32_t plain)
+static inline bool is_plain_of(uint32_t plain, enum fg_plain_kind kind)
 {
-    return (struct fg_task_user *)((char *)task + (plain - plain_kind(plain)));
+    return (plain & FG_PLAIN_PROFILE) == kind;
 }
 
-/* Where its step is done: in the ring buffer, or the function's row. NULL: it cannot be at once. */
-static inline void *plain_place(const struct fg_task_user *user, uint32_t plain, const struct fg_func *func,
-                                size_t record_bytes)
+/* The kind is a constant wherever this is used: it costs nothing to take off. */
+static inline struct fg_task_user *plain_user(struct fg_task *task, uint32_t plain, enum fg_plain_kind kind)
 {
-    struct fg_profile_row *row;
-
-    if (plain_kind(plain) == FG_PLAIN_RECORD)
-        return fg_ring_has_room(&user->cursor, record_bytes) ? user->cursor.pos : NULL;
-    row = fg_profile_row(user->profile.rows, func->id);
-    return fg_profile_is_known(row) ? row : NULL;
+    return (struct fg_task_user *)((char *)task + plain - kind);
 }
 
-static inline void plain_begin(struct fg_task_user *user, uint32_t plain, const struct fg_func *func,
-                               void *place, uint64_t calltime)
+static inline uint64_t *push_plain_frame(struct fg_task *task, const struct fg_task_user *user,
+                                         struct fg_func *func, uintptr_t fp, uint64_t descriptor)
 {
-    uint32_t depth = user->depth++;
-
-    if (plain_kind(plain) == FG_PLAIN_RECORD)
-        fg_plain_entry(&user->cursor, place, func->id, depth, calltime);
-    else
-        fg_profile_begin(place);
-}
-
-static inline void plain_end(struct fg_task_user *user, uint32_t plain, const struct fg_func *func,
-                             void *place, uint64_t calltime, uint64_t rettime)
-{
-    uint32_t depth = --user->depth;
-
-    if (plain_kind(plain) == FG_PLAIN_RECORD)
-        fg_plain_return(&user->cursor, place, func->id, depth, calltime, rettime);
-    else if (fg_likely(calltime >= user->profile.since))
-        fg_profile_end(place, rettime - calltime);
-}
-
-static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
-{
-    uint32_t plain = fg_func_plain(func);
-    /* Read after it, as in fg_enter. */
-    uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
-    struct fg_task_user *user = plain_user(task, plain);
     uint64_t *frame = task->top;
-    void *place;
 
-    if (fg_unlikely(!plain || !descriptor) || !has_room(task))
-        return false;
-    place = plain_place(user, plain, func, FG_PLAIN_ENTRY_BYTES);
-    if (!place)
-        return false;
     frame[FRAME_FUNC] = (uint64_t)(uintptr_t)func;
     frame[FRAME_FP] = fp;
     frame[FRAME_BITMAP] = user->bit;
@@ -255,8 +213,43 @@ static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintpt
     atomic_signal_fence(memory_order_release);
     task->top = frame + FG_FRAME_WORDS;
     frame[FRAME_CALLTIME] = frame[FRAME_START] = fg_clock_counter();
-    plain_begin(user, plain, func, place, frame[FRAME_CALLTIME]);
+    return frame;
+}
+
+static inline bool push_recorded(struct fg_task *task, struct fg_task_user *user, struct fg_func *func,
+                                 uintptr_t fp, uint64_t descriptor)
+{
+    uint8_t *pos = user->cursor.pos;
+    const uint64_t *frame;
+
+    if (!fg_ring_has_room(&user->cursor, FG_PLAIN_ENTRY_BYTES))
+        return false;
+    frame = push_plain_frame(task, user, func, fp, descriptor);
+    fg_plain_entry(&user->cursor, pos, func->id, user->depth++, frame[FRAME_CALLTIME]);
     return true;
+}
+
+static inline bool push_profiled(struct fg_task *task, struct fg_task_user *user, struct fg_func *func,
+                                 uintptr_t fp, uint64_t descriptor)
+{
+    if (!fg_profile_begin(fg_profile_row(&user->profile, func->id)))
+        return false;
+    user->depth++;
+    push_plain_frame(task, user, func, fp, descriptor);
+    return true;
+}
+
+static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
+{
+    uint32_t plain = fg_func_plain(func);
+    /* Read after it, as in fg_enter. */
+    uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
+
+    if (fg_unlikely(!plain || !descriptor) || !has_room(task))
+        return false;
+    return is_plain_of(plain, FG_PLAIN_RECORD)
+               ? push_recorded(task, plain_user(task, plain, FG_PLAIN_RECORD), func, fp, descriptor)
+               : push_profiled(task, plain_user(task, plain, FG_PLAIN_PROFILE), func, fp, descriptor);
 }
 
 bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
@@ -574,28 +567,46 @@ void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enu
     fg_return_at(task, fp, fg_return_counter(task), regs, end);
 }
 
+static inline bool pop_recorded(const uint64_t *frame, struct fg_task_user *user, uint64_t counter)
+{
+    if (!fg_ring_has_room(&user->cursor, FG_PLAIN_RETURN_BYTES))
+        return false;
+    fg_plain_return(&user->cursor, user->cursor.pos, fg_frame_func(frame)->id, --user->depth,
+                    frame[FRAME_CALLTIME], counter);
+    return true;
+}
+
+static inline bool pop_profiled(const uint64_t *frame, struct fg_task_user *user, uint64_t counter)
+{
+    struct fg_profile_row *row = fg_profile_row(&user->profile, fg_frame_func(frame)->id);
+
+    if (!row || frame[FRAME_CALLTIME] < user->profile.since)
+        return false;
+    user->depth--;
+    fg_profile_end(row, counter - frame[FRAME_CALLTIME]);
+    return true;
+}
+
 /* That the descriptor is what a plain entry would write now, and the function's calls still can be plain, says that the
  * user is the same. */
 static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
 {
     uint64_t *frame = task->top - FG_FRAME_WORDS;
     uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
-    struct fg_task_user *user;
-    struct fg_func *func;
     uint32_t plain;
-    void *place;
+    bool is_done;
 
     if (fg_unlikely(frame[FRAME_FP] != fp || frame[FRAME_DESCRIPTOR] != descriptor))
         return false;
-    func = fg_frame_func(frame);
-    plain = fg_func_plain(func);
-    user = plain_user(task, plain);
-    place = fg_likely(plain) ? plain_place(user, plain, func, FG_PLAIN_RETURN_BYTES) : NULL;
-    if (!place)
+    plain = fg_func_plain(fg_frame_func(frame));
+    if (fg_unlikely(!plain))
         return false;
-    plain_end(user, plain, func, place, frame[FRAME_CALLTIME], counter);
-    task->top = frame;
-    return true;
+    is_done = is_plain_of(plain, FG_PLAIN_RECORD)
+                  ? pop_recorded(frame, plain_user(task, plain, FG_PLAIN_RECORD), counter)
+                  : pop_profiled(frame, plain_user(task, plain, FG_PLAIN_PROFILE), counter);
+    if (is_done)
+        task->top = frame;
+    return is_done;
 }
 
 bool fg_return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)

@@ -19,11 +19,19 @@ struct known_function {
     uint32_t line;
 };
 
+/* The rows of a thread, or the sum of several; engine's lock held. */
+struct fg_profile_task {
+    struct fg_profile_task *next;
+    int tid;
+    struct fg_profile_row *rows;
+    uint32_t nr_rows;
+};
+
 /* All that was counted from a start on. All but the rows under the engine's lock. */
 struct fg_profile_data {
     uint64_t since;                /* calls that began before, in a parent process, are not its own */
     struct fg_profile_task *tasks; /* of living threads, or those that outlived the profile */
-    struct fg_profile_task *ended; /* the sum of those that ended; NULL: none did */
+    struct fg_profile_task ended;  /* the sum of those that ended */
     struct known_function **functions; /* by id; NULL: never called */
     uint32_t nr_functions;
 };
@@ -32,34 +40,70 @@ static struct fg_function_profile *registered; /* under the engine's lock */
 
 /* ---- memory */
 
-static void *map_zeroed(size_t bytes)
+#define MIN_ROWS 128u /* a page */
+
+static size_t bytes_of(uint32_t nr_rows)
 {
-    void *mapping =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return nr_rows * sizeof(struct fg_profile_row);
+}
+
+static struct fg_profile_row *map_rows(uint32_t nr_rows)
+{
+    void *mapping = mmap(NULL, bytes_of(nr_rows), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return mapping == MAP_FAILED ? NULL : mapping;
 }
 
-static void task_free(struct fg_profile_task *rows)
+static struct fg_profile_row *remap_rows(const struct fg_profile_task *task, uint32_t nr_rows)
 {
-    for (uint32_t i = 0; i < rows->nr_pages; i++) {
-        struct fg_profile_row *page = atomic_load_explicit(&rows->pages[i], memory_order_relaxed);
+    void *mapping = mremap(task->rows, bytes_of(task->nr_rows), bytes_of(nr_rows), MREMAP_MAYMOVE);
 
-        if (page)
-            munmap(page, FG_PROFILE_PAGE_BYTES);
+    return mapping == MAP_FAILED ? NULL : mapping;
+}
+
+/* Makes room for so many rows. False: no memory, and all is as it was. Engine's lock held, and by its own thread. */
+static bool task_grow(struct fg_profile_task *task, uint32_t least)
+{
+    uint32_t nr_rows = task->nr_rows ? task->nr_rows : MIN_ROWS;
+    struct fg_profile_row *rows;
+
+    if (least <= task->nr_rows)
+        return true;
+    while (nr_rows < least) {
+        if (nr_rows > UINT32_MAX / 2)
+            return false;
+        nr_rows *= 2;
     }
-    munmap(rows, sizeof(*rows));
+    rows = task->rows ? remap_rows(task, nr_rows) : map_rows(nr_rows);
+    if (!rows)
+        return false;
+    task->rows = rows;
+    task->nr_rows = nr_rows;
+    return true;
+}
+
+static void task_clear(struct fg_profile_task *task)
+{
+    if (task->rows)
+        munmap(task->rows, bytes_of(task->nr_rows));
+    *task = (struct fg_profile_task){0};
+}
+
+static void task_free(struct fg_profile_task *task)
+{
+    task_clear(task);
+    free(task);
 }
 
 static void tasks_free(struct fg_profile_data *data)
 {
-    for (struct fg_profile_task *rows = data->tasks, *next; rows; rows = next) {
-        next = rows->next;
-        task_free(rows);
+    for (struct fg_profile_task *task = data->tasks, *next; task; task = next) {
+        next = task->next;
+        task_free(task);
     }
-    if (data->ended)
-        task_free(data->ended);
-    data->tasks = data->ended = NULL;
+    data->tasks = NULL;
+    task_clear(&data->ended);
 }
 
 static void data_free(struct fg_profile_data *data)
@@ -74,26 +118,6 @@ static void data_free(struct fg_profile_data *data)
     }
     free(data->functions);
     free(data);
-}
-
-/* The row of a function, made if it is not there; engine's lock held. NULL: no room. */
-static struct fg_profile_row *row_make(struct fg_profile_task *rows, uint32_t func)
-{
-    size_t index = func / FG_PROFILE_PAGE_ROWS;
-    struct fg_profile_row *page;
-
-    if (index >= FG_PROFILE_PAGES)
-        return NULL;
-    page = atomic_load_explicit(&rows->pages[index], memory_order_relaxed);
-    if (!page) {
-        page = map_zeroed(FG_PROFILE_PAGE_BYTES);
-        if (!page)
-            return NULL;
-        atomic_store_explicit(&rows->pages[index], page, memory_order_relaxed);
-        if (index >= rows->nr_pages)
-            rows->nr_pages = (uint32_t)index + 1;
-    }
-    return page + func % FG_PROFILE_PAGE_ROWS;
 }
 
 static bool make_room_for(struct fg_profile_data *data, uint32_t func)
@@ -142,14 +166,14 @@ static bool know(struct fg_profile_data *data, const struct fg_func *func)
 
 static struct fg_profile_task *task_new(struct fg_profile_data *data, int tid)
 {
-    struct fg_profile_task *rows = map_zeroed(sizeof(*rows));
+    struct fg_profile_task *task = calloc(1, sizeof(*task));
 
-    if (rows) {
-        rows->tid = tid;
-        rows->next = data->tasks;
-        data->tasks = rows;
+    if (task) {
+        task->tid = tid;
+        task->next = data->tasks;
+        data->tasks = task;
     }
-    return rows;
+    return task;
 }
 
 /* ---- counting */
@@ -159,51 +183,61 @@ static struct fg_profile_cursor *cursor_of(struct fg_task *task, const struct fg
     return &task->users[fg_user_of_const(ops)->idx].profile;
 }
 
-/* The first call of a function in a thread. NULL: there is no memory for it. */
-FG_COLD static struct fg_profile_row *row_first(struct fgraph_ops *ops, struct fg_task *task,
-                                                const struct fg_func *func)
+/* Engine's lock held. False: no memory. */
+static bool make_row(struct fg_profile_cursor *cursor, struct fg_profile_data *data, int tid,
+                     const struct fg_func *func)
 {
-    struct fg_profile_data *data = fg_function_profile_of(ops)->data;
-    struct fg_profile_cursor *cursor = cursor_of(task, ops);
-    struct fg_profile_row *row = NULL;
-
-    fg_engine_lock();
-    if (!cursor->rows)
-        *cursor = (struct fg_profile_cursor){task_new(data, task->tid), data->since};
-    if (cursor->rows && know(data, func))
-        row = row_make(cursor->rows, func->id);
-    fg_engine_unlock();
-    if (!row)
-        atomic_fetch_add_explicit(&fg_user_of(ops)->nmissed, 1, memory_order_relaxed);
-    return row;
+    if (!cursor->task) {
+        cursor->since = data->since;
+        cursor->task = task_new(data, tid);
+    }
+    if (!cursor->task || !know(data, func) || !task_grow(cursor->task, func->id + 1))
+        return false;
+    cursor->rows = cursor->task->rows;
+    cursor->nr_rows = cursor->task->nr_rows;
+    return true;
 }
 
-static struct fg_profile_row *row_of(struct fgraph_ops *ops, struct fg_task *task, const struct fg_func *func)
+/* The row of a function, made if it is not there. NULL: there is no memory for it. */
+FG_COLD static struct fg_profile_row *first_row(struct fgraph_ops *ops, struct fg_task *task,
+                                                const struct fg_func *func)
 {
-    struct fg_profile_row *row = fg_profile_row(cursor_of(task, ops)->rows, func->id);
+    struct fg_profile_cursor *cursor = cursor_of(task, ops);
+    bool is_made;
 
-    return fg_profile_is_known(row) ? row : row_first(ops, task, func);
+    fg_engine_lock();
+    is_made = make_row(cursor, fg_function_profile_of(ops)->data, task->tid, func);
+    fg_engine_unlock();
+    if (is_made)
+        return cursor->rows + func->id;
+    atomic_fetch_add_explicit(&fg_user_of(ops)->nmissed, 1, memory_order_relaxed);
+    return NULL;
 }
 
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    struct fg_profile_row *row = row_of(ops, trace->task, trace->func);
+    struct fg_profile_row *row = fg_profile_row(cursor_of(trace->task, ops), trace->func->id);
 
     (void)regs;
+    if (fg_profile_begin(row))
+        return 1;
+    row = first_row(ops, trace->task, trace->func);
     if (!row)
         return 0;
-    fg_profile_begin(row);
+    atomic_store_explicit(&row->hit, 1, memory_order_relaxed);
     return 1;
 }
 
-/* A call that began before is the parent process's: the time since then is not this one's. */
+/* A call that began before is the parent process's: the time since then is not this one's. It may have begun in another
+ * thread. */
 static void count(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, uint64_t time)
 {
-    struct fg_profile_row *row;
+    struct fg_profile_row *row = fg_profile_row(cursor_of(trace->task, ops), trace->func->id);
 
     if (trace->start < fg_function_profile_of(ops)->data->since)
         return;
-    row = row_of(ops, trace->task, trace->func);
+    if (!row)
+        row = first_row(ops, trace->task, trace->func);
     if (row)
         fg_profile_end(row, time);
 }
@@ -319,34 +353,25 @@ static bool is_empty(struct fg_profile_row *row)
            !atomic_load_explicit(&row->time, memory_order_relaxed);
 }
 
-/* True: all of them are there now. Engine's lock held. */
-static bool add_rows(struct fg_profile_task *to, struct fg_profile_task *from)
+/* False: no memory, and nothing was added. Engine's lock held. */
+static bool add_rows(struct fg_profile_task *to, const struct fg_profile_task *from)
 {
-    for (uint32_t i = 0; i < from->nr_pages; i++) {
-        struct fg_profile_row *page = atomic_load_explicit(&from->pages[i], memory_order_relaxed);
-
-        if (page && !row_make(to, (uint32_t)(i * FG_PROFILE_PAGE_ROWS)))
-            return false;
-    }
-    for (uint32_t i = 0; i < from->nr_pages; i++) {
-        struct fg_profile_row *page = atomic_load_explicit(&from->pages[i], memory_order_relaxed);
-        struct fg_profile_row *sums = page ? row_make(to, (uint32_t)(i * FG_PROFILE_PAGE_ROWS)) : NULL;
-
-        for (size_t j = 0; sums && j < FG_PROFILE_PAGE_ROWS; j++) {
-            if (!is_empty(&page[j]))
-                add_row(&sums[j], &page[j]);
-        }
+    if (!task_grow(to, from->nr_rows))
+        return false;
+    for (uint32_t i = 0; i < from->nr_rows; i++) {
+        if (!is_empty(&from->rows[i]))
+            add_row(&to->rows[i], &from->rows[i]);
     }
     return true;
 }
 
-static void unlink_task(struct fg_profile_data *data, const struct fg_profile_task *rows)
+static void unlink_task(struct fg_profile_data *data, const struct fg_profile_task *task)
 {
     struct fg_profile_task **at = &data->tasks;
 
-    while (*at != rows)
+    while (*at != task)
         at = &(*at)->next;
-    *at = rows->next;
+    *at = task->next;
 }
 
 /* Its rows go into the sum. Without memory for that they stay as they are: those of a thread that is not there. Engine's
@@ -356,15 +381,11 @@ static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
     struct fg_profile_data *data = fg_function_profile_of(ops)->data;
     struct fg_profile_cursor *cursor = cursor_of(task, ops);
 
-    if (!cursor->rows)
-        return;
-    if (!data->ended)
-        data->ended = map_zeroed(sizeof(*data->ended));
-    if (data->ended && add_rows(data->ended, cursor->rows)) {
-        unlink_task(data, cursor->rows);
-        task_free(cursor->rows);
+    if (cursor->task && add_rows(&data->ended, cursor->task)) {
+        unlink_task(data, cursor->task);
+        task_free(cursor->task);
     }
-    cursor->rows = NULL;
+    *cursor = (struct fg_profile_cursor){0};
 }
 
 void fg_function_profiles_fork_child(void)
@@ -375,7 +396,7 @@ void fg_function_profiles_fork_child(void)
         tasks_free(profile->data);
         profile->data->since = fg_clock_now();
         if (self)
-            cursor_of(self, &profile->ops)->rows = NULL;
+            *cursor_of(self, &profile->ops) = (struct fg_profile_cursor){0};
     }
 }
 
@@ -489,16 +510,16 @@ static int sum_up(struct fg_profile_data *data, int tid, struct fg_profile_task 
 {
     bool is_there = !tid;
 
-    for (struct fg_profile_task *rows = data->tasks; rows; rows = rows->next) {
-        if (tid && rows->tid != tid)
+    for (const struct fg_profile_task *task = data->tasks; task; task = task->next) {
+        if (tid && task->tid != tid)
             continue;
         is_there = true;
-        if (!add_rows(sum, rows))
+        if (!add_rows(sum, task))
             return -ENOMEM;
     }
     if (!is_there)
         return -ESRCH;
-    return tid || !data->ended || add_rows(sum, data->ended) ? 0 : -ENOMEM;
+    return tid || add_rows(sum, &data->ended) ? 0 : -ENOMEM;
 }
 
 /* 1 / (n (n - 1)) * (n * sum of x^2 - (sum of x)^2), where n counts the calls that began: as the kernel has it. */
@@ -534,19 +555,17 @@ void fg_profile_figures_free(struct fg_profile_figures *figures, size_t n)
     free(figures);
 }
 
-static int take_figures(const struct fg_profile_data *data, struct fg_profile_task *sum, double ns_per_unit,
+static int take_figures(const struct fg_profile_data *data, const struct fg_profile_task *sum, double ns_per_unit,
                         struct fg_profile_figures **out, size_t *n)
 {
     struct fg_profile_figures *figures = calloc(data->nr_functions + 1u, sizeof(*figures));
     bool is_complete = figures != NULL;
     size_t at = 0;
 
-    for (uint32_t id = 0; is_complete && id < data->nr_functions; id++) {
-        struct fg_profile_row *row = fg_profile_row(sum, id);
-
-        if (!row || is_empty(row) || !data->functions[id])
+    for (uint32_t id = 0; is_complete && id < data->nr_functions && id < sum->nr_rows; id++) {
+        if (is_empty(&sum->rows[id]) || !data->functions[id])
             continue;
-        is_complete = put_figures(&figures[at++], data->functions[id], row, ns_per_unit);
+        is_complete = put_figures(&figures[at++], data->functions[id], &sum->rows[id], ns_per_unit);
         figures[at - 1].func = id;
     }
     if (!is_complete) {
@@ -571,15 +590,13 @@ int fg_function_profile_read(struct fg_function_profile *profile, int tid,
                              struct fg_profile_figures **figures, size_t *n)
 {
     double ns_per_unit = profile->sleep_time ? fg_clock_ns_per_tick() : 1;
-    struct fg_profile_task *sum = map_zeroed(sizeof(*sum));
-    int error = -ENOMEM;
+    struct fg_profile_task sum = {0};
+    int error;
 
-    if (sum) {
-        fg_engine_lock();
-        error = read_locked(profile, tid, ns_per_unit, sum, figures, n);
-        fg_engine_unlock();
-        task_free(sum);
-    }
+    fg_engine_lock();
+    error = read_locked(profile, tid, ns_per_unit, &sum, figures, n);
+    fg_engine_unlock();
+    task_clear(&sum);
     return error;
 }
 
@@ -587,7 +604,7 @@ static size_t count_tasks(const struct fg_profile_data *data)
 {
     size_t n = 0;
 
-    for (const struct fg_profile_task *rows = data ? data->tasks : NULL; rows; rows = rows->next)
+    for (const struct fg_profile_task *task = data ? data->tasks : NULL; task; task = task->next)
         n++;
     return n;
 }
@@ -599,9 +616,9 @@ int *fg_function_profile_tids(struct fg_function_profile *profile, size_t *n)
     fg_engine_lock();
     tids = malloc((count_tasks(profile->data) + 1) * sizeof(*tids));
     *n = 0;
-    for (const struct fg_profile_task *rows = tids && profile->data ? profile->data->tasks : NULL; rows;
-         rows = rows->next)
-        tids[(*n)++] = rows->tid;
+    for (const struct fg_profile_task *task = tids && profile->data ? profile->data->tasks : NULL; task;
+         task = task->next)
+        tids[(*n)++] = task->tid;
     fg_engine_unlock();
     return tids;
 }

@@ -1,15 +1,13 @@
-/* What a task counts of each function for one function profile: rows that only its own thread writes and anyone may read
- * at any time, and the two steps that nearly every call is.
+/* What a task counts of each function for one function profile: rows by function id that only its own thread writes, and
+ * the two steps that nearly every call is.
  *
- *     fg_profile_task           a page: rows of 128 functions
- *     +----------------+        +---------------------------+
- *     | pages[0]       | -----> | hit | time | squares |    |  function 0
- *     | pages[1]  NULL |        | ...                       |
- *     | ...            |        +---------------------------+
- *     +----------------+
+ *     fg_profile_cursor      +---------------------------+
+ *     | rows          | ---> | hit | time | squares |    |  function 0
+ *     | nr_rows       |      | hit | time | squares |    |  function 1
+ *     | since         |      | ...                       |
  *
- * By function id, reserved large and touched only as used. Each word is whole whenever it is read; those of a row may be
- * one call apart. */
+ * They are reserved by powers of two and touched only as used. Whoever reads them, or makes room for more, holds the
+ * engine's lock. Each word is whole whenever it is read; those of a row may be one call apart. */
 #ifndef FG_PROFILE_ROWS_H
 #define FG_PROFILE_ROWS_H
 
@@ -28,38 +26,21 @@ struct fg_profile_row {
     uint64_t unused; /* a row never lies in two cache lines */
 };
 
-#define FG_PROFILE_PAGE_BYTES 4096u
-#define FG_PROFILE_PAGE_ROWS (FG_PROFILE_PAGE_BYTES / sizeof(struct fg_profile_row))
-#define FG_PROFILE_PAGES (1u << 16) /* 8,388,608 functions; what comes later is missed, and counted */
-
-struct fg_profile_task {
-    struct fg_profile_task *next;
-    int tid;
-    uint32_t nr_pages; /* all that are there come before; engine's lock */
-    _Atomic(struct fg_profile_row *) pages[FG_PROFILE_PAGES];
-};
-
-/* Of the calling thread, or NULL: there is none yet. `task` may be NULL. */
-static inline struct fg_profile_row *fg_profile_row(struct fg_profile_task *task, uint32_t func)
+/* The calling thread's. NULL: there is none yet. */
+static inline struct fg_profile_row *fg_profile_row(const struct fg_profile_cursor *cursor, uint32_t func)
 {
-    size_t page = func / FG_PROFILE_PAGE_ROWS;
-    struct fg_profile_row *rows = NULL;
-
-    if (fg_likely(task && page < FG_PROFILE_PAGES))
-        rows = atomic_load_explicit(&task->pages[page], memory_order_relaxed);
-    return fg_likely(rows != NULL) ? rows + func % FG_PROFILE_PAGE_ROWS : NULL;
+    return fg_likely(func < cursor->nr_rows) ? cursor->rows + func : NULL;
 }
 
-/* A function whose name is known (function_profile.c): somebody has counted a call of it here before. */
-static inline bool fg_profile_is_known(struct fg_profile_row *row)
+/* A call began. False, and nothing is counted: it is the first of this function in this thread. */
+static inline bool fg_profile_begin(struct fg_profile_row *row)
 {
-    return fg_likely(row && atomic_load_explicit(&row->hit, memory_order_relaxed));
-}
+    uint64_t hit = row ? atomic_load_explicit(&row->hit, memory_order_relaxed) : 0;
 
-static inline void fg_profile_begin(struct fg_profile_row *row)
-{
-    atomic_store_explicit(&row->hit, atomic_load_explicit(&row->hit, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    if (fg_unlikely(!hit))
+        return false;
+    atomic_store_explicit(&row->hit, hit + 1, memory_order_relaxed);
+    return true;
 }
 
 static inline void fg_profile_end(struct fg_profile_row *row, uint64_t time)

@@ -45,12 +45,15 @@ struct fg_ring_cursor {
     uint32_t overrun_told;
 };
 
+struct fg_profile_row;
 struct fg_profile_task;
 
 /* Where a task counts for one function profile (profile_rows.h). */
 struct fg_profile_cursor {
-    struct fg_profile_task *rows; /* NULL: nowhere yet */
+    struct fg_profile_row *rows; /* by function id */
+    uint32_t nr_rows;
     uint64_t since;               /* calls that began before are not counted */
+    struct fg_profile_task *task; /* function_profile.c; NULL: nothing was counted yet */
 };
 
 /* What a task keeps for one user slot. */

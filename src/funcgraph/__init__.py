@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         users,
     )
     from funcgraph._include import get_include
+    from funcgraph.control.profile import FunctionProfile, ProfileRow
     from funcgraph.fgraph import available_filter_functions, registered
     from funcgraph.fprobe import (
         fprobe_count_ips_from_filter,
@@ -69,6 +70,7 @@ __all__ = [
     "Fprobe",
     "FtraceRegs",
     "Function",
+    "FunctionProfile",
     "GraphEnt",
     "GraphRet",
     "InstructionPointer",
@@ -78,6 +80,7 @@ __all__ = [
     "KprobeRegs",
     "Kretprobe",
     "KretprobeInstance",
+    "ProfileRow",
     "RecordBlock",
     "RetFrame",
     "ReturnAddress",
@@ -121,6 +124,7 @@ _LAZY = {
     "Fprobe": "funcgraph._engine",
     "FtraceRegs": "funcgraph._engine",
     "Function": "funcgraph._engine",
+    "FunctionProfile": "funcgraph.control.profile",
     "GraphEnt": "funcgraph._engine",
     "GraphRet": "funcgraph._engine",
     "InstructionPointer": "funcgraph._engine",
@@ -130,6 +134,7 @@ _LAZY = {
     "KprobeRegs": "funcgraph._engine",
     "Kretprobe": "funcgraph.kretprobe",
     "KretprobeInstance": "funcgraph.kretprobe",
+    "ProfileRow": "funcgraph.control.profile",
     "RecordBlock": "funcgraph.session.block",
     "RetFrame": "funcgraph._engine",
     "ReturnAddress": "funcgraph._engine",

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FrameType
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, Self, final
 
 from _typeshed import structseq
 
@@ -1143,3 +1143,82 @@ def kprobes() -> list[Kprobe]:
 
 def kprobe_lines(code: CodeType, /) -> list[int]:
     """The lines of a code object that can be probed, in rising order."""
+
+# ---- the function profiler
+
+class FunctionProfile:
+    """What funcgraph.FunctionProfile is made of: counting, without the text."""
+
+    filter: Final[tuple[str, ...]]
+    """Only these functions; empty: all."""
+    notrace: Final[tuple[str, ...]]
+    """Never these functions."""
+    graph: Final[tuple[str, ...]]
+    """Only these functions and what they call."""
+    graph_notrace: Final[tuple[str, ...]]
+    """Neither these functions nor what they call."""
+    graph_time: Final[bool]
+    """A call's time includes that of the calls it makes."""
+    sleep_time: Final[bool]
+    """A call's time includes that in which it did not run."""
+    enabled: Final[bool]
+    """It counts. The kernel's function_profile_enabled."""
+    nmissed: Final[int]
+    """Calls that were not counted: made by callbacks, or without memory for them."""
+
+    def __init__(
+        self,
+        *,
+        filter: Iterable[str] = (),
+        notrace: Iterable[str] = (),
+        graph: Iterable[str] = (),
+        graph_notrace: Iterable[str] = (),
+        graph_time: bool = True,
+        sleep_time: bool = True,
+    ) -> None: ...
+    def start(self) -> None:
+        """Count from now on, from zero.
+
+        Errors: OSError EBUSY (it is enabled already), OSError ENOSPC (all slots of users are taken),
+        RuntimeError (CPython has no hook free; the interpreter is ending), MemoryError. Then what was counted
+        before is still there.
+        """
+
+    def stop(self) -> None:
+        """Count no more. What was counted stays, until the next start.
+
+        Calls in progress have counted when they began, and get no time.
+
+        Errors: OSError EINVAL (it is not enabled).
+        """
+
+    def set_filter(self, patterns: Iterable[str], reset: bool = False) -> None:
+        """Add to `filter`, or (reset) replace it; at any time.
+
+        Errors: ValueError (a bad pattern), TypeError, MemoryError. Then nothing has changed.
+        """
+
+    def set_notrace(self, patterns: Iterable[str], reset: bool = False) -> None:
+        """The same for `notrace`."""
+
+    def set_graph(self, patterns: Iterable[str], reset: bool = False) -> None:
+        """The same for `graph`."""
+
+    def set_graph_notrace(self, patterns: Iterable[str], reset: bool = False) -> None:
+        """The same for `graph_notrace`."""
+
+    def figures(self, tid: int = 0, /) -> list[tuple[str, str, int, int, int, float]]:
+        """(name, file, line, hit, time_ns, variance in ns^2) of each function that was called in that thread, or
+        (0) in any.
+
+        Errors: OSError ESRCH (nothing was counted in that thread, or it has ended), MemoryError.
+        """
+
+    def tids(self) -> list[int]:
+        """The threads that can be asked for: something was counted in them, and they have not ended."""
+
+    def __enter__(self) -> Self:
+        """Start."""
+
+    def __exit__(self, *ignored: object) -> None:
+        """Stop, if it was not stopped inside the block. What was counted stays."""

@@ -1,1 +1,1 @@
-"""Control of what is traced in this process: instances and latency tracers."""
+"""Control from inside a program: what is traced in it is started, changed and read there."""

@@ -1,0 +1,147 @@
+"""The function profiler: which functions a program spends its time in, as the kernel's trace_stat has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from funcgraph import _engine
+
+__all__ = ["FunctionProfile", "ProfileRow"]
+
+_NAME_WIDTH = 30
+_COLUMNS_WIDTH = 8  # of a time without its unit, in the kernel's print_graph_duration
+
+
+class ProfileRow(NamedTuple):
+    """What was counted of one function.
+
+    Attributes:
+        name: "module.qualname". Two functions may have the same.
+        hit: calls that began.
+        time_ns: the time of those that ended, together.
+        s2: the variance of a call's time, in square microseconds: sum((x - mean)**2) / (hit - 1).
+        file, line: where the function is.
+    """
+
+    name: str
+    hit: int
+    time_ns: int
+    s2: float
+    file: str
+    line: int
+
+    @property
+    def avg_ns(self) -> int:
+        """The time for each hit."""
+        return self.time_ns // self.hit if self.hit else 0
+
+
+class FunctionProfile(_engine.FunctionProfile):
+    """The function profiler: counts and times the calls of each function, in the process, without a trace.
+
+        with funcgraph.FunctionProfile(filter=["shop.*"]) as profile:
+            work()
+        print(profile.trace_stat())
+
+    The semantics are those of the kernel's function_profile_enabled and trace_stat/functionN (Documentation/
+    trace/ftrace.rst, kernel/trace/ftrace.c). A call counts when it begins, its time when it ends; a function
+    that calls itself counts each call with all of its time. Threads count for themselves. A generator or
+    coroutine is one call, from its first start to its end. A forked child begins from zero.
+
+    Args:
+        filter: only functions that match one of these patterns; empty: all.
+        notrace: never these.
+        graph: only these, and what they call.
+        graph_notrace: neither these nor what they call.
+        graph_time: a call's time includes that of the calls it makes; False: only its own, without that of
+            calls that are profiled too.
+        sleep_time: a call's time includes that in which it was suspended or its thread did not run; False:
+            only CPU time, which costs a system call at each entry and return more.
+        thresh_us: leave out functions whose calls take less than this on average, in microseconds; 0: none.
+            Settable at any time. The kernel's tracing_thresh.
+
+    Raises:
+        ValueError: a bad pattern, a negative number. TypeError, MemoryError.
+    """
+
+    def __init__(
+        self,
+        *,
+        filter: Iterable[str] = (),
+        notrace: Iterable[str] = (),
+        graph: Iterable[str] = (),
+        graph_notrace: Iterable[str] = (),
+        graph_time: bool = True,
+        sleep_time: bool = True,
+        thresh_us: float = 0,
+    ) -> None:
+        super().__init__(
+            filter=filter, notrace=notrace, graph=graph, graph_notrace=graph_notrace,
+            graph_time=graph_time, sleep_time=sleep_time,
+        )  # fmt: skip
+        self.thresh_us = thresh_us
+
+    @property
+    def thresh_us(self) -> float:
+        """As it was given."""
+        return self._thresh_us
+
+    @thresh_us.setter
+    def thresh_us(self, value: float) -> None:
+        if not value >= 0:
+            raise ValueError(f"thresh_us: {value} is no time in microseconds: 0 or more")
+        self._thresh_us = value
+
+    def rows(self, tid: int | None = None) -> list[ProfileRow]:
+        """Return what was counted so far, the function with the most time first; at any time.
+
+        Args:
+            tid: only calls in this thread (threading.get_native_id()), one of tids(); None: in all, also in
+                those that have ended.
+
+        Raises:
+            OSError: ESRCH, nothing was counted in that thread, or it has ended. ValueError: no thread id.
+        """
+        if tid is not None and tid <= 0:
+            raise ValueError(f"tid: {tid} is no native thread id")
+        rows = (
+            ProfileRow(name, hit, time_ns, variance / 1e6, file, line)
+            for name, file, line, hit, time_ns, variance in self.figures(tid or 0)
+        )
+        listed = (row for row in rows if row.avg_ns >= self._thresh_us * 1000)
+        return sorted(listed, key=lambda row: (-row.time_ns, -row.hit, row.name))
+
+    def trace_stat(self, tid: int | None = None) -> str:
+        """Return rows() as a table: the text of the kernel's trace_stat/functionN.
+
+        There N is a CPU; here a thread, or all of them. A name that is longer than the kernel's column makes
+        the column wider: it is never cut.
+
+        Args, Raises: as rows().
+        """
+        return stat_text(self.rows(tid))
+
+    def __repr__(self) -> str:
+        return f"<FunctionProfile, {'enabled' if self.enabled else 'not enabled'}>"
+
+
+def stat_text(rows: Iterable[ProfileRow]) -> str:
+    """Return rows as the kernel prints them."""
+    rows = list(rows)
+    width = max([_NAME_WIDTH, *(len(row.name) for row in rows)])
+    lines = [
+        f"  {'Function':{width}}  {'Hit':>10}    Time            Avg             s^2\n",
+        f"  {'--------':{width}}  {'---':>10}    ----            ---             ---\n",
+    ]
+    for row in rows:
+        times = (row.time_ns, row.avg_ns, int(row.s2 * 1000))
+        lines.append(f"  {row.name:{width}}  {row.hit:10}" + "".join(f"    {_duration(ns)}" for ns in times) + "\n")
+    return "".join(lines)
+
+
+def _duration(ns: int) -> str:
+    """Microseconds with as many of three decimals as fit, as in the kernel's function graph."""
+    us, rest = divmod(ns, 1000)
+    digits = f"{rest:03}"[: max(0, _COLUMNS_WIDTH - 1 - len(str(us)))]
+    return f"{f'{us}.{digits}' if digits else us} us".ljust(_COLUMNS_WIDTH + len(" us "))
