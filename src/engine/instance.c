@@ -59,7 +59,7 @@ static bool tell_once(struct fg_instance *instance, uint32_t id)
 static void found(struct fg_func *func, struct fgraph_ops *ops, bool matched)
 {
     struct fg_instance *instance = fg_instance_of(ops);
-    bool shows_callers = instance->retaddr || instance->stack_trace;
+    bool shows_callers = fg_instance_shows_callers(instance);
     enum fg_symbol_type other = shows_callers ? FG_SYMBOL_CALLER : FG_SYMBOL_SEEN;
 
     if (instance->ring.directory || ((matched || shows_callers) && tell_once(instance, func->id)))
@@ -150,12 +150,9 @@ static struct fg_instance *instance_new(struct fg_instance_config *config)
     instance->tracer = &fg_tracer_nop;
     instance->refs = 1;
     instance->max_graph_depth = config->max_graph_depth;
-    instance->args = config->args;
-    instance->retval = config->retval;
-    instance->retaddr = config->retaddr;
-    instance->stack_trace = config->stack_trace;
-    instance->no_repeats = config->no_repeats;
-    instance->no_sleep_time = config->no_sleep_time;
+#define X(name, option) instance->name = config->name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
     instance->follow_fork = config->follow_fork;
     instance->ticks_per_ns = 1.0 / fg_clock_ns_per_tick();
     instance->thresh_ticks = fg_instance_thresh_ticks(config->thresh_us);

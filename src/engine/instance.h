@@ -9,17 +9,24 @@
 #include "ring_buffer.h"
 #include "tracer.h"
 
+/* What its tracer records besides, or does not, each with what the kernel's option is set to: X(name, option). */
+#define FG_INSTANCE_FLAGS(X)                                                                                 \
+    X(args, "funcgraph-args")                                                                                \
+    X(retval, "funcgraph-retval")                                                                            \
+    X(retaddr, "funcgraph-retaddr")                                                                          \
+    X(stack_trace, "func_stack_trace")                                                                       \
+    X(no_repeats, "func-no-repeats")                                                                         \
+    X(no_sleep_time, "nosleep-time")
+
 struct fg_instance_config {
     const struct fg_tracer *tracer;
     struct fg_ring_config ring;
     struct fg_filter filter;  /* taken over */
     uint32_t max_graph_depth; /* 0: no limit */
     uint64_t thresh_us;       /* 0: none; else only calls that took at least this long */
-    bool args, retval;
-    bool retaddr;     /* where calls are made */
-    bool stack_trace; /* function tracer: what each call was made from */
-    bool no_repeats;  /* function tracer: a call that comes again and again is one record; not with `args` */
-    bool no_sleep_time; /* durations in the thread's CPU time; costs a system call at both ends of a call */
+#define X(name, option) bool name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
     bool follow_fork;
     void *domain; /* of the functions that it sees */
 };
@@ -33,7 +40,9 @@ struct fg_instance {
     struct fg_filter filter;            /* what is asked for; the user has it while the tracer records calls */
     _Atomic uint32_t max_graph_depth;
     _Atomic uint64_t thresh_ticks;
-    _Atomic bool args, retval, retaddr, stack_trace, no_repeats, no_sleep_time;
+#define X(name, option) _Atomic bool name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
     double ticks_per_ns; /* as well as it was known when the instance began */
     bool follow_fork;
     struct fg_instance *next;
@@ -62,6 +71,12 @@ void fg_instance_put_process(struct fg_ring *ring);
 
 /* Around fork, with the engine's own handlers (pthread_atfork). */
 void fg_instances_install_fork_handlers(void);
+
+/* Its records name functions that it does not record: its readers need to know these too. */
+static inline bool fg_instance_shows_callers(const struct fg_instance *instance)
+{
+    return instance->retaddr || instance->stack_trace;
+}
 
 static inline struct fg_instance *fg_instance_of(struct fgraph_ops *ops)
 {

@@ -142,7 +142,8 @@ int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes)
 
 /* ---- filters and settings */
 
-/* Also if only `is_plain` has changed: that is in the lists of users. */
+/* Also if only `is_plain` has changed, which is in the lists of users, or whether callers are shown, which have to be told
+ * then. */
 static int apply_filter(struct fg_instance *instance, const struct fg_filter *wanted)
 {
     struct fg_filter filter;
@@ -182,8 +183,9 @@ struct fg_instance_settings fg_instance_settings(const struct fg_instance *insta
     return (struct fg_instance_settings){
         .max_graph_depth = instance->max_graph_depth,
         .thresh_us = (uint64_t)((double)instance->thresh_ticks * fg_clock_ns_per_tick() / 1000.0 + 0.5),
-        .args = instance->args,
-        .retval = instance->retval,
+#define X(name, option) .name = instance->name,
+        FG_INSTANCE_FLAGS(X)
+#undef X
     };
 }
 
@@ -191,8 +193,9 @@ static void store_settings(struct fg_instance *instance, const struct fg_instanc
 {
     instance->max_graph_depth = settings->max_graph_depth;
     instance->thresh_ticks = fg_instance_thresh_ticks(settings->thresh_us);
-    instance->args = settings->args;
-    instance->retval = settings->retval;
+#define X(name, option) instance->name = settings->name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
 }
 
 /* Before calls can be plain again, and after they no more can, the tracer's own functions see the settings. */
@@ -200,11 +203,13 @@ static int change_settings(struct fg_instance *instance, const struct fg_instanc
 {
     struct fg_instance_settings old = fg_instance_settings(instance);
     bool was_plain = fg_user_of(&instance->ops)->is_plain;
+    bool showed_callers = fg_instance_shows_callers(instance);
     int error = 0;
 
     store_settings(instance, settings);
     set_plain(instance);
-    if (fg_user_of(&instance->ops)->is_plain != was_plain)
+    if (fg_user_of(&instance->ops)->is_plain != was_plain ||
+        fg_instance_shows_callers(instance) != showed_callers)
         error = apply_filter(instance, &instance->filter);
     if (error) {
         store_settings(instance, &old);
@@ -298,4 +303,14 @@ int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes)
     if (has_entered)
         fg_guard_leave(task);
     return error;
+}
+
+bool fg_instance_is_top(int handle)
+{
+    struct fg_instance *instance = fg_instance_get(handle);
+    bool is_top = instance && (!*instance->ring.instance || strcmp(instance->ring.instance, "top") == 0);
+
+    if (instance)
+        fg_instance_put(instance);
+    return is_top;
 }

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         kprobes,
         register_fprobe_ips,
         register_ftrace_graph,
+        trace_printk,
         unregister_fprobe,
         unregister_fprobe_async,
         unregister_ftrace_graph,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     )
     from funcgraph._include import get_include
     from funcgraph.control.profile import FunctionProfile, ProfileRow
+    from funcgraph.control.instance import Instance, Snapshot, TracePipe, instances
+    from funcgraph.control.marker import TraceMarker, trace_marker
     from funcgraph.fgraph import available_filter_functions, registered
     from funcgraph.fprobe import (
         fprobe_count_ips_from_filter,
@@ -73,6 +76,7 @@ __all__ = [
     "FunctionProfile",
     "GraphEnt",
     "GraphRet",
+    "Instance",
     "InstructionPointer",
     "Kprobe",
     "KprobeMultiCtx",
@@ -85,6 +89,9 @@ __all__ = [
     "RetFrame",
     "ReturnAddress",
     "ReturnLocation",
+    "Snapshot",
+    "TraceMarker",
+    "TracePipe",
     "User",
     "__version__",
     "available_filter_functions",
@@ -98,6 +105,7 @@ __all__ = [
     "fprobe_is_registered",
     "get_include",
     "get_ret_stack",
+    "instances",
     "kprobe_multi",
     "kprobes",
     "probed",
@@ -110,6 +118,8 @@ __all__ = [
     "register_kretprobe",
     "registered",
     "registered_fprobe",
+    "trace_marker",
+    "trace_printk",
     "unregister_fprobe",
     "unregister_fprobe_async",
     "unregister_ftrace_graph",
@@ -127,6 +137,7 @@ _LAZY = {
     "FunctionProfile": "funcgraph.control.profile",
     "GraphEnt": "funcgraph._engine",
     "GraphRet": "funcgraph._engine",
+    "Instance": "funcgraph.control.instance",
     "InstructionPointer": "funcgraph._engine",
     "Kprobe": "funcgraph._engine",
     "KprobeMultiCtx": "funcgraph._engine",
@@ -139,6 +150,9 @@ _LAZY = {
     "RetFrame": "funcgraph._engine",
     "ReturnAddress": "funcgraph._engine",
     "ReturnLocation": "funcgraph._engine",
+    "Snapshot": "funcgraph.control.instance",
+    "TraceMarker": "funcgraph.control.marker",
+    "TracePipe": "funcgraph.control.instance",
     "User": "funcgraph._engine",
     "available_filter_functions": "funcgraph.fgraph",
     "disable_fprobe": "funcgraph._engine",
@@ -151,6 +165,7 @@ _LAZY = {
     "fprobe_is_registered": "funcgraph._engine",
     "get_include": "funcgraph._include",
     "get_ret_stack": "funcgraph._engine",
+    "instances": "funcgraph.control.instance",
     "kprobe_multi": "funcgraph.multi",
     "kprobes": "funcgraph._engine",
     "probed": "funcgraph.kprobe",
@@ -163,6 +178,8 @@ _LAZY = {
     "register_kretprobe": "funcgraph.kretprobe",
     "registered": "funcgraph.fgraph",
     "registered_fprobe": "funcgraph.fprobe",
+    "trace_marker": "funcgraph.control.marker",
+    "trace_printk": "funcgraph._engine",
     "unregister_fprobe": "funcgraph._engine",
     "unregister_fprobe_async": "funcgraph._engine",
     "unregister_ftrace_graph": "funcgraph._engine",

@@ -1,1 +1,8 @@
-"""Control from inside a program: what is traced in it is started, changed and read there."""
+"""Instances of the tracer inside the running program: made, changed and read while it runs.
+
+import funcgraph
+
+with funcgraph.Instance("orders", tracer="function_graph", filter=["shop.*"]) as orders:
+    serve()
+    print(orders.trace())
+"""
