@@ -54,7 +54,6 @@ void fg_clock_init(void)
     if (fg_clock.start.ticks)
         return;
     fg_clock.kind = tsc_is_invariant() ? FG_CLOCK_TSC : FG_CLOCK_MONOTONIC;
-    fg_clock.ns_per_tick = 1.0;
     fg_clock.start = fg_clock_read_pair();
 }
 
@@ -66,9 +65,8 @@ double fg_clock_ns_per_tick(void)
         return 1.0;
     while (now.monotonic_ns - fg_clock.start.monotonic_ns < MIN_BASE_NS)
         now = fg_clock_read_pair();
-    fg_clock.ns_per_tick =
-        (double)(now.monotonic_ns - fg_clock.start.monotonic_ns) / (double)(now.ticks - fg_clock.start.ticks);
-    return fg_clock.ns_per_tick;
+    return (double)(now.monotonic_ns - fg_clock.start.monotonic_ns) /
+           (double)(now.ticks - fg_clock.start.ticks);
 }
 
 /* Ticks as nanoseconds, by pieces: each begins where the one before ends, with a better known length of a tick. A piece

@@ -15,7 +15,6 @@
 
 struct fg_clock {
     enum fg_clock_kind kind;
-    double ns_per_tick; /* measured over the time since fg_clock_init; see fg_clock_ns_per_tick */
     struct fg_clock_pair start;
 };
 

@@ -232,7 +232,9 @@ static inline bool push_recorded(struct fg_task *task, struct fg_task_user *user
 static inline bool push_profiled(struct fg_task *task, struct fg_task_user *user, struct fg_func *func,
                                  uintptr_t fp, uint64_t descriptor)
 {
-    if (!fg_profile_begin(fg_profile_row(&user->profile, func->id)))
+    uint32_t id = func->id;
+
+    if (!fg_profile_has(&user->profile, id) || !fg_profile_begin(user->profile.rows + id))
         return false;
     user->depth++;
     push_plain_frame(task, user, func, fp, descriptor);
@@ -578,12 +580,12 @@ static inline bool pop_recorded(const uint64_t *frame, struct fg_task_user *user
 
 static inline bool pop_profiled(const uint64_t *frame, struct fg_task_user *user, uint64_t counter)
 {
-    struct fg_profile_row *row = fg_profile_row(&user->profile, fg_frame_func(frame)->id);
+    uint32_t id = fg_frame_func(frame)->id;
 
-    if (!row || frame[FRAME_CALLTIME] < user->profile.since)
+    if (!fg_profile_has(&user->profile, id) || fg_unlikely(frame[FRAME_CALLTIME] < user->profile.since))
         return false;
     user->depth--;
-    fg_profile_end(row, counter - frame[FRAME_CALLTIME]);
+    fg_profile_end(user->profile.rows + id, counter - frame[FRAME_CALLTIME]);
     return true;
 }
 

@@ -216,10 +216,12 @@ FG_COLD static struct fg_profile_row *first_row(struct fgraph_ops *ops, struct f
 
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    struct fg_profile_row *row = fg_profile_row(cursor_of(trace->task, ops), trace->func->id);
+    const struct fg_profile_cursor *cursor = cursor_of(trace->task, ops);
+    uint32_t id = trace->func->id;
+    struct fg_profile_row *row;
 
     (void)regs;
-    if (fg_profile_begin(row))
+    if (fg_profile_has(cursor, id) && fg_profile_begin(cursor->rows + id))
         return 1;
     row = first_row(ops, trace->task, trace->func);
     if (!row)
@@ -232,12 +234,13 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
  * thread. */
 static void count(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, uint64_t time)
 {
-    struct fg_profile_row *row = fg_profile_row(cursor_of(trace->task, ops), trace->func->id);
+    const struct fg_profile_cursor *cursor = cursor_of(trace->task, ops);
+    struct fg_profile_row *row;
 
     if (trace->start < fg_function_profile_of(ops)->data->since)
         return;
-    if (!row)
-        row = first_row(ops, trace->task, trace->func);
+    row = fg_profile_has(cursor, trace->func->id) ? cursor->rows + trace->func->id
+                                                  : first_row(ops, trace->task, trace->func);
     if (row)
         fg_profile_end(row, time);
 }

@@ -26,16 +26,16 @@ struct fg_profile_row {
     uint64_t unused; /* a row never lies in two cache lines */
 };
 
-/* The calling thread's. NULL: there is none yet. */
-static inline struct fg_profile_row *fg_profile_row(const struct fg_profile_cursor *cursor, uint32_t func)
+/* There is a row for that function. */
+static inline bool fg_profile_has(const struct fg_profile_cursor *cursor, uint32_t func)
 {
-    return fg_likely(func < cursor->nr_rows) ? cursor->rows + func : NULL;
+    return fg_likely(func < cursor->nr_rows);
 }
 
 /* A call began. False, and nothing is counted: it is the first of this function in this thread. */
 static inline bool fg_profile_begin(struct fg_profile_row *row)
 {
-    uint64_t hit = row ? atomic_load_explicit(&row->hit, memory_order_relaxed) : 0;
+    uint64_t hit = atomic_load_explicit(&row->hit, memory_order_relaxed);
 
     if (fg_unlikely(!hit))
         return false;
