@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "function_profile.h"
 #include "instance_control.h"
 #include "parked.h"

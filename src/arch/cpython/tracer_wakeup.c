@@ -114,7 +114,7 @@ static uint64_t timer_ticks(PyObject *when, uint64_t now)
     if (!PyFloat_CheckExact(when))
         return 0;
     late_ns = (double)fg_clock_monotonic_ns() - PyFloat_AS_DOUBLE(when) * 1e9;
-    return late_ns > 0 ? now - (uint64_t)(late_ns / fg_clock.ns_per_tick) : 0;
+    return late_ns > 0 ? now - (uint64_t)(late_ns / fg_clock_ns_per_tick()) : 0;
 }
 
 /* Its time() is not asyncio's. */
