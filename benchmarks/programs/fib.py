@@ -9,16 +9,11 @@ import json
 import sys
 import time
 
+from fib_calls import calls_of
+
 
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
-
-
-def calls_of(n):
-    a, b = 1, 1
-    for _ in range(n):
-        a, b = b, a + b
-    return 2 * a - 1
 
 
 def hook_with(kind):

@@ -11,6 +11,8 @@ import json
 import sys
 import time
 
+from fib_calls import calls_of
+
 import funcgraph
 
 TOOL_ID = 4
@@ -18,13 +20,6 @@ TOOL_ID = 4
 
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
-
-
-def calls_of(n):
-    a, b = 1, 1
-    for _ in range(n):
-        a, b = b, a + b
-    return 2 * a - 1
 
 
 def trivial_start(code, offset):

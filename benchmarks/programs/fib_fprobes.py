@@ -13,6 +13,7 @@ import sys
 import time
 
 import native_fprobes
+from fib_calls import calls_of
 
 import funcgraph
 
@@ -21,13 +22,6 @@ TOOL_ID = 4
 
 def fib(n, two):
     return n if n < two else fib(n - 1, two) + fib(n - two, two)
-
-
-def calls_of(n):
-    a, b = 1, 1
-    for _ in range(n):
-        a, b = b, a + b
-    return 2 * a - 1
 
 
 def make_others(count):

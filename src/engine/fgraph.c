@@ -13,12 +13,15 @@
 #include "profile_rows.h"
 #include "progress.h"
 
-/* A call of the function is not traced. Inside the guard: the list cannot go away. */
-static void tell_missed(struct fg_user_list *list, struct fg_func *func)
+/* A call of the function is not traced: a callback made it, or it found no room. Inside the guard: the list cannot go
+ * away. */
+static void tell_missed(struct fg_user_list *list, struct fg_func *func, bool by_callback)
 {
     for (uint32_t i = 0; i < list->n; i++) {
         struct fgraph_ops *ops = atomic_load_explicit(&list->users[i].ops, memory_order_relaxed);
 
+        if (by_callback)
+            atomic_fetch_add_explicit(&fg_user_of(ops)->nmissed, 1, memory_order_relaxed);
         if (fg_user_of(ops)->missedfunc)
             fg_user_of(ops)->missedfunc(func, ops);
     }
@@ -32,13 +35,7 @@ FG_COLD static void count_missed(struct fg_task *task, struct fg_func *func, con
     if (arch->is_own_call && arch->is_own_call(regs))
         return;
     task->missed++;
-    /* The guard is held by this very thread, further out: the list cannot go away. */
-    for (uint32_t i = 0; i < list->n; i++) {
-        struct fgraph_ops *ops = atomic_load_explicit(&list->users[i].ops, memory_order_relaxed);
-
-        atomic_fetch_add_explicit(&fg_user_of(ops)->nmissed, 1, memory_order_relaxed);
-    }
-    tell_missed(list, func);
+    tell_missed(list, func, true); /* the guard is held by this very thread, further out */
 }
 
 /* True: the frame stays, for this user. */
@@ -141,7 +138,7 @@ FG_COLD static bool find_room(struct fg_task *task, struct fg_user_list *list, s
         return true;
     task->refused++;
     fg_count_overrun(task);
-    tell_missed(list, func);
+    tell_missed(list, func, false);
     return false;
 }
 

@@ -1,14 +1,44 @@
 """Python's side of the function graph: what needs no C. The rest is in funcgraph._engine."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from funcgraph._engine import FgraphOps, function_names, register_ftrace_graph, unregister_ftrace_graph
 
+TYPE_CHECKING = False  # typing is not imported in a traced process
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from funcgraph._engine import Fprobe, Kprobe
+
+    Client = TypeVar("Client", FgraphOps, Fprobe, Kprobe)
+
 
 @contextmanager
-def registered(*ops: FgraphOps) -> Iterator[FgraphOps]:
+def while_registered(
+    clients: Sequence[Client], register: Callable[[Client], object], unregister: Callable[[Client], object]
+) -> Iterator[Client]:
+    """The common half of `with` blocks: registered in this order, unregistered in the other; yields the first.
+
+    If one cannot be registered, those before it are unregistered again. One that was unregistered inside the
+    block is left as it is.
+    """
+    entered: list[Client] = []
+    try:
+        for client in clients:
+            register(client)
+            entered.append(client)
+        yield clients[0]
+    finally:
+        for client in reversed(entered):
+            if client.registered:
+                unregister(client)
+
+
+def registered(*ops: FgraphOps) -> AbstractContextManager[FgraphOps]:
     """Register users for the length of a `with` block.
 
         with funcgraph.registered(latency, errors):
@@ -30,16 +60,7 @@ def registered(*ops: FgraphOps) -> Iterator[FgraphOps]:
     """
     if not ops:
         raise TypeError("registered() needs at least one FgraphOps")
-    entered: list[FgraphOps] = []
-    try:
-        for user in ops:
-            register_ftrace_graph(user)
-            entered.append(user)
-        yield ops[0]
-    finally:
-        for user in reversed(entered):
-            if user.registered:
-                unregister_ftrace_graph(user)
+    return while_registered(ops, register_ftrace_graph, unregister_ftrace_graph)
 
 
 def available_filter_functions(pattern: str = "*") -> list[str]:

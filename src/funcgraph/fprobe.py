@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 
 from funcgraph import _engine
 from funcgraph._engine import Fprobe, Function
+from funcgraph.fgraph import while_registered
 
 Patterns = str | Iterable[str]
 
@@ -76,8 +77,9 @@ def fprobe_count_ips_from_filter(filter: Patterns, notfilter: Patterns | None = 
         raise nobody(patterns) from error
 
 
-@contextmanager
-def registered_fprobe(fp: Fprobe, filter: Patterns, notfilter: Patterns | None = None) -> Iterator[Fprobe]:
+def registered_fprobe(
+    fp: Fprobe, filter: Patterns, notfilter: Patterns | None = None
+) -> AbstractContextManager[Fprobe]:
     """Register an fprobe for the length of a `with` block.
 
         with funcgraph.registered_fprobe(fp, "shop.*"):
@@ -94,12 +96,9 @@ def registered_fprobe(fp: Fprobe, filter: Patterns, notfilter: Patterns | None =
     Raises:
         As register_fprobe.
     """
-    register_fprobe(fp, filter, notfilter)
-    try:
-        yield fp
-    finally:
-        if fp.registered:
-            _engine.unregister_fprobe(fp)
+    return while_registered(
+        [fp], lambda one: register_fprobe(one, filter, notfilter), _engine.unregister_fprobe
+    )
 
 
 def functions_named(names: list[str]) -> dict[str, list[Function]]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from funcgraph._engine import (
     Function,
     Kprobe,
-    function_names,
     functions_named,
     kprobe_lines,
     register_kprobe_at,
     unregister_kprobe,
 )
-from funcgraph.names import nearest_names
+from funcgraph.fgraph import while_registered
+from funcgraph.fprobe import nobody
 
 
 def register_kprobe(kprobe: Kprobe) -> None:
@@ -41,8 +40,7 @@ def register_kprobe(kprobe: Kprobe) -> None:
     register_kprobe_at(kprobe, _function_at(kprobe))
 
 
-@contextmanager
-def probed(*kprobes: Kprobe) -> Iterator[Kprobe]:
+def probed(*kprobes: Kprobe) -> AbstractContextManager[Kprobe]:
     """Register kprobes for the length of a `with` block.
 
         with funcgraph.probed(funcgraph.Kprobe(show, "shop.cart.total", line=42)):
@@ -64,16 +62,7 @@ def probed(*kprobes: Kprobe) -> Iterator[Kprobe]:
     """
     if not kprobes:
         raise TypeError("probed() needs at least one Kprobe")
-    entered: list[Kprobe] = []
-    try:
-        for kprobe in kprobes:
-            register_kprobe(kprobe)
-            entered.append(kprobe)
-        yield kprobes[0]
-    finally:
-        for kprobe in reversed(entered):
-            if kprobe.registered:
-                unregister_kprobe(kprobe)
+    return while_registered(kprobes, register_kprobe, unregister_kprobe)
 
 
 def _function_at(kprobe: Kprobe) -> Function:
@@ -82,7 +71,7 @@ def _function_at(kprobe: Kprobe) -> Function:
         return kprobe.function
     functions = functions_named([kprobe.symbol])[kprobe.symbol]
     if not functions:
-        raise OSError(errno.ENOENT, _nobody(kprobe.symbol))
+        raise nobody([kprobe.symbol])
     if len(functions) > 1:
         functions = [function for function in functions if _may_be_on(kprobe, function)] or functions[:1]
     if len(functions) > 1:
@@ -96,8 +85,3 @@ def _function_at(kprobe: Kprobe) -> Function:
 def _may_be_on(kprobe: Kprobe, function: Function) -> bool:
     code = function.code
     return code is not None and (kprobe.line is None or kprobe.line in kprobe_lines(code))
-
-
-def _nobody(symbol: str) -> str:
-    near = nearest_names(symbol, function_names())
-    return f"no function is named {symbol}" + (f"; near it: {', '.join(near)}" if near else "")

@@ -221,10 +221,7 @@ FG_COLD static struct fg_func *discover(fg_pyframe *frame)
  * first. */
 FG_COLD static bool is_left_alone(PyThreadState *tstate, const struct fg_func *func)
 {
-    if (fg_cpython_gate_is_shut(tstate) || (func && func->domain != fg_interp_known()))
-        return true;
-    fg_c_calls_attach_if_all(tstate);
-    return false;
+    return fg_cpython_gate_is_shut(tstate) || (func && func->domain != fg_interp_known());
 }
 
 /* A call of a function that has users. */
@@ -256,8 +253,11 @@ static inline PyObject *eval_known(PyThreadState *tstate, fg_pyframe *frame, int
 FG_NOINLINE static PyObject *eval_looking(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
                                           struct fg_func *func)
 {
-    if (fg_cpython_looks() && is_left_alone(tstate, func))
-        return evaluate(tstate, frame, throwflag);
+    if (fg_cpython_looks()) {
+        if (is_left_alone(tstate, func))
+            return evaluate(tstate, frame, throwflag);
+        fg_c_calls_attach_if_all(tstate);
+    }
     if (fg_unlikely(!func))
         func = discover(frame);
     if (fg_unlikely(!func))
