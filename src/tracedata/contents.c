@@ -93,9 +93,11 @@ static int replace_text(char **text, const char *new_text, size_t bytes)
     char *copy = NULL;
 
     if (bytes > 0) {
-        copy = strndup(new_text, bytes);
+        copy = malloc(bytes + 1); /* strndup's text need not end, but strict checkers say that it must */
         if (copy == NULL)
             return -ENOMEM;
+        memcpy(copy, new_text, bytes);
+        copy[bytes] = '\0';
     }
     free(*text);
     *text = copy;

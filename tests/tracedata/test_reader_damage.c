@@ -82,6 +82,17 @@ static void put_values(struct fg_text *record)
     fg_text_lit(record, "Foo");
 }
 
+/* Of the function tracer: a call, what it was made from, or its repeats. */
+static void put_call(struct fg_text *record, unsigned n, uint32_t func, unsigned tid)
+{
+    static const uint32_t types[] = {FG_EVENT_function, FG_EVENT_kernel_stack, FG_EVENT_func_repeats};
+    put_common(record, types[n % 3], tid);
+    put(record, func, 4);
+    put(record, func, 4);
+    if (n % 3)
+        put(record, func, 8);
+}
+
 /* The n-th record of a lane: all kinds in turn. */
 static void put_record(struct fg_text *record, unsigned n, unsigned tid)
 {
@@ -91,9 +102,8 @@ static void put_record(struct fg_text *record, unsigned n, unsigned tid)
         put_common(record, FG_EVENT_funcgraph_entry, tid);
         put(record, func, 4);
         put(record, depth, 4);
-        put(record, n % 2 ? FG_WIRE_RESUME | FG_WIRE_HAS_START : FG_WIRE_START, 1);
-        if (n % 2)
-            put(record, 1000 + n % 5, 8);
+        put(record, n % 2 ? FG_WIRE_RESUME | FG_WIRE_HAS_START : FG_WIRE_START | FG_WIRE_HAS_CALLER, 1);
+        put(record, n % 2 ? 1000 + n % 5 : func | UINT64_C(0x4f) << 32, 8);
         put_values(record);
         break;
     case 2:
@@ -110,9 +120,7 @@ static void put_record(struct fg_text *record, unsigned n, unsigned tid)
         put_values(record);
         break;
     case 5:
-        put_common(record, FG_EVENT_function, tid);
-        put(record, func, 4);
-        put(record, func, 4);
+        put_call(record, n / 8, func, tid);
         break;
     case 6:
         put_common(record, n % 16 == 6 ? FG_EVENT_recorder_wait : FG_EVENT_overrun, tid);
@@ -239,8 +247,8 @@ static int read_all(const char *path, uint32_t options, size_t *bytes, uint64_t 
     struct fg_task_name task = {
         .name = "work", .lane = 0, .tid = 100, .pid = 100, .last_ns = UINT64_MAX, .selected = true};
     assert(fg_name_table_init(&names, 2, 1) == 0);
-    assert(fg_name_table_set_function(&names, 0, "m.f", 3, "a,*args", 7) == 0);
-    assert(fg_name_table_set_function(&names, 1, "m.\x1b\xff", 4, "", 0) == 0);
+    assert(fg_name_table_set_function(&names, 0, "m.f", 3, "a,*args", 7, 0) == 0);
+    assert(fg_name_table_set_function(&names, 1, "m.\x1b\xff [so]", 9, "", 0, 0xd0) == 0);
     assert(fg_name_table_add_task(&names, &task) == 0);
     fg_name_table_sort(&names);
     names.select_unknown = true;
