@@ -37,6 +37,8 @@ _READ_CALLS, _READ_ROUNDS, _READS = 20_000, 25, 64
 _CALLBACKS, _CALLBACK_ROUNDS = 18, 25
 #: The same for fprobes; how many are on other functions.
 _FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES = 18, 25, 200
+#: The same for profilers.
+_PROFILE, _PROFILE_ROUNDS = 20, 15
 #: Turns of a loop with a probe at one of its lines; how often all run in turn in one process.
 _TURNS, _TURN_ROUNDS = 100_000, 15
 #: Functions that users are registered over, and how often in one process.
@@ -299,6 +301,28 @@ def kprobes(bench: Bench) -> Iterator[Figure]:
             yield Figure(f"a kprobe: a hit, {label}", f"{median_of(rounds, _added(of=kind)):.0f} ns")
 
 
+def function_profile(bench: Bench) -> Iterator[Figure]:
+    """What the function profiler adds to a call, beside function_graph and cProfile."""
+    command = bench.plain("fib_profile.py", _PROFILE, _PROFILE_ROUNDS)
+    rounds: list[dict[str, float]] = []
+    for _ in range(bench.rounds):
+        result = bench.result(command)
+        # The quickest of each, as above.
+        rounds.append({name: min(all_s) / result["calls"] * 1e9 for name, all_s in result["seconds"].items()})
+    ours = _added(of="profile")
+    for name, label in (
+        ("profile", "the function profiler adds, all functions"),
+        ("graph_time", "the function profiler with graph_time=False adds"),
+        ("sleep_time", "the function profiler with sleep_time=False adds"),
+        ("function_graph", "function_graph into a ring buffer that nobody reads adds"),
+        ("cProfile", "cProfile, in the same process, adds"),
+    ):
+        yield Figure(f"fib: {label}", f"{median_of(rounds, _added(of=name)):.0f} ns")
+    for name, limit in (("function_graph", 1), ("cProfile", 0.35)):
+        ratio = median_of(rounds, _ratio(ours, _added(of=name)))
+        yield at_most(f"fib, the function profiler: of {name}", ratio, limit)
+
+
 def registration(bench: Bench) -> Iterator[Figure]:
     """What a change of users takes over functions that run already; what CPython takes to hook as many."""
     processes = ("users", "floor") if _HAS_MONITORING else ("users",)
@@ -379,6 +403,7 @@ ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "python-callbacks": python_callbacks,
     "fprobes": fprobes,
     "kprobes": kprobes,
+    "function-profile": function_profile,
     "registration": registration,
     "sustained": sustained,
     "memory": memory,

@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "api.md"
 BEGIN, END = "<!-- reference: written by python -m tools.api_reference -->", "<!-- end of reference -->"
 
 _STUB, _GLUE, _KPROBE, _INCLUDE = "_engine.pyi", "fgraph.py", "kprobe.py", "_include.py"
-_INSTANCE, _MARKER = "control/instance.py", "control/marker.py"
+_INSTANCE, _MARKER, _PROFILE = "control/instance.py", "control/marker.py", "control/profile.py"
 _FPROBE, _MULTI, _KRETPROBE = "fprobe.py", "multi.py", "kretprobe.py"
 # What the reference has, in its order: heading -> (file of the package, names in it).
 SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -81,6 +81,11 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (_KPROBE, "probed"),
         (_STUB, "kprobes"),
         (_STUB, "KprobeRegs"),
+    ),
+    "The function profiler": (
+        (_PROFILE, "FunctionProfile"),
+        (_PROFILE, "ProfileRow"),
+        (_STUB, "ProfileBase"),
     ),
     "Calls in progress": (
         (_STUB, "get_ret_stack"),

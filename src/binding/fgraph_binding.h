@@ -13,7 +13,7 @@
  * fgraph_function.c   Function
  * fgraph_symbols.c    finding functions, called or not
  * fgraph_ret_stack.c  calls in progress
- * fgraph_profile.c    FunctionProfile
+ * fgraph_profile.c    ProfileBase
  * fgraph_probe.h      Fprobe and KprobeMultiLink, and what they have in common
  * fgraph_kprobe.c     Kprobe, with a header of its own */
 #ifndef FG_FGRAPH_BINDING_H

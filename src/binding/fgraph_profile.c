@@ -1,4 +1,5 @@
-/* FunctionProfile: the function profiler as a Python object. While it is enabled the engine holds a reference to it. */
+/* ProfileBase: the function profiler as a Python object; funcgraph.FunctionProfile adds the text. While it is enabled the
+ * engine holds a reference to it. */
 #include "fgraph_binding.h"
 
 #include <errno.h>
@@ -371,7 +372,7 @@ static PyType_Slot slots[] = {
 };
 
 PyType_Spec fg_profile_spec = {
-    .name = "funcgraph._engine.FunctionProfile",
+    .name = "funcgraph._engine.ProfileBase",
     .basicsize = sizeof(struct fg_python_profile),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = slots,

@@ -1253,8 +1253,12 @@ def kprobe_lines(code: CodeType, /) -> list[int]:
 
 # ---- the function profiler
 
-class FunctionProfile:
-    """What funcgraph.FunctionProfile is made of: counting, without the text."""
+class ProfileBase:
+    """What FunctionProfile has from the engine: counting, without the text.
+
+    Not for use by itself: its arguments are those of FunctionProfile. As a context manager it starts, and stops if
+    it was not stopped inside the block.
+    """
 
     filter: Final[tuple[str, ...]]
     """Only these functions; empty: all."""

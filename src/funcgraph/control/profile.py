@@ -10,7 +10,7 @@ from funcgraph import _engine
 __all__ = ["FunctionProfile", "ProfileRow"]
 
 _NAME_WIDTH = 30
-_COLUMNS_WIDTH = 8  # of a time without its unit, in the kernel's print_graph_duration
+_TIME_WIDTH = 8  # without the unit
 
 
 class ProfileRow(NamedTuple):
@@ -37,7 +37,7 @@ class ProfileRow(NamedTuple):
         return self.time_ns // self.hit if self.hit else 0
 
 
-class FunctionProfile(_engine.FunctionProfile):
+class FunctionProfile(_engine.ProfileBase):
     """The function profiler: counts and times the calls of each function, in the process, without a trace.
 
         with funcgraph.FunctionProfile(filter=["shop.*"]) as profile:
@@ -143,5 +143,5 @@ def stat_text(rows: Iterable[ProfileRow]) -> str:
 def _duration(ns: int) -> str:
     """Microseconds with as many of three decimals as fit, as in the kernel's function graph."""
     us, rest = divmod(ns, 1000)
-    digits = f"{rest:03}"[: max(0, _COLUMNS_WIDTH - 1 - len(str(us)))]
-    return f"{f'{us}.{digits}' if digits else us} us".ljust(_COLUMNS_WIDTH + len(" us "))
+    digits = f"{rest:03}"[: max(0, _TIME_WIDTH - 1 - len(str(us)))]
+    return f"{f'{us}.{digits}' if digits else us} us".ljust(_TIME_WIDTH + len(" us "))
