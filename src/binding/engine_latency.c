@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "engine/clock.h"
+#include "engine/ring_buffer.h"
 #include "fgraph_binding.h"
 #include "latency_registration.h"
 
@@ -34,14 +35,25 @@ static PyObject *raise_start_error(const struct fg_latency_tracer *tracer, int e
     return NULL;
 }
 
-static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *name)
+static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    const struct fg_latency_tracer *tracer = find_tracer(name);
+    PyObject *name;
+    Py_ssize_t inside_kb = 0;
+    const struct fg_latency_tracer *tracer;
     const char *why;
-    int error = tracer ? fg_binding_latency_start(tracer, &why) : 0;
+    int error;
 
-    if (!tracer || error)
-        return tracer ? raise_start_error(tracer, error, why) : NULL;
+    if (!PyArg_ParseTuple(args, "O|n:latency_start", &name, &inside_kb))
+        return NULL;
+    tracer = find_tracer(name);
+    if (!tracer)
+        return NULL;
+    if (inside_kb && (inside_kb < (Py_ssize_t)FG_RING_MIN_KB || inside_kb > (Py_ssize_t)1 << 30))
+        return PyErr_Format(PyExc_ValueError, "inside_kb: %zd is out of range (%u to %zd)", inside_kb,
+                            FG_RING_MIN_KB, (Py_ssize_t)1 << 30);
+    error = fg_binding_latency_start(tracer, (size_t)inside_kb * 1024, &why);
+    if (error)
+        return raise_start_error(tracer, error, why);
     Py_RETURN_NONE;
 }
 
@@ -153,8 +165,27 @@ static PyObject *latency_section(PyObject *Py_UNUSED(module), PyObject *name)
     return dict;
 }
 
+/* The ring-buffer file of its inside: a copy, for the section may go at any time. */
+static PyObject *latency_inside(PyObject *Py_UNUSED(module), PyObject *name)
+{
+    const struct fg_latency_tracer *tracer = find_tracer(name);
+    struct fg_latency_section *section = tracer ? fg_latency_take(tracer->latency) : NULL;
+    PyObject *inside;
+
+    if (!section)
+        return tracer ? Py_NewRef(Py_None) : NULL;
+    inside = section->frozen ? PyBytes_FromStringAndSize(section->frozen, (Py_ssize_t)section->frozen_bytes)
+                             : Py_NewRef(Py_None);
+    fg_latency_give_back(tracer->latency, section);
+    return inside;
+}
+
 static PyMethodDef functions[] = {
-    {"latency_start", latency_start, METH_O, "latency_start(tracer): it looks for its sections from now on."},
+    {"latency_start", latency_start, METH_VARARGS,
+     "latency_start(tracer, inside_kb=0): it looks for its sections from now on."},
+    {"latency_inside", latency_inside, METH_O,
+     "latency_inside(tracer) -> bytes | None: the ring-buffer file of what ran inside the one that was "
+     "kept."},
     {"latency_stop", latency_stop, METH_O, "latency_stop(tracer): no more; what was kept stays."},
     {"latency_get", latency_get, METH_O, "latency_get(tracer) -> dict: what there is to know of it."},
     {"latency_set_max", latency_set_max, METH_VARARGS, "latency_set_max(tracer, ns): longer ones are kept."},

@@ -2,34 +2,39 @@
 #include "latency_registration.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "arch/cpython/lock.h"
+#include "engine/instance.h"
 #include "registration.h"
 
 #define MAX_TRACERS 8
 
-/* Which interpreter has turned it on, in the order of the table; NULL: it is off. Under FG_LOCK_CONTROL. */
-static void *owners[MAX_TRACERS];
+/* What is on, in the order of the table. */
+static struct state {
+    void *owner; /* which interpreter has turned it on; NULL: it is off. Under FG_LOCK_CONTROL */
+    int inside;  /* handle of the instance that records what runs inside sections; 0: none */
+} states[MAX_TRACERS];
 
-static void **owner_of(const struct fg_latency_tracer *tracer)
+static struct state *state_of(const struct fg_latency_tracer *tracer)
 {
     int i = 0;
 
     while (fg_latency_tracers[i] != tracer)
         i++;
-    return &owners[i];
+    return &states[i];
 }
 
 /* True: it was `is`, and is `becomes` now. */
 static bool change_owner(const struct fg_latency_tracer *tracer, void *is, void *becomes)
 {
-    void **owner = owner_of(tracer);
+    struct state *state = state_of(tracer);
     bool has_changed;
 
     fg_lock(FG_LOCK_CONTROL);
-    has_changed = *owner == is;
+    has_changed = state->owner == is;
     if (has_changed)
-        *owner = becomes;
+        state->owner = becomes;
     fg_unlock(FG_LOCK_CONTROL);
     return has_changed;
 }
@@ -72,7 +77,65 @@ static int nr_users(const struct fg_latency_tracer *tracer)
     return n;
 }
 
-static int start(const struct fg_latency_tracer *tracer, struct fg_interp *interp, const char **why)
+/* ---- the function graph inside sections */
+
+static int add_patterns(struct fg_filter *filter, const char *graph)
+{
+    static const char *const own[] = {"funcgraph.*"};
+    struct fg_pattern_error wrong;
+    int error = fg_filter_add(filter, FGRAPH_NOTRACE, own, 1, &wrong);
+
+    return error || !graph ? error : fg_filter_add(filter, FGRAPH_GRAPH, &graph, 1, &wrong);
+}
+
+static int start_inside(const struct fg_latency_tracer *tracer, struct fg_interp *interp, size_t bytes)
+{
+    struct fg_instance_config config = {
+        .tracer = &fg_tracer_function_graph,
+        .ring = {.buffer_bytes = bytes, .mode = FG_RING_OVERWRITE},
+        .domain = interp,
+    };
+    struct state *state = state_of(tracer);
+    int error = add_patterns(&config.filter, tracer->graph);
+
+    snprintf(config.ring.instance, sizeof(config.ring.instance), "%s", tracer->name);
+    if (error || fg_hooks_hold() != 0) {
+        fg_filter_clear(&config.filter);
+        return error ? error : -EIO;
+    }
+    error = fg_instance_start(&config, &state->inside);
+    if (error)
+        state->inside = 0;
+    else
+        atomic_store(&tracer->latency->inside, fg_instance_get(state->inside));
+    fg_hooks_release();
+    return error;
+}
+
+/* Nothing is detected any more. */
+static void stop_inside(const struct fg_latency_tracer *tracer)
+{
+    struct fg_instance *instance = atomic_exchange(&tracer->latency->inside, NULL);
+    struct state *state = state_of(tracer);
+
+    if (!instance)
+        return;
+    fg_instance_stop(state->inside);
+    fg_instance_put(instance);
+    state->inside = 0;
+    fg_hooks_stop_if_unused();
+}
+
+/* ---- on and off */
+
+static void stop_detector(const struct fg_latency_tracer *tracer)
+{
+    unregister_users(tracer, nr_users(tracer));
+    if (tracer->stop)
+        tracer->stop();
+}
+
+static int start_detector(const struct fg_latency_tracer *tracer, struct fg_interp *interp, const char **why)
 {
     int error = tracer->start ? tracer->start(interp, why) : 0;
 
@@ -84,7 +147,21 @@ static int start(const struct fg_latency_tracer *tracer, struct fg_interp *inter
     return error;
 }
 
-int fg_binding_latency_start(const struct fg_latency_tracer *tracer, const char **why)
+/* The detector first: users are told of an end in the reverse order, and a section is kept when its end is recorded. */
+static int start(const struct fg_latency_tracer *tracer, struct fg_interp *interp, size_t inside_bytes,
+                 const char **why)
+{
+    int error = start_detector(tracer, interp, why);
+
+    if (error || !inside_bytes)
+        return error;
+    error = start_inside(tracer, interp, inside_bytes);
+    if (error)
+        stop_detector(tracer);
+    return error;
+}
+
+int fg_binding_latency_start(const struct fg_latency_tracer *tracer, size_t inside_bytes, const char **why)
 {
     struct fg_interp *interp = fg_engine_here();
     int error;
@@ -95,7 +172,7 @@ int fg_binding_latency_start(const struct fg_latency_tracer *tracer, const char 
     if (!change_owner(tracer, NULL, interp))
         return -EBUSY;
     fg_latency_reset(tracer->latency);
-    error = start(tracer, interp, why);
+    error = start(tracer, interp, inside_bytes, why);
     if (error)
         change_owner(tracer, interp, NULL);
     return error;
@@ -105,18 +182,17 @@ int fg_binding_latency_stop(const struct fg_latency_tracer *tracer)
 {
     struct fg_interp *interp = fg_interp_known();
 
-    if (!interp || *owner_of(tracer) != interp)
+    if (!interp || state_of(tracer)->owner != interp)
         return -EINVAL;
-    unregister_users(tracer, nr_users(tracer));
-    if (tracer->stop)
-        tracer->stop();
+    stop_detector(tracer);
+    stop_inside(tracer);
     change_owner(tracer, interp, NULL);
     return 0;
 }
 
 bool fg_binding_latency_is_on(const struct fg_latency_tracer *tracer)
 {
-    return *owner_of(tracer) != NULL;
+    return state_of(tracer)->owner != NULL;
 }
 
 void fg_binding_latency_stop_all(void)

@@ -1,14 +1,18 @@
 /* The longest section so far. */
+#define _GNU_SOURCE
 #include "latency.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
-#include "fgraph.h"
+#include "instance.h"
+#include "ring_copy.h"
 
 #define MIN_NAMED_NS 50000
 #define NAMED_SHARE 16u /* what is shorter than this part of the maximum is not named */
@@ -45,7 +49,7 @@ struct fg_latency_section *fg_latency_section_new(uint64_t begin, uint64_t end)
 void fg_latency_section_free(struct fg_latency_section *section)
 {
     if (section && section->frozen)
-        section->frozen_drop(section->frozen);
+        munmap(section->frozen, section->frozen_bytes);
     free(section);
 }
 
@@ -78,6 +82,11 @@ static uint64_t length_of(const struct fg_latency_section *section)
     return section->end - section->begin;
 }
 
+bool fg_latency_section_shows(const struct fg_latency_section *section, uint64_t ticks)
+{
+    return ticks > length_of(section) / NAMED_SHARE;
+}
+
 /* This thread's section is the one: false if another was longer meanwhile. */
 static bool claim_max(struct fg_latency *latency, uint64_t ticks)
 {
@@ -90,6 +99,34 @@ static bool claim_max(struct fg_latency *latency, uint64_t ticks)
     return true;
 }
 
+/* The file of a copy, in memory. No descriptor stays open: the program may close any. */
+static void map_copy(struct fg_latency_section *section, int fd)
+{
+    struct stat file;
+    void *copy;
+
+    if (fstat(fd, &file) != 0 || !file.st_size)
+        return;
+    copy = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (copy == MAP_FAILED)
+        return;
+    section->frozen = copy;
+    section->frozen_bytes = (size_t)file.st_size;
+}
+
+/* Without memory for it the section is kept without its inside. */
+static void freeze(struct fg_latency_section *section, struct fg_instance *instance)
+{
+    const struct fg_ring_copy_options options = {.begin = section->begin, .end = section->end};
+    int fd = memfd_create("funcgraph", MFD_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (fg_ring_copy(&instance->ring, fd, &options) >= 0)
+        map_copy(section, fd);
+    close(fd);
+}
+
 void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *section)
 {
     if (!claim_max(latency, length_of(section))) {
@@ -97,8 +134,8 @@ void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *sect
         return;
     }
     atomic_fetch_add(&latency->nr_kept, 1);
-    if (latency->on_max)
-        latency->on_max(latency, section, latency->on_max_arg);
+    if (atomic_load(&latency->inside))
+        freeze(section, atomic_load(&latency->inside));
     fg_latency_section_free(atomic_exchange(&latency->section, section));
 }
 

@@ -8,7 +8,10 @@
 #include "task.h"
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct fg_instance;
 
 #define FG_LATENCY_TEXT_BYTES 256u
 #define FG_LATENCY_MAX_EVENTS 64u
@@ -30,9 +33,9 @@ struct fg_latency_section {
     char started_at[FG_LATENCY_TEXT_BYTES], ended_at[FG_LATENCY_TEXT_BYTES];
     uint32_t nr_events, nr_left_out; /* in order of time; those without room */
     struct fg_latency_event events[FG_LATENCY_MAX_EVENTS];
-    /* What on_max found for it, and how to let go of that. */
+    /* The ring of the instance that recorded the inside, as it was then: a ring-buffer file in memory, or NULL. */
     void *frozen;
-    void (*frozen_drop)(void *frozen);
+    size_t frozen_bytes;
 };
 
 struct fg_latency {
@@ -43,9 +46,8 @@ struct fg_latency {
     /* The section of max_ticks. Who reads it takes it out and puts it back: no lock, for the detectors run where others
      * are held, and a fork may come at any time. */
     _Atomic(struct fg_latency_section *) section;
-    /* Optional: a section is kept, in the thread that found it; may set its `frozen`. Set while nothing is detected. */
-    void (*on_max)(struct fg_latency *latency, struct fg_latency_section *section, void *arg);
-    void *on_max_arg;
+    /* Records what runs inside sections; NULL: nobody does. Set while it lives and something is detected. */
+    _Atomic(struct fg_instance *) inside;
 };
 
 /* A section of so many ticks is to be kept. */
@@ -69,6 +71,9 @@ void fg_latency_section_free(struct fg_latency_section *section);
 void fg_latency_section_add(struct fg_latency_section *section, uint64_t time, uint64_t duration,
                             const char *prefix, const char *text);
 
+/* What took so many ticks of it is worth an event. */
+bool fg_latency_section_shows(const struct fg_latency_section *section, uint64_t ticks);
+
 /* Takes the section over: it is the one that readers see, unless another was longer meanwhile. */
 void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *section);
 
@@ -82,7 +87,7 @@ uint64_t fg_latency_max_ns(const struct fg_latency *latency);
 void fg_latency_set_max_ns(struct fg_latency *latency, uint64_t ns);
 uint64_t fg_latency_thresh_ns(const struct fg_latency *latency);
 void fg_latency_set_thresh_ns(struct fg_latency *latency, uint64_t ns);
-/* As it was at first, but for on_max. */
+/* As it was at first. */
 void fg_latency_reset(struct fg_latency *latency);
 
 #endif

@@ -113,7 +113,8 @@ bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_c
     pthread_mutex_lock(&ring->lock);
     if (!ring->header || atomic_load(&ring->header->stop))
         atomic_store(&ring->stopped, true);
-    got = !atomic_load(&ring->stopped) && !atomic_load(&ring->paused) && switch_locked(ring, task, cursor, &name);
+    got = !atomic_load(&ring->stopped) && !atomic_load(&ring->paused) &&
+          switch_locked(ring, task, cursor, &name);
     pthread_mutex_unlock(&ring->lock);
     return got;
 }

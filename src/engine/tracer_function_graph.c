@@ -215,4 +215,5 @@ static bool is_plain(const struct fg_instance *instance)
            !instance->retaddr && !instance->no_sleep_time;
 }
 
-const struct fg_tracer fg_tracer_function_graph = {.name = "function_graph", .init = init, .is_plain = is_plain};
+const struct fg_tracer fg_tracer_function_graph = {
+    .name = "function_graph", .init = init, .is_plain = is_plain};

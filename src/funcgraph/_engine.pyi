@@ -64,11 +64,16 @@ def status() -> dict[str, Any]:
 
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 
-def latency_start(tracer: str, /) -> None:
-    """The tracer looks for its sections from now on, its maximum is 0 and nothing is kept. Errors: ValueError (no such
-    tracer), OSError (EBUSY: it is on already; EOPNOTSUPP: not with this CPython; ENOSPC: no slot for a user),
-    RuntimeError (no hook free).
+def latency_start(tracer: str, inside_kb: int = 0, /) -> None:
+    """The tracer looks for its sections from now on, its maximum is 0 and nothing is kept. `inside_kb`: the size of the
+    buffer for the function graph inside sections; 0: it is not recorded. Errors: ValueError (no such tracer, or size),
+    OSError (EBUSY: it is on already; EOPNOTSUPP: not with this CPython; ENOSPC: no slot for a user), RuntimeError
+    (no hook free).
     """
+
+def latency_inside(tracer: str, /) -> bytes | None:
+    """The ring-buffer file of what ran when the section that was kept last was; it has more than that at both ends.
+    None: nothing was kept, or no graph recorded."""
 
 def latency_stop(tracer: str, /) -> None:
     """No more; what was kept stays. ValueError if it is not on."""

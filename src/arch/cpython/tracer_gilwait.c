@@ -84,7 +84,7 @@ static void add_holds(struct fg_latency_section *section)
         const struct hold *hold = &held.holds[i % NR_HOLDS];
         uint64_t begin = hold->begin > section->begin ? hold->begin : section->begin;
 
-        if (hold->end <= begin)
+        if (hold->end <= begin || !fg_latency_section_shows(section, hold->end - begin))
             continue;
         fg_latency_section_add(section, begin, hold->end - begin, "holds: ", hold->ran);
         if (hold->end - begin > longest) {

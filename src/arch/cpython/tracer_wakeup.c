@@ -190,7 +190,8 @@ static uint64_t add_runs(struct fg_latency_section *section, const struct recent
         const struct run *run = &recent->runs[i % NR_RECENT];
         uint64_t begin = run->begin > section->begin ? run->begin : section->begin;
 
-        if (run->end <= begin || run->end > section->end)
+        if (run->end <= begin || run->end > section->end ||
+            !fg_latency_section_shows(section, run->end - begin))
             continue;
         fg_latency_section_add(section, begin, run->end - begin, "", run->runs);
         named += run->end - begin;

@@ -20,6 +20,10 @@ from funcgraph import _engine
 
 __all__ = ["Event", "Latency", "Section"]
 
+_GRAPH_HEAD = """\
+#   REL TIME      TASK/PID         DURATION                  FUNCTION CALLS
+#      |           |    |            |   |                     |   |   |   |
+"""
 # The kernel's delay marks: more than so many microseconds until the next line.
 _MARKS = ((1_000_000, "$"), (100_000, "@"), (10_000, "*"), (1_000, "#"), (100, "!"), (10, "+"))
 
@@ -72,11 +76,15 @@ class Latency:
         tracer: "loopblock": how long one callback kept an asyncio event loop from running anything else.
             "wakeup": how long a callback or a task that was ready waited to run. "gilwait": how long a thread
             waited for the interpreter lock.
+        display_graph: record the function graph inside sections too, for report(): of "loopblock" what the
+            callback called, of the others all functions of all threads. This costs what recording costs.
+        buffer_kb: size of the buffer for that, in KiB; the newest calls are kept.
         thresh_us: in microseconds; not 0: each section of at least this length is kept (the latest is what
             there is to see), not only one longer than all before.
 
     Raises:
-        ValueError: there is no such tracer, or the threshold is negative.
+        ValueError: there is no such tracer, the threshold is negative, or (entering the block) the buffer too
+            small.
         OSError: entering the block: EBUSY, the tracer is on already (there is one of each in a process);
             EOPNOTSUPP, it does not work with this CPython, with why.
 
@@ -89,16 +97,19 @@ class Latency:
     The semantics are those of the kernel's irqsoff and wakeup tracers (Documentation/trace/ftrace.rst).
     """
 
-    def __init__(self, tracer: str, *, thresh_us: int = 0) -> None:
+    def __init__(
+        self, tracer: str, *, thresh_us: int = 0, display_graph: bool = False, buffer_kb: int = 2048
+    ) -> None:
         if tracer not in _engine.LATENCY_TRACERS:
             names = ", ".join(_engine.LATENCY_TRACERS)
             raise ValueError(f"tracer must be one of {names}, not {tracer!r}")
         self.tracer = tracer
         self._thresh_us = _microseconds("thresh_us", thresh_us)
+        self._inside_kb = buffer_kb if display_graph else 0
 
     def __enter__(self) -> Latency:
         """Turn the tracer on; the maximum is 0 and nothing is kept."""
-        _engine.latency_start(self.tracer)
+        _engine.latency_start(self.tracer, self._inside_kb)
         _engine.latency_set_thresh(self.tracer, self._thresh_us * 1000)
         return self
 
@@ -141,15 +152,26 @@ class Latency:
         return Section(**found, events=events)
 
     def report(self) -> str:
-        """Return the kept section as text, in the layout of the kernel's latency traces."""
-        return report(self.tracer, self.section)
+        """Return the kept section as text, in the layout of the kernel's latency traces: with display_graph the
+        function graph inside it, if any call began or ended there, else its events."""
+        section = self.section
+        if section is None:
+            return f"# tracer: {self.tracer}\n#\n"
+        lines = self._graph(section)
+        if lines:
+            return _header(self.tracer, section, len(lines), 0) + _GRAPH_HEAD + "".join(lines)
+        return _header(self.tracer, section, len(section.events), section.left_out) + _events(section)
 
+    def _graph(self, section: Section) -> list[str]:
+        """Return the lines of the function graph inside a section; none if it was not recorded, or nothing began or
+        ended there."""
+        ring = _engine.latency_inside(self.tracer)
+        if ring is None:
+            return []
+        from funcgraph.control.latency_graph import graph_lines
 
-def report(tracer: str, section: Section | None) -> str:
-    """Return a section as text, in the layout of the kernel's latency traces."""
-    if section is None:
-        return f"# tracer: {tracer}\n#\n"
-    return _header(tracer, section, len(section.events)) + _events(section)
+        tid = section.tid if self.tracer != "gilwait" else None  # there the lock's holder is what matters
+        return graph_lines(ring, section.begin_ns, section.end_ns, tid)
 
 
 def _microseconds(name: str, value: int) -> int:
@@ -158,9 +180,9 @@ def _microseconds(name: str, value: int) -> int:
     return value
 
 
-def _header(tracer: str, section: Section, entries: int) -> str:
+def _header(tracer: str, section: Section, entries: int, left_out: int) -> str:
     """What stands above both layouts. A Python thread has no CPU, policy and priority of its own."""
-    total = entries + section.left_out
+    total = entries + left_out
     lock = "GIL" if _has_gil() else "no GIL"
     lines = [
         f"# tracer: {tracer}",
