@@ -93,9 +93,13 @@ static int replace_text(char **text, const char *new_text, size_t bytes)
     char *copy = NULL;
 
     if (bytes > 0) {
-        copy = strndup(new_text, bytes);
+        size_t length = strnlen(new_text, bytes);
+
+        copy = malloc(length + 1);
         if (copy == NULL)
             return -ENOMEM;
+        memcpy(copy, new_text, length);
+        copy[length] = 0;
     }
     free(*text);
     *text = copy;
