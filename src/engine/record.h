@@ -35,7 +35,8 @@
     X(WAIT, 7, 1,                                                                                            \
       "the writer waited for the recorder; payload: ticks at which the wait began; time: its end")           \
     X(LOST, 8, 1, "payload: how many records of this task were lost just before this one")                   \
-    X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")
+    X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")   \
+    X(MARK, 10, 1, "a text that the program put in; payload: its length in bytes, then its bytes; func: who, or 0")
 
 enum fg_record_kind {
 #define X(name, value, words, text) FG_RECORD_##name = (value),
@@ -54,6 +55,7 @@ struct fg_record {
 #define FG_RECORD_WORDS_SHIFT 6
 #define FG_RECORD_DEPTH_SHIFT 13
 #define FG_RECORD_MAX_WORDS 127u
+#define FG_MARK_MAX_BYTES ((FG_RECORD_MAX_WORDS - 3) * 8) /* a longer text goes on in the next record */
 #define FG_RECORD_MAX_DEPTH ((1u << 19) - 1)
 
 #define FG_RECORD_INFO(kind, words, depth)                                                                   \

@@ -80,7 +80,11 @@ struct fg_subbuf {
     uint64_t seq;            /* orders all sub-buffers of one file in the order they were taken */
     _Atomic uint64_t commit; /* bytes of whole records behind this header */
     _Atomic uint64_t lost;   /* records this task lost before the first record here; a reader takes it */
-    uint64_t reserved[4];
+    /* Of a ring that its own process reads (ring_copy.h), under its lock: */
+    uint64_t consumed;     /* bytes of records that a consumer has had */
+    uint64_t copied;       /* bytes of records up to which the latest copy goes */
+    uint64_t lost_in_copy; /* how much of `lost` the latest copy holds or tells */
+    uint64_t reserved;
 };
 
 /* Symbols: `bytes` long in all, a multiple of 8; behind the struct lie NUL-terminated UTF-8 strings. */

@@ -142,14 +142,15 @@ static void resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struc
 
 static void init(struct fg_instance *instance)
 {
-    struct fg_user *user = fg_user_of(&instance->ops);
-
     instance->ops.entryfunc = entry;
     instance->ops.retfunc = end;
     instance->ops.suspendfunc = suspend;
     instance->ops.resumefunc = resume;
-    user->is_plain =
-        !instance->max_graph_depth && !instance->thresh_ticks && !instance->args && !instance->retval;
 }
 
-const struct fg_tracer fg_tracer_function_graph = {"function_graph", init};
+static bool is_plain(const struct fg_instance *instance)
+{
+    return !instance->max_graph_depth && !instance->thresh_ticks && !instance->args && !instance->retval;
+}
+
+const struct fg_tracer fg_tracer_function_graph = {.name = "function_graph", .init = init, .is_plain = is_plain};

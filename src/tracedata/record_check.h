@@ -15,8 +15,8 @@ static const uint8_t fg_record_least_words[32] = {
 #define X(name, value, words, text) [(value)] = 2 + (words), [(value) | FG_RECORD_HAS_START] = 3 + (words),
     FG_RECORD_KINDS(X)
 #undef X
-        [10 ... 15] = FG_RECORD_MAX_WORDS + 1, /* no such kinds */
-    [26 ... 31] = FG_RECORD_MAX_WORDS + 1,
+        [11 ... 15] = FG_RECORD_MAX_WORDS + 1, /* no such kinds */
+    [27 ... 31] = FG_RECORD_MAX_WORDS + 1,
 };
 
 /* Whether the record lies within `words_left` words (at least 2) and has the payload its kind demands. */

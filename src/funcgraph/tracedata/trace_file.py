@@ -226,7 +226,7 @@ class TraceFile:
         for number, buffer in enumerate(self.buffers):
             chosen = {**buffer.options, **(options or {})}
             bits = option_bits(chosen, several_tasks=len(threads) > 1)
-            layout = "function" if buffer.tracer == "function" else "function_graph"
+            layout = "function" if buffer.tracer in ("function", "nop") else "function_graph"
             styles.append((layout, bits, buffer.events, buffer.lost, self._prefix(number, numbers, columns)))
         try:
             yield from reader.report(styles, numbers[0], color)
