@@ -234,6 +234,15 @@ static PyObject *stop(PyObject *module, PyObject *argument)
     Py_RETURN_NONE;
 }
 
+static PyObject *wait_for_site(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    if (fg_hooks_hold() != 0)
+        return NULL;
+    fg_cpython_wait_for_site();
+    fg_hooks_release();
+    Py_RETURN_NONE;
+}
+
 struct user_facts {
     const char *name;
     int slot;
@@ -292,6 +301,8 @@ static PyMethodDef methods[] = {
      "check_pattern(pattern): raise ValueError if it is not a valid filter pattern."},
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "start(directory, *, ...) -> int: trace into a new ring-buffer file in `directory`; see the type stub."},
+    {"wait_for_site", wait_for_site, METH_NOARGS,
+     "wait_for_site(): record nothing in this interpreter until the site module's start-up work is over."},
     {"stop", stop, METH_O, "stop(handle): stop tracing into that file and mark it finished."},
     {"status", status, METH_NOARGS, "status() -> dict: what the engine holds."},
     {NULL, NULL, 0, NULL},

@@ -53,6 +53,10 @@ def start(
     free).
     """
 
+def wait_for_site() -> None:
+    """Record nothing in this interpreter, whoever asks, until the `site` module's start-up work is over. Of no
+    effect if that does not run now. RuntimeError: no hook is free."""
+
 def stop(handle: int) -> None:
     """Stop tracing into that file and mark it finished. ValueError if the handle is not active."""
 

@@ -93,11 +93,13 @@ static int replace_text(char **text, const char *new_text, size_t bytes)
     char *copy = NULL;
 
     if (bytes > 0) {
-        copy = malloc(bytes + 1); /* strndup's text need not end, but strict checkers say that it must */
+        size_t length = strnlen(new_text, bytes);
+
+        copy = malloc(length + 1);
         if (copy == NULL)
             return -ENOMEM;
-        memcpy(copy, new_text, bytes);
-        copy[bytes] = '\0';
+        memcpy(copy, new_text, length);
+        copy[length] = 0;
     }
     free(*text);
     *text = copy;

@@ -12,10 +12,10 @@ import funcgraph
 from funcgraph import _engine, _tracedata
 from funcgraph.commands import CommandError, say
 from funcgraph.session import environ, outcome
-from funcgraph.session.check import OptionError, check, record_options
+from funcgraph.session.check import RECORD_OPTIONS, OptionError, check, record_options
 from funcgraph.session.child import Child, NotStartedError, die_like, occupy_standard_descriptors, resolve
 from funcgraph.session.directory import Session
-from funcgraph.session.options import DEFAULTS, RECORD_OPTIONS, RECORDING, describe, wanted_patterns
+from funcgraph.session.options import DEFAULTS, RECORDING, describe, wanted_patterns
 from funcgraph.session.output import check_output
 from funcgraph.session.progress import ProgressLine, plural
 from funcgraph.session.recording import Recording

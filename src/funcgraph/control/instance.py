@@ -28,7 +28,6 @@ from funcgraph.control.options import (
 __all__ = ["Instance", "Snapshot", "TracePipe", "instances"]
 
 NAME_BYTES = 63
-CLOCKS = ("mono",)
 POLL_S = 0.02  # how often a pipe that waits looks for records
 
 # What instances never trace: their own functions, which the program calls while they run.
@@ -139,6 +138,7 @@ class Instance:
         self.name = name
         self._lock = RLock()
         self._pipes = 0
+        self._clock = "mono"
         self._sets: dict[str, tuple[Any, ...]] = {}
         with _lock:
             if name in _living:
@@ -373,17 +373,20 @@ class Instance:
 
     @property
     def trace_clock(self) -> str:
-        """The clock of the trace: "mono", which is CLOCK_MONOTONIC.
+        """The clock that times are on when the buffer is read: "mono", "boot", "mono_raw" or "tai"; "local" and
+        "global" are other names for "mono". Setting it leaves the buffer as it is.
 
         Raises:
             OSError: EINVAL: another one.
         """
-        return CLOCKS[0]
+        return self._clock
 
     @trace_clock.setter
     def trace_clock(self, clock: str) -> None:
-        if clock not in CLOCKS:
-            raise not_allowed("trace_clock", clock, CLOCKS)
+        clocks = _engine.untraced(_clocks)
+        if clock not in clocks:
+            raise not_allowed("trace_clock", clock, clocks)
+        self._clock = clock
 
     def _set_options(self, chosen: Mapping[str, bool]) -> None:
         """Change options that there are."""
@@ -452,7 +455,7 @@ class Instance:
 
     def _read(self, *, consume: bool) -> str:
         """Return the buffer's text; the caller has the lock."""
-        text: str = _engine.untraced(_read_text, self._engine, self.name, self.options._values, consume)
+        text: str = _engine.untraced(_read_text, self, consume)
         return text
 
     def trace(self) -> str:
@@ -500,7 +503,7 @@ class Instance:
             ValueError: the instance is closed.
         """
         with self._lock:
-            _engine.untraced(_write, self._engine, self.name, os.fspath(path))
+            _engine.untraced(_write, self, os.fspath(path))
 
 
 def _reading() -> Any:
@@ -510,14 +513,21 @@ def _reading() -> Any:
     return reading
 
 
-def _read_text(engine: _engine.Instance, name: str, options: dict[str, bool], consume: bool) -> str:
-    text: str = _reading().read_text(engine, name, options, consume=consume)
+def _clocks() -> tuple[str, ...]:
+    from funcgraph import _tracedata
+
+    return _tracedata.CLOCKS
+
+
+def _read_text(i: Instance, consume: bool) -> str:
+    text: str = _reading().read_text(i._engine, i.name, i.options._values, consume=consume, clock=i._clock)
     return text
 
 
-def _write(engine: _engine.Instance, name: str, path: str) -> None:
+def _write(i: Instance, path: str) -> None:
     reading = _reading()
-    reading.write_trace(engine, path, reading.describe(engine.tracer, name), consume=False)
+    meta = reading.describe(i._engine.tracer, i.name)
+    reading.write_trace(i._engine, path, meta, consume=False, clock=i._clock)
 
 
 def _buffer_kb(size_kb: object) -> int:
@@ -603,7 +613,7 @@ class Snapshot:
         self._options = dict(instance.options._values)
         self._folder: str = _engine.untraced(reading.make_folder)
         try:
-            _engine.untraced(_write, instance._engine, self.name, f"{self._folder}/trace.dat")
+            _engine.untraced(_write, instance, f"{self._folder}/trace.dat")
         except BaseException:
             self.close()
             raise

@@ -41,7 +41,9 @@ def remove_folder(path: str) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def write_trace(engine: _engine.Instance, output: str, meta: Mapping[str, Any], *, consume: bool) -> None:
+def write_trace(
+    engine: _engine.Instance, output: str, meta: Mapping[str, Any], *, consume: bool, clock: str
+) -> None:
     """Write a trace.dat of what the instance's buffer holds.
 
     Args:
@@ -49,6 +51,7 @@ def write_trace(engine: _engine.Instance, output: str, meta: Mapping[str, Any], 
         output: path of the trace.
         meta: what goes into the trace's own JSON beside what the buffer says.
         consume: what is in it is in no later one.
+        clock: what its times are on.
 
     Raises:
         OSError: it cannot be written.
@@ -57,7 +60,7 @@ def write_trace(engine: _engine.Instance, output: str, meta: Mapping[str, Any], 
     try:
         ring = f"{folder}/{os.getpid()}.0.ring"
         engine.copy(ring, consume=consume)
-        recorder = _tracedata.Recorder(f"{folder}/part")
+        recorder = _tracedata.Recorder(f"{folder}/part", clock=clock)
         try:
             recorder.finish(recorder.add_ring(ring))
             recorder.assemble(output, json.dumps(meta))
@@ -80,14 +83,14 @@ def text_of(path: str, tracer: str, options: Mapping[str, bool]) -> str:
 
 
 def read_text(
-    engine: _engine.Instance, name: str, options: Mapping[str, bool], *, consume: bool
+    engine: _engine.Instance, name: str, options: Mapping[str, bool], *, consume: bool, clock: str
 ) -> str:
     """Return what the instance's buffer holds as text, with its header."""
     folder = make_folder()
     tracer = engine.tracer
     try:
         path = f"{folder}/trace.dat"
-        write_trace(engine, path, describe(tracer, name), consume=consume)
+        write_trace(engine, path, describe(tracer, name), consume=consume, clock=clock)
         return text_of(path, tracer, options)
     finally:
         remove_folder(folder)

@@ -259,7 +259,7 @@ class _RecorderProcess:
                     str(answer_write),
                     str(os.getpid()),
                 ],
-                env={**os.environ, environ.VARIABLE: ""},
+                env={**os.environ, environ.VARIABLE: "", "FUNCGRAPH": ""},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from funcgraph import _engine, _tracedata
-from funcgraph.session.options import LIMITS, PATTERN_OPTIONS, RECORD_OPTIONS
+from funcgraph.session.options import DEFAULTS, LIMITS, PATTERN_OPTIONS
 from funcgraph.tracedata.report_options import parse_options
 
-__all__ = ["OptionError", "check", "record_options"]
+__all__ = ["RECORD_OPTIONS", "OptionError", "check", "record_options"]
+
+# The kernel's options (trace_options) that say what is recorded, and ours for the same.
+RECORD_OPTIONS = {name: flag for name, flag in _engine.INSTANCE_FLAGS.items() if flag in DEFAULTS}
 
 NAME_BYTES = 63  # FG_INSTANCE_NAME_BYTES without the NUL
 

@@ -16,7 +16,6 @@ __all__ = [
     "LIMITS",
     "PATTERN_OPTIONS",
     "RECORDING",
-    "RECORD_OPTIONS",
     "describe",
     "engine_keywords",
     "from_config",
@@ -50,9 +49,6 @@ PATTERN_OPTIONS = ("filter", "notrace", "graph")
 
 # Least and greatest value of the numbers; the engine refuses others.
 LIMITS = {"max_graph_depth": (0, (1 << 19) - 1), "thresh_us": (0, 1 << 40), "buffer_kb": (32, 1 << 30)}
-
-# The kernel's options (trace_options) that say what is recorded, and ours for the same.
-RECORD_OPTIONS = {"funcgraph-args": "args", "funcgraph-retval": "retval"}
 
 # Those of an instance that the engine has nothing to do with.
 _DISPLAY_OPTIONS = ("options",)
