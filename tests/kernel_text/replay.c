@@ -229,7 +229,6 @@ static void read_option(struct fg_instance_config *config, const char *option)
 static void count_nanoseconds(void)
 {
     fg_clock.kind = FG_CLOCK_MONOTONIC;
-    fg_clock.ns_per_tick = 1.0;
     fg_clock.start = fg_clock_read_pair();
 }
 
