@@ -9,7 +9,8 @@
 #include "ring_buffer.h"
 #include "tracer.h"
 
-/* What its tracer records besides, each with the kernel's name of the option: X(name, option). */
+/* What its tracer records besides, each with the kernel's name of the option, or (with "no" before it) of the option that
+ * is off then: X(name, option). */
 #define FG_INSTANCE_FLAGS(X)                                                                                 \
     X(args, "funcgraph-args")                                                                                \
     X(retval, "funcgraph-retval")
