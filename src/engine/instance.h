@@ -40,6 +40,7 @@ struct fg_instance {
 #define X(name, option) _Atomic bool name;
     FG_INSTANCE_FLAGS(X)
 #undef X
+    _Atomic bool is_plain; /* its user is: with these settings there is nothing to tell but that calls begin and end */
     bool follow_fork;
     struct fg_instance *next;
     int handle;

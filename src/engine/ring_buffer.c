@@ -134,7 +134,7 @@ void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_rin
 
 static void retire_all_locked(struct fg_ring *ring)
 {
-    for (uint32_t i = 0; ring->header && i < ring->nr_fresh; i++) {
+    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
         struct fg_ring_owner owner = ring->owners[i];
 
         if (!owner.task)
@@ -147,7 +147,8 @@ static void retire_all_locked(struct fg_ring *ring)
 void fg_ring_retire_all(struct fg_ring *ring)
 {
     pthread_mutex_lock(&ring->lock);
-    retire_all_locked(ring);
+    if (ring->header)
+        retire_all_locked(ring);
     pthread_mutex_unlock(&ring->lock);
 }
 
