@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from traced import leaf, middle, outer, slow
 
 import funcgraph
-from traced import leaf, middle, outer, slow
 
 HERE = "traced.*"
 
@@ -285,7 +285,9 @@ def test_options_count_from_when_they_are_set_and_for_their_tracer() -> None:
         assert "nofuncgraph-cpu" in instance.trace_options
         instance.current_tracer = "function"
         assert not any("funcgraph" in word for word in instance.trace_options)
-        assert "overwrite" in refusal(errno.EINVAL, lambda: setattr(instance, "trace_options", "funcgraph-tail"))
+        assert "overwrite" in refusal(
+            errno.EINVAL, lambda: setattr(instance, "trace_options", "funcgraph-tail")
+        )
         instance.options["funcgraph-tail"] = True
         leaf(9)
         assert "number=9" not in instance.trace()  # an option of the other tracer

@@ -612,9 +612,7 @@ class Snapshot:
             OSError: it is closed (ENOENT).
         """
         reading = _engine.untraced(_reading)
-        text: str = _engine.untraced(
-            reading.text_of, f"{self._folder}/trace.dat", self.tracer, self._options
-        )
+        text: str = _engine.untraced(reading.text_of, f"{self._folder}/trace.dat", self.tracer, self._options)
         return text
 
     def save(self, path: str | os.PathLike[str]) -> None:

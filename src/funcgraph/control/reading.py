@@ -79,9 +79,7 @@ def text_of(path: str, tracer: str, options: Mapping[str, bool]) -> str:
     return text.replace("# tracer: function\n", f"# tracer: {tracer}\n", 1)
 
 
-def read_text(
-    engine: _engine.Instance, name: str, options: Mapping[str, bool], *, consume: bool
-) -> str:
+def read_text(engine: _engine.Instance, name: str, options: Mapping[str, bool], *, consume: bool) -> str:
     """Return what the instance's buffer holds as text, with its header."""
     folder = make_folder()
     tracer = engine.tracer
