@@ -1,6 +1,7 @@
 """Times instances inside the program; prints one line of JSON.
 
-Usage: instances.py calls N ROUNDS COUNT...   {"calls": C, "seconds": {"COUNT": [...], ...}}: fib(N) in COUNT instances
+Usage: instances.py calls N ROUNDS COUNT...   {"calls": C, "seconds": {"COUNT": [...], ...}}: fib(N), and so
+                                              many instances that trace it
        instances.py filter FUNCTIONS ROUNDS   {"seconds": {"all to one": [...], "one to all": [...]}}
 """
 

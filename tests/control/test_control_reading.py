@@ -1,4 +1,4 @@
-"""Reading instances: nothing is lost that the counts do not tell, all ways agree, and reading itself is in no trace."""
+"""Reading instances: nothing is lost untold, all ways agree, and reading itself is in no trace."""
 
 from __future__ import annotations
 

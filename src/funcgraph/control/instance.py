@@ -35,7 +35,6 @@ POLL_S = 0.02  # how often a pipe that waits looks for records
 _OWN = ("funcgraph.control.*",)
 
 _living: dict[str, Instance] = {}
-_lock = RLock()
 
 
 def instances() -> Mapping[str, Instance]:
@@ -112,8 +111,8 @@ class Instance:
     name: str
     """Its name."""
     options: Options
-    """All options by name: options["funcgraph-args"] = True. Those of other tracers than the current one count
-    when these are. OSError EINVAL: there is no such option; the text names those that there are."""
+    """All options by name: options["funcgraph-args"] = True. Those of other tracers than the current one
+    count when these are. OSError EINVAL: there is no such option; the text names those that there are."""
     trace_marker: TraceMarker
     """Texts of the program into this trace: trace_marker.write(text)."""
     trace_printk: Callable[..., int]
@@ -140,11 +139,10 @@ class Instance:
         self._lock = RLock()
         self._pipes = 0
         self._sets: dict[str, tuple[Any, ...]] = {}
-        with _lock:
-            if name in _living:
-                raise OSError(EEXIST, "an instance of that name is there already", name)
-            self._engine = _engine.Instance(name, buffer_kb=_buffer_kb(buffer_size_kb))
-            _living[name] = self
+        self._engine = _engine.Instance(name, buffer_kb=_buffer_kb(buffer_size_kb))
+        if _living.setdefault(name, self) is not self:
+            self._engine.close()
+            raise OSError(EEXIST, "an instance of that name is there already", name)
         self.trace_marker = TraceMarker(self._engine.mark)
         self.trace_printk = self._engine.printk
         try:
@@ -196,9 +194,8 @@ class Instance:
         with self._lock:
             self._check_no_pipe()
             self._engine.close()
-            with _lock:
-                if _living.get(self.name) is self:
-                    del _living[self.name]
+            if _living.get(self.name) is self:
+                del _living[self.name]
 
     @property
     def closed(self) -> bool:
@@ -244,7 +241,7 @@ class Instance:
 
     @property
     def tracing_on(self) -> bool:
-        """Whether it records. Off: when the assignment returns nothing more is recorded; what is there stays."""
+        """Whether it records. Off: when the assignment returns nothing more is recorded; the buffer stays."""
         return self._engine.tracing_on
 
     @tracing_on.setter
@@ -272,7 +269,7 @@ class Instance:
 
     @property
     def set_ftrace_filter(self) -> tuple[str, ...]:
-        """Only these functions: patterns, as "module.qualname" with *, ? and [...], or ":mod:NAME". Empty: all.
+        """Only these functions: patterns: "module.qualname" with *, ? and [...], or ":mod:NAME". Empty: all.
 
         This and the next three take any iterable of patterns, or a text with blanks between them. Functions
         that are not there yet are found when they come.
@@ -428,8 +425,8 @@ class Instance:
         """The size of the buffer, in KiB, of all threads together. Setting it empties the buffer.
 
         Raises:
-            OSError: EINVAL: not from 32 to 2**30. EBUSY: trace_pipe is open. ENOMEM: so much is not there; then
-            all is as it was.
+            OSError: EINVAL: not from 32 to 2**30. EBUSY: trace_pipe is open. ENOMEM: so much is not there;
+            then all is as it was.
         """
         return self._engine.buffer_kb
 
@@ -453,7 +450,7 @@ class Instance:
         return text
 
     def trace(self) -> str:
-        """Return what is in the buffer as text: the kernel's file `trace`. It stays there, and recording goes on.
+        """Return what is in the buffer as text: the kernel's `trace`. It stays there, and recording goes on.
 
         The layout is the kernel's for the current tracer, by the instance's options.
 
@@ -465,7 +462,7 @@ class Instance:
             return self._read(consume=False)
 
     def trace_pipe(self, *, blocking: bool = True) -> TracePipe:
-        """Return an iterator over the trace's lines as they come: what it returns is not read again, by nobody.
+        """Return an iterator over the lines as they come: what it returns is not read again, by nobody.
 
         While it is open the instance cannot be closed, nor have another tracer or buffer size (EBUSY); it is
         closed at its end, by close(), and when nobody holds it any more.
@@ -526,7 +523,10 @@ def _thread_ids(tids: Iterable[int]) -> tuple[int, ...]:
 
 
 class TracePipe:
-    """The lines of a trace as they come, each with its end: the kernel's `trace_pipe`. Instance.trace_pipe() makes it."""
+    """The lines of a trace as they come, each with its end: the kernel's `trace_pipe`.
+
+    Instance.trace_pipe() makes it.
+    """
 
     def __init__(self, instance: Instance, blocking: bool) -> None:
         self._instance = instance
@@ -534,7 +534,8 @@ class TracePipe:
         self._lines: list[str] = []  # the next one last
         self._is_open = True
         with instance._lock:
-            instance._engine.tracer  # ValueError: it is closed
+            if instance.closed:
+                raise ValueError("the instance is closed")
             instance._pipes += 1
 
     def __iter__(self) -> Iterator[str]:
@@ -645,8 +646,6 @@ class Snapshot:
 
 def _after_fork() -> None:
     """In a fork's child: threads that held a lock or a pipe are not there."""
-    global _lock
-    _lock = RLock()
     for instance in _living.values():
         instance._lock = RLock()
         instance._pipes = 0
