@@ -160,6 +160,40 @@ def test_a_busy_one_cannot_be_removed_nor_have_another_tracer() -> None:
     instance.close()
 
 
+def test_a_callback_that_a_change_waits_for_is_not_waited_for_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from funcgraph.control import instance as module
+
+    monkeypatch.setattr(module, "LOCK_TIMEOUT_S", 0.3)
+    refused: list[int | None] = []
+    is_in, changes = threading.Event(), threading.Event()
+
+    def entry(*_: object) -> bool:
+        is_in.set()
+        changes.wait(10)
+        time.sleep(0.1)  # by now the change waits for this callback
+        try:
+            instance.max_graph_depth = 3
+        except OSError as error:
+            refused.append(error.errno)
+        return False
+
+    def change() -> None:
+        is_in.wait(10)
+        changes.set()
+        instance.set_ftrace_filter = ["traced.middle"]
+
+    ops = funcgraph.FgraphOps(entry, filter=["traced.slow"])
+    thread = threading.Thread(target=change)
+    with graph() as instance, funcgraph.registered(ops):
+        thread.start()
+        slow()
+        thread.join()
+        assert refused == [errno.EBUSY]
+        assert instance.set_ftrace_filter == ("traced.middle",)
+
+
 def test_leaving_the_block_ends_a_pipe_that_waits() -> None:
     read: list[str] = []
     with graph() as instance:

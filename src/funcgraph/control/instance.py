@@ -12,6 +12,7 @@ from errno import EBUSY, EEXIST, EINVAL, ENAMETOOLONG
 from time import sleep
 from types import MappingProxyType, TracebackType
 from typing import Any
+from weakref import finalize
 
 from funcgraph import _engine
 from funcgraph.control.marker import TraceMarker
@@ -29,6 +30,7 @@ __all__ = ["Instance", "Snapshot", "TracePipe", "instances"]
 
 NAME_BYTES = 63
 CLOCKS = ("mono",)
+LOCK_TIMEOUT_S = 10.0
 POLL_S = 0.02  # how often a pipe that waits looks for records
 
 # What instances never trace: their own functions, which the program calls while they run.
@@ -77,6 +79,29 @@ def _check_name(name: str) -> None:
         raise _refuse("instance", f"{name!r} is no name; one has no '/' and is neither empty nor a dot")
     if len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES:
         raise OSError(ENAMETOOLONG, f"instance: a name has at most {NAME_BYTES} bytes", name)
+
+
+class _Lock:
+    """What changes an instance, or reads it, comes one after the other.
+
+    Raises:
+        OSError: EBUSY: somebody else has it for very long. He may be waiting for us: a change waits for callbacks
+            that run, and we may be called from one.
+    """
+
+    __slots__ = ("_rlock",)
+
+    def __init__(self) -> None:
+        self._rlock = RLock()
+
+    def __enter__(self) -> None:
+        if not self._rlock.acquire(timeout=LOCK_TIMEOUT_S):
+            raise OSError(EBUSY, "the instance is busy: another thread changes or reads it")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._rlock.release()
 
 
 class Instance:
@@ -136,8 +161,8 @@ class Instance:
     ) -> None:
         _check_name(name)
         self.name = name
-        self._lock = RLock()
-        self._pipes = 0
+        self._lock = _Lock()
+        self._pipes: set[int] = set()  # id of each that is open
         self._sets: dict[str, tuple[Any, ...]] = {}
         self._engine = _engine.Instance(name, buffer_kb=_buffer_kb(buffer_size_kb))
         if _living.setdefault(name, self) is not self:
@@ -175,7 +200,7 @@ class Instance:
     ) -> None:
         """Close the instance; pipes that are still open end."""
         with self._lock:
-            self._pipes = 0
+            self._pipes.clear()
             self.close()
 
     def __repr__(self) -> str:
@@ -536,7 +561,7 @@ class TracePipe:
         with instance._lock:
             if instance.closed:
                 raise ValueError("the instance is closed")
-            instance._pipes += 1
+            instance._pipes.add(id(self))
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -565,11 +590,10 @@ class TracePipe:
 
     def close(self) -> None:
         """Let go of the instance; lines that were read and not returned yet are lost. May be called twice."""
-        with self._instance._lock:
-            if self._is_open and self._instance._pipes:
-                self._instance._pipes -= 1
-            self._is_open = False
-            self._lines = []
+        # Without the lock: nobody knows where and when the last one who holds a pipe lets go of it.
+        self._instance._pipes.discard(id(self))
+        self._is_open = False
+        self._lines = []
 
     def __enter__(self) -> TracePipe:
         return self
@@ -600,6 +624,7 @@ class Snapshot:
         self.tracer = instance._engine.tracer
         self._options = dict(instance.options._values)
         self._folder: str = _engine.untraced(reading.make_folder)
+        self._removal = finalize(self, _engine.untraced, reading.remove_folder, self._folder)
         try:
             _engine.untraced(_write, instance._engine, self.name, f"{self._folder}/trace.dat")
         except BaseException:
@@ -627,9 +652,7 @@ class Snapshot:
 
     def close(self) -> None:
         """Remove it. May be called twice."""
-        folder, self._folder = self._folder, ""
-        if folder:
-            _engine.untraced(_engine.untraced(_reading).remove_folder, folder)
+        self._removal()
 
     def __enter__(self) -> Snapshot:
         return self
@@ -639,16 +662,12 @@ class Snapshot:
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_folder", ""):
-            self.close()
-
 
 def _after_fork() -> None:
     """In a fork's child: threads that held a lock or a pipe are not there."""
     for instance in _living.values():
-        instance._lock = RLock()
-        instance._pipes = 0
+        instance._lock = _Lock()
+        instance._pipes.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)
