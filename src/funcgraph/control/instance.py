@@ -85,8 +85,8 @@ class _Lock:
     """What changes an instance, or reads it, comes one after the other.
 
     Raises:
-        OSError: EBUSY: somebody else has it for very long. He may be waiting for us: a change waits for callbacks
-            that run, and we may be called from one.
+        OSError: EBUSY: another thread has it for very long. It may be waiting for us: a change waits for
+            callbacks that run, and we may be called from one.
     """
 
     __slots__ = ("_rlock",)
