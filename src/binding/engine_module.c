@@ -6,8 +6,8 @@
 
 #include "arch/cpython/symbols.h"
 #include "capi.h"
-#include "engine_instance.h"
 #include "engine/instance.h"
+#include "engine_instance.h"
 #include "engine_latency.h"
 #include "fgraph_binding.h"
 #include "registration.h"

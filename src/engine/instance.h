@@ -9,7 +9,8 @@
 #include "ring_buffer.h"
 #include "tracer.h"
 
-/* What its tracer records besides, or does not, each with what the kernel's option is set to: X(name, option). */
+/* What its tracer records besides, each with the kernel's name of the option, or (with "no" before it) of the option that
+ * is off then: X(name, option). */
 #define FG_INSTANCE_FLAGS(X)                                                                                 \
     X(args, "funcgraph-args")                                                                                \
     X(retval, "funcgraph-retval")                                                                            \
@@ -44,6 +45,8 @@ struct fg_instance {
     FG_INSTANCE_FLAGS(X)
 #undef X
     double ticks_per_ns; /* as well as it was known when the instance began */
+    _Atomic bool
+        is_plain; /* its user is: with these settings there is nothing to tell but that calls begin and end */
     bool follow_fork;
     struct fg_instance *next;
     int handle;
