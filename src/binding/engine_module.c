@@ -7,6 +7,7 @@
 #include "arch/cpython/symbols.h"
 #include "capi.h"
 #include "engine/instance.h"
+#include "engine_instance.h"
 #include "engine_latency.h"
 #include "fgraph_binding.h"
 #include "registration.h"
@@ -68,7 +69,7 @@ static PyObject *tracer_names(void)
     return names;
 }
 
-static const struct fg_tracer *find_tracer(const char *name)
+const struct fg_tracer *fg_tracer_named(const char *name)
 {
     const struct fg_tracer *tracer = fg_tracer_find(name);
     PyObject *names = tracer ? NULL : tracer_names();
@@ -114,7 +115,7 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
 {
     int mode = find_name(mode_names, in->mode);
 
-    config->tracer = find_tracer(in->tracer);
+    config->tracer = fg_tracer_named(in->tracer);
     if (!config->tracer)
         return -1;
     if (mode < 0) {
@@ -295,6 +296,14 @@ static int add_names(PyObject *module, const char *attribute, const char *const 
     return error;
 }
 
+static int add_object(PyObject *module, const char *attribute, PyObject *object)
+{
+    int error = object ? PyModule_AddObjectRef(module, attribute, object) : -1;
+
+    Py_XDECREF(object);
+    return error;
+}
+
 static int exec_module(PyObject *module)
 {
     const char *tracers[FG_MAX_TRACERS];
@@ -303,7 +312,8 @@ static int exec_module(PyObject *module)
     for (const struct fg_tracer *tracer; (tracer = fg_tracer_at((unsigned)nr_tracers)); nr_tracers++)
         tracers[nr_tracers] = tracer->name;
     if (add_names(module, "TRACERS", tracers, nr_tracers) != 0 || fg_fgraph_add(module) != 0 ||
-        fg_capi_add(module) != 0 || fg_latency_add(module) != 0)
+        fg_capi_add(module) != 0 || fg_latency_add(module) != 0 ||
+        add_object(module, "INSTANCE_FLAGS", fg_instance_flags()) != 0)
         return -1;
     return add_names(module, "MODES", mode_names, 3);
 }

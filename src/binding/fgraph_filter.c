@@ -90,7 +90,7 @@ int fg_filter_add_tuple(struct fg_filter *filter, enum fgraph_filter_set set, Py
     return error;
 }
 
-static int add_tids(struct fg_filter *filter, PyObject *tuple)
+int fg_filter_add_tid_tuple(struct fg_filter *filter, PyObject *tuple)
 {
     size_t n = (size_t)PyTuple_GET_SIZE(tuple);
     int *tids = malloc((n + 1) * sizeof(*tids));
@@ -111,7 +111,7 @@ static int make_filter(const struct fg_python_ops *self, struct fg_filter *filte
 
     for (int set = 0; !error && set < FGRAPH_NR_FILTER_SETS; set++)
         error = fg_filter_add_tuple(filter, (enum fgraph_filter_set)set, self->patterns[set]);
-    return error || self->tids == Py_None ? error : add_tids(filter, self->tids);
+    return error || self->tids == Py_None ? error : fg_filter_add_tid_tuple(filter, self->tids);
 }
 
 static int hand_over(struct fg_python_ops *self, struct fg_filter *filter)

@@ -147,8 +147,9 @@ static struct fg_instance *instance_new(struct fg_instance_config *config)
     instance->tracer = &fg_tracer_nop;
     instance->refs = 1;
     instance->max_graph_depth = config->max_graph_depth;
-    instance->args = config->args;
-    instance->retval = config->retval;
+#define X(name, option) instance->name = config->name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
     instance->follow_fork = config->follow_fork;
     instance->thresh_ticks = fg_instance_thresh_ticks(config->thresh_us);
     instance->filter = config->filter;

@@ -9,13 +9,20 @@
 #include "ring_buffer.h"
 #include "tracer.h"
 
+/* What its tracer records besides, each with the kernel's name of the option: X(name, option). */
+#define FG_INSTANCE_FLAGS(X)                                                                                 \
+    X(args, "funcgraph-args")                                                                                \
+    X(retval, "funcgraph-retval")
+
 struct fg_instance_config {
     const struct fg_tracer *tracer;
     struct fg_ring_config ring;
     struct fg_filter filter;  /* taken over */
     uint32_t max_graph_depth; /* 0: no limit */
     uint64_t thresh_us;       /* 0: none; else only calls that took at least this long */
-    bool args, retval;
+#define X(name, option) bool name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
     bool follow_fork;
     void *domain; /* of the functions that it sees */
 };
@@ -29,7 +36,9 @@ struct fg_instance {
     struct fg_filter filter; /* what is asked for; the user has it while the tracer records calls */
     _Atomic uint32_t max_graph_depth;
     _Atomic uint64_t thresh_ticks;
-    _Atomic bool args, retval;
+#define X(name, option) _Atomic bool name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
     bool follow_fork;
     struct fg_instance *next;
     int handle;

@@ -182,8 +182,9 @@ struct fg_instance_settings fg_instance_settings(const struct fg_instance *insta
     return (struct fg_instance_settings){
         .max_graph_depth = instance->max_graph_depth,
         .thresh_us = (uint64_t)((double)instance->thresh_ticks * fg_clock_ns_per_tick() / 1000.0 + 0.5),
-        .args = instance->args,
-        .retval = instance->retval,
+#define X(name, option) .name = instance->name,
+        FG_INSTANCE_FLAGS(X)
+#undef X
     };
 }
 
@@ -191,8 +192,9 @@ static void store_settings(struct fg_instance *instance, const struct fg_instanc
 {
     instance->max_graph_depth = settings->max_graph_depth;
     instance->thresh_ticks = fg_instance_thresh_ticks(settings->thresh_us);
-    instance->args = settings->args;
-    instance->retval = settings->retval;
+#define X(name, option) instance->name = settings->name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
 }
 
 /* Before calls can be plain again, and after they no more can, the tracer's own functions see the settings. */
@@ -298,4 +300,14 @@ int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes)
     if (has_entered)
         fg_guard_leave(task);
     return error;
+}
+
+bool fg_instance_is_top(int handle)
+{
+    struct fg_instance *instance = fg_instance_get(handle);
+    bool is_top = instance && (!*instance->ring.instance || strcmp(instance->ring.instance, "top") == 0);
+
+    if (instance)
+        fg_instance_put(instance);
+    return is_top;
 }

@@ -20,7 +20,9 @@ int fg_instance_set_filter(struct fg_instance *instance, struct fg_filter *filte
 struct fg_instance_settings {
     uint32_t max_graph_depth;
     uint64_t thresh_us;
-    bool args, retval;
+#define X(name, option) bool name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
 };
 struct fg_instance_settings fg_instance_settings(const struct fg_instance *instance);
 int fg_instance_set_settings(struct fg_instance *instance, const struct fg_instance_settings *settings);
@@ -32,6 +34,9 @@ int fg_instance_set_tracing_on(struct fg_instance *instance, bool on);
  * From anywhere, also from a callback. -EINVAL: no such instance; -ENOSPC: there was no room, and it is counted;
  * -ENOMEM. */
 int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes);
+
+/* Texts that name no instance go there: what records the process as a whole (no name), or is called "top". */
+bool fg_instance_is_top(int handle);
 
 /* ---- for instance.c */
 

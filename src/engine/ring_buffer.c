@@ -167,6 +167,13 @@ void fg_ring_set_paused(struct fg_ring *ring, bool paused)
     pthread_mutex_unlock(&ring->lock);
 }
 
+void fg_ring_set_mode(struct fg_ring *ring, enum fg_ring_mode mode)
+{
+    pthread_mutex_lock(&ring->lock);
+    ring->mode = mode;
+    pthread_mutex_unlock(&ring->lock);
+}
+
 void fg_ring_close(struct fg_ring *ring)
 {
     pthread_mutex_lock(&ring->copying);

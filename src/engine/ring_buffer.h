@@ -84,6 +84,8 @@ void fg_ring_retire_all(struct fg_ring *ring);
 void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh);
 /* From now on nothing is recorded, but for what callbacks that run now are about to; or again. What is there stays. */
 void fg_ring_set_paused(struct fg_ring *ring, bool paused);
+/* Drops or overwrites from now on; of a ring without a file. */
+void fg_ring_set_mode(struct fg_ring *ring, enum fg_ring_mode mode);
 /* In a child after fork, with the lock held: lets go of the parent's file without touching it. With `follow`
  * the child's first record opens a file of its own. */
 void fg_ring_fork_child(struct fg_ring *ring, bool follow);

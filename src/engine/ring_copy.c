@@ -284,6 +284,20 @@ int64_t fg_ring_copy(struct fg_ring *ring, int fd, const struct fg_ring_copy_opt
     return error ? error : (int64_t)copy.bytes;
 }
 
+bool fg_ring_has_unread(struct fg_ring *ring)
+{
+    bool has_unread = false;
+
+    pthread_mutex_lock(&ring->lock);
+    for (uint32_t i = 0; i < ring->nr_fresh && !has_unread; i++) {
+        const struct fg_subbuf *subbuf = subbuf_at(ring, i);
+
+        has_unread = holds_records(subbuf) && atomic_load(&subbuf->commit) > subbuf->consumed;
+    }
+    pthread_mutex_unlock(&ring->lock);
+    return has_unread;
+}
+
 static void clear_locked(struct fg_ring *ring)
 {
     for (uint32_t i = 0; i < ring->nr_fresh; i++) {

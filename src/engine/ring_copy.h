@@ -15,6 +15,9 @@ struct fg_ring_copy_options {
  * then but what was to be in this copy. In a forked child, and of a ring that is closed, it is empty. */
 int64_t fg_ring_copy(struct fg_ring *ring, int fd, const struct fg_ring_copy_options *options);
 
+/* A consumer would find records. */
+bool fg_ring_has_unread(struct fg_ring *ring);
+
 /* Forgets all records, and that any were lost. */
 void fg_ring_clear(struct fg_ring *ring);
 

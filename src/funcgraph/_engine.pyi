@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
 from types import CodeType, FrameType
 from typing import Any, Final, Literal, final
 
@@ -51,11 +52,13 @@ def status() -> dict[str, Any]:
 
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 
-def latency_start(tracer: str, inside_kb: int = 0, /) -> None:
-    """The tracer looks for its sections from now on, its maximum is 0 and nothing is kept. `inside_kb`: the size of the
-    buffer for the function graph inside sections; 0: it is not recorded. Errors: ValueError (no such tracer, or size),
-    OSError (EBUSY: it is on already; EOPNOTSUPP: not with this CPython; ENOSPC: no slot for a user), RuntimeError
-    (no hook free).
+def latency_start(tracer: str, inside_kb: int = 0, handle: int = 0, /) -> None:
+    """The tracer looks for its sections from now on, its maximum is 0 and nothing is kept.
+
+    `inside_kb`: the size of the buffer for the function graph inside sections; 0: it is not recorded. Or
+    `handle`, of an Instance: its buffer has that graph, if it has begun to record after this call. Errors:
+    ValueError (no such tracer, or size), OSError (EBUSY: it is on already; EOPNOTSUPP: not with this CPython;
+    ENOSPC: no slot for a user; EINVAL: no such instance), RuntimeError (no hook free).
     """
 
 def latency_inside(tracer: str, /) -> bytes | None:
@@ -76,8 +79,119 @@ def latency_set_thresh(tracer: str, ns: int, /) -> None:
     """Each section of at least so many nanoseconds is kept; 0: each that is the longest so far."""
 
 def latency_section(tracer: str, /) -> dict[str, Any] | None:
-    """The section that was kept last: {"latency_ns", "begin_ns", "end_ns", "task", "tid", "started_at", "ended_at",
-    "events": [(time_ns, duration_ns, text), ...], "left_out"}; times as CLOCK_MONOTONIC has them."""
+    """The section that was kept last: {"latency_ns", "begin_ns", "end_ns", "task", "tid", "started_at",
+    "ended_at", "events": [(time_ns, duration_ns, text), ...], "left_out"}; times as CLOCK_MONOTONIC has them."""
+
+# ---- instances
+
+INSTANCE_FLAGS: Final[dict[str, str]]  # option -> name of the setting that has the tracer record it
+
+@final
+class Instance:
+    """An instance of the tracer in this process's memory; funcgraph.Instance is made of it.
+
+    Args:
+        name: what its ring buffer says it is; at most 63 bytes.
+        buffer_kb: size of the buffer.
+        overwrite: a full buffer loses the oldest records; False: the newest.
+
+    Errors: OSError: ENAMETOOLONG, EINVAL (the size), ENOSPC (no slot), EBUSY (another thread changes it), from
+    any method. ValueError, from any method: it is closed. MemoryError.
+    """
+
+    def __new__(cls, name: str, *, buffer_kb: int = 1408, overwrite: bool = True) -> Instance: ...
+    @property
+    def tracer(self) -> str:
+        """The name of its tracer; "nop" at first."""
+
+    @property
+    def buffer_kb(self) -> int: ...
+    @property
+    def tracing_on(self) -> bool: ...
+    @property
+    def has_unread(self) -> bool:
+        """Whether a consuming copy would find records."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """max_graph_depth, thresh_us and the values of INSTANCE_FLAGS."""
+
+    @property
+    def max_latency_us(self) -> int: ...
+    @max_latency_us.setter
+    def max_latency_us(self, value: int) -> None: ...
+    @property
+    def handle(self) -> int:
+        """The number by which the engine knows it; 0: it is closed."""
+
+    @property
+    def closed(self) -> bool: ...
+    def close(self) -> None:
+        """Nothing of it is left. May be called twice."""
+
+    def set_tracer(self, name: str, /) -> None:
+        """Another tracer, and an empty buffer. RuntimeError: no hook is free."""
+
+    def set_buffer_kb(self, kb: int, /) -> None:
+        """Another buffer, which is empty."""
+
+    def set_filter(
+        self,
+        *,
+        filter: Iterable[str] = (),
+        notrace: Iterable[str] = (),
+        graph: Iterable[str] = (),
+        graph_notrace: Iterable[str] = (),
+        tids: Iterable[int] | None = None,
+        c_calls: bool = False,
+    ) -> None:
+        """Which functions and calls, all at once. ValueError: a bad pattern."""
+
+    def set_setting(self, name: str, value: int, /) -> None:
+        """Change one of `settings`. ValueError: there is none, or the value is out of range."""
+
+    def set_tracing_on(self, on: bool, /) -> None: ...
+    def set_overwrite(self, on: bool, /) -> None:
+        """A full buffer loses the oldest records; False: the newest."""
+
+    def clear(self) -> None:
+        """Forget all records, and that any were lost."""
+
+    def copy(self, path: str | PathLike[str], *, consume: bool = False) -> int:
+        """Write a ring-buffer file, finished, of what is there; return bytes of records in it.
+
+        consume: what is in it is in no later one. OSError: the file is there already, or cannot be written.
+        """
+
+    def mark(self, text: str, /) -> int:
+        """Put a text into the trace; return its length."""
+
+    def printk(self, format: str, /, *args: object) -> int:
+        """Put `format % args` into the trace, as from the calling function; return its length."""
+
+def untraced(function: Callable[..., Any], /, *args: object) -> Any:
+    """Return what function(*args) returns; nothing that it calls in this thread is traced, by nobody."""
+
+def mark(text: str, /) -> int:
+    """Put a text into the recordings of this process, and into an instance named "top"; return its length."""
+
+def trace_printk(format: str, /, *args: object) -> int:
+    """Put `format % args` into the traces of this process, as from the calling function.
+
+    Into the recordings (`funcgraph record`, `funcgraph.record`), and into the instance "top". Where nothing
+    records nothing happens. The kernel's trace_printk().
+
+        funcgraph.trace_printk("order %d has %d items", order.id, len(order.items))
+
+    Args:
+        format: a format as of the operator %.
+        args: its values.
+
+    Returns:
+        The length of the text.
+
+    Errors: TypeError, ValueError: the format does not suit the values.
+    """
 
 # ---- the function graph
 

@@ -146,13 +146,13 @@ static void read_record(struct tally *tally, uint32_t task, const struct fg_reco
     enum fg_record_kind kind = fg_record_kind(record->info);
     uint64_t payload = fg_record_words(record->info) > 2 ? *(const uint64_t *)(record + 1) : 0;
 
-    CHECK(kind <= FG_RECORD_OVERRUN);
+    CHECK(kind <= FG_RECORD_MARK);
     tally->kinds[kind]++;
     if (kind == FG_RECORD_WAIT) {
         CHECK(payload <= record->time);
         return;
     }
-    if (kind == FG_RECORD_OVERRUN)
+    if (kind == FG_RECORD_OVERRUN || kind == FG_RECORD_MARK)
         return;
     if (kind >= FG_RECORD_RETURN && kind <= FG_RECORD_CLOSE)
         CHECK(payload <= record->time);
