@@ -41,6 +41,8 @@ _FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES = 18, 25, 200
 _PROFILE, _PROFILE_ROUNDS = 20, 15
 #: Turns of a loop with a probe at one of its lines; how often all run in turn in one process.
 _TURNS, _TURN_ROUNDS = 100_000, 15
+#: Blocks of the echo server in each round, and messages in each block.
+_ECHO_BLOCKS, _ECHO_MESSAGES = 6, 640
 #: Functions that users are registered over, and how often in one process.
 _FUNCTIONS, _REGISTER_ROUNDS = 10_000, 3
 #: Instances that trace the same function; fib's argument; how often all run in turn in one process.
@@ -365,6 +367,19 @@ def registration(bench: Bench) -> Iterator[Figure]:
         yield Figure(f"a function: {label}", f"{statistics.median(found[step]) / _FUNCTIONS * 1e9:.0f} ns")
 
 
+def latency_tracers(bench: Bench) -> Iterator[Figure]:
+    """An asyncio echo server with each latency tracer: the CPU time of a message, block by block in turn."""
+    for what in ("loopblock", "wakeup", "gilwait", "graph:loopblock"):
+        words = ("streams", what, bench.rounds * _ECHO_BLOCKS, _ECHO_MESSAGES)
+        seconds = bench.result(bench.plain("echo_server.py", *words))
+        ratio = statistics.median(on / off for off, on in zip(seconds["off"], seconds["on"], strict=True))
+        name = f"asyncio echo server, {what.removeprefix('graph:')}"
+        if what.startswith("graph:"):
+            yield Figure(f"{name} with display-graph", f"{ratio:.3f}")
+        else:
+            yield at_most(name, ratio, 1.03, digits=3)
+
+
 def instances(bench: Bench) -> Iterator[Figure]:
     """What instances inside the program cost, and changing the filter of one."""
     calls = bench.plain("instances.py", "calls", _INSTANCE_FIB, _INSTANCE_ROUNDS, 0, 1, *_INSTANCES)
@@ -429,6 +444,7 @@ ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "kprobes": kprobes,
     "function-profile": function_profile,
     "registration": registration,
+    "latency-tracers": latency_tracers,
     "instances": instances,
     "sustained": sustained,
     "memory": memory,

@@ -1,4 +1,4 @@
-"""Times an asyncio echo server with and without a latency tracer, block by block in turn; prints one line of JSON,
+"""Times an asyncio echo server with and without a latency tracer, in turn; prints one line of JSON,
 {"off": [...], "on": [...]}: the server's own seconds of CPU for as many messages, in each block.
 
 Usage: echo_server.py streams|protocol TRACER|none|graph:TRACER BLOCKS MESSAGES

@@ -433,6 +433,11 @@ static PyObject *top_printk(PyObject *Py_UNUSED(module), PyObject *const *args, 
 
 /* ---- attributes */
 
+static PyObject *get_handle(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromLong(((struct instance *)self)->handle);
+}
+
 static PyObject *get_closed(PyObject *self, void *Py_UNUSED(closure))
 {
     struct fg_instance *instance = fg_instance_get(((struct instance *)self)->handle);
@@ -522,6 +527,7 @@ static PyGetSetDef attributes[] = {
     {"settings", get_attribute, NULL, "What set_setting changes.", (void *)&of_settings},
     {"max_latency_us", get_attribute, set_max_latency_us, "The longest time so far, in us.",
      (void *)&of_latency},
+    {"handle", get_handle, NULL, "The number by which the engine knows it; 0: it is closed.", NULL},
     {"closed", get_closed, NULL, "Whether it was closed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -564,7 +570,7 @@ PyType_Spec fg_instance_spec = {
 
 PyObject *fg_instance_flags(void)
 {
-#define FORMAT(name, option) "s:s,"
+#define FORMAT(name, option) "s:s" /* no comma: 3.11 wants none before the brace */
 #define VALUE(name, option) , option, #name
     return Py_BuildValue("{" FG_INSTANCE_FLAGS(FORMAT) "}" FG_INSTANCE_FLAGS(VALUE));
 #undef FORMAT

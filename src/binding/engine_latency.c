@@ -29,7 +29,9 @@ static PyObject *raise_start_error(const struct fg_latency_tracer *tracer, int e
     if (error == -ENOMEM)
         return PyErr_NoMemory();
     if (!why)
-        why = error == -EBUSY ? "it is on already" : "all slots for users are taken";
+        why = error == -EBUSY    ? "it is on already"
+              : error == -EINVAL ? "there is no such instance"
+                                 : "all slots for users are taken";
     PyErr_SetObject(PyExc_OSError,
                     Py_BuildValue("(iN)", -error, PyUnicode_FromFormat("%s: %s", tracer->name, why)));
     return NULL;
@@ -39,11 +41,12 @@ static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *name;
     Py_ssize_t inside_kb = 0;
+    struct fg_latency_inside inside = {0};
     const struct fg_latency_tracer *tracer;
     const char *why;
     int error;
 
-    if (!PyArg_ParseTuple(args, "O|n:latency_start", &name, &inside_kb))
+    if (!PyArg_ParseTuple(args, "O|ni:latency_start", &name, &inside_kb, &inside.handle))
         return NULL;
     tracer = find_tracer(name);
     if (!tracer)
@@ -51,7 +54,8 @@ static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *args)
     if (inside_kb && (inside_kb < (Py_ssize_t)FG_RING_MIN_KB || inside_kb > (Py_ssize_t)1 << 30))
         return PyErr_Format(PyExc_ValueError, "inside_kb: %zd is out of range (%u to %zd)", inside_kb,
                             FG_RING_MIN_KB, (Py_ssize_t)1 << 30);
-    error = fg_binding_latency_start(tracer, (size_t)inside_kb * 1024, &why);
+    inside.bytes = (size_t)inside_kb * 1024;
+    error = fg_binding_latency_start(tracer, inside, &why);
     if (error)
         return raise_start_error(tracer, error, why);
     Py_RETURN_NONE;
@@ -182,7 +186,7 @@ static PyObject *latency_inside(PyObject *Py_UNUSED(module), PyObject *name)
 
 static PyMethodDef functions[] = {
     {"latency_start", latency_start, METH_VARARGS,
-     "latency_start(tracer, inside_kb=0): it looks for its sections from now on."},
+     "latency_start(tracer, inside_kb=0, handle=0): it looks for its sections from now on."},
     {"latency_inside", latency_inside, METH_O,
      "latency_inside(tracer) -> bytes | None: the ring-buffer file of what ran inside the one that was "
      "kept."},

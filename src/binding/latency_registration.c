@@ -13,7 +13,7 @@
 /* What is on, in the order of the table. */
 static struct state {
     void *owner; /* which interpreter has turned it on; NULL: it is off. Under FG_LOCK_CONTROL */
-    int inside;  /* handle of the instance that records what runs inside sections; 0: none */
+    int own;     /* handle of its own instance, which records what runs inside sections; 0: none */
 } states[MAX_TRACERS];
 
 static struct state *state_of(const struct fg_latency_tracer *tracer)
@@ -88,7 +88,7 @@ static int add_patterns(struct fg_filter *filter, const char *graph)
     return error || !graph ? error : fg_filter_add(filter, FGRAPH_GRAPH, &graph, 1, &wrong);
 }
 
-static int start_inside(const struct fg_latency_tracer *tracer, struct fg_interp *interp, size_t bytes)
+static int start_own(const struct fg_latency_tracer *tracer, struct fg_interp *interp, size_t bytes)
 {
     struct fg_instance_config config = {
         .tracer = &fg_tracer_function_graph,
@@ -103,13 +103,30 @@ static int start_inside(const struct fg_latency_tracer *tracer, struct fg_interp
         fg_filter_clear(&config.filter);
         return error ? error : -EIO;
     }
-    error = fg_instance_start(&config, &state->inside);
+    error = fg_instance_start(&config, &state->own);
     if (error)
-        state->inside = 0;
-    else
-        atomic_store(&tracer->latency->inside, fg_instance_get(state->inside));
+        state->own = 0;
     fg_hooks_release();
     return error;
+}
+
+/* -EINVAL: there is no such instance. */
+static int look_inside(const struct fg_latency_tracer *tracer, int handle)
+{
+    struct fg_instance *instance = fg_instance_get(handle);
+
+    atomic_store(&tracer->latency->inside, instance);
+    return instance ? 0 : -EINVAL;
+}
+
+static int start_inside(const struct fg_latency_tracer *tracer, struct fg_interp *interp,
+                        struct fg_latency_inside inside)
+{
+    int error = inside.bytes ? start_own(tracer, interp, inside.bytes) : 0;
+
+    if (error || (!inside.bytes && !inside.handle))
+        return error;
+    return look_inside(tracer, inside.bytes ? state_of(tracer)->own : inside.handle);
 }
 
 /* Nothing is detected any more. */
@@ -118,11 +135,11 @@ static void stop_inside(const struct fg_latency_tracer *tracer)
     struct fg_instance *instance = atomic_exchange(&tracer->latency->inside, NULL);
     struct state *state = state_of(tracer);
 
-    if (!instance)
-        return;
-    fg_instance_stop(state->inside);
-    fg_instance_put(instance);
-    state->inside = 0;
+    if (state->own)
+        fg_instance_stop(state->own);
+    state->own = 0;
+    if (instance)
+        fg_instance_put(instance);
     fg_hooks_stop_if_unused();
 }
 
@@ -147,21 +164,21 @@ static int start_detector(const struct fg_latency_tracer *tracer, struct fg_inte
     return error;
 }
 
-/* The detector first: users are told of an end in the reverse order, and a section is kept when its end is recorded. */
-static int start(const struct fg_latency_tracer *tracer, struct fg_interp *interp, size_t inside_bytes,
-                 const char **why)
+static int start(const struct fg_latency_tracer *tracer, struct fg_interp *interp,
+                 struct fg_latency_inside inside, const char **why)
 {
     int error = start_detector(tracer, interp, why);
 
-    if (error || !inside_bytes)
+    if (error)
         return error;
-    error = start_inside(tracer, interp, inside_bytes);
+    error = start_inside(tracer, interp, inside);
     if (error)
         stop_detector(tracer);
     return error;
 }
 
-int fg_binding_latency_start(const struct fg_latency_tracer *tracer, size_t inside_bytes, const char **why)
+int fg_binding_latency_start(const struct fg_latency_tracer *tracer, struct fg_latency_inside inside,
+                             const char **why)
 {
     struct fg_interp *interp = fg_engine_here();
     int error;
@@ -172,7 +189,7 @@ int fg_binding_latency_start(const struct fg_latency_tracer *tracer, size_t insi
     if (!change_owner(tracer, NULL, interp))
         return -EBUSY;
     fg_latency_reset(tracer->latency);
-    error = start(tracer, interp, inside_bytes, why);
+    error = start(tracer, interp, inside, why);
     if (error)
         change_owner(tracer, interp, NULL);
     return error;

@@ -99,6 +99,21 @@ static bool claim_max(struct fg_latency *latency, uint64_t ticks)
     return true;
 }
 
+static bool is_max(const struct fg_latency *latency, const struct fg_latency_section *section)
+{
+    return length_of(section) == atomic_load(&latency->max_ticks);
+}
+
+/* Two threads may claim the maximum one after the other and come here the other way round: it is the later one's. */
+static void put(struct fg_latency *latency, struct fg_latency_section *section)
+{
+    struct fg_latency_section *other = atomic_exchange(&latency->section, section);
+
+    if (other && is_max(latency, other) && !is_max(latency, section))
+        other = atomic_exchange(&latency->section, other);
+    fg_latency_section_free(other);
+}
+
 /* The file of a copy, in memory. No descriptor stays open: the program may close any. */
 static void map_copy(struct fg_latency_section *section, int fd)
 {
@@ -136,7 +151,7 @@ void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *sect
     atomic_fetch_add(&latency->nr_kept, 1);
     if (atomic_load(&latency->inside))
         freeze(section, atomic_load(&latency->inside));
-    fg_latency_section_free(atomic_exchange(&latency->section, section));
+    put(latency, section);
 }
 
 struct fg_latency_section *fg_latency_take(struct fg_latency *latency)
@@ -148,7 +163,11 @@ void fg_latency_give_back(struct fg_latency *latency, struct fg_latency_section 
 {
     struct fg_latency_section *none = NULL;
 
-    if (section && !atomic_compare_exchange_strong(&latency->section, &none, section))
+    if (!section || atomic_compare_exchange_strong(&latency->section, &none, section))
+        return;
+    if (is_max(latency, section))
+        put(latency, section);
+    else
         fg_latency_section_free(section);
 }
 

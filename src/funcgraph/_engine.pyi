@@ -68,11 +68,13 @@ def status() -> dict[str, Any]:
 
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 
-def latency_start(tracer: str, inside_kb: int = 0, /) -> None:
-    """The tracer looks for its sections from now on, its maximum is 0 and nothing is kept. `inside_kb`: the size of the
-    buffer for the function graph inside sections; 0: it is not recorded. Errors: ValueError (no such tracer, or size),
-    OSError (EBUSY: it is on already; EOPNOTSUPP: not with this CPython; ENOSPC: no slot for a user), RuntimeError
-    (no hook free).
+def latency_start(tracer: str, inside_kb: int = 0, handle: int = 0, /) -> None:
+    """The tracer looks for its sections from now on, its maximum is 0 and nothing is kept.
+
+    `inside_kb`: the size of the buffer for the function graph inside sections; 0: it is not recorded. Or
+    `handle`, of an Instance: its buffer has that graph, if it has begun to record after this call. Errors:
+    ValueError (no such tracer, or size), OSError (EBUSY: it is on already; EOPNOTSUPP: not with this CPython;
+    ENOSPC: no slot for a user; EINVAL: no such instance), RuntimeError (no hook free).
     """
 
 def latency_inside(tracer: str, /) -> bytes | None:
@@ -93,8 +95,9 @@ def latency_set_thresh(tracer: str, ns: int, /) -> None:
     """Each section of at least so many nanoseconds is kept; 0: each that is the longest so far."""
 
 def latency_section(tracer: str, /) -> dict[str, Any] | None:
-    """The section that was kept last: {"latency_ns", "begin_ns", "end_ns", "task", "tid", "started_at", "ended_at",
-    "events": [(time_ns, duration_ns, text), ...], "left_out"}; times as CLOCK_MONOTONIC has them."""
+    """The section that was kept last: {"latency_ns", "begin_ns", "end_ns", "task", "tid", "started_at",
+    "ended_at", "events": [(time_ns, duration_ns, text), ...], "left_out"}; times as CLOCK_MONOTONIC has them."""
+
 # ---- instances
 
 INSTANCE_FLAGS: Final[dict[str, str]]  # option -> name of the setting that has the tracer record it
@@ -133,6 +136,10 @@ class Instance:
     def max_latency_us(self) -> int: ...
     @max_latency_us.setter
     def max_latency_us(self, value: int) -> None: ...
+    @property
+    def handle(self) -> int:
+        """The number by which the engine knows it; 0: it is closed."""
+
     @property
     def closed(self) -> bool: ...
     def close(self) -> None:

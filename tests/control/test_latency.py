@@ -1,9 +1,10 @@
-"""The latency tracers: a known stall is caught, named with its function; nothing is caught where nothing stalls."""
+"""The latency tracers: a known stall is caught and named; nothing is caught where nothing stalls."""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import gc
 import os
 import shutil
@@ -15,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
+import funcgraph
 from funcgraph import _engine
 from funcgraph.control.latency import Latency, Section
 
@@ -392,7 +394,7 @@ def test_no_thread_waits_long_where_none_holds_the_lock_long() -> None:
 
 
 def lock_wait_entries() -> list[int]:
-    """What the entries hold through which CPython calls pthread_cond_timedwait: read from the module's own table."""
+    """What the entries hold by which CPython calls pthread_cond_timedwait, read from the module."""
     import struct
 
     with open("/proc/self/maps") as maps:
@@ -500,3 +502,88 @@ def test_an_end_of_the_interpreter_while_tracers_are_on() -> None:
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
+
+
+# ---- with the function graph inside
+
+
+def test_loopblock_shows_what_the_callback_called() -> None:
+    with Latency("loopblock", display_graph=True) as latency:
+        asyncio.run(awaits_what_blocks())
+    lines = latency.report().splitlines()
+    graph = lines[
+        lines.index("#      |           |    |            |   |                     |   |   |   |") + 1 :
+    ]
+    assert "us |" in graph[0] and "asyncio.events.Handle._run() {" in graph[0]
+    assert graph[-1].rstrip().endswith("|  }") and "*" in graph[-1]
+    assert any(f"{__name__}.blocks_inside() {{ /* resumed */" in line for line in graph)
+    times = [int(line.split()[0]) for line in graph]
+    assert times == sorted(times)
+    assert times[-1] == pytest.approx(latency.max_latency_us, abs=2)
+
+
+def test_wakeup_shows_what_the_thread_did_meanwhile() -> None:
+    with Latency("wakeup", display_graph=True) as latency:
+        asyncio.run(makes_ready_behind_a_blocker())
+    blocker = next(line for line in latency.report().splitlines() if ".runs_instead();" in line)
+    assert "| * 2" in blocker
+
+
+@needs_gil
+def test_gilwait_has_its_events_where_no_call_began_or_ended() -> None:
+    with Latency("gilwait", display_graph=True) as latency:
+        stall(40_000)
+    section = latency.section
+    assert section is not None
+    assert ".holds_lock (" in section.ended_at
+    assert "holds_lock" in latency.report()
+
+
+# ---- as an instance's tracer
+
+
+def test_an_instance_has_them_as_tracers() -> None:
+    with funcgraph.Instance("latency") as instance:
+        assert {"loopblock", "wakeup", "gilwait"} <= set(instance.available_tracers)
+        instance.current_tracer = "loopblock"
+        assert instance.current_tracer == "loopblock"
+        asyncio.run(schedules_blocking_callback())
+        assert 30_000 <= instance.tracing_max_latency < 60_000
+        text = instance.trace()
+        assert (
+            text.startswith("# tracer: loopblock\n") and f"started at: {labelled(blocking_callback)}" in text
+        )
+        instance.tracing_max_latency = 0
+        asyncio.run(does_little())
+        assert 0 < instance.tracing_max_latency < 20_000
+
+
+def test_an_instances_display_graph_threshold_and_the_way_back() -> None:
+    with funcgraph.Instance("latency", tracing_thresh=20_000, options="display-graph") as instance:
+        instance.current_tracer = "loopblock"
+        assert instance.tracing_thresh == 20_000
+        assert instance.set_graph_function == ()
+        asyncio.run(does_little())
+        assert instance.tracing_max_latency == 0
+        asyncio.run(awaits_what_blocks())
+        assert f"{__name__}.blocks_inside() {{ /* resumed */" in instance.trace()
+        instance.options["display-graph"] = False
+        assert instance.tracing_max_latency == 0
+        asyncio.run(awaits_what_blocks())
+        assert "DURATION" not in instance.trace()
+        instance.current_tracer = "function_graph"
+        assert (instance.tracing_thresh, instance.set_graph_function) == (20_000, ())
+        sleeps(25)
+        sleeps(1)
+        assert instance.trace().count(".sleeps ") + instance.trace().count(".sleeps(") == 1
+
+
+def test_a_second_instance_with_the_same_latency_tracer_is_busy() -> None:
+    with funcgraph.Instance("one", tracer="wakeup"), funcgraph.Instance("two") as two:
+        with pytest.raises(OSError, match="wakeup: it is on already") as error:
+            two.current_tracer = "wakeup"
+        assert error.value.errno == errno.EBUSY
+        assert two.current_tracer == "nop"
+        two.current_tracer = "loopblock"
+        asyncio.run(makes_ready_behind_a_blocker())
+        assert "runs_instead" in two.trace()

@@ -2,6 +2,9 @@
 #include "asyncio_handle.h"
 
 #include <stdatomic.h>
+#if PY_VERSION_HEX < 0x030C0000
+#include <structmember.h> /* PyMemberDef */
+#endif
 
 #include "engine/compiler.h"
 

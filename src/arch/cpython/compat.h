@@ -196,6 +196,16 @@ static inline PyObject *fg_pyframe_stack_item(fg_pyframe *frame, int i)
     return fg_pyframe_local(frame, i);
 }
 
+/* The code of a generator or coroutine. New reference. */
+static inline PyCodeObject *fg_generator_code(PyGenObject *generator)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyGen_GetCode(generator);
+#else
+    return (PyCodeObject *)Py_NewRef((PyObject *)generator->gi_code);
+#endif
+}
+
 /* A generator that ended: 3.15 numbers the states anew and drops FRAME_COMPLETED. */
 #if PY_VERSION_HEX >= 0x030D0000
 static inline bool fg_generator_has_ended(PyObject *generator)

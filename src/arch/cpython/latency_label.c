@@ -153,7 +153,7 @@ static bool is_coroutine(PyObject *object)
 static void label_coroutine(PyObject *coroutine, char *runs, char *is_at)
 {
     PyGenObject *generator = (PyGenObject *)coroutine;
-    PyCodeObject *code = PyGen_GetCode(generator);
+    PyCodeObject *code = fg_generator_code(generator);
     fg_pyframe *frame = (fg_pyframe *)&generator->gi_iframe;
     bool has_ended = fg_generator_has_ended(coroutine);
 

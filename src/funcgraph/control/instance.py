@@ -15,6 +15,7 @@ from typing import Any
 from weakref import finalize
 
 from funcgraph import _engine
+from funcgraph.control.latency_instance import InstanceLatency
 from funcgraph.control.marker import TraceMarker
 from funcgraph.control.options import (
     Options,
@@ -163,6 +164,7 @@ class Instance:
         self._lock = _Lock()
         self._pipes: set[int] = set()  # id of each that is open
         self._clock = "mono"
+        self._latency: InstanceLatency | None = None
         self._sets: dict[str, tuple[Any, ...]] = {}
         self._engine = _engine.Instance(name, buffer_kb=_buffer_kb(buffer_size_kb))
         if _living.setdefault(name, self) is not self:
@@ -218,6 +220,7 @@ class Instance:
         """
         with self._lock:
             self._check_no_pipe()
+            self._stop_latency()
             self._engine.close()
             if _living.get(self.name) is self:
                 del _living[self.name]
@@ -236,33 +239,68 @@ class Instance:
     @property
     def available_tracers(self) -> tuple[str, ...]:
         """The tracers that there are."""
-        return _engine.TRACERS
+        return (*_engine.TRACERS, *_engine.LATENCY_TRACERS)
 
     @property
     def current_tracer(self) -> str:
         """The tracer that records: "nop" records no calls.
 
-        Setting another one empties the buffer. If a tracer refuses to start there is "nop".
+        Setting another one empties the buffer. If a tracer refuses to start there is "nop". The latency tracers
+        ("loopblock", "wakeup", "gilwait") look for the longest time that something waited, tracing_max_latency;
+        trace() is what they found, with the function graph inside it if the option display-graph is on.
 
         Raises:
-            OSError: EINVAL: no such tracer. EBUSY: trace_pipe is open.
+            OSError: EINVAL: no such tracer. EBUSY: trace_pipe is open; or another instance has that latency
+            tracer. EOPNOTSUPP: it does not work with this CPython.
             RuntimeError: no hook is free.
         """
-        return self._engine.tracer
+        return self._latency.tracer if self._latency else self._engine.tracer
 
     @current_tracer.setter
     def current_tracer(self, name: str) -> None:
-        if name not in _engine.TRACERS:
-            raise not_allowed("current_tracer", name, _engine.TRACERS)
+        if name not in self.available_tracers:
+            raise not_allowed("current_tracer", name, self.available_tracers)
         with self._lock:
-            if name == self._engine.tracer:
+            if name == self.current_tracer:
                 return
             self._check_no_pipe()
-            self._apply_flags(name)
-            try:
-                self._engine.set_tracer(name)
-            finally:
-                self._apply_flags(self._engine.tracer)
+            self._stop_latency()
+            if name in _engine.LATENCY_TRACERS:
+                self._start_latency(name)
+            else:
+                self._set_engine_tracer(name)
+
+    def _set_engine_tracer(self, name: str) -> None:
+        self._apply_flags(name)
+        try:
+            self._engine.set_tracer(name)
+        finally:
+            self._apply_flags(self._engine.tracer)
+
+    def _start_latency(self, name: str) -> None:
+        """Turn a latency tracer on, and then the recording of what runs inside its sections, in this order
+        (_engine.latency_start)."""
+        self._set_engine_tracer("nop")
+        display_graph = self.options["display-graph"]
+        thresh_us = self.tracing_thresh
+        self._latency = InstanceLatency(name, self._engine, thresh_us, display_graph)
+        try:
+            self._engine.set_setting("thresh_us", 0)  # it is about sections, not calls
+            if display_graph:
+                self._set_filters()
+                self._set_engine_tracer("function_graph")
+        except BaseException:
+            self._stop_latency()
+            raise
+
+    def _stop_latency(self) -> None:
+        if self._latency is None:
+            return
+        latency, self._latency = self._latency, None
+        latency.stop()
+        self._set_engine_tracer("nop")
+        self._engine.set_setting("thresh_us", latency.thresh_us)
+        self._set_filters()
 
     @property
     def tracing_on(self) -> bool:
@@ -285,7 +323,7 @@ class Instance:
             self._engine.set_filter(
                 filter=new["filter"],
                 notrace=new["notrace"] + _OWN,
-                graph=new["graph"],
+                graph=new["graph"] or (self._latency.graph if self._latency else ()),
                 graph_notrace=new["graph_notrace"],
                 tids=new["tids"] or None,
                 c_calls=self._c_calls,
@@ -373,25 +411,35 @@ class Instance:
 
     @property
     def tracing_thresh(self) -> int:
-        """Only calls that took at least so many us; 0: all.
+        """Only calls that took at least so many us; 0: all. Of a latency tracer each section that took so long
+        is kept; 0: each that is the longest.
 
         Raises:
             OSError: EINVAL: not from 0 to 2**40.
         """
-        return int(self._engine.settings["thresh_us"])
+        return self._latency.thresh_us if self._latency else int(self._engine.settings["thresh_us"])
 
     @tracing_thresh.setter
     def tracing_thresh(self, thresh_us: int) -> None:
-        self._set_setting("tracing_thresh", "thresh_us", thresh_us, 1 << 40)
+        with self._lock:
+            if self._latency:
+                self._latency.thresh_us = _number("tracing_thresh", thresh_us, 0, 1 << 40)
+            else:
+                self._set_setting("tracing_thresh", "thresh_us", thresh_us, 1 << 40)
 
     @property
     def tracing_max_latency(self) -> int:
         """The longest time that a latency tracer has seen, in us. Setting it to 0 lets it begin anew."""
-        return self._engine.max_latency_us
+        return self._latency.max_latency_us if self._latency else self._engine.max_latency_us
 
     @tracing_max_latency.setter
     def tracing_max_latency(self, latency_us: int) -> None:
-        self._engine.max_latency_us = _number("tracing_max_latency", latency_us, 0, 1 << 40)
+        latency_us = _number("tracing_max_latency", latency_us, 0, 1 << 40)
+        with self._lock:
+            if self._latency:
+                self._latency.max_latency_us = latency_us
+            else:
+                self._engine.max_latency_us = latency_us
 
     @property
     def trace_clock(self) -> str:
@@ -417,6 +465,10 @@ class Instance:
                 self._engine.set_overwrite(chosen["overwrite"])
             self.options._values.update(chosen)
             self._apply_flags(self._engine.tracer)
+            if "display-graph" in chosen and self._latency:  # begins anew, as in the kernel
+                name = self._latency.tracer
+                self._stop_latency()
+                self._start_latency(name)
 
     def _apply_flags(self, tracer: str) -> None:
         """Have the engine record what the options of this tracer say; those of others wait for theirs."""
@@ -480,14 +532,15 @@ class Instance:
     def trace(self) -> str:
         """Return what is in the buffer as text: the kernel's `trace`. It stays there, and recording goes on.
 
-        The layout is the kernel's for the current tracer, by the instance's options.
+        The layout is the kernel's for the current tracer, by the instance's options. Of a latency tracer it is what
+        was found.
 
         Raises:
             OSError: there is no room for the temporary files that it takes.
             ValueError: the instance is closed.
         """
         with self._lock:
-            return self._read(consume=False)
+            return self._latency.report() if self._latency else self._read(consume=False)
 
     def trace_pipe(self, *, blocking: bool = True) -> TracePipe:
         """Return an iterator over the lines as they come: what it returns is not read again, by nobody.

@@ -145,33 +145,51 @@ class Latency:
     @property
     def section(self) -> Section | None:
         """What was kept; None: nothing so far."""
-        found = _engine.latency_section(self.tracer)
-        if found is None:
-            return None
-        events = tuple(Event(*event) for event in found.pop("events"))
-        return Section(**found, events=events)
+        return kept_section(self.tracer)
 
     def report(self) -> str:
-        """Return the kept section as text, in the layout of the kernel's latency traces: with display_graph the
-        function graph inside it, if any call began or ended there, else its events."""
-        section = self.section
-        if section is None:
-            return f"# tracer: {self.tracer}\n#\n"
-        lines = self._graph(section)
-        if lines:
-            return _header(self.tracer, section, len(lines), 0) + _GRAPH_HEAD + "".join(lines)
-        return _header(self.tracer, section, len(section.events), section.left_out) + _events(section)
+        """Return the kept section as text, in the layout of the kernel's latency traces.
 
-    def _graph(self, section: Section) -> list[str]:
-        """Return the lines of the function graph inside a section; none if it was not recorded, or nothing began or
-        ended there."""
-        ring = _engine.latency_inside(self.tracer)
-        if ring is None:
-            return []
-        from funcgraph.control.latency_graph import graph_lines
+        With display_graph it has the graph inside, if any call began or ended there, else its events.
+        """
+        return report(self.tracer)
 
-        tid = section.tid if self.tracer != "gilwait" else None  # there the lock's holder is what matters
-        return graph_lines(ring, section.begin_ns, section.end_ns, tid)
+
+def kept_section(tracer: str) -> Section | None:
+    """Return what a latency tracer has kept; None: nothing so far."""
+    found = _engine.latency_section(tracer)
+    if found is None:
+        return None
+    events = tuple(Event(*event) for event in found.pop("events"))
+    return Section(**found, events=events)
+
+
+def report(tracer: str) -> str:
+    """Return what a latency tracer has kept as text."""
+    text: str = _engine.untraced(_report, tracer)
+    return text
+
+
+def _report(tracer: str) -> str:
+    section = kept_section(tracer)
+    if section is None:
+        return f"# tracer: {tracer}\n#\n"
+    lines = _graph(tracer, section)
+    if lines:
+        return _header(tracer, section, len(lines), 0) + _GRAPH_HEAD + "".join(lines)
+    return _header(tracer, section, len(section.events), section.left_out) + _events(section)
+
+
+def _graph(tracer: str, section: Section) -> list[str]:
+    """Return the lines of the function graph inside a section; none if it was not recorded, or no call began
+    or ended there."""
+    ring = _engine.latency_inside(tracer)
+    if ring is None:
+        return []
+    from funcgraph.control.latency_graph import graph_lines
+
+    tid = section.tid if tracer != "gilwait" else None  # there the lock's holder is what matters
+    return graph_lines(ring, section.begin_ns, section.end_ns, tid)
 
 
 def _microseconds(name: str, value: int) -> int:

@@ -1,14 +1,11 @@
-"""The function graph inside a section, from the copy of a ring buffer that was made when the section was kept."""
+"""The function graph inside a section, from the copy of a ring buffer that was made when it was kept."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import tempfile
 
-from funcgraph import _tracedata
-from funcgraph.tracedata.trace_file import TraceFile
+from funcgraph.control import reading
+from funcgraph.tracedata import TraceFile
 
 _ABSTIME = re.compile(r" *(\d+)\.(\d{6}) \|  (.*)", re.DOTALL)
 _OPTIONS = {"funcgraph-abstime": True, "funcgraph-proc": True, "funcgraph-cpu": False}
@@ -22,11 +19,7 @@ def graph_lines(ring: bytes, begin_ns: int, end_ns: int, tid: int | None) -> lis
         begin_ns, end_ns: the section, in nanoseconds of CLOCK_MONOTONIC; the copy has more than it.
         tid: only what this thread did; None: all.
     """
-    folder = tempfile.mkdtemp(prefix="funcgraph-", dir=_memory_folder())
-    try:
-        text = _report(ring, folder, tid)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    text = _report(ring, tid)
     lines = []
     for line in text.splitlines(keepends=True):
         found = _ABSTIME.fullmatch(line)
@@ -38,23 +31,24 @@ def graph_lines(ring: bytes, begin_ns: int, end_ns: int, tid: int | None) -> lis
     return lines
 
 
-def _report(ring: bytes, folder: str, tid: int | None) -> str:
-    path = os.path.join(folder, f"{os.getpid()}.0.ring")
-    with open(path, "wb") as file:
-        file.write(ring)
-    recorder = _tracedata.Recorder(os.path.join(folder, "part"))
+class _Copy:
+    """What reading.write_trace wants of an engine's Instance: a ring-buffer file that is there already."""
+
+    def __init__(self, ring: bytes) -> None:
+        self._ring = ring
+
+    def copy(self, path: str, *, consume: bool = False) -> int:
+        with open(path, "xb") as file:
+            return file.write(self._ring)
+
+
+def _report(ring: bytes, tid: int | None) -> str:
+    folder = reading.make_folder()
     try:
-        recorder.finish(recorder.add_ring(path))
-        recorder.assemble(os.path.join(folder, "trace.dat"), "{}")
+        path = f"{folder}/trace.dat"
+        reading.write_trace(_Copy(ring), path, reading.describe("function_graph", ""), consume=False)
+        trace = TraceFile(path)
+        tasks = None if tid is None else [task for task in trace.tasks if task.tid == tid]
+        return b"".join(trace.report(_OPTIONS, tasks=tasks)).decode("utf-8", "replace")
     finally:
-        recorder.close()
-    trace = TraceFile(os.path.join(folder, "trace.dat"))
-    tasks = None if tid is None else [task for task in trace.tasks if task.tid == tid]
-    return b"".join(trace.report(_OPTIONS, tasks=tasks)).decode()
-
-
-def _memory_folder() -> str | None:
-    for folder in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm"):
-        if folder and os.access(folder, os.W_OK):
-            return folder
-    return None
+        reading.remove_folder(folder)

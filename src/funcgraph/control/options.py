@@ -28,7 +28,7 @@ def option_names() -> list[str]:
 
     shown = [row[0] for row in _tracedata.REPORT_OPTIONS]
     recorded = [option for option, _ in flag_options().values()]
-    return list(dict.fromkeys(["overwrite", *shown, *recorded]))
+    return list(dict.fromkeys(["overwrite", "display-graph", *shown, *recorded]))
 
 
 def flag_options() -> dict[str, tuple[str, bool]]:

@@ -12,13 +12,19 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from funcgraph import _engine, _tracedata
 from funcgraph.session.directory import folders
 from funcgraph.tracedata import TraceFile
 
 PREFIX = "funcgraph-instance-"
+
+
+class Copied(Protocol):
+    """What has a ring buffer, and writes a file of it: an engine's Instance."""
+
+    def copy(self, path: str, *, consume: bool = False) -> int: ...
 
 
 def make_folder() -> str:
@@ -42,7 +48,7 @@ def remove_folder(path: str) -> None:
 
 
 def write_trace(
-    engine: _engine.Instance, output: str, meta: Mapping[str, Any], *, consume: bool, clock: str
+    engine: Copied, output: str, meta: Mapping[str, Any], *, consume: bool, clock: str
 ) -> None:
     """Write a trace.dat of what the instance's buffer holds.
 
