@@ -6,8 +6,8 @@
 
 #include "arch/cpython/symbols.h"
 #include "capi.h"
-#include "engine_instance.h"
 #include "engine/instance.h"
+#include "engine_instance.h"
 #include "fgraph_binding.h"
 #include "registration.h"
 
@@ -89,9 +89,9 @@ struct start_arguments {
 
 static int parse_arguments(PyObject *args, PyObject *kwargs, struct start_arguments *out)
 {
-    static char *names[] = {"directory",       "tracer",    "filter",      "notrace",    "graph",
-                            "max_graph_depth", "thresh_us", "args",        "retval",     "c_calls",
-                            "buffer_kb",       "mode",      "follow_fork", "after_site", "instance", NULL};
+    static char *names[] = {
+        "directory", "tracer",  "filter",    "notrace", "graph",       "max_graph_depth", "thresh_us", "args",
+        "retval",    "c_calls", "buffer_kb", "mode",    "follow_fork", "after_site",      "instance",  NULL};
 
     return PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sOOOnnpppnspps:start", names, PyUnicode_FSConverter,
                                        &out->directory, &out->tracer, &out->filter, &out->notrace,
