@@ -9,7 +9,8 @@
 #include "ring_buffer.h"
 #include "tracer.h"
 
-/* What its tracer records besides, each with the kernel's name of the option: X(name, option). */
+/* What its tracer records besides, each with the kernel's name of the option, or (with "no" before it) of the option that
+ * is off then: X(name, option). */
 #define FG_INSTANCE_FLAGS(X)                                                                                 \
     X(args, "funcgraph-args")                                                                                \
     X(retval, "funcgraph-retval")
@@ -39,6 +40,7 @@ struct fg_instance {
 #define X(name, option) _Atomic bool name;
     FG_INSTANCE_FLAGS(X)
 #undef X
+    _Atomic bool is_plain; /* its user is: with these settings there is nothing to tell but that calls begin and end */
     bool follow_fork;
     struct fg_instance *next;
     int handle;

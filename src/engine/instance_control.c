@@ -31,9 +31,11 @@ static int effective_filter(const struct fg_tracer *tracer, const struct fg_filt
 static void set_plain(struct fg_instance *instance)
 {
     const struct fg_tracer *tracer = instance->tracer;
+    bool is_plain = tracer->is_plain && tracer->is_plain(instance);
 
+    atomic_store(&instance->is_plain, is_plain);
     fg_engine_lock();
-    fg_user_of(&instance->ops)->is_plain = tracer->is_plain && tracer->is_plain(instance);
+    fg_user_of(&instance->ops)->is_plain = is_plain;
     fg_engine_unlock();
 }
 

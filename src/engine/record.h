@@ -77,6 +77,24 @@ static inline uint32_t fg_record_depth(uint32_t info)
     return info >> FG_RECORD_DEPTH_SHIFT;
 }
 
+/* Payload words before `start` and the values. */
+static inline uint32_t fg_record_fixed_words(enum fg_record_kind kind)
+{
+    static const uint8_t fixed_words[16] = {
+#define X(name, value, words, text) [(value)] = (words),
+        FG_RECORD_KINDS(X)
+#undef X
+    };
+
+    return fixed_words[kind];
+}
+
+/* The first payload word is a time, in ticks, as that of the record is; and so is `start`. */
+static inline int fg_record_has_time(enum fg_record_kind kind)
+{
+    return (kind >= FG_RECORD_RETURN && kind <= FG_RECORD_CLOSE) || kind == FG_RECORD_WAIT;
+}
+
 /* Values: arguments at entry, the result or the exception at the end. A byte stream of tagged values that
  * ends with FG_VALUE_END (also what the zero padding reads as) or with the record. Integers are
  * little-endian and unaligned. A text or a type name is never longer than the length byte before it. */

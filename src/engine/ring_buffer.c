@@ -101,7 +101,7 @@ static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_
 bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, size_t bytes)
 {
     struct task_name name;
-    bool got;
+    bool got = false;
 
     (void)bytes; /* the largest record fits in the smallest sub-buffer with room to spare */
     if (atomic_load_explicit(&ring->stopped, memory_order_relaxed) ||
@@ -113,7 +113,8 @@ bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_c
     pthread_mutex_lock(&ring->lock);
     if (!ring->header || atomic_load(&ring->header->stop))
         atomic_store(&ring->stopped, true);
-    got = !atomic_load(&ring->stopped) && !atomic_load(&ring->paused) && switch_locked(ring, task, cursor, &name);
+    else if (!atomic_load(&ring->stopped) && !atomic_load(&ring->paused))
+        got = switch_locked(ring, task, cursor, &name);
     pthread_mutex_unlock(&ring->lock);
     return got;
 }
@@ -133,7 +134,7 @@ void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_rin
 
 static void retire_all_locked(struct fg_ring *ring)
 {
-    for (uint32_t i = 0; ring->header && i < ring->nr_fresh; i++) {
+    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
         struct fg_ring_owner owner = ring->owners[i];
 
         if (!owner.task)
@@ -146,7 +147,8 @@ static void retire_all_locked(struct fg_ring *ring)
 void fg_ring_retire_all(struct fg_ring *ring)
 {
     pthread_mutex_lock(&ring->lock);
-    retire_all_locked(ring);
+    if (ring->header)
+        retire_all_locked(ring);
     pthread_mutex_unlock(&ring->lock);
 }
 

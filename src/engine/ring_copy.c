@@ -104,9 +104,9 @@ static void lay_out(struct copy *copy)
     header->subbuf_bytes = from->subbuf_bytes;
     header->nr_subbufs = copy->nr_places ? copy->nr_places : 1;
     header->mode = (uint32_t)copy->ring->mode;
-    header->clock_kind = (uint32_t)fg_clock.kind;
-    header->clock_latest = fg_clock_read_pair();
-    header->clock_start = copy->ring->header ? from->clock_start : header->clock_latest;
+    header->clock_kind = FG_CLOCK_MONOTONIC;
+    header->clock_start = (struct fg_clock_pair){from->clock_start.monotonic_ns, from->clock_start.monotonic_ns};
+    header->clock_latest = header->clock_start;
     header->queue_offset = FG_RING_HEADER_BYTES;
     header->data_offset = header->queue_offset + page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
     header->symbols_offset = header->data_offset + (uint64_t)header->nr_subbufs * header->subbuf_bytes;
@@ -158,6 +158,27 @@ static bool take_piece(struct copy *copy, const struct place *place)
     return true;
 }
 
+/* Times in the copy are nanoseconds, by the one scale of the process: the same record has the same time in all copies. */
+static void record_to_ns(struct fg_record *record)
+{
+    enum fg_record_kind kind = fg_record_kind(record->info);
+    uint64_t *payload = (uint64_t *)(record + 1);
+
+    record->time = fg_clock_to_ns(record->time);
+    if (fg_record_has_time(kind))
+        payload[0] = fg_clock_to_ns(payload[0]);
+    if (record->info & FG_RECORD_HAS_START)
+        payload[fg_record_fixed_words(kind)] = fg_clock_to_ns(payload[fg_record_fixed_words(kind)]);
+}
+
+static void piece_to_ns(struct fg_subbuf *piece)
+{
+    uint8_t *at = (uint8_t *)(piece + 1), *end = at + piece->commit;
+
+    for (; at < end; at += 8 * fg_record_words(((struct fg_record *)at)->info))
+        record_to_ns((struct fg_record *)at);
+}
+
 static int copy_pieces(struct copy *copy)
 {
     int error = 0;
@@ -165,7 +186,7 @@ static int copy_pieces(struct copy *copy)
     for (uint32_t i = 0; i < copy->nr_places && !error; i++) {
         uint64_t offset =
             copy->header.data_offset + (uint64_t)copy->nr_copied * copy->header.subbuf_bytes;
-        const struct fg_subbuf *piece = (const struct fg_subbuf *)copy->piece;
+        struct fg_subbuf *piece = (struct fg_subbuf *)copy->piece;
         bool is_taken;
 
         pthread_mutex_lock(&copy->ring->lock);
@@ -173,6 +194,7 @@ static int copy_pieces(struct copy *copy)
         pthread_mutex_unlock(&copy->ring->lock);
         if (!is_taken)
             continue;
+        piece_to_ns(piece);
         error = write_all(copy->fd, piece, sizeof(*piece) + piece->commit, offset);
         if (!error)
             error = write_all(copy->fd, &copy->nr_copied, sizeof(uint32_t),

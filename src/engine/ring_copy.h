@@ -11,7 +11,7 @@ struct fg_ring_copy_options {
     uint64_t begin, end;
 };
 
-/* Writes the copy to an empty file. Returns bytes of records in it, or a negative errno; a consumer has lost nothing
+/* Writes the copy to an empty file; its times are nanoseconds of CLOCK_MONOTONIC, whatever the ring's are. Returns bytes of records in it, or a negative errno; a consumer has lost nothing
  * then but what was to be in this copy. In a forked child, and of a ring that is closed, it is empty. */
 int64_t fg_ring_copy(struct fg_ring *ring, int fd, const struct fg_ring_copy_options *options);
 

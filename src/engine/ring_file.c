@@ -15,10 +15,22 @@
 #define PAGE_BYTES 4096u
 #define SUBBUF_BYTES_MAX (64u << 10)
 #define MIN_SUBBUFS 8u
+#define COLOURS 12u
+#define COLOUR_BYTES 320u /* five lines of the cache: the head of a sub-buffer, and what is written and fetched ahead */
 
 static size_t page_round(size_t bytes)
 {
     return (bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+}
+
+/* Where in its pages a ring's sub-buffers begin, in bytes: another place for each ring. Instances that trace the same calls
+ * write records of the same size, each into a ring of its own; if these were all at the same distance from a page's
+ * begin, all that they write would compete for the few lines that a processor's nearest cache has for it. */
+static size_t colour(void)
+{
+    static _Atomic unsigned nr_rings;
+
+    return atomic_fetch_add_explicit(&nr_rings, 1, memory_order_relaxed) % COLOURS * COLOUR_BYTES;
 }
 
 static void header_layout(struct fg_ring_header *header, const struct fg_ring *ring)
@@ -38,8 +50,8 @@ static void header_layout(struct fg_ring_header *header, const struct fg_ring *r
     header->symbols_offset =
         header->queue_offset + page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
     header->symbols_capacity = FG_RING_SYMBOL_BYTES;
-    header->data_offset = header->symbols_offset + header->symbols_capacity;
-    header->file_bytes = header->data_offset + (uint64_t)header->nr_subbufs * subbuf_bytes;
+    header->data_offset = header->symbols_offset + header->symbols_capacity + colour();
+    header->file_bytes = page_round(header->data_offset + (uint64_t)header->nr_subbufs * subbuf_bytes);
     memcpy(header->instance, ring->instance, sizeof(header->instance));
 }
 

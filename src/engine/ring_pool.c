@@ -83,7 +83,10 @@ static bool take_released(struct fg_ring *ring, uint32_t *index)
 static int populate(struct fg_ring *ring, uint32_t index)
 {
 #ifdef MADV_POPULATE_WRITE
-    if (madvise(subbuf_at(ring, index), ring->header->subbuf_bytes, MADV_POPULATE_WRITE) != 0)
+    uintptr_t begin = (uintptr_t)subbuf_at(ring, index), end = begin + ring->header->subbuf_bytes;
+
+    begin &= ~(uintptr_t)(FG_RING_HEADER_BYTES - 1); /* whole pages */
+    if (madvise((void *)begin, end - begin, MADV_POPULATE_WRITE) != 0)
         return errno; /* EINVAL before Linux 5.14: they fault */
 #else
     (void)ring, (void)index;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "instance.h"
+#include "plain_record.h"
 
 #define HEAD_WORDS (sizeof(struct fg_record) / 8)
 
@@ -75,10 +76,32 @@ static inline int put_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *o
     return 1;
 }
 
+/* Where several users share a function the engine does not write plain records itself. */
+static inline int put_plain_entry(struct fg_instance *instance, const struct ftrace_graph_ent *trace)
+{
+    struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, &instance->ops);
+    uint8_t *pos = fg_ring_reserve(&instance->ring, trace->task, cursor, FG_PLAIN_ENTRY_BYTES);
+
+    if (fg_likely(pos != NULL))
+        fg_plain_entry(cursor, pos, trace->func->id, trace->depth, trace->calltime);
+    return 1;
+}
+
+static inline void put_plain_return(struct fg_instance *instance, const struct ftrace_graph_ret *trace)
+{
+    struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, &instance->ops);
+    uint8_t *pos = fg_ring_reserve(&instance->ring, trace->task, cursor, FG_PLAIN_RETURN_BYTES);
+
+    if (fg_likely(pos != NULL))
+        fg_plain_return(cursor, pos, trace->func->id, trace->depth, trace->calltime, trace->rettime);
+}
+
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    const struct fg_instance *instance = fg_instance_of(ops);
+    struct fg_instance *instance = fg_instance_of(ops);
 
+    if (fg_likely(instance->is_plain))
+        return put_plain_entry(instance, trace);
     if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
         return 0;
     if (instance->thresh_ticks)
@@ -112,8 +135,12 @@ static inline void put_end(struct ftrace_graph_ret *trace, struct fgraph_ops *op
 /* An exception's type is told always: it is rare, and what a reader looks for. */
 static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    const struct fg_instance *instance = fg_instance_of(ops);
+    struct fg_instance *instance = fg_instance_of(ops);
 
+    if (fg_likely(instance->is_plain) && trace->end == FG_END_RETURN && trace->start == trace->calltime) {
+        put_plain_return(instance, trace);
+        return;
+    }
     if (instance->thresh_ticks && trace->rettime - trace->calltime < instance->thresh_ticks)
         return;
     put_end(trace, ops, regs, end_kinds[trace->end],

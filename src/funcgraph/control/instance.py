@@ -15,7 +15,15 @@ from typing import Any
 
 from funcgraph import _engine
 from funcgraph.control.marker import TraceMarker
-from funcgraph.control.options import Options, initial_options, not_allowed, option_words, parse_words, tracer_of
+from funcgraph.control.options import (
+    Options,
+    flag_options,
+    initial_options,
+    not_allowed,
+    option_words,
+    parse_words,
+    tracer_of,
+)
 
 __all__ = ["Instance", "Snapshot", "TracePipe", "instances"]
 
@@ -390,12 +398,9 @@ class Instance:
 
     def _apply_flags(self, tracer: str) -> None:
         """Have the engine record what the options of this tracer say; those of others wait for theirs."""
-        wanted = {
-            setting: self.options._values[option] and tracer_of(option) in ("", tracer)
-            for option, setting in _engine.INSTANCE_FLAGS.items()
-        }
         settings = self._engine.settings
-        for setting, on in wanted.items():
+        for setting, (option, value) in flag_options().items():
+            on = tracer_of(option) in ("", tracer) and self.options._values[option] is value
             if settings[setting] != on:
                 self._engine.set_setting(setting, on)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from errno import EINVAL
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from funcgraph import _engine
@@ -23,13 +22,21 @@ _INITIALLY_ON = frozenset(
 _OF_FUNCTION_GRAPH = frozenset({"sleep-time", "graph-time"})
 
 
-@cache
-def option_names() -> tuple[str, ...]:
+def option_names() -> list[str]:
     """Return the names of all options."""
-    from funcgraph.tracedata.report_options import report_options
+    from funcgraph import _tracedata
 
-    shown = [option.name for option in report_options()]
-    return tuple(dict.fromkeys(["overwrite", *shown, *_engine.INSTANCE_FLAGS]))
+    shown = [row[0] for row in _tracedata.REPORT_OPTIONS]
+    recorded = [option for option, _ in flag_options().values()]
+    return list(dict.fromkeys(["overwrite", *shown, *recorded]))
+
+
+def flag_options() -> dict[str, tuple[str, bool]]:
+    """Return the settings that are flags: name -> the option, and the value of it that sets the flag."""
+    return {
+        setting: (option.removeprefix("no"), not option.startswith("no"))
+        for option, setting in _engine.INSTANCE_FLAGS.items()
+    }
 
 
 def tracer_of(option: str) -> str:
