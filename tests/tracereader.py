@@ -169,9 +169,7 @@ class Desk:
     def recorder(self, *, clock: str = "mono", resume: bool = False) -> Recorder:
         return Recorder(str(self.part), clock=clock, resume=resume)
 
-    def record(
-        self, *rings: RingFile, meta: dict[str, Any] | None = None, clock: str = "mono"
-    ) -> Trace:
+    def record(self, *rings: RingFile, meta: dict[str, Any] | None = None, clock: str = "mono") -> Trace:
         """Record what the rings hold, all at once."""
         recorder = self.recorder(clock=clock)
         for ring in rings or self.rings:

@@ -187,13 +187,14 @@ fail:
     return NULL;
 }
 
-PyDoc_STRVAR(report_doc,
-             "report($self, buffers, header, color)\n--\n\n"
-             "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
-             "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
-             "'function_graph' or\n'function'; bits of REPORT_OPTIONS; two numbers for the header; what stands "
-             "before each line, or None.\nheader: number of the buffer whose header is printed.\n"
-             "Iterating raises ValueError where the file is damaged, and OSError.");
+PyDoc_STRVAR(
+    report_doc,
+    "report($self, buffers, header, color)\n--\n\n"
+    "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
+    "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
+    "'function_graph' or\n'function'; bits of REPORT_OPTIONS; two numbers for the header; what stands "
+    "before each line, or None.\nheader: number of the buffer whose header is printed.\n"
+    "Iterating raises ValueError where the file is damaged, and OSError.");
 
 static int parse_style(PyObject *item, struct fg_report_style *style)
 {
@@ -202,8 +203,7 @@ static int parse_style(PyObject *item, struct fg_report_style *style)
     unsigned long long nr_events, nr_lost;
 
     if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "a buffer is a tuple (layout, options, nr_events, nr_lost, prefix)");
+        PyErr_SetString(PyExc_TypeError, "a buffer is a tuple (layout, options, nr_events, nr_lost, prefix)");
         return -1;
     }
     if (!PyArg_ParseTuple(item, "sIKKz;a buffer is (layout, options, nr_events, nr_lost, prefix)", &layout,
@@ -261,9 +261,10 @@ static PyObject *reader_report(PyObject *self, PyObject *args)
     if (!reader_begin(reader))
         return NULL;
     styles = parse_styles(reader, buffers, header, color);
-    iterator = styles ? (struct report_iterator *)state->report_iterator_type->tp_alloc(
-                            state->report_iterator_type, 0)
-                      : NULL;
+    iterator =
+        styles
+            ? (struct report_iterator *)state->report_iterator_type->tp_alloc(state->report_iterator_type, 0)
+            : NULL;
     if (!iterator) {
         PyMem_Free(styles);
         reader->is_busy = false;

@@ -1,5 +1,5 @@
-"""What the .pth line runs in a traced process: hide the variable, start the engine, mind the children; and make
-the instances that FUNCGRAPH asks for.
+"""What the .pth line runs in a traced process: hide the variable, start the engine, mind the children; and
+make the instances that FUNCGRAPH asks for.
 
 Runs before the program's first line, in every Python process of a session, so it is short, imports next to
 nothing and never raises: what went wrong is left in the session's directory for the recorder to report.
@@ -44,7 +44,7 @@ def boot() -> None:
         _attach(directory)
     if inherited and not environ.sessions():
         environ.publish_none()  # --no-follow, or sessions that are over: children need not look
-    parameters = os.environ.get("FUNCGRAPH")
+    parameters = os.environ.get(environ.BOOT_VARIABLE)
     if parameters:
         from funcgraph.control.boot import start
 

@@ -41,8 +41,8 @@ def start(
     In wait mode a writer that finds the buffer full waits while some process holds a lock (fcntl record lock,
     exclusive, whole file) on `directory`/lock, and drops when none does. After a fork the child makes a file
     of its own at its first record (not with follow_fork=False: the child is then not traced).
-    `after_site`: record nothing until the `site` module's start-up work is over. `instance`: its name, at most
-    63 bytes; "": the top instance.
+    `after_site`: record nothing until the `site` module's start-up work is over. `instance`: its name, at
+    most 63 bytes; "": the top instance.
     Of the function_graph tracer. `retaddr`: record where each call is made (funcgraph-retaddr).
     `no_sleep_time`: durations are those of the thread's work, without the time it slept or waited
     (nosleep-time; a system call at both ends of a call).
@@ -54,8 +54,10 @@ def start(
     """
 
 def wait_for_site() -> None:
-    """Record nothing in this interpreter, whoever asks, until the `site` module's start-up work is over. Of no
-    effect if that does not run now. RuntimeError: no hook is free."""
+    """Record nothing in this interpreter, whoever asks, until the `site` module's start-up work is over.
+
+    Of no effect if that does not run now, or if nobody traces yet. RuntimeError: no hook is free.
+    """
 
 def stop(handle: int) -> None:
     """Stop tracing into that file and mark it finished. ValueError if the handle is not active."""

@@ -86,7 +86,8 @@ class Recorder:
     Raises:
         FileExistsError: without `resume`, `part` is there already.
         BlockingIOError: another recorder has the spool open.
-        ValueError: an unknown clock; with `resume`, the file is not a spool. From any method: the recorder is closed.
+        ValueError: an unknown clock; with `resume`, the file is not a spool. From any method: the recorder is
+            closed.
         OSError: the file cannot be made or read.
 
     Example:
@@ -156,9 +157,9 @@ class Recorder:
         """
 
     def totals(self) -> dict[str, int]:
-        """Return "records", "bytes", "lost", "overrun", "waits", "wait_ns" and "tasks" of all rings together (a
-        thread counts once, however many instances recorded it), "processes" that were traced, and "functions": how many functions have a record (the same
-        function in several processes counts once)."""
+        """Return "records", "bytes", "lost", "overrun", "waits", "wait_ns" and "tasks" of all rings together
+        (a thread counts once, however many instances recorded it), "processes" that were traced, and
+        "functions": how many functions have a record (the same function in several processes counts once)."""
 
     def seen_names(self) -> list[str]:
         """Return `module.qualname` of every function that ran, whether it may be recorded or not."""

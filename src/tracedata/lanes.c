@@ -66,8 +66,7 @@ static int find_buffers(const struct fg_contents *contents, struct fg_lanes *lan
     for (size_t i = 0; i < contents->nr_rings; i++) {
         uint32_t buffer = 0;
 
-        while (buffer < lanes->nr_buffers &&
-               strcmp(lanes->buffers[buffer], contents->rings[i].instance) != 0)
+        while (buffer < lanes->nr_buffers && strcmp(lanes->buffers[buffer], contents->rings[i].instance) != 0)
             buffer++;
         if (buffer == lanes->nr_buffers)
             lanes->buffers[lanes->nr_buffers++] = contents->rings[i].instance;

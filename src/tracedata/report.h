@@ -15,7 +15,7 @@ enum fg_option_initial { FG_OPTION_OFF, FG_OPTION_ON, FG_OPTION_AUTO };
     X(OVERHEAD, "funcgraph-overhead", ON, "marks: + over 10 us, ! 100 us, # 1 ms, * 10 ms, @ 100 ms, $ 1 s") \
     X(PROC, "funcgraph-proc", AUTO, "the task's name and thread id")                                         \
     X(DURATION, "funcgraph-duration", ON, "how long the call took")                                          \
-    X(ABSTIME, "funcgraph-abstime", OFF, "the time, in seconds of the trace's clock")                         \
+    X(ABSTIME, "funcgraph-abstime", OFF, "the time, in seconds of the trace's clock")                        \
     X(TAIL, "funcgraph-tail", OFF, "the function's name behind a closing brace")                             \
     X(OVERRUN, "funcgraph-overrun", OFF,                                                                     \
       "behind each closing brace: calls of the task that were not traced")                                   \

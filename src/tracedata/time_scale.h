@@ -10,7 +10,8 @@
 #define FG_TIME_SCALE_SHIFT 60
 /* Two clocks that are read one after the other are read some 100 ns apart: 1 in 100,000 of this. */
 #define FG_TIME_SCALE_CLOCK_BASE_NS UINT64_C(10000000)
-#define FG_TIME_SCALE_DRIFT 1000 /* 1 in so many; the kernel slews a clock by 1 in 2,000 at most (adjtimex(2)) */
+#define FG_TIME_SCALE_DRIFT                                                                                  \
+    1000 /* 1 in so many; the kernel slews a clock by 1 in 2,000 at most (adjtimex(2)) */
 
 struct fg_time_scale {
     uint64_t ticks;       /* this instant in ticks ... */

@@ -25,7 +25,7 @@ struct fg_event {
     int32_t tid;
     uint32_t lane;
     uint32_t buffer, cpu; /* the lane as buffer and number within it */
-    uint32_t task; /* index in the name table */
+    uint32_t task;        /* index in the name table */
 };
 
 enum fg_event_id {

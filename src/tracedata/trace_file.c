@@ -182,8 +182,8 @@ static void walk_lanes(struct header_walk *walk, struct fg_trace_file *file)
                 walk->reason, "truncated: it ends at byte %" PRIu64 ", inside or before the data of lane %u",
                 file->bytes, file->nr_lanes - 1);
         else if (lane->bytes % FG_WIRE_PAGE_BYTES)
-            walk->error = refuse(walk->reason, "damaged: lane %u is not made of whole pages",
-                                 file->nr_lanes - 1);
+            walk->error =
+                refuse(walk->reason, "damaged: lane %u is not made of whole pages", file->nr_lanes - 1);
     }
 }
 

@@ -1,4 +1,4 @@
-"""The variable FUNCGRAPH: its text becomes settings, or one error that says what, where, and what is right."""
+"""The variable FUNCGRAPH: its text becomes settings, or an error: what, where, and what is right."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ def values_of(table: dict[str, object]) -> dict[str, st.SearchStrategy[object]]:
     }
 
 
-INSTANCES = st.lists(st.fixed_dictionaries({"name": VALUES, **values_of(options.DEFAULTS)}), min_size=1, max_size=3)
+INSTANCES = st.lists(
+    st.fixed_dictionaries({"name": VALUES, **values_of(options.DEFAULTS)}), min_size=1, max_size=3
+)
 
 
 @given(st.fixed_dictionaries({**values_of(options.RECORDING), "instances": INSTANCES}))

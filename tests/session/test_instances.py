@@ -198,6 +198,8 @@ def test_a_block_records_instances(fg: Funcgraph, monkeypatch: pytest.MonkeyPatc
         ({"options": ["funcgraph-colour"]}, ValueError, "no option 'funcgraph-colour'"),
     ],
 )
-def test_a_block_refuses_what_cannot_be(keywords: dict[str, object], error: type[Exception], text: str) -> None:
+def test_a_block_refuses_what_cannot_be(
+    keywords: dict[str, object], error: type[Exception], text: str
+) -> None:
     with pytest.raises(error, match=text):
         funcgraph.record("t.dat", **keywords)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Rings of several instances become buffers of one trace; its times are on the clock that was asked for.
 
-Rings are written by ringfile.py, traces read by tracereader.py and stock trace-cmd: none shares code with what is
-tested.
+Rings are written by ringfile.py, traces read by tracereader.py and stock trace-cmd: none shares code with
+what is tested.
 """
 
 from __future__ import annotations

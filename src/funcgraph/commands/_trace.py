@@ -43,8 +43,10 @@ def add_buffer_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def wanted_buffers(trace: TraceFile, wanted: Sequence[str]) -> list[int] | None:
-    """Return the numbers of the buffers that -B asks for, None for all. Raises CommandError for a name that is
-    none's."""
+    """Return the numbers of the buffers that -B asks for, None for all.
+
+    Raises CommandError for a name that is none's.
+    """
     try:
         return trace.find_buffers(wanted) if wanted else None
     except KeyError as error:

@@ -142,8 +142,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the recording's settings (options.py). With -B, an instance that nothing is said of, the top one,
-    is not there."""
+    """Return the recording's settings (options.py).
+
+    With -B there is no top instance if nothing is said of it.
+    """
     given = [*args.instances, _take_instance(args)]
     if len(given) > 1 and all(given[0][name] is None for name in DEFAULTS):
         del given[0]

@@ -107,4 +107,5 @@ def _notes(buffer: Buffer) -> Iterator[str]:
     if buffer.overrun:
         yield f"{buffer.overrun:,} calls were not traced: their task's shadow stack was full\n"
     if buffer.waits:
-        yield f"{buffer.waits:,} waits for the recorder, {duration_text(buffer.wait_ns)}: not in the figures\n"
+        waited = duration_text(buffer.wait_ns)
+        yield f"{buffer.waits:,} waits for the recorder, {waited}: not in the figures\n"

@@ -2,9 +2,9 @@
 
     FUNCGRAPH="ftrace=function_graph ftrace_filter=shop.*,pay.* trace_options=funcgraph-args" python app.py
 
-The names and their meanings are those of Documentation/admin-guide/kernel-parameters.txt. Parameters before the
-first `trace_instance` are about the instance `top`, those behind one about the instances that it names: the
-kernel has only events for these.
+The names and their meanings are those of Documentation/admin-guide/kernel-parameters.txt. Parameters before
+the first `trace_instance` are about the instance `top`, those behind one about the instances that it names:
+the kernel has only events for these.
 
 `parse` is pure: a text becomes settings, or one error. `start` makes the instances.
 """
@@ -12,14 +12,14 @@ kernel has only events for these.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["PARAMETERS", "TOP", "VARIABLE", "Allowed", "BootError", "BootInstance", "parse", "start"]
+from funcgraph.session.environ import BOOT_VARIABLE as VARIABLE
 
-VARIABLE = "FUNCGRAPH"
+__all__ = ["PARAMETERS", "TOP", "Allowed", "BootError", "BootInstance", "parse", "start"]
+
 TOP = "top"
 NAME_BYTES = 63  # FG_INSTANCE_NAME_BYTES without the NUL
 
@@ -162,8 +162,8 @@ def parse(text: str, allowed: Allowed) -> list[BootInstance]:
     """Return the instances that the variable's text asks for.
 
     Args:
-        text: parameters, NAME=VALUE, with blanks between them. Of two about the same thing the later one counts,
-            but options add up.
+        text: parameters, NAME=VALUE, with blanks between them. Of two about the same thing the later one
+            counts, but options add up.
 
     Raises:
         BootError: a parameter that is none, or a value that is not allowed.
@@ -222,8 +222,10 @@ def _set(
 
 
 def start(text: str) -> None:
-    """Make the instances that the variable's text asks for: all of them, or, if one cannot be, none and a line on
-    standard error that says why. Nothing is raised."""
+    """Make the instances that the variable's text asks for: all of them, or, if one cannot be, none.
+
+    Then a line on standard error says why. Nothing is raised.
+    """
     from funcgraph import _engine
     from funcgraph.control.instance import Instance
 

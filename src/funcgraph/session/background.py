@@ -79,9 +79,7 @@ class Background:
     def _open(self, request: dict[str, Any]) -> tuple[Session, Recording]:
         session = Session.create()
         try:
-            recording = Recording(
-                session, f"{request['output']}.part", clock=request["settings"]["clock"]
-            )
+            recording = Recording(session, f"{request['output']}.part", clock=request["settings"]["clock"])
             session.write_config(
                 request["settings"], output=request["output"], part=recording.part, command=request["command"]
             )

@@ -73,9 +73,7 @@ class RecordBlock:
             for instance in self._settings["instances"]:
                 # Our own __exit__ has begun by the time the recording stops.
                 own = {**instance, "notrace": [*instance["notrace"], "funcgraph.session.*"]}
-                self._handles.append(
-                    _engine.start(recorder.session, **engine_keywords(self._settings, own))
-                )
+                self._handles.append(_engine.start(recorder.session, **engine_keywords(self._settings, own)))
         except BaseException:
             self._stop()
             self._recorder = None
@@ -109,7 +107,6 @@ class RecordBlock:
         self.totals = answer["totals"]
         for text in answer["warnings"]:
             warnings.warn(f"funcgraph: {text}", RuntimeWarning, stacklevel=2)
-
 
     def _stop(self) -> None:
         while self._handles:
@@ -259,7 +256,7 @@ class _RecorderProcess:
                     str(answer_write),
                     str(os.getpid()),
                 ],
-                env={**os.environ, environ.VARIABLE: "", "FUNCGRAPH": ""},
+                env={**os.environ, environ.VARIABLE: "", environ.BOOT_VARIABLE: ""},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["VARIABLE", "join", "leave", "publish_none", "sessions", "take"]
+__all__ = ["BOOT_VARIABLE", "VARIABLE", "join", "leave", "publish_none", "sessions", "take"]
 
 # Session directories, joined by os.pathsep; empty: none.
 VARIABLE = "FUNCGRAPH_SESSION"
+# Boot parameters (control/boot.py). The program sees this one: it is the user's own.
+BOOT_VARIABLE = "FUNCGRAPH"
 
 # (module, attribute, other modules that may hold the same function under a name of their own)
 _CARRIERS = (

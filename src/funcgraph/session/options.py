@@ -115,9 +115,7 @@ def _texts(value: "Any") -> list[str]:
     return list(value) if isinstance(value, (tuple, list)) else [str(value)]
 
 
-def _value(
-    values: dict[str, list[str]], key: str, default: str | int | bool | tuple[str, ...]
-) -> "Any":
+def _value(values: dict[str, list[str]], key: str, default: str | int | bool | tuple[str, ...]) -> "Any":
     texts = values.get(key)
     if isinstance(default, tuple):
         return texts or []

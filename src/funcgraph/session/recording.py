@@ -47,9 +47,7 @@ class Recording:
         OSError: the spool cannot be made or read.
     """
 
-    def __init__(
-        self, session: Session, part: str, *, clock: str = "mono", resume: bool = False
-    ) -> None:
+    def __init__(self, session: Session, part: str, *, clock: str = "mono", resume: bool = False) -> None:
         self.session = session
         self.part = part
         self.failure: OSError | None = None  # why nothing more is written (no space left ...)

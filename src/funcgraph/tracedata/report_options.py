@@ -53,8 +53,10 @@ def parse_options(words: Iterable[str]) -> dict[str, bool]:
 
 
 def known_options(words: Iterable[str]) -> dict[str, bool]:
-    """Return what a trace's own words say, as `parse_options`; a word that only another version knows does not
-    count."""
+    """Return what a trace's own words say, as `parse_options`.
+
+    A word that only another version knows does not count.
+    """
     chosen: dict[str, bool] = {}
     for word in words:
         try:
