@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/cpython/code.h"
 #include "arch/cpython/symbols.h"
 #include "capi.h"
 #include "engine/instance.h"
