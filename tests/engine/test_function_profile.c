@@ -103,8 +103,7 @@ static void witness_resume(struct ftrace_graph_ent *trace, struct fgraph_ops *op
 {
     (void)regs;
     note(RESUME, trace->func,
-         (uint32_t) *
-             (uint64_t *)fgraph_retrieve_parent_data(trace->task, trace->frame, ops, 0, NULL),
+         (uint32_t) * (uint64_t *)fgraph_retrieve_parent_data(trace->task, trace->frame, ops, 0, NULL),
          trace->calltime);
 }
 
