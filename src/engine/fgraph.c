@@ -185,8 +185,6 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
 /* A plain call: of one user, all of whose functions do a plain step, and it is done here. No callback runs; what cannot
  * be done at once is left to fg_enter and fg_return. That the processor's counter is the trace clock, and the guard's
  * fence light, plain_descriptor says (users.c). */
-_Static_assert(_Alignof(struct fg_task_user) > FG_PLAIN_PROFILE, "where a user is kept leaves room for its kind");
-
 static inline bool is_plain_of(uint32_t plain, enum fg_plain_kind kind)
 {
     return (plain & FG_PLAIN_PROFILE) == kind;
@@ -195,6 +193,8 @@ static inline bool is_plain_of(uint32_t plain, enum fg_plain_kind kind)
 /* The kind is a constant wherever this is used: it costs nothing to take off. */
 static inline struct fg_task_user *plain_user(struct fg_task *task, uint32_t plain, enum fg_plain_kind kind)
 {
+    _Static_assert(_Alignof(struct fg_task_user) > FG_PLAIN_PROFILE,
+                   "where a user is kept leaves room for its kind");
     return (struct fg_task_user *)((char *)task + plain - kind);
 }
 

@@ -51,7 +51,7 @@ struct __attribute__((may_alias)) fg_user {
     bool may_hide; /* it has or had a graph_notrace set while registered: some call may still hide others */
     void *domain;  /* it sees this domain's functions alone (function.h); set before its registration */
     enum fg_plain_kind plain_kind; /* if it is plain. Set before its registration */
-    uint64_t generation; /* the epoch at which it was registered; 0: it is not */
+    uint64_t generation;           /* the epoch at which it was registered; 0: it is not */
     _Atomic uint64_t nmissed;
     _Atomic(const struct fg_tids *) tids; /* those of the filter, for callbacks to read */
     struct fg_filter filter;

@@ -29,9 +29,9 @@ struct fg_profile_task {
 
 /* All that was counted from a start on. All but the rows under the engine's lock. */
 struct fg_profile_data {
-    uint64_t since;                /* calls that began before, in a parent process, are not its own */
-    struct fg_profile_task *tasks; /* of living threads, or those that outlived the profile */
-    struct fg_profile_task ended;  /* the sum of those that ended */
+    uint64_t since;                    /* calls that began before, in a parent process, are not its own */
+    struct fg_profile_task *tasks;     /* of living threads, or those that outlived the profile */
+    struct fg_profile_task ended;      /* the sum of those that ended */
     struct known_function **functions; /* by id; NULL: never called */
     uint32_t nr_functions;
 };
@@ -286,7 +286,7 @@ static void call_stops(struct call *call, const struct ftrace_graph_ret *trace, 
 {
     uint64_t *var = fgraph_task_var(trace->task, ops);
     uint64_t stretch = fg_function_profile_of(ops)->sleep_time ? trace->rettime - trace->calltime
-                                                              : thread_cpu_ns() - call->cpu;
+                                                               : thread_cpu_ns() - call->cpu;
 
     call->ran += stretch;
     call->below += *var;
@@ -558,8 +558,8 @@ void fg_profile_figures_free(struct fg_profile_figures *figures, size_t n)
     free(figures);
 }
 
-static int take_figures(const struct fg_profile_data *data, const struct fg_profile_task *sum, double ns_per_unit,
-                        struct fg_profile_figures **out, size_t *n)
+static int take_figures(const struct fg_profile_data *data, const struct fg_profile_task *sum,
+                        double ns_per_unit, struct fg_profile_figures **out, size_t *n)
 {
     struct fg_profile_figures *figures = calloc(data->nr_functions + 1u, sizeof(*figures));
     bool is_complete = figures != NULL;

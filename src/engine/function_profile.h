@@ -11,9 +11,9 @@
 struct fg_profile_data;
 
 struct fg_function_profile {
-    struct fgraph_ops ops; /* while it is registered, the profiler counts */
-    bool graph_time;       /* a call's time includes that of the calls it makes */
-    bool sleep_time;       /* and the time in which it was suspended or its thread did not run */
+    struct fgraph_ops ops;        /* while it is registered, the profiler counts */
+    bool graph_time;              /* a call's time includes that of the calls it makes */
+    bool sleep_time;              /* and the time in which it was suspended or its thread did not run */
     struct fg_profile_data *data; /* since it was last started; NULL: it never was */
     struct fg_function_profile *next;
 };

@@ -1274,8 +1274,8 @@ def kprobe_lines(code: CodeType, /) -> list[int]:
 class ProfileBase:
     """What FunctionProfile has from the engine: counting, without the text.
 
-    Not for use by itself: its arguments are those of FunctionProfile. As a context manager it starts, and stops if
-    it was not stopped inside the block.
+    Not for use by itself: its arguments are those of FunctionProfile. As a context manager it starts, and
+    stops if it was not stopped inside the block.
     """
 
     filter: Final[tuple[str, ...]]
@@ -1337,8 +1337,8 @@ class ProfileBase:
         """The same for `graph_notrace`."""
 
     def figures(self, tid: int = 0, /) -> list[tuple[str, str, int, int, int, float]]:
-        """(name, file, line, hit, time_ns, variance in ns^2) of each function that was called in that thread, or
-        (0) in any.
+        """(name, file, line, hit, time_ns, variance in ns^2) of each function that was called in that
+        thread, or (0) in any.
 
         Errors: OSError ESRCH (nothing was counted in that thread, or it has ended), MemoryError.
         """

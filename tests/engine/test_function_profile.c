@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <math.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -102,8 +103,7 @@ static void witness_resume(struct ftrace_graph_ent *trace, struct fgraph_ops *op
 {
     (void)regs;
     note(RESUME, trace->func,
-         (uint32_t) *
-             (uint64_t *)fgraph_retrieve_parent_data(trace->task, trace->frame, ops, 0, NULL),
+         (uint32_t) * (uint64_t *)fgraph_retrieve_parent_data(trace->task, trace->frame, ops, 0, NULL),
          trace->calltime);
 }
 
@@ -260,6 +260,18 @@ static void test_plain_calls_count_the_same(void)
     CHECK_EQ(fg_function_profile_stop(&profile), 0);
 }
 
+/* Uses so much of the processor. */
+static void burn(uint64_t ns)
+{
+    struct timespec start, now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((uint64_t)(now.tv_sec - start.tv_sec) * 1000000000u + (uint64_t)(now.tv_nsec - start.tv_nsec) <
+           ns);
+}
+
 /* Broken by `call->ran` without what came before a suspend, and by a clock that goes on while the thread sleeps. */
 static void test_without_sleep_time_only_running_counts(void)
 {
@@ -268,12 +280,16 @@ static void test_without_sleep_time_only_running_counts(void)
     begin(true, false);
     call = sim_call(funcs[1]);
     usleep(30000);
+    burn(5000000);
     sim_suspend(call);
     usleep(30000);
+    burn(5000000);
     sim_resume(call);
     usleep(30000);
+    burn(5000000);
     sim_return(call);
-    CHECK(figures_of(funcs[1]).time_ns < 20000000);
+    CHECK(figures_of(funcs[1]).time_ns >= 10000000);
+    CHECK(figures_of(funcs[1]).time_ns < 15000000);
     CHECK_EQ(fg_function_profile_stop(&profile), 0);
     begin(true, true);
     call = sim_call(funcs[1]);
@@ -425,39 +441,48 @@ static void test_rows_outlive_their_functions(void)
     sim_free(later);
 }
 
-static void in_child(uintptr_t call)
+/* The parent's calls end here: one before anything was counted, one after. */
+static void in_child(uintptr_t outer, uintptr_t inner)
 {
-    sim_return(call);
+    uintptr_t call;
+    double time_ns;
+
+    sim_return(inner);
     CHECK_EQ(figures_of(funcs[5]).hit, 0);
     CHECK_EQ(figures_of(funcs[5]).time_ns, 0);
     call = sim_call(funcs[5]);
     spin(1000);
     sim_return(call);
+    time_ns = (double)figures_of(funcs[5]).time_ns;
+    CHECK(time_ns > 0);
+    sim_return(outer); /* longer than the one before, which it encloses */
     CHECK_EQ(figures_of(funcs[5]).hit, 1);
-    CHECK(figures_of(funcs[5]).time_ns > 0);
+    CHECK(is_near((double)figures_of(funcs[5]).time_ns, time_ns, 0.01));
     CHECK_EQ(fg_function_profile_stop(&profile), 0);
 }
 
 /* Broken by leaving out fg_function_profiles_fork_child, and by counting calls that began before `since`. */
 static void test_a_forked_child_begins_anew(bool graph_time)
 {
-    uintptr_t call;
+    uintptr_t outer, inner;
     int status;
     pid_t child;
 
     begin(graph_time, true);
     sim_call_return(funcs[5]);
-    call = sim_call(funcs[5]);
+    outer = sim_call(funcs[5]);
+    inner = sim_call(funcs[5]);
     spin(100000);
     child = fork();
     if (!child) {
-        in_child(call);
+        in_child(outer, inner);
         _exit(0);
     }
-    sim_return(call);
+    sim_return(inner);
+    sim_return(outer);
     CHECK_EQ(waitpid(child, &status, 0), child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    CHECK_EQ(figures_of(funcs[5]).hit, 2);
+    CHECK_EQ(figures_of(funcs[5]).hit, 3);
     CHECK(figures_of(funcs[5]).time_ns > 0);
     CHECK_EQ(fg_function_profile_stop(&profile), 0);
 }

@@ -379,3 +379,38 @@ def test_one_that_is_never_stopped_harms_nobody(fg: Funcgraph) -> None:
     result = fg.plain(sys.executable, script)
     assert result.returncode == 0
     assert result.stdout == "True\n"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="_interpreters")
+def test_each_interpreter_has_its_own_and_it_ends_with_it(fg: Funcgraph) -> None:
+    script = fg.script(
+        """
+        import _interpreters, funcgraph
+
+        inner = '''
+        import funcgraph
+        def leaf(): pass
+        profile = funcgraph.FunctionProfile(filter=["__main__.*"])
+        profile.start()
+        leaf()
+        print([(row.name, row.hit) for row in profile.rows()], flush=True)
+        '''
+
+        def outside(): pass
+
+        with funcgraph.FunctionProfile(filter=["__main__.*"]) as profile:
+            for _ in range(2):
+                interpreter = _interpreters.create()
+                assert _interpreters.exec(interpreter, inner.replace("\\n        ", "\\n")) is None
+                _interpreters.destroy(interpreter)
+            outside()
+        print([(row.name, row.hit) for row in profile.rows()], funcgraph.users())
+        """
+    )
+    result = fg.plain(sys.executable, script)
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == [
+        "[('__main__.leaf', 1)]",
+        "[('__main__.leaf', 1)]",
+        "[('__main__.outside', 1)] []",
+    ]

@@ -136,7 +136,9 @@ def stat_text(rows: Iterable[ProfileRow]) -> str:
     ]
     for row in rows:
         times = (row.time_ns, row.avg_ns, int(row.s2 * 1000))
-        lines.append(f"  {row.name:{width}}  {row.hit:10}" + "".join(f"    {_duration(ns)}" for ns in times) + "\n")
+        lines.append(
+            f"  {row.name:{width}}  {row.hit:10}" + "".join(f"    {_duration(ns)}" for ns in times) + "\n"
+        )
     return "".join(lines)
 
 
