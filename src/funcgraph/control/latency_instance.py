@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from funcgraph import _engine
-from funcgraph.control.latency import report
 
 
 class InstanceLatency:
@@ -52,4 +51,11 @@ class InstanceLatency:
 
     def report(self) -> str:
         """Return what it kept as text."""
-        return report(self.tracer)
+        text: str = _engine.untraced(_report, self.tracer)
+        return text
+
+
+def _report(tracer: str) -> str:
+    from funcgraph.control.latency import report  # what reading takes is imported by who reads
+
+    return report(tracer)
