@@ -570,7 +570,7 @@ PyType_Spec fg_instance_spec = {
 
 PyObject *fg_instance_flags(void)
 {
-#define FORMAT(name, option) "s:s" /* no comma: 3.11 wants none before the brace */
+#define FORMAT(name, option) "ss"
 #define VALUE(name, option) , option, #name
     return Py_BuildValue("{" FG_INSTANCE_FLAGS(FORMAT) "}" FG_INSTANCE_FLAGS(VALUE));
 #undef FORMAT
