@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from funcgraph import _engine
-from funcgraph.control.latency import report
 
 
 class InstanceLatency:
@@ -52,4 +51,6 @@ class InstanceLatency:
 
     def report(self) -> str:
         """Return what it kept as text."""
+        from funcgraph.control.latency import report  # only when somebody reads
+
         return report(self.tracer)
