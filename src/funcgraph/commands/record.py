@@ -149,7 +149,7 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     given = [*args.instances, _take_instance(args)]
     if len(given) > 1 and all(given[0][name] is None for name in DEFAULTS):
         del given[0]
-    instances = [
+    instances: list[dict[str, Any]] = [
         {
             name: default if instance.get(name) is None else instance[name]
             for name, default in {"name": "", **DEFAULTS}.items()

@@ -252,7 +252,7 @@ def _allowed() -> Allowed:
     from funcgraph import _engine, _tracedata
     from funcgraph.control.options import option_names
 
-    return Allowed(_engine.TRACERS, option_names(), _tracedata.CLOCKS, _engine.check_pattern)
+    return Allowed(_engine.TRACERS, tuple(option_names()), _tracedata.CLOCKS, _engine.check_pattern)
 
 
 def _reason(error: Exception) -> str:
