@@ -144,7 +144,8 @@ static PyObject *set_buffer_kb(PyObject *self, PyObject *argument)
 
     if (!instance)
         return NULL;
-    return with_hooks(instance, instance->tracer, kb > 0 && kb < PY_SSIZE_T_MAX / 1024 ? (size_t)kb * 1024 : 1);
+    return with_hooks(instance, instance->tracer,
+                      kb > 0 && kb < PY_SSIZE_T_MAX / 1024 ? (size_t)kb * 1024 : 1);
 }
 
 /* ---- filters */
@@ -298,7 +299,8 @@ static PyObject *clear(PyObject *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-static int64_t copy_to(struct fg_instance *instance, const char *path, const struct fg_ring_copy_options *options)
+static int64_t copy_to(struct fg_instance *instance, const char *path,
+                       const struct fg_ring_copy_options *options)
 {
     int64_t bytes;
     int fd;
@@ -321,7 +323,8 @@ static PyObject *copy(PyObject *self, PyObject *args, PyObject *kwargs)
     int64_t bytes;
     int consume = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$p:copy", names, PyUnicode_FSConverter, &path, &consume))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$p:copy", names, PyUnicode_FSConverter, &path,
+                                     &consume))
         return NULL;
     options.consumes = consume;
     instance = instance_of(self);
@@ -517,7 +520,8 @@ static PyGetSetDef attributes[] = {
     {"tracing_on", get_attribute, NULL, "Whether it records.", (void *)&of_on},
     {"has_unread", get_attribute, NULL, "Whether a consuming copy would find records.", (void *)&of_unread},
     {"settings", get_attribute, NULL, "What set_setting changes.", (void *)&of_settings},
-    {"max_latency_us", get_attribute, set_max_latency_us, "The longest time so far, in us.", (void *)&of_latency},
+    {"max_latency_us", get_attribute, set_max_latency_us, "The longest time so far, in us.",
+     (void *)&of_latency},
     {"closed", get_closed, NULL, "Whether it was closed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -531,9 +535,11 @@ static PyMethodDef methods[] = {
     {"set_filter", KEYWORDS(set_filter), "set_filter(*, ...): which functions and calls; all at once."},
     {"set_setting", set_setting, METH_VARARGS, "set_setting(name, value): one of `settings`."},
     {"set_tracing_on", set_tracing_on, METH_O, "set_tracing_on(on): record, or do not."},
-    {"set_overwrite", set_overwrite, METH_O, "set_overwrite(on): a full buffer loses the oldest, or the newest."},
+    {"set_overwrite", set_overwrite, METH_O,
+     "set_overwrite(on): a full buffer loses the oldest, or the newest."},
     {"clear", clear, METH_NOARGS, "clear(): forget all records."},
-    {"copy", KEYWORDS(copy), "copy(path, *, consume=False) -> int: write a ring-buffer file of what is there."},
+    {"copy", KEYWORDS(copy),
+     "copy(path, *, consume=False) -> int: write a ring-buffer file of what is there."},
     {"mark", instance_mark, METH_O, "mark(text) -> int: put a text into the trace."},
     {"printk", (PyCFunction)(void (*)(void))instance_printk, METH_FASTCALL,
      "printk(format, *args) -> int: put a text into the trace, as from the function that calls this."},
@@ -558,7 +564,7 @@ PyType_Spec fg_instance_spec = {
 
 PyObject *fg_instance_flags(void)
 {
-#define FORMAT(name, option) "s:s,"
+#define FORMAT(name, option) "ss"
 #define VALUE(name, option) , option, #name
     return Py_BuildValue("{" FG_INSTANCE_FLAGS(FORMAT) "}" FG_INSTANCE_FLAGS(VALUE));
 #undef FORMAT

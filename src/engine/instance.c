@@ -322,6 +322,7 @@ static void child(void)
     fg_task_fork_child();
     for (struct fg_instance *instance = instances.first; instance; instance = instance->next) {
         fg_ring_fork_child(&instance->ring, instance->follow_fork);
+        atomic_store(&instance->changing, false); /* whoever changed it is not here */
         if (self && fg_user_of(&instance->ops)->generation)
             cursor_clear(self, fg_instance_cursor(self, &instance->ops));
     }

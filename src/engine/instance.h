@@ -34,19 +34,20 @@ struct fg_instance {
     const struct fg_tracer *tracer;
     void *tracer_data;                  /* the tracer's own, from its start to its stop */
     _Atomic uint64_t max_latency_ticks; /* tracers that look for one */
-    struct fg_filter filter;            /* what is asked for; the user has it while the tracer records calls */
+    struct fg_filter filter; /* what is asked for; the user has it while the tracer records calls */
     _Atomic uint32_t max_graph_depth;
     _Atomic uint64_t thresh_ticks;
 #define X(name, option) _Atomic bool name;
     FG_INSTANCE_FLAGS(X)
 #undef X
-    _Atomic bool is_plain; /* its user is: with these settings there is nothing to tell but that calls begin and end */
+    _Atomic bool
+        is_plain; /* its user is: with these settings there is nothing to tell but that calls begin and end */
     bool follow_fork;
     struct fg_instance *next;
     int handle;
     uint32_t refs;         /* under the lock of the list of instances */
     _Atomic bool changing; /* somebody changes it, or takes it out */
-    uint64_t *told;        /* functions whose symbols are in the ring: a bit for each id; under the engine's lock */
+    uint64_t *told; /* functions whose symbols are in the ring: a bit for each id; under the engine's lock */
     uint32_t nr_told_words;
 };
 

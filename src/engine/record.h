@@ -35,8 +35,9 @@
     X(WAIT, 7, 1,                                                                                            \
       "the writer waited for the recorder; payload: ticks at which the wait began; time: its end")           \
     X(LOST, 8, 1, "payload: how many records of this task were lost just before this one")                   \
-    X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")   \
-    X(MARK, 10, 1, "a text that the program put in; payload: its length in bytes, then its bytes; func: who, or 0")
+    X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")      \
+    X(MARK, 10, 1,                                                                                           \
+      "a text that the program put in; payload: its length in bytes, then its bytes; func: who, or 0")
 
 enum fg_record_kind {
 #define X(name, value, words, text) FG_RECORD_##name = (value),

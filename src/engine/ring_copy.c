@@ -105,10 +105,12 @@ static void lay_out(struct copy *copy)
     header->nr_subbufs = copy->nr_places ? copy->nr_places : 1;
     header->mode = (uint32_t)copy->ring->mode;
     header->clock_kind = FG_CLOCK_MONOTONIC;
-    header->clock_start = (struct fg_clock_pair){from->clock_start.monotonic_ns, from->clock_start.monotonic_ns};
+    header->clock_start =
+        (struct fg_clock_pair){from->clock_start.monotonic_ns, from->clock_start.monotonic_ns};
     header->clock_latest = header->clock_start;
     header->queue_offset = FG_RING_HEADER_BYTES;
-    header->data_offset = header->queue_offset + page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
+    header->data_offset =
+        header->queue_offset + page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
     header->symbols_offset = header->data_offset + (uint64_t)header->nr_subbufs * header->subbuf_bytes;
     memcpy(header->killed, from->killed, sizeof(header->killed));
     memcpy(header->instance, copy->ring->instance, sizeof(header->instance));
@@ -152,8 +154,11 @@ static bool take_piece(struct copy *copy, const struct place *place)
         subbuf->lost_in_copy = 0;
         atomic_store(&subbuf->lost, 0);
     }
-    *piece = (struct fg_subbuf){
-        .state = FG_SUBBUF_FULL, .task = subbuf->task, .seq = subbuf->seq, .commit = commit - from, .lost = lost};
+    *piece = (struct fg_subbuf){.state = FG_SUBBUF_FULL,
+                                .task = subbuf->task,
+                                .seq = subbuf->seq,
+                                .commit = commit - from,
+                                .lost = lost};
     memcpy(piece + 1, data + from, commit - from);
     return true;
 }
@@ -184,8 +189,7 @@ static int copy_pieces(struct copy *copy)
     int error = 0;
 
     for (uint32_t i = 0; i < copy->nr_places && !error; i++) {
-        uint64_t offset =
-            copy->header.data_offset + (uint64_t)copy->nr_copied * copy->header.subbuf_bytes;
+        uint64_t offset = copy->header.data_offset + (uint64_t)copy->nr_copied * copy->header.subbuf_bytes;
         struct fg_subbuf *piece = (struct fg_subbuf *)copy->piece;
         bool is_taken;
 
@@ -245,7 +249,8 @@ static int write_rest(struct copy *copy)
 static void free_consumed(struct fg_ring *ring)
 {
     struct fg_ring_header *header = ring->header;
-    uint64_t tail = header ? atomic_load(&header->full_tail) : 0, head = header ? atomic_load(&header->full_head) : 0;
+    uint64_t tail = header ? atomic_load(&header->full_tail) : 0,
+             head = header ? atomic_load(&header->full_head) : 0;
     uint64_t kept = tail;
 
     for (uint64_t at = tail; at != head; at++) {

@@ -16,7 +16,8 @@
 #define SUBBUF_BYTES_MAX (64u << 10)
 #define MIN_SUBBUFS 8u
 #define COLOURS 12u
-#define COLOUR_BYTES 320u /* five lines of the cache: the head of a sub-buffer, and what is written and fetched ahead */
+#define COLOUR_BYTES                                                                                         \
+    320u /* five lines of the cache: the head of a sub-buffer, and what is written and fetched ahead */
 
 static size_t page_round(size_t bytes)
 {

@@ -25,7 +25,7 @@
 #define FG_RING_MAGIC "FGRING\0\1"
 #define FG_RING_HEADER_BYTES 4096u
 #define FG_INSTANCE_NAME_BYTES 64u /* with the NUL */
-#define FG_RING_SUFFIX ".ring" /* a file gets this name when its header is complete */
+#define FG_RING_SUFFIX ".ring"     /* a file gets this name when its header is complete */
 
 enum fg_ring_mode { FG_RING_WAIT = 0, FG_RING_DROP = 1, FG_RING_OVERWRITE = 2 };
 enum fg_clock_kind { FG_CLOCK_MONOTONIC = 0, FG_CLOCK_TSC = 1 };
@@ -68,7 +68,7 @@ struct fg_ring_header {
     _Atomic uint64_t records_lost; /* dropped or overwritten */
     _Atomic uint64_t overrun;      /* calls not traced: a shadow stack was full */
     _Atomic uint64_t wait_count, wait_ticks;
-    char killed[1024]; /* the kill switch's message, or empty */
+    char killed[1024];                     /* the kill switch's message, or empty */
     char instance[FG_INSTANCE_NAME_BYTES]; /* empty: the process's top instance */
 };
 

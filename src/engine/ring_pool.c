@@ -99,10 +99,11 @@ static int allocate(struct fg_ring *ring)
 {
     struct fg_ring_header *header = ring->header;
     int fd = open(ring->path, O_RDWR | O_CLOEXEC);
-    int error = fd < 0 ? errno
-                       : posix_fallocate(
-                             fd, (off_t)(header->data_offset + (uint64_t)ring->nr_fresh * header->subbuf_bytes),
-                             header->subbuf_bytes);
+    int error = fd < 0
+                    ? errno
+                    : posix_fallocate(
+                          fd, (off_t)(header->data_offset + (uint64_t)ring->nr_fresh * header->subbuf_bytes),
+                          header->subbuf_bytes);
 
     if (fd >= 0)
         close(fd);

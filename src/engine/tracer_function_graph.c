@@ -180,4 +180,5 @@ static bool is_plain(const struct fg_instance *instance)
     return !instance->max_graph_depth && !instance->thresh_ticks && !instance->args && !instance->retval;
 }
 
-const struct fg_tracer fg_tracer_function_graph = {.name = "function_graph", .init = init, .is_plain = is_plain};
+const struct fg_tracer fg_tracer_function_graph = {
+    .name = "function_graph", .init = init, .is_plain = is_plain};

@@ -69,8 +69,8 @@ class Instance:
         buffer_kb: size of the buffer.
         overwrite: a full buffer loses the oldest records; False: the newest.
 
-    Errors: OSError: ENAMETOOLONG, EINVAL (the size), ENOSPC (no slot), EBUSY (another thread changes it), from
-    any method. ValueError, from any method: it is closed. MemoryError.
+    Errors: OSError: ENAMETOOLONG, EINVAL (the size), ENOSPC (no slot), EBUSY (another thread changes it).
+    ValueError, from any method: it is closed. MemoryError.
     """
 
     def __new__(cls, name: str, *, buffer_kb: int = 1408, overwrite: bool = True) -> Instance: ...

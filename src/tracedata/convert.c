@@ -209,8 +209,8 @@ static void convert_mark(struct fg_convert *convert, const struct fg_record *rec
     const uint64_t *length = record_payload(record, 1).fixed;
     size_t room = (size_t)(fg_record_words(record->info) - 3) * FG_RECORD_WORD_BYTES;
     size_t bytes = *length < room ? (size_t)*length : room;
-    unsigned char *event = event_reserve(convert, FG_EVENT_print, fg_time_scale_ns(&convert->scale, record->time),
-                                         buf + (uint32_t)bytes + 1);
+    unsigned char *event = event_reserve(
+        convert, FG_EVENT_print, fg_time_scale_ns(&convert->scale, record->time), buf + (uint32_t)bytes + 1);
 
     store64(event + fg_offset_print("ip"),
             record->func ? func_address(convert, record->func) : FG_WIRE_FUNC_MARK);

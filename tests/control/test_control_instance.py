@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from traced import leaf, middle, outer, slow
 
 import funcgraph
-from traced import leaf, middle, outer, slow
 
 HERE = "traced.*"
 
@@ -91,13 +91,11 @@ def test_twenty_run_at_once() -> None:
 
 
 def test_the_table_of_users_is_full() -> None:
-    many = []
-    with pytest.raises(OSError) as caught:
-        while True:
-            many.append(funcgraph.Instance(f"i{len(many)}"))
-    assert caught.value.errno == errno.ENOSPC
-    assert len(many) > 50
-    assert len(funcgraph.instances()) == len(many)
+    held = len(funcgraph.users())
+    for number in range(64 - held):
+        funcgraph.Instance(f"i{number}")
+    assert "slot" in refusal(errno.ENOSPC, lambda: funcgraph.Instance("one more"))
+    assert len(funcgraph.instances()) == 64 - held
 
 
 # ---- what is not allowed
@@ -160,6 +158,40 @@ def test_a_busy_one_cannot_be_removed_nor_have_another_tracer() -> None:
     pipe.close()
     instance.close()
     instance.close()
+
+
+def test_a_callback_that_a_change_waits_for_is_not_waited_for_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from funcgraph.control import instance as module
+
+    monkeypatch.setattr(module, "LOCK_TIMEOUT_S", 0.3)
+    refused: list[int | None] = []
+    is_in, changes = threading.Event(), threading.Event()
+
+    def entry(*_: object) -> bool:
+        is_in.set()
+        changes.wait(10)
+        time.sleep(0.1)  # by now the change waits for this callback
+        try:
+            instance.max_graph_depth = 3
+        except OSError as error:
+            refused.append(error.errno)
+        return False
+
+    def change() -> None:
+        is_in.wait(10)
+        changes.set()
+        instance.set_ftrace_filter = ["traced.middle"]
+
+    ops = funcgraph.FgraphOps(entry, filter=["traced.slow"])
+    thread = threading.Thread(target=change)
+    with graph() as instance, funcgraph.registered(ops):
+        thread.start()
+        slow()
+        thread.join()
+        assert refused == [errno.EBUSY]
+        assert instance.set_ftrace_filter == ("traced.middle",)
 
 
 def test_leaving_the_block_ends_a_pipe_that_waits() -> None:
@@ -285,7 +317,9 @@ def test_options_count_from_when_they_are_set_and_for_their_tracer() -> None:
         assert "nofuncgraph-cpu" in instance.trace_options
         instance.current_tracer = "function"
         assert not any("funcgraph" in word for word in instance.trace_options)
-        assert "overwrite" in refusal(errno.EINVAL, lambda: setattr(instance, "trace_options", "funcgraph-tail"))
+        assert "overwrite" in refusal(
+            errno.EINVAL, lambda: setattr(instance, "trace_options", "funcgraph-tail")
+        )
         instance.options["funcgraph-tail"] = True
         leaf(9)
         assert "number=9" not in instance.trace()  # an option of the other tracer
@@ -386,7 +420,8 @@ def test_an_instance_that_nobody_closes_does_not_keep_the_program_from_ending() 
 def test_nothing_that_reading_takes_is_imported_before() -> None:
     code = """
         import sys, funcgraph
-        i = funcgraph.Instance("one", tracer="function_graph", filter=["__main__.*"], options="funcgraph-args")
+        i = funcgraph.Instance("one", tracer="function_graph", filter=["__main__.*"])
+        i.options["funcgraph-args"] = True
         i.set_ftrace_notrace = ["x.*"]
         i.tracing_on = False
         i.trace_marker.write("x")

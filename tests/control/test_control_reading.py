@@ -1,4 +1,4 @@
-"""Reading instances: nothing is lost that the counts do not tell, all ways agree, and reading itself is in no trace."""
+"""Reading instances: nothing is lost untold, all ways agree, and reading itself is in no trace."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from traced import leaf, marks, outer
 
 import funcgraph
 from funcgraph import _engine, _tracedata
-from traced import leaf, marks, outer
 
 HERE = "traced.*"
 
@@ -126,7 +126,9 @@ def test_reading_is_in_no_trace(one: funcgraph.Instance, tmp_path: Path) -> None
         everything.trace()
         called = re.findall(r"([\w.<>]+)\(", "\n".join(body(everything.trace())))
     # What a person calls beside: of pathlib and the like.
-    assert [name for name in called if name.split(".")[0] in ("funcgraph", "json", "tempfile", "shutil")] == []
+    assert [
+        name for name in called if name.split(".")[0] in ("funcgraph", "json", "tempfile", "shutil")
+    ] == []
 
 
 def test_reading_is_not_counted_as_missed(one: funcgraph.Instance) -> None:

@@ -12,6 +12,7 @@ from errno import EBUSY, EEXIST, EINVAL, ENAMETOOLONG
 from time import sleep
 from types import MappingProxyType, TracebackType
 from typing import Any
+from weakref import finalize
 
 from funcgraph import _engine
 from funcgraph.control.marker import TraceMarker
@@ -28,13 +29,13 @@ from funcgraph.control.options import (
 __all__ = ["Instance", "Snapshot", "TracePipe", "instances"]
 
 NAME_BYTES = 63
+LOCK_TIMEOUT_S = 10.0
 POLL_S = 0.02  # how often a pipe that waits looks for records
 
 # What instances never trace: their own functions, which the program calls while they run.
 _OWN = ("funcgraph.control.*",)
 
 _living: dict[str, Instance] = {}
-_lock = RLock()
 
 
 def instances() -> Mapping[str, Instance]:
@@ -79,6 +80,29 @@ def _check_name(name: str) -> None:
         raise OSError(ENAMETOOLONG, f"instance: a name has at most {NAME_BYTES} bytes", name)
 
 
+class _Lock:
+    """What changes an instance, or reads it, comes one after the other.
+
+    Raises:
+        OSError: EBUSY: another thread has it for very long. It may be waiting for us: a change waits for
+            callbacks that run, and we may be called from one.
+    """
+
+    __slots__ = ("_rlock",)
+
+    def __init__(self) -> None:
+        self._rlock = RLock()
+
+    def __enter__(self) -> None:
+        if not self._rlock.acquire(timeout=LOCK_TIMEOUT_S):
+            raise OSError(EBUSY, "the instance is busy: another thread changes or reads it")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._rlock.release()
+
+
 class Instance:
     """An independent tracer with a buffer of its own: the kernel's `instances/NAME`.
 
@@ -111,8 +135,8 @@ class Instance:
     name: str
     """Its name."""
     options: Options
-    """All options by name: options["funcgraph-args"] = True. Those of other tracers than the current one count
-    when these are. OSError EINVAL: there is no such option; the text names those that there are."""
+    """All options by name: options["funcgraph-args"] = True. Those of other tracers than the current one
+    count when these are. OSError EINVAL: there is no such option; the text names those that there are."""
     trace_marker: TraceMarker
     """Texts of the program into this trace: trace_marker.write(text)."""
     trace_printk: Callable[..., int]
@@ -136,15 +160,14 @@ class Instance:
     ) -> None:
         _check_name(name)
         self.name = name
-        self._lock = RLock()
-        self._pipes = 0
+        self._lock = _Lock()
+        self._pipes: set[int] = set()  # id of each that is open
         self._clock = "mono"
         self._sets: dict[str, tuple[Any, ...]] = {}
-        with _lock:
-            if name in _living:
-                raise OSError(EEXIST, "an instance of that name is there already", name)
-            self._engine = _engine.Instance(name, buffer_kb=_buffer_kb(buffer_size_kb))
-            _living[name] = self
+        self._engine = _engine.Instance(name, buffer_kb=_buffer_kb(buffer_size_kb))
+        if _living.setdefault(name, self) is not self:
+            self._engine.close()
+            raise OSError(EEXIST, "an instance of that name is there already", name)
         self.trace_marker = TraceMarker(self._engine.mark)
         self.trace_printk = self._engine.printk
         try:
@@ -177,7 +200,7 @@ class Instance:
     ) -> None:
         """Close the instance; pipes that are still open end."""
         with self._lock:
-            self._pipes = 0
+            self._pipes.clear()
             self.close()
 
     def __repr__(self) -> str:
@@ -196,9 +219,8 @@ class Instance:
         with self._lock:
             self._check_no_pipe()
             self._engine.close()
-            with _lock:
-                if _living.get(self.name) is self:
-                    del _living[self.name]
+            if _living.get(self.name) is self:
+                del _living[self.name]
 
     @property
     def closed(self) -> bool:
@@ -244,7 +266,7 @@ class Instance:
 
     @property
     def tracing_on(self) -> bool:
-        """Whether it records. Off: when the assignment returns nothing more is recorded; what is there stays."""
+        """Whether it records. Off: when the assignment returns nothing more is recorded; the buffer stays."""
         return self._engine.tracing_on
 
     @tracing_on.setter
@@ -272,7 +294,7 @@ class Instance:
 
     @property
     def set_ftrace_filter(self) -> tuple[str, ...]:
-        """Only these functions: patterns, as "module.qualname" with *, ? and [...], or ":mod:NAME". Empty: all.
+        """Only these functions: patterns: "module.qualname" with *, ? and [...], or ":mod:NAME". Empty: all.
 
         This and the next three take any iterable of patterns, or a text with blanks between them. Functions
         that are not there yet are found when they come.
@@ -431,8 +453,8 @@ class Instance:
         """The size of the buffer, in KiB, of all threads together. Setting it empties the buffer.
 
         Raises:
-            OSError: EINVAL: not from 32 to 2**30. EBUSY: trace_pipe is open. ENOMEM: so much is not there; then
-            all is as it was.
+            OSError: EINVAL: not from 32 to 2**30. EBUSY: trace_pipe is open. ENOMEM: so much is not there;
+            then all is as it was.
         """
         return self._engine.buffer_kb
 
@@ -456,7 +478,7 @@ class Instance:
         return text
 
     def trace(self) -> str:
-        """Return what is in the buffer as text: the kernel's file `trace`. It stays there, and recording goes on.
+        """Return what is in the buffer as text: the kernel's `trace`. It stays there, and recording goes on.
 
         The layout is the kernel's for the current tracer, by the instance's options.
 
@@ -468,7 +490,7 @@ class Instance:
             return self._read(consume=False)
 
     def trace_pipe(self, *, blocking: bool = True) -> TracePipe:
-        """Return an iterator over the trace's lines as they come: what it returns is not read again, by nobody.
+        """Return an iterator over the lines as they come: what it returns is not read again, by nobody.
 
         While it is open the instance cannot be closed, nor have another tracer or buffer size (EBUSY); it is
         closed at its end, by close(), and when nobody holds it any more.
@@ -536,7 +558,10 @@ def _thread_ids(tids: Iterable[int]) -> tuple[int, ...]:
 
 
 class TracePipe:
-    """The lines of a trace as they come, each with its end: the kernel's `trace_pipe`. Instance.trace_pipe() makes it."""
+    """The lines of a trace as they come, each with its end: the kernel's `trace_pipe`.
+
+    Instance.trace_pipe() makes it.
+    """
 
     def __init__(self, instance: Instance, blocking: bool) -> None:
         self._instance = instance
@@ -544,8 +569,9 @@ class TracePipe:
         self._lines: list[str] = []  # the next one last
         self._is_open = True
         with instance._lock:
-            instance._engine.tracer  # ValueError: it is closed
-            instance._pipes += 1
+            if instance.closed:
+                raise ValueError("the instance is closed")
+            instance._pipes.add(id(self))
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -574,11 +600,10 @@ class TracePipe:
 
     def close(self) -> None:
         """Let go of the instance; lines that were read and not returned yet are lost. May be called twice."""
-        with self._instance._lock:
-            if self._is_open and self._instance._pipes:
-                self._instance._pipes -= 1
-            self._is_open = False
-            self._lines = []
+        # Without the lock: nobody knows where and when the last one who holds a pipe lets go of it.
+        self._instance._pipes.discard(id(self))
+        self._is_open = False
+        self._lines = []
 
     def __enter__(self) -> TracePipe:
         return self
@@ -609,6 +634,7 @@ class Snapshot:
         self.tracer = instance._engine.tracer
         self._options = dict(instance.options._values)
         self._folder: str = _engine.untraced(reading.make_folder)
+        self._removal = finalize(self, _engine.untraced, reading.remove_folder, self._folder)
         try:
             _engine.untraced(_write, instance, f"{self._folder}/trace.dat")
         except BaseException:
@@ -622,9 +648,7 @@ class Snapshot:
             OSError: it is closed (ENOENT).
         """
         reading = _engine.untraced(_reading)
-        text: str = _engine.untraced(
-            reading.text_of, f"{self._folder}/trace.dat", self.tracer, self._options
-        )
+        text: str = _engine.untraced(reading.text_of, f"{self._folder}/trace.dat", self.tracer, self._options)
         return text
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -638,9 +662,7 @@ class Snapshot:
 
     def close(self) -> None:
         """Remove it. May be called twice."""
-        folder, self._folder = self._folder, ""
-        if folder:
-            _engine.untraced(_engine.untraced(_reading).remove_folder, folder)
+        self._removal()
 
     def __enter__(self) -> Snapshot:
         return self
@@ -650,18 +672,12 @@ class Snapshot:
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_folder", ""):
-            self.close()
-
 
 def _after_fork() -> None:
     """In a fork's child: threads that held a lock or a pipe are not there."""
-    global _lock
-    _lock = RLock()
     for instance in _living.values():
-        instance._lock = RLock()
-        instance._pipes = 0
+        instance._lock = _Lock()
+        instance._pipes.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -30,7 +30,7 @@ NOTE_SUFFIX = ".note"
 
 
 def folders() -> list[str]:
-    """Return the folders that files of ours may lie in, memory-backed ones first: a ring need not touch a disk."""
+    """Return the folders that ours may lie in, memory-backed ones first: a ring need not touch a disk."""
     candidates = [os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", tempfile.gettempdir()]
     # os.pathsep joins session directories in the environment's variable
     usable = [os.path.abspath(base) for base in candidates if base and os.pathsep not in base]
