@@ -41,6 +41,8 @@ _FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES = 18, 25, 200
 _TURNS, _TURN_ROUNDS = 100_000, 15
 #: Functions that users are registered over, and how often in one process.
 _FUNCTIONS, _REGISTER_ROUNDS = 10_000, 3
+#: Instances that trace the same function; fib's argument; how often all run in turn in one process.
+_INSTANCES, _INSTANCE_FIB, _INSTANCE_ROUNDS = (2, 3, 4, 8), 12, 5
 _VALUES = 21  # viztracer takes a microsecond and more for a call with its arguments
 
 
@@ -339,6 +341,28 @@ def registration(bench: Bench) -> Iterator[Figure]:
         yield Figure(f"a function: {label}", f"{statistics.median(found[step]) / _FUNCTIONS * 1e9:.0f} ns")
 
 
+def instances(bench: Bench) -> Iterator[Figure]:
+    """What instances inside the program cost, and changing the filter of one."""
+    calls = bench.plain("instances.py", "calls", _INSTANCE_FIB, _INSTANCE_ROUNDS, 0, 1, *_INSTANCES)
+    firsts, slopes = [], []
+    for _ in range(bench.rounds):
+        result = bench.result(calls)
+        ns = {name: min(seconds) / result["calls"] * 1e9 for name, seconds in result["seconds"].items()}
+        firsts.append(ns["1"] - ns["0"])
+        slopes.append(_slope({n: ns[str(n)] for n in _INSTANCES}))
+    yield Figure("fib: the first instance adds", f"{statistics.median(firsts):.0f} ns")
+    counts = ", ".join(map(str, _INSTANCES))
+    yield at_most(
+        f"fib: each further instance adds (slope over {counts})", statistics.median(slopes), 20, " ns", 1
+    )
+    result = bench.result(bench.plain("instances.py", "filter", _FUNCTIONS, _INSTANCE_ROUNDS))
+    for step, seconds in result["seconds"].items():
+        yield at_most(
+            f"{_FUNCTIONS:,} functions: set_ftrace_filter, {step}",
+            statistics.median(seconds) * 1e3, 20, " ms",
+        )  # fmt: skip
+
+
 def memory(bench: Bench) -> Iterator[Figure]:
     """What the traced process holds."""
     name = f"{_SHORT_THREADS:,} short-lived threads: growth after the first tenth"
@@ -380,6 +404,7 @@ ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "fprobes": fprobes,
     "kprobes": kprobes,
     "registration": registration,
+    "instances": instances,
     "sustained": sustained,
     "memory": memory,
 }

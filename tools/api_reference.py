@@ -24,6 +24,7 @@ PAGE = ROOT / "docs" / "api.md"
 BEGIN, END = "<!-- reference: written by python -m tools.api_reference -->", "<!-- end of reference -->"
 
 _STUB, _GLUE, _KPROBE, _INCLUDE = "_engine.pyi", "fgraph.py", "kprobe.py", "_include.py"
+_INSTANCE, _MARKER = "control/instance.py", "control/marker.py"
 _FPROBE, _MULTI, _KRETPROBE = "fprobe.py", "multi.py", "kretprobe.py"
 # What the reference has, in its order: heading -> (file of the package, names in it).
 SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -84,6 +85,14 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Calls in progress": (
         (_STUB, "get_ret_stack"),
         (_STUB, "RetFrame"),
+    ),
+    "Instances": (
+        (_INSTANCE, "Instance"),
+        (_INSTANCE, "TracePipe"),
+        (_INSTANCE, "Snapshot"),
+        (_INSTANCE, "instances"),
+        (_MARKER, "TraceMarker"),
+        (_STUB, "trace_printk"),
     ),
     "Building extensions": ((_INCLUDE, "get_include"),),
 }

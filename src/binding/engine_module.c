@@ -8,6 +8,7 @@
 #include "arch/cpython/symbols.h"
 #include "capi.h"
 #include "engine/instance.h"
+#include "engine_instance.h"
 #include "fgraph_binding.h"
 #include "registration.h"
 
@@ -58,15 +59,25 @@ static int find_name(const char *const names[], const char *name)
     return -1;
 }
 
-static const struct fg_tracer *find_tracer(const char *name)
+/* "function_graph, function, nop" */
+static PyObject *tracer_names(void)
 {
-    for (int i = 0; fg_tracers[i]; i++) {
-        if (strcmp(fg_tracers[i]->name, name) == 0)
-            return fg_tracers[i];
-    }
-    PyErr_Format(PyExc_ValueError, "tracer '%s' is unknown; there are %s and %s", name, fg_tracers[0]->name,
-                 fg_tracers[1]->name);
-    return NULL;
+    PyObject *names = PyUnicode_FromString("");
+
+    for (unsigned i = 0; names && fg_tracer_at(i); i++)
+        Py_SETREF(names, PyUnicode_FromFormat(i ? "%U, %s" : "%U%s", names, fg_tracer_at(i)->name));
+    return names;
+}
+
+const struct fg_tracer *fg_tracer_named(const char *name)
+{
+    const struct fg_tracer *tracer = fg_tracer_find(name);
+    PyObject *names = tracer ? NULL : tracer_names();
+
+    if (names)
+        PyErr_Format(PyExc_ValueError, "tracer '%s' is unknown; there are %U", name, names);
+    Py_XDECREF(names);
+    return tracer;
 }
 
 /* start()'s arguments as they come; numbers that must not be negative. */
@@ -106,7 +117,7 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
 {
     int mode = find_name(mode_names, in->mode);
 
-    config->tracer = find_tracer(in->tracer);
+    config->tracer = fg_tracer_named(in->tracer);
     if (!config->tracer)
         return -1;
     if (mode < 0) {
@@ -299,17 +310,23 @@ static int add_names(PyObject *module, const char *attribute, const char *const 
     return error;
 }
 
+static int add_object(PyObject *module, const char *attribute, PyObject *object)
+{
+    int error = object ? PyModule_AddObjectRef(module, attribute, object) : -1;
+
+    Py_XDECREF(object);
+    return error;
+}
+
 static int exec_module(PyObject *module)
 {
-    const char *tracers[8];
+    const char *tracers[FG_MAX_TRACERS];
     Py_ssize_t nr_tracers = 0;
 
-    while (fg_tracers[nr_tracers]) {
-        tracers[nr_tracers] = fg_tracers[nr_tracers]->name;
-        nr_tracers++;
-    }
+    for (const struct fg_tracer *tracer; (tracer = fg_tracer_at((unsigned)nr_tracers)); nr_tracers++)
+        tracers[nr_tracers] = tracer->name;
     if (add_names(module, "TRACERS", tracers, nr_tracers) != 0 || fg_fgraph_add(module) != 0 ||
-        fg_capi_add(module) != 0)
+        fg_capi_add(module) != 0 || add_object(module, "INSTANCE_FLAGS", fg_instance_flags()) != 0)
         return -1;
     return add_names(module, "MODES", mode_names, 3);
 }

@@ -38,7 +38,8 @@
     X(kprobe_multi_link)                                                                                     \
     X(kprobe_multi_ctx)                                                                                      \
     X(kprobe)                                                                                                \
-    X(kprobe_regs)
+    X(kprobe_regs)                                                                                           \
+    X(instance)
 
 struct fg_buffer;
 struct fg_python_probe;
@@ -242,6 +243,8 @@ int fg_filter_add_tuple(struct fg_filter *filter, enum fgraph_filter_set set, Py
 PyObject *fg_raise_pattern(const struct fg_pattern_error *error);
 /* A tuple of int, or None. */
 PyObject *fg_tid_tuple(PyObject *tids);
+/* Such a tuple's ids become the filter's. */
+int fg_filter_add_tid_tuple(struct fg_filter *filter, PyObject *tuple);
 /* Hands all filters of an ops to the engine, at once. -1 with an exception: nothing has changed. */
 int fg_ops_apply_filters(struct fg_python_ops *self);
 /* Attaches it to no function, in the engine alone: what it is asked for stays. */

@@ -90,7 +90,7 @@ int fg_filter_add_tuple(struct fg_filter *filter, enum fgraph_filter_set set, Py
     return error;
 }
 
-static int add_tids(struct fg_filter *filter, PyObject *tuple)
+int fg_filter_add_tid_tuple(struct fg_filter *filter, PyObject *tuple)
 {
     size_t n = (size_t)PyTuple_GET_SIZE(tuple);
     int *tids = malloc((n + 1) * sizeof(*tids));
@@ -111,7 +111,7 @@ static int make_filter(const struct fg_python_ops *self, struct fg_filter *filte
 
     for (int set = 0; !error && set < FGRAPH_NR_FILTER_SETS; set++)
         error = fg_filter_add_tuple(filter, (enum fgraph_filter_set)set, self->patterns[set]);
-    return error || self->tids == Py_None ? error : add_tids(filter, self->tids);
+    return error || self->tids == Py_None ? error : fg_filter_add_tid_tuple(filter, self->tids);
 }
 
 static int hand_over(struct fg_python_ops *self, struct fg_filter *filter)
@@ -137,13 +137,11 @@ int fg_ops_apply_filters(struct fg_python_ops *self)
 void fg_ops_detach(struct fg_client *client)
 {
     struct fg_python_ops *self = (struct fg_python_ops *)client;
-    static const char *const all[] = {"*"};
-    struct fg_filter filter = {0};
-    struct fg_pattern_error error;
+    struct fg_filter filter;
 
     /* With too little memory it stays attached, and its functions go on answering that they want nothing. */
     Py_BEGIN_CRITICAL_SECTION(self);
-    if (fg_filter_add(&filter, FGRAPH_NOTRACE, all, 1, &error) == 0)
+    if (fg_filter_make_none(&filter) == 0)
         fgraph_set_filter(&self->ops, &filter);
     Py_END_CRITICAL_SECTION();
     fg_filter_clear(&filter);

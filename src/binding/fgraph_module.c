@@ -3,6 +3,7 @@
 #include "fgraph_probe.h"
 
 #include "engine/instance.h"
+#include "engine_instance.h"
 #include "fprobe_registration.h"
 #include "registration.h"
 
@@ -181,13 +182,15 @@ int fg_fgraph_add(PyObject *module)
         add_sequence(module, &fg_return_location_desc, &state->return_location_type) != 0 ||
         add_sequence(module, &fg_instruction_pointer_desc, &state->instruction_pointer_type) != 0 ||
         add_type(module, &fg_kprobe_spec, &state->kprobe_type) != 0 ||
-        add_type(module, &fg_kprobe_regs_spec, &state->kprobe_regs_type) != 0)
+        add_type(module, &fg_kprobe_regs_spec, &state->kprobe_regs_type) != 0 ||
+        add_type(module, &fg_instance_spec, &state->instance_type) != 0)
         return -1;
     state->kprobes = PyDict_New();
     if (!state->kprobes || PyModule_AddFunctions(module, functions) != 0 ||
         PyModule_AddFunctions(module, fg_fprobe_functions) != 0 ||
         PyModule_AddFunctions(module, fg_kprobe_multi_functions) != 0 ||
-        PyModule_AddFunctions(module, fg_kprobe_functions) != 0)
+        PyModule_AddFunctions(module, fg_kprobe_functions) != 0 ||
+        PyModule_AddFunctions(module, fg_instance_functions) != 0)
         return -1;
     return register_at_exit(module);
 }

@@ -31,6 +31,8 @@ int fg_filter_copy(struct fg_filter *to, const struct fg_filter *from);
 /* Adds patterns: 0, or as fgraph_edit_filter. */
 int fg_filter_add(struct fg_filter *filter, enum fgraph_filter_set set, const char *const texts[], size_t n,
                   struct fg_pattern_error *error);
+/* One that wants no function. -ENOMEM: `filter` is empty. */
+int fg_filter_make_none(struct fg_filter *filter);
 /* A set of threads, sorted; freed with free(). NULL: no memory. */
 struct fg_tids *fg_tids_new(const int tids[], size_t n);
 const int *fg_tids_of(const struct fg_tids *set, size_t *n);
@@ -106,6 +108,8 @@ const struct fg_arch_ops *fg_engine_arch(void);
 int fgraph_register(struct fgraph_ops *ops);
 /* Returns when none of the user's functions runs any more, other than the caller itself. -EINVAL: not registered. */
 int fgraph_unregister(struct fgraph_ops *ops);
+/* True from the end of its registration to the beginning of its leaving; inside the guard, until that is left. */
+bool fgraph_is_registered(const struct fgraph_ops *ops);
 /* Takes over `filter`'s contents (and clears it) for a registered or unregistered user. */
 int fgraph_set_filter(struct fgraph_ops *ops, struct fg_filter *filter);
 /* Adds patterns to one of the user's sets, or (reset) makes them the set. -EINVAL, with *error filled in: one of them

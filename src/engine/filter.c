@@ -63,6 +63,15 @@ int fg_filter_add(struct fg_filter *filter, enum fgraph_filter_set set, const ch
     return failure;
 }
 
+int fg_filter_make_none(struct fg_filter *filter)
+{
+    static const char *const all[] = {"*"};
+    struct fg_pattern_error error;
+
+    *filter = (struct fg_filter){0};
+    return fg_filter_add(filter, FGRAPH_NOTRACE, all, 1, &error);
+}
+
 static int copy_sets(struct fg_filter *to, const struct fg_filter *from)
 {
     struct fg_pattern_error error; /* they were parsed before */

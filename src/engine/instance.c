@@ -10,14 +10,13 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "instance_control.h"
 #include "parked.h"
 #include "users.h"
 
 #define NO_HANDLE 0
 #define MAX_ARGV 64u
 #define MAX_CMDLINE_BYTES 4096u
-
-const struct fg_tracer *const fg_tracers[] = {&fg_tracer_function_graph, &fg_tracer_function, NULL};
 
 static struct {
     pthread_mutex_t lock;
@@ -35,13 +34,42 @@ static void put_function(struct fg_ring *ring, const struct fg_func *func, enum 
     fg_ring_put_symbol(ring, &symbol, strings);
 }
 
+/* True the first time. Without memory for the note a symbol comes twice, which harms nobody. */
+static bool tell_once(struct fg_instance *instance, uint32_t id)
+{
+    uint32_t word = id / 64;
+
+    if (word >= instance->nr_told_words) {
+        uint32_t words = word + 1 + word / 2;
+        uint64_t *told = realloc(instance->told, words * sizeof(*told));
+
+        if (!told)
+            return true;
+        memset(told + instance->nr_told_words, 0, (words - instance->nr_told_words) * sizeof(*told));
+        instance->told = told;
+        instance->nr_told_words = words;
+    }
+    if (instance->told[word] >> id % 64 & 1)
+        return false;
+    instance->told[word] |= 1ull << id % 64;
+    return true;
+}
+
+/* Its records name functions that it does not record itself. */
+static bool names_callers(const struct fg_instance *instance)
+{
+    return instance->retaddr || instance->stack_trace;
+}
+
+/* Where there is no file filters change often, and nobody asks for what ran but is not recorded. */
 static void found(struct fg_func *func, struct fgraph_ops *ops, bool matched)
 {
     struct fg_instance *instance = fg_instance_of(ops);
-    enum fg_symbol_type other =
-        instance->retaddr || instance->stack_trace ? FG_SYMBOL_CALLER : FG_SYMBOL_SEEN;
+    bool is_named = matched || names_callers(instance);
+    enum fg_symbol_type other = is_named ? FG_SYMBOL_CALLER : FG_SYMBOL_SEEN;
 
-    put_function(&instance->ring, func, matched ? FG_SYMBOL_FUNC : other);
+    if (instance->ring.directory || (is_named && tell_once(instance, func->id)))
+        put_function(&instance->ring, func, matched ? FG_SYMBOL_FUNC : other);
 }
 
 static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
@@ -49,10 +77,10 @@ static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
     fg_ring_task_exit(&fg_instance_of(ops)->ring, task, fg_instance_cursor(task, ops));
 }
 
-/* The file is finished before the slot, and with it the tasks' cursors, can be another's. */
+/* Before the slot, and with it the tasks' cursors, can be another's. */
 static void leave(struct fgraph_ops *ops)
 {
-    fg_ring_close(&fg_instance_of(ops)->ring);
+    fg_ring_retire_all(&fg_instance_of(ops)->ring);
 }
 
 /* The process's arguments as the kernel has them: NUL-separated. */
@@ -70,7 +98,7 @@ static uint32_t read_cmdline(char *text, size_t room, const char *strings[MAX_AR
     return n;
 }
 
-static void put_process(struct fg_ring *ring)
+void fg_instance_put_process(struct fg_ring *ring)
 {
     char text[MAX_CMDLINE_BYTES];
     const char *strings[MAX_ARGV + 1] = {program_invocation_short_name};
@@ -89,12 +117,17 @@ static void put_known_function(struct fg_func *func, void *arg)
         found(func, &instance->ops, fgraph_filter_matches(&fg_user_of(&instance->ops)->filter, func));
 }
 
+void fg_instance_tell_functions(struct fg_instance *instance)
+{
+    fg_func_for_each(put_known_function, instance);
+}
+
 /* A forked child's first record: its file is new and knows no symbol yet. The child has one thread then. */
 static void reopened(struct fg_ring *ring)
 {
     struct fg_instance *instance = fg_container_of(ring, struct fg_instance, ring);
 
-    put_process(ring);
+    fg_instance_put_process(ring);
     fg_func_for_each(put_known_function, instance);
 }
 
@@ -111,6 +144,8 @@ static void killed(const char *message)
 static void instance_free(struct fg_instance *instance)
 {
     fg_filter_clear(&fg_user_of(&instance->ops)->filter);
+    fg_filter_clear(&instance->filter);
+    free(instance->told);
     free(instance);
 }
 
@@ -123,27 +158,35 @@ static struct fg_instance *instance_new(struct fg_instance_config *config)
         fg_filter_clear(&config->filter);
         return NULL;
     }
-    instance->tracer = config->tracer;
+    instance->tracer = &fg_tracer_nop;
+    instance->refs = 1;
     instance->max_graph_depth = config->max_graph_depth;
-    instance->args = config->args;
-    instance->retval = config->retval;
-    instance->retaddr = config->retaddr;
-    instance->stack_trace = config->stack_trace;
-    instance->no_repeats = config->no_repeats;
-    instance->no_sleep_time = config->no_sleep_time;
-    instance->follow_fork = config->follow_fork;
+#define X(name, option) instance->name = config->name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
+    fg_clock_init();
     instance->ticks_per_ns = 1.0 / fg_clock_ns_per_tick();
-    instance->thresh_ticks = (uint64_t)((double)config->thresh_us * 1000.0 * instance->ticks_per_ns);
-    user = fg_user_of(&instance->ops);
-    user->filter = config->filter;
+    instance->follow_fork = config->follow_fork;
+    instance->thresh_ticks = fg_instance_thresh_ticks(config->thresh_us);
+    instance->filter = config->filter;
     memset(&config->filter, 0, sizeof(config->filter));
-    instance->ops.name = config->tracer->name;
+    user = fg_user_of(&instance->ops);
     user->domain = config->domain;
     user->foundfunc = found;
     user->taskexitfunc = task_exit;
     user->leavefunc = leave;
-    config->tracer->init(instance);
     return instance;
+}
+
+static void instance_link(struct fg_instance *instance)
+{
+    pthread_mutex_lock(&instances.lock);
+    instance->handle = instances.next_handle++;
+    instance->next = instances.first;
+    instances.first = instance;
+    instances.count++;
+    pthread_mutex_unlock(&instances.lock);
+    fg_on_kill(killed);
 }
 
 int fg_instance_start(struct fg_instance_config *config, int *handle)
@@ -159,25 +202,18 @@ int fg_instance_start(struct fg_instance_config *config, int *handle)
         return error;
     }
     instance->ring.reopened = reopened;
-    put_process(&instance->ring);
-    pthread_mutex_lock(&instances.lock);
-    instance->handle = instances.next_handle++;
-    instance->next = instances.first;
-    instances.first = instance;
-    instances.count++;
-    pthread_mutex_unlock(&instances.lock);
-    fg_on_kill(killed);
+    instance_link(instance);
     *handle = instance->handle;
-    error = fgraph_register(&instance->ops);
+    error = fg_instance_run(instance, config->tracer);
     if (error) {
-        unlink(instance->ring.path);
+        if (instance->ring.path)
+            unlink(instance->ring.path);
         fg_instance_stop(*handle);
     }
     return error;
 }
 
-/* Whoever gets the instance stops it; it stays in the list for the fork handlers until it is closed. */
-static struct fg_instance *instance_take(int handle)
+struct fg_instance *fg_instance_get(int handle)
 {
     struct fg_instance *instance;
 
@@ -185,9 +221,20 @@ static struct fg_instance *instance_take(int handle)
     for (instance = instances.first; instance && instance->handle != handle; instance = instance->next)
         ;
     if (instance)
-        instance->handle = NO_HANDLE;
+        instance->refs++;
     pthread_mutex_unlock(&instances.lock);
     return instance;
+}
+
+void fg_instance_put(struct fg_instance *instance)
+{
+    bool is_last;
+
+    pthread_mutex_lock(&instances.lock);
+    is_last = --instance->refs == 0;
+    pthread_mutex_unlock(&instances.lock);
+    if (is_last)
+        instance_free(instance);
 }
 
 static void instance_unlink(struct fg_instance *instance)
@@ -202,17 +249,29 @@ static void instance_unlink(struct fg_instance *instance)
     pthread_mutex_unlock(&instances.lock);
 }
 
+/* It stays in the list for the fork handlers until it is closed. */
+static void instance_hide(struct fg_instance *instance)
+{
+    pthread_mutex_lock(&instances.lock);
+    instance->handle = NO_HANDLE;
+    pthread_mutex_unlock(&instances.lock);
+}
+
 int fg_instance_stop(int handle)
 {
-    struct fg_instance *instance = handle == NO_HANDLE ? NULL : instance_take(handle);
+    struct fg_instance *instance = handle == NO_HANDLE ? NULL : fg_instance_get(handle);
+    int error = instance ? fg_instance_change_begin(instance) : -EINVAL;
 
-    if (!instance)
-        return -EINVAL;
-    if (fgraph_unregister(&instance->ops) != 0)
-        fg_ring_close(&instance->ring); /* it never was registered: nobody but us knows the ring */
-    instance_unlink(instance);
-    instance_free(instance);
-    return 0;
+    if (!error) { /* and nobody changes it any more */
+        instance_hide(instance);
+        fg_instance_halt(instance);
+        fg_ring_close(&instance->ring);
+        instance_unlink(instance);
+        fg_instance_put(instance);
+    }
+    if (instance)
+        fg_instance_put(instance);
+    return error;
 }
 
 int fg_instance_next(int handle, const void *domain)

@@ -7,19 +7,17 @@
 
 #include "fgraph.h"
 #include "ring_buffer.h"
+#include "tracer.h"
 
-struct fg_instance;
-
-/* A tracer is one file and one line in the table of instance.c. */
-struct fg_tracer {
-    const char *name;
-    /* Chooses the ops' functions for the instance's settings. */
-    void (*init)(struct fg_instance *instance);
-};
-
-extern const struct fg_tracer fg_tracer_function_graph, fg_tracer_function;
-/* All tracers, ended by NULL. */
-extern const struct fg_tracer *const fg_tracers[];
+/* What its tracer records besides, each with the kernel's name of the option, or (with "no" before it) of the option that
+ * is off then: X(name, option). */
+#define FG_INSTANCE_FLAGS(X)                                                                                 \
+    X(args, "funcgraph-args")                                                                                \
+    X(retval, "funcgraph-retval")                                                                            \
+    X(retaddr, "funcgraph-retaddr")                                                                          \
+    X(stack_trace, "func_stack_trace")                                                                       \
+    X(no_repeats, "func-no-repeats")                                                                         \
+    X(no_sleep_time, "nosleep-time")
 
 struct fg_instance_config {
     const struct fg_tracer *tracer;
@@ -27,11 +25,9 @@ struct fg_instance_config {
     struct fg_filter filter;  /* taken over */
     uint32_t max_graph_depth; /* 0: no limit */
     uint64_t thresh_us;       /* 0: none; else only calls that took at least this long */
-    bool args, retval;
-    bool retaddr;     /* where calls are made */
-    bool stack_trace; /* function tracer: what each call was made from */
-    bool no_repeats;  /* function tracer: a call that comes again and again is one record; not with `args` */
-    bool no_sleep_time; /* durations in the thread's CPU time; costs a system call at both ends of a call */
+#define X(name, option) bool name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
     bool follow_fork;
     void *domain; /* of the functions that it sees */
 };
@@ -40,22 +36,44 @@ struct fg_instance {
     struct fgraph_ops ops;
     struct fg_ring ring;
     const struct fg_tracer *tracer;
-    uint32_t max_graph_depth;
-    uint64_t thresh_ticks;
+    void *tracer_data;                  /* the tracer's own, from its start to its stop */
+    _Atomic uint64_t max_latency_ticks; /* tracers that look for one */
+    struct fg_filter filter; /* what is asked for; the user has it while the tracer records calls */
+    _Atomic uint32_t max_graph_depth;
+    _Atomic uint64_t thresh_ticks;
     double ticks_per_ns; /* as well as it was known when the instance began */
-    bool args, retval, retaddr, stack_trace, no_repeats, no_sleep_time, follow_fork;
+#define X(name, option) _Atomic bool name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
+    _Atomic bool
+        is_plain; /* its user is: with these settings there is nothing to tell but that calls begin and end */
+    bool follow_fork;
     struct fg_instance *next;
     int handle;
+    uint32_t refs;         /* under the lock of the list of instances */
+    _Atomic bool changing; /* somebody changes it, or takes it out */
+    uint64_t *told; /* functions whose symbols are in the ring: a bit for each id; under the engine's lock */
+    uint32_t nr_told_words;
 };
+
+/* Its ring gets the symbols of all functions that its records may name from now on. */
+void fg_instance_tell_functions(struct fg_instance *instance);
 
 /* Opens the ring buffer, registers the user; *handle names it from then on. 0 or a negative errno, and then
  * nothing is left of it. config->filter is taken over in both cases. */
 int fg_instance_start(struct fg_instance_config *config, int *handle);
-/* Unregisters, finishes the file. -EINVAL: no such instance. */
+/* Unregisters, finishes the file. -EINVAL: no such instance; -EBUSY: somebody changes it. */
 int fg_instance_stop(int handle);
+
+/* The instance, which stays until it is put back, but may be stopped before. NULL: there is none. */
+struct fg_instance *fg_instance_get(int handle);
+void fg_instance_put(struct fg_instance *instance);
 uint32_t fg_instance_count(void);
 /* The next handle of that domain's instances; 0: there is none. */
 int fg_instance_next(int handle, const void *domain);
+
+/* The process's symbol, the first in each ring. */
+void fg_instance_put_process(struct fg_ring *ring);
 
 /* Around fork, with the engine's own handlers (pthread_atfork). */
 void fg_instances_install_fork_handlers(void);

@@ -36,6 +36,8 @@
       "the writer waited for the recorder; payload: ticks at which the wait began; time: its end")           \
     X(LOST, 8, 1, "payload: how many records of this task were lost just before this one")                   \
     X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")      \
+    X(MARK, 10, 1,                                                                                           \
+      "a text that the program put in; payload: its length in bytes, then its bytes; func: who, or 0")       \
     X(STACK, 11, 0,                                                                                          \
       "what the call before it was made from; values: function ids, u32 each, the nearest first; 0 ends "    \
       "them")                                                                                                \
@@ -64,6 +66,7 @@ struct fg_record {
 #define FG_RECORD_WORDS_SHIFT 6
 #define FG_RECORD_DEPTH_SHIFT 13
 #define FG_RECORD_MAX_WORDS 127u
+#define FG_MARK_MAX_BYTES ((FG_RECORD_MAX_WORDS - 3) * 8) /* a longer text goes on in the next record */
 #define FG_RECORD_MAX_DEPTH ((1u << 19) - 1)
 
 #define FG_RECORD_INFO(kind, words, depth)                                                                   \
@@ -83,6 +86,24 @@ static inline uint32_t fg_record_words(uint32_t info)
 static inline uint32_t fg_record_depth(uint32_t info)
 {
     return info >> FG_RECORD_DEPTH_SHIFT;
+}
+
+/* Payload words before `start` and the values. */
+static inline uint32_t fg_record_fixed_words(enum fg_record_kind kind)
+{
+    static const uint8_t fixed_words[16] = {
+#define X(name, value, words, text) [(value)] = (words),
+        FG_RECORD_KINDS(X)
+#undef X
+    };
+
+    return fixed_words[kind];
+}
+
+/* The first payload word is a time, in ticks, as that of the record is; and so is `start`. */
+static inline int fg_record_has_time(enum fg_record_kind kind)
+{
+    return (kind >= FG_RECORD_RETURN && kind <= FG_RECORD_CLOSE) || kind == FG_RECORD_WAIT;
 }
 
 /* Values: arguments at entry, the result or the exception at the end. A byte stream of tagged values that

@@ -101,10 +101,11 @@ static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_
 bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, size_t bytes)
 {
     struct task_name name;
-    bool got;
+    bool got = false;
 
     (void)bytes; /* the largest record fits in the smallest sub-buffer with room to spare */
-    if (atomic_load_explicit(&ring->stopped, memory_order_relaxed))
+    if (atomic_load_explicit(&ring->stopped, memory_order_relaxed) ||
+        atomic_load_explicit(&ring->paused, memory_order_relaxed))
         return false;
     if (fg_unlikely(atomic_load(&ring->reopen) != FG_RING_IS_OPEN))
         fg_ring_reopen(ring);
@@ -112,7 +113,8 @@ bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_c
     pthread_mutex_lock(&ring->lock);
     if (!ring->header || atomic_load(&ring->header->stop))
         atomic_store(&ring->stopped, true);
-    got = !atomic_load(&ring->stopped) && switch_locked(ring, task, cursor, &name);
+    else if (!atomic_load(&ring->stopped) && !atomic_load(&ring->paused))
+        got = switch_locked(ring, task, cursor, &name);
     pthread_mutex_unlock(&ring->lock);
     return got;
 }
@@ -130,18 +132,55 @@ void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_rin
     pthread_mutex_unlock(&ring->lock);
 }
 
-void fg_ring_close(struct fg_ring *ring)
+static void retire_all_locked(struct fg_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
+        struct fg_ring_owner owner = ring->owners[i];
+
+        if (!owner.task)
+            continue;
+        tell_overrun(ring, owner.task, owner.cursor);
+        fg_ring_retire(ring, owner.cursor);
+    }
+}
+
+void fg_ring_retire_all(struct fg_ring *ring)
 {
     pthread_mutex_lock(&ring->lock);
-    if (ring->header) {
-        for (uint32_t i = 0; i < ring->nr_fresh; i++) {
-            struct fg_ring_owner owner = ring->owners[i];
+    if (ring->header)
+        retire_all_locked(ring);
+    pthread_mutex_unlock(&ring->lock);
+}
 
-            if (!owner.task)
-                continue;
-            tell_overrun(ring, owner.task, owner.cursor);
-            fg_ring_retire(ring, owner.cursor);
-        }
+void fg_ring_set_paused(struct fg_ring *ring, bool paused)
+{
+    pthread_mutex_lock(&ring->lock);
+    atomic_store(&ring->paused, paused);
+    for (uint32_t i = 0; ring->header && i < ring->nr_fresh; i++) {
+        struct fg_ring_cursor *cursor = ring->owners[i].cursor;
+
+        /* Without room each record comes to fg_ring_switch, which looks at `paused`. */
+        if (cursor)
+            atomic_store_explicit(&cursor->end,
+                                  paused ? NULL : (uint8_t *)cursor->subbuf + ring->header->subbuf_bytes,
+                                  memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&ring->lock);
+}
+
+void fg_ring_set_mode(struct fg_ring *ring, enum fg_ring_mode mode)
+{
+    pthread_mutex_lock(&ring->lock);
+    ring->mode = mode;
+    pthread_mutex_unlock(&ring->lock);
+}
+
+void fg_ring_close(struct fg_ring *ring)
+{
+    pthread_mutex_lock(&ring->copying);
+    pthread_mutex_lock(&ring->lock);
+    if (ring->header) {
+        retire_all_locked(ring);
         clock_renew(ring->header);
         atomic_store(&ring->stopped, true);
         atomic_store(&ring->header->finished, 1);
@@ -150,6 +189,7 @@ void fg_ring_close(struct fg_ring *ring)
     free(ring->directory);
     ring->directory = NULL;
     pthread_mutex_unlock(&ring->lock);
+    pthread_mutex_unlock(&ring->copying);
 }
 
 void fg_ring_set_killed(struct fg_ring *ring, const char *message)

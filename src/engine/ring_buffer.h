@@ -18,10 +18,12 @@
 #define FG_RING_MIN_KB 32u
 
 struct fg_ring_config {
-    const char *
-        directory; /* the session's: the file becomes PID.N.ring in it; its `lock` tells if a recorder lives */
+    /* The session's: the file becomes PID.N.ring in it; its `lock` tells if a recorder lives. NULL: no file; the process
+     * itself reads what is there (ring_copy.h), so nothing can wait for a recorder. */
+    const char *directory;
     size_t buffer_bytes; /* of all sub-buffers together */
     enum fg_ring_mode mode;
+    char instance[FG_INSTANCE_NAME_BYTES]; /* NUL-terminated; empty: the top instance */
 };
 
 /* The file of a forked child is opened by its first record; other threads wait until its symbols are in it. */
@@ -39,6 +41,7 @@ struct fg_ring_owner {
 struct fg_orphan_loss {
     uint32_t task;
     uint64_t lost;
+    uint64_t lost_in_copy; /* as in struct fg_subbuf */
 };
 
 struct fg_ring {
@@ -56,9 +59,13 @@ struct fg_ring {
     struct fg_orphan_loss orphans[FG_RING_ORPHANS]; /* by task id, modulo */
     size_t symbols_allocated; /* bytes of the symbol area that have memory behind them */
     _Atomic bool stopped;     /* records are neither kept nor counted as lost any more */
+    _Atomic bool paused;      /* the same, for a while */
+    uint64_t lost_consumed;   /* of the header's records_lost, what consumers were told */
+    pthread_mutex_t copying;  /* one copy at a time; taken before `lock` */
     bool recorder_gone;
     enum fg_ring_mode mode;
     size_t buffer_bytes;
+    char instance[FG_INSTANCE_NAME_BYTES];
     _Atomic uint32_t reopen;                /* enum fg_ring_reopen */
     void (*reopened)(struct fg_ring *ring); /* writes the symbols that the new file needs */
     char *directory;
@@ -66,10 +73,19 @@ struct fg_ring {
     pthread_mutex_t lock;
 };
 
-/* Creates and maps the file and gives it its final name. 0 or a negative errno; nothing is left behind then. */
+/* Creates and maps the file and gives it its final name. 0 or a negative errno; nothing is left behind then. -EINVAL:
+ * too small, too large, or waiting without a recorder. */
 int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config);
 /* Hands every sub-buffer to the reader, marks the file finished and unmaps it. No task may write any more. */
 void fg_ring_close(struct fg_ring *ring);
+/* Hands every sub-buffer to the reader. No task may write any more, until fg_ring_adopt or for good. */
+void fg_ring_retire_all(struct fg_ring *ring);
+/* Takes the memory of `fresh`, which is done with then, in the place of its own. Neither has a file, and no task writes. */
+void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh);
+/* From now on nothing is recorded, but for what callbacks that run now are about to; or again. What is there stays. */
+void fg_ring_set_paused(struct fg_ring *ring, bool paused);
+/* Drops or overwrites from now on; of a ring without a file. */
+void fg_ring_set_mode(struct fg_ring *ring, enum fg_ring_mode mode);
 /* In a child after fork, with the lock held: lets go of the parent's file without touching it. With `follow`
  * the child's first record opens a file of its own. */
 void fg_ring_fork_child(struct fg_ring *ring, bool follow);

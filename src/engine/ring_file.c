@@ -15,10 +15,23 @@
 #define PAGE_BYTES 4096u
 #define SUBBUF_BYTES_MAX (64u << 10)
 #define MIN_SUBBUFS 8u
+#define COLOURS 12u
+#define COLOUR_BYTES                                                                                         \
+    320u /* five lines of the cache: the head of a sub-buffer, and what is written and fetched ahead */
 
 static size_t page_round(size_t bytes)
 {
     return (bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+}
+
+/* Where in its pages a ring's sub-buffers begin, in bytes: another place for each ring. Instances that trace the same calls
+ * write records of the same size, each into a ring of its own; if these were all at the same distance from a page's
+ * begin, all that they write would compete for the few lines that a processor's nearest cache has for it. */
+static size_t colour(void)
+{
+    static _Atomic unsigned nr_rings;
+
+    return atomic_fetch_add_explicit(&nr_rings, 1, memory_order_relaxed) % COLOURS * COLOUR_BYTES;
 }
 
 static void header_layout(struct fg_ring_header *header, const struct fg_ring *ring)
@@ -38,8 +51,9 @@ static void header_layout(struct fg_ring_header *header, const struct fg_ring *r
     header->symbols_offset =
         header->queue_offset + page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
     header->symbols_capacity = FG_RING_SYMBOL_BYTES;
-    header->data_offset = header->symbols_offset + header->symbols_capacity;
-    header->file_bytes = header->data_offset + (uint64_t)header->nr_subbufs * subbuf_bytes;
+    header->data_offset = header->symbols_offset + header->symbols_capacity + colour();
+    header->file_bytes = page_round(header->data_offset + (uint64_t)header->nr_subbufs * subbuf_bytes);
+    memcpy(header->instance, ring->instance, sizeof(header->instance));
 }
 
 /* A fresh file under a name of its own: PID.N.ring.new. */
@@ -70,6 +84,16 @@ static int file_create(struct fg_ring *ring, char **temporary)
     return -EEXIST;
 }
 
+static void use_mapping(struct fg_ring *ring, void *mapping, const struct fg_ring_header *layout)
+{
+    ring->header = mapping;
+    ring->mapping_bytes = layout->file_bytes;
+    memcpy(mapping, layout, sizeof(*layout));
+    ring->full_queue = (_Atomic uint32_t *)((uint8_t *)mapping + layout->queue_offset);
+    ring->free_queue = ring->full_queue + layout->nr_subbufs;
+    ring->data = (uint8_t *)mapping + layout->data_offset;
+}
+
 static int file_map(struct fg_ring *ring, int fd, const struct fg_ring_header *layout)
 {
     int error;
@@ -84,12 +108,19 @@ static int file_map(struct fg_ring *ring, int fd, const struct fg_ring_header *l
     mapping = mmap(NULL, layout->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (mapping == MAP_FAILED)
         return -errno;
-    ring->header = mapping;
-    ring->mapping_bytes = layout->file_bytes;
-    memcpy(mapping, layout, sizeof(*layout));
-    ring->full_queue = (_Atomic uint32_t *)((uint8_t *)mapping + layout->queue_offset);
-    ring->free_queue = ring->full_queue + layout->nr_subbufs;
-    ring->data = (uint8_t *)mapping + layout->data_offset;
+    use_mapping(ring, mapping, layout);
+    return 0;
+}
+
+/* Shared, so that a fork leaves the pages as they are: the child lets go of them at once. */
+static int open_memory(struct fg_ring *ring, const struct fg_ring_header *layout)
+{
+    void *mapping = mmap(NULL, layout->file_bytes, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (mapping == MAP_FAILED)
+        return -errno;
+    use_mapping(ring, mapping, layout);
     return 0;
 }
 
@@ -137,7 +168,7 @@ static int ring_start(struct fg_ring *ring)
     ring->owners = calloc(layout.nr_subbufs, sizeof(*ring->owners));
     ring->free = calloc(layout.nr_subbufs, sizeof(*ring->free));
     if (ring->owners && ring->free)
-        error = open_file(ring, &layout);
+        error = ring->directory ? open_file(ring, &layout) : open_memory(ring, &layout);
     if (error)
         fg_ring_file_forget(ring);
     return error;
@@ -148,29 +179,62 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config)
     int error = -ENOMEM;
 
     if (config->buffer_bytes < FG_RING_MIN_KB * 1024u ||
-        config->buffer_bytes > (size_t)UINT32_MAX * PAGE_BYTES)
+        config->buffer_bytes > (size_t)UINT32_MAX * PAGE_BYTES ||
+        (!config->directory && config->mode == FG_RING_WAIT))
         return -EINVAL;
     memset(ring, 0, sizeof(*ring));
     pthread_mutex_init(&ring->lock, NULL);
+    pthread_mutex_init(&ring->copying, NULL);
     fg_clock_init();
     ring->mode = config->mode;
     ring->buffer_bytes = config->buffer_bytes;
-    ring->directory = strdup(config->directory);
-    if (ring->directory)
+    memcpy(ring->instance, config->instance, sizeof(ring->instance));
+    ring->instance[sizeof(ring->instance) - 1] = 0;
+    ring->directory = config->directory ? strdup(config->directory) : NULL;
+    if (ring->directory || !config->directory)
         error = ring_start(ring);
     if (error)
         free(ring->directory);
     return error;
 }
 
-void fg_ring_fork_child(struct fg_ring *ring, bool follow)
+/* Back to the state of one that was just opened, but for the memory. */
+static void pool_forget(struct fg_ring *ring)
 {
-    fg_ring_file_forget(ring);
     ring->nr_owned = ring->nr_fresh = ring->nr_free = 0;
     ring->next_seq = 0;
     ring->symbols_allocated = 0;
+    ring->lost_consumed = 0;
     ring->recorder_gone = false;
     memset(ring->orphans, 0, sizeof(ring->orphans));
+}
+
+void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh)
+{
+    pthread_mutex_lock(&ring->copying);
+    pthread_mutex_lock(&ring->lock);
+    fg_ring_file_forget(ring);
+    pool_forget(ring);
+    ring->header = fresh->header;
+    ring->full_queue = fresh->full_queue;
+    ring->free_queue = fresh->free_queue;
+    ring->data = fresh->data;
+    ring->mapping_bytes = fresh->mapping_bytes;
+    ring->owners = fresh->owners;
+    ring->free = fresh->free;
+    ring->nr_usable = fresh->nr_usable;
+    ring->buffer_bytes = fresh->buffer_bytes;
+    ring->mode = fresh->mode;
+    atomic_store(&ring->stopped, false);
+    pthread_mutex_unlock(&ring->lock);
+    pthread_mutex_unlock(&ring->copying);
+}
+
+void fg_ring_fork_child(struct fg_ring *ring, bool follow)
+{
+    fg_ring_file_forget(ring);
+    pool_forget(ring);
+    pthread_mutex_init(&ring->copying, NULL); /* whoever held it is not here */
     atomic_store(&ring->reopen, follow ? FG_RING_TO_REOPEN : FG_RING_IS_OPEN);
     if (!follow)
         atomic_store(&ring->stopped, true);

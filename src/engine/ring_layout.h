@@ -24,7 +24,8 @@
 
 #define FG_RING_MAGIC "FGRING\0\1"
 #define FG_RING_HEADER_BYTES 4096u
-#define FG_RING_SUFFIX ".ring" /* a file gets this name when its header is complete */
+#define FG_INSTANCE_NAME_BYTES 64u /* with the NUL */
+#define FG_RING_SUFFIX ".ring"     /* a file gets this name when its header is complete */
 
 enum fg_ring_mode { FG_RING_WAIT = 0, FG_RING_DROP = 1, FG_RING_OVERWRITE = 2 };
 enum fg_clock_kind { FG_CLOCK_MONOTONIC = 0, FG_CLOCK_TSC = 1 };
@@ -67,7 +68,8 @@ struct fg_ring_header {
     _Atomic uint64_t records_lost; /* dropped or overwritten */
     _Atomic uint64_t overrun;      /* calls not traced: a shadow stack was full */
     _Atomic uint64_t wait_count, wait_ticks;
-    char killed[1024]; /* the kill switch's message, or empty */
+    char killed[1024];                     /* the kill switch's message, or empty */
+    char instance[FG_INSTANCE_NAME_BYTES]; /* empty: the process's top instance */
 };
 
 enum fg_subbuf_state { FG_SUBBUF_FREE = 0, FG_SUBBUF_OWNED = 1, FG_SUBBUF_FULL = 2, FG_SUBBUF_CLAIMED = 3 };
@@ -78,7 +80,11 @@ struct fg_subbuf {
     uint64_t seq;            /* orders all sub-buffers of one file in the order they were taken */
     _Atomic uint64_t commit; /* bytes of whole records behind this header */
     _Atomic uint64_t lost;   /* records this task lost before the first record here; a reader takes it */
-    uint64_t reserved[4];
+    /* Of a ring that its own process reads (ring_copy.h), under its lock: */
+    uint64_t consumed;     /* bytes of records that a consumer has had */
+    uint64_t copied;       /* bytes of records up to which the latest copy goes */
+    uint64_t lost_in_copy; /* how much of `lost` the latest copy holds or tells */
+    uint64_t reserved;
 };
 
 /* Symbols: `bytes` long in all, a multiple of 8; behind the struct lie NUL-terminated UTF-8 strings. */

@@ -80,30 +80,45 @@ static bool take_released(struct fg_ring *ring, uint32_t *index)
 }
 
 /* Maps the pages of a new sub-buffer at once; without it each would fault at its first record. */
-static void populate(struct fg_ring *ring, uint32_t index)
+static int populate(struct fg_ring *ring, uint32_t index)
 {
 #ifdef MADV_POPULATE_WRITE
-    madvise(subbuf_at(ring, index), ring->header->subbuf_bytes,
-            MADV_POPULATE_WRITE); /* Linux 5.14; else they fault */
+    uintptr_t begin = (uintptr_t)subbuf_at(ring, index), end = begin + ring->header->subbuf_bytes;
+
+    begin &= ~(uintptr_t)(FG_RING_HEADER_BYTES - 1); /* whole pages */
+    if (madvise((void *)begin, end - begin, MADV_POPULATE_WRITE) != 0)
+        return errno; /* EINVAL before Linux 5.14: they fault */
 #else
     (void)ring, (void)index;
 #endif
+    return 0;
+}
+
+/* Memory behind the next sub-buffer of the file. */
+static int allocate(struct fg_ring *ring)
+{
+    struct fg_ring_header *header = ring->header;
+    int fd = open(ring->path, O_RDWR | O_CLOEXEC);
+    int error = fd < 0
+                    ? errno
+                    : posix_fallocate(
+                          fd, (off_t)(header->data_offset + (uint64_t)ring->nr_fresh * header->subbuf_bytes),
+                          header->subbuf_bytes);
+
+    if (fd >= 0)
+        close(fd);
+    return error;
 }
 
 static bool take_fresh(struct fg_ring *ring, uint32_t *index)
 {
-    struct fg_ring_header *header = ring->header;
-    int fd, error;
+    int error;
 
     if (ring->nr_fresh >= ring->nr_usable)
         return false;
-    fd = open(ring->path, O_RDWR | O_CLOEXEC);
-    error = fd < 0 ? errno
-                   : posix_fallocate(
-                         fd, (off_t)(header->data_offset + (uint64_t)ring->nr_fresh * header->subbuf_bytes),
-                         header->subbuf_bytes);
-    if (fd >= 0)
-        close(fd);
+    error = ring->path ? allocate(ring) : 0;
+    if (!error && populate(ring, ring->nr_fresh) == ENOMEM && !ring->path)
+        error = ENOMEM;
     if (error == EMFILE || error == ENFILE)
         return false; /* the program may close some */
     if (error) {
@@ -111,14 +126,13 @@ static bool take_fresh(struct fg_ring *ring, uint32_t *index)
         return false;
     }
     *index = ring->nr_fresh++;
-    populate(ring, *index);
     return true;
 }
 
-static uint64_t count_records(const struct fg_subbuf *subbuf)
+/* Whole records between two places in the sub-buffer. */
+static uint64_t count_records(const struct fg_subbuf *subbuf, uint64_t from, uint64_t to)
 {
-    const uint8_t *at = (const uint8_t *)(subbuf + 1);
-    const uint8_t *end = at + atomic_load_explicit(&subbuf->commit, memory_order_relaxed);
+    const uint8_t *at = (const uint8_t *)(subbuf + 1) + from, *end = (const uint8_t *)(subbuf + 1) + to;
     uint64_t n = 0;
 
     for (; at < end; n++)
@@ -126,8 +140,14 @@ static uint64_t count_records(const struct fg_subbuf *subbuf)
     return n;
 }
 
-/* Where the loss of `lost` records of `task` will be seen: at its next sub-buffer, or in its cursor. */
-static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, uint64_t lost)
+/* Records that are lost; and how many of them the latest copy holds all the same, or has told as lost already: copies
+ * are made while others write. */
+struct loss {
+    uint64_t records, in_copy;
+};
+
+/* Where a loss of records of `task` will be seen: at its next sub-buffer, or at the one it takes next. */
+static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, struct loss loss)
 {
     struct fg_orphan_loss *orphan = &ring->orphans[task % FG_RING_ORPHANS];
     struct fg_subbuf *next = NULL;
@@ -140,10 +160,27 @@ static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, uint
             subbuf->seq > seq && (!next || subbuf->seq < next->seq))
             next = subbuf;
     }
-    if (next)
-        atomic_fetch_add(&next->lost, lost);
-    else
-        *orphan = (struct fg_orphan_loss){task, lost + (orphan->task == task ? orphan->lost : 0)};
+    if (next) {
+        atomic_fetch_add(&next->lost, loss.records);
+        next->lost_in_copy += loss.in_copy;
+        return;
+    }
+    if (orphan->task != task)
+        *orphan = (struct fg_orphan_loss){.task = task};
+    orphan->lost += loss.records;
+    orphan->lost_in_copy += loss.in_copy;
+}
+
+/* What goes with the sub-buffer when it is used anew: the records that nobody has consumed, and the loss before them. */
+static struct loss drop_records(struct fg_ring *ring, struct fg_subbuf *subbuf)
+{
+    uint64_t commit = atomic_load_explicit(&subbuf->commit, memory_order_relaxed);
+    uint64_t lost = count_records(subbuf, subbuf->consumed, commit);
+    uint64_t in_copy =
+        subbuf->copied > subbuf->consumed ? count_records(subbuf, subbuf->consumed, subbuf->copied) : 0;
+
+    atomic_fetch_add(&ring->header->records_lost, lost);
+    return (struct loss){lost + atomic_exchange(&subbuf->lost, 0), in_copy + subbuf->lost_in_copy};
 }
 
 /* Overwrite mode: takes the oldest full sub-buffer back from the queue; its records are lost. */
@@ -152,7 +189,6 @@ static bool take_oldest(struct fg_ring *ring, uint32_t *index)
     struct fg_ring_header *header = ring->header;
     uint64_t tail = atomic_load_explicit(&header->full_tail, memory_order_relaxed);
     struct fg_subbuf *subbuf;
-    uint64_t lost;
 
     do {
         if (tail == atomic_load_explicit(&header->full_head, memory_order_relaxed))
@@ -162,10 +198,8 @@ static bool take_oldest(struct fg_ring *ring, uint32_t *index)
     } while (!atomic_compare_exchange_weak_explicit(&header->full_tail, &tail, tail + 1, memory_order_acq_rel,
                                                     memory_order_relaxed));
     subbuf = subbuf_at(ring, *index);
-    lost = count_records(subbuf);
-    atomic_fetch_add(&header->records_lost, lost);
     atomic_store_explicit(&subbuf->state, FG_SUBBUF_FREE, memory_order_relaxed);
-    pass_loss_on(ring, subbuf->task, subbuf->seq, lost + atomic_exchange(&subbuf->lost, 0));
+    pass_loss_on(ring, subbuf->task, subbuf->seq, drop_records(ring, subbuf));
     return true;
 }
 
@@ -276,20 +310,23 @@ static void own(struct fg_ring *ring, struct fg_task *task, struct fg_ring_curso
 {
     struct fg_orphan_loss *orphan = &ring->orphans[task->id % FG_RING_ORPHANS];
     struct fg_subbuf *subbuf = subbuf_at(ring, index);
-    uint64_t lost = cursor->lost;
+    uint64_t lost = cursor->lost, lost_in_copy = 0;
     uint64_t untold = atomic_exchange(&subbuf->lost, 0);
 
     /* A loss that was passed on to what lay here when the reader had just claimed it. */
     if (untold)
-        pass_loss_on(ring, subbuf->task, subbuf->seq, untold);
+        pass_loss_on(ring, subbuf->task, subbuf->seq, (struct loss){untold, 0});
     subbuf->task = task->id;
     subbuf->seq = ring->next_seq++;
     if (orphan->task == task->id) {
         lost += orphan->lost;
-        *orphan = (struct fg_orphan_loss){0, 0};
+        lost_in_copy = orphan->lost_in_copy;
+        *orphan = (struct fg_orphan_loss){0};
     }
     atomic_store_explicit(&subbuf->lost, lost, memory_order_relaxed);
     atomic_store_explicit(&subbuf->commit, 0, memory_order_relaxed);
+    subbuf->consumed = subbuf->copied = 0;
+    subbuf->lost_in_copy = lost_in_copy;
     atomic_store_explicit(&subbuf->state, FG_SUBBUF_OWNED, memory_order_release);
     cursor->lost = 0;
     cursor->subbuf = subbuf;

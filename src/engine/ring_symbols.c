@@ -17,7 +17,7 @@ static bool symbols_allocate(struct fg_ring *ring, size_t bytes)
 
     if (bytes > header->symbols_capacity)
         return false;
-    if (bytes <= ring->symbols_allocated)
+    if (bytes <= ring->symbols_allocated || !ring->path)
         return true;
     fd = open(ring->path, O_RDWR | O_CLOEXEC);
     if (fd < 0)

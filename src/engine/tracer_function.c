@@ -199,4 +199,4 @@ static void init(struct fg_instance *instance)
     instance->ops.retfunc = end;
 }
 
-const struct fg_tracer fg_tracer_function = {"function", init};
+const struct fg_tracer fg_tracer_function = {.name = "function", .init = init};

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "instance.h"
+#include "plain_record.h"
 
 #define HEAD_WORDS (sizeof(struct fg_record) / 8)
 
@@ -130,10 +131,32 @@ static inline int put_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *o
     return 1;
 }
 
+/* Where several users share a function the engine does not write plain records itself. */
+static inline int put_plain_entry(struct fg_instance *instance, const struct ftrace_graph_ent *trace)
+{
+    struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, &instance->ops);
+    uint8_t *pos = fg_ring_reserve(&instance->ring, trace->task, cursor, FG_PLAIN_ENTRY_BYTES);
+
+    if (fg_likely(pos != NULL))
+        fg_plain_entry(cursor, pos, trace->func->id, trace->depth, trace->calltime);
+    return 1;
+}
+
+static inline void put_plain_return(struct fg_instance *instance, const struct ftrace_graph_ret *trace)
+{
+    struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, &instance->ops);
+    uint8_t *pos = fg_ring_reserve(&instance->ring, trace->task, cursor, FG_PLAIN_RETURN_BYTES);
+
+    if (fg_likely(pos != NULL))
+        fg_plain_return(cursor, pos, trace->func->id, trace->depth, trace->calltime, trace->rettime);
+}
+
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    const struct fg_instance *instance = fg_instance_of(ops);
+    struct fg_instance *instance = fg_instance_of(ops);
 
+    if (fg_likely(instance->is_plain))
+        return put_plain_entry(instance, trace);
     if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
         return 0;
     if (instance->no_sleep_time)
@@ -169,9 +192,14 @@ static inline void put_end(struct ftrace_graph_ret *trace, struct fgraph_ops *op
 /* An exception's type is told always: it is rare, and what a reader looks for. */
 static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    const struct fg_instance *instance = fg_instance_of(ops);
-    uint64_t calltime = calltime_of(trace, ops);
+    struct fg_instance *instance = fg_instance_of(ops);
+    uint64_t calltime;
 
+    if (fg_likely(instance->is_plain) && trace->end == FG_END_RETURN && trace->start == trace->calltime) {
+        put_plain_return(instance, trace);
+        return;
+    }
+    calltime = calltime_of(trace, ops);
     if (instance->thresh_ticks && trace->rettime - calltime < instance->thresh_ticks)
         return;
     put_end(trace, ops, regs, end_kinds[trace->end], calltime,
@@ -203,14 +231,17 @@ static void resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struc
 
 static void init(struct fg_instance *instance)
 {
-    struct fg_user *user = fg_user_of(&instance->ops);
-
     instance->ops.entryfunc = entry;
     instance->ops.retfunc = end;
     instance->ops.suspendfunc = suspend;
     instance->ops.resumefunc = resume;
-    user->is_plain = !instance->max_graph_depth && !instance->thresh_ticks && !instance->args &&
-                     !instance->retval && !instance->retaddr && !instance->no_sleep_time;
 }
 
-const struct fg_tracer fg_tracer_function_graph = {"function_graph", init};
+static bool is_plain(const struct fg_instance *instance)
+{
+    return !instance->max_graph_depth && !instance->thresh_ticks && !instance->args && !instance->retval &&
+           !instance->retaddr && !instance->no_sleep_time;
+}
+
+const struct fg_tracer fg_tracer_function_graph = {
+    .name = "function_graph", .init = init, .is_plain = is_plain};

@@ -585,8 +585,7 @@ static void stub_out(struct fgraph_ops *ops, bool published)
     }
 }
 
-/* True from the end of its registration to the beginning of its leaving. */
-static bool is_registered(const struct fgraph_ops *ops)
+bool fgraph_is_registered(const struct fgraph_ops *ops)
 {
     const struct fg_user *user = fg_user_of_const(ops);
 
@@ -642,7 +641,7 @@ int fgraph_unregister(struct fgraph_ops *ops)
     struct fg_leave leave;
 
     fg_engine_lock();
-    if (!is_registered(ops)) {
+    if (!fgraph_is_registered(ops)) {
         fg_engine_unlock();
         return -EINVAL;
     }
@@ -663,7 +662,7 @@ int fgraph_set_filter(struct fgraph_ops *ops, struct fg_filter *filter)
     old = user->filter;
     user->filter = *filter;
     user->may_hide |= has_hidden_calls(filter);
-    if (is_registered(ops)) {
+    if (fgraph_is_registered(ops)) {
         error = plan_make(&plan, ops, filter);
         if (error) {
             user->filter = old;

@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
 from types import CodeType, FrameType
 from typing import Any, Final, Literal, final
 
 from _typeshed import structseq
 
 MODES: Final[tuple[str, ...]]  # ("wait", "drop", "overwrite")
-TRACERS: Final[tuple[str, ...]]  # ("function_graph", "function")
+TRACERS: Final[tuple[str, ...]]  # ("function_graph", "function", "nop", ...)
 
 def check_pattern(pattern: str) -> None:
     """Raise ValueError, with column and reason, if `pattern` is not a valid filter pattern."""
@@ -56,6 +57,113 @@ def stop(handle: int) -> None:
 def status() -> dict[str, Any]:
     """What the engine holds: {"arch", "tool_id", "users": [...], "functions", "tasks", "killed"}; `killed` is
     the kill switch's message or None."""
+
+# ---- instances
+
+INSTANCE_FLAGS: Final[dict[str, str]]  # option -> name of the setting that has the tracer record it
+
+@final
+class Instance:
+    """An instance of the tracer in this process's memory; funcgraph.Instance is made of it.
+
+    Args:
+        name: what its ring buffer says it is; at most 63 bytes.
+        buffer_kb: size of the buffer.
+        overwrite: a full buffer loses the oldest records; False: the newest.
+
+    Errors: OSError: ENAMETOOLONG, EINVAL (the size), ENOSPC (no slot), EBUSY (another thread changes it).
+    ValueError, from any method: it is closed. MemoryError.
+    """
+
+    def __new__(cls, name: str, *, buffer_kb: int = 1408, overwrite: bool = True) -> Instance: ...
+    @property
+    def tracer(self) -> str:
+        """The name of its tracer; "nop" at first."""
+
+    @property
+    def buffer_kb(self) -> int: ...
+    @property
+    def tracing_on(self) -> bool: ...
+    @property
+    def has_unread(self) -> bool:
+        """Whether a consuming copy would find records."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """max_graph_depth, thresh_us and the values of INSTANCE_FLAGS."""
+
+    @property
+    def max_latency_us(self) -> int: ...
+    @max_latency_us.setter
+    def max_latency_us(self, value: int) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    def close(self) -> None:
+        """Nothing of it is left. May be called twice."""
+
+    def set_tracer(self, name: str, /) -> None:
+        """Another tracer, and an empty buffer. RuntimeError: no hook is free."""
+
+    def set_buffer_kb(self, kb: int, /) -> None:
+        """Another buffer, which is empty."""
+
+    def set_filter(
+        self,
+        *,
+        filter: Iterable[str] = (),
+        notrace: Iterable[str] = (),
+        graph: Iterable[str] = (),
+        graph_notrace: Iterable[str] = (),
+        tids: Iterable[int] | None = None,
+        c_calls: bool = False,
+    ) -> None:
+        """Which functions and calls, all at once. ValueError: a bad pattern."""
+
+    def set_setting(self, name: str, value: int, /) -> None:
+        """Change one of `settings`. ValueError: there is none, or the value is out of range."""
+
+    def set_tracing_on(self, on: bool, /) -> None: ...
+    def set_overwrite(self, on: bool, /) -> None:
+        """A full buffer loses the oldest records; False: the newest."""
+
+    def clear(self) -> None:
+        """Forget all records, and that any were lost."""
+
+    def copy(self, path: str | PathLike[str], *, consume: bool = False) -> int:
+        """Write a ring-buffer file, finished, of what is there; return bytes of records in it.
+
+        consume: what is in it is in no later one. OSError: the file is there already, or cannot be written.
+        """
+
+    def mark(self, text: str, /) -> int:
+        """Put a text into the trace; return its length."""
+
+    def printk(self, format: str, /, *args: object) -> int:
+        """Put `format % args` into the trace, as from the calling function; return its length."""
+
+def untraced(function: Callable[..., Any], /, *args: object) -> Any:
+    """Return what function(*args) returns; nothing that it calls in this thread is traced, by nobody."""
+
+def mark(text: str, /) -> int:
+    """Put a text into the recordings of this process, and into an instance named "top"; return its length."""
+
+def trace_printk(format: str, /, *args: object) -> int:
+    """Put `format % args` into the traces of this process, as from the calling function.
+
+    Into the recordings (`funcgraph record`, `funcgraph.record`), and into the instance "top". Where nothing
+    records nothing happens. The kernel's trace_printk().
+
+        funcgraph.trace_printk("order %d has %d items", order.id, len(order.items))
+
+    Args:
+        format: a format as of the operator %.
+        args: its values.
+
+    Returns:
+        The length of the text.
+
+    Errors: TypeError, ValueError: the format does not suit the values.
+    """
 
 # ---- the function graph
 

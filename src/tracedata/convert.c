@@ -264,6 +264,22 @@ static void convert_overrun(struct fg_convert *convert, const struct fg_record *
     store64(event + fg_offset_overrun("total"), convert->overrun);
 }
 
+/* The text ends with a NUL, as the kernel's does. One that says it is longer than its record is damaged. */
+static void convert_mark(struct fg_convert *convert, const struct fg_record *record)
+{
+    const uint32_t buf = fg_offset_print("buf[]");
+    const uint64_t *length = record_payload(record, 1).fixed;
+    size_t room = (size_t)(fg_record_words(record->info) - 3) * FG_RECORD_WORD_BYTES;
+    size_t bytes = *length < room ? (size_t)*length : room;
+    unsigned char *event = event_reserve(
+        convert, FG_EVENT_print, fg_time_scale_ns(&convert->scale, record->time), buf + (uint32_t)bytes + 1);
+
+    store64(event + fg_offset_print("ip"),
+            record->func ? func_address(convert, record->func) : FG_WIRE_FUNC_MARK);
+    memcpy(event + buf, length + 1, bytes);
+    event[buf + bytes] = 0;
+}
+
 void fg_convert_begin_task(struct fg_convert *convert, int32_t tid)
 {
     convert->tid = tid;
@@ -325,6 +341,9 @@ int fg_convert_records(struct fg_convert *convert, const void *data, size_t byte
             break;
         case FG_RECORD_OVERRUN:
             convert_overrun(convert, record);
+            break;
+        case FG_RECORD_MARK:
+            convert_mark(convert, record);
             break;
         }
     }

@@ -76,6 +76,26 @@ static int put_repeats(struct fg_text *text, const struct fg_report_style *style
     return 0;
 }
 
+/* "tracing_mark_write: text", or with the function that put it in. */
+static int put_print(struct fg_text *text, const struct fg_report_style *style, struct fg_merge *merge,
+                     const struct fg_event *event)
+{
+    const uint32_t offset = fg_offset_print("buf[]");
+    uint64_t ip;
+    if (event->size < offset || !fg_decode_number(event, fg_offset_print("ip"), &ip))
+        return fg_merge_damaged(merge, event, "a print record is too short");
+    const char *message = (const char *)event->data + offset;
+    put_context(text, merge->names, event);
+    if (ip >= FG_WIRE_FUNC_BASE && ip <= UINT32_MAX)
+        fg_put_function(text, style, merge->names, fg_function_index((uint32_t)ip));
+    else
+        fg_text_lit(text, FG_WIRE_MARK_NAME);
+    fg_text_lit(text, ": ");
+    fg_text_escaped(text, message, strnlen(message, event->size - offset), 0);
+    fg_text_char(text, '\n');
+    return 0;
+}
+
 int fg_function_text_event(struct fg_text *text, const struct fg_report_style *style, struct fg_merge *merge,
                            const struct fg_event *event)
 {
@@ -92,6 +112,8 @@ int fg_function_text_event(struct fg_text *text, const struct fg_report_style *s
         fg_put_stack(text, style, merge->names, event);
         fg_text_char(text, '\n');
         return 0;
+    case FG_EVENT_print:
+        return put_print(text, style, merge, event);
     case FG_EVENT_recorder_wait:
         if (!fg_decode_number(event, fg_offset_recorder_wait("duration_ns"), &number))
             return fg_merge_damaged(merge, event, "a recorder_wait record is too short");

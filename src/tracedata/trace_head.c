@@ -209,6 +209,7 @@ static void put_kallsyms(struct fg_text *text, const struct fg_symbols *symbols)
 {
     size_t begin = begin_u32(text);
 
+    put_kallsyms_line(text, FG_WIRE_FUNC_MARK, "", FG_WIRE_MARK_NAME);
     put_kallsyms_line(text, FG_WIRE_FUNC_UNKNOWN, "", "unknown");
     for (size_t i = 0; i < symbols->nr_matched; i++) {
         const struct fg_trace_function *function = fg_symbols_matched(symbols, i);

@@ -22,6 +22,9 @@
 #define FG_WIRE_FUNC_STEP 16u
 /* What a record has whose function is not known: its symbol found no room, or the file is damaged. */
 #define FG_WIRE_FUNC_UNKNOWN (FG_WIRE_FUNC_BASE - FG_WIRE_FUNC_STEP)
+/* What a text that no function put in comes from: the kernel's name for it. */
+#define FG_WIRE_FUNC_MARK (FG_WIRE_FUNC_UNKNOWN - FG_WIRE_FUNC_STEP)
+#define FG_WIRE_MARK_NAME "tracing_mark_write"
 
 #define FG_WIRE_HAS_START 0x80u
 #define FG_WIRE_HAS_CALLER 0x40u

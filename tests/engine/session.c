@@ -152,7 +152,7 @@ static void read_record(struct tally *tally, uint32_t task, const struct fg_reco
         CHECK(payload <= record->time);
         return;
     }
-    if (kind == FG_RECORD_OVERRUN)
+    if (kind == FG_RECORD_OVERRUN || kind == FG_RECORD_MARK)
         return;
     if (kind >= FG_RECORD_RETURN && kind <= FG_RECORD_CLOSE)
         CHECK(payload <= record->time);

@@ -6,11 +6,15 @@
 
 _Thread_local struct fg_callback_scope *fg_callback_scope __attribute__((tls_model("initial-exec")));
 
+_Thread_local unsigned fg_untraced __attribute__((tls_model("initial-exec")));
+
 bool fg_callback_is_own_call(const struct ftrace_regs *regs)
 {
     const fg_pyframe *frame = regs->frame;
     fg_pyframe *caller;
 
+    if (fg_untraced)
+        return true;
     if (!frame || !fg_callback_scope)
         return false;
 #if FG_HAVE_MONITORING

@@ -28,6 +28,9 @@ struct fg_callback_scope { /* filled in by fg_callback_begin */
 /* The innermost one that runs in this thread, or NULL. */
 extern _Thread_local struct fg_callback_scope *fg_callback_scope __attribute__((tls_model("initial-exec")));
 
+/* This thread works for us: nothing that it calls is traced, nor counted as missed: the guard is held meanwhile. */
+extern _Thread_local unsigned fg_untraced __attribute__((tls_model("initial-exec")));
+
 /* The call that these regs are of, at its entry, is one of a callback, not one that it makes: it comes from where the
  * callback began. */
 FG_COLD bool fg_callback_is_own_call(const struct ftrace_regs *regs);

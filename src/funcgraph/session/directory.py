@@ -29,8 +29,8 @@ RING_SUFFIX = ".ring"
 NOTE_SUFFIX = ".note"
 
 
-def _bases() -> list[str]:
-    """Return the folders a session may lie in, memory-backed ones first: a ring need not touch a disk."""
+def folders() -> list[str]:
+    """Return the folders that ours may lie in, memory-backed ones first: a ring need not touch a disk."""
     candidates = [os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", tempfile.gettempdir()]
     # os.pathsep joins session directories in the environment's variable
     usable = [os.path.abspath(base) for base in candidates if base and os.pathsep not in base]
@@ -56,7 +56,7 @@ class Session:
             OSError: no folder for it can be written.
         """
         refusal: OSError = FileNotFoundError(errno.ENOENT, "no folder for the session's files")
-        for base in _bases():
+        for base in folders():
             try:
                 session = cls(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
             except OSError as error:
@@ -166,7 +166,7 @@ def command_text(values: dict[str, list[str]]) -> str:
 
 def all_sessions() -> Iterator[Session]:
     """Yield this user's sessions on this machine, alive or dead, in the order of their names."""
-    for base in _bases():
+    for base in folders():
         try:
             with os.scandir(base) as entries:
                 names = sorted(entry.name for entry in entries if entry.name.startswith(PREFIX))

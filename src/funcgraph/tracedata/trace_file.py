@@ -168,7 +168,7 @@ class TraceFile:
         shown = self.tasks if tasks is None else tasks
         bits = option_bits(options or {}, several_tasks=len(shown) > 1)
         reader = self._reader(tasks)
-        layout = "function" if self.tracer == "function" else "function_graph"
+        layout = "function" if self.tracer in ("function", "nop") else "function_graph"
         try:
             yield from reader.report(layout, bits, color, self.events, self.lost)
         except ValueError as error:
