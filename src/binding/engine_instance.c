@@ -242,6 +242,13 @@ static int change_setting(struct fg_instance_settings *settings, const char *nam
     return -1;
 }
 
+static PyObject *apply_settings(struct fg_instance *instance, const struct fg_instance_settings *settings)
+{
+    if (settings->retaddr || settings->stack_trace)
+        fg_code_discover_callers();
+    return answer(fg_instance_set_settings(instance, settings));
+}
+
 static PyObject *set_setting(PyObject *self, PyObject *args)
 {
     struct fg_instance_settings settings;
@@ -255,9 +262,7 @@ static PyObject *set_setting(PyObject *self, PyObject *args)
     if (!instance)
         return NULL;
     settings = fg_instance_settings(instance);
-    result = change_setting(&settings, name, value) == 0
-                 ? answer(fg_instance_set_settings(instance, &settings))
-                 : NULL;
+    result = change_setting(&settings, name, value) == 0 ? apply_settings(instance, &settings) : NULL;
     fg_instance_put(instance);
     return result;
 }

@@ -112,6 +112,11 @@ static void put_known_function(struct fg_func *func, void *arg)
         found(func, &instance->ops, fgraph_filter_matches(&fg_user_of(&instance->ops)->filter, func));
 }
 
+void fg_instance_tell_functions(struct fg_instance *instance)
+{
+    fg_func_for_each(put_known_function, instance);
+}
+
 /* A forked child's first record: its file is new and knows no symbol yet. The child has one thread then. */
 static void reopened(struct fg_ring *ring)
 {
@@ -154,8 +159,9 @@ static struct fg_instance *instance_new(struct fg_instance_config *config)
 #define X(name, option) instance->name = config->name;
     FG_INSTANCE_FLAGS(X)
 #undef X
-    instance->follow_fork = config->follow_fork;
+    fg_clock_init();
     instance->ticks_per_ns = 1.0 / fg_clock_ns_per_tick();
+    instance->follow_fork = config->follow_fork;
     instance->thresh_ticks = fg_instance_thresh_ticks(config->thresh_us);
     instance->filter = config->filter;
     memset(&config->filter, 0, sizeof(config->filter));

@@ -41,6 +41,7 @@ struct fg_instance {
     struct fg_filter filter; /* what is asked for; the user has it while the tracer records calls */
     _Atomic uint32_t max_graph_depth;
     _Atomic uint64_t thresh_ticks;
+    double ticks_per_ns; /* as well as it was known when the instance began */
 #define X(name, option) _Atomic bool name;
     FG_INSTANCE_FLAGS(X)
 #undef X
@@ -55,6 +56,9 @@ struct fg_instance {
     uint64_t *told; /* functions whose symbols are in the ring: a bit for each id; under the engine's lock */
     uint32_t nr_told_words;
 };
+
+/* Its ring gets the symbols of all functions that its records may name from now on. */
+void fg_instance_tell_functions(struct fg_instance *instance);
 
 /* Opens the ring buffer, registers the user; *handle names it from then on. 0 or a negative errno, and then
  * nothing is left of it. config->filter is taken over in both cases. */

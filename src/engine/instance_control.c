@@ -144,8 +144,7 @@ int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes)
 
 /* ---- filters and settings */
 
-/* Also if only `is_plain` has changed, which is in the lists of users, or whether callers are shown, which have to be told
- * then. */
+/* Also if only `is_plain` has changed: that is in the lists of users. */
 static int apply_filter(struct fg_instance *instance, const struct fg_filter *wanted)
 {
     struct fg_filter filter;
@@ -210,12 +209,13 @@ static int change_settings(struct fg_instance *instance, const struct fg_instanc
 
     store_settings(instance, settings);
     set_plain(instance);
-    if (fg_user_of(&instance->ops)->is_plain != was_plain ||
-        fg_instance_shows_callers(instance) != showed_callers)
+    if (fg_user_of(&instance->ops)->is_plain != was_plain)
         error = apply_filter(instance, &instance->filter);
     if (error) {
         store_settings(instance, &old);
         set_plain(instance);
+    } else if (fg_instance_shows_callers(instance) && !showed_callers) {
+        fg_instance_tell_functions(instance);
     }
     return error;
 }

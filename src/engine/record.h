@@ -36,7 +36,8 @@
       "the writer waited for the recorder; payload: ticks at which the wait began; time: its end")           \
     X(LOST, 8, 1, "payload: how many records of this task were lost just before this one")                   \
     X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")      \
-    X(MARK, 10, 1, "a text that the program put in; payload: its length in bytes, then its bytes; func: who, or 0") \
+    X(MARK, 10, 1,                                                                                           \
+      "a text that the program put in; payload: its length in bytes, then its bytes; func: who, or 0")       \
     X(STACK, 11, 0,                                                                                          \
       "what the call before it was made from; values: function ids, u32 each, the nearest first; 0 ends "    \
       "them")                                                                                                \

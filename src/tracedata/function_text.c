@@ -105,8 +105,6 @@ int fg_function_text_event(struct fg_text *text, const struct fg_report_style *s
     switch (event->type) {
     case FG_EVENT_function:
         return put_function(text, style, merge, event);
-    case FG_EVENT_print:
-        return put_print(text, style, merge, event);
     case FG_EVENT_func_repeats:
         return put_repeats(text, style, merge, event);
     case FG_EVENT_kernel_stack:
@@ -114,6 +112,8 @@ int fg_function_text_event(struct fg_text *text, const struct fg_report_style *s
         fg_put_stack(text, style, merge->names, event);
         fg_text_char(text, '\n');
         return 0;
+    case FG_EVENT_print:
+        return put_print(text, style, merge, event);
     case FG_EVENT_recorder_wait:
         if (!fg_decode_number(event, fg_offset_recorder_wait("duration_ns"), &number))
             return fg_merge_damaged(merge, event, "a recorder_wait record is too short");

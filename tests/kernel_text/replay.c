@@ -95,7 +95,6 @@ static void timed_return(struct ftrace_graph_ret *trace, struct fgraph_ops *ops,
 static void init(struct fg_instance *instance)
 {
     fg_tracer_function_graph.init(instance);
-    fg_user_of(&instance->ops)->is_plain = false;
     tracer_entry = instance->ops.entryfunc;
     tracer_return = instance->ops.retfunc;
     instance->ops.entryfunc = timed_entry;
