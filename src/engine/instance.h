@@ -41,7 +41,6 @@ struct fg_instance {
     struct fg_filter filter; /* what is asked for; the user has it while the tracer records calls */
     _Atomic uint32_t max_graph_depth;
     _Atomic uint64_t thresh_ticks;
-    double ticks_per_ns; /* as well as it was known when the instance began */
 #define X(name, option) _Atomic bool name;
     FG_INSTANCE_FLAGS(X)
 #undef X
