@@ -92,17 +92,17 @@ struct start_arguments {
 
 static int parse_arguments(PyObject *args, PyObject *kwargs, struct start_arguments *out)
 {
-    static char *names[] = {"directory",   "tracer",     "filter",        "notrace",    "graph",
-                            "max_graph_depth", "thresh_us",  "args",          "retval",     "c_calls",
-                            "buffer_kb",   "mode",       "follow_fork",   "after_site", "instance",
-                            "retaddr",     "stack_trace", "no_repeats", "no_sleep_time", NULL};
+    static char *names[] = {"directory",       "tracer",      "filter",      "notrace",       "graph",
+                            "max_graph_depth", "thresh_us",   "args",        "retval",        "c_calls",
+                            "buffer_kb",       "mode",        "follow_fork", "after_site",    "instance",
+                            "retaddr",         "stack_trace", "no_repeats",  "no_sleep_time", NULL};
 
-    return PyArg_ParseTupleAndKeywords(
-               args, kwargs, "O&|$sOOOnnpppnsppspppp:start", names, PyUnicode_FSConverter, &out->directory,
-               &out->tracer, &out->filter, &out->notrace, &out->graph, &out->max_graph_depth, &out->thresh_us,
-               &out->args, &out->retval, &out->c_calls, &out->buffer_kb, &out->mode, &out->follow_fork,
-               &out->after_site, &out->instance, &out->retaddr, &out->stack_trace, &out->no_repeats,
-               &out->no_sleep_time)
+    return PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sOOOnnpppnsppspppp:start", names,
+                                       PyUnicode_FSConverter, &out->directory, &out->tracer, &out->filter,
+                                       &out->notrace, &out->graph, &out->max_graph_depth, &out->thresh_us,
+                                       &out->args, &out->retval, &out->c_calls, &out->buffer_kb, &out->mode,
+                                       &out->follow_fork, &out->after_site, &out->instance, &out->retaddr,
+                                       &out->stack_trace, &out->no_repeats, &out->no_sleep_time)
                ? 0
                : -1;
 }

@@ -47,7 +47,8 @@ struct __attribute__((may_alias)) fg_user {
     /* All that entryfunc does is the plain step of its kind, and retfunc too when a call that was never suspended
      * returns: the engine does them itself where it can, without the calls. Set before its registration. */
     bool is_plain;
-    bool is_fprobes; /* it is the user that a domain's fprobes share, and needs no times. Set before its registration */
+    bool
+        is_fprobes; /* it is the user that a domain's fprobes share, and needs no times. Set before its registration */
     bool may_hide; /* it has or had a graph_notrace set while registered: some call may still hide others */
     void *domain;  /* it sees this domain's functions alone (function.h); set before its registration */
     enum fg_plain_kind plain_kind; /* if it is plain. Set before its registration */

@@ -184,7 +184,8 @@ static struct domain *domain_new(void *is)
     if (!domain)
         return NULL;
     domain->is = is;
-    domain->ops = (struct fgraph_ops){.entryfunc = fg_fprobes_enter, .retfunc = fg_fprobes_leave, .name = "fprobe"};
+    domain->ops =
+        (struct fgraph_ops){.entryfunc = fg_fprobes_enter, .retfunc = fg_fprobes_leave, .name = "fprobe"};
     user = fg_user_of(&domain->ops);
     user->domain = is;
     user->wantsfunc = wants;
@@ -282,11 +283,11 @@ static int add_to(struct registering *new, struct fg_func *func, const uint64_t 
     if (!list)
         return -ENOMEM;
     list->refs[list->n++] = (struct fg_fprobe_ref){.live = new->live,
-                                                .word = new->word,
-                                                .fp = new->fp,
-                                                .cookie = cookie ? *cookie : 0,
-                                                .piece_words = piece_words_of(new->fp, cookie),
-                                                .has_cookie = cookie};
+                                                   .word = new->word,
+                                                   .fp = new->fp,
+                                                   .cookie = cookie ? *cookie : 0,
+                                                   .piece_words = piece_words_of(new->fp, cookie),
+                                                   .has_cookie = cookie};
     publish(func, list);
     new->changed[new->nr_changed++] = (struct changed){func, old};
     return 0;
@@ -523,8 +524,8 @@ bool fg_fprobe_is_enabled(const struct fprobe *fp)
     bool is_enabled;
 
     fg_engine_lock();
-    is_enabled =
-        fg_fprobe_is_registered(fp) && fg_fprobe_has_word(fg_fprobe_of_const(fp)->live, fg_fprobe_of_const(fp)->word);
+    is_enabled = fg_fprobe_is_registered(fp) &&
+                 fg_fprobe_has_word(fg_fprobe_of_const(fp)->live, fg_fprobe_of_const(fp)->word);
     fg_engine_unlock();
     return is_enabled;
 }

@@ -120,8 +120,7 @@ void fg_fprobes_leave(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, st
         piece = at - size_words;
         fp = fg_data_idx(*at) == idx ? fg_fprobe_living(piece[0]) : NULL;
         if (fg_likely(fp != NULL))
-            fp->exit_handler(fp, call.func, ret_ip_of(&call), regs,
-                             data_of(piece, size_words));
+            fp->exit_handler(fp, call.func, ret_ip_of(&call), regs, data_of(piece, size_words));
     }
 }
 
@@ -213,8 +212,9 @@ static inline bool return_probed(struct fg_task *task, uintptr_t fp, struct ftra
     struct fg_func *func;
     uint32_t probed;
 
-    if (fg_unlikely(frame[FRAME_FP] != fp || frame[FRAME_DESCRIPTOR] != atomic_load_explicit(&fg_root.descriptor,
-                                                                                        memory_order_relaxed)))
+    if (fg_unlikely(frame[FRAME_FP] != fp ||
+                    frame[FRAME_DESCRIPTOR] !=
+                        atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed)))
         return false;
     func = fg_frame_func(frame);
     probed = fg_func_probed(func);

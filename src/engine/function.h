@@ -39,7 +39,7 @@ struct fg_retired {
 struct fg_user_list {
     struct fg_retired retired;
     uint32_t n;
-    bool everywhere; /* as the function's */
+    bool everywhere;  /* as the function's */
     bool needs_times; /* some user of them does */
     uint64_t bits;    /* of their slots */
     struct fg_user_ref users[];

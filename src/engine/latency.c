@@ -73,8 +73,7 @@ bool fg_latency_is_worth_naming(const struct fg_latency *latency, uint64_t ticks
     uint64_t max = atomic_load_explicit(&latency->max_ticks, memory_order_relaxed);
     uint64_t thresh = atomic_load_explicit(&latency->thresh_ticks, memory_order_relaxed);
 
-    return ticks > (thresh ? thresh : max) / NAMED_SHARE &&
-           fg_clock_duration_ns(ticks) > MIN_NAMED_NS;
+    return ticks > (thresh ? thresh : max) / NAMED_SHARE && fg_clock_duration_ns(ticks) > MIN_NAMED_NS;
 }
 
 static uint64_t length_of(const struct fg_latency_section *section)

@@ -240,9 +240,9 @@ static const struct fg_user *only_user(const struct fg_user_list *list)
 static void publish_only_user(struct fg_func *func, const struct fg_user_list *list)
 {
     const struct fg_user *user = only_user(list);
-    uint32_t at = user ? (uint32_t)(offsetof(struct fg_task, users) +
-                                    list->users[0].idx * sizeof(struct fg_task_user))
-                       : 0;
+    uint32_t at =
+        user ? (uint32_t)(offsetof(struct fg_task, users) + list->users[0].idx * sizeof(struct fg_task_user))
+             : 0;
 
     atomic_store_explicit(&func->plain, user && user->is_plain ? at | user->plain_kind : 0,
                           memory_order_release);

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
         users,
     )
     from funcgraph._include import get_include
-    from funcgraph.control.profile import FunctionProfile, ProfileRow
     from funcgraph.control.instance import Instance, Snapshot, TracePipe, instances
     from funcgraph.control.marker import TraceMarker, trace_marker
+    from funcgraph.control.profile import FunctionProfile, ProfileRow
     from funcgraph.fgraph import available_filter_functions, registered
     from funcgraph.fprobe import (
         fprobe_count_ips_from_filter,

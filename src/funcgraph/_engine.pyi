@@ -80,8 +80,8 @@ def latency_start(tracer: str, inside_kb: int = 0, handle: int = 0, /) -> None:
     """
 
 def latency_inside(tracer: str, /) -> bytes | None:
-    """The ring-buffer file of what ran when the section that was kept last was; it has more than that at both ends.
-    None: nothing was kept, or no graph recorded."""
+    """The ring-buffer file of what ran when the section that was kept last was; it has more than that at both
+    ends. None: nothing was kept, or no graph recorded."""
 
 def latency_stop(tracer: str, /) -> None:
     """No more; what was kept stays. ValueError if it is not on."""
@@ -98,7 +98,7 @@ def latency_set_thresh(tracer: str, ns: int, /) -> None:
 
 def latency_section(tracer: str, /) -> dict[str, Any] | None:
     """The section that was kept last: {"latency_ns", "begin_ns", "end_ns", "task", "tid", "started_at",
-    "ended_at", "events": [(time_ns, duration_ns, text), ...], "left_out"}; times as CLOCK_MONOTONIC has them."""
+    "ended_at", "events": [(time_ns, duration_ns, text), ...], "left_out"}; times as of CLOCK_MONOTONIC."""
 
 # ---- instances
 
@@ -876,8 +876,8 @@ class RetFrame(structseq[Any], tuple[Function, int, int, ReturnLocation | None])
     def func(self) -> Function: ...
     @property
     def calltime_ns(self) -> int:
-        """When the call, or its latest resume, began: nanoseconds of CLOCK_MONOTONIC; 0: only fprobes watch it,
-        and they need no times."""
+        """When the call, or its latest resume, began: nanoseconds of CLOCK_MONOTONIC; 0: only fprobes watch
+        it, and they need no times."""
 
     @property
     def line(self) -> int:

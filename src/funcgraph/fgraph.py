@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def while_registered(
     clients: Sequence[Client], register: Callable[[Client], object], unregister: Callable[[Client], object]
 ) -> Iterator[Client]:
-    """The common half of `with` blocks: registered in this order, unregistered in the other; yields the first.
+    """The common half of `with` blocks: registered in order, unregistered in reverse; yields the first.
 
     If one cannot be registered, those before it are unregistered again. One that was unregistered inside the
     block is left as it is.

@@ -68,7 +68,8 @@ def test_settings_are_those_of_the_variable() -> None:
     code = (
         "import funcgraph; i = funcgraph.instances()['top']; print(i.current_tracer, i.set_ftrace_filter,"
         " i.set_ftrace_notrace, i.set_graph_function, i.set_graph_notrace, i.max_graph_depth,"
-        " i.tracing_thresh, i.buffer_size_kb, i.trace_clock, i.options['funcgraph-tail'], i.options['funcgraph-cpu'])"
+        " i.tracing_thresh, i.buffer_size_kb, i.trace_clock, i.options['funcgraph-tail'],"
+        " i.options['funcgraph-cpu'])"
     )
     text = (
         "ftrace=function_graph ftrace_filter=a.*,b.* ftrace_notrace=c ftrace_graph_filter=d"

@@ -433,3 +433,43 @@ def test_nothing_that_reading_takes_is_imported_before() -> None:
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60
     )
     assert (done.stdout, done.stderr) == ("[]\nTrue\n", "")
+
+
+# ---- the function profiler
+
+
+def hits(text: str) -> dict[str, int]:
+    """Function -> hits, of a table of the profiler's."""
+    return {name: int(hit) for name, hit in re.findall(r"^  traced\.(\w+) +(\d+) ", text, re.MULTILINE)}
+
+
+def test_the_profiler_counts_with_any_tracer_and_no_records() -> None:
+    """Broken by: the filters of the instance not handed on; trace_stat() without what was counted before."""
+    with funcgraph.Instance("one", filter=[HERE], notrace=["traced.leaf"]) as one:
+        assert one.trace_stat().splitlines()[0].split() == ["Function", "Hit", "Time", "Avg", "s^2"]
+        assert not one.function_profile_enabled
+        one.function_profile_enabled = True
+        outer(5)
+        assert hits(one.trace_stat()) == {"outer": 1, "middle": 1}
+        one.set_ftrace_notrace = ()
+        outer(5)
+        assert hits(one.trace_stat()) == {"outer": 2, "middle": 2, "leaf": 3}
+        one.function_profile_enabled = False
+        outer(5)
+        assert hits(one.trace_stat()) == hits(one.trace_stat(threading.get_native_id())) != {}
+        assert hits(one.trace_stat())["outer"] == 2
+        assert calls_in(one.trace()) == []
+        one.function_profile_enabled = True  # from zero
+        assert hits(one.trace_stat()) == {}
+
+
+def test_two_instances_profile_their_own_functions() -> None:
+    with graph("one", filter=["traced.outer"]) as one, graph("two", filter=["traced.leaf"]) as two:
+        one.options["graph-time"] = False
+        one.function_profile_enabled = two.function_profile_enabled = True
+        outer(5)
+        one.close()
+        outer(5)
+        assert hits(two.trace_stat()) == {"leaf": 6}
+        assert not one.function_profile_enabled
+    assert "neither" not in refusal(errno.EINVAL, lambda: setattr(graph(), "function_profile_enabled", 2))

@@ -678,7 +678,12 @@ def test_users_come_and_go_around_a_probe(probe):
         (total, {"offset": 3}, errno.EILSEQ, "no instruction .* begins at offset 3"),
         (len, {"line": 1}, errno.ENOENT, "builtins.len.* no Python function"),
         (f"{__name__}.totall", {"line": 1}, errno.ENOENT, f"no function .*nearest: {__name__}.total"),
-        ("qqqqqqqqqqqqqqqqqqqqqqqqqq", {"line": 1}, errno.ENOENT, "no function has the name or matches: 'q*'$"),
+        (
+            "qqqqqqqqqqqqqqqqqqqqqqqqqq",
+            {"line": 1},
+            errno.ENOENT,
+            "no function has the name or matches: 'q*'$",
+        ),
     ],
 )
 def test_places_that_are_none(symbol: Any, place: dict[str, int], number: int, text: str):

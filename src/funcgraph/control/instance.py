@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from errno import EBUSY, EEXIST, EINVAL, ENAMETOOLONG
 from time import sleep
 from types import MappingProxyType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from funcgraph import _engine
@@ -26,6 +26,9 @@ from funcgraph.control.options import (
     parse_words,
     tracer_of,
 )
+
+if TYPE_CHECKING:
+    from funcgraph.control.profile import FunctionProfile
 
 __all__ = ["Instance", "Snapshot", "TracePipe", "instances"]
 
@@ -165,6 +168,7 @@ class Instance:
         self._pipes: set[int] = set()  # id of each that is open
         self._clock = "mono"
         self._latency: InstanceLatency | None = None
+        self._profile: FunctionProfile | None = None
         self._sets: dict[str, tuple[Any, ...]] = {}
         self._engine = _engine.Instance(name, buffer_kb=_buffer_kb(buffer_size_kb))
         if _living.setdefault(name, self) is not self:
@@ -221,6 +225,7 @@ class Instance:
         with self._lock:
             self._check_no_pipe()
             self._stop_latency()
+            self._stop_profile()
             self._engine.close()
             if _living.get(self.name) is self:
                 del _living[self.name]
@@ -245,9 +250,10 @@ class Instance:
     def current_tracer(self) -> str:
         """The tracer that records: "nop" records no calls.
 
-        Setting another one empties the buffer. If a tracer refuses to start there is "nop". The latency tracers
-        ("loopblock", "wakeup", "gilwait") look for the longest time that something waited, tracing_max_latency;
-        trace() is what they found, with the function graph inside it if the option display-graph is on.
+        Setting another one empties the buffer. If a tracer refuses to start there is "nop". The latency
+        tracers ("loopblock", "wakeup", "gilwait") look for the longest time that something waited,
+        tracing_max_latency; trace() is what they found, with the function graph inside it if the option
+        display-graph is on.
 
         Raises:
             OSError: EINVAL: no such tracer. EBUSY: trace_pipe is open; or another instance has that latency
@@ -314,6 +320,72 @@ class Instance:
         with self._lock:
             self._engine.set_tracing_on(bool(on))
 
+    # ---- the function profiler
+
+    @property
+    def function_profile_enabled(self) -> bool:
+        """Whether the function profiler counts the calls of the functions that the filters are for.
+
+        It does so with any tracer, also "nop", and without the buffer. Turned on, it begins from zero; turned
+        off, trace_stat() keeps what it counted. The options graph-time and sleep-time are read when it is
+        turned on; set_ftrace_pid is not: trace_stat() tells threads apart.
+
+        Raises:
+            OSError: EINVAL: neither True nor False. ENOSPC: all slots of users are taken.
+            RuntimeError: no hook is free.
+        """
+        return self._profile is not None and self._profile.enabled
+
+    @function_profile_enabled.setter
+    def function_profile_enabled(self, on: bool) -> None:
+        if on not in (0, 1):
+            raise not_allowed("function_profile_enabled", on, ("0", "1"))
+        with self._lock:
+            if on and not self.function_profile_enabled:
+                self._start_profile()
+            elif not on:
+                self._stop_profile()
+
+    def _start_profile(self) -> None:
+        profile = _engine.untraced(_profiler).FunctionProfile(
+            filter=self._sets["filter"],
+            notrace=self._sets["notrace"] + _OWN,
+            graph=self._sets["graph"],
+            graph_notrace=self._sets["graph_notrace"],
+            graph_time=self.options["graph-time"],
+            sleep_time=self.options["sleep-time"],
+        )
+        profile.start()
+        self._profile = profile
+
+    def _stop_profile(self) -> None:
+        if self.function_profile_enabled:
+            assert self._profile is not None
+            self._profile.stop()
+
+    def trace_stat(self, tid: int | None = None) -> str:
+        """Return what the function profiler counted: the text of the kernel's trace_stat/functionN.
+
+            i.function_profile_enabled = True
+            work()
+            print(i.trace_stat())
+
+        Functions whose calls take less than tracing_thresh on average are left out.
+
+        Args:
+            tid: only calls in this thread (threading.get_native_id()); None: in all.
+
+        Raises:
+            OSError: ESRCH: nothing was counted in that thread, or it has ended.
+        """
+        profile = self._profile
+        if profile is None:
+            empty: str = _engine.untraced(_profiler).stat_text(())
+            return empty
+        profile.thresh_us = self.tracing_thresh
+        text: str = _engine.untraced(profile.trace_stat, tid)
+        return text
+
     # ---- filters
 
     def _set_filters(self, **sets: tuple[Any, ...]) -> None:
@@ -329,6 +401,11 @@ class Instance:
                 c_calls=self._c_calls,
             )
             self._sets = new
+            if self._profile:
+                self._profile.set_filter(new["filter"], reset=True)
+                self._profile.set_notrace(new["notrace"] + _OWN, reset=True)
+                self._profile.set_graph(new["graph"], reset=True)
+                self._profile.set_graph_notrace(new["graph_notrace"], reset=True)
 
     @property
     def set_ftrace_filter(self) -> tuple[str, ...]:
@@ -411,8 +488,8 @@ class Instance:
 
     @property
     def tracing_thresh(self) -> int:
-        """Only calls that took at least so many us; 0: all. Of a latency tracer each section that took so long
-        is kept; 0: each that is the longest.
+        """Only calls that took at least so many us; 0: all. Of a latency tracer each section that took so
+        long is kept; 0: each that is the longest.
 
         Raises:
             OSError: EINVAL: not from 0 to 2**40.
@@ -443,8 +520,8 @@ class Instance:
 
     @property
     def trace_clock(self) -> str:
-        """The clock that times are on when the buffer is read: "mono", "boot", "mono_raw" or "tai"; "local" and
-        "global" are other names for "mono". Setting it leaves the buffer as it is.
+        """The clock that times are on when the buffer is read: "mono", "boot", "mono_raw" or "tai"; "local"
+        and "global" are other names for "mono". Setting it leaves the buffer as it is.
 
         Raises:
             OSError: EINVAL: another one.
@@ -532,8 +609,8 @@ class Instance:
     def trace(self) -> str:
         """Return what is in the buffer as text: the kernel's `trace`. It stays there, and recording goes on.
 
-        The layout is the kernel's for the current tracer, by the instance's options. Of a latency tracer it is what
-        was found.
+        The layout is the kernel's for the current tracer, by the instance's options. Of a latency tracer it
+        is what was found.
 
         Raises:
             OSError: there is no room for the temporary files that it takes.
@@ -583,6 +660,13 @@ def _reading() -> Any:
     from funcgraph.control import reading
 
     return reading
+
+
+def _profiler() -> Any:
+    """Import the function profiler: only when somebody turns it on."""
+    from funcgraph.control import profile
+
+    return profile
 
 
 def _clocks() -> tuple[str, ...]:

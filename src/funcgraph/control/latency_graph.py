@@ -46,7 +46,9 @@ def _report(ring: bytes, tid: int | None) -> str:
     folder = reading.make_folder()
     try:
         path = f"{folder}/trace.dat"
-        reading.write_trace(_Copy(ring), path, reading.describe("function_graph", ""), consume=False, clock="mono")
+        reading.write_trace(
+            _Copy(ring), path, reading.describe("function_graph", ""), consume=False, clock="mono"
+        )
         trace = TraceFile(path)
         tasks = None if tid is None else [task for task in trace.tasks if task.tid == tid]
         return b"".join(trace.report(_OPTIONS, tasks=tasks)).decode("utf-8", "replace")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # The kernel's: those that are on before anybody says anything.
 _INITIALLY_ON = frozenset(
-    {"overwrite", "funcgraph-cpu", "funcgraph-overhead", "funcgraph-duration", "funcgraph-irqs", "sleep-time"}
+    {"overwrite", "funcgraph-cpu", "funcgraph-overhead", "funcgraph-duration", "sleep-time", "graph-time"}
 )
 _OF_FUNCTION_GRAPH = frozenset({"sleep-time", "graph-time"})
 
@@ -28,7 +28,7 @@ def option_names() -> list[str]:
 
     shown = [row[0] for row in _tracedata.REPORT_OPTIONS]
     recorded = [option for option, _ in flag_options().values()]
-    return list(dict.fromkeys(["overwrite", "display-graph", *shown, *recorded]))
+    return list(dict.fromkeys(["overwrite", "display-graph", *shown, *recorded, "graph-time"]))
 
 
 def flag_options() -> dict[str, tuple[str, bool]]:

@@ -47,9 +47,7 @@ def remove_folder(path: str) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def write_trace(
-    engine: Copied, output: str, meta: Mapping[str, Any], *, consume: bool, clock: str
-) -> None:
+def write_trace(engine: Copied, output: str, meta: Mapping[str, Any], *, consume: bool, clock: str) -> None:
     """Write a trace.dat of what the instance's buffer holds.
 
     Args:
