@@ -573,13 +573,37 @@ PyType_Spec fg_instance_spec = {
     .slots = slots,
 };
 
+/* "sleep-time": ("no_sleep_time", False) and so on, of one flag, whose options have blanks between them. */
+static int add_flag_options(PyObject *flags, const char *setting, const char *options)
+{
+    size_t length;
+
+    for (const char *at = options; *at; at += length + (at[length] == ' ')) {
+        bool is_off = strncmp(at, "no", 2) == 0;
+        PyObject *option, *value = Py_BuildValue("(sN)", setting, PyBool_FromLong(!is_off));
+        int error;
+
+        length = strcspn(at, " ");
+        option = PyUnicode_FromStringAndSize(at + 2 * is_off, (Py_ssize_t)(length - 2 * is_off));
+        error = option && value ? PyDict_SetItem(flags, option, value) : -1;
+        Py_XDECREF(option);
+        Py_XDECREF(value);
+        if (error)
+            return -1;
+    }
+    return 0;
+}
+
 PyObject *fg_instance_flags(void)
 {
-#define FORMAT(name, option) "ss"
-#define VALUE(name, option) , option, #name
-    return Py_BuildValue("{" FG_INSTANCE_FLAGS(FORMAT) "}" FG_INSTANCE_FLAGS(VALUE));
-#undef FORMAT
-#undef VALUE
+    PyObject *flags = PyDict_New();
+
+#define X(name, options)                                                                                     \
+    if (flags && add_flag_options(flags, #name, options) != 0)                                               \
+        Py_CLEAR(flags);
+    FG_INSTANCE_FLAGS(X)
+#undef X
+    return flags;
 }
 
 /* ---- working untraced */

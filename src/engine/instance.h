@@ -12,7 +12,7 @@
 /* What its tracer records besides, each with the kernel's name of the option, or (with "no" before it) of the option that
  * is off then: X(name, option). */
 #define FG_INSTANCE_FLAGS(X)                                                                                 \
-    X(args, "funcgraph-args")                                                                                \
+    X(args, "funcgraph-args func-args")                                                                      \
     X(retval, "funcgraph-retval")                                                                            \
     X(retaddr, "funcgraph-retaddr")                                                                          \
     X(stack_trace, "func_stack_trace")                                                                       \

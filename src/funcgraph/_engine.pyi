@@ -102,7 +102,8 @@ def latency_section(tracer: str, /) -> dict[str, Any] | None:
 
 # ---- instances
 
-INSTANCE_FLAGS: Final[dict[str, str]]  # option -> name of the setting that has the tracer record it
+# Option -> the setting that has a tracer record it, and the option's value with which that is set.
+INSTANCE_FLAGS: Final[dict[str, tuple[str, bool]]]
 
 @final
 class Instance:
@@ -132,7 +133,7 @@ class Instance:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """max_graph_depth, thresh_us and the values of INSTANCE_FLAGS."""
+        """max_graph_depth, thresh_us and the settings of INSTANCE_FLAGS."""
 
     @property
     def max_latency_us(self) -> int: ...

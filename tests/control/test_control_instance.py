@@ -473,3 +473,16 @@ def test_two_instances_profile_their_own_functions() -> None:
         assert hits(two.trace_stat()) == {"leaf": 6}
         assert not one.function_profile_enabled
     assert "neither" not in refusal(errno.EINVAL, lambda: setattr(graph(), "function_profile_enabled", 2))
+
+
+def test_func_args_are_the_function_tracers() -> None:
+    """Broken by: one option for both tracers' arguments; counting calls that have arguments."""
+    options = {"func-args": True, "funcgraph-args": False}
+    with funcgraph.Instance("one", tracer="function", filter=["traced.leaf"], options=options) as one:
+        outer(5)
+        assert "traced.leaf(number=" in one.trace()
+        text = refusal(errno.EINVAL, lambda: one.options.update({"func-no-repeats": True}))
+        assert "func-args and func-no-repeats" in text
+        one.current_tracer = "function_graph"
+        outer(5)
+        assert "traced.leaf();" in one.trace()

@@ -155,6 +155,26 @@ def test_options_record_what_they_show_and_stay_with_the_trace(fg: Funcgraph) ->
     assert " us " in fg.run("report", "-B", "", "-O", "funcgraph-duration").stdout
 
 
+def test_options_of_both_tracers_are_recorded(fg: Funcgraph) -> None:
+    """Broken by: func-args not an option of arguments; flags that are not handed to the engine."""
+    result = fg.record(
+        "-l", "__main__.mid", "-O", "funcgraph-retaddr", "-O", "nosleep-time",
+        "-B", "calls", "-p", "function", "-l", "__main__.leaf", "-O", "func_stack_trace", "-O", "func-args",
+        fg.script(APP),
+    )  # fmt: skip
+    assert result.returncode == 0
+    assert "/* <-__main__.root:" in fg.run("report", "-B", "").stdout
+    text = fg.run("report", "-B", "calls").stdout
+    assert "__main__.leaf(n=0) <-__main__.mid" in text
+    assert " => __main__.leaf\n => __main__.mid\n => __main__.root\n" in text
+
+
+def test_options_that_exclude_each_other_are_refused(fg: Funcgraph) -> None:
+    result = fg.record("-p", "function", "--args", "-O", "func-no-repeats", fg.script(APP))
+    assert result.returncode == 2
+    assert "func-no-repeats: not together with arguments" in result.stderr
+
+
 def test_an_option_can_turn_a_flag_off(fg: Funcgraph) -> None:
     fg.record("-q", "--args", "-O", "nofuncgraph-args", "-l", "__main__.leaf", fg.script(APP))
     assert "__main__.leaf();" in fg.run("report", "-O", "funcgraph-args").stdout

@@ -113,8 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OPTION",
         action="append",
         help="an option of the report ('funcgraph report --help' lists them), on, or off with 'no' in front; "
-        + " and ".join(RECORD_OPTIONS)
-        + " record what they show",
+        "what is recorded besides is said by " + ", ".join(RECORD_OPTIONS),
     )
     add("-b", dest="buffer_kb", metavar="KB", type=int, help="size of each process's ring buffer (8192)")
     add(

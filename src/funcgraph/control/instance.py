@@ -18,8 +18,8 @@ from funcgraph import _engine
 from funcgraph.control.latency_instance import InstanceLatency
 from funcgraph.control.marker import TraceMarker
 from funcgraph.control.options import (
+    EXCLUSIVE,
     Options,
-    flag_options,
     initial_options,
     not_allowed,
     option_words,
@@ -538,6 +538,8 @@ class Instance:
     def _set_options(self, chosen: Mapping[str, bool]) -> None:
         """Change options that there are."""
         with self._lock:
+            if all({**self.options._values, **chosen}[option] for option in EXCLUSIVE):
+                raise OSError(EINVAL, f"options: {' and '.join(EXCLUSIVE)} cannot be on together")
             if "overwrite" in chosen:
                 self._engine.set_overwrite(chosen["overwrite"])
             self.options._values.update(chosen)
@@ -549,9 +551,11 @@ class Instance:
 
     def _apply_flags(self, tracer: str) -> None:
         """Have the engine record what the options of this tracer say; those of others wait for theirs."""
+        wanted = dict.fromkeys((setting for setting, _ in _engine.INSTANCE_FLAGS.values()), False)
+        for option, (setting, value) in _engine.INSTANCE_FLAGS.items():
+            wanted[setting] |= tracer_of(option) in ("", tracer) and self.options._values[option] is value
         settings = self._engine.settings
-        for setting, (option, value) in flag_options().items():
-            on = tracer_of(option) in ("", tracer) and self.options._values[option] is value
+        for setting, on in wanted.items():
             if settings[setting] != on:
                 self._engine.set_setting(setting, on)
 

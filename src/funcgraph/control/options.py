@@ -20,6 +20,8 @@ _INITIALLY_ON = frozenset(
     {"overwrite", "funcgraph-cpu", "funcgraph-overhead", "funcgraph-duration", "sleep-time", "graph-time"}
 )
 _OF_FUNCTION_GRAPH = frozenset({"sleep-time", "graph-time"})
+# Not both, as in the kernel: calls that are counted together have arguments of their own.
+EXCLUSIVE = ("func-args", "func-no-repeats")
 
 
 def option_names() -> list[str]:
@@ -27,16 +29,7 @@ def option_names() -> list[str]:
     from funcgraph import _tracedata
 
     shown = [row[0] for row in _tracedata.REPORT_OPTIONS]
-    recorded = [option for option, _ in flag_options().values()]
-    return list(dict.fromkeys(["overwrite", "display-graph", *shown, *recorded, "graph-time"]))
-
-
-def flag_options() -> dict[str, tuple[str, bool]]:
-    """Return the settings that are flags: name -> the option, and the value of it that sets the flag."""
-    return {
-        setting: (option.removeprefix("no"), not option.startswith("no"))
-        for option, setting in _engine.INSTANCE_FLAGS.items()
-    }
+    return list(dict.fromkeys(["overwrite", "display-graph", *shown, *_engine.INSTANCE_FLAGS, "graph-time"]))
 
 
 def tracer_of(option: str) -> str:

@@ -82,6 +82,8 @@ def describe(tracer: str, name: str) -> dict[str, Any]:
 
 def text_of(path: str, tracer: str, options: Mapping[str, bool]) -> str:
     """Return the text of a trace that `write_trace` wrote, with its header."""
+    if tracer == "function":  # a report has one option for the arguments of both tracers
+        options = {**options, "funcgraph-args": options["func-args"]}
     text = b"".join(TraceFile(path).report(options)).decode("utf-8", "replace")
     return text.replace("# tracer: function\n", f"# tracer: {tracer}\n", 1)
 

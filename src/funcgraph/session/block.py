@@ -152,7 +152,8 @@ def record(
         mode: what happens when the buffer is full: "wait" for the recorder (nothing is lost), "drop" the
             newest, "overwrite" the oldest.
         options: how the report shows the trace unless it is told otherwise: names of the kernel's options
-            as `funcgraph report -O` takes them. "funcgraph-args" and "funcgraph-retval" record these too.
+            as `funcgraph report -O` takes them. Some say what is recorded: "funcgraph-args", "func-args",
+            "funcgraph-retval", "funcgraph-retaddr", "func_stack_trace", "func-no-repeats", "nosleep-time".
         follow_fork: record child processes too.
         clock: the trace's clock: "mono" (CLOCK_MONOTONIC), "boot" (goes on while the machine sleeps),
             "mono_raw" (not slewed), "tai"; "local" and "global" are other names of "mono".

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from funcgraph import _engine, _tracedata
-from funcgraph.session.options import DEFAULTS, LIMITS, PATTERN_OPTIONS
+from funcgraph.session.options import LIMITS, PATTERN_OPTIONS
 from funcgraph.tracedata.report_options import parse_options
 
 __all__ = ["RECORD_OPTIONS", "OptionError", "check", "record_options"]
 
-# The kernel's options (trace_options) that say what is recorded, and ours for the same.
-RECORD_OPTIONS = {name: flag for name, flag in _engine.INSTANCE_FLAGS.items() if flag in DEFAULTS}
+# The kernel's options that say what is recorded: name -> ours for the same, and the value that sets it.
+RECORD_OPTIONS = _engine.INSTANCE_FLAGS
 
 NAME_BYTES = 63  # FG_INSTANCE_NAME_BYTES without the NUL
 
@@ -66,7 +66,9 @@ def _check_instance(instance: dict[str, Any]) -> None:
     for option, (least, most) in LIMITS.items():
         if not least <= instance[option] <= most:
             raise OptionError(option, instance[option], f"must be from {least} to {most}")
-    record_options(instance["options"])
+    chosen = {**instance, **record_options(instance["options"])}
+    if chosen["tracer"] == "function" and chosen["args"] and chosen["no_repeats"]:
+        raise OptionError("options", "func-no-repeats", "not together with arguments")
 
 
 def record_options(words: list[str]) -> dict[str, bool]:
@@ -78,9 +80,10 @@ def record_options(words: list[str]) -> dict[str, bool]:
     recorded: dict[str, bool] = {}
     for word in words:
         try:
-            (name, on), *_ = parse_options([word]).items()
+            (name, on), *_ = parse_options([word], RECORD_OPTIONS).items()
         except ValueError as error:
             raise OptionError("options", word, str(error)) from None
         if name in RECORD_OPTIONS:
-            recorded[RECORD_OPTIONS[name]] = on
+            setting, value = RECORD_OPTIONS[name]
+            recorded[setting] = on is value
     return recorded

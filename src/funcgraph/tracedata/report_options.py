@@ -31,16 +31,17 @@ def report_options() -> tuple[ReportOption, ...]:
     return tuple(ReportOption(*row) for row in _tracedata.REPORT_OPTIONS)
 
 
-def parse_options(words: Iterable[str]) -> dict[str, bool]:
+def parse_options(words: Iterable[str], others: Iterable[str] = ()) -> dict[str, bool]:
     """Return what the user's words say: option name -> on or off.
 
     Args:
         words: `funcgraph-abstime` turns an option on, `nofuncgraph-abstime` off; the last word counts.
+        others: names of options that are none of a report's, and allowed too.
 
     Raises:
         ValueError: a word that is no option; the message lists all.
     """
-    names = [option.name for option in report_options()]
+    names = list(dict.fromkeys([*(option.name for option in report_options()), *others]))
     chosen: dict[str, bool] = {}
     for word in words:
         if word in names:
