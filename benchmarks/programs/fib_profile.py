@@ -15,18 +15,13 @@ import sys
 import tempfile
 import time
 
+from fib_calls import calls_of
+
 from funcgraph import FunctionProfile, _engine
 
 
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
-
-
-def calls_of(n):
-    a, b = 1, 1
-    for _ in range(n):
-        a, b = b, a + b
-    return 2 * a - 1
 
 
 @contextlib.contextmanager

@@ -10,18 +10,13 @@ import sys
 import time
 import types
 
+from fib_calls import calls_of
+
 import funcgraph
 
 
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
-
-
-def calls_of(n):
-    a, b = 1, 1
-    for _ in range(n):
-        a, b = b, a + b
-    return 2 * a - 1
 
 
 def timed(function, *arguments):
