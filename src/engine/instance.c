@@ -221,15 +221,21 @@ struct fg_instance *fg_instance_get(int handle)
     return instance;
 }
 
-void fg_instance_put(struct fg_instance *instance)
+static void let_go(struct fg_instance *instance, uint32_t refs)
 {
     bool is_last;
 
     pthread_mutex_lock(&instances.lock);
-    is_last = --instance->refs == 0;
+    instance->refs -= refs;
+    is_last = instance->refs == 0;
     pthread_mutex_unlock(&instances.lock);
     if (is_last)
         instance_free(instance);
+}
+
+void fg_instance_put(struct fg_instance *instance)
+{
+    let_go(instance, 1);
 }
 
 static void instance_unlink(struct fg_instance *instance)
@@ -262,10 +268,9 @@ int fg_instance_stop(int handle)
         fg_instance_halt(instance);
         fg_ring_close(&instance->ring);
         instance_unlink(instance);
-        fg_instance_put(instance);
     }
     if (instance)
-        fg_instance_put(instance);
+        let_go(instance, error ? 1 : 2); /* ours, and that of the list */
     return error;
 }
 
