@@ -129,7 +129,8 @@ struct told_call {
 static void expect(struct expected *expected, bool graph_time)
 {
     static struct told_call calls[MAX_EVENTS];
-    uint32_t stack[MAX_EVENTS], depth = 0;
+    static uint32_t stack[MAX_EVENTS];
+    uint32_t depth = 0;
 
     memset(expected, 0, (NR_FUNCS + 1) * sizeof(*expected));
     for (uint32_t i = 0; i < nr_events; i++) {
@@ -146,6 +147,7 @@ static void expect(struct expected *expected, bool graph_time)
             stack[depth++] = event->call;
             continue;
         }
+        CHECK(depth > 0);
         CHECK_EQ(stack[--depth], event->call);
         if (depth)
             calls[stack[depth - 1]].below += (double)event->time - call->stretch_began;
