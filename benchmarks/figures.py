@@ -254,6 +254,7 @@ def python_callbacks(bench: Bench) -> Iterator[Figure]:
 def fprobes(bench: Bench) -> Iterator[Figure]:
     """What an fprobe in C or in Python adds to a call of its function, and what those of others do."""
     bench.compile_extension("native_fprobes")
+    bench.compile_extension("least_callbacks")
     command = bench.plain("fib_fprobes.py", _FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES)
     rounds: list[dict[str, float]] = []
     for _ in range(bench.rounds):
@@ -264,6 +265,10 @@ def fprobes(bench: Bench) -> Iterator[Figure]:
     label = "fib: an fprobe in C that reads two ints at entry, and its exit"
     if _HAS_MONITORING:
         yield at_most(f"{label}, adds", median_of(rounds, native), 60, " ns", 0)
+        least = median_of(rounds, _added(of="least"))
+        yield Figure(
+            "fib: the least: a pair in C that does nothing, by sys.monitoring, adds", f"{least:.0f} ns"
+        )
     else:
         yield Figure(f"{label}, adds", f"{median_of(rounds, native):.0f} ns")
     for name, over, text in (

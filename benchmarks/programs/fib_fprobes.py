@@ -4,7 +4,8 @@ Usage: fib_fprobes.py N ROUNDS OTHERS
 
 "C" is an fprobe whose C handlers read both arguments; "others" is nothing on fib and OTHERS of those on other
 functions, "both" is both. "python" handlers read both arguments and the result; "monitoring" ones do so by
-sys._getframe, given to sys.monitoring directly. All run in turn, ROUNDS times.
+sys._getframe, given to sys.monitoring directly. "least" is a pair in C that does nothing, given to it
+directly. All run in turn, ROUNDS times.
 """
 
 import contextlib
@@ -60,11 +61,11 @@ def on_return(code, offset, value):
 
 
 @contextlib.contextmanager
-def monitored():
+def monitored(*callbacks):
     monitoring = sys.monitoring
     events = monitoring.events.PY_START, monitoring.events.PY_RETURN
     monitoring.use_tool_id(TOOL_ID, "pair")
-    for event, callback in zip(events, (on_start, on_return), strict=True):
+    for event, callback in zip(events, callbacks, strict=True):
         monitoring.register_callback(TOOL_ID, event, callback)
     monitoring.set_local_events(TOOL_ID, fib.__code__, sum(events))
     yield
@@ -83,7 +84,10 @@ def variants(n, others):
         "python": lambda: funcgraph.registered_fprobe(funcgraph.Fprobe(on_entry, on_exit), "__main__.fib"),
     }
     if hasattr(sys, "monitoring"):
-        found["monitoring"] = monitored
+        import least_callbacks
+
+        found["monitoring"] = lambda: monitored(on_start, on_return)
+        found["least"] = lambda: monitored(least_callbacks.empty, least_callbacks.empty)
     return found
 
 
