@@ -115,7 +115,8 @@ static int restart(struct fg_instance *instance, const struct fg_tracer *tracer,
         return error;
     fg_instance_halt(instance);
     fg_ring_adopt(&instance->ring, &fresh);
-    memset(instance->told, 0, instance->nr_told_words * sizeof(*instance->told));
+    if (instance->told)
+        memset(instance->told, 0, instance->nr_told_words * sizeof(*instance->told));
     return fg_instance_run(instance, tracer);
 }
 
