@@ -127,6 +127,10 @@ def record(
     thresh_us: int = 0,
     args: bool = False,
     retval: bool = False,
+    retaddr: bool = False,
+    stack_trace: bool = False,
+    no_repeats: bool = False,
+    no_sleep_time: bool = False,
     c_calls: bool = False,
     buffer_kb: int = 8192,
     mode: str = "wait",
@@ -147,6 +151,12 @@ def record(
         thresh_us: only calls that take at least so many microseconds.
         args: record arguments too; no code of the program runs for that.
         retval: record return values too, in the same way.
+        retaddr: record where calls are made (funcgraph-retaddr). "function_graph" only.
+        stack_trace: record what each call was made from (func_stack_trace). "function" only.
+        no_repeats: a call that comes again and again is told once, with how often (func-no-repeats; not
+            together with args). "function" only.
+        no_sleep_time: durations without the time that the thread slept or waited (nosleep-time; a system call
+            at both ends of a call). "function_graph" only.
         c_calls: record C functions that recorded functions call.
         buffer_kb: size of each process's ring buffer, in KiB.
         mode: what happens when the buffer is full: "wait" for the recorder (nothing is lost), "drop" the
@@ -186,6 +196,10 @@ def record(
         "thresh_us": thresh_us,
         "args": args,
         "retval": retval,
+        "retaddr": retaddr,
+        "stack_trace": stack_trace,
+        "no_repeats": no_repeats,
+        "no_sleep_time": no_sleep_time,
         "c_calls": c_calls,
         "buffer_kb": buffer_kb,
         "mode": mode,
