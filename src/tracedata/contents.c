@@ -2,6 +2,7 @@
 #include "contents.h"
 
 #include "file_io.h"
+#include "json.h"
 #include "record_check.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -191,6 +192,18 @@ static int take_symbols(struct fg_contents *contents, struct fg_trace_ring *ring
     return 0;
 }
 
+/* What is not UTF-8 in it, because the spool is damaged, becomes '_': it goes into texts. */
+static void mend_name(char *name)
+{
+    for (size_t at = 0, bytes = strlen(name), length; at < bytes; at += length) {
+        length = fg_utf8_sequence(name + at, bytes - at);
+        if (!length) {
+            name[at] = '_';
+            length = 1;
+        }
+    }
+}
+
 static int take_ring(struct fg_contents *contents, struct fg_trace_ring *ring, const void *payload,
                      size_t bytes)
 {
@@ -204,6 +217,7 @@ static int take_ring(struct fg_contents *contents, struct fg_trace_ring *ring, c
     ring->clock_kind = facts->clock_kind;
     ring->clock_start = facts->clock_start;
     memcpy(ring->instance, facts->instance, sizeof(ring->instance) - 1);
+    mend_name(ring->instance);
     if (ring->state.clock_latest.monotonic_ns == 0)
         ring->state.clock_latest = facts->clock_start;
     return replace_text(&ring->name, (const char *)(facts + 1), facts->name_bytes);
