@@ -229,14 +229,21 @@ def arguments(bench: Bench) -> Iterator[Figure]:
     )
 
 
+def _quickest_ns(bench: Bench, command: list[str], count: str = "calls") -> list[dict[str, float]]:
+    """Return for each round what one of `count` took in each variant, in nanoseconds.
+
+    The quickest of each: everything runs in turn in one process, and what disturbs it only adds.
+    """
+    results = [bench.result(command) for _ in range(bench.rounds)]
+    return [
+        {name: min(seconds) / result[count] * 1e9 for name, seconds in result["seconds"].items()}
+        for result in results
+    ]
+
+
 def python_callbacks(bench: Bench) -> Iterator[Figure]:
     """What an entry and a return function in Python add to a call, and the same for sys.monitoring."""
-    command = bench.plain("fib_callbacks.py", _CALLBACKS, _CALLBACK_ROUNDS)
-    rounds: list[dict[str, float]] = []
-    for _ in range(bench.rounds):
-        result = bench.result(command)
-        # The quickest of each: everything runs in turn in one process, and what disturbs it only adds.
-        rounds.append({name: min(all_s) / result["calls"] * 1e9 for name, all_s in result["seconds"].items()})
+    rounds = _quickest_ns(bench, bench.plain("fib_callbacks.py", _CALLBACKS, _CALLBACK_ROUNDS))
     for kind, label in (
         ("trivial", "a trivial pair of Python callbacks"),
         ("counting", "a counting pair of Python callbacks"),
@@ -255,12 +262,7 @@ def fprobes(bench: Bench) -> Iterator[Figure]:
     """What an fprobe in C or in Python adds to a call of its function, and what those of others do."""
     bench.compile_extension("native_fprobes")
     bench.compile_extension("least_callbacks")
-    command = bench.plain("fib_fprobes.py", _FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES)
-    rounds: list[dict[str, float]] = []
-    for _ in range(bench.rounds):
-        result = bench.result(command)
-        # The quickest of each: everything runs in turn in one process, and what disturbs it only adds.
-        rounds.append({name: min(all_s) / result["calls"] * 1e9 for name, all_s in result["seconds"].items()})
+    rounds = _quickest_ns(bench, bench.plain("fib_fprobes.py", _FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES))
     native, python = _added(of="C"), _added(of="python")
     label = "fib: an fprobe in C that reads two ints at entry, and its exit"
     if _HAS_MONITORING:
@@ -289,12 +291,7 @@ def fprobes(bench: Bench) -> Iterator[Figure]:
 
 def kprobes(bench: Bench) -> Iterator[Figure]:
     """What a probe at a line costs the other lines of the function, and what coming to it costs."""
-    command = bench.plain("kprobe_lines.py", _TURNS, _TURN_ROUNDS)
-    rounds: list[dict[str, float]] = []
-    for _ in range(bench.rounds):
-        result = bench.result(command)
-        # The quickest of each, as above.
-        rounds.append({name: min(all_s) / result["hits"] * 1e9 for name, all_s in result["seconds"].items()})
+    rounds = _quickest_ns(bench, bench.plain("kprobe_lines.py", _TURNS, _TURN_ROUNDS), "hits")
     elsewhere = median_of(rounds, lambda one: one["elsewhere"] / one["untraced"])
     label = "a kprobe on one line: a loop of ten other lines, of untraced"
     if _HAS_MONITORING:
@@ -312,12 +309,7 @@ def kprobes(bench: Bench) -> Iterator[Figure]:
 
 def function_profile(bench: Bench) -> Iterator[Figure]:
     """What the function profiler adds to a call, beside function_graph and cProfile."""
-    command = bench.plain("fib_profile.py", _PROFILE, _PROFILE_ROUNDS)
-    rounds: list[dict[str, float]] = []
-    for _ in range(bench.rounds):
-        result = bench.result(command)
-        # The quickest of each, as above.
-        rounds.append({name: min(all_s) / result["calls"] * 1e9 for name, all_s in result["seconds"].items()})
+    rounds = _quickest_ns(bench, bench.plain("fib_profile.py", _PROFILE, _PROFILE_ROUNDS))
     ours = _added(of="profile")
     for name, label in (
         ("profile", "the function profiler adds, all functions"),
@@ -389,9 +381,7 @@ def instances(bench: Bench) -> Iterator[Figure]:
     """What instances inside the program cost, and changing the filter of one."""
     calls = bench.plain("instances.py", "calls", _INSTANCE_FIB, _INSTANCE_ROUNDS, 0, 1, *_INSTANCES)
     firsts, slopes = [], []
-    for _ in range(bench.rounds):
-        result = bench.result(calls)
-        ns = {name: min(seconds) / result["calls"] * 1e9 for name, seconds in result["seconds"].items()}
+    for ns in _quickest_ns(bench, calls):
         firsts.append(ns["1"] - ns["0"])
         slopes.append(_slope({n: ns[str(n)] for n in _INSTANCES}))
     yield Figure("fib: the first instance adds", f"{statistics.median(firsts):.0f} ns")

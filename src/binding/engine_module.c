@@ -86,23 +86,33 @@ struct start_arguments {
     PyObject *directory, *filter, *notrace, *graph;
     const char *tracer, *mode, *instance;
     Py_ssize_t max_graph_depth, thresh_us, buffer_kb;
-    int args, retval, c_calls, follow_fork, after_site;
-    int retaddr, stack_trace, no_repeats, no_sleep_time;
+    int c_calls, follow_fork, after_site;
+#define X(name, option) int name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
 };
 
 static int parse_arguments(PyObject *args, PyObject *kwargs, struct start_arguments *out)
 {
-    static char *names[] = {"directory",       "tracer",      "filter",      "notrace",       "graph",
-                            "max_graph_depth", "thresh_us",   "args",        "retval",        "c_calls",
-                            "buffer_kb",       "mode",        "follow_fork", "after_site",    "instance",
-                            "retaddr",         "stack_trace", "no_repeats",  "no_sleep_time", NULL};
+#define NAME(name, option) #name,
+#define FORMAT(name, option) "p"
+#define PLACE(name, option) , &out->name
+    static char *names[] = {"directory",   "tracer",
+                            "filter",      "notrace",
+                            "graph",       "max_graph_depth",
+                            "thresh_us",   "c_calls",
+                            "buffer_kb",   "mode",
+                            "follow_fork", "after_site",
+                            "instance",    FG_INSTANCE_FLAGS(NAME) NULL};
 
-    return PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sOOOnnpppnsppspppp:start", names,
-                                       PyUnicode_FSConverter, &out->directory, &out->tracer, &out->filter,
-                                       &out->notrace, &out->graph, &out->max_graph_depth, &out->thresh_us,
-                                       &out->args, &out->retval, &out->c_calls, &out->buffer_kb, &out->mode,
-                                       &out->follow_fork, &out->after_site, &out->instance, &out->retaddr,
-                                       &out->stack_trace, &out->no_repeats, &out->no_sleep_time)
+    return PyArg_ParseTupleAndKeywords(
+               args, kwargs, "O&|$sOOOnnpnspps" FG_INSTANCE_FLAGS(FORMAT) ":start", names,
+               PyUnicode_FSConverter, &out->directory, &out->tracer, &out->filter, &out->notrace, &out->graph,
+               &out->max_graph_depth, &out->thresh_us, &out->c_calls, &out->buffer_kb, &out->mode,
+               &out->follow_fork, &out->after_site, &out->instance FG_INSTANCE_FLAGS(PLACE))
+#undef NAME
+#undef FORMAT
+#undef PLACE
                ? 0
                : -1;
 }
@@ -148,12 +158,9 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
     config->filter.c_calls = in->c_calls;
     config->max_graph_depth = (uint32_t)in->max_graph_depth;
     config->thresh_us = (uint64_t)in->thresh_us;
-    config->args = in->args;
-    config->retval = in->retval;
-    config->retaddr = in->retaddr;
-    config->stack_trace = in->stack_trace;
-    config->no_repeats = in->no_repeats;
-    config->no_sleep_time = in->no_sleep_time;
+#define X(name, option) config->name = in->name;
+    FG_INSTANCE_FLAGS(X)
+#undef X
     config->follow_fork = in->follow_fork;
     if (add_patterns(&config->filter, FGRAPH_FILTER, in->filter) != 0 ||
         add_patterns(&config->filter, FGRAPH_NOTRACE, in->notrace) != 0 ||

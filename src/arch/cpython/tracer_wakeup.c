@@ -13,6 +13,8 @@
 #include "regs.h"
 
 static struct fg_latency latency;
+static double
+    ns_per_tick; /* as well as it was known when the tracer began: measuring is not for every timer */
 
 /* ---- handles that are ready
  *
@@ -114,7 +116,7 @@ static uint64_t timer_ticks(PyObject *when, uint64_t now)
     if (!PyFloat_CheckExact(when))
         return 0;
     late_ns = (double)fg_clock_monotonic_ns() - PyFloat_AS_DOUBLE(when) * 1e9;
-    return late_ns > 0 ? now - (uint64_t)(late_ns / fg_clock_ns_per_tick()) : 0;
+    return late_ns > 0 ? now - (uint64_t)(late_ns / ns_per_tick) : 0;
 }
 
 /* Its time() is not asyncio's. */
@@ -290,6 +292,8 @@ static int start(struct fg_interp *interp, const char **why)
     (void)interp, (void)why;
     memset(ready, 0, sizeof(ready));
     atomic_store(&nr_ready_lost, 0);
+    fg_clock_init();
+    ns_per_tick = fg_clock_ns_per_tick();
     fg_user_of(&run_ops)->taskexitfunc = task_exit;
     fg_handle_types_hold();
     return 0;

@@ -348,10 +348,7 @@ class Instance:
 
     def _start_profile(self) -> None:
         profile = _engine.untraced(_profiler).FunctionProfile(
-            filter=self._sets["filter"],
-            notrace=self._sets["notrace"] + _OWN,
-            graph=self._sets["graph"],
-            graph_notrace=self._sets["graph_notrace"],
+            **_profiled(self._sets),
             graph_time=self.options["graph-time"],
             sleep_time=self.options["sleep-time"],
         )
@@ -401,11 +398,9 @@ class Instance:
                 c_calls=self._c_calls,
             )
             self._sets = new
-            if self._profile:
-                self._profile.set_filter(new["filter"], reset=True)
-                self._profile.set_notrace(new["notrace"] + _OWN, reset=True)
-                self._profile.set_graph(new["graph"], reset=True)
-                self._profile.set_graph_notrace(new["graph_notrace"], reset=True)
+            for name, patterns in _profiled(new).items():
+                if self._profile and getattr(self._profile, name) != patterns:
+                    getattr(self._profile, f"set_{name}")(patterns, reset=True)
 
     @property
     def set_ftrace_filter(self) -> tuple[str, ...]:
@@ -664,6 +659,13 @@ def _reading() -> Any:
     from funcgraph.control import reading
 
     return reading
+
+
+def _profiled(sets: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Return the patterns of an instance's sets as the function profiler has them."""
+    patterns = {name: sets[name] for name in ("filter", "notrace", "graph", "graph_notrace")}
+    patterns["notrace"] += _OWN
+    return patterns
 
 
 def _profiler() -> Any:
