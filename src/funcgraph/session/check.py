@@ -67,7 +67,7 @@ def _check_instance(instance: dict[str, Any]) -> None:
         if not least <= instance[option] <= most:
             raise OptionError(option, instance[option], f"must be from {least} to {most}")
     chosen = {**instance, **record_options(instance["options"])}
-    if chosen["tracer"] == "function" and chosen["args"] and chosen["no_repeats"]:
+    if chosen["args"] and chosen["no_repeats"]:  # as the engine has it, with any tracer
         raise OptionError("options", "func-no-repeats", "not together with arguments")
 
 
