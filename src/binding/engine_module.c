@@ -349,6 +349,7 @@ static int exec_module(PyObject *module)
     const char *tracers[FG_MAX_TRACERS];
     Py_ssize_t nr_tracers = 0;
 
+    fg_tstate_init();
     for (const struct fg_tracer *tracer; (tracer = fg_tracer_at((unsigned)nr_tracers)); nr_tracers++)
         tracers[nr_tracers] = tracer->name;
     if (add_names(module, "TRACERS", tracers, nr_tracers) != 0 || fg_fgraph_add(module) != 0 ||

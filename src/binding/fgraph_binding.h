@@ -142,7 +142,6 @@ static inline struct fg_python_ops *fg_python_ops_of(struct fgraph_ops *ops)
 
 /* A Python callback that runs in this thread. One at a time, but for those that a signal brings. */
 struct fg_callback {
-    struct fg_callback *outer;
     struct fg_client *self;
     struct fg_func *func;
     struct ftrace_graph_ent *entry;     /* of an FgraphOps; NULL at a return */
@@ -155,7 +154,11 @@ struct fg_callback {
     struct fg_callback_scope scope;
 };
 
-extern _Thread_local struct fg_callback *fg_callback_current __attribute__((tls_model("initial-exec")));
+/* The one that runs in this thread now, or NULL. */
+static inline struct fg_callback *fg_callback_current(void)
+{
+    return fg_callback_scope ? fg_callback_scope->holder : NULL;
+}
 
 /* What is told of a call; an entry has no rettime, no end and no overrun. */
 struct fg_trace_facts {

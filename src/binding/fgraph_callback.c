@@ -2,8 +2,6 @@
  * function: no allocation in the ordinary case, no look at what nobody asks for. */
 #include "fgraph_callback.h"
 
-_Thread_local struct fg_callback *fg_callback_current __attribute__((tls_model("initial-exec")));
-
 /* What served the last call is right for this one if that was of the same function. */
 static inline struct fg_trace *take_trace(const struct fg_callback *callback, struct fg_func *func,
                                           fg_spare *spare)

@@ -22,16 +22,13 @@ static inline void fg_callback_enter(struct fg_callback *callback, struct fg_cli
     callback->is_entry = is_entry;
     callback->regs = regs;
     callback->buffers = NULL;
-    callback->outer = fg_callback_current;
-    fg_callback_current = callback;
-    fg_callback_begin(&callback->scope, callback->tstate, callback->newest);
+    fg_callback_begin(&callback->scope, callback, callback->tstate, callback->newest);
 }
 
 static inline void fg_callback_leave(struct fg_callback *callback)
 {
     if (fg_unlikely(callback->buffers != NULL))
         fg_buffers_settle(callback);
-    fg_callback_current = callback->outer;
     fg_callback_end(&callback->scope, callback->tstate);
     fg_object_release((PyObject *)callback->self);
 }

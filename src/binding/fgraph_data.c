@@ -258,7 +258,7 @@ static inline struct fg_python_ops *ops_of(const struct fg_callback *callback)
 /* The callback of this user that runs in this thread, or NULL with an exception. */
 static struct fg_callback *callback_of(PyObject *self, const char *function, const char *where)
 {
-    struct fg_callback *callback = fg_callback_current;
+    struct fg_callback *callback = fg_callback_current();
 
     if (callback && (PyObject *)callback->self == self)
         return callback;

@@ -57,7 +57,7 @@ static void run(struct fg_kprobe *kp, const struct fg_kprobe_site *site)
     struct fg_kprobe_regs *regs;
     PyObject *answer = NULL;
 
-    fg_callback_begin(&scope, site->tstate, site->frame);
+    fg_callback_begin(&scope, NULL, site->tstate, site->frame);
     regs = take_regs(self, site);
     if (fg_likely(regs != NULL)) {
         PyObject *args[] = {NULL, (PyObject *)self, (PyObject *)regs};

@@ -125,7 +125,7 @@ static fg_pyframe *newest_frame_of(int tid)
 /* The callback that the thread in question is in, if that is the caller's own. */
 static const struct fg_callback *own_callback(int tid)
 {
-    const struct fg_callback *callback = fg_callback_current;
+    const struct fg_callback *callback = fg_callback_current();
 
     return callback && fg_task_self->tid == tid ? callback : NULL;
 }

@@ -105,8 +105,8 @@ static inline struct ftrace_graph_ent ent_of(struct fg_task *task, uint64_t *fra
 }
 
 /* Calls the users of a frame that was just pushed. */
-static inline void enter_users(struct fg_task *task, uint64_t *frame, struct fg_user_list *list,
-                               struct ftrace_regs *regs)
+static inline void tell_users(struct fg_task *task, uint64_t *frame, struct fg_user_list *list,
+                              struct ftrace_regs *regs)
 {
     struct ftrace_graph_ent trace = ent_of(task, frame);
 
@@ -147,13 +147,11 @@ static inline bool has_room(const struct fg_task *task)
     return fg_likely(task->top + FG_FRAME_WORDS <= atomic_load_explicit(&task->limit, memory_order_relaxed));
 }
 
-bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs)
+bool fg_enter_users(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs)
 {
     struct fg_user_list *list;
     uint64_t descriptor;
 
-    if (fg_func_probed(func) && fg_enter_probed(task, func, fp, regs))
-        return true;
     if (fg_unlikely(!fg_guard_enter(task))) {
         count_missed(task, func, regs);
         return true;
@@ -176,7 +174,7 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
         atomic_signal_fence(memory_order_release);
         task->top = frame + FG_FRAME_WORDS;
         frame[FRAME_CALLTIME] = frame[FRAME_START] = list->needs_times ? fg_clock_now() : 0;
-        enter_users(task, frame, list, regs);
+        tell_users(task, frame, list, regs);
     }
     fg_guard_leave(task);
     return true;
@@ -530,8 +528,8 @@ static inline struct fgraph_ops *simple_user(const uint64_t *frame)
 }
 
 /* Of a simple frame, as end_frame. */
-FG_NOINLINE static void return_simple(struct fg_task *task, uint64_t *frame, uint64_t now,
-                                      struct ftrace_regs *regs, enum fg_end end)
+static inline void return_simple(struct fg_task *task, uint64_t *frame, uint64_t now,
+                                 struct ftrace_regs *regs, enum fg_end end)
 {
     struct ftrace_graph_ret trace = ret_of(task, frame, now, end);
 
@@ -539,31 +537,37 @@ FG_NOINLINE static void return_simple(struct fg_task *task, uint64_t *frame, uin
     pop_ended(task, &trace);
 }
 
-uint64_t fg_return_counter(const struct fg_task *task)
+struct fg_ending fg_return_begin(const struct fg_task *task)
 {
-    const uint64_t *frame = newest_sound_frame(task);
+    uint64_t *frame = newest_sound_frame(task);
 
-    return fg_likely(!frame || fg_frame_has_times(frame)) ? fg_clock_counter() : 0;
+    return (struct fg_ending){frame, fg_likely(!frame || fg_frame_has_times(frame)) ? fg_clock_counter() : 0};
 }
 
-void fg_return_at(struct fg_task *task, uintptr_t fp, uint64_t counter, struct ftrace_regs *regs,
-                  enum fg_end end)
+FG_NOINLINE static void return_users(struct fg_task *task, uintptr_t fp, struct fg_ending ending,
+                                     struct ftrace_regs *regs, enum fg_end end)
 {
-    uint64_t *frame;
+    uint64_t counter = ending.counter;
 
-    if ((!counter && fg_return_probed(task, fp, regs)) || fg_unlikely(!fg_guard_enter(task)))
+    if (fg_unlikely(!fg_guard_enter(task)))
         return;
-    frame = newest_sound_frame(task);
-    if (fg_likely(is_simple(frame, fp)))
-        return_simple(task, frame, counter ? fg_clock_then(counter) : 0, regs, end);
+    if (fg_likely(is_simple(ending.frame, fp)))
+        return_simple(task, ending.frame, counter ? fg_clock_then(counter) : 0, regs, end);
     else
         return_frame(task, fp, counter ? fg_clock_then(counter) : fg_clock_now(), regs, end);
     fg_guard_leave(task);
 }
 
+void fg_return_at(struct fg_task *task, uintptr_t fp, struct fg_ending ending, struct ftrace_regs *regs,
+                  enum fg_end end)
+{
+    if (ending.counter || !fg_return_probed(task, fp, regs))
+        return_users(task, fp, ending, regs, end);
+}
+
 void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end)
 {
-    fg_return_at(task, fp, fg_return_counter(task), regs, end);
+    fg_return_at(task, fp, fg_return_begin(task), regs, end);
 }
 
 static inline bool pop_recorded(const uint64_t *frame, struct fg_task_user *user, uint64_t counter)

@@ -167,13 +167,26 @@ static inline uint64_t fgraph_nmissed(const struct fgraph_ops *ops)
 
 /* The arch's calls. `fp` identifies the call while it is in progress. fg_enter says false if the function has
  * no users (any more): the arch may take its hook out. */
-bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs);
+bool fg_enter_users(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs);
+bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs);
+
+static inline bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp,
+                            struct ftrace_regs *regs)
+{
+    /* A call that one fprobe alone watches (fprobe_call.c). */
+    return (fg_func_probed(func) && fg_enter_probed(task, func, fp, regs)) ||
+           fg_enter_users(task, func, fp, regs);
+}
+
 void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end);
-/* The same, after the arch has read fg_return_counter() before it did anything else. */
-void fg_return_at(struct fg_task *task, uintptr_t fp, uint64_t counter, struct ftrace_regs *regs,
+/* The end of the newest call, as the arch notes it before it does anything else. Nothing comes on the stack in between. */
+struct fg_ending {
+    uint64_t *frame;  /* the newest; NULL: none, or it has to be looked at closely */
+    uint64_t counter; /* fg_clock_counter(), or 0 if nobody will ask when it was */
+};
+struct fg_ending fg_return_begin(const struct fg_task *task);
+void fg_return_at(struct fg_task *task, uintptr_t fp, struct fg_ending ending, struct ftrace_regs *regs,
                   enum fg_end end);
-/* fg_clock_counter() for the end of the newest call, or 0 if nobody will ask when that was. */
-uint64_t fg_return_counter(const struct fg_task *task);
 /* What nearly every call of a recording is, quicker: to be tried first, by hooks that the compiler makes it part of.
  * False: nothing was done. */
 bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp);

@@ -63,7 +63,6 @@ uint32_t fg_fprobe_count(void *domain, const struct fg_fprobe_filter *filter);
 void fg_fprobe_for_each(void *domain, void (*visit)(struct fprobe *fp, void *arg), void *arg);
 
 /* ---- for fgraph.c: a call that one fprobe alone watches. False: nothing was done */
-bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs);
 bool fg_return_probed(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs);
 
 /* ---- for function.c, under the engine's lock */

@@ -113,10 +113,10 @@ uintptr_t sim_call(struct fg_func *func)
 
 void sim_return(uintptr_t call)
 {
-    uint64_t counter = fg_clock_counter();
+    struct fg_ending ending = fg_return_begin(fg_task_current());
 
-    if (!fg_return_plain(fg_task_current(), call, counter))
-        fg_return_at(fg_task_current(), call, counter, &no_regs, FG_END_RETURN);
+    if (!fg_return_plain(fg_task_current(), call, ending.counter))
+        fg_return_at(fg_task_current(), call, ending, &no_regs, FG_END_RETURN);
 }
 
 void sim_raise(uintptr_t call)

@@ -15,13 +15,13 @@
 
 struct fg_callback_scope { /* filled in by fg_callback_begin */
     struct fg_callback_scope *outer;
+    void *holder;       /* what it is part of, if that is of a kind that others look for */
     fg_pyframe *caller; /* the thread's newest frame when it began */
     bool is_prepared;   /* then: */
     bool has_exception;
     fg_exception exception;
 #if FG_HAVE_MONITORING
-    bool is_heard; /* then: */
-    int tracing;   /* the thread state's */
+    int tracing; /* the thread state's */
 #endif
 };
 
@@ -54,11 +54,9 @@ FG_COLD void fg_callback_restore(const struct fg_callback_scope *scope, PyThread
 static inline void fg_callback_hear(struct fg_callback_scope *scope, PyThreadState *tstate)
 {
 #if FG_HAVE_MONITORING
-    scope->is_heard = fg_is_only_tool(tstate);
-    if (fg_likely(scope->is_heard)) {
-        scope->tracing = tstate->tracing;
+    scope->tracing = tstate->tracing;
+    if (fg_likely(fg_is_only_tool(tstate)))
         tstate->tracing = 0;
-    }
 #else
     (void)scope, (void)tstate;
 #endif
@@ -67,17 +65,17 @@ static inline void fg_callback_hear(struct fg_callback_scope *scope, PyThreadSta
 static inline void fg_callback_hear_no_more(const struct fg_callback_scope *scope, PyThreadState *tstate)
 {
 #if FG_HAVE_MONITORING
-    if (fg_likely(scope->is_heard))
-        tstate->tracing = scope->tracing;
+    tstate->tracing = scope->tracing;
 #else
     (void)scope, (void)tstate;
 #endif
 }
 
 /* `newest` is the thread's newest frame. */
-static inline void fg_callback_begin(struct fg_callback_scope *scope, PyThreadState *tstate,
+static inline void fg_callback_begin(struct fg_callback_scope *scope, void *holder, PyThreadState *tstate,
                                      fg_pyframe *newest)
 {
+    scope->holder = holder;
     scope->is_prepared = !fg_callback_is_ready(tstate);
     if (fg_unlikely(scope->is_prepared))
         fg_callback_prepare(scope, tstate);

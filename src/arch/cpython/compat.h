@@ -25,6 +25,8 @@
 #include "internal/pycore_object.h"
 #endif
 
+#include "tstate.h"
+
 /* 3.12+ has sys.monitoring (PEP 669); before it the frame evaluator is the hook (PEP 523). */
 #define FG_HAVE_MONITORING (PY_VERSION_HEX >= 0x030C0000)
 
@@ -37,16 +39,6 @@
 #endif
 
 typedef struct _PyInterpreterFrame fg_pyframe;
-
-/* NULL: this thread holds no thread state. */
-static inline PyThreadState *fg_tstate(void)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return PyThreadState_GetUnchecked();
-#else
-    return _PyThreadState_UncheckedGet();
-#endif
-}
 
 /* This thread may touch objects. Before 3.12 the thread state above is whosever holds the GIL; the one of
  * PyGILState_GetThisThreadState() is never another interpreter's than the first that the thread was in. */
@@ -395,16 +387,28 @@ static inline void fg_tracing_resume(PyThreadState *tstate)
 }
 
 #if FG_HAVE_MONITORING
+/* The name under which we hold a tool id, in the interpreter that came last to take one: it is compared, no more. */
+extern _Atomic(const PyObject *) fg_tool_name; /* monitoring.c */
+
 /* Nobody but us listens in this interpreter: no other tool of sys.monitoring, no trace or profile function. We hold a
  * tool id. */
-static inline bool fg_is_only_tool(PyThreadState *tstate)
+static inline bool fg_is_only_tool(const PyThreadState *tstate)
 {
     const PyInterpreterState *interp = tstate->interp;
-    int others = -1;
+    uintptr_t names = 0;
+    int tools = 0;
 
+    if (interp->sys_profiling_threads | interp->sys_tracing_threads)
+        return false;
     for (int id = 0; id < PY_MONITORING_SYS_PROFILE_ID; id++)
-        others += interp->monitoring_tool_names[id] != NULL;
-    return !(others | interp->sys_profiling_threads | interp->sys_tracing_threads);
+        names += (uintptr_t)interp->monitoring_tool_names[id];
+    if (fg_likely(names ==
+                  (uintptr_t)atomic_load_explicit(
+                      &fg_tool_name, memory_order_relaxed))) /* no addresses of others' add up to nothing */
+        return true;
+    for (int id = 0; id < PY_MONITORING_SYS_PROFILE_ID; id++)
+        tools += interp->monitoring_tool_names[id] != NULL;
+    return tools == 1;
 }
 #endif
 

@@ -143,14 +143,14 @@ static inline struct ftrace_regs regs_at_end(PyThreadState *tstate, fg_pyframe *
 
 /* A function's call is over. */
 FG_NOINLINE static PyObject *end_function(PyThreadState *tstate, fg_pyframe *frame, struct fg_task *task,
-                                          uint64_t counter, PyObject *result)
+                                          struct fg_ending ending, PyObject *result)
 {
     struct ftrace_regs regs = regs_at_end(tstate, frame, result);
     uintptr_t fp = (uintptr_t)frame;
 
     if (fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp}))
-        counter = fg_clock_counter();
-    fg_return_at(task, fp, counter, &regs, result ? FG_END_RETURN : FG_END_RAISE);
+        ending = fg_return_begin(task);
+    fg_return_at(task, fp, ending, &regs, result ? FG_END_RETURN : FG_END_RAISE);
     return result;
 }
 
@@ -163,7 +163,7 @@ static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int thro
 
     fg_enter(task, func, fp, &regs);
     result = evaluate(tstate, frame, throwflag);
-    return end_function(tstate, frame, task, fg_return_counter(task), result);
+    return end_function(tstate, frame, task, fg_return_begin(task), result);
 }
 
 /* A call of this address that is still parked ended without our being told. */

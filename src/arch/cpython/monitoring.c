@@ -135,6 +135,8 @@ static int setup(struct monitoring *m)
     return read_event_bits(m) == 0 ? make_hooks(m) : -1;
 }
 
+_Atomic(const PyObject *) fg_tool_name;
+
 /* The first free id of our order, taken. -1 with an exception: all are held. */
 static int take_tool_id(struct monitoring *m)
 {
@@ -142,6 +144,7 @@ static int take_tool_id(struct monitoring *m)
 
     for (int i = 0; name && i < NR_TOOL_IDS; i++) {
         if (call_monitoring(m, "use_tool_id", tool_id_order[i], name) == 0) {
+            fg_tool_name = name;
             Py_DECREF(name);
             return tool_id_order[i];
         }

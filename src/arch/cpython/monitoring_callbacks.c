@@ -84,15 +84,33 @@ FG_NOINLINE static void abandon_parked(struct fg_task *task, const fg_pyframe *f
     fg_abandon(task, (uintptr_t)frame, &regs);
 }
 
-/* A call that is not plain. */
-FG_NOINLINE static PyObject *on_start_full(struct monitoring *m, struct site site, struct fg_task *task)
+/* A call that is not plain. Its site comes in pieces: as a whole it would be copied. */
+FG_NOINLINE static PyObject *on_start_full(struct monitoring *m, struct fg_task *task, struct fg_func *func,
+                                           fg_pyframe *frame, PyThreadState *tstate)
 {
-    struct ftrace_regs regs = regs_of_thread(site.tstate, site.frame, NULL);
+    struct ftrace_regs regs = regs_of_thread(tstate, frame, NULL);
 
-    if (fg_cpython_looks() ||
-        (fg_unlikely(!fg_enter(task, site.func, (uintptr_t)site.frame, &regs)) && FG_CAN_DISABLE))
-        return on_start_slow(m, site);
+    if (fg_cpython_looks() || (fg_unlikely(!fg_enter(task, func, (uintptr_t)frame, &regs)) && FG_CAN_DISABLE))
+        return on_start_slow(m, (struct site){frame, func, tstate});
     Py_RETURN_NONE;
+}
+
+/* A call that may be plain. A function of its own: no other call is to pay for the registers that this one needs. */
+FG_HOT FG_NOINLINE static PyObject *on_start_plain(struct monitoring *m, struct fg_task *task,
+                                                   struct fg_func *func, fg_pyframe *frame,
+                                                   PyThreadState *tstate)
+{
+    if (fg_likely(fg_enter_plain(task, func, (uintptr_t)frame)))
+        Py_RETURN_NONE;
+    return on_start_full(m, task, func, frame, tstate);
+}
+
+FG_NOINLINE static PyObject *on_start_of_generator(struct monitoring *m, struct fg_task *task,
+                                                   struct fg_func *func, fg_pyframe *frame,
+                                                   PyThreadState *tstate)
+{
+    abandon_parked(task, frame);
+    return on_start_plain(m, task, func, frame, tstate);
 }
 
 FG_HOT static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -104,34 +122,34 @@ FG_HOT static PyObject *on_start(PyObject *self, PyObject *const *args, size_t n
     if (fg_unlikely(!site.func || !task))
         return on_start_slow(monitoring_of(self), site);
     if (fg_unlikely(site.func->flags & FG_FUNC_SUSPENDS))
-        abandon_parked(task, site.frame);
-    if (fg_likely(fg_enter_plain(task, site.func, (uintptr_t)site.frame)))
-        Py_RETURN_NONE;
-    return on_start_full(monitoring_of(self), site, task);
+        return on_start_of_generator(monitoring_of(self), task, site.func, site.frame, site.tstate);
+    return fg_func_plain(site.func)
+               ? on_start_plain(monitoring_of(self), task, site.func, site.frame, site.tstate)
+               : on_start_full(monitoring_of(self), task, site.func, site.frame, site.tstate);
 }
 
 /* The end of a call that is not plain. */
-FG_NOINLINE static PyObject *on_return_full(PyThreadState *tstate, struct fg_task *task, uint64_t counter,
-                                            PyObject *value)
+FG_NOINLINE static PyObject *on_return_full(PyThreadState *tstate, struct fg_task *task,
+                                            struct fg_ending ending, PyObject *value)
 {
     fg_pyframe *frame = fg_current_pyframe(tstate);
     struct ftrace_regs regs = regs_of_thread(tstate, frame, value);
 
-    fg_return_at(task, (uintptr_t)frame, counter, &regs, FG_END_RETURN);
+    fg_return_at(task, (uintptr_t)frame, ending, &regs, FG_END_RETURN);
     Py_RETURN_NONE;
 }
 
 FG_HOT static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     struct fg_task *task = fg_task_current();
-    uint64_t counter = fg_likely(task != NULL) ? fg_return_counter(task) : 0;
+    struct fg_ending ending = fg_likely(task != NULL) ? fg_return_begin(task) : (struct fg_ending){NULL, 0};
     PyThreadState *tstate = fg_tstate();
 
     (void)self, (void)nargsf, (void)kwnames;
     if (fg_unlikely(!task) ||
-        fg_likely(fg_return_plain(task, (uintptr_t)fg_current_pyframe(tstate), counter)))
+        fg_likely(fg_return_plain(task, (uintptr_t)fg_current_pyframe(tstate), ending.counter)))
         Py_RETURN_NONE;
-    return on_return_full(tstate, task, counter, args[2]);
+    return on_return_full(tstate, task, ending, args[2]);
 }
 
 static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
