@@ -147,7 +147,7 @@ static inline bool has_room(const struct fg_task *task)
     return fg_likely(task->top + FG_FRAME_WORDS <= atomic_load_explicit(&task->limit, memory_order_relaxed));
 }
 
-bool fg_enter_users(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs)
+bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs)
 {
     struct fg_user_list *list;
     uint64_t descriptor;
@@ -544,8 +544,8 @@ struct fg_ending fg_return_begin(const struct fg_task *task)
     return (struct fg_ending){frame, fg_likely(!frame || fg_frame_has_times(frame)) ? fg_clock_counter() : 0};
 }
 
-FG_NOINLINE static void return_users(struct fg_task *task, uintptr_t fp, struct fg_ending ending,
-                                     struct ftrace_regs *regs, enum fg_end end)
+void fg_return_at(struct fg_task *task, uintptr_t fp, struct fg_ending ending, struct ftrace_regs *regs,
+                  enum fg_end end)
 {
     uint64_t counter = ending.counter;
 
@@ -556,13 +556,6 @@ FG_NOINLINE static void return_users(struct fg_task *task, uintptr_t fp, struct 
     else
         return_frame(task, fp, counter ? fg_clock_then(counter) : fg_clock_now(), regs, end);
     fg_guard_leave(task);
-}
-
-void fg_return_at(struct fg_task *task, uintptr_t fp, struct fg_ending ending, struct ftrace_regs *regs,
-                  enum fg_end end)
-{
-    if (ending.counter || !fg_return_probed(task, fp, regs))
-        return_users(task, fp, ending, regs, end);
 }
 
 void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end)

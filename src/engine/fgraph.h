@@ -167,17 +167,7 @@ static inline uint64_t fgraph_nmissed(const struct fgraph_ops *ops)
 
 /* The arch's calls. `fp` identifies the call while it is in progress. fg_enter says false if the function has
  * no users (any more): the arch may take its hook out. */
-bool fg_enter_users(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs);
-bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs);
-
-static inline bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp,
-                            struct ftrace_regs *regs)
-{
-    /* A call that one fprobe alone watches (fprobe_call.c). */
-    return (fg_func_probed(func) && fg_enter_probed(task, func, fp, regs)) ||
-           fg_enter_users(task, func, fp, regs);
-}
-
+bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs);
 void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enum fg_end end);
 /* The end of the newest call, as the arch notes it before it does anything else. Nothing comes on the stack in between. */
 struct fg_ending {
@@ -192,6 +182,12 @@ void fg_return_at(struct fg_task *task, uintptr_t fp, struct fg_ending ending, s
 bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp);
 /* Of a call that returns a value. */
 bool fg_return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter);
+/* The same for a call that one fprobe alone watches: of a function that is fg_func_probed(), and at its end while what is
+ * newest on the stack is fg_top_is_probed(). */
+bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, uintptr_t ret_ip,
+                     struct ftrace_regs *regs);
+bool fg_top_is_probed(const struct fg_task *task);
+bool fg_return_probed(struct fg_task *task, uintptr_t fp, uintptr_t ret_ip, struct ftrace_regs *regs);
 /* The arch has a reason to see every call in full: no call is plain until it has none. They nest. */
 void fg_plain_hold(void);
 void fg_plain_release(void);

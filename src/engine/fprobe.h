@@ -62,9 +62,6 @@ uint32_t fg_fprobe_count(void *domain, const struct fg_fprobe_filter *filter);
 /* All of a domain, in order of registration, under the engine's lock. */
 void fg_fprobe_for_each(void *domain, void (*visit)(struct fprobe *fp, void *arg), void *arg);
 
-/* ---- for fgraph.c: a call that one fprobe alone watches. False: nothing was done */
-bool fg_return_probed(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs);
-
 /* ---- for function.c, under the engine's lock */
 
 /* The fprobes whose filters match a new function. False: memory is short. */

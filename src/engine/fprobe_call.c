@@ -160,14 +160,14 @@ static inline const struct fg_fprobe_ref *only_ref(struct fg_func *func)
                : NULL;
 }
 
-static inline bool enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp,
+static inline bool enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, uintptr_t ret_ip,
                                 struct ftrace_regs *regs)
 {
     uint32_t probed = fg_func_probed(func);
     /* Read after it, as in fg_enter. */
     uint64_t descriptor = atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
     const struct fg_fprobe_ref *ref = only_ref(func);
-    struct call call = {.func = func, .regs = regs};
+    struct call call = {func, regs, ret_ip, true};
     uint64_t *frame = task->top, *piece = frame + FG_FRAME_WORDS, *last;
 
     if (fg_unlikely(!probed || !descriptor || !ref))
@@ -191,20 +191,22 @@ static inline bool enter_probed(struct fg_task *task, struct fg_func *func, uint
     return true;
 }
 
-bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs)
+bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, uintptr_t ret_ip,
+                     struct ftrace_regs *regs)
 {
     bool is_done;
 
     if (fg_unlikely(!fg_guard_enter(task)))
         return false;
-    is_done = enter_probed(task, func, fp, regs);
+    is_done = enter_probed(task, func, fp, ret_ip, regs);
     fg_guard_leave(task);
     return is_done;
 }
 
 /* That the descriptor is what an entry would write now, and the function still has no other user, says that the user is the
  * same. A second piece on the frame would be where the descriptor is looked for. */
-static inline bool return_probed(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
+static inline bool return_probed(struct fg_task *task, uintptr_t fp, uintptr_t ret_ip,
+                                 struct ftrace_regs *regs)
 {
     uint32_t size_words = fg_data_size_words(task->top[-1]);
     uint64_t *piece = task->top - 1 - size_words, *frame = piece - FG_FRAME_WORDS;
@@ -223,21 +225,26 @@ static inline bool return_probed(struct fg_task *task, uintptr_t fp, struct ftra
     user_at(task, probed)->depth--;
     probe = fg_fprobe_living(piece[0]);
     if (fg_likely(probe != NULL))
-        probe->exit_handler(probe, func, fg_regs_return_address(regs), regs, data_of(piece, size_words));
+        probe->exit_handler(probe, func, ret_ip, regs, data_of(piece, size_words));
     task->top = frame;
     if (fg_unlikely(fg_func_is_busy(func)))
         fg_progress_call_ended(func);
     return true;
 }
 
-bool fg_return_probed(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
+/* Nobody but this thread writes there: as with plain calls. */
+bool fg_top_is_probed(const struct fg_task *task)
+{
+    return fg_is_data(task->top[-1]);
+}
+
+bool fg_return_probed(struct fg_task *task, uintptr_t fp, uintptr_t ret_ip, struct ftrace_regs *regs)
 {
     bool is_done;
 
-    /* Nobody but this thread writes there: as with plain calls. */
-    if (!fg_is_data(task->top[-1]) || fg_unlikely(!fg_guard_enter(task)))
+    if (fg_unlikely(!fg_guard_enter(task)))
         return false;
-    is_done = return_probed(task, fp, regs);
+    is_done = return_probed(task, fp, ret_ip, regs);
     fg_guard_leave(task);
     return is_done;
 }

@@ -106,17 +106,22 @@ uintptr_t sim_call(struct fg_func *func)
 {
     uintptr_t call = atomic_fetch_add(&next_call, 16);
 
-    if (fg_func_has_users(func) && !fg_enter_plain(fg_task_current(), func, call))
-        fg_enter(fg_task_current(), func, call, &no_regs);
+    struct fg_task *task = fg_task_current();
+
+    if (fg_func_has_users(func) && !fg_enter_plain(task, func, call) &&
+        !(fg_func_probed(func) && fg_enter_probed(task, func, call, 0, &no_regs)))
+        fg_enter(task, func, call, &no_regs);
     return call;
 }
 
 void sim_return(uintptr_t call)
 {
-    struct fg_ending ending = fg_return_begin(fg_task_current());
+    struct fg_task *task = fg_task_current();
+    struct fg_ending ending = fg_return_begin(task);
 
-    if (!fg_return_plain(fg_task_current(), call, ending.counter))
-        fg_return_at(fg_task_current(), call, ending, &no_regs, FG_END_RETURN);
+    if (!(fg_top_is_probed(task) && fg_return_probed(task, call, 0, &no_regs)) &&
+        !fg_return_plain(task, call, ending.counter))
+        fg_return_at(task, call, ending, &no_regs, FG_END_RETURN);
 }
 
 void sim_raise(uintptr_t call)

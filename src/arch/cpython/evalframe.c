@@ -150,7 +150,9 @@ FG_NOINLINE static PyObject *end_function(PyThreadState *tstate, fg_pyframe *fra
 
     if (fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp}))
         ending = fg_return_begin(task);
-    fg_return_at(task, fp, ending, &regs, result ? FG_END_RETURN : FG_END_RAISE);
+    if (!result || !fg_top_is_probed(task) ||
+        !fg_return_probed(task, fp, fg_regs_return_address(&regs), &regs))
+        fg_return_at(task, fp, ending, &regs, result ? FG_END_RETURN : FG_END_RAISE);
     return result;
 }
 
@@ -161,7 +163,8 @@ static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int thro
     uintptr_t fp = (uintptr_t)frame;
     PyObject *result;
 
-    fg_enter(task, func, fp, &regs);
+    if (!fg_func_probed(func) || !fg_enter_probed(task, func, fp, fg_regs_return_address(&regs), &regs))
+        fg_enter(task, func, fp, &regs);
     result = evaluate(tstate, frame, throwflag);
     return end_function(tstate, frame, task, fg_return_begin(task), result);
 }

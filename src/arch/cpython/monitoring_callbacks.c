@@ -11,6 +11,7 @@
 #include "engine/ring_layout.h"
 #include "greenlet.h"
 #include "kprobe.h"
+#include "regs.h"
 #include "values.h"
 
 static inline struct monitoring *monitoring_of(PyObject *hook)
@@ -105,6 +106,19 @@ FG_HOT FG_NOINLINE static PyObject *on_start_plain(struct monitoring *m, struct 
     return on_start_full(m, task, func, frame, tstate);
 }
 
+/* A call that one fprobe alone may watch: the same. */
+FG_HOT FG_NOINLINE static PyObject *on_start_probed(struct monitoring *m, struct fg_task *task,
+                                                    struct fg_func *func, fg_pyframe *frame,
+                                                    PyThreadState *tstate)
+{
+    struct ftrace_regs regs = regs_of_thread(tstate, frame, NULL);
+
+    if (fg_likely(!fg_cpython_looks() &&
+                  fg_enter_probed(task, func, (uintptr_t)frame, fg_pyframe_return_address(frame), &regs)))
+        Py_RETURN_NONE;
+    return on_start_full(m, task, func, frame, tstate);
+}
+
 FG_NOINLINE static PyObject *on_start_of_generator(struct monitoring *m, struct fg_task *task,
                                                    struct fg_func *func, fg_pyframe *frame,
                                                    PyThreadState *tstate)
@@ -123,9 +137,11 @@ FG_HOT static PyObject *on_start(PyObject *self, PyObject *const *args, size_t n
         return on_start_slow(monitoring_of(self), site);
     if (fg_unlikely(site.func->flags & FG_FUNC_SUSPENDS))
         return on_start_of_generator(monitoring_of(self), task, site.func, site.frame, site.tstate);
-    return fg_func_plain(site.func)
-               ? on_start_plain(monitoring_of(self), task, site.func, site.frame, site.tstate)
-               : on_start_full(monitoring_of(self), task, site.func, site.frame, site.tstate);
+    if (fg_func_plain(site.func))
+        return on_start_plain(monitoring_of(self), task, site.func, site.frame, site.tstate);
+    if (fg_func_probed(site.func))
+        return on_start_probed(monitoring_of(self), task, site.func, site.frame, site.tstate);
+    return on_start_full(monitoring_of(self), task, site.func, site.frame, site.tstate);
 }
 
 /* The end of a call that is not plain. */
@@ -139,15 +155,32 @@ FG_NOINLINE static PyObject *on_return_full(PyThreadState *tstate, struct fg_tas
     Py_RETURN_NONE;
 }
 
+/* The end of a call that may be one fprobe's alone. */
+FG_HOT FG_NOINLINE static PyObject *on_return_probed(PyThreadState *tstate, struct fg_task *task,
+                                                     PyObject *value)
+{
+    fg_pyframe *frame = fg_current_pyframe(tstate);
+    struct ftrace_regs regs = regs_of_thread(tstate, frame, value);
+
+    if (fg_likely(fg_return_probed(task, (uintptr_t)frame, fg_pyframe_return_address(frame), &regs)))
+        Py_RETURN_NONE;
+    return on_return_full(tstate, task, fg_return_begin(task), value);
+}
+
 FG_HOT static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     struct fg_task *task = fg_task_current();
-    struct fg_ending ending = fg_likely(task != NULL) ? fg_return_begin(task) : (struct fg_ending){NULL, 0};
-    PyThreadState *tstate = fg_tstate();
+    struct fg_ending ending;
+    PyThreadState *tstate;
 
     (void)self, (void)nargsf, (void)kwnames;
-    if (fg_unlikely(!task) ||
-        fg_likely(fg_return_plain(task, (uintptr_t)fg_current_pyframe(tstate), ending.counter)))
+    if (fg_unlikely(!task))
+        Py_RETURN_NONE;
+    if (fg_top_is_probed(task))
+        return on_return_probed(fg_tstate(), task, args[2]);
+    ending = fg_return_begin(task);
+    tstate = fg_tstate();
+    if (fg_likely(fg_return_plain(task, (uintptr_t)fg_current_pyframe(tstate), ending.counter)))
         Py_RETURN_NONE;
     return on_return_full(tstate, task, ending, args[2]);
 }

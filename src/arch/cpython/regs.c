@@ -213,23 +213,13 @@ int fg_regs_return_location(const struct ftrace_regs *regs, struct ftrace_locati
     return locate_if_known(caller_of(regs), location);
 }
 
-#if FG_HAVE_MONITORING
-/* What nearly every caller is: a Python function, and not CPython's own frame that stands for C. */
-static inline bool is_of_python(const fg_pyframe *frame)
-{
-    return frame && (frame->owner == FRAME_OWNED_BY_THREAD || frame->owner == FRAME_OWNED_BY_GENERATOR);
-}
-#endif
-
 uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs)
 {
     const fg_pyframe *caller;
 
 #if FG_HAVE_MONITORING
-    const fg_pyframe *frame = regs->frame;
-
-    if (fg_likely(frame && !fg_regs_is_c(regs) && is_of_python(frame->previous)))
-        return (uintptr_t)fg_pyframe_instruction(frame->previous);
+    if (fg_likely(fg_regs_frame(regs) != NULL))
+        return fg_pyframe_return_address(regs->frame);
 #endif
     caller = caller_of(regs);
     return caller ? (uintptr_t)fg_pyframe_instruction(caller) : 0;

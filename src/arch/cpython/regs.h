@@ -53,6 +53,21 @@ int fg_code_variable(PyCodeObject *code, int n, const char *name);
 int fg_regs_location(const struct ftrace_regs *regs, struct ftrace_location *location);
 int fg_regs_return_location(const struct ftrace_regs *regs, struct ftrace_location *location);
 uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs);
+
+#if FG_HAVE_MONITORING
+/* Of a call that runs; 0: nothing of Python's called it. Nearly every caller is a Python function, not CPython's own frame that
+ * stands for C. */
+static inline uintptr_t fg_pyframe_return_address(const fg_pyframe *frame)
+{
+    fg_pyframe *caller = frame->previous;
+
+    if (fg_unlikely(!caller ||
+                    (caller->owner != FRAME_OWNED_BY_THREAD && caller->owner != FRAME_OWNED_BY_GENERATOR)))
+        caller = fg_complete_pyframe(caller);
+    return caller ? (uintptr_t)fg_pyframe_instruction(caller) : 0;
+}
+#endif
+
 /* Python functions; a C function in between is not among them. */
 size_t fg_regs_find_callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n);
 
