@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "sim_arch.h"
 
 void session_begin(struct session *session)
 {
@@ -205,6 +206,32 @@ uint32_t session_drain(struct session *session)
         fg_ring_reader_release(session->reader, &chunk);
     }
     return n;
+}
+
+static void *drain(void *arg)
+{
+    struct session *session = arg;
+
+    usleep(session->drain_later_us);
+    while (!atomic_load(&session->is_drained)) {
+        usleep(session->drain_each_us);
+        session_drain(session);
+    }
+    return NULL;
+}
+
+void session_drain_begin(struct session *session, unsigned later_us, unsigned each_us)
+{
+    session->drain_later_us = later_us;
+    session->drain_each_us = each_us;
+    atomic_store(&session->is_drained, false);
+    sim_spawn(&session->drainer, drain, session);
+}
+
+void session_drain_end(struct session *session)
+{
+    atomic_store(&session->is_drained, true);
+    sim_join(session->drainer);
 }
 
 void session_finish(struct session *session)

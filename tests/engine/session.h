@@ -2,6 +2,7 @@
 #ifndef FG_SESSION_H
 #define FG_SESSION_H
 
+#include <pthread.h>
 #include <sys/types.h>
 
 #include "engine/instance.h"
@@ -36,6 +37,9 @@ struct session {
     pid_t recorder; /* the process that holds the lock, or 0 */
     int recorder_pipe;
     struct fg_ring_reader *reader;
+    pthread_t drainer; /* session_drain_begin */
+    unsigned drain_later_us, drain_each_us;
+    _Atomic bool is_drained;
     struct tally tally;
 };
 
@@ -63,6 +67,9 @@ const char *session_ring(struct session *session, pid_t pid);
 void session_open(struct session *session);
 /* Reads what is full now and gives it back; returns how many sub-buffers that were. */
 uint32_t session_drain(struct session *session);
+/* A thread drains, for the first time after `later_us` and `each_us`, then each `each_us`, until session_drain_end. */
+void session_drain_begin(struct session *session, unsigned later_us, unsigned each_us);
+void session_drain_end(struct session *session);
 /* Reads all that is left, and closes. */
 void session_finish(struct session *session);
 /* Open, drain, finish: of a file that is complete. session_read_of: of another process. */

@@ -110,16 +110,6 @@ static void test_a_stack_stands_behind_its_call(void)
     expect(4, FG_RECORD_STACK, funcs[1], 1);
 }
 
-static void *drain(void *arg)
-{
-    (void)arg;
-    while (!atomic_load(&over)) {
-        session_drain(&session);
-        usleep(100);
-    }
-    return NULL;
-}
-
 /* A round begins with the call that the one before ended with. */
 static void *call_in_turns(void *arg)
 {
@@ -143,7 +133,7 @@ static void count(struct tally *tally, uint32_t task, const struct fg_record *re
 /* Broken by leaving out the store to *var after a new record. */
 static void test_counts_add_up_while_threads_share_few_sub_buffers(void)
 {
-    pthread_t threads[NR_THREADS], reader;
+    pthread_t threads[NR_THREADS];
     uint64_t written = 0;
     int handle;
 
@@ -156,13 +146,12 @@ static void test_counts_add_up_while_threads_share_few_sub_buffers(void)
     session_open(&session);
     CHECK(fg_ring_reader_header(session.reader)->nr_subbufs < NR_THREADS);
     pthread_barrier_init(&barrier, NULL, NR_THREADS);
-    sim_spawn(&reader, drain, NULL);
+    session_drain_begin(&session, 0, 100);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], call_in_turns, NULL);
     for (int i = 0; i < NR_THREADS; i++)
         sim_join(threads[i]);
-    atomic_store(&over, true);
-    sim_join(reader);
+    session_drain_end(&session);
     CHECK_EQ(fg_instance_stop(handle), 0);
     session_finish(&session);
     CHECK_EQ(session.tally.records_lost, 0);
@@ -187,7 +176,7 @@ static void *hold_a_sub_buffer(void *arg)
  * fg_ring_has_room in newest_call: the last call was counted there. */
 static void test_no_call_is_counted_in_a_sub_buffer_that_was_taken_away(void)
 {
-    pthread_t threads[NR_THREADS], reader;
+    pthread_t threads[NR_THREADS];
     int handle;
 
     session_begin(&session);
@@ -197,7 +186,7 @@ static void test_no_call_is_counted_in_a_sub_buffer_that_was_taken_away(void)
     atomic_store(&over, false);
     handle = trace_functions(true, false, FG_RING_WAIT);
     session_open(&session);
-    sim_spawn(&reader, drain, NULL);
+    session_drain_begin(&session, 0, 100);
     for (uint32_t i = 0; i < 20; i++)
         call_again(funcs[i % NR_FUNCS], 1);
     call_again(funcs[0], 2);
@@ -209,7 +198,7 @@ static void test_no_call_is_counted_in_a_sub_buffer_that_was_taken_away(void)
     atomic_store(&over, true);
     for (int i = 0; i < NR_THREADS; i++)
         sim_join(threads[i]);
-    sim_join(reader);
+    session_drain_end(&session);
     CHECK_EQ(fg_instance_stop(handle), 0);
     session_finish(&session);
     CHECK_EQ(nr_calls, 20 + 2 + NR_THREADS + 1);

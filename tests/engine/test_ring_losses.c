@@ -110,7 +110,6 @@ static void test_overwrite_keeps_the_latest_and_counts_the_rest(void)
 }
 
 static _Atomic uint64_t nr_written;
-static _Atomic bool over;
 
 static void *write_calls(void *arg)
 {
@@ -118,36 +117,24 @@ static void *write_calls(void *arg)
     return NULL;
 }
 
-static void *drain(void *arg)
-{
-    (void)arg;
-    while (!atomic_load(&over)) {
-        session_drain(&session);
-        usleep(300);
-    }
-    return NULL;
-}
-
 /* Broken by adding to the next sub-buffer's loss when the reader had just claimed it: see own(). */
 static void test_exact_with_threads_and_a_reader(enum fg_ring_mode mode)
 {
     static struct watch watch;
-    pthread_t threads[NR_THREADS], reader;
+    pthread_t threads[NR_THREADS];
     uint64_t n = 100000;
     int handle = begin(mode, &watch);
 
     watch.any_start = true;
     watch.late = mode == FG_RING_OVERWRITE;
     atomic_store(&nr_written, 0);
-    atomic_store(&over, false);
     session_open(&session);
-    sim_spawn(&reader, drain, NULL);
+    session_drain_begin(&session, 0, 300);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], write_calls, &n);
     for (int i = 0; i < NR_THREADS; i++)
         sim_join(threads[i]);
-    atomic_store(&over, true);
-    sim_join(reader);
+    session_drain_end(&session);
     end(handle);
     CHECK_EQ(session.tally.records + session.tally.records_lost, atomic_load(&nr_written));
     CHECK(session.tally.lost <= session.tally.records_lost);

@@ -21,16 +21,6 @@ static struct session session;
 static _Atomic bool over;
 static pthread_barrier_t barrier;
 
-static void *drain(void *arg)
-{
-    (void)arg;
-    while (!atomic_load(&over)) {
-        session_drain(&session);
-        usleep(100);
-    }
-    return NULL;
-}
-
 static void *call_in_turns(void *arg)
 {
     (void)arg;
@@ -45,7 +35,7 @@ static void *call_in_turns(void *arg)
 /* Broken by leaving out revoke_idle (the 9th thread waited for ever), and by leaving out its fence. */
 static void test_more_threads_than_sub_buffers(enum fg_ring_mode mode)
 {
-    pthread_t threads[NR_THREADS], reader;
+    pthread_t threads[NR_THREADS];
     uint64_t written = (uint64_t)NR_THREADS * 20 * 50 * 2;
     int handle;
 
@@ -55,14 +45,12 @@ static void test_more_threads_than_sub_buffers(enum fg_ring_mode mode)
     session_open(&session);
     CHECK(fg_ring_reader_header(session.reader)->nr_subbufs < NR_THREADS);
     pthread_barrier_init(&barrier, NULL, NR_THREADS);
-    atomic_store(&over, false);
-    sim_spawn(&reader, drain, NULL);
+    session_drain_begin(&session, 0, 100);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], call_in_turns, NULL);
     for (int i = 0; i < NR_THREADS; i++)
         sim_join(threads[i]);
-    atomic_store(&over, true);
-    sim_join(reader);
+    session_drain_end(&session);
     CHECK_EQ(fg_instance_stop(handle), 0);
     session_finish(&session);
     CHECK_EQ(session.tally.nr_tasks, NR_THREADS);
@@ -107,15 +95,13 @@ static void test_threads_that_end_leave_no_growth(void)
 {
     uint32_t mappings, tasks = fg_task_count();
     uint64_t resident;
-    pthread_t reader;
     int handle;
 
     session_begin(&session);
     session_recorder_begins(&session);
     handle = session_trace(&session, &(struct session_trace){.mode = FG_RING_WAIT});
     session_open(&session);
-    atomic_store(&over, false);
-    sim_spawn(&reader, drain, NULL);
+    session_drain_begin(&session, 0, 100);
     for (int i = 0; i < 100; i++)
         sim_in_thread(short_life, NULL);
     mappings = nr_mappings();
@@ -126,8 +112,7 @@ static void test_threads_that_end_leave_no_growth(void)
     CHECK(nr_mappings() < mappings + 20);
     if (!is_sanitized) /* their run time keeps what was freed */
         CHECK(resident_kb() < resident + 2048);
-    atomic_store(&over, true);
-    sim_join(reader);
+    session_drain_end(&session);
     CHECK_EQ(fg_instance_stop(handle), 0);
     session_finish(&session);
     CHECK_EQ(session.tally.records, (NR_SHORT + 100) * 6);

@@ -16,7 +16,6 @@ enum { NR_FUNCS = 64, NR_THREADS = 3 };
 
 static struct fg_func *funcs[NR_FUNCS];
 static struct session session;
-static _Atomic bool over;
 static _Atomic int fallocate_error;
 static _Atomic uint32_t fallocates_left;
 
@@ -34,16 +33,6 @@ static void *write_calls(void *arg)
 {
     for (uint64_t i = 0; i < *(uint64_t *)arg; i++)
         sim_call_return(funcs[i % NR_FUNCS]);
-    return NULL;
-}
-
-static void *drain_slowly(void *arg)
-{
-    (void)arg;
-    while (!atomic_load(&over)) {
-        usleep(500);
-        session_drain(&session);
-    }
     return NULL;
 }
 
@@ -67,19 +56,17 @@ static void end(int handle)
  * released. */
 static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(void)
 {
-    pthread_t threads[NR_THREADS], reader;
+    pthread_t threads[NR_THREADS];
     uint64_t n = 20000;
     int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
 
     session_open(&session);
-    atomic_store(&over, false);
-    sim_spawn(&reader, drain_slowly, NULL);
+    session_drain_begin(&session, 0, 500);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], write_calls, &n);
     for (int i = 0; i < NR_THREADS; i++)
         sim_join(threads[i]);
-    atomic_store(&over, true);
-    sim_join(reader);
+    session_drain_end(&session);
     end(handle);
     CHECK_EQ(session.tally.records, 2 * NR_THREADS * n);
     CHECK_EQ(session.tally.records_lost + session.tally.lost, 0);
@@ -145,28 +132,19 @@ static void test_a_full_file_system_at_the_start_does_not_stop_the_program(void)
 static void test_a_file_system_that_fills_up_leaves_a_smaller_pool(void)
 {
     uint64_t n = 5000;
-    pthread_t reader;
     int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
 
     sim_call_return(funcs[0]); /* the task's symbol and the first sub-buffer */
     atomic_store(&fallocates_left, 2);
     atomic_store(&fallocate_error, ENOSPC);
     session_open(&session);
-    atomic_store(&over, false);
-    sim_spawn(&reader, drain_slowly, NULL);
+    session_drain_begin(&session, 0, 500);
     write_calls(&n);
-    atomic_store(&over, true);
-    sim_join(reader);
+    session_drain_end(&session);
     atomic_store(&fallocate_error, 0);
     end(handle);
     CHECK_EQ(session.tally.records, 2 * n + 2);
     CHECK_EQ(session.tally.records_lost, 0);
-}
-
-static void *drain_slowly_later(void *arg)
-{
-    usleep(100000); /* time enough to ask several times whether the recorder lives */
-    return drain_slowly(arg);
 }
 
 /* Broken by taking a file descriptor that cannot be had for a recorder that is gone (records were lost),
@@ -175,7 +153,6 @@ static void test_a_program_without_file_descriptors_loses_nothing(void)
 {
     struct rlimit before, few;
     uint64_t n = 3000;
-    pthread_t reader;
     int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
 
     sim_call_return(funcs[0]);
@@ -184,12 +161,11 @@ static void test_a_program_without_file_descriptors_loses_nothing(void)
     few = (struct rlimit){3, before.rlim_max};
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
     CHECK(open("/dev/null", O_RDONLY) < 0 && errno == EMFILE);
-    atomic_store(&over, false);
-    sim_spawn(&reader, drain_slowly_later, NULL);
+    /* Late enough to be asked several times whether the recorder lives. */
+    session_drain_begin(&session, 100000, 500);
     write_calls(&n);
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-    atomic_store(&over, true);
-    sim_join(reader);
+    session_drain_end(&session);
     session_drain(&session);
     write_calls(&(uint64_t){500}); /* five sub-buffers' worth, and nobody drains */
     end(handle);
