@@ -537,19 +537,17 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-#define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
-
 static PyMethodDef methods[] = {
     {"close", instance_close, METH_NOARGS, "close(): nothing of it is left."},
     {"set_tracer", set_tracer, METH_O, "set_tracer(name): another tracer, and an empty buffer."},
     {"set_buffer_kb", set_buffer_kb, METH_O, "set_buffer_kb(kb): another buffer, which is empty."},
-    {"set_filter", KEYWORDS(set_filter), "set_filter(*, ...): which functions and calls; all at once."},
+    {"set_filter", FG_KEYWORDS(set_filter), "set_filter(*, ...): which functions and calls; all at once."},
     {"set_setting", set_setting, METH_VARARGS, "set_setting(name, value): one of `settings`."},
     {"set_tracing_on", set_tracing_on, METH_O, "set_tracing_on(on): record, or do not."},
     {"set_overwrite", set_overwrite, METH_O,
      "set_overwrite(on): a full buffer loses the oldest, or the newest."},
     {"clear", clear, METH_NOARGS, "clear(): forget all records."},
-    {"copy", KEYWORDS(copy),
+    {"copy", FG_KEYWORDS(copy),
      "copy(path, *, consume=False) -> int: write a ring-buffer file of what is there."},
     {"mark", instance_mark, METH_O, "mark(text) -> int: put a text into the trace."},
     {"printk", (PyCFunction)(void (*)(void))instance_printk, METH_FASTCALL,

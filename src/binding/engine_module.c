@@ -307,7 +307,7 @@ static PyObject *status(PyObject *module, PyObject *Py_UNUSED(ignored))
 static PyMethodDef methods[] = {
     {"check_pattern", check_pattern, METH_O,
      "check_pattern(pattern): raise ValueError if it is not a valid filter pattern."},
-    {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
+    {"start", FG_KEYWORDS(start),
      "start(directory, *, ...) -> int: trace into a new ring-buffer file in `directory`; see the type stub."},
     {"wait_for_site", wait_for_site, METH_NOARGS,
      "wait_for_site(): record nothing in this interpreter until the site module's start-up work is over."},

@@ -255,9 +255,38 @@ int fg_ops_apply_filters(struct fg_python_ops *self);
 /* Attaches it to no function, in the engine alone: what it is asked for stays. */
 void fg_ops_detach(struct fg_client *self);
 extern const char *const fg_filter_set_names[FGRAPH_NR_FILTER_SETS];
-PyObject *fg_ops_set_patterns(struct fg_python_ops *self, enum fgraph_filter_set set, PyObject *args,
-                              PyObject *kwargs);
+int fg_ops_edit_filter(PyObject *self, enum fgraph_filter_set set, PyObject *patterns, bool reset);
 PyObject *fg_ops_set_tids(PyObject *self, PyObject *tids);
+
+/* The methods set_filter and its likes of a type whose objects `edit` changes: -1 with an exception. */
+typedef int (*fg_edit_filter)(PyObject *self, enum fgraph_filter_set set, PyObject *patterns, bool reset);
+PyObject *fg_filter_set_patterns(PyObject *self, enum fgraph_filter_set set, PyObject *args, PyObject *kwargs,
+                                 fg_edit_filter edit);
+
+#define FG_KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
+
+#define FG_FILTER_SETTER(function, set, edit)                                                                \
+    static PyObject *function(PyObject *self, PyObject *args, PyObject *kwargs)                              \
+    {                                                                                                        \
+        return fg_filter_set_patterns(self, set, args, kwargs, edit);                                        \
+    }
+
+#define FG_FILTER_SETTERS(edit)                                                                              \
+    FG_FILTER_SETTER(set_filter, FGRAPH_FILTER, edit)                                                        \
+    FG_FILTER_SETTER(set_notrace, FGRAPH_NOTRACE, edit)                                                      \
+    FG_FILTER_SETTER(set_graph, FGRAPH_GRAPH, edit)                                                          \
+    FG_FILTER_SETTER(set_graph_notrace, FGRAPH_GRAPH_NOTRACE, edit)
+
+#define FG_FILTER_METHODS                                                                                    \
+    {"set_filter", FG_KEYWORDS(set_filter),                                                                  \
+     "set_filter(patterns, reset=False): add to `filter`, or replace it."},                                  \
+        {"set_notrace", FG_KEYWORDS(set_notrace),                                                            \
+         "set_notrace(patterns, reset=False): the same for `notrace`."},                                     \
+        {"set_graph", FG_KEYWORDS(set_graph), "set_graph(patterns, reset=False): the same for `graph`."},    \
+    {                                                                                                        \
+        "set_graph_notrace", FG_KEYWORDS(set_graph_notrace),                                                 \
+            "set_graph_notrace(patterns, reset=False): the same for `graph_notrace`."                        \
+    }
 
 /* ---- fgraph_users.c */
 

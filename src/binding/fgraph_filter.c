@@ -166,16 +166,22 @@ static int exchange(struct fg_python_ops *self, PyObject **at, PyObject *value)
     return error;
 }
 
-static int edit_patterns(struct fg_python_ops *self, enum fgraph_filter_set set, PyObject *patterns,
-                         int reset)
+int fg_ops_edit_filter(PyObject *object, enum fgraph_filter_set set, PyObject *patterns, bool reset)
 {
-    PyObject *value = reset ? Py_NewRef(patterns) : PySequence_Concat(self->patterns[set], patterns);
+    struct fg_python_ops *self = (struct fg_python_ops *)object;
+    PyObject *value;
+    int error = -1;
 
-    return value ? exchange(self, &self->patterns[set], value) : -1;
+    Py_BEGIN_CRITICAL_SECTION(object);
+    value = reset ? Py_NewRef(patterns) : PySequence_Concat(self->patterns[set], patterns);
+    if (value)
+        error = exchange(self, &self->patterns[set], value);
+    Py_END_CRITICAL_SECTION();
+    return error;
 }
 
-PyObject *fg_ops_set_patterns(struct fg_python_ops *self, enum fgraph_filter_set set, PyObject *args,
-                              PyObject *kwargs)
+PyObject *fg_filter_set_patterns(PyObject *self, enum fgraph_filter_set set, PyObject *args, PyObject *kwargs,
+                                 fg_edit_filter edit)
 {
     static char *names[] = {"patterns", "reset", NULL};
     PyObject *sequence, *patterns;
@@ -186,9 +192,7 @@ PyObject *fg_ops_set_patterns(struct fg_python_ops *self, enum fgraph_filter_set
     patterns = fg_pattern_tuple(sequence, fg_filter_set_names[set]);
     if (!patterns)
         return NULL;
-    Py_BEGIN_CRITICAL_SECTION(self);
-    error = edit_patterns(self, set, patterns, reset);
-    Py_END_CRITICAL_SECTION();
+    error = edit(self, set, patterns, reset);
     Py_DECREF(patterns);
     return error ? NULL : Py_NewRef(Py_None);
 }

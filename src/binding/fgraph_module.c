@@ -8,8 +8,6 @@
 #include "latency_registration.h"
 #include "registration.h"
 
-#define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
-
 static PyMethodDef functions[] = {
     {"register_ftrace_graph", fg_register, METH_O,
      "register_ftrace_graph(ops): its functions are called from now on."},
@@ -18,14 +16,14 @@ static PyMethodDef functions[] = {
      "itself."},
     {"users", fg_users, METH_NOARGS,
      "users() -> list[User]: all registered users, in the order of their slots."},
-    {"get_ret_stack", KEYWORDS(fg_get_ret_stack),
+    {"get_ret_stack", FG_KEYWORDS(fg_get_ret_stack),
      "get_ret_stack(idx=0, task=None) -> list[RetFrame]: traced calls in progress, newest first."},
-    {"find_functions", KEYWORDS(fg_find_functions),
+    {"find_functions", FG_KEYWORDS(fg_find_functions),
      "find_functions(patterns, notpatterns=()) -> list[Function]: the functions that match, called or not."},
     {"functions_named", fg_functions_named, METH_O,
      "functions_named(names) -> dict[str, list[Function]]: the functions of each of these whole names."},
     {"function_of", fg_function_of_callable, METH_O, "function_of(callable) -> Function."},
-    {"function_names", KEYWORDS(fg_function_names),
+    {"function_names", FG_KEYWORDS(fg_function_names),
      "function_names(patterns=None) -> list[str]: the names of all functions, or of those that match."},
     {NULL, NULL, 0, NULL},
 };

@@ -207,26 +207,10 @@ static PyMemberDef members[] = {
 
 /* ---- methods */
 
-#define SETTER(function, set)                                                                                \
-    static PyObject *function(PyObject *self, PyObject *args, PyObject *kwargs)                              \
-    {                                                                                                        \
-        return fg_ops_set_patterns((struct fg_python_ops *)self, set, args, kwargs);                         \
-    }
-
-SETTER(set_filter, FGRAPH_FILTER)
-SETTER(set_notrace, FGRAPH_NOTRACE)
-SETTER(set_graph, FGRAPH_GRAPH)
-SETTER(set_graph_notrace, FGRAPH_GRAPH_NOTRACE)
-
-#define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
+FG_FILTER_SETTERS(fg_ops_edit_filter)
 
 static PyMethodDef methods[] = {
-    {"set_filter", KEYWORDS(set_filter),
-     "set_filter(patterns, reset=False): add to `filter`, or replace it."},
-    {"set_notrace", KEYWORDS(set_notrace), "set_notrace(patterns, reset=False): the same for `notrace`."},
-    {"set_graph", KEYWORDS(set_graph), "set_graph(patterns, reset=False): the same for `graph`."},
-    {"set_graph_notrace", KEYWORDS(set_graph_notrace),
-     "set_graph_notrace(patterns, reset=False): the same for `graph_notrace`."},
+    FG_FILTER_METHODS,
     {"set_tids", fg_ops_set_tids, METH_O, "set_tids(tids): only calls in these threads; None: in all."},
     {"reserve_data", fg_ops_reserve_data, METH_O,
      "reserve_data(size_bytes) -> memoryview | None: zeroed bytes for the return of this call."},

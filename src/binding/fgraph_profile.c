@@ -186,49 +186,26 @@ static const char **texts_of(PyObject *tuple)
     return texts;
 }
 
-static PyObject *edit(PyObject *object, enum fgraph_filter_set set, PyObject *tuple, int reset)
+static int edit(PyObject *object, enum fgraph_filter_set set, PyObject *tuple, bool reset)
 {
     const char **texts = texts_of(tuple);
     struct fg_pattern_error wrong;
     int error;
 
     if (!texts)
-        return NULL;
+        return -1;
     Py_BEGIN_CRITICAL_SECTION(object);
     error = fgraph_edit_filter(ops_of(object), set, texts, (size_t)PyTuple_GET_SIZE(tuple), reset, &wrong);
     Py_END_CRITICAL_SECTION();
     PyMem_Free(texts);
     if (error == -EINVAL)
-        return fg_raise_pattern(&wrong);
-    if (error || fg_binding_filter_changed(ops_of(object)) != 0)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
+        fg_raise_pattern(&wrong);
+    else if (error || fg_binding_filter_changed(ops_of(object)) != 0)
+        PyErr_NoMemory();
+    return PyErr_Occurred() ? -1 : 0;
 }
 
-static PyObject *set_patterns(PyObject *object, enum fgraph_filter_set set, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"patterns", "reset", NULL};
-    PyObject *sequence, *tuple, *result;
-    int reset = 0;
-
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p", names, &sequence, &reset))
-        return NULL;
-    tuple = fg_pattern_tuple(sequence, fg_filter_set_names[set]);
-    result = tuple ? edit(object, set, tuple, reset) : NULL;
-    Py_XDECREF(tuple);
-    return result;
-}
-
-#define SETTER(function, set)                                                                                \
-    static PyObject *function(PyObject *self, PyObject *args, PyObject *kwargs)                              \
-    {                                                                                                        \
-        return set_patterns(self, set, args, kwargs);                                                        \
-    }
-
-SETTER(set_filter, FGRAPH_FILTER)
-SETTER(set_notrace, FGRAPH_NOTRACE)
-SETTER(set_graph, FGRAPH_GRAPH)
-SETTER(set_graph_notrace, FGRAPH_GRAPH_NOTRACE)
+FG_FILTER_SETTERS(edit)
 
 /* ---- what it counted */
 
@@ -342,8 +319,6 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-#define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
-
 static PyMethodDef methods[] = {
     {"start", start, METH_NOARGS, "start(): count from zero."},
     {"stop", stop, METH_NOARGS, "stop(): count no more; what was counted stays."},
@@ -352,12 +327,7 @@ static PyMethodDef methods[] = {
     {"figures", figures, METH_VARARGS,
      "figures(tid=0) -> list of (name, file, line, hit, time_ns, variance), of all threads or of one."},
     {"tids", tids, METH_NOARGS, "tids() -> list[int]: the threads that can be asked for."},
-    {"set_filter", KEYWORDS(set_filter),
-     "set_filter(patterns, reset=False): add to `filter`, or replace it."},
-    {"set_notrace", KEYWORDS(set_notrace), "set_notrace(patterns, reset=False): the same for `notrace`."},
-    {"set_graph", KEYWORDS(set_graph), "set_graph(patterns, reset=False): the same for `graph`."},
-    {"set_graph_notrace", KEYWORDS(set_graph_notrace),
-     "set_graph_notrace(patterns, reset=False): the same for `graph_notrace`."},
+    FG_FILTER_METHODS,
     {NULL, NULL, 0, NULL},
 };
 
