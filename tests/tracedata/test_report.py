@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tracefile import CLOSE, RAISE, RESUME, SUSPEND, Trace, value, values, word
+from tracefile import CLOSE, IRQ, RAISE, RESUME, RETURN, START, SUSPEND, Trace, value, values, word
 
 from funcgraph.tracedata import TraceError, TraceFile, parse_options, report_options
 
@@ -392,8 +392,8 @@ def test_every_option_can_be_turned_on_and_off(command: Command, tmp_path: Path)
     trace = fib_trace()
     task = trace.tasks[0]
     task.enter(2_000_000, 0, 0, caller=(0, 7))  # a call whose result was not recorded
-    task.enter(2_000_100, 0, 1)
-    task.leave(2_000_200, 0, 1, calltime=2_000_100)
+    task.enter(2_000_100, 0, 1, kind=START | IRQ)
+    task.leave(2_000_200, 0, 1, calltime=2_000_100, kind=RETURN | IRQ)
     task.leave(2_000_300, 0, 0, calltime=2_000_000)
     path = trace.save(tmp_path / "trace.dat")
     for option in report_options():
