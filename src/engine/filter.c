@@ -151,7 +151,7 @@ uint32_t fgraph_filter_flags(const struct fg_filter *filter, const struct fg_fun
         flags |= FG_USER_GRAPH_HIDES;
     if (filter->sets[FGRAPH_GRAPH].n)
         flags |= FG_USER_GRAPH_ONLY | (has(filter, FGRAPH_GRAPH, func) ? FG_USER_GRAPH_ROOT : 0);
-    if (filter->sets[FGRAPH_GRAPH_NOTRACE].n || filter->irqs == FG_IRQS_HIDDEN)
+    if (filter->sets[FGRAPH_GRAPH_NOTRACE].n)
         flags |= FG_USER_GRAPH_MAY_HIDE;
     if (filter->tids)
         flags |= FG_USER_TIDS;

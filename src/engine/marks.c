@@ -67,8 +67,7 @@ FG_NOINLINE enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace,
         return FG_VERDICT_REFUSE;
     if (!(flags & FG_USER_SILENT))
         return FG_VERDICT_CALL;
-    return is_inside || !(flags & FG_USER_GRAPH_ROOT) ? FG_VERDICT_REFUSE
-                                                      : mark(trace, idx, FG_DATA_ROOT, &user->rooted);
+    return is_inside ? FG_VERDICT_REFUSE : mark(trace, idx, FG_DATA_ROOT, &user->rooted);
 }
 
 FG_NOINLINE bool fg_marks_count(struct fg_task *task, uint32_t idx, int by)

@@ -213,11 +213,11 @@ static void put_arrow(const struct fg_graph_text *graph, struct fg_text *text, c
 /* Calls for signals are not to be shown, nor what they call; of those that are lost either end may be missing. */
 static bool is_hidden(struct fg_graph_lane *lane, const struct fg_event *event, const struct fg_graph_event *call)
 {
-    bool is_inside = lane->irq_task == event->task && call->depth > lane->irq_depth;
-
-    if (is_inside)
-        return true;
-    lane->irq_task = NO_TASK;
+    if (lane->irq_task == event->task) {
+        if (call->depth > lane->irq_depth)
+            return true;
+        lane->irq_task = NO_TASK;
+    }
     if (call->is_irq && event->type == FG_EVENT_funcgraph_entry) {
         lane->irq_task = event->task;
         lane->irq_depth = call->depth;

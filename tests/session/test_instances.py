@@ -177,6 +177,37 @@ def test_options_that_exclude_each_other_are_refused(fg: Funcgraph, tracer: str)
     assert "func-no-repeats: not together with arguments" in result.stderr
 
 
+SIGNALS = '''
+import signal
+
+def leaf():
+    pass
+
+def handler(signum, frame):
+    leaf()
+
+def work():
+    signal.raise_signal(signal.SIGUSR1)
+
+signal.signal(signal.SIGUSR1, handler)
+work()
+'''
+
+
+def test_signals_are_shown_in_one_and_left_out_of_another(fg: Funcgraph) -> None:
+    """Broken by: an option that is only of the report; one that is lost on its way to the engine."""
+    names = ["-l", "__main__.work", "-l", "__main__.handler", "-l", "__main__.leaf"]
+    fg.record("-q", *names, "-B", "off", *names, "-O", "nofuncgraph-irqs", fg.script(SIGNALS))
+    assert calls(fg.trace, "") == {"__main__.work": 1, "__main__.handler": 1, "__main__.leaf": 1}
+    assert calls(fg.trace, "off") == {"__main__.work": 1}
+    text = fg.run("report", "-B", "").stdout
+    lines = [line.rpartition(" | ")[2].strip() for line in text.splitlines()[4:]]
+    assert [re.sub(r" /\*.*", "", line) for line in lines] == [
+        "__main__.work() {", "==========> |", "__main__.handler() {", "__main__.leaf();", "}", "<========== |", "}",
+    ]  # fmt: skip
+    assert "handler" not in fg.run("report", "-B", "", "-O", "nofuncgraph-irqs").stdout
+
+
 def test_an_option_can_turn_a_flag_off(fg: Funcgraph) -> None:
     fg.record("-q", "--args", "-O", "nofuncgraph-args", "-l", "__main__.leaf", fg.script(APP))
     assert "__main__.leaf();" in fg.run("report", "-O", "funcgraph-args").stdout
