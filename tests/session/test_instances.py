@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -113,7 +114,7 @@ def test_a_buffer_that_is_not_there_is_refused_with_those_that_are(fg: Funcgraph
     fg.record("-q", *TWO, fg.script(APP))
     result = fg.run(command, "-B", "laeves")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "funcgraph: trace.dat: no buffer 'laeves'; there are: '', 'leaves'\n"
+    assert result.stderr == "funcgraph: trace.dat: no instance 'laeves'; there are: '' (the top one), 'leaves'\n"
 
 
 def test_a_killed_program_leaves_all_buffers(fg: Funcgraph) -> None:
