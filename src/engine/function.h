@@ -28,7 +28,7 @@ struct fg_user_ref {
 #define FG_USER_GRAPH_HIDES 16u   /* the function is in that set */
 #define FG_USER_SILENT 32u        /* the function itself is not shown: only what it begins or hides */
 #define FG_USER_CALLER 64u        /* a C function: does a function call it that the user is attached to? */
-#define FG_USER_IRQ 128u          /* does the interpreter make the call, for a signal? fg_frame_is_irq says so then */
+#define FG_USER_IRQ 128u          /* does the interpreter make the call, for a signal? */
 #define FG_USER_IRQ_HIDES 256u    /* and then the user sees neither it nor what it calls */
 
 /* At the head of memory that callbacks read without a lock. Once it is published no more, users.c frees it. */
@@ -63,7 +63,7 @@ struct fg_func {
     bool live;
     _Atomic bool busy;       /* progress.h */
     _Atomic bool everywhere; /* a C function: some user wants its calls, whoever makes them */
-    bool irq; /* the interpreter may call it for a signal: each call is asked about. Under the engine's lock */
+    bool irq;                /* the interpreter may call it for a signal; under the engine's lock */
     uint32_t index;          /* in the engine's table of live records */
     void *arch_data;         /* the code object or method definition; owned by the arch */
     void *domain;            /* where it runs, for the arch to say: only users of the same see it */

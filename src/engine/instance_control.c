@@ -24,8 +24,7 @@ void fg_instance_change_end(struct fg_instance *instance)
 static int effective_filter(const struct fg_instance *instance, const struct fg_filter *wanted,
                             struct fg_filter *filter)
 {
-    int error =
-        instance->tracer->init ? fg_filter_copy(filter, wanted) : fg_filter_make_none(filter);
+    int error = instance->tracer->init ? fg_filter_copy(filter, wanted) : fg_filter_make_none(filter);
 
     if (!error && instance->tracer->tells_irqs)
         filter->irqs = instance->no_irqs ? FG_IRQS_HIDDEN : FG_IRQS_TOLD;

@@ -211,7 +211,8 @@ static void put_arrow(const struct fg_graph_text *graph, struct fg_text *text, c
 }
 
 /* Calls for signals are not to be shown, nor what they call; of those that are lost either end may be missing. */
-static bool is_hidden(struct fg_graph_lane *lane, const struct fg_event *event, const struct fg_graph_event *call)
+static bool is_hidden(struct fg_graph_lane *lane, const struct fg_event *event,
+                      const struct fg_graph_event *call)
 {
     if (lane->irq_task == event->task) {
         if (call->depth > lane->irq_depth)

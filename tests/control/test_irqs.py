@@ -1,4 +1,4 @@
-"""funcgraph-irqs: what CPython calls for signals stands between arrows, or is left out with all that it calls."""
+"""funcgraph-irqs: what CPython calls for signals stands between arrows, or is left out."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ ENTER, LEAVE = "==========>", "<=========="
 def handlers_go() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)}
     yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    for number, old in before.items():
+        signal.signal(number, old)
 
 
 def graph(name: str = "irqs", **settings: Any) -> funcgraph.Instance:
@@ -54,9 +54,7 @@ def graph(name: str = "irqs", **settings: Any) -> funcgraph.Instance:
 
 def shape(text: str) -> list[str]:
     """A trace's lines without header, times and modules: what is called, and how deep."""
-    names = [
-        re.sub(r"\w+\.(?:\w+\.<locals>\.)?(?=[\w<>.]+\()", "", line) for line in text.splitlines()[4:]
-    ]
+    names = [re.sub(r"\w+\.(?:\w+\.<locals>\.)?(?=[\w<>.]+\()", "", line) for line in text.splitlines()[4:]]
     return [line.strip(" |") if "==" in line else line.partition("|  ")[2] for line in names]
 
 
@@ -77,11 +75,14 @@ def sent(how: Handler, **settings: Any) -> list[str]:
 
 def test_the_columns_are_the_kernels() -> None:
     signal.signal(signal.SIGUSR1, quiet)
-    with graph() as i, graph("other", options="nofuncgraph-cpu nofuncgraph-duration funcgraph-abstime") as other:
+    with (
+        graph() as i,
+        graph("other", options="nofuncgraph-cpu nofuncgraph-duration funcgraph-abstime") as other,
+    ):
         send()
         lines, others = i.trace().splitlines(), other.trace().splitlines()
     assert lines[5:8:2] == ["  ==========> |", "  <========== |"]
-    assert re.fullmatch(rf"..\d+\.\d+ us +\|    handlers\.quiet\(\);", lines[6])
+    assert re.fullmatch(r"..\d+\.\d+ us +\|    handlers\.quiet\(\);", lines[6])
     assert all(re.fullmatch(r" *\d+\.\d{6} \|  ", line[:16]) for line in others[5:8])
     assert [line[16:] for line in others[5:8]] == [ENTER, "  handlers.quiet();", LEAVE]
 
@@ -102,7 +103,7 @@ def test_the_columns_are_the_kernels() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_a_handler_can_be(how: Handler, name: str) -> None:
-    """Broken by: following neither methods, partials nor __call__; looking at the first two arguments alone."""
+    """Broken by: following neither methods, partials nor __call__; looking at the first two arguments."""
     assert [line.replace("Handlers.", "") for line in sent(how)] == between(f"{name}() {{", "  leaf();", "}")
 
 
@@ -172,7 +173,9 @@ def test_with_arguments_results_and_callers() -> None:
         before, call, behind = i.trace().splitlines()[5:8]
     assert (before, behind) == ("  ==========> |", "  <========== |")
     number = signal.SIGUSR1.value
-    assert re.search(rf"quiet\(signum={number}, frame=<frame .*\); /\* <-handlers.send:\d+ ret=None \*/", call)
+    assert re.search(
+        rf"quiet\(signum={number}, frame=<frame .*\); /\* <-handlers.send:\d+ ret=None \*/", call
+    )
 
 
 def test_a_threshold_leaves_the_arrow_behind() -> None:
@@ -202,7 +205,7 @@ def test_called_by_hand_it_is_a_call_as_any_other(by_c: bool) -> None:
             by_hand(signal.SIGUSR1, None)
             by_hand(signal.SIGUSR1, sys._getframe())
         assert ENTER not in i.trace()
-        assert i.trace().count(f"handlers.quiet();") == (3 if by_c else 2)
+        assert i.trace().count("handlers.quiet();") == (3 if by_c else 2)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="a call from Python is not told from one from C")
@@ -234,7 +237,7 @@ def test_in_another_thread_it_is_a_call() -> None:
         thread.start()
         thread.join()
         assert ENTER not in i.trace()
-        assert f"handlers.quiet();" in i.trace()
+        assert "handlers.quiet();" in i.trace()
 
 
 # ---- becoming one

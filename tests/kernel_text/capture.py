@@ -31,7 +31,8 @@ LINE = re.compile(
 )
 # In the place of a call's line, with the same columns before it.
 ARROW = re.compile(
-    r"(?: *\d+\.\d{6} \|  )?(?: +\d+\) )?(?: *\S{1,7}-\d+ +\| )?(?:  (?=.* \|$))?(==========>|<==========)(?: \|)?"
+    r"(?: *\d+\.\d{6} \|  )?(?: +\d+\) )?(?: *\S{1,7}-\d+ +\| )?"
+    r"(?:  (?=.* \|$))?(==========>|<==========)(?: \|)?"
 )
 SWITCH = re.compile(r" +(\d+)\) +(\S+)-(\d+) +=> +(\S+)-(\d+) *")
 LOST = re.compile(r"CPU:(\d+) \[LOST (\d+) EVENTS\]")

@@ -598,7 +598,7 @@ def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
 
 
 def test_calls_for_signals_can_be_left_out(tmp_path: Path) -> None:
-    """Broken by: leaving out all that follows where the handler's end is lost, or only what has its beginning."""
+    """Broken by: leaving out all that follows a handler whose end is lost, or showing one without a start."""
     trace = Trace(["m.work", "m.handler", "m.leaf"])
     task, other = trace.task(1), trace.task(2, lane=0)
     at = 0

@@ -109,9 +109,8 @@ static PyObject *on_signal(PyObject *module, PyObject *const *args, Py_ssize_t n
 
 static void stand_before(PyObject *function)
 {
-    PyMethodDef *method = function && PyCFunction_CheckExact(function)
-                              ? ((PyCFunctionObject *)function)->m_ml
-                              : NULL;
+    PyMethodDef *method =
+        function && PyCFunction_CheckExact(function) ? ((PyCFunctionObject *)function)->m_ml : NULL;
 
     if (!method || method->ml_flags != METH_FASTCALL)
         return;

@@ -158,7 +158,8 @@ def record(
             together with args). "function" only.
         no_sleep_time: durations without the time that the thread slept or waited (nosleep-time; a system call
             at both ends of a call). "function_graph" only.
-        no_irqs: neither calls of signal handlers nor what these call (nofuncgraph-irqs). "function_graph" only.
+        no_irqs: neither calls of signal handlers nor what these call (nofuncgraph-irqs). "function_graph"
+            only.
         c_calls: record C functions that recorded functions call.
         buffer_kb: size of each process's ring buffer, in KiB.
         mode: what happens when the buffer is full: "wait" for the recorder (nothing is lost), "drop" the
