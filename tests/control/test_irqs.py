@@ -202,8 +202,8 @@ def test_called_by_hand_it_is_a_call_as_any_other(by_c: bool) -> None:
             list(map(quiet, [signal.SIGUSR1, 10], [None, None]))
             list(map(quiet, [0], [sys._getframe()]))  # no signal's number
         else:
-            by_hand(signal.SIGUSR1, None)
-            by_hand(signal.SIGUSR1, sys._getframe())
+            by_hand(signal.SIGUSR1.value, None)
+            by_hand(signal.SIGUSR1.value, sys._getframe())
         assert ENTER not in i.trace()
         assert i.trace().count("handlers.quiet();") == (3 if by_c else 2)
 
@@ -212,7 +212,7 @@ def test_called_by_hand_it_is_a_call_as_any_other(by_c: bool) -> None:
 def test_called_from_python_with_its_own_frame() -> None:
     signal.signal(signal.SIGUSR1, quiet)
     with graph() as i:
-        quiet(signal.SIGUSR1, sys._getframe())
+        quiet(signal.SIGUSR1.value, sys._getframe())
         assert shape(i.trace()) == ["quiet();"]
 
 
@@ -222,7 +222,7 @@ def test_a_handler_no_more() -> None:
     signal.signal(signal.SIGUSR2, quiet)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     with graph() as i:
-        list(map(quiet, [signal.SIGUSR1], [sys._getframe()]))
+        list(map(quiet, [signal.SIGUSR1.value], [sys._getframe()]))
         assert shape(i.trace()) == ["quiet();"]
 
 
