@@ -34,7 +34,7 @@ def record(
     """Encode one record; `payload` are the fixed words of its kind."""
     words = list(payload) + ([] if start is None else [start])
     body = struct.pack(f"<{len(words)}Q", *words) + values + bytes(-len(values) % 8)
-    info = kind | (start is not None) << 4 | bool(values) << 5 | (2 + len(body) // 8) << 6 | depth << 13
+    info = kind | (start is not None) << 4 | bool(values) << 5 | (2 + len(body) // 8) << 7 | depth << 14
     return struct.pack("<QII", time, func, info) + body
 
 
@@ -152,7 +152,7 @@ class RingFile:
         self.header.clock_kind = MONOTONIC if clock is None else TSC
         self.header.start_ticks, self.header.start_ns = start
         self.header.latest_ticks, self.header.latest_ns = latest
-        self.map[:8] = b"FGRING\0\1"
+        self.map[:8] = b"FGRING\0\2"
         self.full_queue = (ctypes.c_uint32 * nr_subbufs).from_buffer(self.map, HEADER_BYTES)
         self.free_queue = (ctypes.c_uint32 * nr_subbufs).from_buffer(self.map, HEADER_BYTES + 4 * nr_subbufs)
         self.fresh = 0

@@ -251,6 +251,9 @@ static PyObject *recorder_info(PyObject *self, PyObject *arg)
                                : Py_NewRef(Py_None);
     if (set_item(dict, "killed", killed) < 0 || set_counts(dict, &info.counts) < 0 ||
         set_item(dict, "pid", PyLong_FromUnsignedLong(info.pid)) < 0 ||
+        set_item(dict, "instance",
+                 PyUnicode_DecodeUTF8(info.instance, (Py_ssize_t)strlen(info.instance), "surrogateescape")) <
+            0 ||
         set_item(dict, "finished", PyBool_FromLong(info.finished)) < 0 ||
         set_item(dict, "seen", PyLong_FromUnsignedLongLong(info.seen)) < 0)
         Py_CLEAR(dict);

@@ -18,11 +18,16 @@
 
 #define FG_MAX_DATA_WORDS (FGRAPH_MAX_DATA_BYTES / sizeof(uint64_t)) /* per user and entry */
 
+/* What becomes of calls that the interpreter makes for signals: they are calls as any other; fg_frame_is_irq tells them
+ * from others; the user sees neither them nor what they call. */
+enum fg_irqs { FG_IRQS_ARE_CALLS, FG_IRQS_TOLD, FG_IRQS_HIDDEN };
+
 /* Which functions, and calls of them, a user wants. No include pattern means all. */
 struct fg_filter {
     struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
     struct fg_tids *tids;                           /* only calls in these threads; NULL: in all */
     bool c_calls; /* C functions too, called by those; include patterns do not apply to them */
+    enum fg_irqs irqs;
 };
 
 void fg_filter_clear(struct fg_filter *filter);
@@ -49,7 +54,7 @@ struct __attribute__((may_alias)) fg_user {
     bool is_plain;
     bool
         is_fprobes; /* it is the user that a domain's fprobes share, and needs no times. Set before its registration */
-    bool may_hide; /* it has or had a graph_notrace set while registered: some call may still hide others */
+    bool may_hide; /* it has or had hidden calls while registered: some call may still hide others */
     void *domain;  /* it sees this domain's functions alone (function.h); set before its registration */
     enum fg_plain_kind plain_kind; /* if it is plain. Set before its registration */
     uint64_t generation;           /* the epoch at which it was registered; 0: it is not */
@@ -104,6 +109,9 @@ struct fg_arch_ops {
     void (*drop_object)(void *object, void *domain);
     /* Optional: the call that begins in the middle of a callback is of the callback itself, and none that it makes. */
     bool (*is_own_call)(const struct ftrace_regs *regs);
+    /* Optional: the interpreter itself makes the call that begins, for a signal. Asked of functions alone that it may so
+     * call (fg_func.irq). */
+    bool (*is_irq)(const struct ftrace_regs *regs);
 };
 
 /* Once, before anything else. -EBUSY: done before. */

@@ -93,7 +93,7 @@ int fg_filter_copy(struct fg_filter *to, const struct fg_filter *from)
 {
     int failure;
 
-    *to = (struct fg_filter){.c_calls = from->c_calls};
+    *to = (struct fg_filter){.c_calls = from->c_calls, .irqs = from->irqs};
     failure = copy_sets(to, from);
     if (!failure && from->tids) {
         to->tids = fg_tids_new(from->tids->tids, from->tids->n);
@@ -136,9 +136,16 @@ static bool is_shown(const struct fg_filter *filter, const struct fg_func *func)
     return is_included(filter, func) && !has(filter, FGRAPH_NOTRACE, func);
 }
 
+static uint32_t irq_flags(const struct fg_filter *filter, const struct fg_func *func)
+{
+    if (!func->irq || filter->irqs == FG_IRQS_ARE_CALLS)
+        return 0;
+    return FG_USER_IRQ | (filter->irqs == FG_IRQS_HIDDEN ? FG_USER_IRQ_HIDES : 0);
+}
+
 uint32_t fgraph_filter_flags(const struct fg_filter *filter, const struct fg_func *func)
 {
-    uint32_t flags = 0;
+    uint32_t flags = irq_flags(filter, func);
 
     if (has(filter, FGRAPH_GRAPH_NOTRACE, func))
         flags |= FG_USER_GRAPH_HIDES;
@@ -159,5 +166,5 @@ bool fgraph_filter_matches(const struct fg_filter *filter, const struct fg_func 
         return false;
     /* What only begins or hides what a user sees has to be hooked as well. */
     return is_shown(filter, func) || has(filter, FGRAPH_GRAPH, func) ||
-           has(filter, FGRAPH_GRAPH_NOTRACE, func);
+           has(filter, FGRAPH_GRAPH_NOTRACE, func) || (irq_flags(filter, func) & FG_USER_IRQ_HIDES);
 }

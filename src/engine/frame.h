@@ -7,7 +7,7 @@
  *              | start: of the call, before any suspend (ticks)           |
  *              | bitmap: bit i set: the user in slot i wants the return   |
  *              | descriptor  type:2 = BITMAP | offset:16 | plain:1        |
- *              |             | epoch:45                                   |
+ *              |             | irq:1 | epoch:44                           |
  *              +----------------------------------------------------------+
  *              | data words of a user                                     |  for each piece of data
  *              | descriptor  type:2 = DATA | offset:16 | idx:8 | size:8   |  that a user has on it
@@ -22,6 +22,8 @@
  *
  * plain: the call has one user, and was told to it, and its end can be, by records that the engine writes itself
  * (fgraph.c). Not of a call that was suspended.
+ *
+ * irq: the interpreter made the call, for a signal, and some user asked (marks.c).
  *
  * epoch is the count of changes among users (registrations, leavings, filters) at entry. The user now in slot i made this entry only if it was
  * registered at or before that epoch: so a slot's new owner never gets the return of an entry of the old one.
@@ -96,6 +98,12 @@ static inline enum fg_data_kind fg_data_kind(uint64_t descriptor)
 static inline uint64_t fg_frame_epoch(const uint64_t *frame)
 {
     return frame[FRAME_DESCRIPTOR] >> FG_EPOCH_SHIFT;
+}
+
+/* The interpreter made the call, for a signal; said if some user of it asked for that (fg_filter.irqs). */
+static inline bool fg_frame_is_irq(const uint64_t *frame)
+{
+    return frame[FRAME_DESCRIPTOR] & FG_FRAME_IRQ;
 }
 
 /* Some user of the call is told of times. */

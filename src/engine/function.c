@@ -109,6 +109,7 @@ static struct fg_func *new_locked(const struct fg_func_desc *desc)
     func->flags = desc->flags;
     func->arch_data = desc->arch_data;
     func->domain = desc->domain;
+    func->irq = false;
     func->live = true;
     func->index = funcs.n;
     list = fg_fprobes_find(func) ? fg_users_match(func) : NULL;
@@ -155,6 +156,32 @@ void fg_func_free(struct fg_func *func)
     fg_engine_unlock();
     if (object && fg_engine_arch()->drop_object)
         fg_engine_arch()->drop_object(object, domain);
+}
+
+static bool set_irq_locked(struct fg_func *func)
+{
+    func->irq = true;
+    if (!fg_users_rematch(func))
+        func->irq = false;
+    return func->irq;
+}
+
+bool fg_func_set_irq(struct fg_func *func)
+{
+    const struct fg_arch_ops *arch = fg_engine_arch();
+    bool is_new, is_set = true;
+
+    fg_engine_lock();
+    is_new = !func->irq;
+    if (is_new)
+        is_set = set_irq_locked(func);
+    fg_engine_unlock();
+    if (!is_new || !is_set)
+        return is_set;
+    arch->sync_begin(); /* it may be hooked only for those that it hides something from */
+    arch->sync(func);
+    arch->sync_end();
+    return true;
 }
 
 bool fg_func_is(struct fg_func *func, uint32_t id)

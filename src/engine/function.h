@@ -28,6 +28,8 @@ struct fg_user_ref {
 #define FG_USER_GRAPH_HIDES 16u   /* the function is in that set */
 #define FG_USER_SILENT 32u        /* the function itself is not shown: only what it begins or hides */
 #define FG_USER_CALLER 64u        /* a C function: does a function call it that the user is attached to? */
+#define FG_USER_IRQ 128u          /* does the interpreter make the call, for a signal? */
+#define FG_USER_IRQ_HIDES 256u    /* and then the user sees neither it nor what it calls */
 
 /* At the head of memory that callbacks read without a lock. Once it is published no more, users.c frees it. */
 struct fg_retired {
@@ -61,6 +63,7 @@ struct fg_func {
     bool live;
     _Atomic bool busy;       /* progress.h */
     _Atomic bool everywhere; /* a C function: some user wants its calls, whoever makes them */
+    bool irq;                /* the interpreter may call it for a signal; under the engine's lock */
     uint32_t index;          /* in the engine's table of live records */
     void *arch_data;         /* the code object or method definition; owned by the arch */
     void *domain;            /* where it runs, for the arch to say: only users of the same see it */
@@ -84,6 +87,10 @@ struct fg_func *fg_func_new(const struct fg_func_desc *desc);
 
 /* The function is gone: no user is attached any more and the record may be reused. */
 void fg_func_free(struct fg_func *func);
+
+/* The interpreter may call it for a signal from now on: users that care are told (fg_filter.irqs). Without locks. False:
+ * memory is short, and nothing has changed. */
+bool fg_func_set_irq(struct fg_func *func);
 
 /* Calls `visit` for each live record under the engine's lock: it must not call back into the registry. */
 void fg_func_for_each(void (*visit)(struct fg_func *func, void *arg), void *arg);

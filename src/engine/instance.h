@@ -17,7 +17,8 @@
     X(retaddr, "funcgraph-retaddr")                                                                          \
     X(stack_trace, "func_stack_trace")                                                                       \
     X(no_repeats, "func-no-repeats")                                                                         \
-    X(no_sleep_time, "nosleep-time")
+    X(no_sleep_time, "nosleep-time")                                                                         \
+    X(no_irqs, "nofuncgraph-irqs")
 
 struct fg_instance_config {
     const struct fg_tracer *tracer;

@@ -21,10 +21,14 @@ void fg_instance_change_end(struct fg_instance *instance)
 /* ---- the tracer */
 
 /* What the user's filter is to be: that of the instance, while its tracer records calls. */
-static int effective_filter(const struct fg_tracer *tracer, const struct fg_filter *wanted,
+static int effective_filter(const struct fg_instance *instance, const struct fg_filter *wanted,
                             struct fg_filter *filter)
 {
-    return tracer->init ? fg_filter_copy(filter, wanted) : fg_filter_make_none(filter);
+    int error = instance->tracer->init ? fg_filter_copy(filter, wanted) : fg_filter_make_none(filter);
+
+    if (!error && instance->tracer->tells_irqs)
+        filter->irqs = instance->no_irqs ? FG_IRQS_HIDDEN : FG_IRQS_TOLD;
+    return error;
 }
 
 /* Under the engine's lock: who publishes lists of functions reads it. */
@@ -77,7 +81,7 @@ static int start_tracer(struct fg_instance *instance, const struct fg_tracer *tr
 static int register_user(struct fg_instance *instance)
 {
     struct fg_filter filter;
-    int error = effective_filter(instance->tracer, &instance->filter, &filter);
+    int error = effective_filter(instance, &instance->filter, &filter);
 
     if (error)
         return error;
@@ -145,11 +149,11 @@ int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes)
 
 /* ---- filters and settings */
 
-/* Also if only `is_plain` has changed: that is in the lists of users. */
+/* Also if only `is_plain` or `no_irqs` has changed: that is in the lists of users. */
 static int apply_filter(struct fg_instance *instance, const struct fg_filter *wanted)
 {
     struct fg_filter filter;
-    int error = effective_filter(instance->tracer, wanted, &filter);
+    int error = effective_filter(instance, wanted, &filter);
 
     if (!error) {
         error = fgraph_set_filter(&instance->ops, &filter);
@@ -204,13 +208,13 @@ static void store_settings(struct fg_instance *instance, const struct fg_instanc
 static int change_settings(struct fg_instance *instance, const struct fg_instance_settings *settings)
 {
     struct fg_instance_settings old = fg_instance_settings(instance);
-    bool was_plain = fg_user_of(&instance->ops)->is_plain;
+    bool was_plain = fg_user_of(&instance->ops)->is_plain, had_no_irqs = instance->no_irqs;
     bool showed_callers = fg_instance_shows_callers(instance);
     int error = 0;
 
     store_settings(instance, settings);
     set_plain(instance);
-    if (fg_user_of(&instance->ops)->is_plain != was_plain)
+    if (fg_user_of(&instance->ops)->is_plain != was_plain || instance->no_irqs != had_no_irqs)
         error = apply_filter(instance, &instance->filter);
     if (error) {
         store_settings(instance, &old);

@@ -22,6 +22,24 @@ static bool is_of_caller(const struct fgraph_ops *ops, const struct ftrace_regs 
     return caller && fg_users_has(atomic_load_explicit(&caller->users, memory_order_acquire), ops);
 }
 
+/* The first user that asks has the frame say it to all: also to itself, at the end of the call. */
+static bool note_irq(const struct ftrace_graph_ent *trace, const struct ftrace_regs *regs)
+{
+    const struct fg_arch_ops *arch = fg_engine_arch();
+
+    if (!fg_frame_is_irq(trace->frame) && arch->is_irq && arch->is_irq(regs))
+        trace->frame[FRAME_DESCRIPTOR] |= FG_FRAME_IRQ;
+    return fg_frame_is_irq(trace->frame);
+}
+
+/* The user is to see nothing of the call, nor of what it makes. */
+static bool is_hiding(const struct ftrace_graph_ent *trace, const struct ftrace_regs *regs, uint32_t flags)
+{
+    bool is_irq = (flags & FG_USER_IRQ) && note_irq(trace, regs);
+
+    return (flags & FG_USER_GRAPH_HIDES) || (is_irq && (flags & FG_USER_IRQ_HIDES));
+}
+
 static enum fg_verdict mark(const struct ftrace_graph_ent *trace, uint32_t idx, enum fg_data_kind kind,
                             uint16_t *count)
 {
@@ -43,7 +61,7 @@ FG_NOINLINE enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace,
         return FG_VERDICT_REFUSE;
     if (user->hiding)
         return FG_VERDICT_REFUSE;
-    if (flags & FG_USER_GRAPH_HIDES)
+    if (is_hiding(trace, regs, flags))
         return mark(trace, idx, FG_DATA_HIDES, &user->hiding);
     if ((flags & FG_USER_GRAPH_ONLY) && !(flags & FG_USER_GRAPH_ROOT) && !is_inside)
         return FG_VERDICT_REFUSE;

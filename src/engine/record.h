@@ -12,7 +12,9 @@
  *     | values (encoded bytes, zero padded)    |
  *     +----------------------------------------+
  *
- * info, from bit 0:  kind:4 | has_start:1 | has_values:1 | words:7 | depth:19
+ * info, from bit 0:  kind:4 | has_start:1 | has_values:1 | irq:1 | words:7 | depth:18
+ *
+ * irq: of a call's beginning or end: the interpreter made it, for a signal.
  *
  * Times are absolute, so a record can be read without the one before it: what an overwrite or a crash
  * removes never makes the rest unreadable.
@@ -63,11 +65,12 @@ struct fg_record {
 
 #define FG_RECORD_HAS_START (1u << 4)
 #define FG_RECORD_HAS_VALUES (1u << 5)
-#define FG_RECORD_WORDS_SHIFT 6
-#define FG_RECORD_DEPTH_SHIFT 13
+#define FG_RECORD_IRQ (1u << 6)
+#define FG_RECORD_WORDS_SHIFT 7
+#define FG_RECORD_DEPTH_SHIFT 14
 #define FG_RECORD_MAX_WORDS 127u
 #define FG_MARK_MAX_BYTES ((FG_RECORD_MAX_WORDS - 3) * 8) /* a longer text goes on in the next record */
-#define FG_RECORD_MAX_DEPTH ((1u << 19) - 1)
+#define FG_RECORD_MAX_DEPTH ((1u << 18) - 1)
 
 #define FG_RECORD_INFO(kind, words, depth)                                                                   \
     ((uint32_t)(kind) | ((uint32_t)(words) << FG_RECORD_WORDS_SHIFT) |                                       \

@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define FG_RING_MAGIC "FGRING\0\1"
+#define FG_RING_MAGIC "FGRING\0\2"
 #define FG_RING_HEADER_BYTES 4096u
 #define FG_INSTANCE_NAME_BYTES 64u /* with the NUL */
 #define FG_RING_SUFFIX ".ring"     /* a file gets this name when its header is complete */

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "frame.h"
 #include "instance.h"
 #include "plain_record.h"
 
@@ -14,14 +15,19 @@ struct writer {
     uint32_t info;
 };
 
+static inline uint32_t irq_of(const uint64_t *frame)
+{
+    return fg_frame_is_irq(frame) ? FG_RECORD_IRQ : 0;
+}
+
 static inline bool writer_open(struct writer *writer, struct fgraph_ops *ops, struct fg_task *task,
-                               size_t bytes)
+                               size_t bytes, uint32_t irq)
 {
     writer->record = fg_ring_reserve(&fg_instance_of(ops)->ring, task, fg_instance_cursor(task, ops), bytes);
     if (fg_unlikely(!writer->record))
         return false;
     writer->at = (uint64_t *)(writer->record + 1);
-    writer->info = 0;
+    writer->info = irq;
     return true;
 }
 
@@ -121,7 +127,7 @@ static inline int put_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *o
     size_t most = with_args ? FG_RECORD_MAX_WORDS * 8 : (HEAD_WORDS + 1) * 8;
     enum fg_record_kind kind = with_caller ? FG_RECORD_CALL_AT : FG_RECORD_ENTRY;
 
-    if (writer_open(&writer, ops, trace->task, most)) {
+    if (writer_open(&writer, ops, trace->task, most, irq_of(trace->frame))) {
         if (with_caller)
             writer_caller(&writer, regs);
         if (with_args)
@@ -155,7 +161,7 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
 {
     struct fg_instance *instance = fg_instance_of(ops);
 
-    if (fg_likely(instance->is_plain))
+    if (fg_likely(instance->is_plain && !fg_frame_is_irq(trace->frame)))
         return put_plain_entry(instance, trace);
     if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
         return 0;
@@ -178,7 +184,7 @@ static inline void put_end(struct ftrace_graph_ret *trace, struct fgraph_ops *op
     struct writer writer;
     size_t most = with_value ? FG_RECORD_MAX_WORDS * 8 : (HEAD_WORDS + 2) * 8;
 
-    if (!writer_open(&writer, ops, trace->task, most))
+    if (!writer_open(&writer, ops, trace->task, most, irq_of(trace->frame)))
         return;
     writer_word(&writer, calltime);
     if (fg_unlikely(trace->start != trace->calltime || kind == FG_RECORD_SUSPEND))
@@ -195,7 +201,8 @@ static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct f
     struct fg_instance *instance = fg_instance_of(ops);
     uint64_t calltime;
 
-    if (fg_likely(instance->is_plain) && trace->end == FG_END_RETURN && trace->start == trace->calltime) {
+    if (fg_likely(instance->is_plain) && trace->end == FG_END_RETURN && trace->start == trace->calltime &&
+        !fg_frame_is_irq(trace->frame)) {
         put_plain_return(instance, trace);
         return;
     }
@@ -223,7 +230,7 @@ static void resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struc
     (void)regs;
     if (fg_instance_of(ops)->no_sleep_time)
         note_work_again(trace, ops);
-    if (fg_instance_of(ops)->thresh_ticks || !writer_open(&writer, ops, trace->task, (HEAD_WORDS + 1) * 8))
+    if (fg_instance_of(ops)->thresh_ticks || !writer_open(&writer, ops, trace->task, (HEAD_WORDS + 1) * 8, 0))
         return;
     writer_start(&writer, trace->start);
     writer_close(&writer, ops, trace->task, trace->func, FG_RECORD_RESUME, trace->depth, trace->calltime);
@@ -244,4 +251,4 @@ static bool is_plain(const struct fg_instance *instance)
 }
 
 const struct fg_tracer fg_tracer_function_graph = {
-    .name = "function_graph", .init = init, .is_plain = is_plain};
+    .name = "function_graph", .init = init, .is_plain = is_plain, .tells_irqs = true};

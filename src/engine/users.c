@@ -63,7 +63,7 @@ void fg_users_init(void)
 
 static bool has_hidden_calls(const struct fg_filter *filter)
 {
-    return filter->sets[FGRAPH_GRAPH_NOTRACE].n != 0;
+    return filter->sets[FGRAPH_GRAPH_NOTRACE].n != 0 || filter->irqs == FG_IRQS_HIDDEN;
 }
 
 static uint32_t filter_flags(struct fgraph_ops *ops, const struct fg_func *func)
@@ -265,6 +265,15 @@ static void publish(struct fg_func *func, struct fg_user_list *list)
     fg_users_publish(func, list);
     if (old != &fg_no_users)
         retire(&users.lists, &old->retired);
+}
+
+bool fg_users_rematch(struct fg_func *func)
+{
+    struct fg_user_list *list = fg_users_match(func);
+
+    if (list)
+        publish(func, list);
+    return list != NULL;
 }
 
 /* One planned change of one function's list. No list: it stays as it is, but the function may be busy no more. */

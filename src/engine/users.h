@@ -9,7 +9,8 @@
 #define FG_FRAME_TYPE_BITMAP 1u
 #define FG_FRAME_DESCRIPTOR_AT 5u /* words from a frame to its descriptor */
 #define FG_FRAME_PLAIN (1u << 18)
-#define FG_EPOCH_SHIFT 19
+#define FG_FRAME_IRQ (1u << 19)
+#define FG_EPOCH_SHIFT 20
 #define FG_DESCRIPTOR(epoch)                                                                                 \
     (FG_FRAME_TYPE_BITMAP | (FG_FRAME_DESCRIPTOR_AT << 2) | ((uint64_t)(epoch) << FG_EPOCH_SHIFT))
 
@@ -67,6 +68,8 @@ void fg_users_task_exit(struct fg_task *task);
 struct fg_user_list *fg_users_match(struct fg_func *func);
 /* From now on it is the function's. */
 void fg_users_publish(struct fg_func *func, struct fg_user_list *list);
+/* What its users are to be asked at its calls is found anew, and who they are. Engine's lock held. False: no memory. */
+bool fg_users_rematch(struct fg_func *func);
 /* The user is in the list. */
 bool fg_users_has(const struct fg_user_list *list, const struct fgraph_ops *ops);
 

@@ -35,6 +35,7 @@ def start(
     stack_trace: bool = False,
     no_repeats: bool = False,
     no_sleep_time: bool = False,
+    no_irqs: bool = False,
 ) -> int:
     """Create a ring-buffer file named PID.N.ring in `directory` and trace into it; return a handle.
 
@@ -45,7 +46,8 @@ def start(
     most 63 bytes; "": the top instance.
     Of the function_graph tracer. `retaddr`: record where each call is made (funcgraph-retaddr).
     `no_sleep_time`: durations are those of the thread's work, without the time it slept or waited
-    (nosleep-time; a system call at both ends of a call).
+    (nosleep-time; a system call at both ends of a call). `no_irqs`: neither calls that CPython makes of
+    signal handlers nor what these call (nofuncgraph-irqs).
     Of the function tracer. `stack_trace`: record what each call was made from (func_stack_trace).
     `no_repeats`: a call that comes again and again is told once, with how often (func-no-repeats; not
     together with args).

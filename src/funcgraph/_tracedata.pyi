@@ -146,11 +146,12 @@ class Recorder:
         """Return what is known of a ring now, also after finish().
 
         Returns:
-            "pid"; "finished": the writer closed it in good order; "killed": why a broken invariant stopped
-            the tracing of the process, or None; "records" and "bytes" taken so far; "lost": records dropped,
-            overwritten or damaged; "overrun": calls not traced because a shadow stack was full; "waits" and
-            "wait_ns": how often and how long its threads waited for the recorder; "tasks" that wrote;
-            "functions": those that may be recorded; "seen": all that ran; "processes": 1.
+            "pid"; "instance": its name, "" of the top one; "finished": the writer closed it in good order;
+            "killed": why a broken invariant stopped the tracing of the process, or None; "records" and
+            "bytes" taken so far; "lost": records dropped, overwritten or damaged; "overrun": calls not traced
+            because a shadow stack was full; "waits" and "wait_ns": how often and how long its threads waited
+            for the recorder; "tasks" that wrote; "functions": those that may be recorded; "seen": all that
+            ran; "processes": 1.
 
         Raises:
             ValueError: no such ring.

@@ -119,6 +119,12 @@ static inline void store_tail(const struct fg_convert *convert, unsigned char *k
     *kind_at = (unsigned char)kind;
 }
 
+/* What the kind's byte has besides. */
+static inline uint32_t irq_bit(const struct fg_record *record)
+{
+    return record->info & FG_RECORD_IRQ ? FG_WIRE_IRQ : 0;
+}
+
 /* The payload of a record, taken apart. */
 struct payload {
     const uint64_t *fixed;
@@ -157,7 +163,8 @@ static inline void convert_entry(struct fg_convert *convert, const struct fg_rec
 
     store32(event + fg_offset_funcgraph_entry("func"), func_address(convert, record->func));
     store32(event + fg_offset_funcgraph_entry("depth"), fg_record_depth(record->info));
-    store_tail(convert, event + kind_offset, kind, payload.start, payload.values, payload.values_bytes);
+    store_tail(convert, event + kind_offset, kind | irq_bit(record), payload.start, payload.values,
+               payload.values_bytes);
 }
 
 /* The same, with where the call was made in front of the values. */
@@ -171,7 +178,7 @@ static void convert_call_at(struct fg_convert *convert, const struct fg_record *
 
     store32(event + fg_offset_funcgraph_entry("func"), func_address(convert, record->func));
     store32(event + fg_offset_funcgraph_entry("depth"), fg_record_depth(record->info));
-    event[kind_offset] = FG_WIRE_START | FG_WIRE_HAS_CALLER;
+    event[kind_offset] = (unsigned char)(FG_WIRE_START | FG_WIRE_HAS_CALLER | irq_bit(record));
     store32(event + kind_offset + 1, caller_address(convert, (uint32_t)*payload.fixed));
     store32(event + kind_offset + 5, (uint32_t)(*payload.fixed >> 32));
     memcpy(event + kind_offset + 9, payload.values, payload.values_bytes);
@@ -193,7 +200,8 @@ static inline void convert_exit(struct fg_convert *convert, const struct fg_reco
     store64(event + fg_offset_funcgraph_exit("rettime"), rettime);
     store16(event + fg_offset_funcgraph_exit("overrun"),
             (uint16_t)(convert->overrun < UINT16_MAX ? convert->overrun : UINT16_MAX));
-    store_tail(convert, event + kind_offset, kind, payload.start, payload.values, payload.values_bytes);
+    store_tail(convert, event + kind_offset, kind | irq_bit(record), payload.start, payload.values,
+               payload.values_bytes);
 }
 
 static void convert_function(struct fg_convert *convert, const struct fg_record *record)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../engine/record.h"
 #include "call_text.h"
@@ -15,6 +16,8 @@
 
 #define NO_TASK UINT32_MAX
 #define DURATION_COLUMNS 14
+#define ENTER_ARROW "==========>"
+#define LEAVE_ARROW "<=========="
 #define SWITCH_RULE " ------------------------------------------\n"
 
 int fg_graph_text_init(struct fg_graph_text *graph, const struct fg_report_style *style,
@@ -28,7 +31,7 @@ int fg_graph_text_init(struct fg_graph_text *graph, const struct fg_report_style
     if (!graph->lanes)
         return -ENOMEM;
     for (uint32_t i = 0; i < nr_lanes; i++)
-        graph->lanes[i].task = NO_TASK;
+        graph->lanes[i].task = graph->lanes[i].irq_task = NO_TASK;
     return 0;
 }
 
@@ -192,6 +195,37 @@ static void put_duration(const struct fg_graph_text *graph, struct fg_text *text
     fg_text_lit(text, "|  ");
 }
 
+/* "   ==========> |": what follows runs for a signal. */
+static void put_arrow(const struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event,
+                      const char *arrow)
+{
+    bool has_column = has(graph, FG_REPORT_DURATION);
+
+    put_prefix(graph, text, event);
+    if (has_column)
+        fg_text_lit(text, "  ");
+    fg_text_put(text, arrow, strlen(arrow));
+    if (has_column)
+        fg_text_lit(text, " |");
+    fg_text_char(text, '\n');
+}
+
+/* Calls for signals are not to be shown, nor what they call; of those that are lost either end may be missing. */
+static bool is_hidden(struct fg_graph_lane *lane, const struct fg_event *event,
+                      const struct fg_graph_event *call)
+{
+    if (lane->irq_task == event->task) {
+        if (call->depth > lane->irq_depth)
+            return true;
+        lane->irq_task = NO_TASK;
+    }
+    if (call->is_irq && event->type == FG_EVENT_funcgraph_entry) {
+        lane->irq_task = event->task;
+        lane->irq_depth = call->depth;
+    }
+    return call->is_irq;
+}
+
 /* A comment that is begun by its first part; blanks stand between the parts. */
 struct comment {
     const struct fg_graph_text *graph;
@@ -350,12 +384,16 @@ static int put_entry(struct fg_graph_text *graph, struct fg_text *text, const st
         return fg_merge_damaged(graph->merge, event, "a funcgraph_entry record is too short or too deep");
     if (!reserve_depth(lane, entry.depth))
         return -ENOMEM;
+    if (entry.is_irq)
+        put_arrow(graph, text, event, ENTER_ARROW);
     put_prefix(graph, text, event);
     const struct fg_event *next = fg_merge_peek(graph->merge);
     bool leaf = next && next->type == FG_EVENT_funcgraph_exit && !next->lost && fg_decode_exit(next, &exit) &&
                 exit.func == entry.func && exit.depth == entry.depth;
     if (leaf) {
         put_leaf(graph, text, &entry, &exit);
+        if (exit.is_irq)
+            put_arrow(graph, text, event, LEAVE_ARROW);
         fg_merge_skip(graph->merge);
         lane->depth = entry.depth;
         lane->functions[entry.depth] = FG_FUNC_UNKNOWN;
@@ -400,6 +438,8 @@ static int put_exit(struct fg_graph_text *graph, struct fg_text *text, const str
         fg_text_u64(text, exit.overrun, 0, ' ');
         fg_text_lit(text, ")\n");
     }
+    if (exit.is_irq)
+        put_arrow(graph, text, event, LEAVE_ARROW);
     return 0;
 }
 
@@ -511,10 +551,21 @@ static int put_repeats(struct fg_graph_text *graph, struct fg_text *text, const 
     return 0;
 }
 
+static bool is_left_out(struct fg_graph_text *graph, const struct fg_event *event)
+{
+    struct fg_graph_event call;
+    bool is_call = (event->type == FG_EVENT_funcgraph_entry && fg_decode_entry(event, &call)) ||
+                   (event->type == FG_EVENT_funcgraph_exit && fg_decode_exit(event, &call));
+
+    return is_call && is_hidden(&graph->lanes[event->lane], event, &call);
+}
+
 int fg_graph_text_event(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
 {
     if (event->lost)
         fg_put_lost(text, graph->style, graph->merge->names, event);
+    if (!has(graph, FG_REPORT_IRQS) && is_left_out(graph, event))
+        return 0;
     if (graph->last_task != event->task || graph->lanes[event->lane].task != event->task)
         put_switch(graph, text, event);
     switch (event->type) {

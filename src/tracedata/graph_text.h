@@ -9,6 +9,8 @@
  *     g() { // resumed           it runs on
  *     } // closed                it was closed, cancelled or collected
  *     g(); // resumed closed
+ *     ==========>                the next line's call is made by the interpreter, for a signal
+ *     <==========                that call has ended
  *     } // f                     with funcgraph-tail, or because the entry was lost or not recorded
  *
  * where // stands for a comment in slash and asterisk. What happened besides calls is a comment line. */
@@ -20,8 +22,9 @@
 struct fg_graph_lane {
     uint32_t *functions; /* by depth: what was entered there last, FG_FUNC_UNKNOWN if it has ended */
     uint32_t capacity;
-    uint32_t depth; /* calls in progress */
-    uint32_t task;  /* whose event was printed last in this lane */
+    uint32_t depth;               /* calls in progress */
+    uint32_t task;                /* whose event was printed last in this lane */
+    uint32_t irq_task, irq_depth; /* who is in a call for a signal that is not shown, and how deep */
 };
 
 struct fg_graph_text {

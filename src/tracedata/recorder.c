@@ -457,6 +457,7 @@ int fg_recorder_info(const struct fg_recorder *recorder, uint32_t number, struct
                 .functions = known->nr_functions,
             },
         .pid = known->pid,
+        .instance = known->instance,
         .finished = state.finished != 0,
         .seen = known->nr_seen,
         .killed = reader ? fg_ring_reader_header(reader)->killed : known->killed,

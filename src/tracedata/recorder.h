@@ -55,9 +55,10 @@ struct fg_recorder_counts {
 struct fg_recorder_info {
     struct fg_recorder_counts counts;
     uint32_t pid;
-    bool finished;      /* the writer closed it in good order */
-    uint64_t seen;      /* functions that ran, whether they may be recorded or not */
-    const char *killed; /* the kill switch's message */
+    const char *instance; /* empty: the top one */
+    bool finished;        /* the writer closed it in good order */
+    uint64_t seen;        /* functions that ran, whether they may be recorded or not */
+    const char *killed;   /* the kill switch's message */
     size_t killed_bytes;
 };
 

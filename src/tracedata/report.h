@@ -16,6 +16,7 @@ enum fg_option_initial { FG_OPTION_OFF, FG_OPTION_ON, FG_OPTION_AUTO };
     X(PROC, "funcgraph-proc", AUTO, "the task's name and thread id")                                         \
     X(DURATION, "funcgraph-duration", ON, "how long the call took")                                          \
     X(ABSTIME, "funcgraph-abstime", OFF, "the time, in seconds of the trace's clock")                        \
+    X(IRQS, "funcgraph-irqs", ON, "what was called for signals, between arrows")                             \
     X(TAIL, "funcgraph-tail", OFF, "the function's name behind a closing brace")                             \
     X(OVERRUN, "funcgraph-overrun", OFF,                                                                     \
       "behind each closing brace: calls of the task that were not traced")                                   \

@@ -79,6 +79,7 @@ struct fg_graph_event {
     uint32_t kind; /* enum fg_wire_entry_kind or fg_wire_exit_kind */
     uint32_t overrun;
     bool has_start;
+    bool is_irq; /* the call was made for a signal */
     uint64_t start_ns;
     uint64_t calltime_ns, rettime_ns; /* exit only */
     /* Entry only: where the call was made; FG_FUNC_UNKNOWN: that was not recorded. */
@@ -91,7 +92,8 @@ static inline __attribute__((always_inline)) bool fg_decode_tail(const struct fg
                                                                  struct fg_graph_event *graph)
 {
     uint8_t kind = event->data[kind_offset];
-    graph->kind = kind & ~(FG_WIRE_HAS_START | FG_WIRE_HAS_CALLER);
+    graph->kind = kind & ~(FG_WIRE_HAS_START | FG_WIRE_HAS_CALLER | FG_WIRE_IRQ);
+    graph->is_irq = (kind & FG_WIRE_IRQ) != 0;
     graph->has_start = (kind & FG_WIRE_HAS_START) != 0;
     graph->start_ns = 0;
     graph->values = event->data + tail_offset;

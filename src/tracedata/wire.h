@@ -28,6 +28,7 @@
 
 #define FG_WIRE_HAS_START 0x80u
 #define FG_WIRE_HAS_CALLER 0x40u
+#define FG_WIRE_IRQ 0x20u /* of an entry or exit: the call was made for a signal */
 
 enum fg_wire_entry_kind { FG_WIRE_START = 0, FG_WIRE_RESUME = 1 };
 enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND = 2, FG_WIRE_CLOSE = 3 };

@@ -118,8 +118,8 @@ def test_names() -> None:
     [
         ("current_tracer", "irqsoff", "function_graph, function, nop"),
         ("tracing_on", 2, "0, 1"),
-        ("max_graph_depth", -1, "from 0 to 524287"),
-        ("max_graph_depth", "3", "from 0 to 524287"),
+        ("max_graph_depth", -1, "from 0 to 262143"),
+        ("max_graph_depth", "3", "from 0 to 262143"),
         ("tracing_thresh", 2**41, "from 0 to"),
         ("buffer_size_kb", 3, "from 32 to"),
         ("set_ftrace_filter", ["a[b"], "column"),

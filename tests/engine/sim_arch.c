@@ -37,6 +37,19 @@ static void task_name(struct fg_task *task, char *out, size_t room)
     snprintf(out, room, "%s", thread_name);
 }
 
+static _Thread_local bool irq;
+
+static bool is_irq(const struct ftrace_regs *regs)
+{
+    (void)regs;
+    return irq;
+}
+
+void sim_irq(bool on)
+{
+    irq = on;
+}
+
 static _Atomic uint64_t dropped;
 
 static void drop_object(void *object, void *domain)
@@ -56,7 +69,8 @@ static const struct fg_arch_ops sim_arch = {.name = "simulated",
                                             .sync_begin = no_bracket,
                                             .sync_end = no_bracket,
                                             .task_name = task_name,
-                                            .drop_object = drop_object};
+                                            .drop_object = drop_object,
+                                            .is_irq = is_irq};
 
 void sim_begin(void)
 {
@@ -111,6 +125,16 @@ uintptr_t sim_call(struct fg_func *func)
     if (fg_func_has_users(func) && !fg_enter_plain(task, func, call) &&
         !(fg_func_probed(func) && fg_enter_probed(task, func, call, 0, &no_regs)))
         fg_enter(task, func, call, &no_regs);
+    return call;
+}
+
+uintptr_t sim_call_for_signal(struct fg_func *func)
+{
+    uintptr_t call;
+
+    sim_irq(true);
+    call = sim_call(func);
+    sim_irq(false);
     return call;
 }
 

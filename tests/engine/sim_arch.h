@@ -22,6 +22,9 @@ bool sim_is_hooked(const struct fg_func *func);
 
 /* A call begins in this thread; what is returned says which. */
 uintptr_t sim_call(struct fg_func *func);
+/* The same, made by the interpreter for a signal; calls of this thread are as long as it is on. */
+uintptr_t sim_call_for_signal(struct fg_func *func);
+void sim_irq(bool on);
 void sim_return(uintptr_t call);
 void sim_raise(uintptr_t call);
 /* A generator gives way, runs again (in whatever thread), is closed or collected while it is suspended. */

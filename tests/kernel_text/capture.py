@@ -29,6 +29,11 @@ LINE = re.compile(
     """,
     re.VERBOSE,
 )
+# In the place of a call's line, with the same columns before it.
+ARROW = re.compile(
+    r"(?: *\d+\.\d{6} \|  )?(?: +\d+\) )?(?: *\S{1,7}-\d+ +\| )?"
+    r"(?:  (?=.* \|$))?(==========>|<==========)(?: \|)?"
+)
 SWITCH = re.compile(r" +(\d+)\) +(\S+)-(\d+) +=> +(\S+)-(\d+) *")
 LOST = re.compile(r"CPU:(\d+) \[LOST (\d+) EVENTS\]")
 PASSED_OVER = re.compile(r"#.*| -+| \(Overruns: 0\)|")
@@ -36,13 +41,15 @@ PASSED_OVER = re.compile(r"#.*| -+| \(Overruns: 0\)|")
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """A call begins. `args`: its arguments' text; `caller`: where it is made, function and offset."""
+    """A call begins. `args`: its arguments' text; `caller`: where it is made, function and offset; `irq`: an
+    interrupt makes it."""
 
     time_ns: int
     function: str
     depth: int
     args: str = ""
     caller: tuple[str, int] | None = None
+    irq: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,7 @@ class Capture:
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
         self.sizes: dict[str, int] = {}
+        self.irq = False  # an arrow stands before the next call
         self.events = [event for line in self.lines for event in self.read(line)]
 
     def read(self, line: str) -> Iterator[tuple[int, Enter | Leave | Switch | int]]:
@@ -82,6 +90,8 @@ class Capture:
             return
         if switch := SWITCH.fullmatch(line):
             yield int(switch[1]), Switch(int(switch[1]), f"{switch[4]}-{switch[5]}")
+        elif arrow := ARROW.fullmatch(line):
+            self.irq = arrow[1] == "==========>"
         elif lost := LOST.fullmatch(line):
             yield int(lost[1]), int(lost[2])
         else:
@@ -101,7 +111,8 @@ class Capture:
             self.sizes[name] = int(found["size"], 16)
             caller = (name, int(found["offset"], 16))
         if found["function"]:
-            yield Enter(time, found["function"], depth, found["args"], caller)
+            yield Enter(time, found["function"], depth, found["args"], caller, self.irq)
+            self.irq = False
         if found["how"] != " {":
             yield Leave(time, found["function"] or found["tail"] or "", depth, duration, found["ret"] or "")
 
@@ -163,7 +174,7 @@ class Script:
         assert event.depth == len(self.stack), event
         pairs = [pair.split("=") for pair in event.args.split(", ") if pair]
         self.arguments.setdefault(event.function, ",".join(name for name, _ in pairs))
-        words = ["call", str(self.tick(event.time_ns)), str(self.id(event.function))]
+        words = ["irq" if event.irq else "call", str(self.tick(event.time_ns)), str(self.id(event.function))]
         if event.caller:
             words += ["@", str(self.id(event.caller[0])), str(event.caller[1])]
         self.steps.append(" ".join([*words, *(value_word(value) for _, value in pairs)]))

@@ -7,6 +7,7 @@
  *
  *     function NAME MODULE BYTES ARGUMENTS    the next function; "-": no module, no arguments
  *     call NS FUNCTION [@ FUNCTION OFFSET] [VALUE]...    where it is called from; its arguments
+ *     irq NS FUNCTION ...                     the same of a call that an interrupt makes
  *     return NS DURATION [VALUE]              of the newest call
  *
  * VALUE is i123, an int, or w8:ff, a machine word: its type's bytes and what it is in base 16. */
@@ -101,7 +102,8 @@ static void init(struct fg_instance *instance)
     instance->ops.retfunc = timed_return;
 }
 
-static const struct fg_tracer timed_function_graph = {.name = "function_graph", .init = init};
+static const struct fg_tracer timed_function_graph = {
+    .name = "function_graph", .init = init, .tells_irqs = true};
 
 /* ---- the script */
 
@@ -145,7 +147,7 @@ static void see_values(const char *word)
         see_value(word);
 }
 
-static void read_call(uintptr_t call)
+static void read_call(uintptr_t call, bool is_irq)
 {
     struct ftrace_regs regs = {.ops = &regs_ops};
     struct fg_func *func;
@@ -161,7 +163,10 @@ static void read_call(uintptr_t call)
         word = strtok(NULL, " \n");
     }
     see_values(word);
+    CHECK(!is_irq || fg_func_set_irq(func));
+    sim_irq(is_irq);
     CHECK(fg_enter(fg_task_current(), func, call, &regs));
+    sim_irq(false);
 }
 
 static void read_return(uintptr_t call)
@@ -185,9 +190,9 @@ static void play(void)
 
         if (strcmp(what, "function") == 0) {
             read_function();
-        } else if (strcmp(what, "call") == 0) {
+        } else if (strcmp(what, "call") == 0 || strcmp(what, "irq") == 0) {
             CHECK(depth < MAX_DEPTH);
-            read_call(16 * ++depth);
+            read_call(16 * ++depth, *what == 'i');
         } else {
             CHECK_TEXT(what, "return");
             CHECK(depth > 0);

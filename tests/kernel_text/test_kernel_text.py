@@ -11,6 +11,7 @@ The first lines of a file of data, which begin with `#:`, say
     report   our options for the report
     record   what the instance is set to (replay.c)
     written  that it is written into a trace file
+    made     that no capture has it: what the kernel prints it as is known from elsewhere
 """
 
 from __future__ import annotations

@@ -293,7 +293,7 @@ def test_nothing_matched_is_a_warning_with_the_nearest_names(fg: Funcgraph) -> N
         ({"depth": 3}, TypeError, "depth"),
         ({"buffer_kb": 31}, ValueError, "buffer_kb: 31: must be from 32 to"),
         ({"thresh_us": -1}, ValueError, "thresh_us"),
-        ({"max_graph_depth": 1 << 19}, ValueError, "max_graph_depth"),
+        ({"max_graph_depth": 1 << 18}, ValueError, "max_graph_depth"),
     ],
 )
 def test_bad_arguments_are_refused_at_once(arguments: Any, error: type[Exception], text: str) -> None:

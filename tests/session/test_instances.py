@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -75,6 +76,16 @@ def test_stock_trace_cmd_shows_them(fg: Funcgraph) -> None:
     assert sum(line.startswith("        ") and "__main__.mid();" in line for line in lines) == 11
 
 
+def test_one_in_which_nothing_matched_says_so(fg: Funcgraph) -> None:
+    result = fg.record("-q", "-l", "__main__.mid", "-B", "typo", "-l", "__main__.laef", fg.script(APP))
+    line = (
+        "funcgraph: instance 'typo': nothing matched __main__.laef; the nearest names that ran: __main__.leaf"
+    )
+    assert result.stderr.startswith(line)
+    assert len(result.stderr.splitlines()) == 1
+    assert fg.record("-q", *TWO, fg.script(APP)).stderr == ""
+
+
 def test_children_have_all_instances(fg: Funcgraph) -> None:
     result = fg.record(*TWO, fg.script(APP + FORK))
     assert " of 2 processes" in result.stderr
@@ -113,7 +124,9 @@ def test_a_buffer_that_is_not_there_is_refused_with_those_that_are(fg: Funcgraph
     fg.record("-q", *TWO, fg.script(APP))
     result = fg.run(command, "-B", "laeves")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "funcgraph: trace.dat: no buffer 'laeves'; there are: '', 'leaves'\n"
+    assert (
+        result.stderr == "funcgraph: trace.dat: no instance 'laeves'; there are: '' (the top one), 'leaves'\n"
+    )
 
 
 def test_a_killed_program_leaves_all_buffers(fg: Funcgraph) -> None:
@@ -175,6 +188,38 @@ def test_options_that_exclude_each_other_are_refused(fg: Funcgraph, tracer: str)
     result = fg.record("-p", tracer, "--args", "-O", "func-no-repeats", fg.script(APP))
     assert result.returncode == 2
     assert "func-no-repeats: not together with arguments" in result.stderr
+
+
+SIGNALS = """
+import signal
+
+def leaf():
+    pass
+
+def handler(signum, frame):
+    leaf()
+
+def work():
+    signal.raise_signal(signal.SIGUSR1)
+
+signal.signal(signal.SIGUSR1, handler)
+work()
+"""
+
+
+def test_signals_are_shown_in_one_and_left_out_of_another(fg: Funcgraph) -> None:
+    """Broken by: an option that is only of the report; one that is lost on its way to the engine."""
+    names = ["-l", "__main__.work", "-l", "__main__.handler", "-l", "__main__.leaf"]
+    fg.record("-q", *names, "-B", "off", *names, "-O", "nofuncgraph-irqs", fg.script(SIGNALS))
+    assert calls(fg.trace, "") == {"__main__.work": 1, "__main__.handler": 1, "__main__.leaf": 1}
+    assert calls(fg.trace, "off") == {"__main__.work": 1}
+    text = fg.run("report", "-B", "").stdout
+    lines = [line.rpartition(" | ")[2].strip() for line in text.splitlines()[4:]]
+    assert [re.sub(r" /\*.*", "", line) for line in lines] == [
+        "__main__.work() {", "==========> |", "__main__.handler() {", "__main__.leaf();", "}",
+        "<========== |", "}",
+    ]  # fmt: skip
+    assert "handler" not in fg.run("report", "-B", "", "-O", "nofuncgraph-irqs").stdout
 
 
 def test_an_option_can_turn_a_flag_off(fg: Funcgraph) -> None:

@@ -47,6 +47,29 @@ def test_functions_that_match_but_were_not_called() -> None:
     assert outcome.nothing_matched(["json.*"], NAMES) == "no function that matches json.* was called"
 
 
+def test_an_instance_in_which_nothing_matched_is_named() -> None:
+    def instance(name: str, *patterns: str, **others: object) -> dict[str, object]:
+        settings = {"tracer": "function_graph", "filter": patterns, "graph": [], "thresh_us": 0}
+        return {"name": name, **settings, **others}
+
+    instances = [
+        instance("", "mian"),
+        instance("has", "nothing.like.it"),
+        instance("typo", "json.lods"),
+        instance("quick", "json.*", thresh_us=5),
+        instance("slow", "jsno.*", thresh_us=5),
+        instance("graph", graph=["re.compile"]),
+        instance("all"),
+        instance("latency", "no.such", tracer="loopblock"),
+    ]
+    assert outcome.silent({"instances": instances}, {"has": 3, "typo": 0}, NAMES) == [
+        "the top instance: nothing matched mian; the nearest names that ran: __main__.main",
+        "instance 'typo': nothing matched json.lods; the nearest names that ran: json.loads",
+        "instance 'slow': nothing matched jsno.*",
+        "instance 'graph': no function that matches re.compile was called",
+    ]
+
+
 def test_losses_are_all_told_and_a_wait_is_none() -> None:
     totals = {"lost": 1, "overrun": 2000, "waits": 3, "wait_ns": 1_500_000_000}
     lost, overrun = outcome.losses(totals)

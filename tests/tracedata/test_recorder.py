@@ -308,7 +308,7 @@ def test_what_is_no_spool_is_refused_and_left_alone(desk: Desk) -> None:
 def test_what_is_no_ring_is_refused(desk: Desk) -> None:
     recorder = desk.recorder()
     bad = desk.folder / "bad.ring"
-    for content in (b"", b"FGRING\0\1" + bytes(10_000), b"x" * 10_000):
+    for content in (b"", b"FGRING\0\2" + bytes(10_000), b"x" * 10_000):
         bad.write_bytes(content)
         with pytest.raises(ValueError, match="not a ring-buffer file"):
             recorder.add_ring(bad)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tracefile import CLOSE, RAISE, RESUME, SUSPEND, Trace, value, values, word
+from tracefile import CLOSE, IRQ, RAISE, RESUME, RETURN, START, SUSPEND, Trace, value, values, word
 
 from funcgraph.tracedata import TraceError, TraceFile, parse_options, report_options
 
@@ -392,8 +392,8 @@ def test_every_option_can_be_turned_on_and_off(command: Command, tmp_path: Path)
     trace = fib_trace()
     task = trace.tasks[0]
     task.enter(2_000_000, 0, 0, caller=(0, 7))  # a call whose result was not recorded
-    task.enter(2_000_100, 0, 1)
-    task.leave(2_000_200, 0, 1, calltime=2_000_100)
+    task.enter(2_000_100, 0, 1, kind=START | IRQ)
+    task.leave(2_000_200, 0, 1, calltime=2_000_100, kind=RETURN | IRQ)
     task.leave(2_000_300, 0, 0, calltime=2_000_000)
     path = trace.save(tmp_path / "trace.dat")
     for option in report_options():
@@ -595,3 +595,44 @@ def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
 
     for name in ("report", "summary"):
         assert peak_kib(200, name) < peak_kib(2, name) + 4096  # 62 MiB of trace against 0.6 MiB
+
+
+def test_calls_for_signals_can_be_left_out(tmp_path: Path) -> None:
+    """Broken by: leaving out all that follows a handler whose end is lost, or showing one without a start."""
+    trace = Trace(["m.work", "m.handler", "m.leaf"])
+    task, other = trace.task(1), trace.task(2, lane=0)
+    at = 0
+
+    def call(of: Any, func: int, depth: int, *, begins: bool, irq: int = 0, lost: int = 0) -> None:
+        nonlocal at
+        at += 1000
+        if begins:
+            of.enter(at, func, depth, kind=START | irq, lost=lost)
+        else:
+            of.leave(at, func, depth, calltime=at - 500, kind=RETURN | irq, lost=lost)
+
+    call(task, 0, 0, begins=True)
+    call(task, 1, 1, begins=True, irq=IRQ)
+    call(task, 2, 2, begins=True)
+    call(task, 2, 2, begins=False)
+    call(other, 2, 1, begins=True)  # of another task on the same lane
+    call(other, 2, 1, begins=False)
+    call(task, 2, 2, begins=True)
+    call(task, 2, 2, begins=False)
+    call(task, 1, 1, begins=True)  # the handler's end is lost, and this is its function, called by hand
+    call(task, 1, 1, begins=False)
+    call(task, 1, 1, begins=False, irq=IRQ)  # the beginning was lost
+    call(task, 0, 0, begins=False)
+    path = trace.save(tmp_path / "trace.dat")
+
+    def shown(options: str) -> list[str]:
+        lines = b"".join(TraceFile(path).report(parse_options(options.split()))).decode().splitlines()[4:]
+        return [line.split(" | ")[-1].rstrip() for line in lines]
+
+    assert shown("funcgraph-proc nofuncgraph-duration nofuncgraph-irqs") == [
+        "m.work() {", "  m.leaf();", "  m.handler();", "}",
+    ]  # fmt: skip
+    assert shown("funcgraph-proc nofuncgraph-duration") == [
+        "m.work() {", "==========>", "  m.handler() {", "    m.leaf();", "  m.leaf();", "    m.leaf();",
+        "  m.handler();", "  } /* m.handler */", "<==========", "}",
+    ]  # fmt: skip

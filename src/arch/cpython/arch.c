@@ -11,6 +11,7 @@
 #include "gen_close.h"
 #include "greenlet.h"
 #include "object.h"
+#include "signals.h"
 
 static bool try_ref(void *code)
 {
@@ -149,6 +150,7 @@ static const struct fg_arch_ops arch_ops = {
     .wait_end = wait_end,
     .drop_object = fg_object_drop,
     .is_own_call = fg_callback_is_own_call,
+    .is_irq = fg_signals_is_irq,
 };
 
 /* From here on no function's events are set any more, or they are. */
@@ -191,6 +193,8 @@ int fg_cpython_start(struct fg_interp *interp)
     fg_gen_close_install();
     fg_greenlet_look_for();
     set_installed(interp, true);
+    if (interp->is_main)
+        fg_signals_watch();
     return 0;
 }
 
@@ -198,6 +202,8 @@ void fg_cpython_stop(struct fg_interp *interp)
 {
     if (!interp->is_installed || fgraph_count_in(interp))
         return;
+    if (interp->is_main)
+        fg_signals_unwatch();
     set_installed(interp, false);
     fg_gen_close_remove();
     fg_cpython_hooks.remove(interp);

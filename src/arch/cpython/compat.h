@@ -95,6 +95,19 @@ static inline fg_pyframe *fg_complete_pyframe(fg_pyframe *frame)
 #endif
 }
 
+/* C called it, and not Python code by itself. Before 3.12 a frame that begins does not tell: it may have. */
+static inline bool fg_pyframe_is_called_by_c(const fg_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return frame->previous && frame->previous->owner >= FRAME_OWNED_BY_INTERPRETER;
+#elif PY_VERSION_HEX >= 0x030C0000
+    return frame->previous && frame->previous->owner == FRAME_OWNED_BY_CSTACK;
+#else
+    (void)frame;
+    return true;
+#endif
+}
+
 static inline PyCodeObject *fg_pyframe_code(fg_pyframe *frame)
 {
 #if PY_VERSION_HEX >= 0x030D0000

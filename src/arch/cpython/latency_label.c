@@ -104,8 +104,7 @@ static void label_builtin(PyObject *builtin, char *out)
     snprintf(out, FG_LATENCY_TEXT_BYTES, "%s.%s (C)", owner, ((PyCFunctionObject *)builtin)->m_ml->ml_name);
 }
 
-/* functools.partial's function; a new reference to `callable` itself if it is none. */
-static PyObject *without_partial(PyObject *callable)
+PyObject *fg_without_partial(PyObject *callable)
 {
     Py_INCREF(callable);
     for (int i = 0; i < MAX_PARTIALS && strcmp(Py_TYPE(callable)->tp_name, "functools.partial") == 0; i++) {
@@ -120,7 +119,7 @@ static PyObject *without_partial(PyObject *callable)
 
 void fg_label_callable(PyObject *callable, char *out)
 {
-    callable = without_partial(callable);
+    callable = fg_without_partial(callable);
     if (PyMethod_Check(callable) && PyFunction_Check(PyMethod_GET_FUNCTION(callable)))
         label_function(PyMethod_GET_FUNCTION(callable), out);
     else if (PyFunction_Check(callable))

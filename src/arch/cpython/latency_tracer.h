@@ -54,5 +54,7 @@ void fg_label_callback(PyObject *callback, char *runs, char *is_at, const struct
 /* An attribute of the object's that its type implements in C: a slot, a getter. New reference; NULL: it is none of these, or
  * empty. */
 PyObject *fg_c_attribute(PyObject *object, const char *name);
+/* functools.partial's function; a new reference to `callable` itself if it is none. */
+PyObject *fg_without_partial(PyObject *callable);
 
 #endif

@@ -162,9 +162,9 @@ PyObject *fg_regs_callable(const struct ftrace_regs *regs)
 
 /* ---- where */
 
-/* The next frame out. On 3.11 the call's own frame is linked to it only while it runs: neither at the entry nor at the end,
+/* On 3.11 the call's own frame is linked to it only while it runs: neither at the entry nor at the end,
  * and then the thread's newest frame is the caller's. */
-static fg_pyframe *caller_of(const struct ftrace_regs *regs)
+fg_pyframe *fg_regs_caller(const struct ftrace_regs *regs)
 {
     fg_pyframe *frame = fg_regs_is_c(regs) ? regs->frame : fg_regs_frame(regs);
 
@@ -210,7 +210,7 @@ int fg_regs_location(const struct ftrace_regs *regs, struct ftrace_location *loc
 
 int fg_regs_return_location(const struct ftrace_regs *regs, struct ftrace_location *location)
 {
-    return locate_if_known(caller_of(regs), location);
+    return locate_if_known(fg_regs_caller(regs), location);
 }
 
 uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs)
@@ -221,13 +221,13 @@ uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs)
     if (fg_likely(fg_regs_frame(regs) != NULL))
         return fg_pyframe_return_address(regs->frame);
 #endif
-    caller = caller_of(regs);
+    caller = fg_regs_caller(regs);
     return caller ? (uintptr_t)fg_pyframe_instruction(caller) : 0;
 }
 
 size_t fg_regs_find_callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n)
 {
-    fg_pyframe *frame = n ? caller_of(regs) : NULL;
+    fg_pyframe *frame = n ? fg_regs_caller(regs) : NULL;
     size_t found = 0;
 
     for (; frame && found < n; frame = fg_complete_pyframe(frame->previous)) {

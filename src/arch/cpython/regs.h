@@ -52,6 +52,8 @@ int fg_code_variable(PyCodeObject *code, int n, const char *name);
 /* Where the function is: at its first instruction before it has begun; and where it returns to. False: not known. */
 int fg_regs_location(const struct ftrace_regs *regs, struct ftrace_location *location);
 int fg_regs_return_location(const struct ftrace_regs *regs, struct ftrace_location *location);
+/* The next frame out that is Python code's, or NULL. */
+fg_pyframe *fg_regs_caller(const struct ftrace_regs *regs);
 uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs);
 
 #if FG_HAVE_MONITORING

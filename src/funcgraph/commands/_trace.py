@@ -50,8 +50,9 @@ def wanted_buffers(trace: TraceFile, wanted: Sequence[str]) -> list[int] | None:
     try:
         return trace.find_buffers(wanted) if wanted else None
     except KeyError as error:
-        names = ", ".join(repr(buffer.name) for buffer in trace.buffers)
-        raise CommandError(f"{trace.path}: no buffer {error}; there are: {names}") from None
+        there = [trace.buffers[number].name for number in trace.find_buffers([])]
+        names = ", ".join(repr(name) if name else "'' (the top one)" for name in there)
+        raise CommandError(f"{trace.path}: no instance {error}; there are: {names}") from None
 
 
 def wanted_tasks(trace: TraceFile, wanted: Sequence[str]) -> list[Task] | None:

@@ -273,6 +273,8 @@ def _close(
         if nothing is not None:
             recording.discard()
             return [*lines, f"{nothing}; no trace was written"], False
+        if recording.failure is None:
+            lines += outcome.silent(settings, recording.records, recording.seen_names())
         recording.assemble(output, meta)
     except OSError as error:
         recording.close()

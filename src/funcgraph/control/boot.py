@@ -119,7 +119,7 @@ def _number(value: str, most: int) -> int:
 
 
 def _depth(value: str, allowed: Allowed) -> int:
-    return _number(value, (1 << 19) - 1)
+    return _number(value, (1 << 18) - 1)
 
 
 def _thresh(value: str, allowed: Allowed) -> int:

@@ -473,13 +473,13 @@ class Instance:
         """Only so many levels of calls; 0: all.
 
         Raises:
-            OSError: EINVAL: not from 0 to 524287.
+            OSError: EINVAL: not from 0 to 262143.
         """
         return int(self._engine.settings["max_graph_depth"])
 
     @max_graph_depth.setter
     def max_graph_depth(self, depth: int) -> None:
-        self._set_setting("max_graph_depth", "max_graph_depth", depth, (1 << 19) - 1)
+        self._set_setting("max_graph_depth", "max_graph_depth", depth, (1 << 18) - 1)
 
     @property
     def tracing_thresh(self) -> int:

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 # The kernel's: those that are on before anybody says anything.
 _INITIALLY_ON = frozenset(
-    {"overwrite", "funcgraph-cpu", "funcgraph-overhead", "funcgraph-duration", "sleep-time", "graph-time"}
+    {
+        "overwrite",
+        "funcgraph-cpu",
+        "funcgraph-overhead",
+        "funcgraph-duration",
+        "funcgraph-irqs",
+        "sleep-time",
+        "graph-time",
+    }
 )
 _OF_FUNCTION_GRAPH = frozenset({"sleep-time", "graph-time"})
 # Not both, as in the kernel: calls that are counted together have arguments of their own.

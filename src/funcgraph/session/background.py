@@ -107,6 +107,8 @@ class Background:
         patterns = wanted_patterns(settings)
         if not totals["records"] and patterns:
             warnings.append(outcome.nothing_matched(patterns, recording.seen_names()))
+        if totals["records"]:
+            warnings += outcome.silent(settings, recording.records, recording.seen_names())
         warnings += outcome.losses(totals)
         recording.assemble(
             request["output"],

@@ -131,6 +131,7 @@ def record(
     stack_trace: bool = False,
     no_repeats: bool = False,
     no_sleep_time: bool = False,
+    no_irqs: bool = False,
     c_calls: bool = False,
     buffer_kb: int = 8192,
     mode: str = "wait",
@@ -157,13 +158,16 @@ def record(
             together with args). "function" only.
         no_sleep_time: durations without the time that the thread slept or waited (nosleep-time; a system call
             at both ends of a call). "function_graph" only.
+        no_irqs: neither calls of signal handlers nor what these call (nofuncgraph-irqs). "function_graph"
+            only.
         c_calls: record C functions that recorded functions call.
         buffer_kb: size of each process's ring buffer, in KiB.
         mode: what happens when the buffer is full: "wait" for the recorder (nothing is lost), "drop" the
             newest, "overwrite" the oldest.
         options: how the report shows the trace unless it is told otherwise: names of the kernel's options
             as `funcgraph report -O` takes them. Some say what is recorded: "funcgraph-args", "func-args",
-            "funcgraph-retval", "funcgraph-retaddr", "func_stack_trace", "func-no-repeats", "nosleep-time".
+            "funcgraph-retval", "funcgraph-retaddr", "func_stack_trace", "func-no-repeats", "nosleep-time",
+            "nofuncgraph-irqs".
         follow_fork: record child processes too.
         clock: the trace's clock: "mono" (CLOCK_MONOTONIC), "boot" (goes on while the machine sleeps),
             "mono_raw" (not slewed), "tai"; "local" and "global" are other names of "mono".
@@ -200,6 +204,7 @@ def record(
         "stack_trace": stack_trace,
         "no_repeats": no_repeats,
         "no_sleep_time": no_sleep_time,
+        "no_irqs": no_irqs,
         "c_calls": c_calls,
         "buffer_kb": buffer_kb,
         "mode": mode,

@@ -39,6 +39,7 @@ DEFAULTS: dict[str, str | int | bool | tuple[str, ...]] = {
     "stack_trace": False,
     "no_repeats": False,
     "no_sleep_time": False,
+    "no_irqs": False,
     "c_calls": False,
     "buffer_kb": 8192,
     "mode": "wait",
@@ -52,7 +53,7 @@ RECORDING: dict[str, str | int | bool | tuple[str, ...]] = {"follow_fork": True,
 PATTERN_OPTIONS = ("filter", "notrace", "graph")
 
 # Least and greatest value of the numbers; the engine refuses others.
-LIMITS = {"max_graph_depth": (0, (1 << 19) - 1), "thresh_us": (0, 1 << 40), "buffer_kb": (32, 1 << 30)}
+LIMITS = {"max_graph_depth": (0, (1 << 18) - 1), "thresh_us": (0, 1 << 40), "buffer_kb": (32, 1 << 30)}
 
 # Those of an instance that the engine has nothing to do with.
 _DISPLAY_OPTIONS = ("options",)

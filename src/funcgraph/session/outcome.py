@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 from funcgraph.names import nearest_names
 from funcgraph.session.progress import bytes_text, plural
 
-__all__ = ["figures", "losses", "nothing_matched", "summary", "waits", "write_failure"]
+__all__ = ["figures", "losses", "nothing_matched", "silent", "summary", "waits", "write_failure"]
 
 
 def figures(totals: dict[str, int]) -> str:
@@ -71,3 +72,24 @@ def nothing_matched(patterns: Sequence[str], names: Sequence[str]) -> str:
     near = list(dict.fromkeys(name for pattern in unknown for name in nearest_names(pattern, names)))
     text = f"nothing matched {', '.join(unknown)}"
     return f"{text}; the nearest names that ran: {', '.join(near[:5])}" if near else text
+
+
+def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Sequence[str]) -> list[str]:
+    """Return a line for each instance without records of which no function matched, or was called.
+
+    Args:
+        settings: the recording's.
+        records: how many records each instance has, by name.
+        names: the functions that ran.
+    """
+    lines = []
+    for instance in settings["instances"]:
+        patterns = [*instance["filter"], *instance["graph"]]
+        records_calls = instance["tracer"] in ("function_graph", "function")
+        is_known = all(any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)
+        is_quick = instance["thresh_us"] and is_known  # calls that did not take as long
+        if records.get(instance["name"]) or not patterns or not records_calls or is_quick:
+            continue
+        which = f"instance '{instance['name']}'" if instance["name"] else "the top instance"
+        lines.append(f"{which}: {nothing_matched(patterns, names)}")
+    return lines

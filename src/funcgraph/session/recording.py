@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,7 @@ class Recording:
         self.failure: OSError | None = None  # why nothing more is written (no space left ...)
         self.damaged: list[str] = []  # "FILE: what is wrong with it", for rings that cannot be read
         self.attached = 0  # rings there have been
+        self.records: Counter[str] = Counter()  # of rings that are done with, by instance
         self._writer = _tracedata.Recorder(part, clock=clock, resume=resume)
         self._rings: dict[str, Ring] = {}  # by file name
         self._ignored: set[str] = set()  # names of rings that are damaged
@@ -135,9 +137,10 @@ class Recording:
             self._writer.finish(ring.index)
         except OSError as error:
             self._fail(error)
-        killed = self._writer.info(ring.index)["killed"]
-        if killed:
-            self._killed.append(f"process {ring.process.pid}: {killed}")
+        info = self._writer.info(ring.index)
+        self.records[info["instance"]] += info["records"]
+        if info["killed"]:
+            self._killed.append(f"process {ring.process.pid}: {info['killed']}")
         if self.failure is not None:
             self._ignored.add(name)  # its last records may still be recovered
             return

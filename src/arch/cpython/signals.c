@@ -1,0 +1,221 @@
+/* See signals.h.
+ *
+ * What CPython passes tells its calls from others (_PyErr_CheckSignalsTstate): the number of a signal whose handler the
+ * function is, and the frame object of what runs, which nobody else can have passed from C. Before 3.12 a call from Python
+ * is not told from one from C: there a program that calls its handler with its own frame is believed. */
+#include "signals.h"
+
+#include <signal.h>
+
+#include "arch.h"
+#include "latency_tracer.h"
+#include "regs.h"
+#include "symbols.h"
+
+#define MAX_WRAPPERS 8 /* a partial of a method of ... */
+
+typedef PyObject *(*fast_method)(PyObject *module, PyObject *const *args, Py_ssize_t n);
+
+static struct {
+    PyObject *getsignal; /* _signal.getsignal; NULL: nobody watches */
+    PyMethodDef *signal; /* _signal.signal's; NULL: ours does not stand before it */
+    PyCFunction original;
+} watch;
+
+/* ---- which function a handler is */
+
+/* What a callable calls, one step further in; NULL: it is a function itself, or nobody knows. New reference. */
+static PyObject *step_in(PyObject *callable)
+{
+    static const char call[] = "__call__";
+    PyObject *inner, *name;
+
+    if (PyFunction_Check(callable))
+        return NULL;
+    if (PyMethod_Check(callable))
+        return Py_NewRef(PyMethod_GET_FUNCTION(callable));
+    inner = fg_without_partial(callable);
+    if (inner != callable)
+        return inner;
+    Py_DECREF(inner);
+    name = PyUnicode_InternFromString(call);
+    inner = name ? fg_type_lookup(Py_TYPE(callable), name) : NULL;
+    Py_XDECREF(name);
+    return inner;
+}
+
+/* The Python function that runs when the handler is called, or NULL. New reference. */
+static PyObject *function_of(PyObject *handler)
+{
+    PyObject *at = Py_NewRef(handler);
+
+    for (int i = 0; at && !PyFunction_Check(at); i++) {
+        PyObject *inner = i < MAX_WRAPPERS ? step_in(at) : NULL;
+
+        Py_SETREF(at, inner);
+    }
+    return at;
+}
+
+/* ---- becoming a handler */
+
+/* Where memory is short its calls are calls as any other. */
+static void mark(struct fg_interp *interp, PyObject *handler)
+{
+    PyObject *function = function_of(handler);
+    struct fg_func *func = function ? fg_symbols_func_of(interp, function) : NULL;
+
+    if (func)
+        fg_func_set_irq(func);
+    Py_XDECREF(function);
+}
+
+static PyObject *handler_of(int signum)
+{
+    PyObject *number = PyLong_FromLong(signum);
+    PyObject *handler = number ? PyObject_CallOneArg(watch.getsignal, number) : NULL;
+
+    Py_XDECREF(number);
+    if (!handler)
+        PyErr_Clear(); /* no signal has this number */
+    return handler;
+}
+
+static void mark_all(struct fg_interp *interp)
+{
+    for (int signum = 1; signum < NSIG; signum++) {
+        PyObject *handler = handler_of(signum);
+
+        if (handler)
+            mark(interp, handler);
+        Py_XDECREF(handler);
+    }
+}
+
+/* Before the handler is one: a signal may come as soon as it is. */
+static PyObject *on_signal(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    struct fg_interp *interp = fg_interp_known();
+
+    if (n == 2 && interp && interp->is_main && watch.getsignal) {
+        fg_exception aside = fg_exception_set_aside();
+
+        mark(interp, args[1]);
+        PyErr_Clear();
+        fg_exception_put_back(aside);
+    }
+    return ((fast_method)(void (*)(void))watch.original)(module, args, n);
+}
+
+static void stand_before(PyObject *function)
+{
+    PyMethodDef *method =
+        function && PyCFunction_CheckExact(function) ? ((PyCFunctionObject *)function)->m_ml : NULL;
+
+    if (!method || method->ml_flags != METH_FASTCALL)
+        return;
+    watch.signal = method;
+    watch.original = method->ml_meth;
+    method->ml_meth = (PyCFunction)(void (*)(void))on_signal;
+}
+
+/* CPython has imported the module long before: only looked up. */
+static PyObject *signal_module(void)
+{
+    PyObject *name = PyUnicode_FromString("_signal");
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+
+    Py_XDECREF(name);
+    if (module && !PyModule_CheckExact(module))
+        Py_CLEAR(module);
+    return module;
+}
+
+void fg_signals_watch(void)
+{
+    fg_exception aside = fg_exception_set_aside();
+    PyObject *module = signal_module();
+    PyObject *dict = module ? PyModule_GetDict(module) : NULL;
+    PyObject *signal = dict ? fg_dict_get(dict, "signal") : NULL;
+
+    watch.getsignal = dict ? fg_dict_get(dict, "getsignal") : NULL;
+    if (watch.getsignal && PyCFunction_CheckExact(watch.getsignal)) {
+        stand_before(signal);
+        mark_all(fg_interp_known());
+    } else {
+        Py_CLEAR(watch.getsignal);
+    }
+    Py_XDECREF(signal);
+    Py_XDECREF(module);
+    PyErr_Clear();
+    fg_exception_put_back(aside);
+}
+
+void fg_signals_unwatch(void)
+{
+    if (watch.signal && watch.signal->ml_meth == (PyCFunction)(void (*)(void))on_signal)
+        watch.signal->ml_meth = watch.original;
+    watch.signal = NULL;
+    Py_CLEAR(watch.getsignal);
+}
+
+/* ---- being called as one */
+
+/* What was passed by position; borrowed; NULL: no more was. */
+static PyObject *passed(fg_pyframe *frame, const PyCodeObject *code, Py_ssize_t n)
+{
+    PyObject *rest;
+
+    if (n < code->co_argcount)
+        return fg_pyframe_argument(frame, code, (int)n);
+    rest = code->co_flags & CO_VARARGS
+               ? fg_pyframe_argument(frame, code, code->co_argcount + code->co_kwonlyargcount)
+               : NULL;
+    n -= code->co_argcount;
+    return rest && PyTuple_CheckExact(rest) && n < PyTuple_GET_SIZE(rest) ? PyTuple_GET_ITEM(rest, n) : NULL;
+}
+
+/* The number that was passed in front of the frame of what runs; borrowed; NULL: that was not passed. A partial's own
+ * arguments come before it, and the object of a method. */
+static PyObject *passed_number(fg_pyframe *frame, fg_pyframe *interrupted)
+{
+    const PyCodeObject *code = fg_pyframe_code(frame);
+    PyObject *wanted = interrupted ? (PyObject *)interrupted->frame_obj : Py_None;
+    PyObject *before = passed(frame, code, 0), *value = NULL;
+
+    for (Py_ssize_t n = 1; before && (value = passed(frame, code, n)); n++, before = value) {
+        if (value == wanted && PyLong_CheckExact(before))
+            return before;
+    }
+    return NULL;
+}
+
+static bool is_handler_of(PyCodeObject *code, PyObject *signum)
+{
+    PyObject *handler = PyObject_CallOneArg(watch.getsignal, signum);
+    PyObject *function = handler ? function_of(handler) : NULL;
+    bool answer = function && PyFunction_GET_CODE(function) == (PyObject *)code;
+
+    Py_XDECREF(function);
+    Py_XDECREF(handler);
+    return answer;
+}
+
+bool fg_signals_is_irq(const struct ftrace_regs *regs)
+{
+    fg_pyframe *frame = fg_regs_frame(regs);
+    fg_exception aside;
+    PyObject *signum;
+    bool answer;
+
+    if (!frame || !watch.getsignal || !fg_is_main_thread() || !fg_pyframe_is_called_by_c(frame))
+        return false;
+    signum = passed_number(frame, fg_regs_caller(regs));
+    if (!signum)
+        return false;
+    aside = fg_exception_set_aside();
+    answer = is_handler_of(fg_pyframe_code(frame), signum);
+    PyErr_Clear();
+    fg_exception_put_back(aside);
+    return answer;
+}
