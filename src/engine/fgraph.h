@@ -49,7 +49,8 @@ struct __attribute__((may_alias)) fg_user {
     bool is_plain;
     bool
         is_fprobes; /* it is the user that a domain's fprobes share, and needs no times. Set before its registration */
-    bool is_entry_only; /* entryfunc always answers 0: no hook behind the entry is for it. Set before its registration */
+    bool
+        is_entry_only; /* entryfunc always answers 0: no hook behind the entry is for it. Set before its registration */
     bool may_hide; /* it has or had a graph_notrace set while registered: some call may still hide others */
     void *domain;  /* it sees this domain's functions alone (function.h); set before its registration */
     enum fg_plain_kind plain_kind; /* if it is plain. Set before its registration */

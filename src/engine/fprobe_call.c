@@ -97,8 +97,7 @@ static inline bool enter_one(struct call *call, const struct ftrace_graph_ent *t
 int fg_fprobes_enter(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     const struct fg_fprobe_list *list = fg_fprobe_list_of(trace->func);
-    struct call call = {
-        .func = trace->func, .regs = regs, .awaits_hooks = fg_func_awaits_hooks(trace->func)};
+    struct call call = {.func = trace->func, .regs = regs, .awaits_hooks = fg_func_awaits_hooks(trace->func)};
     uint32_t idx = (uint32_t)fg_user_of(ops)->idx;
     bool is_wanted = false;
 

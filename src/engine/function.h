@@ -63,15 +63,15 @@ struct fg_func {
     uint32_t line;
     uint16_t flags; /* enum fg_func_flags */
     bool live;
-    _Atomic bool busy;       /* progress.h */
-    _Atomic bool everywhere; /* a C function: some user wants its calls, whoever makes them */
-    _Atomic bool wants_ends; /* some user is told how its calls end */
-    _Atomic bool is_deaf;    /* its hooks tell of entries alone: the arch says so (fg_users_hear_ends) */
+    _Atomic bool busy;         /* progress.h */
+    _Atomic bool everywhere;   /* a C function: some user wants its calls, whoever makes them */
+    _Atomic bool wants_ends;   /* some user is told how its calls end */
+    _Atomic bool is_deaf;      /* its hooks tell of entries alone: the arch says so (fg_users_hear_ends) */
     _Atomic bool awaits_hooks; /* both: those users see no call yet */
-    uint32_t index;          /* in the engine's table of live records */
-    void *arch_data;         /* the code object or method definition; owned by the arch */
-    void *domain;            /* where it runs, for the arch to say: only users of the same see it */
-    _Atomic(void *) object;  /* what stands for it above the arch, or NULL; see drop_object */
+    uint32_t index;            /* in the engine's table of live records */
+    void *arch_data;           /* the code object or method definition; owned by the arch */
+    void *domain;              /* where it runs, for the arch to say: only users of the same see it */
+    _Atomic(void *) object;    /* what stands for it above the arch, or NULL; see drop_object */
     char *module, *qualname, *file, *args; /* one allocation, at `name` */
     char *name;                            /* "module.qualname" */
     /* The arch's: probes at places within the function, or NULL. */

@@ -260,8 +260,7 @@ static const struct fg_user *only_user(const struct fg_user_list *list)
  * and can be. */
 static void publish_only_user(struct fg_func *func, const struct fg_user_list *list)
 {
-    const struct fg_user *user =
-        list->wants_ends && !fg_func_awaits_hooks(func) ? only_user(list) : NULL;
+    const struct fg_user *user = list->wants_ends && !fg_func_awaits_hooks(func) ? only_user(list) : NULL;
     uint32_t at =
         user ? (uint32_t)(offsetof(struct fg_task, users) + list->users[0].idx * sizeof(struct fg_task_user))
              : 0;
