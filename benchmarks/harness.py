@@ -152,8 +152,8 @@ def median_of(rounds: Sequence[Mapping[str, float]], value: Callable[[Mapping[st
 def ratio_of_pairs(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return how many times the first the second of a pair is, and the standard error of that.
 
-    The logarithms' mean without the fifth at either end, which something else on the machine made; its error is
-    Tukey and McLaughlin's (1963), from the winsorized variance.
+    The logarithms' mean without the fifth at either end, which something else on the machine made; its error
+    is Tukey and McLaughlin's (1963), from the winsorized variance.
     """
     logs = sorted(math.log(second / first) for first, second in pairs)
     cut = len(logs) // 5

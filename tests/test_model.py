@@ -328,8 +328,8 @@ def run(engine: Engine, program: list[tuple[Any, ...]]) -> None:
 
 
 # Broken by each of: users in the wrong order at a return; `generation >= epoch` in fg_users_at; a return that
-# ends the newest frame whatever its frame pointer; no depth kept at a suspend; resume_late left out; note_busy that looks
-# for functions without users instead of such without users that want ends.
+# ends the newest frame whatever its frame pointer; no depth kept at a suspend; resume_late left out;
+# note_busy that looks for functions without any user.
 @pytest.mark.timeout(300 + EXAMPLES // 10)
 @settings(
     max_examples=EXAMPLES,

@@ -1,11 +1,11 @@
-"""Times an asyncio echo server with and without a latency tracer, in short segments that take turns at random within one
-process; prints one line of JSON, [[[wall, cpu], [wall, cpu]], ...]: for each pair of segments the server's seconds for a
-message without the tracer and with it, by the clock and of its own CPU time.
+"""Times an asyncio echo server with and without a latency tracer, in short segments that take turns at random
+within one process; prints one line of JSON, {"pairs": [[[wall, cpu], [wall, cpu]], ...]}: for each pair of
+segments the server's seconds for a message without the tracer and with it, by the clock and of CPU time.
 
 Usage: echo_server.py streams|protocol TRACER|none|graph:TRACER PAIRS
 
-"none" compares segments without a tracer with each other. The client is another process, on another processor if there is one:
-it keeps 16 connections busy over loopback TCP, a message of 100 bytes on each at a time.
+"none" compares segments without a tracer with each other. The client is another process, on another processor
+if there is one: it keeps 16 connections busy over loopback TCP, a message of 100 bytes on each at a time.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ import sys
 import time
 
 CONNECTIONS = 16
-#: Seconds: until all is as CPython runs it when it knows it; behind each change of the tracer; of what is measured.
+#: Seconds: until CPython knows the code; behind each change of the tracer; of what is measured.
 BEGIN_S, SETTLE_S, SEGMENT_S = 0.5, 0.015, 0.04
 CLIENT = """
 import socket, sys

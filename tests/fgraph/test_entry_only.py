@@ -1,4 +1,4 @@
-"""A function whose users are told of entries alone has hooks for no more than that; whoever wants ends gets all of them."""
+"""A function whose users are told of entries alone has hooks for no more; who wants ends gets all of them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,6 @@ def test_a_generator_is_entered_once() -> None:
         never_ran = generate()
         with pytest.raises(LookupError):
             never_ran.throw(LookupError)
-        generate().close()
         suspended = generate()
         next(suspended)
         with Probe("generate", has_exit=True) as both:
