@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from benchmarks.harness import Bench, Figure, at_least, at_most, median_of
+from benchmarks.harness import Bench, Figure, at_least, at_most, median_of, ratio_of_pairs
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
 #: The least there is: benchmarks/least_callbacks.
@@ -41,8 +41,8 @@ _FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES = 18, 25, 200
 _PROFILE, _PROFILE_ROUNDS = 20, 15
 #: Turns of a loop with a probe at one of its lines; how often all run in turn in one process.
 _TURNS, _TURN_ROUNDS = 100_000, 15
-#: Blocks of the echo server in each round, and messages in each block.
-_ECHO_BLOCKS, _ECHO_MESSAGES = 6, 640
+#: Pairs of segments of the echo server in each process.
+_ECHO_PAIRS = 40
 #: Functions that users are registered over, and how often in one process.
 _FUNCTIONS, _REGISTER_ROUNDS = 10_000, 3
 #: Instances that trace the same function; fib's argument; how often all run in turn in one process.
@@ -273,6 +273,8 @@ def fprobes(bench: Bench) -> Iterator[Figure]:
         )
     else:
         yield Figure(f"{label}, adds", f"{median_of(rounds, native):.0f} ns")
+    entry = median_of(rounds, _added(of="entry"))
+    yield Figure("fib: an fprobe in C that reads two ints, without an exit handler, adds", f"{entry:.0f} ns")
     for name, over, text in (
         ("others", "untraced", "of none at all"),
         ("both", "C", "of one in C alone"),
@@ -365,16 +367,24 @@ def registration(bench: Bench) -> Iterator[Figure]:
 
 
 def latency_tracers(bench: Bench) -> Iterator[Figure]:
-    """An asyncio echo server with each latency tracer: the CPU time of a message, block by block in turn."""
-    for what in ("loopblock", "wakeup", "gilwait", "graph:loopblock"):
-        words = ("streams", what, bench.rounds * _ECHO_BLOCKS, _ECHO_MESSAGES)
-        seconds = bench.result(bench.plain("echo_server.py", *words))
-        ratio = statistics.median(on / off for off, on in zip(seconds["off"], seconds["on"], strict=True))
-        name = f"asyncio echo server, {what.removeprefix('graph:')}"
-        if what.startswith("graph:"):
-            yield Figure(f"{name} with display-graph", f"{ratio:.3f}")
-        else:
-            yield at_most(name, ratio, 1.03, digits=3)
+    """An asyncio echo server with each latency tracer: seconds for a message, in pairs of short segments."""
+    for what, label, limit in (
+        ("none", "nothing beside nothing", None),
+        ("loopblock", "loopblock", 1.03),
+        ("wakeup", "wakeup", 1.03),
+        ("gilwait", "gilwait", 1.03),
+        ("graph:loopblock", "loopblock with display-graph", None),
+    ):
+        command = bench.plain("echo_server.py", "streams", what, _ECHO_PAIRS)
+        pairs = [pair for _ in range(bench.rounds) for pair in bench.result(command)["pairs"]]
+        for unit, name in enumerate(("the time", "the CPU time")):
+            ratio, error = ratio_of_pairs([(off[unit], on[unit]) for off, on in pairs])
+            yield Figure(
+                f"asyncio echo server, {label}: {name} of a message",
+                f"{ratio:.3f} ± {error:.3f}",
+                f"≤ {limit:g}" if limit and not unit else "",
+                ratio <= limit if limit and not unit else None,
+            )
 
 
 def instances(bench: Bench) -> Iterator[Figure]:

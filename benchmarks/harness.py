@@ -7,6 +7,7 @@ ratio, and the median of the ratios is what counts.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import statistics
@@ -146,3 +147,18 @@ class Bench:
 def median_of(rounds: Sequence[Mapping[str, float]], value: Callable[[Mapping[str, float]], float]) -> float:
     """Return the median over the rounds of what `value` makes of one."""
     return statistics.median(value(one) for one in rounds)
+
+
+def ratio_of_pairs(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return how many times the first the second of a pair is, and the standard error of that.
+
+    The logarithms' mean without the fifth at either end, which something else on the machine made; its error
+    is Tukey and McLaughlin's (1963), from the winsorized variance.
+    """
+    logs = sorted(math.log(second / first) for first, second in pairs)
+    cut = len(logs) // 5
+    kept = logs[cut : len(logs) - cut]
+    winsorized = [min(max(one, kept[0]), kept[-1]) for one in logs]
+    ratio = math.exp(statistics.fmean(kept))
+    share = len(kept) / len(logs)
+    return ratio, ratio * statistics.stdev(winsorized) / (share * math.sqrt(len(logs)))

@@ -272,9 +272,11 @@ graphs = st.sampled_from(["", "", "", "m.f0", "m.*", "n.C.*", "*0"])
 hidden = st.sampled_from(["", "", "", "", "m.f1", "n.*", "*0"])
 in_tasks = st.sampled_from([(), (), (), (0,), (0, 1), (2,)])
 sizes = st.sampled_from([0, 1, 2, 31, 32])
+#: Functions whose end a user does not want; of all: it needs hooks for entries alone.
+refused = st.one_of(st.sets(funcs, max_size=2), st.sampled_from([set(range(len(FUNCTIONS)))]))
 registers = st.tuples(
     st.just("register"), users, st.tuples(patterns, excluded, graphs, hidden), in_tasks,
-    st.sets(funcs, max_size=2), sizes, st.booleans(),
+    refused, sizes, st.booleans(),
 )  # fmt: skip
 edits = st.tuples(
     st.just("edit_filter"), users, st.sampled_from(Set),
@@ -284,7 +286,7 @@ fprobes = st.integers(0, NR_FPROBES - 1)
 fprobe_registers = st.tuples(
     st.just("register_fprobe"), fprobes, st.sampled_from([pattern for pattern in PATTERNS if pattern]),
     st.sampled_from(["", "", "", "n.*", "m.f1"]), st.sets(funcs, max_size=2), st.sampled_from([0, 1, 2, 15]),
-    st.sampled_from([True, True, True, False]),
+    st.sampled_from([True, True, False]),
 )  # fmt: skip
 changes = st.one_of(
     st.tuples(st.just("unregister"), users),
@@ -326,7 +328,8 @@ def run(engine: Engine, program: list[tuple[Any, ...]]) -> None:
 
 
 # Broken by each of: users in the wrong order at a return; `generation >= epoch` in fg_users_at; a return that
-# ends the newest frame whatever its frame pointer; no depth kept at a suspend; resume_late left out.
+# ends the newest frame whatever its frame pointer; no depth kept at a suspend; resume_late left out;
+# note_busy that looks for functions without any user.
 @pytest.mark.timeout(300 + EXAMPLES // 10)
 @settings(
     max_examples=EXAMPLES,

@@ -28,16 +28,15 @@ static void on_exit_of(struct fprobe *fp, struct fg_func *entry_ip, uintptr_t re
     exits++;
 }
 
-static PyObject *add(PyObject *module, PyObject *function)
+static PyObject *add_with(PyObject *function, fprobe_exit_cb exit_handler)
 {
     struct fg_func *func = fgraph_func_of(function);
     struct fprobe *fp = &probes[nr_probes];
     int error;
 
-    (void)module;
     if (nr_probes == MAX_PROBES)
         return PyErr_NoMemory();
-    *fp = (struct fprobe){.entry_handler = on_entry, .exit_handler = on_exit_of};
+    *fp = (struct fprobe){.entry_handler = on_entry, .exit_handler = exit_handler};
     error = register_fprobe_ips(fp, &func, 1);
     if (error) {
         errno = -error;
@@ -45,6 +44,18 @@ static PyObject *add(PyObject *module, PyObject *function)
     }
     nr_probes++;
     Py_RETURN_NONE;
+}
+
+static PyObject *add(PyObject *module, PyObject *function)
+{
+    (void)module;
+    return add_with(function, on_exit_of);
+}
+
+static PyObject *add_entry(PyObject *module, PyObject *function)
+{
+    (void)module;
+    return add_with(function, NULL);
 }
 
 /* Unregisters all; (exits, sum of the arguments) since the last time. */
@@ -62,6 +73,7 @@ static PyObject *clear(PyObject *module, PyObject *Py_UNUSED(ignored))
 
 static PyMethodDef methods[] = {
     {"add", add, METH_O, "add(function): one more fprobe, on this function."},
+    {"add_entry", add_entry, METH_O, "add_entry(function): the same without an exit handler."},
     {"clear", clear, METH_NOARGS, "clear() -> (exits, sum of the arguments); they are gone."},
     {NULL, NULL, 0, NULL},
 };

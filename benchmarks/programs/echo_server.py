@@ -1,44 +1,58 @@
-"""Times an asyncio echo server with and without a latency tracer, in turn; prints one line of JSON,
-{"off": [...], "on": [...]}: the server's own seconds of CPU for as many messages, in each block.
+"""Times an asyncio echo server with and without a latency tracer, in short segments that take turns at random
+within one process; prints one line of JSON, {"pairs": [[[wall, cpu], [wall, cpu]], ...]}: for each pair of
+segments the server's seconds for a message without the tracer and with it, by the clock and of CPU time.
 
-Usage: echo_server.py streams|protocol TRACER|none|graph:TRACER BLOCKS MESSAGES
+Usage: echo_server.py streams|protocol TRACER|none|graph:TRACER PAIRS
 
-The client is another process that keeps 16 connections busy.
+"none" compares segments without a tracer with each other. The client is another process, on another processor
+if there is one: it keeps 16 connections busy over loopback TCP, a message of 100 bytes on each at a time.
 """
 
 import asyncio
 import contextlib
+import gc
 import json
+import os
+import random
 import socket
 import subprocess
 import sys
 import time
 
 CONNECTIONS = 16
-MESSAGE = b"x" * 99 + b"\n"
+#: Seconds: until CPython knows the code; behind each change of the tracer; of what is measured.
+BEGIN_S, SETTLE_S, SEGMENT_S = 0.5, 0.015, 0.04
 CLIENT = """
 import socket, sys
-port, rounds, message = int(sys.argv[1]), int(sys.argv[2]), b"x" * 99 + b"\\n"
-connections = [socket.create_connection(("127.0.0.1", port)) for _ in range(int(sys.argv[3]))]
+message = b"x" * 99 + b"\\n"
+connections = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(int(sys.argv[2]))]
 for connection in connections:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-for line in sys.stdin:
-    for _ in range(rounds):
+try:
+    while True:
         for connection in connections:
             connection.sendall(message)
         for connection in connections:
             left = len(message)
             while left:
-                left -= len(connection.recv(left))
-    print("done", flush=True)
+                got = len(connection.recv(left))
+                if not got:
+                    sys.exit()
+                left -= got
+except ConnectionError:
+    pass
 """
+
+served = 0
 
 
 async def echo(reader, writer):
-    while line := await reader.readline():
-        writer.write(line)
-        await writer.drain()
-    writer.close()
+    global served
+    with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+        while line := await reader.readline():
+            writer.write(line)
+            await writer.drain()
+            served += 1
 
 
 class Echo(asyncio.Protocol):
@@ -46,7 +60,9 @@ class Echo(asyncio.Protocol):
         self.transport = transport
 
     def data_received(self, data):
+        global served
         self.transport.write(data)
+        served += 1
 
 
 def traced(what):
@@ -58,38 +74,50 @@ def traced(what):
     return Latency(tracer, display_graph=bool(graph))
 
 
-async def block(client):
-    """Let the client send its messages; return the CPU time of it all here."""
-    begin = time.process_time()
-    client.stdin.write(b"go\n")
-    await client.stdin.drain()
-    await client.stdout.readline()
-    return time.process_time() - begin
+async def segment(what):
+    """Return the seconds for a message, by the clock and of CPU time."""
+    with traced(what):
+        await asyncio.sleep(SETTLE_S)
+        begin = (time.perf_counter(), time.process_time(), served)
+        await asyncio.sleep(SEGMENT_S)
+        end = (time.perf_counter(), time.process_time(), served)
+    messages = end[2] - begin[2]
+    return (end[0] - begin[0]) / messages, (end[1] - begin[1]) / messages
 
 
-async def main(kind, tracer, blocks, messages):
+async def pair(tracer):
+    is_off_first = random.random() < 0.5
+    first = await segment("none" if is_off_first else tracer)
+    second = await segment(tracer if is_off_first else "none")
+    return (first, second) if is_off_first else (second, first)
+
+
+def client_of(port):
+    """Start the client; it and this process get a processor each, if there are two."""
+    processors = sorted(os.sched_getaffinity(0))
+    client = subprocess.Popen([sys.executable, "-c", CLIENT, str(port), str(CONNECTIONS)])
+    if len(processors) > 1:
+        os.sched_setaffinity(0, processors[:1])
+        os.sched_setaffinity(client.pid, processors[-1:])
+    return client
+
+
+async def main(kind, tracer, pairs):
     loop = asyncio.get_running_loop()
     if kind == "streams":
         server = await asyncio.start_server(echo, "127.0.0.1", 0, family=socket.AF_INET)
     else:
         server = await loop.create_server(Echo, "127.0.0.1", 0, family=socket.AF_INET)
-    port = server.sockets[0].getsockname()[1]
-    words = [str(port), str(int(messages) // CONNECTIONS), str(CONNECTIONS)]
-    client = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", CLIENT, *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    seconds = {"off": [], "on": []}
-    await block(client)  # as CPython runs it when it knows it
-    for _ in range(int(blocks)):
-        seconds["off"].append(await block(client))
-        with traced(tracer):
-            await block(client)
-            seconds["on"].append(await block(client))
-        await block(client)
-    client.stdin.close()
-    await client.wait()
+    client = client_of(server.sockets[0].getsockname()[1])
+    try:
+        await asyncio.sleep(BEGIN_S)
+        gc.freeze()
+        found = [await pair(tracer) for _ in range(int(pairs))]
+    finally:
+        client.kill()
+        client.wait()
     server.close()
-    print(json.dumps(seconds))
+    print(json.dumps({"pairs": found}))
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -2,10 +2,10 @@
 
 Usage: fib_fprobes.py N ROUNDS OTHERS
 
-"C" is an fprobe whose C handlers read both arguments; "others" is nothing on fib and OTHERS of those on other
-functions, "both" is both. "python" handlers read both arguments and the result; "monitoring" ones do so by
-sys._getframe, given to sys.monitoring directly. "least" is a pair in C that does nothing, given to it
-directly. All run in turn, ROUNDS times.
+"C" is an fprobe whose C handlers read both arguments, "entry" one that has no exit handler; "others" is
+nothing on fib and OTHERS of those on other functions, "both" is both. "python" handlers read both arguments
+and the result; "monitoring" ones do so by sys._getframe, given to sys.monitoring directly. "least" is a pair
+in C that does nothing, given to it directly. All run in turn, ROUNDS times.
 """
 
 import contextlib
@@ -38,6 +38,14 @@ def native(n, functions):
     yield
     exits, _ = native_fprobes.clear()
     assert exits == ((calls_of(12) + calls_of(n)) if fib in functions else 0)
+
+
+@contextlib.contextmanager
+def native_entry(n, function):
+    native_fprobes.add_entry(function)
+    yield
+    exits, total = native_fprobes.clear()
+    assert (exits, total > 0) == (0, True)
 
 
 told = [0, 0]
@@ -79,6 +87,7 @@ def variants(n, others):
     found = {
         "untraced": contextlib.nullcontext,
         "C": lambda: native(n, [fib]),
+        "entry": lambda: native_entry(n, fib),
         "others": lambda: native(n, others),
         "both": lambda: native(n, [*others, fib]),
         "python": lambda: funcgraph.registered_fprobe(funcgraph.Fprobe(on_entry, on_exit), "__main__.fib"),

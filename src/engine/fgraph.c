@@ -52,7 +52,7 @@ static inline bool call_entry(struct ftrace_graph_ent *trace, struct fg_task *ta
             return verdict == FG_VERDICT_MARK;
     }
     trace->depth = *depth;
-    if (!ops->entryfunc(trace, ops, regs))
+    if (!ops->entryfunc(trace, ops, regs) || user->entry_only)
         return false;
     ++*depth;
     return true;
@@ -72,17 +72,29 @@ static inline void pop_frame(struct fg_task *task, uint64_t *frame)
     pop_to(task, frame, frame + FG_FRAME_WORDS);
 }
 
+/* A user that is told of ends sees no call before its function's hooks tell of them. The fprobes' user sees to that for
+ * each of them (fprobe_call.c). */
+static bool has_to_wait(const struct fg_user_ref *user)
+{
+    struct fgraph_ops *ops = atomic_load_explicit(&user->ops, memory_order_relaxed);
+
+    return !user->entry_only && !fg_user_of(ops)->is_fprobes;
+}
+
 /* What one of several users reserved goes if it does not want the return, and the frame if none of them does. */
 FG_NOINLINE static void enter_several(struct ftrace_graph_ent *trace, struct fg_task *task,
                                       struct fg_user_list *list, struct ftrace_regs *regs)
 {
     uint64_t *frame = trace->frame;
     uint64_t bitmap = 0;
+    bool awaits_hooks = fg_func_awaits_hooks(trace->func);
 
     frame[FRAME_BITMAP] = 0;
     for (uint32_t i = 0; i < list->n; i++) {
         uint64_t *top = task->top;
 
+        if (fg_unlikely(awaits_hooks) && has_to_wait(&list->users[i]))
+            continue;
         if (fg_likely(call_entry(trace, task, &list->users[i], regs)))
             bitmap |= task->users[list->users[i].idx].bit;
         else
@@ -110,7 +122,7 @@ static inline void tell_users(struct fg_task *task, uint64_t *frame, struct fg_u
 {
     struct ftrace_graph_ent trace = ent_of(task, frame);
 
-    if (fg_unlikely(list->n != 1)) {
+    if (fg_unlikely(list->n != 1) || fg_func_awaits_hooks(trace.func)) {
         enter_several(&trace, task, list, regs);
         return;
     }

@@ -54,6 +54,8 @@ struct __attribute__((may_alias)) fg_user {
     bool is_plain;
     bool
         is_fprobes; /* it is the user that a domain's fprobes share, and needs no times. Set before its registration */
+    bool
+        is_entry_only; /* entryfunc always answers 0: no hook behind the entry is for it. Set before its registration */
     bool may_hide; /* it has or had hidden calls while registered: some call may still hide others */
     void *domain;  /* it sees this domain's functions alone (function.h); set before its registration */
     enum fg_plain_kind plain_kind; /* if it is plain. Set before its registration */
@@ -64,6 +66,8 @@ struct __attribute__((may_alias)) fg_user {
     /* Optional: says in the filter's place which functions it wants; only of its domain, and without flags. Engine's lock
      * held. */
     bool (*wantsfunc)(const struct fg_func *func, const struct fgraph_ops *ops);
+    /* Optional: says instead of is_entry_only whether the user is told how calls of the function end. Engine's lock held. */
+    bool (*wantsends)(const struct fg_func *func);
     /* Optional: a call of the function could not be traced: a callback made it, or it found no room. Inside the guard. */
     void (*missedfunc)(struct fg_func *func, struct fgraph_ops *ops);
     /* Optional: a function was found; `matched` says if this user is attached. Engine's lock held. */
@@ -117,6 +121,10 @@ struct fg_arch_ops {
 /* Once, before anything else. -EBUSY: done before. */
 int fg_engine_init(const struct fg_arch_ops *arch);
 const struct fg_arch_ops *fg_engine_arch(void);
+
+/* The arch's word that from now on it tells, or does not tell, how calls of the function end. Until it has said anything it
+ * tells of both, or of neither: only one that has hooks for entries alone says something. Without locks. */
+void fg_users_hear_ends(struct fg_func *func, bool hears);
 
 /* 0; -EBUSY: already registered; -ENOSPC: all slots are taken; -ENOMEM. */
 int fgraph_register(struct fgraph_ops *ops);

@@ -80,6 +80,16 @@ static bool wants(const struct fg_func *func, const struct fgraph_ops *ops)
     return atomic_load_explicit(&func->fprobes, memory_order_relaxed) != NULL;
 }
 
+static bool wants_ends(const struct fg_func *func)
+{
+    const struct fg_fprobe_list *list = atomic_load_explicit(&func->fprobes, memory_order_relaxed);
+    bool wants = false;
+
+    for (uint32_t i = 0; list && i < list->n; i++)
+        wants |= list->refs[i].has_exit;
+    return wants;
+}
+
 /* ---- lists of functions; from here on all is under the engine's lock, unless it says otherwise */
 
 static void publish(struct fg_func *func, struct fg_fprobe_list *list)
@@ -189,6 +199,7 @@ static struct domain *domain_new(void *is)
     user = fg_user_of(&domain->ops);
     user->domain = is;
     user->wantsfunc = wants;
+    user->wantsends = wants_ends;
     user->is_fprobes = true;
     user->missedfunc = fg_fprobes_missed;
     return domain;
@@ -239,8 +250,11 @@ bool fg_fprobes_find(struct fg_func *func)
         const struct fg_fprobe *is = fg_fprobe_of(fp);
 
         if (matches(&is->filter, func))
-            list->refs[list->n++] = (struct fg_fprobe_ref){
-                .live = is->live, .word = is->word, .fp = fp, .piece_words = piece_words_of(fp, false)};
+            list->refs[list->n++] = (struct fg_fprobe_ref){.live = is->live,
+                                                           .word = is->word,
+                                                           .fp = fp,
+                                                           .piece_words = piece_words_of(fp, false),
+                                                           .has_exit = fp->exit_handler};
     }
     publish(func, list);
     return true;
@@ -287,7 +301,8 @@ static int add_to(struct registering *new, struct fg_func *func, const uint64_t 
                                                    .fp = new->fp,
                                                    .cookie = cookie ? *cookie : 0,
                                                    .piece_words = piece_words_of(new->fp, cookie),
-                                                   .has_cookie = cookie};
+                                                   .has_cookie = cookie,
+                                                   .has_exit = new->fp->exit_handler};
     publish(func, list);
     new->changed[new->nr_changed++] = (struct changed){func, old};
     return 0;

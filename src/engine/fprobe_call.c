@@ -8,6 +8,7 @@ struct call {
     struct fg_func *func;
     struct ftrace_regs *regs;
     uintptr_t ret_ip;
+    bool awaits_hooks; /* those that want the end see no call yet */
     bool knows_ret_ip; /* nobody asks the arch for it before the first handler that is called */
 };
 
@@ -88,7 +89,7 @@ static inline bool enter_one(struct call *call, const struct ftrace_graph_ent *t
     if (fg_unlikely(!fg_fprobe_has_word(ref->live, ref->word)))
         return false;
     if (fp->exit_handler)
-        return enter_with_piece(call, trace, idx, ref);
+        return !call->awaits_hooks && enter_with_piece(call, trace, idx, ref);
     call_entry_handler(call, fp, ref->has_cookie ? &cookie : NULL);
     return false;
 }
@@ -96,7 +97,7 @@ static inline bool enter_one(struct call *call, const struct ftrace_graph_ent *t
 int fg_fprobes_enter(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     const struct fg_fprobe_list *list = fg_fprobe_list_of(trace->func);
-    struct call call = {.func = trace->func, .regs = regs};
+    struct call call = {.func = trace->func, .regs = regs, .awaits_hooks = fg_func_awaits_hooks(trace->func)};
     uint32_t idx = (uint32_t)fg_user_of(ops)->idx;
     bool is_wanted = false;
 

@@ -39,6 +39,7 @@ struct fg_fprobe_ref {
     uint64_t cookie;
     uint32_t piece_words; /* on a frame, without the descriptor */
     bool has_cookie;
+    bool has_exit; /* it has an exit handler */
 };
 
 /* Immutable once published, in order of registration; replaced as a whole. */

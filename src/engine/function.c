@@ -84,6 +84,8 @@ static struct fg_func *record_take(void)
         func = calloc(1, sizeof(*func));
     if (func)
         atomic_store(&func->users, &fg_no_users);
+    if (func)
+        atomic_store(&func->is_deaf, false);
     return func;
 }
 

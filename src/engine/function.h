@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "compiler.h"
+
 struct fgraph_ops;
 struct fg_fprobe_list;
 struct fg_patterns;
@@ -17,7 +19,8 @@ struct fg_kprobe_list;
 struct fg_user_ref {
     _Atomic(struct fgraph_ops *) ops;
     uint32_t idx;
-    uint32_t flags;
+    uint16_t flags;
+    bool entry_only; /* it is told no end of the function's calls: they leave no frame for it */
 };
 
 /* What has to be asked about a call of this function before this user's entryfunc is called (marks.c); 0: nothing. */
@@ -43,6 +46,7 @@ struct fg_user_list {
     uint32_t n;
     bool everywhere;  /* as the function's */
     bool needs_times; /* some user of them does */
+    bool wants_ends;  /* as the function's */
     uint64_t bits;    /* of their slots */
     struct fg_user_ref users[];
 };
@@ -61,13 +65,16 @@ struct fg_func {
     uint32_t line;
     uint16_t flags; /* enum fg_func_flags */
     bool live;
-    _Atomic bool busy;       /* progress.h */
-    _Atomic bool everywhere; /* a C function: some user wants its calls, whoever makes them */
-    bool irq;                /* the interpreter may call it for a signal; under the engine's lock */
-    uint32_t index;          /* in the engine's table of live records */
-    void *arch_data;         /* the code object or method definition; owned by the arch */
-    void *domain;            /* where it runs, for the arch to say: only users of the same see it */
-    _Atomic(void *) object;  /* what stands for it above the arch, or NULL; see drop_object */
+    _Atomic bool busy;         /* progress.h */
+    _Atomic bool everywhere;   /* a C function: some user wants its calls, whoever makes them */
+    _Atomic bool wants_ends;   /* some user is told how its calls end */
+    _Atomic bool is_deaf;      /* its hooks tell of entries alone: the arch says so (fg_users_hear_ends) */
+    _Atomic bool awaits_hooks; /* both: those users see no call yet */
+    bool irq;                  /* the interpreter may call it for a signal; under the engine's lock */
+    uint32_t index;            /* in the engine's table of live records */
+    void *arch_data;           /* the code object or method definition; owned by the arch */
+    void *domain;              /* where it runs, for the arch to say: only users of the same see it */
+    _Atomic(void *) object;    /* what stands for it above the arch, or NULL; see drop_object */
     char *module, *qualname, *file, *args; /* one allocation, at `name` */
     char *name;                            /* "module.qualname" */
     /* The arch's: probes at places within the function, or NULL. */
@@ -133,7 +140,19 @@ static inline bool fg_func_is_wanted_everywhere(struct fg_func *func)
     return atomic_load_explicit(&func->everywhere, memory_order_relaxed);
 }
 
-/* It has no users, but calls in progress whose end a user wants: its hooks stay until these are over. */
+/* Some user is told how its calls end, gives way and goes on: hooks for entries alone are not enough. */
+static inline bool fg_func_wants_ends(struct fg_func *func)
+{
+    return atomic_load_explicit(&func->wants_ends, memory_order_acquire);
+}
+
+/* A user that is told of ends has come to a function whose hooks do not tell of them yet. */
+static inline bool fg_func_awaits_hooks(struct fg_func *func)
+{
+    return fg_unlikely(atomic_load_explicit(&func->awaits_hooks, memory_order_relaxed));
+}
+
+/* It has no users that want ends, but calls in progress whose end a user wants: its hooks stay until these are over. */
 static inline bool fg_func_is_busy(struct fg_func *func)
 {
     return atomic_load_explicit(&func->busy, memory_order_relaxed);

@@ -14,8 +14,8 @@
 #include "instance.h"
 #include "ring_copy.h"
 
-#define MIN_NAMED_NS 50000
-#define NAMED_SHARE 16u /* what is shorter than this part of the maximum is not named */
+#define MIN_NAMED_NS 100000 /* naming takes a microsecond and more: at most a hundredth of what is named */
+#define NAMED_SHARE 16u     /* what is shorter than this part of the maximum is not named */
 
 static uint64_t ticks_of(uint64_t ns)
 {

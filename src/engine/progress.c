@@ -1,6 +1,6 @@
 /* Calls in progress, seen from outside of them: whose end somebody still wants, and what is left of users that went.
  *
- * A function that loses its last user may be running, for a user that only changed its filter: the arch must go on
+ * A function that loses its last user that is told of ends may be running, for a user that only changed its filter: the arch must go on
  * telling of its ends until the last of those calls is over. A user that left wants no end any more: a frame that only
  * such users had is dead, and goes before its call does. */
 #include "progress.h"
@@ -98,7 +98,7 @@ static bool note_busy(const uint64_t *frame, bool is_new, void *arg)
     struct fg_func *func = fg_frame_func(frame);
 
     (void)arg;
-    if ((is_new || is_wanted(frame)) && !fg_func_has_users(func))
+    if ((is_new || is_wanted(frame)) && !fg_func_wants_ends(func))
         atomic_store_explicit(&func->busy, true, memory_order_relaxed);
     return false;
 }

@@ -82,17 +82,31 @@ static struct fg_user_list *list_new(uint32_t n)
     list = malloc(sizeof(*list) + n * sizeof(list->users[0]));
     if (list) {
         list->n = n;
-        list->everywhere = list->needs_times = false;
+        list->everywhere = list->needs_times = list->wants_ends = false;
         list->bits = 0;
     }
     return list;
 }
 
-static void list_set(struct fg_user_list *list, uint32_t i, struct fgraph_ops *ops, uint32_t flags)
+/* The user is told no end, and needs no frame to know what lies below a function of its graph sets. */
+static bool is_entry_only(const struct fgraph_ops *ops, const struct fg_func *func, uint32_t flags)
 {
-    atomic_init(&list->users[i].ops, ops);
-    list->users[i].idx = (uint32_t)fg_user_of(ops)->idx;
-    list->users[i].flags = flags;
+    const struct fg_user *user = fg_user_of_const(ops);
+
+    if (flags & ~(FG_USER_TIDS | FG_USER_CALLER | FG_USER_GRAPH_MAY_HIDE))
+        return false;
+    return user->wantsends ? !user->wantsends(func) : user->is_entry_only;
+}
+
+static void list_set(struct fg_user_list *list, uint32_t i, const struct fg_func *func,
+                     struct fgraph_ops *ops, uint32_t flags)
+{
+    struct fg_user_ref *user = &list->users[i];
+
+    atomic_init(&user->ops, ops);
+    user->idx = (uint32_t)fg_user_of(ops)->idx;
+    user->flags = (uint16_t)flags;
+    user->entry_only = is_entry_only(ops, func, flags);
 }
 
 static bool wants_everywhere(struct fgraph_ops *ops, const struct fg_func *func)
@@ -114,7 +128,7 @@ static void settle_everywhere(struct fg_user_list *list, const struct fg_func *f
         bool asks = list->everywhere &&
                     !wants_everywhere(atomic_load_explicit(&user->ops, memory_order_relaxed), func);
 
-        user->flags = (user->flags & ~FG_USER_CALLER) | (asks ? FG_USER_CALLER : 0);
+        user->flags = (uint16_t)((user->flags & ~FG_USER_CALLER) | (asks ? FG_USER_CALLER : 0));
     }
 }
 
@@ -124,6 +138,7 @@ static void settle_all(struct fg_user_list *list)
         struct fgraph_ops *ops = atomic_load_explicit(&list->users[i].ops, memory_order_relaxed);
 
         list->needs_times |= !fg_user_of(ops)->is_fprobes;
+        list->wants_ends |= !list->users[i].entry_only;
         list->bits |= 1ull << list->users[i].idx;
     }
 }
@@ -167,7 +182,7 @@ struct fg_user_list *fg_users_match(struct fg_func *func)
     }
     list = list_new(n);
     for (uint32_t i = 0; list && i < n; i++)
-        list_set(list, i, matching[i], filter_flags(matching[i], func));
+        list_set(list, i, func, matching[i], filter_flags(matching[i], func));
     if (list)
         list_settle(list, func);
     return list;
@@ -190,13 +205,13 @@ static struct fg_user_list *list_with(struct fg_func *func, struct fgraph_ops *o
         if (other == ops || other == &stub_ops)
             continue;
         if (!placed && fg_user_of(other)->generation > fg_user_of(ops)->generation) {
-            list_set(new, n++, ops, filter_flags(ops, func));
+            list_set(new, n++, func, ops, filter_flags(ops, func));
             placed = true;
         }
-        list_set(new, n++, other, old->users[i].flags);
+        list_set(new, n++, func, other, old->users[i].flags);
     }
     if (!placed)
-        list_set(new, n++, ops, filter_flags(ops, func));
+        list_set(new, n++, func, ops, filter_flags(ops, func));
     if (!n && new != &fg_no_users) {
         free(new);
         return &fg_no_users;
@@ -207,13 +222,18 @@ static struct fg_user_list *list_with(struct fg_func *func, struct fgraph_ops *o
     return new;
 }
 
-bool fg_users_has(const struct fg_user_list *list, const struct fgraph_ops *ops)
+static const struct fg_user_ref *find_ref(const struct fg_user_list *list, const struct fgraph_ops *ops)
 {
     for (uint32_t i = 0; i < list->n; i++) {
         if (atomic_load_explicit(&list->users[i].ops, memory_order_relaxed) == ops)
-            return true;
+            return &list->users[i];
     }
-    return false;
+    return NULL;
+}
+
+bool fg_users_has(const struct fg_user_list *list, const struct fgraph_ops *ops)
+{
+    return find_ref(list, ops) != NULL;
 }
 
 static void retire(struct fg_retired **queue, struct fg_retired *memory)
@@ -236,10 +256,11 @@ static const struct fg_user *only_user(const struct fg_user_list *list)
                : NULL;
 }
 
-/* What a function keeps of its one user: where a task has it. */
+/* What a function keeps of its one user: where a task has it. The quick ways make frames: they are for who is told of ends,
+ * and can be. */
 static void publish_only_user(struct fg_func *func, const struct fg_user_list *list)
 {
-    const struct fg_user *user = only_user(list);
+    const struct fg_user *user = list->wants_ends && !fg_func_awaits_hooks(func) ? only_user(list) : NULL;
     uint32_t at =
         user ? (uint32_t)(offsetof(struct fg_task, users) + list->users[0].idx * sizeof(struct fg_task_user))
              : 0;
@@ -249,13 +270,42 @@ static void publish_only_user(struct fg_func *func, const struct fg_user_list *l
     atomic_store_explicit(&func->probed, user && user->is_fprobes ? at : 0, memory_order_release);
 }
 
+static bool has_to_wait(struct fg_func *func, const struct fg_user_list *list)
+{
+    return list->wants_ends && atomic_load_explicit(&func->is_deaf, memory_order_relaxed);
+}
+
+static void set_awaits_hooks(struct fg_func *func, bool awaits)
+{
+    atomic_store_explicit(&func->awaits_hooks, awaits, memory_order_relaxed);
+}
+
 void fg_users_publish(struct fg_func *func, struct fg_user_list *list)
 {
-    /* release: fg_enter that sees the list sees its users and their epoch; fg_enter_plain and fg_enter_probed the same of
-     * their one */
+    bool awaits = has_to_wait(func, list);
+
     atomic_store_explicit(&func->everywhere, list->everywhere, memory_order_relaxed);
+    atomic_store_explicit(&func->wants_ends, list->wants_ends, memory_order_relaxed);
+    if (awaits)
+        set_awaits_hooks(func, true);
+    /* release: fg_enter that sees the list sees its users and their epoch, and that they have to wait; fg_enter_plain and
+     * fg_enter_probed the same of their one */
     atomic_store_explicit(&func->users, list, memory_order_release);
+    if (!awaits)
+        set_awaits_hooks(func, false);
     publish_only_user(func, list);
+}
+
+void fg_users_hear_ends(struct fg_func *func, bool hears)
+{
+    struct fg_user_list *list;
+
+    fg_engine_lock();
+    list = atomic_load_explicit(&func->users, memory_order_relaxed);
+    atomic_store_explicit(&func->is_deaf, !hears, memory_order_relaxed);
+    set_awaits_hooks(func, has_to_wait(func, list));
+    publish_only_user(func, list);
+    fg_engine_unlock();
 }
 
 static void publish(struct fg_func *func, struct fg_user_list *list)
@@ -292,6 +342,21 @@ static void plan_drop(struct fg_plan *plan)
     *plan = (struct fg_plan){0};
 }
 
+/* The user decides by itself, and is on the function, or not, for the same as before. */
+static bool stays_as_it_was(const struct fg_func *func, const struct fgraph_ops *ops,
+                            const struct fg_user_ref *ref, bool wanted)
+{
+    if (!wanted || !ref)
+        return wanted == (ref != NULL);
+    return fg_user_of_const(ops)->wantsfunc && ref->entry_only == is_entry_only(ops, func, ref->flags);
+}
+
+/* Calls in progress may end while no user but those that were there wants to know. */
+static bool loses_ends(struct fg_func *func, const struct fg_user_list *old, const struct fg_user_list *new)
+{
+    return !new->wants_ends && (old->wants_ends || fg_func_is_busy(func));
+}
+
 /* Plans what `ops` with `filter` (NULL: leaving) changes. -ENOMEM: nothing is planned. */
 static int plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_filter *filter)
 {
@@ -303,7 +368,7 @@ static int plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct 
     if (!plan->changes)
         return -ENOMEM;
     for (uint32_t i = 0; i < nr_funcs; i++) {
-        struct fg_user_list *list = atomic_load_explicit(&funcs[i]->users, memory_order_relaxed);
+        struct fg_user_list *old = atomic_load_explicit(&funcs[i]->users, memory_order_relaxed), *list;
         bool wanted;
 
         if (funcs[i]->domain != fg_user_of(ops)->domain)
@@ -311,7 +376,7 @@ static int plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct 
         wanted = filter && is_wanted(funcs[i], ops, filter);
         if (filter && fg_user_of(ops)->foundfunc)
             fg_user_of(ops)->foundfunc(funcs[i], ops, wanted);
-        if (wanted == fg_users_has(list, ops) && (!wanted || fg_user_of(ops)->wantsfunc)) {
+        if (stays_as_it_was(funcs[i], ops, find_ref(old, ops), wanted)) {
             if (fg_func_is_busy(funcs[i])) {
                 plan->is_about_busy = true;
                 plan->changes[plan->n++] = (struct fg_change){funcs[i], NULL};
@@ -323,7 +388,7 @@ static int plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct 
             plan_drop(plan);
             return -ENOMEM;
         }
-        plan->is_about_busy |= list == &fg_no_users;
+        plan->is_about_busy |= loses_ends(funcs[i], old, list);
         plan->changes[plan->n++] = (struct fg_change){funcs[i], list};
     }
     return 0;

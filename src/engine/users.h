@@ -87,7 +87,8 @@ void fg_users_retire(struct fg_retired *memory);
 struct fg_plan {
     struct fg_change *changes;
     uint32_t n;
-    bool is_about_busy; /* some function loses its last user, or has done so in the middle of calls */
+    bool
+        is_about_busy; /* some function loses its last user that is told of ends, or has done so in the middle of calls */
 };
 
 /* As fgraph_register. */

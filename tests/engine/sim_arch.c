@@ -14,8 +14,25 @@ static struct ftrace_regs no_regs;
 
 struct sim_function {
     _Atomic uint32_t syncs;
-    _Atomic bool is_hooked;
+    _Atomic bool is_hooked, hears_ends;
 };
+
+static void (*before_sync)(struct fg_func *func);
+
+void sim_before_sync(void (*call)(struct fg_func *func))
+{
+    before_sync = call;
+}
+
+/* As the arch of CPython 3.12 and later: a function has hooks for entries alone if nobody wants more. */
+static void hook(struct fg_func *func, struct sim_function *sim)
+{
+    bool is_busy = fg_func_is_busy(func), hears_ends = fg_func_wants_ends(func) || is_busy;
+
+    atomic_store(&sim->is_hooked, fg_func_has_users(func) || is_busy);
+    atomic_store(&sim->hears_ends, hears_ends);
+    fg_users_hear_ends(func, hears_ends || !fg_func_has_users(func));
+}
 
 static void sync_func(struct fg_func *func)
 {
@@ -23,8 +40,10 @@ static void sync_func(struct fg_func *func)
 
     if (!func->live || !sim)
         return;
+    if (before_sync)
+        before_sync(func);
     atomic_fetch_add(&sim->syncs, 1);
-    atomic_store(&sim->is_hooked, fg_func_has_users(func) || fg_func_is_busy(func));
+    hook(func, sim);
 }
 
 static void no_bracket(void)
@@ -114,6 +133,11 @@ uint32_t sim_syncs(const struct fg_func *func)
 bool sim_is_hooked(const struct fg_func *func)
 {
     return atomic_load(&((struct sim_function *)func->arch_data)->is_hooked);
+}
+
+bool sim_hears_ends(const struct fg_func *func)
+{
+    return atomic_load(&((struct sim_function *)func->arch_data)->hears_ends);
 }
 
 uintptr_t sim_call(struct fg_func *func)

@@ -20,6 +20,11 @@ uint32_t sim_syncs(const struct fg_func *func);
 /* The arch tells of its calls and their ends, by the last sync. */
 bool sim_is_hooked(const struct fg_func *func);
 
+/* It tells of their ends too, by the last sync. */
+bool sim_hears_ends(const struct fg_func *func);
+/* Calls this before a function's hooks are made to match; NULL: nothing. */
+void sim_before_sync(void (*call)(struct fg_func *func));
+
 /* A call begins in this thread; what is returned says which. */
 uintptr_t sim_call(struct fg_func *func);
 /* The same, made by the interpreter for a signal; calls of this thread are as long as it is on. */

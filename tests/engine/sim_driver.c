@@ -145,9 +145,10 @@ static void drop_object(void *object, void *domain)
     put((struct sim_event){.kind = SIM_DROP, .user = -1, .func = -1, .token = (uintptr_t)object});
 }
 
-static void sync_nothing(struct fg_func *func)
+/* Hooks for entries alone, if nobody wants more: what a call's end would tell somebody then was lost (check_deaf). */
+static void sync_func(struct fg_func *func)
 {
-    (void)func;
+    fg_users_hear_ends(func, fg_func_wants_ends(func) || fg_func_is_busy(func) || !fg_func_has_users(func));
 }
 
 static void no_bracket(void)
@@ -161,13 +162,29 @@ static void no_name(struct fg_task *task, char *out, size_t room)
 }
 
 static const struct fg_arch_ops driver_arch = {.name = "driver",
-                                               .sync = sync_nothing,
+                                               .sync = sync_func,
                                                .sync_begin = no_bracket,
                                                .sync_end = no_bracket,
                                                .task_name = no_name,
                                                .drop_object = drop_object};
 
-static void do_step(const struct driver_task *task)
+static struct fg_func *funcs_of_calls[MAX_LOG]; /* the latest of them */
+
+static struct fg_func **func_of_call(uintptr_t call)
+{
+    return &funcs_of_calls[call / 16 % MAX_LOG];
+}
+
+/* An arch would not have told of this step. */
+static void check_deaf(const struct driver_task *task, int first_event)
+{
+    struct fg_func *func = *func_of_call(task->call);
+
+    for (int i = first_event; func && atomic_load(&func->is_deaf) && i < nr_events; i++)
+        CHECK(events[i].kind == SIM_DROP || events[i].func != (int)func->line);
+}
+
+static void do_engine_step(const struct driver_task *task)
 {
     struct fg_task *self = fg_task_current();
 
@@ -193,6 +210,17 @@ static void do_step(const struct driver_task *task)
         fg_abandon(self, task->call, &no_regs);
         break;
     }
+}
+
+static void do_step(const struct driver_task *task)
+{
+    int first_event = nr_events;
+
+    if (task->step == SIM_DO_ENTER)
+        *func_of_call(task->call) = task->func;
+    do_engine_step(task);
+    if (task->step != SIM_DO_ENTER && task->step != SIM_DO_END)
+        check_deaf(task, first_event);
 }
 
 static void *run_task(void *arg)
@@ -284,6 +312,7 @@ void sim_user_new(int number, uint64_t refused, int data_words, int has_object)
                                     .resumefunc = on_resume,
                                     .name = "driver",
                                     .private_data = (void *)(intptr_t)number};
+    fg_user_of(&user->ops)->is_entry_only = !(~refused & ((1ull << nr_funcs) - 1));
 }
 
 int sim_user_register(int number)

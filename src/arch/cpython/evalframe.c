@@ -156,6 +156,12 @@ FG_NOINLINE static PyObject *end_function(PyThreadState *tstate, fg_pyframe *fra
     return result;
 }
 
+/* The entry was told, and nobody is to be told of the end: the call has no frame. */
+static inline bool ends_untold(const struct fg_task *task, struct fg_func *func, uintptr_t fp)
+{
+    return !fg_func_wants_ends(func) && !fg_top_is(task, fp);
+}
+
 static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int throwflag, struct fg_func *func,
                               struct fg_task *task)
 {
@@ -165,6 +171,8 @@ static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int thro
 
     if (!fg_func_probed(func) || !fg_enter_probed(task, func, fp, fg_regs_return_address(&regs), &regs))
         fg_enter(task, func, fp, &regs);
+    if (ends_untold(task, func, fp))
+        return evaluate(tstate, frame, throwflag);
     result = evaluate(tstate, frame, throwflag);
     return end_function(tstate, frame, task, fg_return_begin(task), result);
 }
@@ -192,6 +200,8 @@ static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int thr
     } else {
         fg_resume(task, fp, &regs);
     }
+    if (ends_untold(task, func, fp))
+        return evaluate(tstate, frame, throwflag);
     result = evaluate(tstate, frame, throwflag);
     fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp});
     regs = regs_at_end(tstate, frame, result);

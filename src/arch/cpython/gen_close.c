@@ -64,6 +64,14 @@ static void collect_frames(PyObject *object, struct frames *frames)
     fg_exception_put_back(aside);
 }
 
+/* None while no call at all is parked: then the end of a generator costs next to nothing. */
+static inline void collect_parked(PyObject *object, struct frames *frames)
+{
+    frames->n = 0;
+    if (fg_unlikely(fg_parked_count()))
+        collect_frames(object, frames);
+}
+
 /* After the generator ended: its frames that are parked still ended in silence, the innermost first. */
 static void abandon_frames(const struct frames *frames)
 {
@@ -76,10 +84,9 @@ static void abandon_frames(const struct frames *frames)
 
 static void on_finalize(PyObject *object)
 {
-    struct frames frames = {.n = 0};
+    struct frames frames;
 
-    if (fg_parked_count())
-        collect_frames(object, &frames);
+    collect_parked(object, &frames);
     watched_of(object)->finalize(object);
     if (frames.n && fg_generator_has_ended(object))
         abandon_frames(&frames);
@@ -87,11 +94,10 @@ static void on_finalize(PyObject *object)
 
 static PyObject *on_close(PyObject *object, PyObject *argument)
 {
-    struct frames frames = {.n = 0};
+    struct frames frames;
     PyObject *result;
 
-    if (fg_parked_count())
-        collect_frames(object, &frames);
+    collect_parked(object, &frames);
     result = watched_of(object)->close_original(object, argument);
     if (frames.n && fg_generator_has_ended(object))
         abandon_frames(&frames);
@@ -102,11 +108,10 @@ typedef PyObject *(*fast_method)(PyObject *object, PyObject *const *args, Py_ssi
 
 static PyObject *on_throw(PyObject *object, PyObject *const *args, Py_ssize_t n)
 {
-    struct frames frames = {.n = 0};
+    struct frames frames;
     PyObject *result;
 
-    if (fg_parked_count())
-        collect_frames(object, &frames);
+    collect_parked(object, &frames);
     result = ((fast_method)(void (*)(void))watched_of(object)->throw_original)(object, args, n);
     if (frames.n && fg_generator_has_ended(object))
         abandon_frames(&frames);

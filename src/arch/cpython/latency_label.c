@@ -148,7 +148,7 @@ static bool is_coroutine(PyObject *object)
     return PyCoro_CheckExact(object) || PyGen_CheckExact(object);
 }
 
-/* A coroutine, or generator, of Python code: which one, and where it gave way. */
+/* A coroutine, or generator, of Python code: which one, and where it gave way. Either may be NULL. */
 static void label_coroutine(PyObject *coroutine, char *runs, char *is_at)
 {
     PyGenObject *generator = (PyGenObject *)coroutine;
@@ -158,9 +158,9 @@ static void label_coroutine(PyObject *coroutine, char *runs, char *is_at)
 
     if (runs)
         fg_label_code(code, has_ended ? NULL : frame->f_globals, 0, runs);
-    if (has_ended)
+    if (has_ended && is_at)
         put(is_at, "its end");
-    else
+    else if (is_at)
         fg_label_code(code, frame->f_globals, fg_pyframe_line(frame), is_at);
     Py_DECREF(code);
 }
@@ -200,7 +200,8 @@ static void label(PyObject *callback, char *runs, char *is_at, const struct fg_l
             label_awaited(coroutine, awaited);
     } else {
         fg_label_callable(coroutine ? coroutine : callback, runs);
-        put(is_at, runs);
+        if (is_at)
+            put(is_at, runs);
     }
     Py_XDECREF(coroutine);
 }

@@ -44,7 +44,7 @@ bool fg_label_thread(PyThreadState *tstate, char *out);
 /* What a callable is: a function, method, builtin, partial, a step of an asyncio task; of others the type. */
 void fg_label_callable(PyObject *callable, char *out);
 /* What the callback of an asyncio.Handle runs, and where that is now: where the coroutine of a task gave way, else where the function
- * begins. `awaited`, which may be NULL, is told of the coroutines that this one awaits, from the outside in. */
+ * begins; `is_at` may be NULL. `awaited`, which may be NULL, is told of the coroutines that this one awaits, from the outside in. */
 struct fg_label_awaited {
     void (*add)(void *arg, const char *is_at);
     void *arg;

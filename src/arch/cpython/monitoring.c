@@ -257,15 +257,22 @@ static int tool_id(const struct fg_interp *interp)
     return m->tool_id;
 }
 
+/* Where a call gives way, goes on and ends. */
+static long events_behind_entry(struct monitoring *m)
+{
+    return m->bits[EVENT_PY_RESUME] | m->bits[EVENT_PY_RETURN] | m->bits[EVENT_PY_YIELD] |
+           (m->has_local_ends ? m->bits[EVENT_PY_UNWIND] : 0);
+}
+
 static long events_of_users(struct monitoring *m, struct fg_func *func)
 {
-    long set = m->bits[EVENT_PY_START] | m->bits[EVENT_PY_RESUME] | m->bits[EVENT_PY_RETURN] |
-               m->bits[EVENT_PY_YIELD];
+    /* PY_THROW may be an entry, too. */
+    long set = m->bits[EVENT_PY_START] | (m->has_local_ends ? m->bits[EVENT_PY_THROW] : 0);
 
     if (!fg_func_has_users(func))
         return 0;
-    if (m->has_local_ends)
-        set |= events_of_ends(m);
+    if (fg_func_wants_ends(func))
+        set |= events_behind_entry(m);
     return fg_cpython_wants_c_calls(func) ? set | m->bits[EVENT_CALL] : set;
 }
 
@@ -325,24 +332,40 @@ static int set_first_instructions(struct monitoring *m, PyCodeObject *code, long
                : set_local_events(m, (PyObject *)code, set);
 }
 
-/* Local events to what the function's users and probes need. -1 with an exception. */
-static int set_wanted_events(struct monitoring *m, PyCodeObject *code, struct fg_func *func)
+static int change_local_events(struct monitoring *m, PyCodeObject *code, long has, long set)
 {
-    long users = events_of_users(m, func), has = local_events(m, code), set;
-
-    if (!users &&
-        fg_func_is_busy(func)) /* its last user left, and somebody still waits for ends of its calls */
-        users = has & ~events_within(m);
-    set = users | events_of_kprobes(m, func);
     if (set == has) /* not its first user, and not its last */
         return 0;
-    if (users && arm_globals(m) != 0)
+    if ((set & m->bits[EVENT_PY_RETURN]) && arm_globals(m) != 0)
         return -1;
-    if (users && !(has & m->bits[EVENT_PY_START]))
+    if (set & ~has & m->bits[EVENT_PY_START])
         forget_start(m, code);
     if (set & ~has & m->bits[EVENT_INSTRUCTION])
         return set_first_instructions(m, code, set);
     return set_local_events(m, (PyObject *)code, set);
+}
+
+/* The engine is to know of hooks for entries alone. */
+static void tell_engine(struct monitoring *m, const PyCodeObject *code, struct fg_func *func)
+{
+    long set = local_events(m, code);
+    bool is_deaf = (set & m->bits[EVENT_PY_START]) && !(set & m->bits[EVENT_PY_RETURN]);
+
+    if (is_deaf != atomic_load_explicit(&func->is_deaf, memory_order_relaxed))
+        fg_users_hear_ends(func, !is_deaf);
+}
+
+/* Local events to what the function's users and probes need. -1 with an exception. */
+static int set_wanted_events(struct monitoring *m, PyCodeObject *code, struct fg_func *func)
+{
+    long users = events_of_users(m, func), has = local_events(m, code);
+    int error;
+
+    if (fg_func_is_busy(func)) /* users left, and somebody still waits for ends of its calls */
+        users |= has & ~events_within(m);
+    error = change_local_events(m, code, has, users | events_of_kprobes(m, func));
+    tell_engine(m, code, func);
+    return error;
 }
 
 /* Reports nothing: a function that cannot be hooked (memory is short) stays untraced, and the program goes on. */

@@ -252,7 +252,7 @@ static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargsf,
 
     (void)self, (void)nargsf, (void)kwnames;
     if (site.func && task &&
-        (fg_func_has_users(site.func) || fg_func_is_busy(site.func) ||
+        (fg_func_wants_ends(site.func) || fg_func_is_busy(site.func) ||
          fg_top_is(task, (uintptr_t)site.frame)))
         fg_return(task, (uintptr_t)site.frame, &regs,
                   PyErr_GivenExceptionMatches(args[2], PyExc_GeneratorExit) &&

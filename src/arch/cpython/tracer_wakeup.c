@@ -1,6 +1,6 @@
 /* wakeup: how long a callback, or a step of a task, that an asyncio event loop could run waited for its turn. A section
- * begins when a handle gets ready: put into the loop's queue by call_soon() or because of I/O (noted in a table, by the
- * handle's address), or its timer's time; it ends when asyncio.events.Handle._run runs it. What ran meanwhile is named if it
+ * begins when a handle gets ready: made by call_soon(), which puts it into the loop's queue at once, or put there because of
+ * I/O (both noted in a table, by the handle's address), or its timer's time; it ends when asyncio.events.Handle._run runs it. What ran meanwhile is named if it
  * ran long enough to matter, at its end: later it may be gone. */
 #include "latency_tracer.h"
 
@@ -54,21 +54,23 @@ static struct ready *find_ready(uintptr_t handle)
     for (uint32_t i = 0; i < MAX_PROBES; i++) {
         struct ready *at = place_of(handle, i);
 
-        if (atomic_load_explicit(&at->handle, memory_order_acquire) == handle)
+        if (fg_likely(atomic_load_explicit(&at->handle, memory_order_acquire) == handle))
             return at;
     }
     return NULL;
 }
 
-/* A place for a handle that has none: a free one, or that of the one which has waited longest. */
+/* A place for a handle: its own, one that is free, or that of the handle which has waited longest. An older entry of its own
+ * further on stays behind: this one is found first. */
 static struct ready *take_place(uintptr_t handle)
 {
     struct ready *oldest = place_of(handle, 0);
 
     for (uint32_t i = 0; i < MAX_PROBES; i++) {
         struct ready *at = place_of(handle, i);
+        uintptr_t other = atomic_load_explicit(&at->handle, memory_order_relaxed);
 
-        if (!atomic_load_explicit(&at->handle, memory_order_relaxed))
+        if (fg_likely(!other || other == handle))
             return at;
         if (atomic_load_explicit(&at->ticks, memory_order_relaxed) <
             atomic_load_explicit(&oldest->ticks, memory_order_relaxed))
@@ -80,10 +82,8 @@ static struct ready *take_place(uintptr_t handle)
 
 static void put_ready(PyObject *handle, uint64_t ticks, enum readied_by by)
 {
-    struct ready *at = find_ready((uintptr_t)handle);
+    struct ready *at = take_place((uintptr_t)handle);
 
-    if (!at)
-        at = take_place((uintptr_t)handle);
     /* Without the GIL two threads may choose one place: one handle is lost then, and none gets another's time. */
     atomic_store_explicit(&at->handle, 0, memory_order_relaxed);
     atomic_store_explicit(&at->ticks, ticks, memory_order_release);
@@ -169,7 +169,6 @@ static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
 FG_COLD static void note_run(const struct ftrace_graph_ret *trace, PyObject *callback)
 {
     struct recent *recent = recent_of(trace->task, true);
-    char is_at[FG_LATENCY_TEXT_BYTES];
     struct run *run;
 
     if (!recent)
@@ -177,7 +176,7 @@ FG_COLD static void note_run(const struct ftrace_graph_ret *trace, PyObject *cal
     run = &recent->runs[recent->n++ % NR_RECENT];
     run->begin = trace->start;
     run->end = trace->rettime;
-    fg_label_callback(callback, run->runs, is_at, NULL);
+    fg_label_callback(callback, run->runs, NULL, NULL);
 }
 
 /* ---- sections */
@@ -263,13 +262,16 @@ static void run_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, stru
         note_run(trace, callback);
 }
 
-static void call_soon_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+/* A handle is made: by call_soon(), which needs no hook of its own then. One for I/O is not ready yet: the time is written
+ * over once it is. */
+static int init_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    PyObject *handle = trace->end == FG_END_RETURN ? fg_regs_result(regs) : NULL;
+    PyObject *handle = fg_regs_argument(regs, 0);
 
     (void)ops;
-    if (handle)
-        put_ready(handle, trace->rettime, READIED_BY_CALL);
+    if (handle && !fg_handle_slots(Py_TYPE(handle)).when)
+        put_ready(handle, trace->calltime, READIED_BY_CALL);
+    return 0;
 }
 
 static int add_callback_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
@@ -284,7 +286,7 @@ static int add_callback_entry(struct ftrace_graph_ent *trace, struct fgraph_ops 
 }
 
 static struct fgraph_ops run_ops = {.entryfunc = run_entry, .retfunc = run_end, .name = "wakeup"};
-static struct fgraph_ops call_soon_ops = {.retfunc = call_soon_end, .name = "wakeup: call_soon"};
+static struct fgraph_ops init_ops = {.entryfunc = init_entry, .name = "wakeup: call_soon"};
 static struct fgraph_ops add_callback_ops = {.entryfunc = add_callback_entry, .name = "wakeup: add_callback"};
 
 static int start(struct fg_interp *interp, const char **why)
@@ -295,6 +297,7 @@ static int start(struct fg_interp *interp, const char **why)
     fg_clock_init();
     ns_per_tick = fg_clock_ns_per_tick();
     fg_user_of(&run_ops)->taskexitfunc = task_exit;
+    fg_user_of(&init_ops)->is_entry_only = fg_user_of(&add_callback_ops)->is_entry_only = true;
     fg_handle_types_hold();
     return 0;
 }
@@ -304,7 +307,7 @@ const struct fg_latency_tracer fg_tracer_wakeup = {
     .what = "a callback or a task that was ready waited to run in an asyncio event loop",
     .latency = &latency,
     .users = {{&run_ops, "asyncio.events.Handle._run"},
-              {&call_soon_ops, "asyncio.base_events.BaseEventLoop._call_soon"},
+              {&init_ops, "asyncio.events.Handle.__init__"},
               {&add_callback_ops, "asyncio.base_events.BaseEventLoop._add_callback"}},
     .start = start,
     .stop = fg_handle_types_release,
