@@ -21,9 +21,16 @@ static inline uintptr_t ret_ip_of(struct call *call)
     return call->ret_ip;
 }
 
-static inline int call_entry_handler(struct call *call, struct fprobe *fp, void *data)
+/* The fprobe may be gone when its handler has returned. */
+static inline bool cancels_exit(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip,
+                                struct ftrace_regs *regs, void *data)
 {
-    return fp->entry_handler ? fp->entry_handler(fp, call->func, ret_ip_of(call), call->regs, data) : 0;
+    return fp->entry_handler && fp->entry_handler(fp, func, ret_ip, regs, data);
+}
+
+static inline bool call_entry_handler(struct call *call, struct fprobe *fp, void *data)
+{
+    return fp->entry_handler && cancels_exit(fp, call->func, ret_ip_of(call), call->regs, data);
 }
 
 static void count_missed(struct fprobe *fp)
@@ -168,7 +175,6 @@ static inline bool enter_probed(struct fg_task *task, struct fg_func *func, uint
     /* Read after it, as in fg_enter. */
     uint64_t descriptor = atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
     const struct fg_fprobe_ref *ref = only_ref(func);
-    struct call call = {func, regs, ret_ip, true};
     uint64_t *frame = task->top, *piece = frame + FG_FRAME_WORDS, *last;
 
     if (fg_unlikely(!probed || !descriptor || !ref))
@@ -185,10 +191,10 @@ static inline bool enter_probed(struct fg_task *task, struct fg_func *func, uint
     *last = fg_data_descriptor((uint64_t)(last - frame), idx_at(probed), FG_DATA_WORDS, ref->piece_words);
     atomic_signal_fence(memory_order_release);
     task->top = last + 1;
-    if (fg_likely(!call_entry_handler(&call, ref->fp, data_of(piece, ref->piece_words))))
-        user_at(task, probed)->depth++;
-    else
+    if (fg_unlikely(cancels_exit(ref->fp, func, ret_ip, regs, data_of(piece, ref->piece_words))))
         task->top = frame;
+    else
+        user_at(task, probed)->depth++;
     return true;
 }
 
