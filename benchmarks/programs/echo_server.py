@@ -80,6 +80,8 @@ async def segment(what):
         await asyncio.sleep(SETTLE_S)
         begin = (time.perf_counter(), time.process_time(), served)
         await asyncio.sleep(SEGMENT_S)
+        while served - begin[2] < CONNECTIONS:  # the client had no processor
+            await asyncio.sleep(SEGMENT_S)
         end = (time.perf_counter(), time.process_time(), served)
     messages = end[2] - begin[2]
     return (end[0] - begin[0]) / messages, (end[1] - begin[1]) / messages
