@@ -136,7 +136,7 @@ def test_without_sleep_time_a_duration_is_what_the_thread_worked(traced: Callabl
 
 def test_with_sleep_time_it_is_what_passed(traced: Callable[..., str]) -> None:
     (took,) = durations(traced(sleep, filter=names(sleep)))
-    assert took >= 30_000
+    assert took >= 29_500  # a short recording knows the length of a tick to some 1%
 
 
 def test_each_stretch_of_a_generator_has_its_own_work(traced: Callable[..., str]) -> None:
