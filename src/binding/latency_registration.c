@@ -39,18 +39,39 @@ static bool change_owner(const struct fg_latency_tracer *tracer, void *is, void 
     return has_changed;
 }
 
+static void unregister_user(const struct fg_latency_user *user)
+{
+    if (user->hook)
+        fg_call_hook_remove(user->hook);
+    fg_binding_unregister(user->ops);
+}
+
 static void unregister_users(const struct fg_latency_tracer *tracer, int n)
 {
     while (n--)
-        fg_binding_unregister(tracer->users[n].ops);
+        unregister_user(&tracer->users[n]);
+}
+
+/* A user whose function has a hook of its own stays for what else it keeps: task variables, their end. */
+static int set_filter(const struct fg_latency_user *user, bool is_hooked)
+{
+    static const char *const all[] = {"*"};
+    struct fg_pattern_error wrong;
+    int error = fgraph_edit_filter(user->ops, FGRAPH_FILTER, &user->function, 1, true, &wrong);
+
+    return error ? error : fgraph_edit_filter(user->ops, FGRAPH_NOTRACE, all, is_hooked, true, &wrong);
 }
 
 static int register_user(const struct fg_latency_user *user)
 {
-    struct fg_pattern_error wrong;
-    int error = fgraph_edit_filter(user->ops, FGRAPH_FILTER, &user->pattern, 1, true, &wrong);
+    bool is_hooked = user->hook && fg_call_hook_install(user->hook, user->function);
+    int error = set_filter(user, is_hooked);
 
-    return error ? error : fg_binding_register(user->ops);
+    if (!error)
+        error = fg_binding_register(user->ops);
+    if (error && is_hooked)
+        fg_call_hook_remove(user->hook);
+    return error;
 }
 
 /* All or none. */

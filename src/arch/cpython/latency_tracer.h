@@ -3,6 +3,7 @@
 #ifndef FG_CPYTHON_LATENCY_TRACER_H
 #define FG_CPYTHON_LATENCY_TRACER_H
 
+#include "call_hook.h"
 #include "compat.h"
 #include "engine/fgraph.h"
 #include "engine/latency.h"
@@ -11,7 +12,9 @@
 /* A user of the function graph that a tracer needs while it is on, and the function that it is for. */
 struct fg_latency_user {
     struct fgraph_ops *ops;
-    const char *pattern;
+    const char *function;
+    struct fg_call_hook
+        *hook; /* hears of the calls in its place, where it can be installed: the user then has no function */
 };
 
 #define FG_LATENCY_MAX_USERS 4

@@ -166,16 +166,16 @@ static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
     *var = 0;
 }
 
-FG_COLD static void note_run(const struct ftrace_graph_ret *trace, PyObject *callback)
+FG_COLD static void note_run(struct fg_task *task, uint64_t begin, uint64_t end, PyObject *callback)
 {
-    struct recent *recent = recent_of(trace->task, true);
+    struct recent *recent = recent_of(task, true);
     struct run *run;
 
     if (!recent)
         return;
     run = &recent->runs[recent->n++ % NR_RECENT];
-    run->begin = trace->start;
-    run->end = trace->rettime;
+    run->begin = begin;
+    run->end = end;
     fg_label_callback(callback, run->runs, NULL, NULL);
 }
 
@@ -200,17 +200,17 @@ static uint64_t add_runs(struct fg_latency_section *section, const struct recent
     return named;
 }
 
-FG_COLD static void keep(const struct ftrace_graph_ent *trace, PyObject *handle, uint64_t ready_ticks,
+FG_COLD static void keep(struct fg_task *task, uint64_t now, PyObject *handle, uint64_t ready_ticks,
                          enum readied_by by)
 {
     struct fg_latency_section *section;
-    const struct recent *recent = recent_of(trace->task, false);
+    const struct recent *recent = recent_of(task, false);
     char runs[FG_LATENCY_TEXT_BYTES];
     uint64_t named;
 
     if (by == READIED_BY_TIMER && loop_has_own_clock(handle))
         return;
-    section = fg_latency_section_new(ready_ticks, trace->calltime);
+    section = fg_latency_section_new(ready_ticks, now);
     if (!section)
         return;
     fg_label_callback(fg_handle_callback(handle), runs, section->ended_at, NULL);
@@ -224,29 +224,103 @@ FG_COLD static void keep(const struct ftrace_graph_ent *trace, PyObject *handle,
     fg_latency_keep(&latency, section);
 }
 
-/* ---- hooks */
+/* ---- what happens to handles */
+
+/* It runs now. What it runs, borrowed; NULL: it is no handle, or a new one. `task` may be NULL: the caller did not ask. */
+static inline PyObject *handle_runs(struct fg_task *task, PyObject *handle, uint64_t now)
+{
+    struct fg_handle_slots slots = fg_handle_slots(Py_TYPE(handle));
+    PyObject *callback = fg_handle_slot(handle, slots.callback), *when;
+    enum readied_by by = READIED_BY_TIMER;
+    uint64_t ready_ticks;
+
+    if (!callback)
+        return NULL;
+    when = fg_handle_slot(handle, slots.when);
+    ready_ticks = when ? timer_ticks(when, now) : take_ready(handle, &by);
+    if (ready_ticks && now > ready_ticks && fg_latency_is_wanted(&latency, now - ready_ticks)) {
+        task = task ? task : fg_task_current();
+        if (task)
+            keep(task, now, handle, ready_ticks, by);
+    }
+    return callback;
+}
+
+/* It was made: by call_soon(), which needs no hook of its own then. One for I/O is not ready yet: the time is written
+ * over once it is. */
+static inline void handle_is_made(PyObject *handle, uint64_t now)
+{
+    if (!fg_handle_slots(Py_TYPE(handle)).when)
+        put_ready(handle, now, READIED_BY_CALL);
+}
+
+/* ---- where the methods can be taken by themselves */
+
+static PyObject *around_run(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+static PyObject *around_init(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+static PyObject *around_add_callback(PyObject *function, PyObject *const *args, size_t nargsf,
+                                     PyObject *kwnames);
+
+static struct fg_call_hook run_hook = {.around = around_run}, init_hook = {.around = around_init},
+                           add_callback_hook = {.around = around_add_callback};
+
+/* What the call has raised is kept meanwhile. */
+FG_COLD static void note_run_aside(uint64_t begin, uint64_t end, PyObject *callback)
+{
+    fg_exception aside = fg_exception_set_aside();
+    struct fg_task *task = fg_task_current();
+
+    if (task)
+        note_run(task, begin, end, callback);
+    fg_exception_put_back(aside);
+}
+
+static PyObject *around_run(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *handle = fg_call_hook_argument(args, nargsf, 0), *callback = NULL, *result;
+    unsigned generation = run_hook.generation;
+    uint64_t begin = fg_clock_now(), end;
+
+    if (handle && run_hook.function)
+        callback = Py_XNewRef(handle_runs(NULL, handle, begin));
+    result = fg_call_hook_go_on(&run_hook, function, args, nargsf, kwnames);
+    end = fg_clock_now();
+    if (callback && fg_latency_is_worth_naming(&latency, end - begin) &&
+        fg_call_hook_is(&run_hook, generation))
+        note_run_aside(begin, end, callback);
+    Py_XDECREF(callback);
+    return result;
+}
+
+static PyObject *around_init(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *handle = fg_call_hook_argument(args, nargsf, 0);
+
+    if (handle && init_hook.function)
+        handle_is_made(handle, fg_clock_now());
+    return fg_call_hook_go_on(&init_hook, function, args, nargsf, kwnames);
+}
+
+static PyObject *around_add_callback(PyObject *function, PyObject *const *args, size_t nargsf,
+                                     PyObject *kwnames)
+{
+    PyObject *handle = fg_call_hook_argument(args, nargsf, 1);
+
+    if (handle && add_callback_hook.function)
+        put_ready(handle, fg_clock_now(), READIED_BY_IO);
+    return fg_call_hook_go_on(&add_callback_hook, function, args, nargsf, kwnames);
+}
+
+/* ---- where they are functions as any other */
 
 static int run_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    PyObject *handle = fg_regs_argument(regs, 0), *when, *callback;
-    enum readied_by by = READIED_BY_TIMER;
-    struct fg_handle_slots slots;
-    uint64_t ready_ticks;
+    PyObject *handle = fg_regs_argument(regs, 0);
+    PyObject *callback = handle ? handle_runs(trace->task, handle, trace->calltime) : NULL;
 
-    if (!handle)
-        return 0;
-    slots = fg_handle_slots(Py_TYPE(handle));
-    callback = fg_handle_slot(handle, slots.callback);
-    if (!callback)
-        return 0;
-    when = fg_handle_slot(handle, slots.when);
-    ready_ticks = when ? timer_ticks(when, trace->calltime) : take_ready(handle, &by);
-    if (ready_ticks && trace->calltime > ready_ticks &&
-        fg_latency_is_wanted(&latency, trace->calltime - ready_ticks))
-        keep(trace, handle, ready_ticks, by);
-    if (fgraph_reserve_object(trace, ops, callback))
+    if (callback && fgraph_reserve_object(trace, ops, callback))
         Py_INCREF(callback);
-    return 1;
+    return callback != NULL;
 }
 
 static void run_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
@@ -259,18 +333,16 @@ static void run_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, stru
         return;
     callback = fgraph_retrieve_object(trace, ops);
     if (callback)
-        note_run(trace, callback);
+        note_run(trace->task, trace->start, trace->rettime, callback);
 }
 
-/* A handle is made: by call_soon(), which needs no hook of its own then. One for I/O is not ready yet: the time is written
- * over once it is. */
 static int init_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     PyObject *handle = fg_regs_argument(regs, 0);
 
     (void)ops;
-    if (handle && !fg_handle_slots(Py_TYPE(handle)).when)
-        put_ready(handle, trace->calltime, READIED_BY_CALL);
+    if (handle)
+        handle_is_made(handle, trace->calltime);
     return 0;
 }
 
@@ -306,9 +378,9 @@ const struct fg_latency_tracer fg_tracer_wakeup = {
     .name = "wakeup",
     .what = "a callback or a task that was ready waited to run in an asyncio event loop",
     .latency = &latency,
-    .users = {{&run_ops, "asyncio.events.Handle._run"},
-              {&init_ops, "asyncio.events.Handle.__init__"},
-              {&add_callback_ops, "asyncio.base_events.BaseEventLoop._add_callback"}},
+    .users = {{&run_ops, "asyncio.events.Handle._run", &run_hook},
+              {&init_ops, "asyncio.events.Handle.__init__", &init_hook},
+              {&add_callback_ops, "asyncio.base_events.BaseEventLoop._add_callback", &add_callback_hook}},
     .start = start,
     .stop = fg_handle_types_release,
 };
