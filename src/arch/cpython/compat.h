@@ -61,10 +61,10 @@ static inline bool fg_has_tstate(void)
 #endif
 }
 
-/* The one that signal handlers run in. */
+/* The one that signal handlers run in. From 3.14 on CPython's own function for it is not exported. */
 static inline bool fg_is_main_thread(void)
 {
-    return _Py_IsMainThread();
+    return PyThread_get_thread_ident() == _PyRuntime.main_thread;
 }
 
 static inline bool fg_is_finalizing(void)
