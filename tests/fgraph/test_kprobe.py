@@ -422,7 +422,7 @@ def test_variables_cells_and_what_is_not_there():
 
     with probed(at("outer", handler, outer)):
         assert outer(4) == 5
-    inner_code = next(const for const in outer.__code__.co_consts if isinstance(const, types.CodeType))
+    inner_code = next(const for const in outer.__code__.co_consts if getattr(const, "co_name", "") == "inner")
     inner_notes: list[Any] = []
     with probed(Kprobe(noting(inner_notes, "shared", "own"), inner_code, line=line_of(outer, "inner"))):
         outer(4)
