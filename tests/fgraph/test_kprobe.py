@@ -22,6 +22,7 @@ import weakref
 from typing import Any
 
 import pytest
+from builds import functions_go
 
 import funcgraph
 from funcgraph import Kprobe, probed
@@ -608,6 +609,7 @@ def test_unregister_waits_for_the_handler():
     assert order == ["handler", "unregistered"]
 
 
+@functions_go
 def test_nothing_is_kept_alive():
     namespace: dict[str, Any] = {"__name__": "doomed"}
     exec("def doomed(x):\n    return x\n", namespace)
