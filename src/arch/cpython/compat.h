@@ -250,11 +250,12 @@ static inline void *fg_code_extra(PyCodeObject *code, Py_ssize_t index)
  *
  * CPython's own function makes the array as long as there are users of extras, and a code object that is freed has
  * every entry's free function called, also for NULL: other users' functions would hear of all code that we know. So
- * the array ends at our entry; CPython lengthens it for whoever comes after us. */
+ * the array ends at our entry; CPython lengthens it for whoever comes after us. Without the GIL CPython's function has no
+ * lock before 3.15 either. */
 static inline int fg_code_set_extra(PyCodeObject *code, Py_ssize_t index, void *extra)
 {
-#if defined(Py_GIL_DISABLED) || PY_VERSION_HEX >= 0x030E0000
-    return PyUnstable_Code_SetExtra((PyObject *)code, index, extra);
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030F0000
+    return PyUnstable_Code_SetExtra((PyObject *)code, index, extra); /* it frees later what others may be reading */
 #else
     struct fg_code_extras *extras = code->co_extra;
     Py_ssize_t size = extras ? extras->size : 0;
