@@ -114,6 +114,7 @@ def test_cprofile(fg: Funcgraph, program: str, options: list[str]) -> None:
 @OPTIONS
 @pytest.mark.parametrize("program", HERE)
 def test_viztracer(fg: Funcgraph, program: str, options: list[str]) -> None:
+    pytest.importorskip("viztracer")
     script = app(fg, program)
 
     def report() -> Any:
