@@ -187,8 +187,8 @@ def settled():
     ours = ("FgraphOps", "Function", "generator", "coroutine", "Task")
     counted = {kind: kinds.count(kind) for kind in ours}
     return {
-        **counted, "tokens": len(Token.made) - len(Token.gone), "users": status["users"], "tasks": status["tasks"],
-        "ret_stack": len(funcgraph.get_ret_stack()),
+        **counted, "tokens": len(Token.made) - len(Token.gone), "users": status["users"],
+        "tasks": status["tasks"], "ret_stack": len(funcgraph.get_ret_stack()),
     }
 
 def round_of(seconds):

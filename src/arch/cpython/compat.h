@@ -255,7 +255,8 @@ static inline void *fg_code_extra(PyCodeObject *code, Py_ssize_t index)
 static inline int fg_code_set_extra(PyCodeObject *code, Py_ssize_t index, void *extra)
 {
 #if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030F0000
-    return PyUnstable_Code_SetExtra((PyObject *)code, index, extra); /* it frees later what others may be reading */
+    /* It frees later what others may be reading. */
+    return PyUnstable_Code_SetExtra((PyObject *)code, index, extra);
 #else
     struct fg_code_extras *extras = code->co_extra;
     Py_ssize_t size = extras ? extras->size : 0;
