@@ -209,6 +209,7 @@ def test_wanted_first_and_then_found(shop: Any, probe: Any) -> None:
     assert user.of("generator") == ["entry", "return"]
 
 
+@functions_go
 def test_found_in_a_callback(shop: Any) -> None:
     found: list[Any] = []
 
@@ -224,6 +225,7 @@ def test_found_in_a_callback(shop: Any) -> None:
 # ---- where functions are
 
 
+@functions_go
 def test_closures_of_one_code_are_one_function(shop: Any) -> None:
     many = [shop.plain(i) for i in range(1000)]
     assert len(_engine.find_functions(["shop.plain.<locals>.inner"])) == 1
@@ -318,6 +320,7 @@ def test_c_functions_are_found_by_their_whole_names() -> None:
     assert not set(names) & set(funcgraph.available_filter_functions())
 
 
+@functions_go
 def test_all_functions_of_a_name(shop: Any) -> None:
     again = _run(SOURCE, "shop")
     odd = types.FunctionType(shop.plain.__code__.replace(co_qualname="odd[int]"), {"__name__": "shop"})
@@ -370,6 +373,7 @@ def test_code_of_nobody_is_refused() -> None:
 # ---- it leaves no trace
 
 
+@functions_go
 def test_nothing_is_kept_alive(shop: Any) -> None:
     name = "".join(["sh", "op"])  # an interned string may be immortal
     shop.plain.__globals__["__name__"] = name
@@ -408,6 +412,7 @@ def test_records_go_with_their_functions() -> None:
         assert _engine.status()["functions"] == before
 
 
+@functions_go
 def test_the_exception_in_flight_stays(shop: Any) -> None:
     try:
         raise KeyError("mine")
