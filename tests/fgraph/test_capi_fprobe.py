@@ -16,6 +16,7 @@ from typing import Any
 
 import extension
 import pytest
+from builds import functions_go
 
 from funcgraph import _engine
 
@@ -57,6 +58,7 @@ def shop() -> Iterator[types.SimpleNamespace]:
 shop.count = 0  # type: ignore[attr-defined]
 
 
+@functions_go
 def test_by_patterns(probe: Any, shop: Any) -> None:
     assert probe.count(f"{shop.name}.*") == 5
     assert probe.register(f"{shop.name}.one {shop.name}.Shop.*", "*.sell  *.nothing") == 0
@@ -147,6 +149,7 @@ def test_links(probe: Any, shop: Any) -> None:
     assert probe.attach_filter(f"{shop.name}.nobody") == -errno.ENOENT
 
 
+@functions_go
 def test_the_function_of_an_object(probe: Any, shop: Any) -> None:
     assert probe.func_of(shop.one) == f"{shop.name}.one"
     assert probe.func_of(_engine.function_of(shop.two)) == f"{shop.name}.two"
@@ -169,6 +172,7 @@ def test_functions_of_a_name(probe: Any, shop: Any) -> None:
     assert probe.funcs_named(f"{shop.name}.nobody", 8) == (0, [])
 
 
+@functions_go
 def test_an_exception_in_flight_stays(probe: Any, shop: Any) -> None:
     try:
         raise KeyError("mine")

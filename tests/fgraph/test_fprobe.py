@@ -20,6 +20,7 @@ import weakref
 from typing import Any
 
 import pytest
+from builds import functions_go
 from fprobes import Notes, here
 
 import funcgraph
@@ -272,6 +273,7 @@ def many_functions(count: int, name: str) -> types.ModuleType:
     return module
 
 
+@functions_go
 def test_one_on_20000_functions_and_200_on_one_of_them():
     module = many_functions(20_000, "fprobe_many")
     one = module.f777
@@ -339,6 +341,7 @@ def test_functions_that_come_are_probed_too():
     assert calls == ["leaf", "<module>", "f0", "f2"]
 
 
+@functions_go
 def test_a_filter_takes_nested_functions_and_methods_that_never_ran():
     module = types.ModuleType("fprobe_nested")
     exec(
@@ -803,6 +806,7 @@ def test_wrong_types():
     assert not fp.registered
 
 
+@functions_go
 def test_a_function_that_is_gone():
     def short():
         pass

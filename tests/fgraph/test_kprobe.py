@@ -22,6 +22,7 @@ import weakref
 from typing import Any
 
 import pytest
+from builds import functions_go
 
 import funcgraph
 from funcgraph import Kprobe, probed
@@ -422,7 +423,7 @@ def test_variables_cells_and_what_is_not_there():
 
     with probed(at("outer", handler, outer)):
         assert outer(4) == 5
-    inner_code = next(const for const in outer.__code__.co_consts if isinstance(const, types.CodeType))
+    inner_code = next(const for const in outer.__code__.co_consts if getattr(const, "co_name", "") == "inner")
     inner_notes: list[Any] = []
     with probed(Kprobe(noting(inner_notes, "shared", "own"), inner_code, line=line_of(outer, "inner"))):
         outer(4)
@@ -608,6 +609,7 @@ def test_unregister_waits_for_the_handler():
     assert order == ["handler", "unregistered"]
 
 
+@functions_go
 def test_nothing_is_kept_alive():
     namespace: dict[str, Any] = {"__name__": "doomed"}
     exec("def doomed(x):\n    return x\n", namespace)

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from builds import functions_go
 
 import funcgraph
 from funcgraph import _engine
@@ -94,10 +95,12 @@ def _names(*patterns: str) -> list[str]:
     return sorted(function.name for function in _engine.find_functions(patterns))
 
 
+@functions_go
 def test_functions_that_were_never_called_are_found(shop: Any) -> None:
     assert _names("shop.*") == sorted(f"shop.{name}" for name in NAMES)
 
 
+@functions_go
 def test_the_list_has_each_name_once_and_in_order(shop: Any) -> None:
     again = _run(SOURCE, "shop")
     assert funcgraph.available_filter_functions("shop.*") == sorted(f"shop.{name}" for name in NAMES)
@@ -112,6 +115,7 @@ def test_the_list_makes_no_records(shop: Any) -> None:
     assert _engine.status()["functions"] == before
 
 
+@functions_go
 def test_patterns(shop: Any) -> None:
     assert _names("shop.Shop.of_*") == ["shop.Shop.of_class", "shop.Shop.of_nobody"]
     assert _names(":mod:shop") == sorted(f"shop.{name}" for name in NAMES)
@@ -205,6 +209,7 @@ def test_wanted_first_and_then_found(shop: Any, probe: Any) -> None:
     assert user.of("generator") == ["entry", "return"]
 
 
+@functions_go
 def test_found_in_a_callback(shop: Any) -> None:
     found: list[Any] = []
 
@@ -220,6 +225,7 @@ def test_found_in_a_callback(shop: Any) -> None:
 # ---- where functions are
 
 
+@functions_go
 def test_closures_of_one_code_are_one_function(shop: Any) -> None:
     many = [shop.plain(i) for i in range(1000)]
     assert len(_engine.find_functions(["shop.plain.<locals>.inner"])) == 1
@@ -248,6 +254,7 @@ def test_what_only_a_running_generator_has_is_found(probe: Any) -> None:
     assert user.of("within") == ["entry", "return"]
 
 
+@functions_go
 def test_what_the_collector_has_put_aside_is_found(shop: Any) -> None:
     gc.freeze()
     try:
@@ -313,6 +320,7 @@ def test_c_functions_are_found_by_their_whole_names() -> None:
     assert not set(names) & set(funcgraph.available_filter_functions())
 
 
+@functions_go
 def test_all_functions_of_a_name(shop: Any) -> None:
     again = _run(SOURCE, "shop")
     odd = types.FunctionType(shop.plain.__code__.replace(co_qualname="odd[int]"), {"__name__": "shop"})
@@ -365,6 +373,7 @@ def test_code_of_nobody_is_refused() -> None:
 # ---- it leaves no trace
 
 
+@functions_go
 def test_nothing_is_kept_alive(shop: Any) -> None:
     name = "".join(["sh", "op"])  # an interned string may be immortal
     shop.plain.__globals__["__name__"] = name
@@ -391,6 +400,7 @@ def test_nothing_is_kept_alive(shop: Any) -> None:
     assert _names("shop.*") == []
 
 
+@functions_go
 def test_records_go_with_their_functions() -> None:
     gc.collect()
     before = _engine.status()["functions"]
@@ -402,6 +412,7 @@ def test_records_go_with_their_functions() -> None:
         assert _engine.status()["functions"] == before
 
 
+@functions_go
 def test_the_exception_in_flight_stays(shop: Any) -> None:
     try:
         raise KeyError("mine")
@@ -432,6 +443,7 @@ def test_while_others_make_and_lose_functions(probe: Any) -> None:
     assert funcgraph._engine.status()["killed"] is None
 
 
+@functions_go
 def test_in_a_finaliser_and_in_the_collectors_callbacks(shop: Any) -> None:
     found: list[int] = []
 

@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 import pytest
+from builds import functions_go
 
 import funcgraph
 
@@ -74,6 +75,7 @@ def test_functions_are_the_same_for_each_call_and_user_and_can_be_keys():
     assert second[1].func != second[0].func
 
 
+@functions_go
 def test_a_function_does_not_keep_its_code():
     namespace: dict[str, Any] = {"__name__": "some.module"}
     exec("def late(): pass", namespace)

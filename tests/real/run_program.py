@@ -15,6 +15,7 @@ import os
 import random
 import sys
 import threading
+import typing
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs"))
 
@@ -91,6 +92,7 @@ WAYS = {way.__name__: way for way in (idle, work, cprofile, setprofile, function
 if __name__ == "__main__":
     program, way, *rest = sys.argv[1:]
     module = importlib.import_module(program)
+    typing.get_type_hints(idle)  # from 3.14 on typing imports what reads annotations when it first has to
     gc.disable()  # collections happen where the program asks for them, the same in every way
     assert _lsprof
     random.seed(0)

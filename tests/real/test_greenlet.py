@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
+import sysconfig
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Set
@@ -25,6 +26,14 @@ from tracereader import FUNC_BASE, FUNC_STEP, Event, Trace, read_trace
 pytest.importorskip("greenlet")
 
 RETURN, RAISE, SUSPEND, CLOSE = range(4)
+
+
+@pytest.fixture(autouse=True)
+def gil(fg: Funcgraph) -> None:
+    """A greenlet that cannot do without the GIL brings it back, and CPython says so on standard error."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        fg.env["PYTHON_GIL"] = "1"
+
 
 # What every program begins with. Each of its functions calls note() first.
 NOTES = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from collections import Counter
@@ -61,6 +62,8 @@ def test_coverage(
 ) -> None:
     if core == "sysmon" and sys.version_info < (3, 12):
         pytest.skip("sys.monitoring came with 3.12")
+    if core != "sysmon" and importlib.util.find_spec("coverage.tracer") is None:
+        pytest.skip("this coverage has no tracer in C")
     script = app(fg, program)
     fg.env["COVERAGE_CORE"] = core.partition("-")[0]
 
@@ -111,6 +114,7 @@ def test_cprofile(fg: Funcgraph, program: str, options: list[str]) -> None:
 @OPTIONS
 @pytest.mark.parametrize("program", HERE)
 def test_viztracer(fg: Funcgraph, program: str, options: list[str]) -> None:
+    pytest.importorskip("viztracer")
     script = app(fg, program)
 
     def report() -> Any:

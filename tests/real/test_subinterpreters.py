@@ -415,6 +415,7 @@ def test_refused_without_a_code_slot(fg: Funcgraph) -> None:
                 interpreter = create()
                 run(interpreter, code)
                 f()
+            destroy(interpreter)  # CPython 3.14 warns of those that are left
             assert witness.ended == ["f"]
             """,
             code=f"""

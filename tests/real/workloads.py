@@ -15,7 +15,7 @@ RUNNER = Path(__file__).parent / "run_program.py"
 PROGRAMS = tuple(sorted(path.stem for path in (RUNNER.parent / "programs").glob("*.py")))
 
 # How stock CPython is told of a C function, and the name it has in a trace.
-C_METHOD = re.compile(r"<method '(.*)' of '.*' objects>")
+C_METHOD = re.compile(r"<method '([^']*)'(?: of '.*' objects)?>")  # 3.15's cProfile does not say of what
 C_FUNCTION = re.compile(r"<built-in method (?:.*\.)?([^. ]+)(?: of type object at .*)?>")
 C_SHADOWED = re.compile(r"<function (?:.*\.)?([^. ]+) at .*>")  # a Python subclass has a method of that name
 

@@ -53,10 +53,10 @@ static inline bool fg_has_tstate(void)
 #endif
 }
 
-/* The one that signal handlers run in. */
+/* The one that signal handlers run in. From 3.14 on CPython's own function for it is not exported. */
 static inline bool fg_is_main_thread(void)
 {
-    return _Py_IsMainThread();
+    return PyThread_get_thread_ident() == _PyRuntime.main_thread;
 }
 
 static inline bool fg_is_finalizing(void)
@@ -255,10 +255,12 @@ static inline void *fg_code_extra(PyCodeObject *code, Py_ssize_t index)
  *
  * CPython's own function makes the array as long as there are users of extras, and a code object that is freed has
  * every entry's free function called, also for NULL: other users' functions would hear of all code that we know. So
- * the array ends at our entry; CPython lengthens it for whoever comes after us. */
+ * the array ends at our entry; CPython lengthens it for whoever comes after us. Without the GIL CPython's function has no
+ * lock before 3.15 either. */
 static inline int fg_code_set_extra(PyCodeObject *code, Py_ssize_t index, void *extra)
 {
-#if defined(Py_GIL_DISABLED) || PY_VERSION_HEX >= 0x030E0000
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030F0000
+    /* It frees later what others may be reading. */
     return PyUnstable_Code_SetExtra((PyObject *)code, index, extra);
 #else
     struct fg_code_extras *extras = code->co_extra;
@@ -549,8 +551,51 @@ static inline bool fg_object_try_ref(PyObject *object)
 }
 
 /* Visits what the garbage collector knows. `visit` returns 1; it makes no object and ends none. Before 3.14 CPython's own
- * function, where there is one, passes by what gc.freeze() put aside; without the GIL it does so still. */
-#if PY_VERSION_HEX >= 0x030E0000 || defined(Py_GIL_DISABLED)
+ * function, where there is one, passes by what gc.freeze() put aside; without the GIL it does so still (before 3.16:
+ * gh-156395). */
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000
+/* Once a thread has started, 3.13 makes functions, classes and modules with their dicts immortal, and the collector
+ * forgets them. What refers to them it knows still: other dicts, among them sys.modules, cells, methods, generators. */
+struct fg_visit {
+    int (*visit)(PyObject *object, void *arg);
+    void *arg;
+};
+
+static inline int fg_visit_if_forgotten(PyObject *object, void *arg)
+{
+    const struct fg_visit *to = arg;
+
+    if (_Py_IsImmortal(object) && PyObject_IS_GC(object) && !PyObject_GC_IsTracked(object))
+        to->visit(object, to->arg);
+    return 0;
+}
+
+static inline int fg_visit_referent(PyObject *object, void *arg)
+{
+    PyObject *dict = PyModule_Check(object) ? PyModule_GetDict(object) : NULL;
+
+    if (dict)
+        Py_TYPE(dict)->tp_traverse(dict, fg_visit_if_forgotten, arg);
+    return fg_visit_if_forgotten(object, arg);
+}
+
+static inline int fg_visit_with_referents(PyObject *object, void *arg)
+{
+    const struct fg_visit *to = arg;
+
+    to->visit(object, to->arg);
+    Py_TYPE(object)->tp_traverse(object, fg_visit_referent, arg);
+    return 1;
+}
+
+/* The world is stopped meanwhile. */
+static inline void fg_visit_objects(int (*visit)(PyObject *object, void *arg), void *arg)
+{
+    struct fg_visit to = {visit, arg};
+
+    PyUnstable_GC_VisitObjects(fg_visit_with_referents, &to);
+}
+#elif PY_VERSION_HEX >= 0x030E0000
 static inline void fg_visit_objects(int (*visit)(PyObject *object, void *arg), void *arg)
 {
     PyUnstable_GC_VisitObjects(visit, arg);

@@ -79,8 +79,8 @@ static int offset_in(const PyCodeObject *code, PyObject *bytes, Py_ssize_t offse
         return -EILSEQ;
     if (offset == 0)
         offset = first;
-    /* What sets up the call has no effect that can be seen: behind it is where it is. */
-    while (offset < size && opcode_at(bytes, offset) == RESUME)
+    /* What sets up the call has no effect that can be seen: behind it, and its cache (3.15), is where it is. */
+    while (offset < size && (opcode_at(bytes, offset) == RESUME || opcode_at(bytes, offset) == CACHE))
         offset += 2;
     if (offset < first || offset >= size || is_silent(opcode_at(bytes, offset)) || is_skipped(bytes, offset))
         return -EINVAL;

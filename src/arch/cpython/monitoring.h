@@ -63,9 +63,10 @@ extern const struct fg_monitoring_event fg_monitoring_events[NR_EVENTS];
 static inline long local_events(struct monitoring *m, const PyCodeObject *code)
 {
     const _PyCoMonitoringData *data = code->_co_monitoring;
+    const int nr_events = sizeof(data->local_monitors.tools); /* differs between versions */
     long set = 0;
 
-    for (int event = 0; data && event < _PY_MONITORING_LOCAL_EVENTS; event++)
+    for (int event = 0; data && event < nr_events; event++)
         set |= (long)(data->local_monitors.tools[event] >> m->tool_id & 1) << event;
     return set;
 }

@@ -38,4 +38,5 @@ def say(text: str) -> None:
     try:
         print(f"funcgraph: {text}", file=sys.stderr, flush=True)
     except OSError:
-        pass
+        # From 3.14 on CPython keeps what it could not write: it tries again at the end, and exits with 120.
+        sys.stderr = None
