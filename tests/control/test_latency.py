@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -182,6 +183,125 @@ def test_handles_and_callbacks_are_let_go_of() -> None:
     with Latency("loopblock"):
         ref = asyncio.run(program())
     assert ref() is None
+
+
+class Raised(SystemExit):
+    """Goes out of an event loop."""
+
+
+def blocks_and_raises() -> None:
+    time.sleep(0.03)
+    raise Raised("out of the loop")
+
+
+def test_what_a_callback_raises_out_of_the_loop_comes_through() -> None:
+    """Broken by keeping the section without setting the exception aside: SystemError."""
+
+    async def program() -> None:
+        asyncio.get_running_loop().call_soon(blocks_and_raises)
+        await asyncio.sleep(1)
+
+    for tracer in ("loopblock", "wakeup"):
+        with Latency(tracer) as latency, pytest.raises(Raised, match="out of the loop"):
+            asyncio.run(program())
+        assert latency.section is not None, tracer
+
+
+def test_a_callback_that_turns_the_tracer_off_is_no_section() -> None:
+    """Broken by leaving out fg_call_hook_is: the callback was kept."""
+    latency = Latency("loopblock")
+
+    def turns_off() -> None:
+        latency.__exit__(None, None, None)
+        time.sleep(0.03)
+
+    async def program() -> None:
+        asyncio.get_running_loop().call_soon(turns_off)
+        await asyncio.sleep(0.01)
+
+    latency.__enter__()
+    asyncio.run(program())
+    assert latency.section is None or "turns_off" not in latency.section.started_at
+
+
+def test_on_and_off_again_leaves_calls_as_they_were() -> None:
+    for _ in range(3):
+        for tracer in ("loopblock", "wakeup"):
+            with Latency(tracer):
+                asyncio.run(schedules_blocking_callback())
+            with Latency(tracer) as latency:
+                pass
+            assert latency.section is None
+    assert asyncio.run(asyncio.sleep(0, "done")) == "done"
+
+
+NOT_FROM_THE_BEGINNING = """
+import sys, time
+from funcgraph.control.latency import Latency
+
+assert "asyncio.events" not in sys.modules
+with Latency("loopblock") as latency:
+    import asyncio
+
+    def blocking_callback():
+        time.sleep(0.03)
+
+    async def program():
+        asyncio.get_running_loop().call_soon(blocking_callback)
+        await asyncio.sleep(0.01)
+
+    asyncio.run(program())
+print(latency.section.started_at)
+"""
+
+
+def test_a_loop_that_is_imported_later_is_seen() -> None:
+    result = run_program(NOT_FROM_THE_BEGINNING)
+    assert result.startswith("__main__.blocking_callback (")
+
+
+PUT_OVER_OURS = """
+import asyncio, ctypes, time
+from funcgraph.control.latency import Latency
+
+def blocking_callback():
+    time.sleep(0.03)
+
+async def program():
+    asyncio.get_running_loop().call_soon(blocking_callback)
+    await asyncio.sleep(0.01)
+
+api = ctypes.pythonapi
+api.PyFunction_SetVectorcall.argtypes = (ctypes.py_object, ctypes.c_void_p)
+api.PyFunction_SetVectorcall.restype = None
+VECTORCALL_OFFSET = 56  # of tp_vectorcall_offset in a type
+at = ctypes.c_ssize_t.from_address(id(type(program)) + VECTORCALL_OFFSET).value
+original = ctypes.c_void_p.from_address(id(program) + at).value
+with Latency("loopblock"):
+    assert ctypes.c_void_p.from_address(id(asyncio.events.Handle._run) + at).value != original
+    api.PyFunction_SetVectorcall(asyncio.events.Handle._run, original)
+with Latency("loopblock") as latency:
+    asyncio.run(program())
+assert ctypes.c_void_p.from_address(id(asyncio.events.Handle._run) + at).value == original
+print(latency.section.started_at)
+"""
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 12) or bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    reason="CPython does not ask there how a Python function is called",
+)
+def test_who_takes_the_method_after_us_keeps_it() -> None:
+    """The tracer goes another way then. Broken by putting ours back over it in fg_call_hook_remove."""
+    assert run_program(PUT_OVER_OURS).startswith("__main__.blocking_callback (")
+
+
+def run_program(program: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert result.stderr == ""
+    return result.stdout
 
 
 def test_the_report_has_the_kernels_layout() -> None:

@@ -311,7 +311,8 @@ FG_HOT static PyObject *eval_frame(PyThreadState *tstate, fg_pyframe *frame, int
     counter = fg_clock_counter();
     if (fg_likely(result && fg_return_plain(task, fp, counter)))
         return result;
-    return end_function(tstate, frame, task, counter, result);
+    return end_function(tstate, frame, task, (struct fg_ending){fg_return_begin(task).frame, counter},
+                        result);
 }
 
 static int install(struct fg_interp *interp)
