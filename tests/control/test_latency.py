@@ -189,21 +189,17 @@ class Raised(SystemExit):
     """Goes out of an event loop."""
 
 
-def blocks_and_raises() -> None:
+async def blocks_and_raises() -> None:
+    await asyncio.sleep(0)
     time.sleep(0.03)
     raise Raised("out of the loop")
 
 
 def test_what_a_callback_raises_out_of_the_loop_comes_through() -> None:
-    """Broken by keeping the section without setting the exception aside: SystemError."""
-
-    async def program() -> None:
-        asyncio.get_running_loop().call_soon(blocks_and_raises)
-        await asyncio.sleep(1)
-
+    """Broken by keeping the section without setting the exception aside: reading names ends with no exception set."""
     for tracer in ("loopblock", "wakeup"):
         with Latency(tracer) as latency, pytest.raises(Raised, match="out of the loop"):
-            asyncio.run(program())
+            asyncio.run(blocks_and_raises())
         assert latency.section is not None, tracer
 
 
@@ -271,18 +267,24 @@ async def program():
     asyncio.get_running_loop().call_soon(blocking_callback)
     await asyncio.sleep(0.01)
 
-api = ctypes.pythonapi
-api.PyFunction_SetVectorcall.argtypes = (ctypes.py_object, ctypes.c_void_p)
-api.PyFunction_SetVectorcall.restype = None
 VECTORCALL_OFFSET = 56  # of tp_vectorcall_offset in a type
+Vectorcall = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
+)
 at = ctypes.c_ssize_t.from_address(id(type(program)) + VECTORCALL_OFFSET).value
-original = ctypes.c_void_p.from_address(id(program) + at).value
+place = ctypes.c_void_p.from_address(id(asyncio.events.Handle._run) + at)
+original = place.value
 with Latency("loopblock"):
-    assert ctypes.c_void_p.from_address(id(asyncio.events.Handle._run) + at).value != original
-    api.PyFunction_SetVectorcall(asyncio.events.Handle._run, original)
+    ours = Vectorcall(place.value)
+    assert place.value != original
+    calls = []
+    other = Vectorcall(lambda *args: calls.append(1) or ours(*args))
+    others = ctypes.cast(other, ctypes.c_void_p)
+    ctypes.pythonapi.PyFunction_SetVectorcall(ctypes.py_object(asyncio.events.Handle._run), others)
+assert place.value == others.value
 with Latency("loopblock") as latency:
     asyncio.run(program())
-assert ctypes.c_void_p.from_address(id(asyncio.events.Handle._run) + at).value == original
+assert place.value == others.value and calls
 print(latency.section.started_at)
 """
 
