@@ -196,7 +196,7 @@ async def blocks_and_raises() -> None:
 
 
 def test_what_a_callback_raises_out_of_the_loop_comes_through() -> None:
-    """Broken by keeping the section without setting the exception aside: reading names ends with no exception set."""
+    """Broken by leaving set_aside out of fg_label_callback: reading names ends with no exception set."""
     for tracer in ("loopblock", "wakeup"):
         with Latency(tracer) as latency, pytest.raises(Raised, match="out of the loop"):
             asyncio.run(blocks_and_raises())

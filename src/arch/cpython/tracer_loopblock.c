@@ -41,15 +41,6 @@ static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf
 
 static struct fg_call_hook hook = {.around = around};
 
-/* What the call has raised is kept meanwhile. */
-FG_COLD static void keep_aside(uint64_t begin, uint64_t end, PyObject *callback)
-{
-    fg_exception aside = fg_exception_set_aside();
-
-    keep(begin, end, callback);
-    fg_exception_put_back(aside);
-}
-
 static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     PyObject *handle = fg_call_hook_argument(args, nargsf, 0);
@@ -60,7 +51,7 @@ static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf
     result = fg_call_hook_go_on(&hook, function, args, nargsf, kwnames);
     end = fg_clock_now();
     if (fg_latency_is_wanted(&latency, end - begin) && fg_call_hook_is(&hook, generation))
-        keep_aside(begin, end, callback);
+        keep(begin, end, callback);
     Py_XDECREF(callback);
     return result;
 }

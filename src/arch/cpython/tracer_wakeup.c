@@ -166,9 +166,10 @@ static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
     *var = 0;
 }
 
-FG_COLD static void note_run(struct fg_task *task, uint64_t begin, uint64_t end, PyObject *callback)
+FG_COLD static void note_run(uint64_t begin, uint64_t end, PyObject *callback)
 {
-    struct recent *recent = recent_of(task, true);
+    struct fg_task *task = fg_task_current();
+    struct recent *recent = task ? recent_of(task, true) : NULL;
     struct run *run;
 
     if (!recent)
@@ -200,11 +201,11 @@ static uint64_t add_runs(struct fg_latency_section *section, const struct recent
     return named;
 }
 
-FG_COLD static void keep(struct fg_task *task, uint64_t now, PyObject *handle, uint64_t ready_ticks,
-                         enum readied_by by)
+FG_COLD static void keep(uint64_t now, PyObject *handle, uint64_t ready_ticks, enum readied_by by)
 {
     struct fg_latency_section *section;
-    const struct recent *recent = recent_of(task, false);
+    struct fg_task *task = fg_task_current();
+    const struct recent *recent = task ? recent_of(task, false) : NULL;
     char runs[FG_LATENCY_TEXT_BYTES];
     uint64_t named;
 
@@ -226,8 +227,8 @@ FG_COLD static void keep(struct fg_task *task, uint64_t now, PyObject *handle, u
 
 /* ---- what happens to handles */
 
-/* It runs now. What it runs, borrowed; NULL: it is no handle, or a new one. `task` may be NULL: the caller did not ask. */
-static inline PyObject *handle_runs(struct fg_task *task, PyObject *handle, uint64_t now)
+/* It runs now. What it runs, borrowed; NULL: it is no handle, or a new one. */
+static inline PyObject *handle_runs(PyObject *handle, uint64_t now)
 {
     struct fg_handle_slots slots = fg_handle_slots(Py_TYPE(handle));
     PyObject *callback = fg_handle_slot(handle, slots.callback), *when;
@@ -238,11 +239,8 @@ static inline PyObject *handle_runs(struct fg_task *task, PyObject *handle, uint
         return NULL;
     when = fg_handle_slot(handle, slots.when);
     ready_ticks = when ? timer_ticks(when, now) : take_ready(handle, &by);
-    if (ready_ticks && now > ready_ticks && fg_latency_is_wanted(&latency, now - ready_ticks)) {
-        task = task ? task : fg_task_current();
-        if (task)
-            keep(task, now, handle, ready_ticks, by);
-    }
+    if (ready_ticks && now > ready_ticks && fg_latency_is_wanted(&latency, now - ready_ticks))
+        keep(now, handle, ready_ticks, by);
     return callback;
 }
 
@@ -264,17 +262,6 @@ static PyObject *around_add_callback(PyObject *function, PyObject *const *args, 
 static struct fg_call_hook run_hook = {.around = around_run}, init_hook = {.around = around_init},
                            add_callback_hook = {.around = around_add_callback};
 
-/* What the call has raised is kept meanwhile. */
-FG_COLD static void note_run_aside(uint64_t begin, uint64_t end, PyObject *callback)
-{
-    fg_exception aside = fg_exception_set_aside();
-    struct fg_task *task = fg_task_current();
-
-    if (task)
-        note_run(task, begin, end, callback);
-    fg_exception_put_back(aside);
-}
-
 static PyObject *around_run(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     PyObject *handle = fg_call_hook_argument(args, nargsf, 0), *callback = NULL, *result;
@@ -282,12 +269,12 @@ static PyObject *around_run(PyObject *function, PyObject *const *args, size_t na
     uint64_t begin = fg_clock_now(), end;
 
     if (handle && run_hook.function)
-        callback = Py_XNewRef(handle_runs(NULL, handle, begin));
+        callback = Py_XNewRef(handle_runs(handle, begin));
     result = fg_call_hook_go_on(&run_hook, function, args, nargsf, kwnames);
     end = fg_clock_now();
     if (callback && fg_latency_is_worth_naming(&latency, end - begin) &&
         fg_call_hook_is(&run_hook, generation))
-        note_run_aside(begin, end, callback);
+        note_run(begin, end, callback);
     Py_XDECREF(callback);
     return result;
 }
@@ -316,7 +303,7 @@ static PyObject *around_add_callback(PyObject *function, PyObject *const *args, 
 static int run_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     PyObject *handle = fg_regs_argument(regs, 0);
-    PyObject *callback = handle ? handle_runs(trace->task, handle, trace->calltime) : NULL;
+    PyObject *callback = handle ? handle_runs(handle, trace->calltime) : NULL;
 
     if (callback && fgraph_reserve_object(trace, ops, callback))
         Py_INCREF(callback);
@@ -333,7 +320,7 @@ static void run_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, stru
         return;
     callback = fgraph_retrieve_object(trace, ops);
     if (callback)
-        note_run(trace->task, trace->start, trace->rettime, callback);
+        note_run(trace->start, trace->rettime, callback);
 }
 
 static int init_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
