@@ -1,9 +1,9 @@
 # What a person types here. The work is done by the small programs in tools/; `make help` lists the targets.
 #
-# FG_BUILD=DIR and FG_VENVS=DIR move what is built; PY=3.13 chooses the CPython of dev and demo; CC the compiler.
+# FG_BUILD=DIR and FG_VENVS=DIR, in the environment or behind `make`, move what is built; CC is the compiler there too.
+# PY=3.13 chooses the CPython of dev and demo.
 PYTHON ?= $(shell sh tools/find_python.sh)
 PY ?=
-export FG_BUILD FG_VENVS CC PYTHONDONTWRITEBYTECODE = 1
 
 RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none was found)) -m
 
