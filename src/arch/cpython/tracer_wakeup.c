@@ -255,11 +255,10 @@ static inline void handle_is_made(PyObject *handle, uint64_t now)
 /* ---- where the methods can be taken by themselves */
 
 static PyObject *around_run(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames);
-static PyObject *around_init(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 static PyObject *around_add_callback(PyObject *function, PyObject *const *args, size_t nargsf,
                                      PyObject *kwnames);
 
-static struct fg_call_hook run_hook = {.around = around_run}, init_hook = {.around = around_init},
+static struct fg_call_hook run_hook = {.around = around_run},
                            add_callback_hook = {.around = around_add_callback};
 
 static PyObject *around_run(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -279,15 +278,6 @@ static PyObject *around_run(PyObject *function, PyObject *const *args, size_t na
     return result;
 }
 
-static PyObject *around_init(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
-{
-    PyObject *handle = fg_call_hook_argument(args, nargsf, 0);
-
-    if (handle && init_hook.function)
-        handle_is_made(handle, fg_clock_now());
-    return fg_call_hook_go_on(&init_hook, function, args, nargsf, kwnames);
-}
-
 static PyObject *around_add_callback(PyObject *function, PyObject *const *args, size_t nargsf,
                                      PyObject *kwnames)
 {
@@ -297,6 +287,24 @@ static PyObject *around_add_callback(PyObject *function, PyObject *const *args, 
         put_ready(handle, fg_clock_now(), READIED_BY_IO);
     return fg_call_hook_go_on(&add_callback_hook, function, args, nargsf, kwnames);
 }
+
+#if PY_VERSION_HEX < 0x030E0000
+static PyObject *around_init(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+
+static struct fg_call_hook init_hook = {.around = around_init};
+#define INIT_HOOK (&init_hook)
+
+static PyObject *around_init(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *handle = fg_call_hook_argument(args, nargsf, 0);
+
+    if (handle && init_hook.function)
+        handle_is_made(handle, fg_clock_now());
+    return fg_call_hook_go_on(&init_hook, function, args, nargsf, kwnames);
+}
+#else
+#define INIT_HOOK NULL /* CPython enters a class's __init__ without looking how it is called */
+#endif
 
 /* ---- where they are functions as any other */
 
@@ -366,7 +374,7 @@ const struct fg_latency_tracer fg_tracer_wakeup = {
     .what = "a callback or a task that was ready waited to run in an asyncio event loop",
     .latency = &latency,
     .users = {{&run_ops, "asyncio.events.Handle._run", &run_hook},
-              {&init_ops, "asyncio.events.Handle.__init__", &init_hook},
+              {&init_ops, "asyncio.events.Handle.__init__", INIT_HOOK},
               {&add_callback_ops, "asyncio.base_events.BaseEventLoop._add_callback", &add_callback_hook}},
     .start = start,
     .stop = fg_handle_types_release,
