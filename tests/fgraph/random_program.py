@@ -22,8 +22,8 @@ from model import End, Model
 
 Action = tuple[Any, ...]
 
-#: A generator that is closed while it waits outside of any `try` does not run for it (gh-100762); from 3.14 on
-#: it does if a tool listens to PY_UNWIND.
+#: A generator that is closed while it waits outside of any `try` does not run for it (gh-100762); from
+#: 3.14 on it does if a tool listens to PY_UNWIND.
 CLOSES_IN_SILENCE = (3, 13) <= sys.version_info < (3, 14)
 #: What never ran is evaluated to be closed, to raise at its first line (until gh-101013).
 CLOSES_UNSTARTED = sys.version_info < (3, 12)
