@@ -368,7 +368,10 @@ def registration(bench: Bench) -> Iterator[Figure]:
 
 def latency_tracers(bench: Bench) -> Iterator[Figure]:
     """An asyncio echo server with each latency tracer: seconds for a message, in pairs of short segments."""
+    least = [("evaluator", "a frame evaluator that does nothing", None)] if not _HAS_MONITORING else []
+    bench.compile_extension("least_callbacks")
     for what, label, limit in (
+        *least,
         ("none", "nothing beside nothing", None),
         ("loopblock", "loopblock", 1.03),
         ("wakeup", "wakeup", 1.03),

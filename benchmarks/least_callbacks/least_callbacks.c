@@ -56,9 +56,11 @@ static PyObject *evaluate_clock(PyThreadState *tstate, struct _PyInterpreterFram
 
 static PyObject *set_evaluator(PyObject *module, PyObject *with_clock)
 {
+    _PyFrameEvalFunction evaluator = PyObject_IsTrue(with_clock) ? evaluate_clock : evaluate_empty;
+
     (void)module;
     _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(),
-                                         PyObject_IsTrue(with_clock) ? evaluate_clock : evaluate_empty);
+                                         with_clock == Py_None ? _PyEval_EvalFrameDefault : evaluator);
     Py_RETURN_NONE;
 }
 
@@ -69,7 +71,7 @@ static PyMethodDef methods[] = {
     {"clock", (PyCFunction)(void (*)(void))clock_only, METH_FASTCALL, "Reads the clock."},
 #if PY_VERSION_HEX < 0x030C0000
     {"set_evaluator", set_evaluator, METH_O,
-     "Sets an evaluator that does nothing, or reads the clock if true."},
+     "Sets an evaluator that does nothing, or reads the clock if true; None: CPython's own."},
 #endif
     {NULL, NULL, 0, NULL},
 };

@@ -2,9 +2,10 @@
 within one process; prints one line of JSON, {"pairs": [[[wall, cpu], [wall, cpu]], ...]}: for each pair of
 segments the server's seconds for a message without the tracer and with it, by the clock and of CPU time.
 
-Usage: echo_server.py streams|protocol TRACER|none|graph:TRACER PAIRS
+Usage: echo_server.py streams|protocol TRACER|none|graph:TRACER|evaluator PAIRS
 
-"none" compares segments without a tracer with each other. The client is another process, on another processor
+"none" compares segments without a tracer with each other; "evaluator" has a frame evaluator that does nothing in the
+place of a tracer (3.11). The client is another process, on another processor
 if there is one: it keeps 16 connections busy over loopback TCP, a message of 100 bytes on each at a time.
 """
 
@@ -65,9 +66,20 @@ class Echo(asyncio.Protocol):
         served += 1
 
 
+@contextlib.contextmanager
+def evaluator():
+    import least_callbacks
+
+    least_callbacks.set_evaluator(False)
+    yield
+    least_callbacks.set_evaluator(None)
+
+
 def traced(what):
     if what == "none":
         return contextlib.nullcontext()
+    if what == "evaluator":
+        return evaluator()
     from funcgraph.control.latency import Latency
 
     graph, _, tracer = what.rpartition(":")
