@@ -4,8 +4,8 @@ segments the server's seconds for a message without the tracer and with it, by t
 
 Usage: echo_server.py streams|protocol TRACER|none|graph:TRACER|evaluator PAIRS
 
-"none" compares segments without a tracer with each other; "evaluator" has a frame evaluator that does nothing in the
-place of a tracer (3.11). The client is another process, on another processor
+"none" compares segments without a tracer with each other; "evaluator" has a frame evaluator that does nothing
+in the place of a tracer (3.11). The client is another process, on another processor
 if there is one: it keeps 16 connections busy over loopback TCP, a message of 100 bytes on each at a time.
 """
 
