@@ -158,3 +158,11 @@ uint64_t probe_ends(const struct probe *probe)
 {
     return probe->ends[FG_END_RETURN] + probe->ends[FG_END_RAISE] + probe->ends[FG_END_CLOSE];
 }
+
+void probe_finish(struct probe *probe)
+{
+    CHECK_EQ(probe->bad, 0);
+    CHECK_EQ(probe_ends(probe), probe->entries);
+    probe_unregister(probe);
+    probe_done(probe);
+}

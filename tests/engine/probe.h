@@ -32,6 +32,8 @@ void probe_set_filter(struct probe *probe, const char *include, const char *notr
 void probe_edit_filter(struct probe *probe, enum fgraph_filter_set set, const char *pattern);
 /* Frees its filter. */
 void probe_done(struct probe *probe);
+/* All of its entries have ended, and nothing was wrong: it leaves, and is done. */
+void probe_finish(struct probe *probe);
 uint64_t probe_ends(const struct probe *probe);
 
 #endif

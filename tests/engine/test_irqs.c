@@ -37,14 +37,6 @@ static void start(struct probe *probe, const char *pattern, enum fg_irqs irqs, s
     probe_register(probe);
 }
 
-static void finish(struct probe *probe)
-{
-    CHECK_EQ(probe->bad, 0);
-    CHECK_EQ(probe_ends(probe), probe->entries);
-    probe_unregister(probe);
-    probe_done(probe);
-}
-
 static void call_with_leaf(uintptr_t call)
 {
     sim_call_return(leaf);
@@ -71,7 +63,7 @@ static void test_a_call_for_a_signal_is_told_from_others(void)
     CHECK_EQ(told.begun, 2);
     CHECK_EQ(told.ended, 2);
     CHECK_EQ(probe.entries, 8);
-    finish(&probe);
+    probe_finish(&probe);
 }
 
 /* Broken by hiding what is called by hand, by leaving `hiding` as it is at the end, and by hiding from the other user. */
@@ -94,9 +86,9 @@ static void test_it_is_hidden_with_what_it_calls(void)
     CHECK_EQ(hides.entries, 3);
     CHECK_EQ(any.entries, 5);
     CHECK_EQ(of_told.begun, 1);
-    finish(&told_user);
-    finish(&hides);
-    finish(&any);
+    probe_finish(&told_user);
+    probe_finish(&hides);
+    probe_finish(&any);
 }
 
 /* Broken by matching on the filter's patterns alone, and by showing what is hooked to hide. */
@@ -111,7 +103,7 @@ static void test_a_handler_outside_of_the_filter_hides_too(void)
     CHECK_EQ(probe.entries, 0);
     call_with_leaf(sim_call(handler));
     CHECK_EQ(probe.entries, 1);
-    finish(&probe);
+    probe_finish(&probe);
     CHECK(!sim_is_hooked(handler));
 }
 
@@ -142,8 +134,8 @@ static void test_a_function_becomes_a_handler_late(void)
     CHECK_EQ(told.ended, 1);
     sim_call_return(leaf);
     CHECK_EQ(hides.entries, 1);
-    finish(&hides);
-    finish(&probe);
+    probe_finish(&hides);
+    probe_finish(&probe);
     sim_free(late);
 }
 
@@ -161,7 +153,7 @@ static void test_the_next_function_of_a_record_is_no_handler(void)
     start(&probe, NULL, FG_IRQS_TOLD, &told);
     call_with_leaf(sim_call_for_signal(second));
     CHECK_EQ(told.begun, 0);
-    finish(&probe);
+    probe_finish(&probe);
     sim_free(second);
 }
 

@@ -25,14 +25,6 @@ static void start(struct probe *probe)
     probe_register(probe);
 }
 
-static void finish(struct probe *probe)
-{
-    CHECK_EQ(probe->bad, 0);
-    CHECK_EQ(probe_ends(probe), probe->entries);
-    probe_unregister(probe);
-    probe_done(probe);
-}
-
 static void check_seen(struct probe *probe, uint64_t entries, uint32_t depth)
 {
     CHECK_EQ(probe->entries, entries);
@@ -60,8 +52,8 @@ static void test_graph_shows_a_function_and_what_it_calls(void)
     sim_call_return(leaf);
     check_seen(&probe, 3, 0);
     check_seen(&second, 2, 0);
-    finish(&second);
-    finish(&probe);
+    probe_finish(&second);
+    probe_finish(&probe);
 }
 
 /* Broken by matching on the filter alone: the root was never hooked; and by counting it as a frame of the user's. */
@@ -81,7 +73,7 @@ static void test_a_root_outside_of_the_filter_is_silent(void)
     sim_raise(outer);
     sim_call_return(leaf);
     check_seen(&probe, 2, 0);
-    finish(&probe);
+    probe_finish(&probe);
 }
 
 /* Broken by leaving `hiding` as it is at an end, at a suspend, and at a resume. */
@@ -110,8 +102,8 @@ static void test_graph_notrace_hides_a_function_and_what_it_calls(void)
     CHECK_EQ(second.entries, 7);
     CHECK_EQ(probe.suspends + probe.resumes, 0);
     CHECK_EQ(second.suspends + second.resumes, 2);
-    finish(&second);
-    finish(&probe);
+    probe_finish(&second);
+    probe_finish(&probe);
 }
 
 /* Broken by leaving may_hide out of the flags. */
@@ -129,7 +121,7 @@ static void test_what_is_hidden_stays_so_until_its_call_ends(void)
     sim_call_return(leaf);
     sim_call_return(root);
     check_seen(&probe, 2, 0);
-    finish(&probe);
+    probe_finish(&probe);
 }
 
 static void *resume_and_return(void *arg)
@@ -156,7 +148,7 @@ static void test_a_mark_moves_with_its_call_to_another_thread(void)
     check_seen(&probe, 1, 0);
     sim_call_return(leaf);
     check_seen(&probe, 2, 0);
-    finish(&probe);
+    probe_finish(&probe);
 }
 
 /* Broken by not clearing the task's words for the slot at a registration. */
@@ -181,7 +173,7 @@ static void test_a_mark_is_nothing_to_the_next_owner_of_the_slot(void)
             sim_call_return(leaf);
             CHECK_EQ(next.entries, 2);
         }
-        finish(&next);
+        probe_finish(&next);
     }
     probe_done(&old);
 }
@@ -217,7 +209,7 @@ static void test_only_calls_in_chosen_threads(void)
     CHECK_EQ(fgraph_set_tids(&probe.ops, (int[]){0}, 0), 0);
     sim_call_return(leaf);
     CHECK_EQ(probe.entries, 3);
-    finish(&probe);
+    probe_finish(&probe);
 }
 
 int main(void)

@@ -6,22 +6,10 @@
 
 #if FG_HAVE_MONITORING && !defined(Py_GIL_DISABLED)
 
-/* The module, if it is there. New reference, or NULL. */
-static PyObject *module_of(const char *name, const char *end)
-{
-    PyObject *key = PyUnicode_FromStringAndSize(name, end - name);
-    PyObject *module = key ? PyImport_GetModule(key) : NULL;
-
-    Py_XDECREF(key);
-    if (module && !PyModule_CheckExact(module))
-        Py_CLEAR(module);
-    return module;
-}
-
 /* The class in its module, if it is one. New reference, or NULL. */
 static PyObject *class_of(const char *name, const char *dot, const char *end)
 {
-    PyObject *module = module_of(name, dot);
+    PyObject *module = fg_imported(name, (size_t)(dot - name));
     PyObject *key = module ? PyUnicode_FromStringAndSize(dot + 1, end - dot - 1) : NULL;
     PyObject *type = key ? fg_dict_get_item(PyModule_GetDict(module), key) : NULL;
 

@@ -473,6 +473,18 @@ static inline PyObject *fg_type_lookup(PyTypeObject *type, PyObject *name)
 #endif
 }
 
+/* A module that was imported before, looked up and no more. New reference, or NULL; there may be an exception. */
+static inline PyObject *fg_imported(const char *name, size_t bytes)
+{
+    PyObject *key = PyUnicode_FromStringAndSize(name, (Py_ssize_t)bytes);
+    PyObject *module = key ? PyImport_GetModule(key) : NULL;
+
+    Py_XDECREF(key);
+    if (module && !PyModule_CheckExact(module))
+        Py_CLEAR(module);
+    return module;
+}
+
 static inline bool fg_type_has(PyTypeObject *type, PyObject *name)
 {
     PyObject *value = fg_type_lookup(type, name);

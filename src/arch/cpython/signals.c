@@ -6,6 +6,7 @@
 #include "signals.h"
 
 #include <signal.h>
+#include <string.h>
 
 #include "arch.h"
 #include "latency_tracer.h"
@@ -119,22 +120,10 @@ static void stand_before(PyObject *function)
     method->ml_meth = (PyCFunction)(void (*)(void))on_signal;
 }
 
-/* CPython has imported the module long before: only looked up. */
-static PyObject *signal_module(void)
-{
-    PyObject *name = PyUnicode_FromString("_signal");
-    PyObject *module = name ? PyImport_GetModule(name) : NULL;
-
-    Py_XDECREF(name);
-    if (module && !PyModule_CheckExact(module))
-        Py_CLEAR(module);
-    return module;
-}
-
 void fg_signals_watch(void)
 {
     fg_exception aside = fg_exception_set_aside();
-    PyObject *module = signal_module();
+    PyObject *module = fg_imported("_signal", strlen("_signal")); /* CPython imports it at start-up */
     PyObject *dict = module ? PyModule_GetDict(module) : NULL;
     PyObject *signal = dict ? fg_dict_get(dict, "signal") : NULL;
 
