@@ -48,7 +48,7 @@ enum fg_plain_kind { FG_PLAIN_RECORD = 0, FG_PLAIN_PROFILE = 1 };
 
 /* The engine's half of a user: the words `engine` of struct fgraph_ops. */
 struct __attribute__((may_alias)) fg_user {
-    int idx; /* slot, while registered */
+    _Atomic int idx; /* slot, while registered; it and `generation` are read without locks (fgraph_is_registered) */
     /* All that entryfunc does is the plain step of its kind, and retfunc too when a call that was never suspended
      * returns: the engine does them itself where it can, without the calls. Set before its registration. */
     bool is_plain;
@@ -59,7 +59,7 @@ struct __attribute__((may_alias)) fg_user {
     bool may_hide; /* it has or had hidden calls while registered: some call may still hide others */
     void *domain;  /* it sees this domain's functions alone (function.h); set before its registration */
     enum fg_plain_kind plain_kind; /* if it is plain. Set before its registration */
-    uint64_t generation;           /* the epoch at which it was registered; 0: it is not */
+    _Atomic uint64_t generation;   /* the epoch at which it was registered; 0: it is not */
     _Atomic uint64_t nmissed;
     _Atomic(const struct fg_tids *) tids; /* those of the filter, for callbacks to read */
     struct fg_filter filter;

@@ -600,7 +600,8 @@ int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan)
     users.holders[idx] = ops;
     set_tids(user);
     fg_task_for_each(clear_task_slot, &idx);
-    atomic_store_explicit(&slot->ops, ops, memory_order_relaxed);
+    /* release: who finds it registered finds the tasks' words cleared */
+    atomic_store_explicit(&slot->ops, ops, memory_order_release);
     /* release: fg_users_at that accepts the generation sees the new owner */
     atomic_store_explicit(&slot->generation, user->generation, memory_order_release);
     next_epoch();
