@@ -42,7 +42,7 @@ _PROFILE, _PROFILE_ROUNDS = 20, 15
 #: Turns of a loop with a probe at one of its lines; how often all run in turn in one process.
 _TURNS, _TURN_ROUNDS = 100_000, 15
 #: Pairs of segments of the echo server in each process.
-_ECHO_PAIRS = 40
+_ECHO_PAIRS = 160
 #: Functions that users are registered over, and how often in one process.
 _FUNCTIONS, _REGISTER_ROUNDS = 10_000, 3
 #: Instances that trace the same function; fib's argument; how often all run in turn in one process.

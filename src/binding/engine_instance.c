@@ -107,8 +107,8 @@ static void instance_dealloc(PyObject *self)
 
 /* ---- tracer and buffer */
 
-/* A change that may need the hooks, and what its filter names of C functions. Takes the instance back. */
-static PyObject *with_hooks(struct fg_instance *instance, const struct fg_tracer *tracer, size_t buffer_bytes)
+/* It may need the hooks, and what its filter names of C functions. Takes the instance back. */
+static PyObject *change_tracer(struct fg_instance *instance, const struct fg_tracer *tracer)
 {
     int error = tracer->init ? fg_hooks_hold() : 0;
 
@@ -119,8 +119,7 @@ static PyObject *with_hooks(struct fg_instance *instance, const struct fg_tracer
     if (tracer->init)
         error = fg_symbols_meet_named_c(fg_interp_known(), &instance->filter);
     if (!error)
-        error = buffer_bytes ? fg_instance_set_buffer(instance, buffer_bytes)
-                             : fg_instance_set_tracer(instance, tracer);
+        error = fg_instance_set_tracer(instance, tracer);
     if (tracer->init)
         fg_hooks_release();
     fg_instance_put(instance);
@@ -134,18 +133,20 @@ static PyObject *set_tracer(PyObject *self, PyObject *name)
     const struct fg_tracer *tracer = text ? fg_tracer_named(text) : NULL;
     struct fg_instance *instance = tracer ? instance_of(self) : NULL;
 
-    return instance ? with_hooks(instance, tracer, 0) : NULL;
+    return instance ? change_tracer(instance, tracer) : NULL;
 }
 
 static PyObject *set_buffer_kb(PyObject *self, PyObject *argument)
 {
     Py_ssize_t kb = PyLong_AsSsize_t(argument);
     struct fg_instance *instance = kb == -1 && PyErr_Occurred() ? NULL : instance_of(self);
+    int error;
 
     if (!instance)
         return NULL;
-    return with_hooks(instance, instance->tracer,
-                      kb > 0 && kb < PY_SSIZE_T_MAX / 1024 ? (size_t)kb * 1024 : 1);
+    error = fg_instance_set_buffer(instance, kb > 0 && kb < PY_SSIZE_T_MAX / 1024 ? (size_t)kb * 1024 : 1);
+    fg_instance_put(instance);
+    return answer(error);
 }
 
 /* ---- filters */
@@ -540,7 +541,7 @@ static PyGetSetDef attributes[] = {
 static PyMethodDef methods[] = {
     {"close", instance_close, METH_NOARGS, "close(): nothing of it is left."},
     {"set_tracer", set_tracer, METH_O, "set_tracer(name): another tracer, and an empty buffer."},
-    {"set_buffer_kb", set_buffer_kb, METH_O, "set_buffer_kb(kb): another buffer, which is empty."},
+    {"set_buffer_kb", set_buffer_kb, METH_O, "set_buffer_kb(kb): another size of the buffer."},
     {"set_filter", FG_KEYWORDS(set_filter), "set_filter(*, ...): which functions and calls; all at once."},
     {"set_setting", set_setting, METH_VARARGS, "set_setting(name, value): one of `settings`."},
     {"set_tracing_on", set_tracing_on, METH_O, "set_tracing_on(on): record, or do not."},

@@ -48,7 +48,8 @@ enum fg_plain_kind { FG_PLAIN_RECORD = 0, FG_PLAIN_PROFILE = 1 };
 
 /* The engine's half of a user: the words `engine` of struct fgraph_ops. */
 struct __attribute__((may_alias)) fg_user {
-    _Atomic int idx; /* slot, while registered; it and `generation` are read without locks (fgraph_is_registered) */
+    _Atomic int
+        idx; /* slot, while registered; it and `generation` are read without locks (fgraph_is_registered) */
     /* All that entryfunc does is the plain step of its kind, and retfunc too when a call that was never suspended
      * returns: the engine does them itself where it can, without the calls. Set before its registration. */
     bool is_plain;

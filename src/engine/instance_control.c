@@ -108,12 +108,18 @@ void fg_instance_halt(struct fg_instance *instance)
     stop_tracer(instance);
 }
 
-/* With another buffer, as both the tracer's change and the buffer's want it. */
-static int restart(struct fg_instance *instance, const struct fg_tracer *tracer, size_t buffer_bytes)
+/* An empty buffer in the place of the instance's own, not used yet. */
+static int open_fresh(const struct fg_instance *instance, size_t buffer_bytes, struct fg_ring *fresh)
 {
     struct fg_ring_config config = {.buffer_bytes = buffer_bytes, .mode = instance->ring.mode};
+
+    return instance->ring.directory ? -EBUSY : fg_ring_open(fresh, &config);
+}
+
+static int restart(struct fg_instance *instance, const struct fg_tracer *tracer)
+{
     struct fg_ring fresh;
-    int error = instance->ring.directory ? -EBUSY : fg_ring_open(&fresh, &config);
+    int error = open_fresh(instance, instance->ring.buffer_bytes, &fresh);
 
     if (error)
         return error;
@@ -131,9 +137,22 @@ int fg_instance_set_tracer(struct fg_instance *instance, const struct fg_tracer 
     if (error)
         return error;
     if (tracer != instance->tracer || fgraph_slot(&instance->ops) < 0)
-        error = restart(instance, tracer, instance->ring.buffer_bytes);
+        error = restart(instance, tracer);
     fg_instance_change_end(instance);
     return error;
+}
+
+static int set_buffer(struct fg_instance *instance, size_t bytes)
+{
+    struct fg_ring fresh;
+    int error = open_fresh(instance, bytes, &fresh);
+
+    if (error)
+        return error;
+    fg_ring_move_begin(&instance->ring);
+    fg_users_synchronize(); /* a callback may be in the middle of a record */
+    fg_ring_move_end(&instance->ring, &fresh);
+    return 0;
 }
 
 int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes)
@@ -142,7 +161,7 @@ int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes)
 
     if (error)
         return error;
-    error = restart(instance, instance->tracer, bytes);
+    error = set_buffer(instance, bytes);
     fg_instance_change_end(instance);
     return error;
 }

@@ -10,7 +10,8 @@
 /* Another tracer; an empty buffer, as in the kernel. If the tracer refuses to start the instance has nop. -EBUSY also for
  * an instance with a file. */
 int fg_instance_set_tracer(struct fg_instance *instance, const struct fg_tracer *tracer);
-/* Another size of its buffer, which is empty then. -EINVAL: too small or too large. */
+/* Another size of its buffer. What is recorded stays, as much as there is room for; calls that begin or end meanwhile are
+ * counted as lost. -EINVAL: too small or too large; -ENOMEM. Then nothing has changed. */
 int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes);
 /* Which functions and calls; takes over the filter's contents (and clears it). */
 int fg_instance_set_filter(struct fg_instance *instance, struct fg_filter *filter);

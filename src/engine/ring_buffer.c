@@ -73,6 +73,12 @@ static void rename_task(struct fg_ring *ring, struct fg_task *task, const struct
     fg_ring_put_task_symbol(ring, task);
 }
 
+static void lose_record(struct fg_ring *ring, struct fg_ring_cursor *cursor)
+{
+    cursor->lost++;
+    atomic_fetch_add(&ring->header->records_lost, 1);
+}
+
 static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
                           const struct task_name *name)
 {
@@ -90,8 +96,7 @@ static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_
             atomic_store(&ring->stopped, true); /* told to stop while it waited: nothing is lost */
             return false;
         }
-        cursor->lost++;
-        atomic_fetch_add(&ring->header->records_lost, 1);
+        lose_record(ring, cursor);
         return false;
     }
     put_side_records(ring, task, cursor, &wait);
@@ -113,8 +118,12 @@ bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_c
     pthread_mutex_lock(&ring->lock);
     if (!ring->header || atomic_load(&ring->header->stop))
         atomic_store(&ring->stopped, true);
-    else if (!atomic_load(&ring->stopped) && !atomic_load(&ring->paused))
-        got = switch_locked(ring, task, cursor, &name);
+    else if (!atomic_load(&ring->stopped) && !atomic_load(&ring->paused)) {
+        if (atomic_load(&ring->moves))
+            lose_record(ring, cursor);
+        else
+            got = switch_locked(ring, task, cursor, &name);
+    }
     pthread_mutex_unlock(&ring->lock);
     return got;
 }
@@ -132,10 +141,10 @@ void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_rin
     pthread_mutex_unlock(&ring->lock);
 }
 
-static void retire_all_locked(struct fg_ring *ring)
+void fg_ring_retire_all_locked(struct fg_ring *ring)
 {
-    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
-        struct fg_ring_owner owner = ring->owners[i];
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_ring_owner owner = ring->pool.owners[i];
 
         if (!owner.task)
             continue;
@@ -148,23 +157,36 @@ void fg_ring_retire_all(struct fg_ring *ring)
 {
     pthread_mutex_lock(&ring->lock);
     if (ring->header)
-        retire_all_locked(ring);
+        fg_ring_retire_all_locked(ring);
     pthread_mutex_unlock(&ring->lock);
+}
+
+/* Without room each record comes to fg_ring_switch, which looks whether it may go on. The lock is held. */
+static void set_room(struct fg_ring *ring, bool has_room)
+{
+    for (uint32_t i = 0; ring->header && i < ring->pool.nr_fresh; i++) {
+        struct fg_ring_cursor *cursor = ring->pool.owners[i].cursor;
+
+        if (cursor)
+            atomic_store_explicit(&cursor->end,
+                                  has_room ? (uint8_t *)cursor->subbuf + ring->header->subbuf_bytes : NULL,
+                                  memory_order_relaxed);
+    }
 }
 
 void fg_ring_set_paused(struct fg_ring *ring, bool paused)
 {
     pthread_mutex_lock(&ring->lock);
     atomic_store(&ring->paused, paused);
-    for (uint32_t i = 0; ring->header && i < ring->nr_fresh; i++) {
-        struct fg_ring_cursor *cursor = ring->owners[i].cursor;
+    set_room(ring, !paused);
+    pthread_mutex_unlock(&ring->lock);
+}
 
-        /* Without room each record comes to fg_ring_switch, which looks at `paused`. */
-        if (cursor)
-            atomic_store_explicit(&cursor->end,
-                                  paused ? NULL : (uint8_t *)cursor->subbuf + ring->header->subbuf_bytes,
-                                  memory_order_relaxed);
-    }
+void fg_ring_move_begin(struct fg_ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    atomic_store(&ring->moves, true);
+    set_room(ring, false);
     pthread_mutex_unlock(&ring->lock);
 }
 
@@ -180,7 +202,7 @@ void fg_ring_close(struct fg_ring *ring)
     pthread_mutex_lock(&ring->copying);
     pthread_mutex_lock(&ring->lock);
     if (ring->header) {
-        retire_all_locked(ring);
+        fg_ring_retire_all_locked(ring);
         clock_renew(ring->header);
         atomic_store(&ring->stopped, true);
         atomic_store(&ring->header->finished, 1);

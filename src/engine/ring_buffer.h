@@ -44,11 +44,8 @@ struct fg_orphan_loss {
     uint64_t lost_in_copy; /* as in struct fg_subbuf */
 };
 
-struct fg_ring {
-    struct fg_ring_header *header; /* NULL: closed */
-    _Atomic uint32_t *full_queue, *free_queue;
-    uint8_t *data;
-    size_t mapping_bytes;
+/* What is known of the memory that a ring has now. */
+struct fg_ring_pool {
     struct fg_ring_owner *owners; /* by sub-buffer: who owns it */
     uint32_t nr_owned;
     uint32_t *free; /* given back by the reader, the latest on top */
@@ -58,10 +55,19 @@ struct fg_ring {
     uint64_t next_seq;
     struct fg_orphan_loss orphans[FG_RING_ORPHANS]; /* by task id, modulo */
     size_t symbols_allocated; /* bytes of the symbol area that have memory behind them */
-    _Atomic bool stopped;     /* records are neither kept nor counted as lost any more */
-    _Atomic bool paused;      /* the same, for a while */
     uint64_t lost_consumed;   /* of the header's records_lost, what consumers were told */
-    pthread_mutex_t copying;  /* one copy at a time; taken before `lock` */
+};
+
+struct fg_ring {
+    struct fg_ring_header *header; /* NULL: closed */
+    _Atomic uint32_t *full_queue, *free_queue;
+    uint8_t *data;
+    size_t mapping_bytes;
+    struct fg_ring_pool pool;
+    _Atomic bool stopped;    /* records are neither kept nor counted as lost any more */
+    _Atomic bool paused;     /* the same, for a while */
+    _Atomic bool moves;      /* to other memory: records are counted as lost */
+    pthread_mutex_t copying; /* one copy at a time; taken before `lock` */
     bool recorder_gone;
     enum fg_ring_mode mode;
     size_t buffer_bytes;
@@ -82,6 +88,11 @@ void fg_ring_close(struct fg_ring *ring);
 void fg_ring_retire_all(struct fg_ring *ring);
 /* Takes the memory of `fresh`, which is done with then, in the place of its own. Neither has a file, and no task writes. */
 void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh);
+/* Another size for a ring without a file, in two steps. From the first to the second, records are lost, and counted. */
+void fg_ring_move_begin(struct fg_ring *ring);
+/* As fg_ring_adopt, and what was recorded comes along: symbols, counts, and as many of the records as there is room for, by
+ * the ring's mode. No callback runs any more that ran at the first step. */
+void fg_ring_move_end(struct fg_ring *ring, struct fg_ring *fresh);
 /* From now on nothing is recorded, but for what callbacks that run now are about to; or again. What is there stays. */
 void fg_ring_set_paused(struct fg_ring *ring, bool paused);
 /* Drops or overwrites from now on; of a ring without a file. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "ring_internal.h"
 
 #define PAGE_BYTES 4096u
 
@@ -64,29 +65,24 @@ static bool holds_records(const struct fg_subbuf *subbuf)
     return state == FG_SUBBUF_FULL || state == FG_SUBBUF_OWNED;
 }
 
-static struct fg_subbuf *subbuf_at(const struct fg_ring *ring, uint32_t index)
-{
-    return (struct fg_subbuf *)(ring->data + (size_t)index * ring->header->subbuf_bytes);
-}
-
 /* The ring's lock is held, here and in what follows up to the writing. */
 static int find_places(struct copy *copy)
 {
     struct fg_ring *ring = copy->ring;
 
-    copy->places = calloc(ring->nr_fresh + 1, sizeof(*copy->places));
+    copy->places = calloc(ring->pool.nr_fresh + 1, sizeof(*copy->places));
     copy->piece = malloc(ring->header ? ring->header->subbuf_bytes : 1);
     if (!copy->places || !copy->piece)
         return -ENOMEM;
-    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
-        struct fg_subbuf *subbuf = subbuf_at(ring, i);
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
 
         subbuf->copied = subbuf->lost_in_copy = 0;
         if (holds_records(subbuf))
             copy->places[copy->nr_places++] = (struct place){subbuf->seq, subbuf};
     }
     for (uint32_t i = 0; i < FG_RING_ORPHANS; i++)
-        ring->orphans[i].lost_in_copy = 0;
+        ring->pool.orphans[i].lost_in_copy = 0;
     qsort(copy->places, copy->nr_places, sizeof(*copy->places), by_seq);
     return 0;
 }
@@ -217,9 +213,9 @@ static void take_counts(struct copy *copy)
 
     pthread_mutex_lock(&ring->lock);
     if (ring->header) {
-        header->records_lost = atomic_load(&ring->header->records_lost) - ring->lost_consumed;
+        header->records_lost = atomic_load(&ring->header->records_lost) - ring->pool.lost_consumed;
         if (copy->options->consumes)
-            ring->lost_consumed += header->records_lost;
+            ring->pool.lost_consumed += header->records_lost;
         header->overrun = atomic_load(&ring->header->overrun);
         header->nr_tasks = atomic_load(&ring->header->nr_tasks);
         header->symbols_committed = atomic_load(&ring->header->symbols_committed);
@@ -255,11 +251,11 @@ static void free_consumed(struct fg_ring *ring)
 
     for (uint64_t at = tail; at != head; at++) {
         uint32_t index = atomic_load(&ring->full_queue[at % header->nr_subbufs]);
-        struct fg_subbuf *subbuf = subbuf_at(ring, index);
+        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, index);
 
         if (subbuf->consumed == atomic_load(&subbuf->commit)) {
             atomic_store(&subbuf->state, FG_SUBBUF_FREE);
-            ring->free[ring->nr_free++] = index;
+            ring->pool.free[ring->pool.nr_free++] = index;
         } else {
             atomic_store(&ring->full_queue[kept++ % header->nr_subbufs], index);
         }
@@ -312,8 +308,8 @@ bool fg_ring_has_unread(struct fg_ring *ring)
     bool has_unread = false;
 
     pthread_mutex_lock(&ring->lock);
-    for (uint32_t i = 0; i < ring->nr_fresh && !has_unread; i++) {
-        const struct fg_subbuf *subbuf = subbuf_at(ring, i);
+    for (uint32_t i = 0; i < ring->pool.nr_fresh && !has_unread; i++) {
+        const struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
 
         has_unread = holds_records(subbuf) && atomic_load(&subbuf->commit) > subbuf->consumed;
     }
@@ -323,18 +319,18 @@ bool fg_ring_has_unread(struct fg_ring *ring)
 
 static void clear_locked(struct fg_ring *ring)
 {
-    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
-        struct fg_subbuf *subbuf = subbuf_at(ring, i);
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
 
         subbuf->consumed = atomic_load_explicit(&subbuf->commit, memory_order_acquire);
         subbuf->lost_in_copy = 0;
         atomic_store(&subbuf->lost, 0);
-        if (ring->owners[i].cursor)
-            ring->owners[i].cursor->lost = 0;
+        if (ring->pool.owners[i].cursor)
+            ring->pool.owners[i].cursor->lost = 0;
     }
-    memset(ring->orphans, 0, sizeof(ring->orphans));
+    memset(ring->pool.orphans, 0, sizeof(ring->pool.orphans));
     free_consumed(ring);
-    ring->lost_consumed = 0;
+    ring->pool.lost_consumed = 0;
     atomic_store(&ring->header->records_lost, 0);
     atomic_store(&ring->header->overrun, 0);
 }

@@ -84,14 +84,19 @@ static int file_create(struct fg_ring *ring, char **temporary)
     return -EEXIST;
 }
 
-static void use_mapping(struct fg_ring *ring, void *mapping, const struct fg_ring_header *layout)
+static void use_mapping(struct fg_ring *ring, struct fg_ring_header *header)
 {
-    ring->header = mapping;
-    ring->mapping_bytes = layout->file_bytes;
+    ring->header = header;
+    ring->mapping_bytes = header->file_bytes;
+    ring->full_queue = (_Atomic uint32_t *)((uint8_t *)header + header->queue_offset);
+    ring->free_queue = ring->full_queue + header->nr_subbufs;
+    ring->data = (uint8_t *)header + header->data_offset;
+}
+
+static void use_new_mapping(struct fg_ring *ring, void *mapping, const struct fg_ring_header *layout)
+{
     memcpy(mapping, layout, sizeof(*layout));
-    ring->full_queue = (_Atomic uint32_t *)((uint8_t *)mapping + layout->queue_offset);
-    ring->free_queue = ring->full_queue + layout->nr_subbufs;
-    ring->data = (uint8_t *)mapping + layout->data_offset;
+    use_mapping(ring, mapping);
 }
 
 static int file_map(struct fg_ring *ring, int fd, const struct fg_ring_header *layout)
@@ -108,7 +113,7 @@ static int file_map(struct fg_ring *ring, int fd, const struct fg_ring_header *l
     mapping = mmap(NULL, layout->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (mapping == MAP_FAILED)
         return -errno;
-    use_mapping(ring, mapping, layout);
+    use_new_mapping(ring, mapping, layout);
     return 0;
 }
 
@@ -120,7 +125,7 @@ static int open_memory(struct fg_ring *ring, const struct fg_ring_header *layout
 
     if (mapping == MAP_FAILED)
         return -errno;
-    use_mapping(ring, mapping, layout);
+    use_new_mapping(ring, mapping, layout);
     return 0;
 }
 
@@ -129,11 +134,10 @@ void fg_ring_file_forget(struct fg_ring *ring)
     if (ring->header)
         munmap(ring->header, ring->mapping_bytes);
     ring->header = NULL;
-    free(ring->owners);
-    free(ring->free);
+    free(ring->pool.owners);
+    free(ring->pool.free);
     free(ring->path);
-    ring->owners = NULL;
-    ring->free = NULL;
+    ring->pool = (struct fg_ring_pool){0};
     ring->path = NULL;
 }
 
@@ -164,10 +168,10 @@ static int ring_start(struct fg_ring *ring)
     int error = -ENOMEM;
 
     header_layout(&layout, ring);
-    ring->nr_usable = layout.nr_subbufs;
-    ring->owners = calloc(layout.nr_subbufs, sizeof(*ring->owners));
-    ring->free = calloc(layout.nr_subbufs, sizeof(*ring->free));
-    if (ring->owners && ring->free)
+    ring->pool.nr_usable = layout.nr_subbufs;
+    ring->pool.owners = calloc(layout.nr_subbufs, sizeof(*ring->pool.owners));
+    ring->pool.free = calloc(layout.nr_subbufs, sizeof(*ring->pool.free));
+    if (ring->pool.owners && ring->pool.free)
         error = ring->directory ? open_file(ring, &layout) : open_memory(ring, &layout);
     if (error)
         fg_ring_file_forget(ring);
@@ -198,34 +202,22 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config)
     return error;
 }
 
-/* Back to the state of one that was just opened, but for the memory. */
-static void pool_forget(struct fg_ring *ring)
+void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh)
 {
-    ring->nr_owned = ring->nr_fresh = ring->nr_free = 0;
-    ring->next_seq = 0;
-    ring->symbols_allocated = 0;
-    ring->lost_consumed = 0;
+    fg_ring_file_forget(ring);
+    use_mapping(ring, fresh->header);
+    ring->pool = fresh->pool;
+    ring->buffer_bytes = fresh->buffer_bytes;
+    ring->mode = fresh->mode;
     ring->recorder_gone = false;
-    memset(ring->orphans, 0, sizeof(ring->orphans));
+    atomic_store(&ring->stopped, false);
 }
 
 void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh)
 {
     pthread_mutex_lock(&ring->copying);
     pthread_mutex_lock(&ring->lock);
-    fg_ring_file_forget(ring);
-    pool_forget(ring);
-    ring->header = fresh->header;
-    ring->full_queue = fresh->full_queue;
-    ring->free_queue = fresh->free_queue;
-    ring->data = fresh->data;
-    ring->mapping_bytes = fresh->mapping_bytes;
-    ring->owners = fresh->owners;
-    ring->free = fresh->free;
-    ring->nr_usable = fresh->nr_usable;
-    ring->buffer_bytes = fresh->buffer_bytes;
-    ring->mode = fresh->mode;
-    atomic_store(&ring->stopped, false);
+    fg_ring_adopt_locked(ring, fresh);
     pthread_mutex_unlock(&ring->lock);
     pthread_mutex_unlock(&ring->copying);
 }
@@ -233,8 +225,9 @@ void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh)
 void fg_ring_fork_child(struct fg_ring *ring, bool follow)
 {
     fg_ring_file_forget(ring);
-    pool_forget(ring);
-    pthread_mutex_init(&ring->copying, NULL); /* whoever held it is not here */
+    ring->recorder_gone = false;
+    atomic_store(&ring->moves, false);        /* whoever moved it is not here, */
+    pthread_mutex_init(&ring->copying, NULL); /* nor who held this */
     atomic_store(&ring->reopen, follow ? FG_RING_TO_REOPEN : FG_RING_IS_OPEN);
     if (!follow)
         atomic_store(&ring->stopped, true);

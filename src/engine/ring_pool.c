@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,11 +16,6 @@
 
 #define WAIT_STEP_NS 5000000 /* a waiting writer looks around this often */
 #define STEPS_PER_LIFE_CHECK 4
-
-static struct fg_subbuf *subbuf_at(const struct fg_ring *ring, uint32_t index)
-{
-    return (struct fg_subbuf *)(ring->data + (size_t)index * ring->header->subbuf_bytes);
-}
 
 static uint32_t index_of(const struct fg_ring *ring, const struct fg_subbuf *subbuf)
 {
@@ -48,8 +44,8 @@ void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor)
     index = index_of(ring, subbuf);
     atomic_store_explicit(&cursor->end, NULL, memory_order_relaxed);
     cursor->subbuf = NULL;
-    ring->owners[index] = (struct fg_ring_owner){NULL, NULL};
-    ring->nr_owned--;
+    ring->pool.owners[index] = (struct fg_ring_owner){NULL, NULL};
+    ring->pool.nr_owned--;
     queue_full(ring, subbuf);
 }
 
@@ -61,8 +57,8 @@ static void collect_released(struct fg_ring *ring)
     /* acquire: pairs with the reader's release of the sub-buffers */
     uint64_t head = atomic_load_explicit(&header->free_head, memory_order_acquire);
 
-    for (; tail != head && ring->nr_free < header->nr_subbufs; tail++)
-        ring->free[ring->nr_free++] =
+    for (; tail != head && ring->pool.nr_free < header->nr_subbufs; tail++)
+        ring->pool.free[ring->pool.nr_free++] =
             atomic_load_explicit(&ring->free_queue[tail % header->nr_subbufs], memory_order_relaxed) %
             header->nr_subbufs;
     atomic_store_explicit(&header->free_tail, tail, memory_order_release);
@@ -73,9 +69,9 @@ static void collect_released(struct fg_ring *ring)
 static bool take_released(struct fg_ring *ring, uint32_t *index)
 {
     collect_released(ring);
-    if (!ring->nr_free)
+    if (!ring->pool.nr_free)
         return false;
-    *index = ring->free[--ring->nr_free];
+    *index = ring->pool.free[--ring->pool.nr_free];
     return true;
 }
 
@@ -83,7 +79,7 @@ static bool take_released(struct fg_ring *ring, uint32_t *index)
 static int populate(struct fg_ring *ring, uint32_t index)
 {
 #ifdef MADV_POPULATE_WRITE
-    uintptr_t begin = (uintptr_t)subbuf_at(ring, index), end = begin + ring->header->subbuf_bytes;
+    uintptr_t begin = (uintptr_t)fg_ring_subbuf(ring, index), end = begin + ring->header->subbuf_bytes;
 
     begin &= ~(uintptr_t)(FG_RING_HEADER_BYTES - 1); /* whole pages */
     if (madvise((void *)begin, end - begin, MADV_POPULATE_WRITE) != 0)
@@ -99,11 +95,11 @@ static int allocate(struct fg_ring *ring)
 {
     struct fg_ring_header *header = ring->header;
     int fd = open(ring->path, O_RDWR | O_CLOEXEC);
-    int error = fd < 0
-                    ? errno
-                    : posix_fallocate(
-                          fd, (off_t)(header->data_offset + (uint64_t)ring->nr_fresh * header->subbuf_bytes),
-                          header->subbuf_bytes);
+    int error =
+        fd < 0 ? errno
+               : posix_fallocate(
+                     fd, (off_t)(header->data_offset + (uint64_t)ring->pool.nr_fresh * header->subbuf_bytes),
+                     header->subbuf_bytes);
 
     if (fd >= 0)
         close(fd);
@@ -114,30 +110,35 @@ static bool take_fresh(struct fg_ring *ring, uint32_t *index)
 {
     int error;
 
-    if (ring->nr_fresh >= ring->nr_usable)
+    if (ring->pool.nr_fresh >= ring->pool.nr_usable)
         return false;
     error = ring->path ? allocate(ring) : 0;
-    if (!error && populate(ring, ring->nr_fresh) == ENOMEM && !ring->path)
+    if (!error && populate(ring, ring->pool.nr_fresh) == ENOMEM && !ring->path)
         error = ENOMEM;
     if (error == EMFILE || error == ENFILE)
         return false; /* the program may close some */
     if (error) {
-        ring->nr_usable = ring->nr_fresh; /* the file system is full: make do with what there is */
+        ring->pool.nr_usable = ring->pool.nr_fresh; /* the file system is full: make do with what there is */
         return false;
     }
-    *index = ring->nr_fresh++;
+    *index = ring->pool.nr_fresh++;
     return true;
 }
 
-/* Whole records between two places in the sub-buffer. */
-static uint64_t count_records(const struct fg_subbuf *subbuf, uint64_t from, uint64_t to)
+static uint64_t count_records(const uint8_t *at, uint64_t bytes)
 {
-    const uint8_t *at = (const uint8_t *)(subbuf + 1) + from, *end = (const uint8_t *)(subbuf + 1) + to;
+    const uint8_t *end = at + bytes;
     uint64_t n = 0;
 
     for (; at < end; n++)
         at += 8 * fg_record_words(((const struct fg_record *)at)->info);
     return n;
+}
+
+/* Whole records between two places in the sub-buffer. */
+static uint64_t count_between(const struct fg_subbuf *subbuf, uint64_t from, uint64_t to)
+{
+    return count_records((const uint8_t *)(subbuf + 1) + from, to - from);
 }
 
 /* Records that are lost; and how many of them the latest copy holds all the same, or has told as lost already: copies
@@ -149,11 +150,11 @@ struct loss {
 /* Where a loss of records of `task` will be seen: at its next sub-buffer, or at the one it takes next. */
 static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, struct loss loss)
 {
-    struct fg_orphan_loss *orphan = &ring->orphans[task % FG_RING_ORPHANS];
+    struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
     struct fg_subbuf *next = NULL;
 
-    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
-        struct fg_subbuf *subbuf = subbuf_at(ring, i);
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
         uint32_t state = atomic_load_explicit(&subbuf->state, memory_order_relaxed);
 
         if ((state == FG_SUBBUF_FULL || state == FG_SUBBUF_OWNED) && subbuf->task == task &&
@@ -175,9 +176,9 @@ static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, stru
 static struct loss drop_records(struct fg_ring *ring, struct fg_subbuf *subbuf)
 {
     uint64_t commit = atomic_load_explicit(&subbuf->commit, memory_order_relaxed);
-    uint64_t lost = count_records(subbuf, subbuf->consumed, commit);
+    uint64_t lost = count_between(subbuf, subbuf->consumed, commit);
     uint64_t in_copy =
-        subbuf->copied > subbuf->consumed ? count_records(subbuf, subbuf->consumed, subbuf->copied) : 0;
+        subbuf->copied > subbuf->consumed ? count_between(subbuf, subbuf->consumed, subbuf->copied) : 0;
 
     atomic_fetch_add(&ring->header->records_lost, lost);
     return (struct loss){lost + atomic_exchange(&subbuf->lost, 0), in_copy + subbuf->lost_in_copy};
@@ -197,7 +198,7 @@ static bool take_oldest(struct fg_ring *ring, uint32_t *index)
         /* The reader may claim the same one: whoever moves the tail has it. */
     } while (!atomic_compare_exchange_weak_explicit(&header->full_tail, &tail, tail + 1, memory_order_acq_rel,
                                                     memory_order_relaxed));
-    subbuf = subbuf_at(ring, *index);
+    subbuf = fg_ring_subbuf(ring, *index);
     atomic_store_explicit(&subbuf->state, FG_SUBBUF_FREE, memory_order_relaxed);
     pass_loss_on(ring, subbuf->task, subbuf->seq, drop_records(ring, subbuf));
     return true;
@@ -210,16 +211,16 @@ static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
 {
     struct fg_ring_owner *oldest = NULL;
 
-    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
-        struct fg_ring_owner *owner = &ring->owners[i];
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_ring_owner *owner = &ring->pool.owners[i];
 
         if (owner->task && owner->task != self)
             atomic_store_explicit(&owner->cursor->end, NULL, memory_order_relaxed);
     }
     /* Each of them now either is inside the guard, where we leave it alone, or sees its end gone. */
     fg_task_fence_heavy();
-    for (uint32_t i = 0; i < ring->nr_fresh; i++) {
-        struct fg_ring_owner *owner = &ring->owners[i];
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_ring_owner *owner = &ring->pool.owners[i];
 
         if (owner->task && owner->task != self && fg_task_is_quiet(owner->task) &&
             (!oldest || owner->cursor->subbuf->seq < oldest->cursor->subbuf->seq))
@@ -266,7 +267,7 @@ static bool wait_for_release(struct fg_ring *ring, unsigned *steps)
     uint32_t seen = atomic_load(&header->free_futex);
 
     /* Without any sub-buffer in the file there is nothing to be released. */
-    if (ring->recorder_gone || atomic_load(&header->stop) || !ring->nr_fresh)
+    if (ring->recorder_gone || atomic_load(&header->stop) || !ring->pool.nr_fresh)
         return false;
     if (++*steps % STEPS_PER_LIFE_CHECK == 0 && !recorder_lives(ring)) {
         ring->recorder_gone = true;
@@ -292,7 +293,8 @@ static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index,
         if (ring->mode == FG_RING_OVERWRITE && take_oldest(ring, index))
             break;
         /* Else some are with the reader. Only overwriting needs one at once: a task that idles keeps its own. */
-        if ((ring->nr_owned == ring->nr_fresh || ring->mode == FG_RING_OVERWRITE) && revoke_idle(ring, task))
+        if ((ring->pool.nr_owned == ring->pool.nr_fresh || ring->mode == FG_RING_OVERWRITE) &&
+            revoke_idle(ring, task))
             continue;
         if (ring->mode != FG_RING_WAIT)
             return false;
@@ -306,19 +308,18 @@ static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index,
     return true;
 }
 
-static void own(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, uint32_t index)
+/* The sub-buffer is the task's next one from now on. */
+static void begin(struct fg_ring *ring, struct fg_subbuf *subbuf, uint32_t task, uint64_t lost)
 {
-    struct fg_orphan_loss *orphan = &ring->orphans[task->id % FG_RING_ORPHANS];
-    struct fg_subbuf *subbuf = subbuf_at(ring, index);
-    uint64_t lost = cursor->lost, lost_in_copy = 0;
-    uint64_t untold = atomic_exchange(&subbuf->lost, 0);
+    struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
+    uint64_t untold = atomic_exchange(&subbuf->lost, 0), lost_in_copy = 0;
 
     /* A loss that was passed on to what lay here when the reader had just claimed it. */
     if (untold)
         pass_loss_on(ring, subbuf->task, subbuf->seq, (struct loss){untold, 0});
-    subbuf->task = task->id;
-    subbuf->seq = ring->next_seq++;
-    if (orphan->task == task->id) {
+    subbuf->task = task;
+    subbuf->seq = ring->pool.next_seq++;
+    if (orphan->task == task) {
         lost += orphan->lost;
         lost_in_copy = orphan->lost_in_copy;
         *orphan = (struct fg_orphan_loss){0};
@@ -328,12 +329,19 @@ static void own(struct fg_ring *ring, struct fg_task *task, struct fg_ring_curso
     subbuf->consumed = subbuf->copied = 0;
     subbuf->lost_in_copy = lost_in_copy;
     atomic_store_explicit(&subbuf->state, FG_SUBBUF_OWNED, memory_order_release);
+}
+
+static void own(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, uint32_t index)
+{
+    struct fg_subbuf *subbuf = fg_ring_subbuf(ring, index);
+
+    begin(ring, subbuf, task->id, cursor->lost);
     cursor->lost = 0;
     cursor->subbuf = subbuf;
     cursor->pos = (uint8_t *)(subbuf + 1);
     atomic_store_explicit(&cursor->end, (uint8_t *)subbuf + ring->header->subbuf_bytes, memory_order_relaxed);
-    ring->owners[index] = (struct fg_ring_owner){task, cursor};
-    ring->nr_owned++;
+    ring->pool.owners[index] = (struct fg_ring_owner){task, cursor};
+    ring->pool.nr_owned++;
 }
 
 bool fg_ring_take(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
@@ -345,4 +353,30 @@ bool fg_ring_take(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cur
         return false;
     own(ring, task, cursor, index);
     return true;
+}
+
+void fg_ring_put_full(struct fg_ring *ring, uint32_t task, const void *records, uint64_t bytes, uint64_t lost)
+{
+    struct fg_ring_wait wait = {0, 0};
+    struct fg_subbuf *subbuf;
+    uint32_t index;
+
+    if (!acquire(ring, NULL, &index, &wait)) {
+        uint64_t n = count_records(records, bytes);
+
+        atomic_fetch_add(&ring->header->records_lost, n);
+        fg_ring_put_loss(ring, task, lost + n);
+        return;
+    }
+    subbuf = fg_ring_subbuf(ring, index);
+    begin(ring, subbuf, task, lost);
+    memcpy(subbuf + 1, records, bytes);
+    atomic_store_explicit(&subbuf->commit, bytes, memory_order_relaxed);
+    queue_full(ring, subbuf);
+}
+
+void fg_ring_put_loss(struct fg_ring *ring, uint32_t task, uint64_t lost)
+{
+    if (lost)
+        pass_loss_on(ring, task, UINT64_MAX, (struct loss){lost, 0});
 }

@@ -17,16 +17,16 @@ static bool symbols_allocate(struct fg_ring *ring, size_t bytes)
 
     if (bytes > header->symbols_capacity)
         return false;
-    if (bytes <= ring->symbols_allocated || !ring->path)
+    if (bytes <= ring->pool.symbols_allocated || !ring->path)
         return true;
     fd = open(ring->path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return false;
-    error = posix_fallocate(fd, (off_t)(header->symbols_offset + ring->symbols_allocated),
-                            (off_t)(wanted - ring->symbols_allocated));
+    error = posix_fallocate(fd, (off_t)(header->symbols_offset + ring->pool.symbols_allocated),
+                            (off_t)(wanted - ring->pool.symbols_allocated));
     close(fd);
     if (!error)
-        ring->symbols_allocated = wanted;
+        ring->pool.symbols_allocated = wanted;
     return !error;
 }
 

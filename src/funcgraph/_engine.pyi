@@ -154,7 +154,7 @@ class Instance:
         """Another tracer, and an empty buffer. RuntimeError: no hook is free."""
 
     def set_buffer_kb(self, kb: int, /) -> None:
-        """Another buffer, which is empty."""
+        """Another size of the buffer; what is recorded stays, as much as there is room for."""
 
     def set_filter(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import re
 import subprocess
@@ -151,7 +152,6 @@ def test_a_busy_one_cannot_be_removed_nor_have_another_tracer() -> None:
     pipe = instance.trace_pipe()
     refusal(errno.EBUSY, instance.close)
     refusal(errno.EBUSY, lambda: setattr(instance, "current_tracer", "function"))
-    refusal(errno.EBUSY, lambda: setattr(instance, "buffer_size_kb", 64))
     outer()
     assert len(calls_in(instance.trace())) == 5
     pipe.close()
@@ -341,12 +341,26 @@ def test_buffer_size_and_overwrite() -> None:
         for _ in range(3000):
             leaf(0)
         assert calls_in(instance.trace())[:5] == ["outer", "middle", "leaf", "leaf", "leaf"]
+
+
+def test_another_buffer_size_keeps_what_is_recorded() -> None:
+    """Also in the middle of a call, and while somebody reads. The losses of a smaller one are told."""
+    with graph(buffer_size_kb=64) as instance, instance.trace_pipe(blocking=False) as pipe:
+        outer()
+        first = "".join(itertools.islice(pipe, 2))
         instance.buffer_size_kb = 4096
         assert instance.buffer_size_kb == 4096
-        assert calls_in(instance.trace()) == []
+        assert calls_in(first + "".join(pipe)) == ["outer", "middle", "leaf", "leaf", "leaf"]
         for _ in range(3000):
             leaf(0)
+        instance.buffer_size_kb = 8192
         assert calls_in(instance.trace()) == ["leaf"] * 3000
+        instance.buffer_size_kb = 32
+        text = instance.trace()
+        assert 0 < calls_in(text).count("leaf") < 3000
+        lost = re.search(r"LOST (\d+) EVENTS", text)
+        assert lost
+        assert int(lost[1]) + 2 * calls_in(text).count("leaf") in (6000, 5999)  # a return may be there alone
 
 
 def test_functions_that_come_later_and_functions_that_went() -> None:

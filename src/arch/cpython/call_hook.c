@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#if FG_HAVE_MONITORING && !defined(Py_GIL_DISABLED)
+#ifndef Py_GIL_DISABLED
 
 /* The class in its module, if it is one. New reference, or NULL. */
 static PyObject *class_of(const char *name, const char *dot, const char *end)
@@ -54,7 +54,7 @@ bool fg_call_hook_install(struct fg_call_hook *hook, const char *name)
     hook->function = (PyObject *)function;
     hook->original = function->vectorcall;
     hook->generation++;
-    PyFunction_SetVectorcall(function, hook->around);
+    fg_function_set_vectorcall(function, hook->around);
     return true;
 }
 
@@ -66,7 +66,7 @@ void fg_call_hook_remove(struct fg_call_hook *hook)
         return;
     hook->function = NULL;
     if (function->vectorcall == hook->around)
-        PyFunction_SetVectorcall(function, hook->original);
+        fg_function_set_vectorcall(function, hook->original);
     else
         hook->is_buried = true;
     Py_DECREF(function);

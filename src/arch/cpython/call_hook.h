@@ -1,8 +1,8 @@
 /* Taking the calls of one Python function where CPython makes them: its vectorcall (PEP 590, PyFunction_SetVectorcall).
  *
  * For detectors that want two times of a method which is called all the time, and nothing of the shadow stack: a fifth of
- * what two events of sys.monitoring and a frame cost. Not before 3.12, which calls a Python function without looking there, and not
- * without the GIL, where another thread may be calling. */
+ * what two events of sys.monitoring and a frame cost. CPython 3.11 looks there only while the interpreter has a frame
+ * evaluator, which is what our hooks are there: install them first. Not without the GIL, where another thread may be calling. */
 #ifndef FG_CPYTHON_CALL_HOOK_H
 #define FG_CPYTHON_CALL_HOOK_H
 

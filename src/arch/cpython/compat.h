@@ -436,6 +436,17 @@ static inline void fg_tracing_update(PyThreadState *tstate)
 }
 #endif
 
+/* How the function is called from now on, also where CPython had specialized a call of it: 3.11 does not enter functions by a
+ * way of its own while there is a frame evaluator, and has no function for this. */
+static inline void fg_function_set_vectorcall(PyFunctionObject *function, vectorcallfunc vectorcall)
+{
+#if FG_HAVE_MONITORING
+    PyFunction_SetVectorcall(function, vectorcall);
+#else
+    function->vectorcall = vectorcall;
+#endif
+}
+
 /* dict[key], or NULL; no exception is left set. New reference: without the GIL a borrowed one may die in our hands. */
 static inline PyObject *fg_dict_get(PyObject *dict, const char *key)
 {

@@ -578,11 +578,13 @@ class Instance:
 
     @property
     def buffer_size_kb(self) -> int:
-        """The size of the buffer, in KiB, of all threads together. Setting it empties the buffer.
+        """The size of the buffer, in KiB, of all threads together.
+
+        With another size, what is recorded stays; if there is no room for all of it the oldest goes, or the
+        youngest without the option overwrite, and is counted as lost.
 
         Raises:
-            OSError: EINVAL: not from 32 to 2**30. EBUSY: trace_pipe is open. ENOMEM: so much is not there;
-            then all is as it was.
+            OSError: EINVAL: not from 32 to 2**30. ENOMEM: so much is not there; then all is as it was.
         """
         return self._engine.buffer_kb
 
@@ -590,7 +592,6 @@ class Instance:
     def buffer_size_kb(self, size_kb: int) -> None:
         size_kb = _buffer_kb(size_kb)
         with self._lock:
-            self._check_no_pipe()
             self._engine.set_buffer_kb(size_kb)
 
     def clear(self) -> None:
@@ -621,7 +622,7 @@ class Instance:
     def trace_pipe(self, *, blocking: bool = True) -> TracePipe:
         """Return an iterator over the lines as they come: what it returns is not read again, by nobody.
 
-        While it is open the instance cannot be closed, nor have another tracer or buffer size (EBUSY); it is
+        While it is open the instance cannot be closed, nor have another tracer (EBUSY); it is
         closed at its end, by close(), and when nobody holds it any more.
 
             with i.trace_pipe() as pipe:
