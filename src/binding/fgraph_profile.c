@@ -198,11 +198,13 @@ static int edit(PyObject *object, enum fgraph_filter_set set, PyObject *tuple, b
     error = fgraph_edit_filter(ops_of(object), set, texts, (size_t)PyTuple_GET_SIZE(tuple), reset, &wrong);
     Py_END_CRITICAL_SECTION();
     PyMem_Free(texts);
+    if (!error)
+        error = fg_binding_filter_changed(ops_of(object));
     if (error == -EINVAL)
         fg_raise_pattern(&wrong);
-    else if (error || fg_binding_filter_changed(ops_of(object)) != 0)
+    else if (error)
         PyErr_NoMemory();
-    return PyErr_Occurred() ? -1 : 0;
+    return error ? -1 : 0;
 }
 
 FG_FILTER_SETTERS(edit)

@@ -153,8 +153,9 @@ class Session:
 
     def finish(self) -> None:
         """Leave nothing behind."""
-        for number in list(self.users):
-            self._unregister(number)
+        for number, user in list(self.users.items()):
+            if user.ops.registered:  # a program that failed may have left it half done
+                self._unregister(number)
         self.program.finish()
         # What is left of users that went goes with the next one; of threads that ended, with the next object.
         last = funcgraph.FgraphOps(lambda trace, ops, regs: ops.reserve_object(None), filter=["fgm.f0"])

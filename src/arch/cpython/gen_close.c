@@ -8,8 +8,8 @@
 #if PY_VERSION_HEX >= 0x030D0000
 
 #include <pthread.h>
-#include <string.h>
 
+#include "c_method.h"
 #include "engine/parked.h"
 #include "values.h"
 
@@ -20,9 +20,7 @@ struct watched_type {
     PyTypeObject *type;
     const char *delegate; /* attribute: what it waits for */
     destructor finalize;
-    PyMethodDef *close, *throw;
-    PyCFunction close_original;
-    PyCFunction throw_original;
+    struct fg_c_method close, throw;
 };
 
 static struct watched_type watched[] = {
@@ -98,13 +96,11 @@ static PyObject *on_close(PyObject *object, PyObject *argument)
     PyObject *result;
 
     collect_parked(object, &frames);
-    result = watched_of(object)->close_original(object, argument);
+    result = watched_of(object)->close.original(object, argument);
     if (frames.n && fg_generator_has_ended(object))
         abandon_frames(&frames);
     return result;
 }
-
-typedef PyObject *(*fast_method)(PyObject *object, PyObject *const *args, Py_ssize_t n);
 
 static PyObject *on_throw(PyObject *object, PyObject *const *args, Py_ssize_t n)
 {
@@ -112,19 +108,10 @@ static PyObject *on_throw(PyObject *object, PyObject *const *args, Py_ssize_t n)
     PyObject *result;
 
     collect_parked(object, &frames);
-    result = ((fast_method)(void (*)(void))watched_of(object)->throw_original)(object, args, n);
+    result = fg_c_method_go_on_fast(&watched_of(object)->throw, object, args, n);
     if (frames.n && fg_generator_has_ended(object))
         abandon_frames(&frames);
     return result;
-}
-
-static PyMethodDef *find_method(PyTypeObject *type, const char *name)
-{
-    for (PyMethodDef *method = type->tp_methods; method && method->ml_name; method++) {
-        if (strcmp(method->ml_name, name) == 0)
-            return method;
-    }
-    return NULL;
 }
 
 static void install(void)
@@ -134,16 +121,9 @@ static void install(void)
 
         at->finalize = at->type->tp_finalize;
         at->type->tp_finalize = on_finalize;
-        at->close = find_method(at->type, "close");
-        at->throw = find_method(at->type, "throw");
-        if (at->close && at->close->ml_flags == METH_NOARGS) {
-            at->close_original = at->close->ml_meth;
-            at->close->ml_meth = on_close;
-        }
-        if (at->throw &&at->throw->ml_flags == METH_FASTCALL) {
-            at->throw_original = at->throw->ml_meth;
-            at->throw->ml_meth = (PyCFunction)(void (*)(void))on_throw;
-        }
+        fg_c_method_stand_before(&at->close, fg_c_method_of(at->type, "close"), METH_NOARGS, on_close);
+        fg_c_method_stand_before(&at->throw, fg_c_method_of(at->type, "throw"), METH_FASTCALL,
+                                 fg_fast_method_as_c(on_throw));
     }
 }
 
@@ -154,10 +134,8 @@ static void restore(void)
 
         if (at->type->tp_finalize == on_finalize)
             at->type->tp_finalize = at->finalize;
-        if (at->close && at->close->ml_meth == on_close)
-            at->close->ml_meth = at->close_original;
-        if (at->throw &&at->throw->ml_meth == (PyCFunction)(void (*)(void))on_throw)
-            at->throw->ml_meth = at->throw_original;
+        fg_c_method_step_aside(&at->close);
+        fg_c_method_step_aside(&at->throw);
     }
 }
 

@@ -9,18 +9,16 @@
 #include <string.h>
 
 #include "arch.h"
+#include "c_method.h"
 #include "latency_tracer.h"
 #include "regs.h"
 #include "symbols.h"
 
 #define MAX_WRAPPERS 8 /* a partial of a method of ... */
 
-typedef PyObject *(*fast_method)(PyObject *module, PyObject *const *args, Py_ssize_t n);
-
 static struct {
-    PyObject *getsignal; /* _signal.getsignal; NULL: nobody watches */
-    PyMethodDef *signal; /* _signal.signal's; NULL: ours does not stand before it */
-    PyCFunction original;
+    PyObject *getsignal;       /* _signal.getsignal; NULL: nobody watches */
+    struct fg_c_method signal; /* _signal.signal */
 } watch;
 
 /* ---- which function a handler is */
@@ -105,19 +103,7 @@ static PyObject *on_signal(PyObject *module, PyObject *const *args, Py_ssize_t n
         PyErr_Clear();
         fg_exception_put_back(aside);
     }
-    return ((fast_method)(void (*)(void))watch.original)(module, args, n);
-}
-
-static void stand_before(PyObject *function)
-{
-    PyMethodDef *method =
-        function && PyCFunction_CheckExact(function) ? ((PyCFunctionObject *)function)->m_ml : NULL;
-
-    if (!method || method->ml_flags != METH_FASTCALL)
-        return;
-    watch.signal = method;
-    watch.original = method->ml_meth;
-    method->ml_meth = (PyCFunction)(void (*)(void))on_signal;
+    return fg_c_method_go_on_fast(&watch.signal, module, args, n);
 }
 
 void fg_signals_watch(void)
@@ -129,7 +115,9 @@ void fg_signals_watch(void)
 
     watch.getsignal = dict ? fg_dict_get(dict, "getsignal") : NULL;
     if (watch.getsignal && PyCFunction_CheckExact(watch.getsignal)) {
-        stand_before(signal);
+        if (signal && PyCFunction_CheckExact(signal))
+            fg_c_method_stand_before(&watch.signal, ((PyCFunctionObject *)signal)->m_ml, METH_FASTCALL,
+                                     fg_fast_method_as_c(on_signal));
         mark_all(fg_interp_known());
     } else {
         Py_CLEAR(watch.getsignal);
@@ -142,9 +130,7 @@ void fg_signals_watch(void)
 
 void fg_signals_unwatch(void)
 {
-    if (watch.signal && watch.signal->ml_meth == (PyCFunction)(void (*)(void))on_signal)
-        watch.signal->ml_meth = watch.original;
-    watch.signal = NULL;
+    fg_c_method_step_aside(&watch.signal);
     Py_CLEAR(watch.getsignal);
 }
 

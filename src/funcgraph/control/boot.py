@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from funcgraph.session.environ import BOOT_VARIABLE as VARIABLE
+from funcgraph.session.options import LIMITS
 
 __all__ = ["PARAMETERS", "TOP", "Allowed", "BootError", "BootInstance", "parse", "start"]
 
@@ -112,26 +113,28 @@ def _options(value: str, allowed: Allowed) -> dict[str, bool]:
     return chosen
 
 
-def _number(value: str, most: int) -> int:
-    if not (value.isascii() and value.isdecimal()) or int(value) > most:
-        raise ValueError(f"{value!r} is not allowed; a whole number from 0 to {most} is")
+def _number(value: str, option: str) -> int:
+    least, most = LIMITS[option]
+    if not (value.isascii() and value.isdecimal()) or not least <= int(value) <= most:
+        raise ValueError(f"{value!r} is not allowed; a whole number from {least} to {most} is")
     return int(value)
 
 
 def _depth(value: str, allowed: Allowed) -> int:
-    return _number(value, (1 << 18) - 1)
+    return _number(value, "max_graph_depth")
 
 
 def _thresh(value: str, allowed: Allowed) -> int:
-    return _number(value, 1 << 40)
+    return _number(value, "thresh_us")
 
 
 def _size_kb(value: str, allowed: Allowed) -> int:
     """A size in bytes, or with K, M or G behind it; rounded up to KiB."""
+    least, most = LIMITS["buffer_kb"]
     digits, unit = (value[:-1], value[-1:].lower()) if value[-1:].lower() in _UNITS else (value, "")
     if digits.isascii() and digits.isdecimal():
         size_kb = int(digits) * _UNITS[unit] if unit else -(-int(digits) // 1024)
-        if 32 <= size_kb <= 1 << 30:
+        if least <= size_kb <= most:
             return size_kb
     raise ValueError(f"{value!r} is not allowed; a size from 32K to 1024G is, in bytes or with K, M or G")
 

@@ -26,6 +26,7 @@ from funcgraph.control.options import (
     parse_words,
     tracer_of,
 )
+from funcgraph.session.options import LIMITS
 
 if TYPE_CHECKING:
     from funcgraph.control.profile import FunctionProfile
@@ -463,8 +464,8 @@ class Instance:
 
     # ---- settings
 
-    def _set_setting(self, what: str, name: str, value: object, most: int) -> None:
-        number = _number(what, value, 0, most)
+    def _set_setting(self, what: str, name: str, value: object) -> None:
+        number = _number(what, value, *LIMITS[name])
         with self._lock:
             self._engine.set_setting(name, number)
 
@@ -479,7 +480,7 @@ class Instance:
 
     @max_graph_depth.setter
     def max_graph_depth(self, depth: int) -> None:
-        self._set_setting("max_graph_depth", "max_graph_depth", depth, (1 << 18) - 1)
+        self._set_setting("max_graph_depth", "max_graph_depth", depth)
 
     @property
     def tracing_thresh(self) -> int:
@@ -495,9 +496,9 @@ class Instance:
     def tracing_thresh(self, thresh_us: int) -> None:
         with self._lock:
             if self._latency:
-                self._latency.thresh_us = _number("tracing_thresh", thresh_us, 0, 1 << 40)
+                self._latency.thresh_us = _number("tracing_thresh", thresh_us, *LIMITS["thresh_us"])
             else:
-                self._set_setting("tracing_thresh", "thresh_us", thresh_us, 1 << 40)
+                self._set_setting("tracing_thresh", "thresh_us", thresh_us)
 
     @property
     def tracing_max_latency(self) -> int:
@@ -506,7 +507,7 @@ class Instance:
 
     @tracing_max_latency.setter
     def tracing_max_latency(self, latency_us: int) -> None:
-        latency_us = _number("tracing_max_latency", latency_us, 0, 1 << 40)
+        latency_us = _number("tracing_max_latency", latency_us, *LIMITS["thresh_us"])
         with self._lock:
             if self._latency:
                 self._latency.max_latency_us = latency_us
@@ -694,7 +695,7 @@ def _write(i: Instance, path: str) -> None:
 
 
 def _buffer_kb(size_kb: object) -> int:
-    return _number("buffer_size_kb", size_kb, 32, 1 << 30)
+    return _number("buffer_size_kb", size_kb, *LIMITS["buffer_kb"])
 
 
 def _thread_ids(tids: Iterable[int]) -> tuple[int, ...]:
