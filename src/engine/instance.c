@@ -191,6 +191,7 @@ int fg_instance_start(struct fg_instance_config *config, int *handle)
 
     if (!instance)
         return -ENOMEM;
+    config->ring.times_work = config->no_sleep_time;
     error = fg_ring_open(&instance->ring, &config->ring);
     if (error) {
         instance_free(instance);

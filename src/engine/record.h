@@ -35,7 +35,8 @@
     X(CLOSE, 5, 1, "a suspended call was closed, cancelled or collected; payload: calltime")                 \
     X(FUNCTION, 6, 1, "the function tracer's record; payload: the caller's function id, or 0")               \
     X(WAIT, 7, 1,                                                                                            \
-      "the writer waited for the recorder; payload: ticks at which the wait began; time: its end")           \
+      "the writer waited for the recorder; payload: ticks at which the wait began; time: its end; depth: 1 " \
+      "if durations leave it out already, as all sleep")                                                     \
     X(LOST, 8, 1, "payload: how many records of this task were lost just before this one")                   \
     X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")      \
     X(MARK, 10, 1,                                                                                           \

@@ -26,13 +26,13 @@ static void tell_overrun(struct fg_ring *ring, struct fg_task *task, struct fg_r
     cursor->overrun_told = overrun;
 }
 
-static void put_side_record(struct fg_ring_cursor *cursor, enum fg_record_kind kind, uint64_t time,
-                            uint64_t payload)
+static void put_side_record(struct fg_ring_cursor *cursor, enum fg_record_kind kind, uint32_t depth,
+                            uint64_t time, uint64_t payload)
 {
     struct fg_record *record = (struct fg_record *)cursor->pos;
     uint32_t words = sizeof(*record) / 8 + 1;
 
-    *record = (struct fg_record){.time = time, .func = 0, .info = FG_RECORD_INFO(kind, words, 0)};
+    *record = (struct fg_record){.time = time, .func = 0, .info = FG_RECORD_INFO(kind, words, depth)};
     memcpy(record + 1, &payload, sizeof(payload));
     fg_ring_commit(cursor, words * 8);
 }
@@ -43,10 +43,10 @@ static void put_side_records(struct fg_ring *ring, struct fg_task *task, struct 
     if (wait->begin) {
         atomic_fetch_add(&ring->header->wait_count, 1);
         atomic_fetch_add(&ring->header->wait_ticks, wait->end - wait->begin);
-        put_side_record(cursor, FG_RECORD_WAIT, wait->end, wait->begin);
+        put_side_record(cursor, FG_RECORD_WAIT, ring->times_work, wait->end, wait->begin);
     }
     if ((uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed) != cursor->overrun_told)
-        put_side_record(cursor, FG_RECORD_OVERRUN, fg_clock_now(),
+        put_side_record(cursor, FG_RECORD_OVERRUN, 0, fg_clock_now(),
                         atomic_load_explicit(&task->overrun, memory_order_relaxed));
     tell_overrun(ring, task, cursor);
 }

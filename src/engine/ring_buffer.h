@@ -23,6 +23,7 @@ struct fg_ring_config {
     const char *directory;
     size_t buffer_bytes; /* of all sub-buffers together */
     enum fg_ring_mode mode;
+    bool times_work;                       /* durations of its records are without the thread's sleep */
     char instance[FG_INSTANCE_NAME_BYTES]; /* NUL-terminated; empty: the top instance */
 };
 
@@ -70,6 +71,7 @@ struct fg_ring {
     pthread_mutex_t copying; /* one copy at a time; taken before `lock` */
     bool recorder_gone;
     enum fg_ring_mode mode;
+    bool times_work; /* as it was configured */
     size_t buffer_bytes;
     char instance[FG_INSTANCE_NAME_BYTES];
     _Atomic uint32_t reopen;                /* enum fg_ring_reopen */

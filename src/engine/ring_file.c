@@ -191,6 +191,7 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config)
     pthread_mutex_init(&ring->copying, NULL);
     fg_clock_init();
     ring->mode = config->mode;
+    ring->times_work = config->times_work;
     ring->buffer_bytes = config->buffer_bytes;
     memcpy(ring->instance, config->instance, sizeof(ring->instance));
     ring->instance[sizeof(ring->instance) - 1] = 0;

@@ -259,7 +259,7 @@ static int convert_wait(struct fg_convert *convert, const struct fg_record *reco
                       fg_offset_recorder_wait("duration_ns") + 8);
 
     store64(event + fg_offset_recorder_wait("duration_ns"), fg_time_scale_span(&convert->scale, ticks));
-    return wait_add(convert, begin, record->time);
+    return fg_record_depth(record->info) ? 0 : wait_add(convert, begin, record->time);
 }
 
 static void convert_overrun(struct fg_convert *convert, const struct fg_record *record)

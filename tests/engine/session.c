@@ -85,6 +85,7 @@ int session_try_trace(struct session *session, const struct session_trace *trace
                  .mode = trace->mode},
         .max_graph_depth = trace->max_graph_depth,
         .follow_fork = trace->follow_fork,
+        .no_sleep_time = trace->no_sleep_time,
     };
 
     return fg_instance_start(&config, handle);
@@ -151,6 +152,7 @@ static void read_record(struct tally *tally, uint32_t task, const struct fg_reco
     tally->kinds[kind]++;
     if (kind == FG_RECORD_WAIT) {
         CHECK(payload <= record->time);
+        tally->waits_in_sleep += fg_record_depth(record->info);
         return;
     }
     if (kind == FG_RECORD_OVERRUN || kind == FG_RECORD_MARK)

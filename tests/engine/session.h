@@ -19,7 +19,8 @@ struct tally {
     uint64_t lost;         /* as shown before sub-buffers */
     uint64_t records_lost; /* as the header says at the end */
     uint64_t overrun, waits, wait_ticks;
-    uint32_t highest_index; /* of a sub-buffer */
+    uint64_t waits_in_sleep; /* those whose records say that durations are without them */
+    uint32_t highest_index;  /* of a sub-buffer */
     uint32_t nr_tasks, nr_chunks, nr_processes, nr_functions, nr_seen;
     bool finished;
     char killed[1024];
@@ -47,7 +48,7 @@ struct session_trace {
     const struct fg_tracer *tracer; /* function_graph if NULL */
     size_t kb;                      /* FG_RING_MIN_KB if 0 */
     enum fg_ring_mode mode;
-    bool follow_fork;
+    bool follow_fork, no_sleep_time;
     uint32_t max_graph_depth;
 };
 

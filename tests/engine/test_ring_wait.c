@@ -54,11 +54,11 @@ static void end(int handle)
 
 /* Broken by `!wait_for_release(...)` for its opposite; and by taking the sub-buffer before it was
  * released. */
-static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(void)
+static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(bool no_sleep_time)
 {
     pthread_t threads[NR_THREADS];
     uint64_t n = 20000;
-    int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
+    int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT, .no_sleep_time = no_sleep_time});
 
     session_open(&session);
     session_drain_begin(&session, 0, 500);
@@ -73,6 +73,8 @@ static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(void)
     CHECK(session.tally.waits > 0);
     CHECK_EQ(session.tally.kinds[FG_RECORD_WAIT], session.tally.waits);
     CHECK(session.tally.wait_ticks > 0);
+    /* The converter must not take them out of durations that are without them. */
+    CHECK_EQ(session.tally.waits_in_sleep, no_sleep_time ? session.tally.waits : 0);
 }
 
 /* Broken by leaving out recorder_lives: the program stood still for ever. */
@@ -212,7 +214,8 @@ int main(void)
 {
     sim_begin();
     sim_functions(funcs, NR_FUNCS);
-    test_a_slow_reader_loses_nothing_and_the_waits_are_recorded();
+    test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(false);
+    test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(true);
     test_the_program_goes_on_when_the_recorder_is_gone();
     test_a_waiting_writer_stops_when_told();
     test_a_full_file_system_at_the_start_does_not_stop_the_program();

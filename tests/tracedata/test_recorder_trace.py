@@ -221,6 +221,18 @@ def test_waits_count_in_no_functions_time(desk: Desk) -> None:
     assert [event.fields("Q")[0] for event in trace.events if event.type == 2001] == [first, second]
 
 
+def test_waits_are_not_taken_out_of_durations_without_sleep(desk: Desk) -> None:
+    ring = desk.ring()
+    ring.function(0, "m.f")
+    ring.task(1, 1)
+    # 1000 of work, and then a wait: the call's time begins so much before its end, not where the call did.
+    ring.put(1, record(WAIT, S + 9500, 0, 1, S + 9000) + enter(S, 0) + leave(S + 10_000, 0, 0, S + 9000))
+    trace = desk.record()
+    exits = [event.fields("IIQQ") for event in trace.events if event.type == 10]
+    assert [(ret - call) for _, _, call, ret in exits] == [1000]
+    assert [event.fields("Q")[0] for event in trace.events if event.type == 2001] == [500]
+
+
 def test_overruns_are_counted_up_in_exits(desk: Desk) -> None:
     ring = desk.ring()
     ring.function(0, "m.f")
