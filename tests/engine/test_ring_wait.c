@@ -61,9 +61,11 @@ static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(bool no_
     int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT, .no_sleep_time = no_sleep_time});
 
     session_open(&session);
-    session_drain_begin(&session, 0, 500);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], write_calls, &n);
+    while (!atomic_load(&fg_ring_reader_header(session.reader)->waiters))
+        usleep(100);
+    session_drain_begin(&session, 0, 500);
     for (int i = 0; i < NR_THREADS; i++)
         sim_join(threads[i]);
     session_drain_end(&session);
