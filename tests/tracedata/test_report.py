@@ -58,6 +58,16 @@ def test_arguments_and_results(command: Command, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["report", "summary"])
+def test_the_trace_may_stand_alone(command: Command, tmp_path: Path, name: str) -> None:
+    """As with trace-cmd. Not twice: one of them would be passed over in silence."""
+    path = fib_trace().save(tmp_path / "some.dat")
+    assert command(name, path).out == command(name, "-i", path).out
+    ran = command(name, path, "-i", path)
+    assert (ran.status, ran.err.count("\n")) == (2, 1)
+    assert "not allowed with" in ran.err
+
+
 def test_arguments_and_results_are_left_out_on_demand(tmp_path: Path) -> None:
     assert text(fib_trace(), tmp_path, "nofuncgraph-args nofuncgraph-retval nofuncgraph-duration") == (
         "__main__.fib() {\n  __main__.fib() {\n    __main__.fib();\n    __main__.fib();\n  }\n}\n"

@@ -21,8 +21,16 @@ def trace_errors(path: str) -> Iterator[None]:
         raise CommandError(f"{path}: {error}") from None
 
 
-def open_trace(path: str) -> TraceFile:
-    """Open a trace. Raises CommandError with the file and the reason."""
+def add_trace_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the trace to read, for `open_trace`: as trace-cmd has it, behind -i or alone."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("-i", "--input", metavar="FILE", help="the trace (default: trace.dat)")
+    group.add_argument("file", metavar="FILE", nargs="?", help="the same, without -i")
+
+
+def open_trace(args: argparse.Namespace) -> TraceFile:
+    """Open the trace that was asked for. Raises CommandError with the file and the reason."""
+    path = args.input or args.file or "trace.dat"
     with trace_errors(path):
         try:
             return TraceFile(path)

@@ -7,6 +7,7 @@ import argparse
 from funcgraph.commands import CommandError
 from funcgraph.commands._trace import (
     add_buffer_argument,
+    add_trace_argument,
     open_trace,
     trace_errors,
     wanted_buffers,
@@ -28,9 +29,7 @@ instance alone."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument(
-        "-i", "--input", metavar="FILE", default="trace.dat", help="the trace (default: trace.dat)"
-    )
+    add_trace_argument(parser)
     parser.add_argument(
         "--task",
         metavar="T",
@@ -67,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         options = parse_options(args.options)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    trace = open_trace(args.input)
+    trace = open_trace(args)
     tasks = wanted_tasks(trace, args.task)
     buffers = wanted_buffers(trace, args.buffers)
     pieces = trace.report(options, tasks=tasks, buffers=buffers, color=wants_color(args.color))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from funcgraph.commands._trace import (
     add_buffer_argument,
+    add_trace_argument,
     open_trace,
     trace_errors,
     wanted_buffers,
@@ -43,9 +44,7 @@ A trace of several instances has a table for each."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument(
-        "-i", "--input", metavar="FILE", default="trace.dat", help="the trace (default: trace.dat)"
-    )
+    add_trace_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, times in nanoseconds")
     parser.add_argument(
         "--sort",
@@ -66,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the summary; return the exit status."""
-    trace = open_trace(args.input)
+    trace = open_trace(args)
     tasks = wanted_tasks(trace, args.task)
     buffers = wanted_buffers(trace, args.buffers) or trace.find_buffers(())
     tables = {}
