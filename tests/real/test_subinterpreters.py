@@ -266,6 +266,44 @@ def test_no_slot_tells_of_other_interpreters(fg: Funcgraph, kind: str) -> None:
     )
 
 
+def test_another_thread_waits_in_one_without_the_gil(fg: Funcgraph, kind: str) -> None:
+    """What waits for a callback lets it have the GIL, also in an interpreter that another thread has made.
+    Broken (3.11) by fg_has_tstate asking only who made the thread state: it stands still for ever."""
+    run(
+        fg,
+        program(
+            kind,
+            """
+            import threading, time
+
+            def traced():
+                pass
+
+            def entry(trace, ops, regs):
+                entered.set()
+                time.sleep(0.2)  # and needs the GIL again
+
+            entered = threading.Event()
+            interpreter = create()
+            def other():
+                assert entered.wait(30)
+                run(interpreter, code)
+            thread = threading.Thread(target=other)
+            thread.start()
+            with funcgraph.registered(funcgraph.FgraphOps(entry, filter=["__main__.traced"])):
+                traced()
+            thread.join()
+            destroy(interpreter)
+            """,
+            code="""
+            ops = funcgraph.FgraphOps(name="other", filter=["x"])
+            with funcgraph.registered(ops):
+                ops.set_filter(["y"])
+            """,
+        ),
+    )
+
+
 def test_in_parallel(fg: Funcgraph, kind: str) -> None:
     """Four interpreters and the main one, each in a thread: with GILs of their own they run at once."""
     run(

@@ -5,6 +5,7 @@
 #define FG_CPYTHON_TSTATE_H
 
 #include <Python.h>
+#include <stdbool.h>
 
 #include "engine/compiler.h"
 
@@ -16,6 +17,10 @@ void fg_tstate_init(void);
 
 /* Looks for this thread's. */
 FG_COLD PyThreadState *fg_tstate_find(void);
+
+/* CPython 3.11, whose variable is one for the whole process: what the thread state runs now is run by this thread. It does not
+ * say so itself: that of a subinterpreter tells who made it, whoever runs in it. */
+bool fg_tstate_runs_here(const PyThreadState *tstate);
 
 /* NULL: this thread holds no thread state. */
 static inline PyThreadState *fg_tstate(void)
