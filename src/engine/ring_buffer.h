@@ -57,6 +57,7 @@ struct fg_ring_pool {
     struct fg_orphan_loss orphans[FG_RING_ORPHANS]; /* by task id, modulo */
     size_t symbols_allocated; /* bytes of the symbol area that have memory behind them */
     uint64_t lost_consumed;   /* of the header's records_lost, what consumers were told */
+    bool recorder_gone;
 };
 
 struct fg_ring {
@@ -69,7 +70,6 @@ struct fg_ring {
     _Atomic bool paused;     /* the same, for a while */
     _Atomic bool moves;      /* to other memory: records are counted as lost */
     pthread_mutex_t copying; /* one copy at a time; taken before `lock` */
-    bool recorder_gone;
     enum fg_ring_mode mode;
     bool times_work; /* as it was configured */
     size_t buffer_bytes;

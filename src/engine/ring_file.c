@@ -209,8 +209,6 @@ void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh)
     use_mapping(ring, fresh->header);
     ring->pool = fresh->pool;
     ring->buffer_bytes = fresh->buffer_bytes;
-    ring->mode = fresh->mode;
-    ring->recorder_gone = false;
     atomic_store(&ring->stopped, false);
 }
 
@@ -226,7 +224,6 @@ void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh)
 void fg_ring_fork_child(struct fg_ring *ring, bool follow)
 {
     fg_ring_file_forget(ring);
-    ring->recorder_gone = false;
     atomic_store(&ring->moves, false);        /* whoever moved it is not here, */
     pthread_mutex_init(&ring->copying, NULL); /* nor who held this */
     atomic_store(&ring->reopen, follow ? FG_RING_TO_REOPEN : FG_RING_IS_OPEN);

@@ -267,10 +267,10 @@ static bool wait_for_release(struct fg_ring *ring, unsigned *steps)
     uint32_t seen = atomic_load(&header->free_futex);
 
     /* Without any sub-buffer in the file there is nothing to be released. */
-    if (ring->recorder_gone || atomic_load(&header->stop) || !ring->pool.nr_fresh)
+    if (ring->pool.recorder_gone || atomic_load(&header->stop) || !ring->pool.nr_fresh)
         return false;
     if (++*steps % STEPS_PER_LIFE_CHECK == 0 && !recorder_lives(ring)) {
-        ring->recorder_gone = true;
+        ring->pool.recorder_gone = true;
         return false;
     }
     atomic_fetch_add(&header->waiters, 1);
