@@ -5,7 +5,6 @@
 #if !FG_HAVE_MONITORING
 
 #include <link.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -41,16 +40,10 @@ static void run_on_segment(unsigned high, unsigned low)
 /* One that is not known is never called low. */
 static void find_own(void)
 {
-    pthread_attr_t attributes;
-    void *stack = NULL;
-    size_t bytes = 0;
+    struct fg_thread_stack stack = fg_thread_stack();
 
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        pthread_attr_getstack(&attributes, &stack, &bytes);
-        pthread_attr_destroy(&attributes);
-    }
-    own.half = (uintptr_t)stack + bytes / 2;
-    own.low = bytes / 2 < RESERVE_BYTES ? own.half : (uintptr_t)stack + RESERVE_BYTES;
+    own.half = stack.low + stack.bytes / 2;
+    own.low = stack.bytes / 2 < RESERVE_BYTES ? own.half : stack.low + RESERVE_BYTES;
     fg_stack_low = own.half;
 }
 

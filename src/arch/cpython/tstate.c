@@ -111,33 +111,27 @@ PyThreadState *fg_tstate_find(void)
 
 #else
 
-/* The thread's stack; high 0: not looked for, or not known. */
-static _Thread_local struct {
-    uintptr_t low, high;
-} stack;
-
-FG_COLD static void find_stack(void)
+struct fg_thread_stack fg_thread_stack(void)
 {
     pthread_attr_t attributes;
     void *low = NULL;
     size_t bytes = 0;
 
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-        return;
-    pthread_attr_getstack(&attributes, &low, &bytes);
-    pthread_attr_destroy(&attributes);
-    stack.low = (uintptr_t)low;
-    stack.high = (uintptr_t)low + bytes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &low, &bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    return (struct fg_thread_stack){(uintptr_t)low, bytes};
 }
 
 /* The record of the evaluation that runs lies on the stack of the thread that runs it. */
 bool fg_tstate_runs_here(const PyThreadState *tstate)
 {
-    uintptr_t at = (uintptr_t)tstate->cframe;
+    static _Thread_local struct fg_thread_stack stack;
 
-    if (!stack.high)
-        find_stack();
-    return at >= stack.low && at < stack.high;
+    if (!stack.bytes)
+        stack = fg_thread_stack();
+    return (uintptr_t)tstate->cframe - stack.low < stack.bytes;
 }
 
 /* One variable of the process, which the evaluator is handed anyway. */

@@ -18,6 +18,13 @@ void fg_tstate_init(void);
 /* Looks for this thread's. */
 FG_COLD PyThreadState *fg_tstate_find(void);
 
+/* The C stack that this thread began with; no bytes: it is not known. CPython 3.11 alone. */
+struct fg_thread_stack {
+    uintptr_t low;
+    size_t bytes;
+};
+struct fg_thread_stack fg_thread_stack(void);
+
 /* CPython 3.11, whose variable is one for the whole process: what the thread state runs now is run by this thread. It does not
  * say so itself: that of a subinterpreter tells who made it, whoever runs in it. */
 bool fg_tstate_runs_here(const PyThreadState *tstate);
