@@ -21,6 +21,8 @@ import funcgraph
 from funcgraph import _engine
 from funcgraph.control.latency import Latency, Section
 
+pytestmark = pytest.mark.timed
+
 MS = 1_000_000
 LATE_NS = 1_000 * MS  # a machine that is busy with other things adds to whatever is timed
 

@@ -318,6 +318,7 @@ def test_the_stack_of_calls_in_progress_is_there_to_be_read(probe: Probe) -> Non
     assert probe.innermost() is None
 
 
+@pytest.mark.timed
 def test_what_is_known_of_a_function_and_of_a_task_can_be_asked_anywhere(probe: Probe) -> None:
     probe.started("asks")
     before = time.monotonic_ns()
@@ -675,7 +676,7 @@ for name, one in native.items():
     assert sum(calls for _, calls in one["histogram"]) == one["measured"]
     assert 0 < one["self_ns"] <= one["total_ns"]
     assert one["file"] == __file__
-assert native["__main__.waits"]["total_ns"] < 50_000_000, "the time for which it was suspended counts"
+assert native["__main__.waits"]["total_ns"] < 100_000_000, "the time for which it was suspended counts"
 work = native["__main__.work"]["total_ns"]
 assert work > 150_000_000
 assert abs(sum(one["self_ns"] for one in native.values()) - work) < 1000, (native, work)
@@ -689,6 +690,7 @@ assert every.nmissed == fifth.nmissed == every.unknown_calls == 0
 """
 
 
+@pytest.mark.timed
 def test_the_example_counts_what_others_count_at_the_same_time(fg: Any, tmp_path: Path) -> None:
     installed = tmp_path / "installed"
     extension.pip_install(EXAMPLE, installed)

@@ -123,6 +123,7 @@ def test_times_and_variance_are_those_that_a_user_is_told() -> None:
     assert row.s2 * 1e6 == pytest.approx(variance, rel=1e-2)
 
 
+@pytest.mark.timed
 def test_without_graph_time_the_parts_are_the_whole() -> None:
     def work() -> None:
         for n in range(300):
@@ -138,6 +139,7 @@ def test_without_graph_time_the_parts_are_the_whole() -> None:
     assert row_of(profile, branch).time_ns < row_of(profile, leaf).time_ns
 
 
+@pytest.mark.timed
 def test_sleep_time() -> None:
     def work() -> None:
         asyncio.run(sleeps(0.05))

@@ -127,6 +127,7 @@ def test_times():
     assert before - 1_000_000 <= entry.calltime_ns <= end.rettime_ns <= after + 1_000_000
 
 
+@pytest.mark.timed
 def test_times_of_what_was_suspended():
     def slowly():
         generator = generate()

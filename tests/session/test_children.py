@@ -146,6 +146,7 @@ def test_variable_is_handed_on_though_the_program_clears_its_environment(fg: Fun
     assert fg.calls()["__main__.child"] == 1
 
 
+@pytest.mark.timed
 def test_process_that_outlives_the_command_is_left_running(fg: Funcgraph) -> None:
     fg.script(
         """

@@ -126,6 +126,7 @@ def durations(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"([\d.]+) us", text)]
 
 
+@pytest.mark.timed
 def test_without_sleep_time_a_duration_is_what_the_thread_worked(traced: Callable[..., str]) -> None:
     asleep, worked = names(sleep, work)
     (took,) = durations(traced(sleep, no_sleep_time=True, filter=[asleep]))
@@ -134,11 +135,13 @@ def test_without_sleep_time_a_duration_is_what_the_thread_worked(traced: Callabl
     assert 29_000 <= took < 60_000
 
 
+@pytest.mark.timed
 def test_with_sleep_time_it_is_what_passed(traced: Callable[..., str]) -> None:
     (took,) = durations(traced(sleep, filter=names(sleep)))
     assert took >= 29_500  # a short recording knows the length of a tick to some 1%
 
 
+@pytest.mark.timed
 def test_each_stretch_of_a_generator_has_its_own_work(traced: Callable[..., str]) -> None:
     text = traced(lambda: list(sleeping_generator()), no_sleep_time=True, filter=names(sleeping_generator))
     first, second = text.splitlines()
@@ -148,6 +151,7 @@ def test_each_stretch_of_a_generator_has_its_own_work(traced: Callable[..., str]
     assert 29_000 <= durations(second)[0] < 60_000
 
 
+@pytest.mark.timed
 def test_a_threshold_is_for_the_time_without_sleep(traced: Callable[..., str]) -> None:
     def both() -> None:
         sleep()
