@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "clock.h"
+#include "fgraph_internal.h"
 #include "fprobe.h"
-#include "frame.h"
-#include "parked.h"
-#include "plain_record.h"
-#include "profile_rows.h"
 #include "progress.h"
 
 /* A call of the function is not traced: a callback made it, or it found no room. Inside the guard: the list cannot go
@@ -58,20 +55,6 @@ static inline bool call_entry(struct ftrace_graph_ent *trace, struct fg_task *ta
     return true;
 }
 
-/* Takes off the stack what lies on it from `from` on. */
-static inline void pop_to(struct fg_task *task, uint64_t *from, const uint64_t *plain_top)
-{
-    if (fg_unlikely(task->top != plain_top))
-        fg_data_drop(from, task->top);
-    task->top = from;
-}
-
-/* What users reserved goes with the frame. */
-static inline void pop_frame(struct fg_task *task, uint64_t *frame)
-{
-    pop_to(task, frame, frame + FG_FRAME_WORDS);
-}
-
 /* A user that is told of ends sees no call before its function's hooks tell of them. The fprobes' user sees to that for
  * each of them (fprobe_call.c). */
 static bool has_to_wait(const struct fg_user_ref *user)
@@ -98,29 +81,18 @@ FG_NOINLINE static void enter_several(struct ftrace_graph_ent *trace, struct fg_
         if (fg_likely(call_entry(trace, task, &list->users[i], regs)))
             bitmap |= task->users[list->users[i].idx].bit;
         else
-            pop_to(task, top, top);
+            fg_pop_to(task, top, top);
     }
     frame[FRAME_BITMAP] = bitmap;
     if (!bitmap)
-        pop_frame(task, frame);
-}
-
-static inline struct ftrace_graph_ent ent_of(struct fg_task *task, uint64_t *frame)
-{
-    return (struct ftrace_graph_ent){
-        .func = fg_frame_func(frame),
-        .task = task,
-        .calltime = frame[FRAME_CALLTIME],
-        .start = frame[FRAME_START],
-        .frame = frame,
-    };
+        fg_pop_frame(task, frame);
 }
 
 /* Calls the users of a frame that was just pushed. */
 static inline void tell_users(struct fg_task *task, uint64_t *frame, struct fg_user_list *list,
                               struct ftrace_regs *regs)
 {
-    struct ftrace_graph_ent trace = ent_of(task, frame);
+    struct ftrace_graph_ent trace = fg_ent_of(task, frame);
 
     if (fg_unlikely(list->n != 1) || fg_func_awaits_hooks(trace.func)) {
         enter_several(&trace, task, list, regs);
@@ -128,7 +100,7 @@ static inline void tell_users(struct fg_task *task, uint64_t *frame, struct fg_u
     }
     frame[FRAME_BITMAP] = 1ull << list->users[0].idx;
     if (!call_entry(&trace, task, &list->users[0], regs))
-        pop_frame(task, frame);
+        fg_pop_frame(task, frame);
 }
 
 void fg_count_overrun(struct fg_task *task)
@@ -154,11 +126,6 @@ FG_COLD static bool find_room(struct fg_task *task, struct fg_user_list *list, s
     return false;
 }
 
-static inline bool has_room(const struct fg_task *task)
-{
-    return fg_likely(task->top + FG_FRAME_WORDS <= atomic_load_explicit(&task->limit, memory_order_relaxed));
-}
-
 bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct ftrace_regs *regs)
 {
     struct fg_user_list *list;
@@ -168,7 +135,7 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
         count_missed(task, func, regs);
         return true;
     }
-    /* acquire: pairs with the publishing store in users.c */
+    /* acquire: pairs with the publishing store in user_list.c */
     list = atomic_load_explicit(&func->users, memory_order_acquire);
     if (fg_unlikely(!list->n)) {
         fg_guard_leave(task);
@@ -176,7 +143,7 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
     }
     /* Read after the list: a list that shows a user shows the epoch of its registration too. */
     descriptor = atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
-    if (fg_likely(descriptor && (has_room(task) || find_room(task, list, func)))) {
+    if (fg_likely(descriptor && (fg_stack_has_room(task) || find_room(task, list, func)))) {
         uint64_t *frame = task->top;
 
         frame[FRAME_FUNC] = (uint64_t)(uintptr_t)func;
@@ -190,87 +157,6 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
     }
     fg_guard_leave(task);
     return true;
-}
-
-/* A plain call: of one user, all of whose functions do a plain step, and it is done here. No callback runs; what cannot
- * be done at once is left to fg_enter and fg_return. That the processor's counter is the trace clock, and the guard's
- * fence light, plain_descriptor says (users.c). */
-static inline bool is_plain_of(uint32_t plain, enum fg_plain_kind kind)
-{
-    return (plain & FG_PLAIN_PROFILE) == kind;
-}
-
-/* The kind is a constant wherever this is used: it costs nothing to take off. */
-static inline struct fg_task_user *plain_user(struct fg_task *task, uint32_t plain, enum fg_plain_kind kind)
-{
-    _Static_assert(_Alignof(struct fg_task_user) > FG_PLAIN_PROFILE,
-                   "where a user is kept leaves room for its kind");
-    return (struct fg_task_user *)((char *)task + plain - kind);
-}
-
-static inline uint64_t *push_plain_frame(struct fg_task *task, const struct fg_task_user *user,
-                                         struct fg_func *func, uintptr_t fp, uint64_t descriptor)
-{
-    uint64_t *frame = task->top;
-
-    frame[FRAME_FUNC] = (uint64_t)(uintptr_t)func;
-    frame[FRAME_FP] = fp;
-    frame[FRAME_BITMAP] = user->bit;
-    frame[FRAME_DESCRIPTOR] = descriptor;
-    atomic_signal_fence(memory_order_release);
-    task->top = frame + FG_FRAME_WORDS;
-    frame[FRAME_CALLTIME] = frame[FRAME_START] = fg_clock_counter();
-    return frame;
-}
-
-static inline bool push_recorded(struct fg_task *task, struct fg_task_user *user, struct fg_func *func,
-                                 uintptr_t fp, uint64_t descriptor)
-{
-    uint8_t *pos = user->cursor.pos;
-    const uint64_t *frame;
-
-    if (!fg_ring_has_room(&user->cursor, FG_PLAIN_ENTRY_BYTES))
-        return false;
-    frame = push_plain_frame(task, user, func, fp, descriptor);
-    fg_plain_entry(&user->cursor, pos, func->id, user->depth++, frame[FRAME_CALLTIME]);
-    return true;
-}
-
-static inline bool push_profiled(struct fg_task *task, struct fg_task_user *user, struct fg_func *func,
-                                 uintptr_t fp, uint64_t descriptor)
-{
-    uint32_t id = func->id;
-
-    if (!fg_profile_has(&user->profile, id) || !fg_profile_begin(user->profile.rows + id))
-        return false;
-    user->depth++;
-    push_plain_frame(task, user, func, fp, descriptor);
-    return true;
-}
-
-static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
-{
-    uint32_t plain = fg_func_plain(func);
-    /* Read after it, as in fg_enter. */
-    uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
-
-    if (fg_unlikely(!plain || !descriptor) || !has_room(task))
-        return false;
-    return is_plain_of(plain, FG_PLAIN_RECORD)
-               ? push_recorded(task, plain_user(task, plain, FG_PLAIN_RECORD), func, fp, descriptor)
-               : push_profiled(task, plain_user(task, plain, FG_PLAIN_PROFILE), func, fp, descriptor);
-}
-
-bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
-{
-    uint64_t guard;
-    bool is_done;
-
-    if (!fg_func_plain(func) || fg_unlikely(!fg_guard_enter_short(task, &guard)))
-        return false;
-    is_done = push_plain(task, func, fp);
-    fg_guard_leave_short(task, guard);
-    return is_done;
 }
 
 /* `ops` is who made the entry in slot `idx`. */
@@ -347,107 +233,25 @@ static inline bool is_single(uint64_t bitmap)
     return !(bitmap & (bitmap - 1));
 }
 
-static inline struct ftrace_graph_ret ret_of(struct fg_task *task, uint64_t *frame, uint64_t rettime,
-                                             enum fg_end end)
-{
-    return (struct ftrace_graph_ret){
-        .func = fg_frame_func(frame),
-        .task = task,
-        .calltime = frame[FRAME_CALLTIME],
-        .rettime = rettime,
-        .start = frame[FRAME_START],
-        .frame = frame,
-        .end = end,
-    };
-}
-
 /* The users of the newest frame were told that its call ended. */
 static inline void pop_ended(struct fg_task *task, const struct ftrace_graph_ret *trace)
 {
-    pop_frame(task, trace->frame);
+    fg_pop_frame(task, trace->frame);
     if (fg_unlikely(fg_func_is_busy(trace->func)))
         fg_progress_call_ended(trace->func);
 }
 
-/* Tells the users of the newest frame that its call ended, and takes it off the stack. */
-static void end_frame(struct fg_task *task, uint64_t *frame, uint64_t rettime, struct ftrace_regs *regs,
-                      enum fg_end end)
+void fg_end_frame(struct fg_task *task, uint64_t *frame, uint64_t rettime, struct ftrace_regs *regs,
+                  enum fg_end end)
 {
     uint64_t bitmap = frame[FRAME_BITMAP];
-    struct ftrace_graph_ret trace = ret_of(task, frame, rettime, end);
+    struct ftrace_graph_ret trace = fg_ret_of(task, frame, rettime, end);
 
     if (fg_likely(is_single(bitmap)))
         call_slot(&trace, task, (uint32_t)__builtin_ctzll(bitmap), regs);
     else
         return_several(&trace, task, bitmap, regs);
     pop_ended(task, &trace);
-}
-
-static void resume_users(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs)
-{
-    struct ftrace_graph_ent trace = ent_of(task, frame);
-
-    for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
-        uint32_t idx = (uint32_t)__builtin_ctzll(left);
-        struct fgraph_ops *ops = fg_frame_user(frame, idx);
-
-        if (!ops || fg_marks_count(task, idx, 1))
-            continue;
-        trace.depth = task->users[idx].depth++;
-        if (ops->resumefunc)
-            ops->resumefunc(&trace, ops, regs);
-    }
-}
-
-/* Copies a parked frame onto this task's stack. NULL: there is no room for it. */
-static uint64_t *push_parked(struct fg_task *task, const struct fg_parked *parked)
-{
-    uint64_t *frame = task->top;
-
-    if (frame + parked->size_words > task->end) {
-        fg_count_overrun(task);
-        return NULL;
-    }
-    memcpy(frame, parked->words, parked->size_words * sizeof(uint64_t));
-    if (fg_frame_has_times(frame))
-        frame[FRAME_CALLTIME] = fg_clock_now();
-    atomic_signal_fence(memory_order_release);
-    task->top = frame + parked->size_words;
-    return frame;
-}
-
-/* A suspended call whose end nobody will be told. */
-static void lose_parked(struct fg_task *task, struct fg_parked *parked)
-{
-    task->lost_returns++;
-    fg_data_drop(parked->words, parked->words + parked->size_words);
-}
-
-/* Takes a parked frame onto this task's stack. NULL: there is none, or no room for it (it stays parked). */
-static uint64_t *unpark(struct fg_task *task, uintptr_t fp)
-{
-    struct fg_parked *parked = fg_parked_take(fp);
-    uint64_t *frame;
-
-    if (!parked)
-        return NULL;
-    frame = push_parked(task, parked);
-    if (!frame && !fg_parked_put(fp, parked->words, parked->size_words))
-        lose_parked(task, parked);
-    fg_parked_free(parked);
-    return frame;
-}
-
-/* A suspended call that runs again without our having been told: CPython resumes a generator silently when the
- * one it delegates to ends by throw() or close(). */
-static uint64_t *resume_late(struct fg_task *task, uintptr_t fp)
-{
-    struct ftrace_regs nothing = {0};
-    uint64_t *frame = fg_parked_count() ? unpark(task, fp) : NULL;
-
-    if (frame)
-        resume_users(task, frame, &nothing);
-    return frame;
 }
 
 /* The frame of call `fp`, which is not the newest: the ends of those above it were never told. They are
@@ -465,12 +269,12 @@ FG_COLD static uint64_t *find_frame(struct fg_task *task, uintptr_t fp, uint64_t
             break;
     }
     if (top <= task->stack)
-        return resume_late(task, fp);
+        return fg_resume_late(task, fp);
     while (task->top > top) {
         uint64_t *lost = fg_newest_frame(task, task->top);
 
         task->lost_returns++;
-        end_frame(task, lost, now, &nothing, FG_END_CLOSE);
+        fg_end_frame(task, lost, now, &nothing, FG_END_CLOSE);
     }
     return frame;
 }
@@ -489,7 +293,7 @@ static bool was_refused(struct fg_task *task)
     return true;
 }
 
-static uint64_t *top_frame_of(struct fg_task *task, uintptr_t fp, uint64_t now)
+uint64_t *fg_top_frame_of(struct fg_task *task, uintptr_t fp, uint64_t now)
 {
     uint64_t *frame;
 
@@ -504,10 +308,10 @@ static uint64_t *top_frame_of(struct fg_task *task, uintptr_t fp, uint64_t now)
 FG_NOINLINE static void return_frame(struct fg_task *task, uintptr_t fp, uint64_t now,
                                      struct ftrace_regs *regs, enum fg_end end)
 {
-    uint64_t *frame = top_frame_of(task, fp, now);
+    uint64_t *frame = fg_top_frame_of(task, fp, now);
 
     if (fg_likely(frame != NULL))
-        end_frame(task, frame, now, regs, end);
+        fg_end_frame(task, frame, now, regs, end);
 }
 
 /* The newest frame, under the data that is on it; NULL: there is none, or fg_newest_frame has to judge. */
@@ -539,11 +343,11 @@ static inline struct fgraph_ops *simple_user(const uint64_t *frame)
     return atomic_load_explicit(&fg_root.slots[simple_idx(frame)].ops, memory_order_relaxed);
 }
 
-/* Of a simple frame, as end_frame. */
+/* Of a simple frame, as fg_end_frame. */
 static inline void return_simple(struct fg_task *task, uint64_t *frame, uint64_t now,
                                  struct ftrace_regs *regs, enum fg_end end)
 {
-    struct ftrace_graph_ret trace = ret_of(task, frame, now, end);
+    struct ftrace_graph_ret trace = fg_ret_of(task, frame, now, end);
 
     call_return(&trace, task, simple_idx(frame), simple_user(frame), regs);
     pop_ended(task, &trace);
@@ -575,141 +379,6 @@ void fg_return(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs, enu
     fg_return_at(task, fp, fg_return_begin(task), regs, end);
 }
 
-static inline bool pop_recorded(const uint64_t *frame, struct fg_task_user *user, uint64_t counter)
-{
-    if (!fg_ring_has_room(&user->cursor, FG_PLAIN_RETURN_BYTES))
-        return false;
-    fg_plain_return(&user->cursor, user->cursor.pos, fg_frame_func(frame)->id, --user->depth,
-                    frame[FRAME_CALLTIME], counter);
-    return true;
-}
-
-static inline bool pop_profiled(const uint64_t *frame, struct fg_task_user *user, uint64_t counter)
-{
-    uint32_t id = fg_frame_func(frame)->id;
-
-    if (!fg_profile_has(&user->profile, id) || fg_unlikely(frame[FRAME_CALLTIME] < user->profile.since))
-        return false;
-    user->depth--;
-    fg_profile_end(user->profile.rows + id, counter - frame[FRAME_CALLTIME]);
-    return true;
-}
-
-/* That the descriptor is what a plain entry would write now, and the function's calls still can be plain, says that the
- * user is the same. */
-static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
-{
-    uint64_t *frame = task->top - FG_FRAME_WORDS;
-    uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
-    uint32_t plain;
-    bool is_done;
-
-    if (fg_unlikely(frame[FRAME_FP] != fp || frame[FRAME_DESCRIPTOR] != descriptor))
-        return false;
-    plain = fg_func_plain(fg_frame_func(frame));
-    if (fg_unlikely(!plain))
-        return false;
-    is_done = is_plain_of(plain, FG_PLAIN_RECORD)
-                  ? pop_recorded(frame, plain_user(task, plain, FG_PLAIN_RECORD), counter)
-                  : pop_profiled(frame, plain_user(task, plain, FG_PLAIN_PROFILE), counter);
-    if (is_done)
-        task->top = frame;
-    return is_done;
-}
-
-bool fg_return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
-{
-    uint64_t guard;
-    bool is_done;
-
-    /* Nobody but this thread writes there: what is surely not plain needs no guard. */
-    if (!(task->top[-1] & FG_FRAME_PLAIN) || fg_unlikely(!fg_guard_enter_short(task, &guard)))
-        return false;
-    is_done = pop_plain(task, fp, counter);
-    fg_guard_leave_short(task, guard);
-    return is_done;
-}
-
-/* Calls the optional suspend function of each user that is still there, and keeps its depth. False: none is. */
-static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, struct ftrace_regs *regs)
-{
-    bool is_wanted = false;
-    struct ftrace_graph_ret trace = ret_of(task, frame, now, FG_END_RETURN);
-
-    for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
-        uint32_t idx = (uint32_t)__builtin_ctzll(left);
-        struct fgraph_ops *ops = fg_frame_user(frame, idx);
-
-        is_wanted |= ops != NULL;
-        if (!ops || fg_marks_count(task, idx, -1))
-            continue;
-        trace.depth = --task->users[idx].depth;
-        if (ops->suspendfunc)
-            ops->suspendfunc(&trace, ops, regs);
-    }
-    return is_wanted;
-}
-
-/* Moves the newest frame from the stack to where it waits for its call to run again. */
-static void park(struct fg_task *task, uintptr_t fp, uint64_t *frame)
-{
-    frame[FRAME_DESCRIPTOR] &= ~(uint64_t)FG_FRAME_PLAIN;
-    if (fg_parked_put(fp, frame, (size_t)(task->top - frame))) {
-        task->top = frame;
-    } else {
-        fg_count_overrun(task);
-        pop_frame(task, frame);
-    }
-}
-
-void fg_suspend(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
-{
-    uint64_t now = fg_clock_now();
-    uint64_t *frame;
-
-    if (fg_unlikely(!fg_guard_enter(task)))
-        return;
-    frame = top_frame_of(task, fp, now);
-    if (frame) {
-        if (suspend_users(task, frame, now, regs))
-            park(task, fp, frame);
-        else
-            pop_frame(task, frame); /* all its users have left meanwhile */
-    }
-    fg_guard_leave(task);
-}
-
-void fg_resume(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
-{
-    uint64_t *frame;
-
-    if (fg_unlikely(!fg_guard_enter(task)))
-        return;
-    frame = fg_users_are_killed() ? NULL : unpark(task, fp);
-    if (frame)
-        resume_users(task, frame, regs);
-    fg_guard_leave(task);
-}
-
-/* Tells the users of a frame that was just unparked of its end. */
-static void end_unparked(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs)
-{
-    resume_users(task, frame, regs);
-    end_frame(task, frame, frame[FRAME_CALLTIME], regs, FG_END_CLOSE);
-}
-
-FG_NOINLINE void fg_abandon(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
-{
-    uint64_t *frame;
-
-    if (fg_unlikely(!fg_guard_enter(task)))
-        return;
-    frame = fg_users_are_killed() ? NULL : unpark(task, fp);
-    if (frame)
-        end_unparked(task, frame, regs);
-    fg_guard_leave(task);
-}
-
 bool fg_top_is(const struct fg_task *task, uintptr_t fp)
 {
     const uint64_t *top = task->top;
@@ -727,7 +396,7 @@ static void unwind_frames(struct fg_task *task)
 
         if (!frame)
             break;
-        end_frame(task, frame, now, &nothing, FG_END_CLOSE);
+        fg_end_frame(task, frame, now, &nothing, FG_END_CLOSE);
     }
 }
 
@@ -739,40 +408,4 @@ void fg_task_unwind(struct fg_task *task)
         fg_guard_leave(task);
     }
     fg_users_task_exit(task);
-}
-
-/* True for the parked frames of one function. */
-static bool is_parked_of(const struct fg_parked *parked, void *func)
-{
-    return parked->words[FRAME_FUNC] == (uint64_t)(uintptr_t)func;
-}
-
-/* The last word on a suspended call: it is told if it can be, and never comes back. */
-static void end_parked(struct fg_task *task, struct fg_parked *parked)
-{
-    struct ftrace_regs nothing = {0};
-    uint64_t *frame;
-
-    if (!fg_guard_enter(task)) {
-        lose_parked(task, parked);
-        return;
-    }
-    frame = fg_users_are_killed() ? NULL : push_parked(task, parked);
-    if (frame)
-        end_unparked(task, frame, &nothing);
-    else
-        lose_parked(task, parked);
-    fg_guard_leave(task);
-}
-
-void fg_abandon_function(struct fg_func *func)
-{
-    struct fg_task *task = fg_task_current();
-    struct fg_parked *parked;
-
-    while (fg_parked_count() && (parked = fg_parked_take_if(is_parked_of, func))) {
-        if (task)
-            end_parked(task, parked);
-        fg_parked_free(parked);
-    }
 }

@@ -101,7 +101,7 @@ static void publish(struct fg_func *func, struct fg_fprobe_list *list)
 static void retire(struct fg_fprobe_list *list)
 {
     if (list)
-        fg_users_retire(&list->retired);
+        fg_retire(FG_RETIRED_OTHER, &list->retired);
 }
 
 static struct fg_fprobe_list *list_new(uint32_t room)
@@ -479,7 +479,7 @@ static void unregister_end(struct leaving *leaving, bool waits)
     if (leaving->empty) {
         fg_users_leave_end(&leaving->leave, waits);
         fg_engine_lock();
-        fg_users_retire(&leaving->empty->retired);
+        fg_retire(FG_RETIRED_OTHER, &leaving->empty->retired);
         fg_engine_unlock();
     } else {
         fg_users_change_end(&leaving->plan, waits);

@@ -21,7 +21,7 @@
  * Both times are 0 if no user of the function needs them: reading the clock twice would cost more than all the rest.
  *
  * plain: the call has one user, and was told to it, and its end can be, by records that the engine writes itself
- * (fgraph.c). Not of a call that was suspended.
+ * (plain_call.c). Not of a call that was suspended.
  *
  * irq: the interpreter made the call, for a signal, and some user asked (marks.c).
  *

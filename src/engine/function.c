@@ -6,6 +6,7 @@
 
 #include "fprobe.h"
 #include "pattern.h"
+#include "user_list.h"
 #include "users.h"
 
 static struct {
@@ -122,7 +123,7 @@ static struct fg_func *new_locked(const struct fg_func_desc *desc)
         return NULL;
     }
     funcs.live[funcs.n++] = func;
-    fg_users_publish(func, list);
+    fg_user_list_publish(func, list);
     return func;
 }
 
@@ -145,9 +146,8 @@ void fg_func_free(struct fg_func *func)
     object = atomic_exchange(&func->object, NULL);
     fg_engine_lock();
     list = atomic_load(&func->users);
-    fg_users_publish(func, &fg_no_users);
-    if (list != &fg_no_users)
-        free(list); /* a function that dies runs nowhere: nobody iterates its list */
+    fg_user_list_publish(func, &fg_no_users);
+    fg_user_list_drop(list); /* a function that dies runs nowhere: nobody iterates its list */
     fg_fprobes_forget(func);
     func->live = false;
     funcs.live[func->index] = funcs.live[--funcs.n];

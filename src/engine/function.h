@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "retired.h"
 
 struct fgraph_ops;
 struct fg_fprobe_list;
@@ -34,12 +35,6 @@ struct fg_user_ref {
 #define FG_USER_IRQ 128u          /* does the interpreter make the call, for a signal? */
 #define FG_USER_IRQ_HIDES 256u    /* and then the user sees neither it nor what it calls */
 
-/* At the head of memory that callbacks read without a lock. Once it is published no more, users.c frees it. */
-struct fg_retired {
-    struct fg_retired *next;
-    uint64_t at; /* users.c's count of what was unpublished */
-};
-
 /* The users of one function in order of registration. Immutable once published; replaced as a whole. */
 struct fg_user_list {
     struct fg_retired retired;
@@ -58,7 +53,7 @@ struct fg_func {
     _Atomic(struct fg_fprobe_list *) fprobes; /* fprobe.c; NULL: none */
     uint32_t id;
     /* Where a task keeps its one user, in bytes from the task on, plus the user's enum fg_plain_kind, if the function's
-     * calls can be plain (fgraph.c); else 0. It follows the list. */
+     * calls can be plain (plain_call.c); else 0. It follows the list. */
     _Atomic uint32_t plain;
     /* The same if its one user is that of the fprobes (fprobe_call.c); else 0. */
     _Atomic uint32_t probed;

@@ -4,6 +4,7 @@
  * A frame that only begins or hides what the user sees is no frame of the user's: it is marked for it (data
  * without words), so that its end is noticed, wherever and whenever that comes. */
 #include "frame.h"
+#include "user_list.h"
 
 static bool is_in_threads(const struct fgraph_ops *ops, int tid)
 {
@@ -18,8 +19,9 @@ static bool is_of_caller(const struct fgraph_ops *ops, const struct ftrace_regs 
 {
     struct fg_func *caller = regs->ops && regs->ops->caller ? regs->ops->caller(regs) : NULL;
 
-    /* acquire: pairs with the publishing store in users.c */
-    return caller && fg_users_has(atomic_load_explicit(&caller->users, memory_order_acquire), ops);
+    /* acquire: pairs with the publishing store in user_list.c */
+    return caller &&
+           fg_user_list_find(atomic_load_explicit(&caller->users, memory_order_acquire), ops) != NULL;
 }
 
 /* The first user that asks has the frame say it to all: also to itself, at the end of the call. */

@@ -1,5 +1,5 @@
 /* The two records that nearly all of a graph's are: a call began; a call that was never suspended returned, and
- * nothing more is told. The engine writes them in the tracer's place (fgraph.c). There must be room (ring_buffer.h). */
+ * nothing more is told. The engine writes them in the tracer's place (plain_call.c). There must be room (ring_buffer.h). */
 #ifndef FG_PLAIN_RECORD_H
 #define FG_PLAIN_RECORD_H
 

@@ -6,7 +6,7 @@
  *     | struct fg_task  |
  *     | zeros           |
  *     +-----------------+ stack
- *     | shadow stack    |  grows up (fgraph.c draws a frame)
+ *     | shadow stack    |  grows up (frame.h draws a frame)
  *     | ...             |
  *     +-----------------+ end
  *
@@ -88,7 +88,7 @@ struct fg_task {
     uint64_t sync_guard, sync_now;
     _Atomic uint64_t sync_safe;
     _Atomic uint64_t overrun; /* calls not traced: no room on the stack. Written by its thread only */
-    uint64_t refused;         /* of these, in progress; see fgraph.c, top_frame_of */
+    uint64_t refused;         /* of these, in progress; see fgraph.c, was_refused */
     uint64_t missed;          /* calls made by callbacks */
     uint64_t lost_returns;    /* frames whose end was never told */
     void *arch_data;

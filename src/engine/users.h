@@ -3,6 +3,7 @@
 #define FG_USERS_H
 
 #include "fgraph.h"
+#include "user_plan.h"
 
 #define FG_GENERATION_NONE UINT64_MAX /* no user: later than any epoch */
 
@@ -21,10 +22,10 @@ struct fg_slot {
 
 /* The one mutable global: what every call reads. */
 struct fg_root {
-    /* What the descriptor word of a frame that is pushed now looks like (fgraph.c draws it): its epoch is the
+    /* What the descriptor word of a frame that is pushed now looks like (frame.h draws it): its epoch is the
      * number of changes among users so far. 0 once the kill switch was thrown. */
     _Atomic uint64_t descriptor;
-    /* The same of a frame whose call is plain (fgraph.c). 0 also where no call can be. */
+    /* The same of a frame whose call is plain (plain_call.c). 0 also where no call can be. */
     _Atomic uint64_t plain_descriptor;
     _Atomic bool killed;
     _Atomic uint64_t overrun;
@@ -66,30 +67,14 @@ void fg_users_task_exit(struct fg_task *task);
 
 /* The list of users for a new function; the engine's lock is held. NULL when memory is short. */
 struct fg_user_list *fg_users_match(struct fg_func *func);
-/* From now on it is the function's. */
-void fg_users_publish(struct fg_func *func, struct fg_user_list *list);
 /* What its users are to be asked at its calls is found anew, and who they are. Engine's lock held. False: no memory. */
 bool fg_users_rematch(struct fg_func *func);
-/* The user is in the list. */
-bool fg_users_has(const struct fg_user_list *list, const struct fgraph_ops *ops);
 
 void fg_engine_lock(void);
 void fg_engine_unlock(void);
 
-/* Keeps what callbacks may still read, once it is published no more: it is freed when no task can hold it. The memory
- * begins with the header. Engine's lock held. */
-void fg_users_retire(struct fg_retired *memory);
-
 /* ---- the halves of a change, for what changes more under the same hold of the engine's lock: it is held where a change
  * begins, and not where it ends */
-
-/* What a change does to the lists of functions. */
-struct fg_plan {
-    struct fg_change *changes;
-    uint32_t n;
-    bool
-        is_about_busy; /* some function loses its last user that is told of ends, or has done so in the middle of calls */
-};
 
 /* As fgraph_register. */
 int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan);
@@ -114,7 +99,7 @@ int fg_users_try(int (*attempt)(void *arg), void *arg);
 
 /* function.c: live records, under the engine's lock. */
 struct fg_func **fg_func_table(uint32_t *n);
-/* fgraph.c: ends the suspended calls of a function that is going away. */
+/* suspended.c: ends the suspended calls of a function that is going away. */
 void fg_abandon_function(struct fg_func *func);
 
 #endif
