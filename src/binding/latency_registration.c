@@ -41,9 +41,10 @@ static bool change_owner(const struct fg_latency_tracer *tracer, void *is, void 
 
 static void unregister_user(const struct fg_latency_user *user)
 {
-    if (user->hook)
+    if (user->hook && fg_call_hook_is_installed(user->hook))
         fg_call_hook_remove(user->hook);
-    fg_binding_unregister(user->ops);
+    else
+        fg_binding_unregister(user->ops);
 }
 
 static void unregister_users(const struct fg_latency_tracer *tracer, int n)
@@ -52,26 +53,16 @@ static void unregister_users(const struct fg_latency_tracer *tracer, int n)
         unregister_user(&tracer->users[n]);
 }
 
-/* A user whose function has a hook of its own stays for what else it keeps: task variables, their end. */
-static int set_filter(const struct fg_latency_user *user, bool is_hooked)
-{
-    static const char *const all[] = {"*"};
-    struct fg_pattern_error wrong;
-    int error = fgraph_edit_filter(user->ops, FGRAPH_FILTER, &user->function, 1, true, &wrong);
-
-    return error ? error : fgraph_edit_filter(user->ops, FGRAPH_NOTRACE, all, is_hooked, true, &wrong);
-}
-
+/* By a hook on its function, or else as a user of it. */
 static int register_user(const struct fg_latency_user *user)
 {
-    bool is_hooked = user->hook && fg_call_hook_install(user->hook, user->function);
-    int error = set_filter(user, is_hooked);
+    struct fg_pattern_error wrong;
+    int error;
 
-    if (!error)
-        error = fg_binding_register(user->ops);
-    if (error && is_hooked)
-        fg_call_hook_remove(user->hook);
-    return error;
+    if (user->hook && fg_call_hook_install(user->hook, user->function))
+        return 0;
+    error = fgraph_edit_filter(user->ops, FGRAPH_FILTER, &user->function, 1, true, &wrong);
+    return error ? error : fg_binding_register(user->ops);
 }
 
 /* All or none. */

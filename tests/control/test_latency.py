@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import ctypes
 import errno
 import gc
+import inspect
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import sysconfig
 import threading
 import time
+import types
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -24,6 +29,7 @@ from funcgraph.control.latency import Latency, Section
 pytestmark = pytest.mark.timed
 
 MS = 1_000_000
+VECTORCALL_OFFSET = 56  # of tp_vectorcall_offset in a type
 LATE_NS = 1_000 * MS  # a machine that is busy with other things adds to whatever is timed
 
 
@@ -233,6 +239,60 @@ def test_on_and_off_again_leaves_calls_as_they_were() -> None:
     assert asyncio.run(asyncio.sleep(0, "done")) == "done"
 
 
+WITH_A_GIL = pytest.mark.skipif(
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="methods are not taken by themselves there"
+)
+
+
+@WITH_A_GIL
+def test_a_method_that_is_taken_is_the_function_that_it_was() -> None:
+    """Broken by leaving out fg_is_function in symbols.c, and __reduce_ex__ of hooked functions (CPython 3.11)."""
+    method = asyncio.events.Handle._run
+    before = repr(method), inspect.signature(method), _engine.find_functions(["asyncio.events.Handle._run"])
+    with Latency("loopblock"), Latency("wakeup"):
+        assert isinstance(method, types.FunctionType) and inspect.isfunction(method)
+        assert pickle.loads(pickle.dumps(method)) is copy.copy(method) is copy.deepcopy(method) is method
+        handle = asyncio.events.Handle.__new__(asyncio.events.Handle)
+        assert cast(Any, handle)._run.__func__ is method
+        now = repr(method), inspect.signature(method), _engine.find_functions(["asyncio.events.Handle._run"])
+        assert now == before
+    assert type(method) is types.FunctionType
+
+
+@WITH_A_GIL
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="a class's __init__ is a function with a user there")
+def test_methods_that_are_taken_need_no_hook_of_cpythons() -> None:
+    """On 3.11 that is the frame evaluator, which each call of a Python function would pay for."""
+    with Latency("loopblock"), Latency("wakeup"):
+        asyncio.run(schedules_blocking_callback())
+        status = _engine.status()
+    assert status["users"] == [] and status["tool_id"] == -1, status
+
+
+def vectorcall_of(function: Callable[..., object]) -> int | None:
+    at = ctypes.c_ssize_t.from_address(id(types.FunctionType) + VECTORCALL_OFFSET).value
+    return ctypes.c_void_p.from_address(id(function) + at).value
+
+
+@WITH_A_GIL
+@pytest.mark.parametrize("tracers", [("loopblock", "wakeup"), ("wakeup", "loopblock")])
+def test_tracers_leave_a_method_in_any_order(tracers: tuple[str, str]) -> None:
+    """Broken by leaving out hook_over: the first to leave was buried, and its call stayed."""
+    method = asyncio.events.Handle._run
+    original = vectorcall_of(method)
+    for first, second in (tracers, tracers[::-1]):
+        on = {tracer: Latency(tracer) for tracer in tracers}
+        for tracer in tracers:
+            on[tracer].__enter__()
+        assert vectorcall_of(method) != original
+        asyncio.run(schedules_blocking_callback())
+        on[first].__exit__(None, None, None)
+        assert vectorcall_of(method) != original
+        asyncio.run(schedules_blocking_callback())
+        on[second].__exit__(None, None, None)
+        assert vectorcall_of(method) == original
+
+
 NOT_FROM_THE_BEGINNING = """
 import sys, time
 from funcgraph.control.latency import Latency
@@ -269,7 +329,7 @@ async def program():
     asyncio.get_running_loop().call_soon(blocking_callback)
     await asyncio.sleep(0.01)
 
-VECTORCALL_OFFSET = 56  # of tp_vectorcall_offset in a type
+VECTORCALL_OFFSET = 56
 Vectorcall = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
 )
@@ -294,9 +354,7 @@ print(latency.section.started_at)
 """
 
 
-@pytest.mark.skipif(
-    bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="methods are not taken by themselves there"
-)
+@WITH_A_GIL
 def test_who_takes_the_method_after_us_keeps_it() -> None:
     """The tracer goes another way then. Broken by putting ours back over it in fg_call_hook_remove."""
     assert run_program(PUT_OVER_OURS).startswith("__main__.blocking_callback (")

@@ -1,8 +1,8 @@
 /* Taking the calls of one Python function where CPython makes them: its vectorcall (PEP 590, PyFunction_SetVectorcall).
  *
  * For detectors that want two times of a method which is called all the time, and nothing of the shadow stack: a fifth of
- * what two events of sys.monitoring and a frame cost. CPython 3.11 looks there only while the interpreter has a frame
- * evaluator, which is what our hooks are there: install them first. Not without the GIL, where another thread may be calling. */
+ * what two events of sys.monitoring and a frame cost, and no hook of ours has to be there. Not without the GIL, where another
+ * thread may be calling. */
 #ifndef FG_CPYTHON_CALL_HOOK_H
 #define FG_CPYTHON_CALL_HOOK_H
 
@@ -14,6 +14,7 @@ struct fg_call_hook {
     PyObject *function;      /* NULL: the hook is gone */
     unsigned generation;     /* counts installations: what began under another one is nobody's */
     bool is_buried; /* when it was to go, somebody else's was in its place, and may call it for good */
+    struct fg_call_hook *next; /* of all that are installed */
 };
 
 /* `name` is "module.Class.method". False: the module was not imported yet, the method is no Python function, or there are no
@@ -28,10 +29,15 @@ static inline PyObject *fg_call_hook_go_on(const struct fg_call_hook *hook, PyOb
     return hook->original(function, args, nargsf, kwnames);
 }
 
+static inline bool fg_call_hook_is_installed(const struct fg_call_hook *hook)
+{
+    return hook->function != NULL;
+}
+
 /* It is still installed as it was when it had this generation. */
 static inline bool fg_call_hook_is(const struct fg_call_hook *hook, unsigned generation)
 {
-    return hook->function && hook->generation == generation;
+    return fg_call_hook_is_installed(hook) && hook->generation == generation;
 }
 
 /* An argument by position; NULL: there is none. */

@@ -436,14 +436,13 @@ static inline void fg_tracing_update(PyThreadState *tstate)
 }
 #endif
 
-/* How the function is called from now on, also where CPython had specialized a call of it: 3.11 does not enter functions by a
- * way of its own while there is a frame evaluator, and has no function for this. */
-static inline void fg_function_set_vectorcall(PyFunctionObject *function, vectorcallfunc vectorcall)
+/* A Python function; also one that a call hook is on (call_hook.c: 3.11 gives it another type meanwhile). */
+static inline bool fg_is_function(PyObject *object)
 {
 #if FG_HAVE_MONITORING
-    PyFunction_SetVectorcall(function, vectorcall);
+    return PyFunction_Check(object);
 #else
-    function->vectorcall = vectorcall;
+    return PyFunction_Check(object) || Py_TYPE(object)->tp_base == &PyFunction_Type;
 #endif
 }
 

@@ -120,9 +120,9 @@ PyObject *fg_without_partial(PyObject *callable)
 void fg_label_callable(PyObject *callable, char *out)
 {
     callable = fg_without_partial(callable);
-    if (PyMethod_Check(callable) && PyFunction_Check(PyMethod_GET_FUNCTION(callable)))
+    if (PyMethod_Check(callable) && fg_is_function(PyMethod_GET_FUNCTION(callable)))
         label_function(PyMethod_GET_FUNCTION(callable), out);
-    else if (PyFunction_Check(callable))
+    else if (fg_is_function(callable))
         label_function(callable, out);
     else if (PyCFunction_Check(callable))
         label_builtin(callable, out);

@@ -13,8 +13,7 @@
 struct fg_latency_user {
     struct fgraph_ops *ops;
     const char *function;
-    struct fg_call_hook
-        *hook; /* hears of the calls in its place, where it can be installed: the user then has no function */
+    struct fg_call_hook *hook; /* hears of the calls in its place, where it can be installed; NULL: nowhere */
 };
 
 #define FG_LATENCY_MAX_USERS 4

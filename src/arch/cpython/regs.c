@@ -16,7 +16,7 @@ static PyObject *free_variable(fg_pyframe *frame, const PyCodeObject *code, int 
 {
     PyObject *value = fg_pyframe_local(frame, i);
     PyObject *function = fg_pyframe_function(frame);
-    PyObject *closure = PyFunction_Check(function) ? PyFunction_GET_CLOSURE(function) : NULL;
+    PyObject *closure = fg_is_function(function) ? PyFunction_GET_CLOSURE(function) : NULL;
 
     if (value || !closure || fg_pyframe_has_begun(frame))
         return value;

@@ -29,7 +29,7 @@ static PyObject *step_in(PyObject *callable)
     static const char call[] = "__call__";
     PyObject *inner, *name;
 
-    if (PyFunction_Check(callable))
+    if (fg_is_function(callable))
         return NULL;
     if (PyMethod_Check(callable))
         return Py_NewRef(PyMethod_GET_FUNCTION(callable));
@@ -48,7 +48,7 @@ static PyObject *function_of(PyObject *handler)
 {
     PyObject *at = Py_NewRef(handler);
 
-    for (int i = 0; at && !PyFunction_Check(at); i++) {
+    for (int i = 0; at && !fg_is_function(at); i++) {
         PyObject *inner = i < MAX_WRAPPERS ? step_in(at) : NULL;
 
         Py_SETREF(at, inner);

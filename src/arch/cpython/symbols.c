@@ -91,7 +91,7 @@ static int add_object(PyObject *object, void *arg)
     struct symbols *symbols = arg;
     const PyMethodDef *definition = NULL;
 
-    if (PyFunction_Check(object)) {
+    if (fg_is_function(object)) {
         if (symbols->kinds & FG_SYMBOLS_PYTHON)
             add_code(symbols, PyFunction_GET_CODE(object), PyFunction_GET_GLOBALS(object));
     } else if (symbols->kinds & FG_SYMBOLS_C) {
@@ -354,7 +354,7 @@ static struct fg_func *func_of(struct fg_interp *interp, PyObject *callable)
     PyObject *inner;
     struct fg_func *func;
 
-    if (PyFunction_Check(callable))
+    if (fg_is_function(callable))
         return func_of_function(callable);
     if (PyCode_Check(callable))
         return func_of_code(interp, callable);

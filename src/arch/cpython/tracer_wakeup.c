@@ -4,6 +4,7 @@
  * ran long enough to matter, at its end: later it may be gone. */
 #include "latency_tracer.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ static bool loop_has_own_clock(PyObject *handle)
     PyObject *time = loop && key ? fg_type_lookup(Py_TYPE(loop), key) : NULL;
     char label[FG_LATENCY_TEXT_BYTES] = "";
 
-    if (time && PyFunction_Check(time))
+    if (time && fg_is_function(time))
         fg_label_callable(time, label);
     Py_XDECREF(loop);
     Py_XDECREF(key);
@@ -135,7 +136,7 @@ static bool loop_has_own_clock(PyObject *handle)
     return strncmp(label, "asyncio.base_events.", strlen("asyncio.base_events.")) != 0;
 }
 
-/* ---- what ran lately in a task */
+/* ---- what ran lately in a thread */
 
 #define NR_RECENT 32u
 
@@ -147,31 +148,39 @@ struct recent {
     } runs[NR_RECENT];
 };
 
-static struct fgraph_ops run_ops;
+/* A thread keeps it until it ends. What ran before the tracer was on took nothing of a section's time. */
+static pthread_key_t recent_key;
+static bool has_recent_key;
 
-static struct recent *recent_of(struct fg_task *task, bool make)
+static void make_recent_key(void)
 {
-    uint64_t *var = fgraph_task_var(task, &run_ops);
-
-    if (!*var && make)
-        *var = (uint64_t)(uintptr_t)calloc(1, sizeof(struct recent));
-    return (struct recent *)(uintptr_t)*var;
+    has_recent_key = pthread_key_create(&recent_key, free) == 0;
 }
 
-static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
+/* This thread's; NULL: nothing was noted yet. */
+static struct recent *recent_here(void)
 {
-    uint64_t *var = fgraph_task_var(task, ops);
+    return has_recent_key ? pthread_getspecific(recent_key) : NULL;
+}
 
-    free((void *)(uintptr_t)*var);
-    *var = 0;
+static struct recent *make_recent_here(void)
+{
+    struct recent *recent = has_recent_key ? calloc(1, sizeof(struct recent)) : NULL;
+
+    if (recent && pthread_setspecific(recent_key, recent) != 0) {
+        free(recent);
+        return NULL;
+    }
+    return recent;
 }
 
 FG_COLD static void note_run(uint64_t begin, uint64_t end, PyObject *callback)
 {
-    struct fg_task *task = fg_task_current();
-    struct recent *recent = task ? recent_of(task, true) : NULL;
+    struct recent *recent = recent_here();
     struct run *run;
 
+    if (!recent)
+        recent = make_recent_here();
     if (!recent)
         return;
     run = &recent->runs[recent->n++ % NR_RECENT];
@@ -204,8 +213,7 @@ static uint64_t add_runs(struct fg_latency_section *section, const struct recent
 FG_COLD static void keep(uint64_t now, PyObject *handle, uint64_t ready_ticks, enum readied_by by)
 {
     struct fg_latency_section *section;
-    struct fg_task *task = fg_task_current();
-    const struct recent *recent = task ? recent_of(task, false) : NULL;
+    const struct recent *recent = recent_here();
     char runs[FG_LATENCY_TEXT_BYTES];
     uint64_t named;
 
@@ -267,7 +275,7 @@ static PyObject *around_run(PyObject *function, PyObject *const *args, size_t na
     unsigned generation = run_hook.generation;
     uint64_t begin = fg_clock_now(), end;
 
-    if (handle && run_hook.function)
+    if (handle && fg_call_hook_is_installed(&run_hook))
         callback = Py_XNewRef(handle_runs(handle, begin));
     result = fg_call_hook_go_on(&run_hook, function, args, nargsf, kwnames);
     end = fg_clock_now();
@@ -283,7 +291,7 @@ static PyObject *around_add_callback(PyObject *function, PyObject *const *args, 
 {
     PyObject *handle = fg_call_hook_argument(args, nargsf, 1);
 
-    if (handle && add_callback_hook.function)
+    if (handle && fg_call_hook_is_installed(&add_callback_hook))
         put_ready(handle, fg_clock_now(), READIED_BY_IO);
     return fg_call_hook_go_on(&add_callback_hook, function, args, nargsf, kwnames);
 }
@@ -298,7 +306,7 @@ static PyObject *around_init(PyObject *function, PyObject *const *args, size_t n
 {
     PyObject *handle = fg_call_hook_argument(args, nargsf, 0);
 
-    if (handle && init_hook.function)
+    if (handle && fg_call_hook_is_installed(&init_hook))
         handle_is_made(handle, fg_clock_now());
     return fg_call_hook_go_on(&init_hook, function, args, nargsf, kwnames);
 }
@@ -358,12 +366,14 @@ static struct fgraph_ops add_callback_ops = {.entryfunc = add_callback_entry, .n
 
 static int start(struct fg_interp *interp, const char **why)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
     (void)interp, (void)why;
     memset(ready, 0, sizeof(ready));
     atomic_store(&nr_ready_lost, 0);
     fg_clock_init();
     ns_per_tick = fg_clock_ns_per_tick();
-    fg_user_of(&run_ops)->taskexitfunc = task_exit;
+    pthread_once(&once, make_recent_key);
     fg_user_of(&init_ops)->is_entry_only = fg_user_of(&add_callback_ops)->is_entry_only = true;
     fg_handle_types_hold();
     return 0;
