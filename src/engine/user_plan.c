@@ -45,7 +45,7 @@ int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_f
     struct fg_func **funcs = fg_func_table(&nr_funcs);
 
     *plan = (struct fg_plan){0};
-    plan->changes = malloc((nr_funcs + 1) * sizeof(plan->changes[0]));
+    plan->changes = calloc(nr_funcs + 1, sizeof(plan->changes[0]));
     if (!plan->changes)
         return -ENOMEM;
     for (uint32_t i = 0; i < nr_funcs; i++) {

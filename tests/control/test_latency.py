@@ -246,7 +246,7 @@ WITH_A_GIL = pytest.mark.skipif(
 
 @WITH_A_GIL
 def test_a_method_that_is_taken_is_the_function_that_it_was() -> None:
-    """Broken by leaving out fg_is_function in symbols.c, and __reduce_ex__ of hooked functions (CPython 3.11)."""
+    """Broken, on CPython 3.11, by leaving out fg_is_function in symbols.c, __reduce_ex__ in call_hook.c."""
     method = asyncio.events.Handle._run
     before = repr(method), inspect.signature(method), _engine.find_functions(["asyncio.events.Handle._run"])
     with Latency("loopblock"), Latency("wakeup"):
