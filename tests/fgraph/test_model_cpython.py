@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import sysconfig
 import threading
 import warnings
 import weakref
@@ -18,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from builds import HAS_GIL
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from model import MAX_USERS, Event, Kind, Model, Set
@@ -40,7 +40,7 @@ NR_USERS = 4
 INDEX = {func.name: func.index for func in FUNCTIONS}
 ENDS = {"return": 0, "raise": 1, "close": 2}
 # Without the GIL an object that another thread made goes when that thread comes to it: nobody can say when.
-GOES_AT_ONCE = not sysconfig.get_config_var("Py_GIL_DISABLED")
+GOES_AT_ONCE = HAS_GIL
 
 
 class Thing:
