@@ -1,13 +1,10 @@
-/* The way of one call over the shadow stack: entry, return, suspend, resume. frame.h draws what lies there. */
+/* The way of one call over the shadow stack: entry and return. frame.h draws what lies there. */
 #include "fgraph.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "clock.h"
 #include "fgraph_internal.h"
-#include "fprobe.h"
 #include "progress.h"
 
 /* A call of the function is not traced: a callback made it, or it found no room. Inside the guard: the list cannot go

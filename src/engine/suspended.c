@@ -119,7 +119,9 @@ void fg_suspend(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
     fg_guard_leave(task);
 }
 
-void fg_resume(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
+/* Takes a parked frame onto the stack, if there is one, and has its users told something. */
+static inline void unpark_and(void (*tell)(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs),
+                              struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
 {
     uint64_t *frame;
 
@@ -127,8 +129,13 @@ void fg_resume(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
         return;
     frame = fg_users_are_killed() ? NULL : unpark(task, fp);
     if (frame)
-        resume_users(task, frame, regs);
+        tell(task, frame, regs);
     fg_guard_leave(task);
+}
+
+void fg_resume(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
+{
+    unpark_and(resume_users, task, fp, regs);
 }
 
 /* Tells the users of a frame that was just unparked of its end. */
@@ -140,14 +147,7 @@ static void end_unparked(struct fg_task *task, uint64_t *frame, struct ftrace_re
 
 FG_NOINLINE void fg_abandon(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
 {
-    uint64_t *frame;
-
-    if (fg_unlikely(!fg_guard_enter(task)))
-        return;
-    frame = fg_users_are_killed() ? NULL : unpark(task, fp);
-    if (frame)
-        end_unparked(task, frame, regs);
-    fg_guard_leave(task);
+    unpark_and(end_unparked, task, fp, regs);
 }
 
 /* True for the parked frames of one function. */

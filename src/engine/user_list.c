@@ -26,11 +26,6 @@ struct fgraph_ops fg_stub_ops = {.entryfunc = stub_entry, .retfunc = stub_return
 
 /* ---- what is in a list */
 
-bool fg_filter_hides_calls(const struct fg_filter *filter)
-{
-    return filter->sets[FGRAPH_GRAPH_NOTRACE].n != 0 || filter->irqs == FG_IRQS_HIDDEN;
-}
-
 bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const struct fg_filter *filter)
 {
     const struct fg_user *user = fg_user_of(ops);

@@ -8,8 +8,6 @@
 /* What stands in the place of a user that is gone: it wants nothing. */
 extern struct fgraph_ops fg_stub_ops;
 
-/* The user's filter has sets, or rules, that hide calls. */
-bool fg_filter_hides_calls(const struct fg_filter *filter);
 /* `filter` stands for the user's own, unless that decides by itself. */
 bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const struct fg_filter *filter);
 /* The user is told no end, and needs no frame to know what lies below a function of its graph sets. */

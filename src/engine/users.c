@@ -186,6 +186,11 @@ void fg_plain_release(void)
     fg_engine_unlock();
 }
 
+static bool has_hidden_calls(const struct fg_filter *filter)
+{
+    return filter->sets[FGRAPH_GRAPH_NOTRACE].n != 0 || filter->irqs == FG_IRQS_HIDDEN;
+}
+
 int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan)
 {
     struct fg_user *user = fg_user_of(ops);
@@ -200,7 +205,7 @@ int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan)
     idx = slot_take();
     slot = &fg_root.slots[idx];
     fill_in(ops);
-    user->may_hide = fg_filter_hides_calls(&user->filter);
+    user->may_hide = has_hidden_calls(&user->filter);
     user->idx = (int)idx;
     user->generation = users.epoch + 1;
     error = fg_plan_make(plan, ops, &user->filter);
@@ -354,7 +359,7 @@ int fgraph_set_filter(struct fgraph_ops *ops, struct fg_filter *filter)
     fg_engine_lock();
     old = user->filter;
     user->filter = *filter;
-    user->may_hide |= fg_filter_hides_calls(filter);
+    user->may_hide |= has_hidden_calls(filter);
     if (fgraph_is_registered(ops)) {
         error = fg_plan_make(&plan, ops, filter);
         if (error) {
