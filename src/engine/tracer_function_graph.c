@@ -70,7 +70,8 @@ static inline void writer_close(struct writer *writer, struct fgraph_ops *ops, s
 }
 
 /* Without the time in which the thread slept: what the clock of the thread's work said when this stretch of the call
- * began is kept with the frame. */
+ * began is kept with the frame. It is read last, for a record may have to wait for pages of a new sub-buffer: that is no
+ * work of the call. */
 static inline uint64_t work_ns(void)
 {
     struct timespec now;
@@ -120,21 +121,20 @@ static inline void writer_caller(struct writer *writer, const struct ftrace_regs
     writer_word(writer, caller.func | (uint64_t)caller.place << 32);
 }
 
-static inline int put_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs,
-                            bool with_args, bool with_caller)
+static inline void put_entry(const struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
+                             const struct ftrace_regs *regs, bool with_args, bool with_caller)
 {
     struct writer writer;
     size_t most = with_args ? FG_RECORD_MAX_WORDS * 8 : (HEAD_WORDS + 1) * 8;
     enum fg_record_kind kind = with_caller ? FG_RECORD_CALL_AT : FG_RECORD_ENTRY;
 
-    if (writer_open(&writer, ops, trace->task, most, irq_of(trace->frame))) {
-        if (with_caller)
-            writer_caller(&writer, regs);
-        if (with_args)
-            writer_values(&writer, regs, regs->ops->encode_arguments);
-        writer_close(&writer, ops, trace->task, trace->func, kind, trace->depth, trace->calltime);
-    }
-    return 1;
+    if (!writer_open(&writer, ops, trace->task, most, irq_of(trace->frame)))
+        return;
+    if (with_caller)
+        writer_caller(&writer, regs);
+    if (with_args)
+        writer_values(&writer, regs, regs->ops->encode_arguments);
+    writer_close(&writer, ops, trace->task, trace->func, kind, trace->depth, trace->calltime);
 }
 
 /* Where several users share a function the engine does not write plain records itself. */
@@ -165,11 +165,11 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
         return put_plain_entry(instance, trace);
     if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
         return 0;
+    if (!instance->thresh_ticks) /* else only its end will tell whether it took long enough */
+        put_entry(trace, ops, regs, instance->args && regs->ops, instance->retaddr);
     if (instance->no_sleep_time)
         note_work(trace, ops);
-    if (instance->thresh_ticks)
-        return 1; /* only its end will tell whether it took long enough */
-    return put_entry(trace, ops, regs, instance->args && regs->ops, instance->retaddr);
+    return 1;
 }
 
 static const enum fg_record_kind end_kinds[] = {
@@ -223,17 +223,25 @@ static void suspend(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, stru
     put_end(trace, ops, regs, FG_RECORD_SUSPEND, calltime, instance->retval && regs->value);
 }
 
-static void resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+static void put_resume(const struct ftrace_graph_ent *trace, struct fgraph_ops *ops)
 {
     struct writer writer;
 
-    (void)regs;
-    if (fg_instance_of(ops)->no_sleep_time)
-        note_work_again(trace, ops);
-    if (fg_instance_of(ops)->thresh_ticks || !writer_open(&writer, ops, trace->task, (HEAD_WORDS + 1) * 8, 0))
+    if (!writer_open(&writer, ops, trace->task, (HEAD_WORDS + 1) * 8, 0))
         return;
     writer_start(&writer, trace->start);
     writer_close(&writer, ops, trace->task, trace->func, FG_RECORD_RESUME, trace->depth, trace->calltime);
+}
+
+static void resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    const struct fg_instance *instance = fg_instance_of(ops);
+
+    (void)regs;
+    if (!instance->thresh_ticks)
+        put_resume(trace, ops);
+    if (instance->no_sleep_time)
+        note_work_again(trace, ops);
 }
 
 static void init(struct fg_instance *instance)

@@ -50,9 +50,18 @@ static void no_bracket(void)
 {
 }
 
+static void (*before_name)(void);
+
+void sim_before_name(void (*call)(void))
+{
+    before_name = call;
+}
+
 static void task_name(struct fg_task *task, char *out, size_t room)
 {
     (void)task;
+    if (before_name)
+        before_name();
     snprintf(out, room, "%s", thread_name);
 }
 

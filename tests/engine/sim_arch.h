@@ -44,6 +44,8 @@ uint64_t sim_dropped(void);
 
 /* The name of this thread, as the arch will say. */
 void sim_name_thread(const char *name);
+/* Calls this before a thread's name is said, as when a task is given its next sub-buffer; NULL: nothing. */
+void sim_before_name(void (*call)(void));
 
 /* Runs `run` in a thread of its own, to its end. */
 void sim_in_thread(void *(*run)(void *arg), void *arg);

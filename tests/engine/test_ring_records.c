@@ -1,5 +1,6 @@
 /* Records come out of the ring file as the tracers put them in, in order, after the symbols that they use. */
 #include <errno.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -170,6 +171,76 @@ static void test_a_depth_limit_counts_own_frames(void)
     session_end(&session);
 }
 
+#define SLOW_NS 50000000u
+
+static uint64_t work_ns(void)
+{
+    struct timespec now;
+
+    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void work(void)
+{
+    uint64_t end = work_ns() + SLOW_NS;
+
+    while (work_ns() < end)
+        ;
+}
+
+static void keep_longest(struct tally *tally, uint32_t task, const struct fg_record *record, uint64_t lost)
+{
+    uint64_t *longest_ns = tally->arg, ns;
+
+    (void)task, (void)lost;
+    if (fg_record_kind(record->info) != FG_RECORD_RETURN && fg_record_kind(record->info) != FG_RECORD_SUSPEND)
+        return;
+    ns = fg_clock_duration_ns(record->time - *(const uint64_t *)(record + 1));
+    *longest_ns = ns > *longest_ns ? ns : *longest_ns;
+}
+
+static void *begin_slowly(void *arg)
+{
+    (void)arg;
+    sim_before_name(work);
+    sim_call_return(funcs[0]);
+    sim_before_name(NULL);
+    return NULL;
+}
+
+static void *resume_slowly(void *call)
+{
+    sim_before_name(work);
+    sim_resume(*(uintptr_t *)call);
+    sim_before_name(NULL);
+    sim_return(*(uintptr_t *)call);
+    return NULL;
+}
+
+/* Broken by reading the clock before the record is put: what a thread's first record takes, 5 ms and more where the pages of
+ * its sub-buffer come slowly, was the call's. */
+static void test_what_a_sub_buffer_takes_is_no_work_of_the_call(void)
+{
+    uint64_t longest_ns = 0;
+    uintptr_t call;
+    int handle;
+
+    session_begin(&session);
+    handle = session_trace(&session, &(struct session_trace){.no_sleep_time = true});
+    sim_in_thread(begin_slowly, NULL);
+    call = sim_call(funcs[1]);
+    sim_suspend(call);
+    sim_in_thread(resume_slowly, &call);
+    CHECK_EQ(fg_instance_stop(handle), 0);
+    session.tally.on_record = keep_longest;
+    session.tally.arg = &longest_ns;
+    session_read(&session);
+    CHECK_EQ(session.tally.kinds[FG_RECORD_RETURN], 2);
+    CHECK(longest_ns > 0 && longest_ns < SLOW_NS / 2);
+    session_end(&session);
+}
+
 /* Broken by zeroing overrun_told in clear_task_slot: the second session told of the first one's. */
 static void *overrun_and_record(void *arg)
 {
@@ -206,6 +277,7 @@ int main(void)
     test_tasks_are_known_before_their_records_and_by_their_last_name();
     test_the_function_tracer_tells_the_caller();
     test_a_depth_limit_counts_own_frames();
+    test_what_a_sub_buffer_takes_is_no_work_of_the_call();
     fg_task_set_size(FG_TASK_BYTES_MIN);
     sim_in_thread(overrun_and_record, &(struct session_trace){.kb = 1024});
     return 0;
