@@ -82,7 +82,7 @@ void fg_instances_install_fork_handlers(void);
 /* Its records name functions that it does not record: its readers need to know these too. */
 static inline bool fg_instance_shows_callers(const struct fg_instance *instance)
 {
-    return instance->retaddr || instance->stack_trace;
+    return instance->retaddr || instance->stack_trace || instance->tracer->names_callers;
 }
 
 static inline struct fg_instance *fg_instance_of(struct fgraph_ops *ops)

@@ -53,6 +53,7 @@ static void choose_functions(struct fg_instance *instance)
     ops->suspendfunc = NULL;
     ops->resumefunc = NULL;
     ops->name = *instance->ring.instance ? instance->ring.instance : instance->tracer->name;
+    fg_user_of(ops)->is_entry_only = instance->tracer->is_entry_only;
     if (instance->tracer->init)
         instance->tracer->init(instance);
     set_plain(instance);

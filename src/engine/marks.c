@@ -17,7 +17,7 @@ static bool is_in_threads(const struct fgraph_ops *ops, int tid)
 /* The C function is called by a function that the user is attached to. Inside the guard: the list cannot go away. */
 static bool is_of_caller(const struct fgraph_ops *ops, const struct ftrace_regs *regs)
 {
-    struct fg_func *caller = regs->ops && regs->ops->caller ? regs->ops->caller(regs) : NULL;
+    struct fg_func *caller = fg_regs_calling_func(regs);
 
     /* acquire: pairs with the publishing store in user_list.c */
     return caller &&

@@ -26,7 +26,7 @@ struct ftrace_regs_ops {
     /* Where the call was made, where the call was made that runs there, and so on: the nearest first, up to `n`; returns
      * how many. At an entry. Optional. */
     size_t (*callers)(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n);
-    /* At the entry of a C function: the function that calls it; NULL: it was not met yet. Optional. */
+    /* At an entry: the function that calls it; NULL: there is none, or it was not met yet. Optional. */
     struct fg_func *(*caller)(const struct ftrace_regs *regs);
 };
 
@@ -41,6 +41,12 @@ struct ftrace_regs {
 static inline uintptr_t fg_regs_return_address(const struct ftrace_regs *regs)
 {
     return regs->ops && regs->ops->return_address ? regs->ops->return_address(regs) : 0;
+}
+
+/* As the op; NULL: not known. */
+static inline struct fg_func *fg_regs_calling_func(const struct ftrace_regs *regs)
+{
+    return regs->ops && regs->ops->caller ? regs->ops->caller(regs) : NULL;
 }
 
 /* As the op; 0: not known. */

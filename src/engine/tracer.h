@@ -21,6 +21,10 @@ struct fg_tracer {
      * and then nothing is left of it. Stop: when they have left. No lock of the engine is held. */
     int (*start)(struct fg_instance *instance);
     void (*stop)(struct fg_instance *instance);
+    /* It is told of entries alone: its functions have no hook for ends, and its calls no frames. */
+    bool is_entry_only;
+    /* Its records name functions from which others were called, traced or not, whatever the settings. */
+    bool names_callers;
     /* It tells calls that are made for signals from others, or (no_irqs) does not record them. */
     bool tells_irqs;
     /* It looks for a longest time: the instance's max_latency_ticks, which may be read and set at any time. */

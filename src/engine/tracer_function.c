@@ -7,33 +7,6 @@
 #define REPEATS_BYTES (sizeof(struct fg_record) + 16)
 #define MAX_CALLERS 64u /* of one stack trace: the nearest */
 
-/* The caller is the newest frame under this one. */
-struct caller {
-    const uint64_t *frame;
-    uint32_t id;
-    bool passed;
-};
-
-static bool find_caller(const struct fg_frame_info *frame, void *arg)
-{
-    struct caller *caller = arg;
-
-    if (!caller->passed) {
-        caller->passed = true;
-        return true;
-    }
-    caller->id = frame->func->id;
-    return false;
-}
-
-static uint32_t caller_of(const struct ftrace_graph_ent *trace)
-{
-    struct caller caller = {trace->frame, 0, false};
-
-    fg_walk(trace->task, find_caller, &caller);
-    return caller.id;
-}
-
 /* NULL: there was no room. */
 static struct fg_record *put_function(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
                                       struct ftrace_regs *regs, uint32_t caller)
@@ -175,28 +148,24 @@ static bool fold(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, uint32_
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     const struct fg_instance *instance = fg_instance_of(ops);
-    uint32_t caller = caller_of(trace);
+    const struct fg_func *func = fg_regs_calling_func(regs);
+    uint32_t caller = func ? func->id : 0;
     struct fg_record *record;
 
     if (instance->no_repeats && fold(trace, ops, caller))
-        return 1;
+        return 0;
     record = put_function(trace, ops, regs, caller);
     if (instance->no_repeats)
         *fgraph_task_var(trace->task, ops) = (uint64_t)(uintptr_t)record;
     if (instance->stack_trace && record)
         put_stack(trace, ops, regs);
-    return 1; /* the frame stays, so that callees find their caller */
-}
-
-static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
-{
-    (void)trace, (void)ops, (void)regs;
+    return 0;
 }
 
 static void init(struct fg_instance *instance)
 {
     instance->ops.entryfunc = entry;
-    instance->ops.retfunc = end;
 }
 
-const struct fg_tracer fg_tracer_function = {.name = "function", .init = init};
+const struct fg_tracer fg_tracer_function = {
+    .name = "function", .init = init, .is_entry_only = true, .names_callers = true};

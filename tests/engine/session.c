@@ -128,6 +128,7 @@ static void read_symbols(struct session *session)
             tally->nr_functions++;
             break;
         case FG_SYMBOL_SEEN:
+        case FG_SYMBOL_CALLER:
             tally->nr_seen++;
             break;
         case FG_SYMBOL_TASK:

@@ -149,16 +149,33 @@ bool sim_hears_ends(const struct fg_func *func)
     return atomic_load(&((struct sim_function *)func->arch_data)->hears_ends);
 }
 
-uintptr_t sim_call(struct fg_func *func)
+static uintptr_t begin_call(struct fg_func *func, struct ftrace_regs *regs)
 {
     uintptr_t call = atomic_fetch_add(&next_call, 16);
-
     struct fg_task *task = fg_task_current();
 
     if (fg_func_has_users(func) && !fg_enter_plain(task, func, call) &&
-        !(fg_func_probed(func) && fg_enter_probed(task, func, call, 0, &no_regs)))
-        fg_enter(task, func, call, &no_regs);
+        !(fg_func_probed(func) && fg_enter_probed(task, func, call, 0, regs)))
+        fg_enter(task, func, call, regs);
     return call;
+}
+
+uintptr_t sim_call(struct fg_func *func)
+{
+    return begin_call(func, &no_regs);
+}
+
+static struct fg_func *caller_of(const struct ftrace_regs *regs)
+{
+    return regs->frame;
+}
+
+uintptr_t sim_call_from(struct fg_func *caller, struct fg_func *func)
+{
+    static const struct ftrace_regs_ops ops = {.caller = caller_of};
+    struct ftrace_regs regs = {.ops = &ops, .frame = caller};
+
+    return begin_call(func, &regs);
 }
 
 uintptr_t sim_call_for_signal(struct fg_func *func)

@@ -27,6 +27,8 @@ void sim_before_sync(void (*call)(struct fg_func *func));
 
 /* A call begins in this thread; what is returned says which. */
 uintptr_t sim_call(struct fg_func *func);
+/* The same, made in a function, which need not be traced. */
+uintptr_t sim_call_from(struct fg_func *caller, struct fg_func *func);
 /* The same, made by the interpreter for a signal; calls of this thread are as long as it is on. */
 uintptr_t sim_call_for_signal(struct fg_func *func);
 void sim_irq(bool on);

@@ -114,6 +114,7 @@ static void test_tasks_are_known_before_their_records_and_by_their_last_name(voi
     session_end(&session);
 }
 
+/* Which function's call had which parent. */
 static void check_caller(struct tally *tally, uint32_t task, const struct fg_record *record, uint64_t lost)
 {
     uint64_t *parents = tally->arg;
@@ -121,30 +122,39 @@ static void check_caller(struct tally *tally, uint32_t task, const struct fg_rec
     (void)task, (void)lost;
     CHECK_EQ(fg_record_kind(record->info), FG_RECORD_FUNCTION);
     CHECK_EQ(fg_record_words(record->info), 3);
-    parents[fg_record_depth(record->info)] = *(const uint64_t *)(record + 1);
+    CHECK(record->func < SESSION_MAX_FUNCS);
+    parents[record->func] = *(const uint64_t *)(record + 1);
 }
 
-/* Broken by giving find_caller the newest frame: each function was its own caller. */
-static void test_the_function_tracer_tells_the_caller(void)
+/* Broken by telling the nearest traced function, which for funcs[2] is funcs[0]; and by a tracer that is not is_entry_only:
+ * the functions had hooks for ends. */
+static void test_the_function_tracer_tells_the_caller_and_needs_no_ends(void)
 {
-    uint64_t parents[3];
+    static uint64_t parents[SESSION_MAX_FUNCS];
+    const char *patterns[] = {"m.f0", "m.f2"};
+    struct fg_pattern_error error;
+    struct fg_instance *instance;
     uintptr_t calls[3];
     int handle;
 
     session_begin(&session);
     handle = session_trace(&session, &(struct session_trace){.tracer = &fg_tracer_function});
-    for (int i = 0; i < 3; i++)
-        calls[i] = sim_call(funcs[i]);
+    instance = fg_instance_get(handle);
+    CHECK_EQ(fgraph_edit_filter(&instance->ops, FGRAPH_FILTER, patterns, 2, true, &error), 0);
+    fg_instance_put(instance);
+    CHECK(sim_is_hooked(funcs[0]) && !sim_hears_ends(funcs[0]));
+    calls[0] = sim_call(funcs[0]);
+    calls[1] = sim_call_from(funcs[0], funcs[1]);
+    calls[2] = sim_call_from(funcs[1], funcs[2]);
     for (int i = 2; i >= 0; i--)
         sim_return(calls[i]);
     CHECK_EQ(fg_instance_stop(handle), 0);
     session.tally.on_record = check_caller;
     session.tally.arg = parents;
     session_read(&session);
-    CHECK_EQ(session.tally.records, 3);
-    CHECK_EQ(parents[0], 0);
-    CHECK_EQ(parents[1], funcs[0]->id);
-    CHECK_EQ(parents[2], funcs[1]->id);
+    CHECK_EQ(session.tally.records, 2);
+    CHECK_EQ(parents[funcs[0]->id], 0);
+    CHECK_EQ(parents[funcs[2]->id], funcs[1]->id);
     session_end(&session);
 }
 
@@ -275,7 +285,7 @@ int main(void)
     sim_functions(funcs, NR_FUNCS);
     test_records_come_out_as_they_went_in();
     test_tasks_are_known_before_their_records_and_by_their_last_name();
-    test_the_function_tracer_tells_the_caller();
+    test_the_function_tracer_tells_the_caller_and_needs_no_ends();
     test_a_depth_limit_counts_own_frames();
     test_what_a_sub_buffer_takes_is_no_work_of_the_call();
     fg_task_set_size(FG_TASK_BYTES_MIN);

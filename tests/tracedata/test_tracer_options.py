@@ -163,7 +163,7 @@ def test_a_threshold_is_for_the_time_without_sleep(traced: Callable[..., str]) -
     assert text == f"}} /* {HERE}.work */\n"
 
 
-# ---- function: stacks and repeats
+# ---- function: callers, stacks and repeats
 
 
 def calls(text: str) -> list[str]:
@@ -171,10 +171,48 @@ def calls(text: str) -> list[str]:
     return [re.sub(r"^.*\[\d+\] +[\d.]+: ", "", line) for line in text.splitlines()]
 
 
+def two_leaves() -> Iterator[int]:
+    leaf(1)
+    yield 1
+    leaf(2)
+
+
+class Meeting:
+    def __enter__(self) -> None:
+        leaf(1)
+
+    def __exit__(self, *_: object) -> None:
+        leaf(2)
+
+
+def sort_and_meet() -> None:
+    sorted([3], key=leaf)
+    with Meeting():
+        pass
+
+
+def test_the_caller_is_who_called_traced_or_not(traced: Callable[..., str]) -> None:
+    """Broken by telling the nearest function that is traced: leaf has none."""
+    assert calls(traced(sort_and_meet, tracer="function", filter=names(leaf))) == [
+        f"{HERE}.leaf <-{HERE}.sort_and_meet",
+        f"{HERE}.leaf <-{HERE}.Meeting.__enter__",
+        f"{HERE}.leaf <-{HERE}.Meeting.__exit__",
+    ]
+
+
+def test_a_generator_is_the_caller_in_each_stretch(traced: Callable[..., str]) -> None:
+    text = traced(lambda: list(two_leaves()), tracer="function", filter=names(leaf, two_leaves))
+    assert calls(text) == [
+        f"{HERE}.two_leaves <-{HERE}.test_a_generator_is_the_caller_in_each_stretch.<locals>.<lambda>",
+        f"{HERE}.leaf <-{HERE}.two_leaves",
+        f"{HERE}.leaf <-{HERE}.two_leaves",
+    ]
+
+
 def test_func_stack_trace_has_the_callers_that_are_not_traced_too(traced: Callable[..., str]) -> None:
     lines = calls(traced(caller, tracer="function", stack_trace=True, filter=names(leaf)))
     stack = lines.index("<stack trace>")
-    assert lines[:stack] == [f"{HERE}.leaf"]
+    assert lines[:stack] == [f"{HERE}.leaf <-{HERE}.caller"]
     assert lines[stack + 1 : stack + 4] == [
         f" => {HERE}.leaf",
         f" => {HERE}.caller",
@@ -186,7 +224,7 @@ def test_func_stack_trace_has_the_callers_that_are_not_traced_too(traced: Callab
 def test_func_no_repeats_counts_what_comes_again(traced: Callable[..., str]) -> None:
     lines = calls(traced(repeat, tracer="function", no_repeats=True, filter=names(repeat, leaf, work)))
     assert [re.sub(r"last_ts: +[\d.]+", "last_ts", line) for line in lines] == [
-        f"{HERE}.repeat",
+        f"{HERE}.repeat <-{HERE}.traced.<locals>.run",
         f"{HERE}.leaf <-{HERE}.repeat",
         f"{HERE}.leaf <-{HERE}.repeat (repeats: 4, last_ts)",
         f"{HERE}.work <-{HERE}.repeat",
@@ -198,7 +236,8 @@ def test_func_no_repeats_counts_what_comes_again(traced: Callable[..., str]) -> 
 def test_a_folded_call_has_one_stack(traced: Callable[..., str]) -> None:
     lines = calls(traced(repeat, tracer="function", no_repeats=True, stack_trace=True, filter=names(leaf)))
     assert lines.count("<stack trace>") == 1  # work() is not traced: all eight are one
-    assert re.fullmatch(rf"{re.escape(HERE)}\.leaf \(repeats: 8, last_ts: +[\d.]+\)", lines[-1])
+    here = re.escape(HERE)
+    assert re.fullmatch(rf"{here}\.leaf <-{here}\.repeat \(repeats: 8, last_ts: +[\d.]+\)", lines[-1])
 
 
 def test_repeats_are_right_over_many_sub_buffers_and_threads(traced: Callable[..., str]) -> None:

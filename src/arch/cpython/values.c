@@ -226,7 +226,9 @@ static size_t encode_exception(const struct ftrace_regs *regs, uint8_t *buffer, 
 
 static struct fg_func *caller(const struct ftrace_regs *regs)
 {
-    return fg_code_func(fg_pyframe_code(regs->frame));
+    fg_pyframe *frame = fg_regs_caller(regs);
+
+    return frame ? fg_code_func(fg_pyframe_code(frame)) : NULL;
 }
 
 const struct ftrace_regs_ops fg_python_regs_ops = {
@@ -235,6 +237,7 @@ const struct ftrace_regs_ops fg_python_regs_ops = {
     .encode_exception = encode_exception,
     .return_address = fg_regs_find_return_address,
     .callers = fg_regs_find_callers,
+    .caller = caller,
 };
 const struct ftrace_regs_ops fg_python_raise_regs_ops = {
     .encode_arguments = encode_arguments,
