@@ -127,6 +127,27 @@ static PyObject *change_tracer(struct fg_instance *instance, const struct fg_tra
     return answer(error);
 }
 
+/* "function_graph, function, nop" */
+static PyObject *tracer_names(void)
+{
+    PyObject *names = PyUnicode_FromString("");
+
+    for (unsigned i = 0; names && fg_tracer_at(i); i++)
+        Py_SETREF(names, PyUnicode_FromFormat(i ? "%U, %s" : "%U%s", names, fg_tracer_at(i)->name));
+    return names;
+}
+
+const struct fg_tracer *fg_tracer_named(const char *name)
+{
+    const struct fg_tracer *tracer = fg_tracer_find(name);
+    PyObject *names = tracer ? NULL : tracer_names();
+
+    if (names)
+        PyErr_Format(PyExc_ValueError, "tracer '%s' is unknown; there are %U", name, names);
+    Py_XDECREF(names);
+    return tracer;
+}
+
 static PyObject *set_tracer(PyObject *self, PyObject *name)
 {
     const char *text = PyUnicode_AsUTF8(name);

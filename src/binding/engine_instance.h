@@ -10,7 +10,7 @@ extern PyMethodDef fg_instance_functions[];
 
 /* A dict of options: the kernel's name to that of the setting. */
 PyObject *fg_instance_flags(void);
-/* engine_module.c: NULL with a ValueError that names those that there are. */
+/* NULL with a ValueError that names those that there are. */
 const struct fg_tracer *fg_tracer_named(const char *name);
 
 #endif

@@ -60,27 +60,6 @@ static int find_name(const char *const names[], const char *name)
     return -1;
 }
 
-/* "function_graph, function, nop" */
-static PyObject *tracer_names(void)
-{
-    PyObject *names = PyUnicode_FromString("");
-
-    for (unsigned i = 0; names && fg_tracer_at(i); i++)
-        Py_SETREF(names, PyUnicode_FromFormat(i ? "%U, %s" : "%U%s", names, fg_tracer_at(i)->name));
-    return names;
-}
-
-const struct fg_tracer *fg_tracer_named(const char *name)
-{
-    const struct fg_tracer *tracer = fg_tracer_find(name);
-    PyObject *names = tracer ? NULL : tracer_names();
-
-    if (names)
-        PyErr_Format(PyExc_ValueError, "tracer '%s' is unknown; there are %U", name, names);
-    Py_XDECREF(names);
-    return tracer;
-}
-
 /* start()'s arguments as they come; numbers that must not be negative. */
 struct start_arguments {
     PyObject *directory, *filter, *notrace, *graph;

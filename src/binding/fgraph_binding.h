@@ -70,9 +70,6 @@ int fg_fgraph_add(PyObject *module);
 int fg_fgraph_traverse(PyObject *module, visitproc visit, void *arg);
 int fg_fgraph_clear(PyObject *module);
 
-/* A struct sequence out of `n` new references, which it takes over. NULL with an exception also if one of them is NULL. */
-PyObject *fg_sequence_of(PyTypeObject *type, PyObject *const items[], Py_ssize_t n);
-
 /* ---- objects */
 
 /* A place for one object that is used again and again; whoever needs a second one makes it. */

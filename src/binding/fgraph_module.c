@@ -7,6 +7,7 @@
 #include "fprobe_registration.h"
 #include "latency_registration.h"
 #include "registration.h"
+#include "types.h"
 
 static PyMethodDef functions[] = {
     {"register_ftrace_graph", fg_register, METH_O,
@@ -126,66 +127,30 @@ static int register_at_exit(PyObject *module)
     return result ? 0 : -1;
 }
 
-/* ---- types */
-
-static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
-{
-    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
-    return *type ? PyModule_AddType(module, *type) : -1;
-}
-
-/* For our own use: what Python code never names. */
-static int make_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
-{
-    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
-    return *type ? 0 : -1;
-}
-
-static int add_sequence(PyObject *module, PyStructSequence_Desc *desc, PyTypeObject **type)
-{
-    *type = PyStructSequence_NewType(desc);
-    return *type ? PyModule_AddType(module, *type) : -1;
-}
-
-PyObject *fg_sequence_of(PyTypeObject *type, PyObject *const items[], Py_ssize_t n)
-{
-    PyObject *sequence = PyStructSequence_New(type);
-    bool is_complete = sequence != NULL;
-
-    for (Py_ssize_t i = 0; i < n; i++) {
-        is_complete = is_complete && items[i];
-        if (sequence)
-            PyStructSequence_SetItem(sequence, i, items[i]);
-        else
-            Py_XDECREF(items[i]);
-    }
-    if (!is_complete)
-        Py_CLEAR(sequence);
-    return sequence;
-}
+/* ---- the module */
 
 int fg_fgraph_add(PyObject *module)
 {
     struct fg_engine_state *state = fg_engine_state(module);
 
-    if (add_type(module, &fg_ops_spec, &state->ops_type) != 0 ||
-        add_type(module, &fg_ent_spec, &state->ent_type) != 0 ||
-        add_type(module, &fg_ret_spec, &state->ret_type) != 0 ||
-        add_type(module, &fg_regs_spec, &state->regs_type) != 0 ||
-        add_type(module, &fg_function_spec, &state->function_type) != 0 ||
-        make_type(module, &fg_buffer_spec, &state->buffer_type) != 0 ||
-        add_type(module, &fg_ret_ip_spec, &state->ret_ip_type) != 0 ||
-        add_type(module, &fg_fprobe_spec, &state->fprobe_type) != 0 ||
-        add_type(module, &fg_kprobe_multi_link_spec, &state->kprobe_multi_link_type) != 0 ||
-        add_type(module, &fg_kprobe_multi_ctx_spec, &state->kprobe_multi_ctx_type) != 0 ||
-        add_sequence(module, &fg_user_desc, &state->user_type) != 0 ||
-        add_sequence(module, &fg_ret_frame_desc, &state->ret_frame_type) != 0 ||
-        add_sequence(module, &fg_return_location_desc, &state->return_location_type) != 0 ||
-        add_sequence(module, &fg_instruction_pointer_desc, &state->instruction_pointer_type) != 0 ||
-        add_type(module, &fg_kprobe_spec, &state->kprobe_type) != 0 ||
-        add_type(module, &fg_kprobe_regs_spec, &state->kprobe_regs_type) != 0 ||
-        add_type(module, &fg_profile_spec, &state->profile_type) != 0 ||
-        add_type(module, &fg_instance_spec, &state->instance_type) != 0)
+    if (fg_add_type(module, &fg_ops_spec, &state->ops_type) != 0 ||
+        fg_add_type(module, &fg_ent_spec, &state->ent_type) != 0 ||
+        fg_add_type(module, &fg_ret_spec, &state->ret_type) != 0 ||
+        fg_add_type(module, &fg_regs_spec, &state->regs_type) != 0 ||
+        fg_add_type(module, &fg_function_spec, &state->function_type) != 0 ||
+        fg_make_type(module, &fg_buffer_spec, &state->buffer_type) != 0 ||
+        fg_add_type(module, &fg_ret_ip_spec, &state->ret_ip_type) != 0 ||
+        fg_add_type(module, &fg_fprobe_spec, &state->fprobe_type) != 0 ||
+        fg_add_type(module, &fg_kprobe_multi_link_spec, &state->kprobe_multi_link_type) != 0 ||
+        fg_add_type(module, &fg_kprobe_multi_ctx_spec, &state->kprobe_multi_ctx_type) != 0 ||
+        fg_add_sequence(module, &fg_user_desc, &state->user_type) != 0 ||
+        fg_add_sequence(module, &fg_ret_frame_desc, &state->ret_frame_type) != 0 ||
+        fg_add_sequence(module, &fg_return_location_desc, &state->return_location_type) != 0 ||
+        fg_add_sequence(module, &fg_instruction_pointer_desc, &state->instruction_pointer_type) != 0 ||
+        fg_add_type(module, &fg_kprobe_spec, &state->kprobe_type) != 0 ||
+        fg_add_type(module, &fg_kprobe_regs_spec, &state->kprobe_regs_type) != 0 ||
+        fg_add_type(module, &fg_profile_spec, &state->profile_type) != 0 ||
+        fg_add_type(module, &fg_instance_spec, &state->instance_type) != 0)
         return -1;
     state->kprobes = PyDict_New();
     if (!state->kprobes || PyModule_AddFunctions(module, functions) != 0 ||

@@ -1,5 +1,6 @@
 /* Calls in progress: get_ret_stack(), and where a call returns to. */
 #include "fgraph_binding.h"
+#include "types.h"
 
 #include <stdlib.h>
 

@@ -23,9 +23,6 @@ struct fg_tracedata_state {
 int fg_add_recorder_types(PyObject *module);
 int fg_add_reader_types(PyObject *module);
 
-/* Makes the heap type of `spec`, adds it to the module under its own name and stores it in *type. */
-int fg_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type);
-
 /* With the GIL one thread at a time is in a method, but for where it gives the GIL away. Without it the object's own
  * lock sees to the same: it too is let go of where a thread lets go of its thread state. */
 #ifndef Py_BEGIN_CRITICAL_SECTION /* a macro from 3.13 on */

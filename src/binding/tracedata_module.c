@@ -2,20 +2,6 @@
  * tracedata_recorder.c (traces are written) and tracedata_reader.c (traces are read). */
 #include "tracedata_binding.h"
 
-int fg_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
-{
-    PyTypeObject *made = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
-
-    if (made == NULL)
-        return -1;
-    if (PyModule_AddType(module, made) < 0) {
-        Py_DECREF(made);
-        return -1;
-    }
-    *type = made;
-    return 0;
-}
-
 static int tracedata_exec(PyObject *module)
 {
     if (fg_add_recorder_types(module) < 0)

@@ -1,6 +1,7 @@
 /* Traces are read: the classes Reader and ReportIterator of funcgraph._tracedata, over report.h and
  * summary.h. What the trace's JSON says is decoded in Python and handed in as names. */
 #include "tracedata_binding.h"
+#include "types.h"
 
 #include <errno.h>
 

@@ -1,5 +1,6 @@
 /* Traces are written: the class Recorder of funcgraph._tracedata, over recorder.h. */
 #include "tracedata_binding.h"
+#include "types.h"
 
 #include "../tracedata/recorder.h"
 #include <errno.h>
