@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "arch/cpython/code.h"
+#include "arch/cpython/gate.h"
+#include "arch/cpython/hooks.h"
 #include "arch/cpython/symbols.h"
 #include "capi.h"
 #include "engine/instance.h"

@@ -19,8 +19,10 @@
 #ifndef FG_FGRAPH_BINDING_H
 #define FG_FGRAPH_BINDING_H
 
-#include "arch/cpython/arch.h"
 #include "arch/cpython/callback.h"
+#include "arch/cpython/interp.h"
+#include "arch/cpython/lock.h"
+#include "engine/fgraph.h"
 
 /* Of the module funcgraph._engine. */
 #define FG_ENGINE_TYPES(X)                                                                                   \

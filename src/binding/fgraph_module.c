@@ -2,6 +2,7 @@
 #include "fgraph_kprobe.h"
 #include "fgraph_probe.h"
 
+#include "arch/cpython/arch.h"
 #include "engine/instance.h"
 #include "engine_instance.h"
 #include "fprobe_registration.h"

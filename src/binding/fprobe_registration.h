@@ -3,7 +3,7 @@
 #ifndef FG_FPROBE_REGISTRATION_H
 #define FG_FPROBE_REGISTRATION_H
 
-#include "arch/cpython/arch.h"
+#include "arch/cpython/interp.h"
 #include "engine/kprobe_multi.h"
 
 int fg_binding_register_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter);

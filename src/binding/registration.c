@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "arch/cpython/arch.h"
 #include "arch/cpython/symbols.h"
 
 static struct fg_interp *interp_here(void)

@@ -2,7 +2,9 @@
 #ifndef FG_REGISTRATION_H
 #define FG_REGISTRATION_H
 
-#include "arch/cpython/arch.h"
+#include "arch/cpython/interp.h"
+#include "arch/cpython/lock.h"
+#include "engine/fgraph.h"
 
 /* This interpreter, with the engine up and no hook needed. NULL with an exception. */
 struct fg_interp *fg_engine_here(void);

@@ -5,6 +5,7 @@
 
 #include "cfunction.h"
 #include "code.h"
+#include "gate.h"
 #include "greenlet.h"
 #include "values.h"
 

@@ -6,7 +6,7 @@
 #ifndef FG_CPYTHON_C_CALLS_H
 #define FG_CPYTHON_C_CALLS_H
 
-#include "arch.h"
+#include "hooks.h"
 
 /* Some user has asked for C functions since the hooks were installed: each call needs a further look. */
 extern bool fg_c_calls_wanted;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch.h"
 #include "engine/ring_layout.h"
+#include "hooks.h"
 #include "lock.h"
 
 #define FIRST_CAPACITY 256u

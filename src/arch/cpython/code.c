@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-#include "arch.h"
 #include "engine/ring_layout.h"
 #include "greenlet.h"
+#include "hooks.h"
 #include "kprobe.h"
+#include "lock.h"
 
 Py_ssize_t fg_code_extra_index = -1;
 static _Atomic Py_ssize_t first_index = -1; /* two interpreters may be first */

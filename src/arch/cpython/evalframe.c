@@ -2,7 +2,7 @@
  *
  * The evaluator runs for every Python frame: also once when a generator is made (up to RETURN_GENERATOR), and
  * once for each of its resumes. An evaluator that was there before us is called in the place of CPython's own. */
-#include "arch.h"
+#include "hooks.h"
 
 #if !FG_HAVE_MONITORING
 
@@ -11,12 +11,14 @@
 #include "c_calls.h"
 #include "code.h"
 #include "engine/clock.h"
+#include "gate.h"
 #include "greenlet.h"
 #include "internal/pycore_interp.h"
 #include "internal/pycore_opcode.h"
 #include "kprobe_trace.h"
 #include "opcode.h"
 #include "stack_segment.h"
+#include "task_name.h"
 #include "values.h"
 
 /* Of one interpreter. All of it changes under the GIL. */
@@ -395,7 +397,15 @@ static int listen(PyCodeObject *code, struct fg_func *func)
 }
 
 const struct fg_cpython_hooks fg_cpython_hooks = {
-    "frame evaluator", install,   remove_hooks, end,   follow_greenlets,
-    tool_id,           sync_func, hear_c_calls, listen};
+    .name = "frame evaluator",
+    .install = install,
+    .remove = remove_hooks,
+    .end = end,
+    .follow_greenlets = follow_greenlets,
+    .tool_id = tool_id,
+    .sync = sync_func,
+    .listen = listen,
+    .hear_c_calls = hear_c_calls,
+};
 
 #endif

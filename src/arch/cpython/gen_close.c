@@ -3,13 +3,14 @@
  * end itself; where it did not, we tell it now. */
 #include "gen_close.h"
 
-#include "arch.h"
+#include "compat.h"
 
 #if PY_VERSION_HEX >= 0x030D0000
 
 #include <pthread.h>
 
 #include "c_method.h"
+#include "engine/fgraph.h"
 #include "engine/parked.h"
 #include "values.h"
 

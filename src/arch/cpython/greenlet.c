@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch.h"
+#include "hooks.h"
 #include "values.h"
 
 #define FIRST_BUCKETS 16u

@@ -17,7 +17,7 @@ struct fg_interp {
     bool is_main;
     bool is_installed;                            /* its functions are hooked */
     bool has_code_index;                          /* see code.c */
-    bool hears_c_calls;                           /* of all functions, see arch.h; under FG_LOCK_EVENTS */
+    bool hears_c_calls;                           /* of all functions, see hooks.h; under FG_LOCK_EVENTS */
     unsigned holds;                               /* who is about to register a user; under FG_LOCK_CONTROL */
     _Atomic(PyCodeObject *) gate;                 /* see arch.h; NULL: open */
     void *hooks;                                  /* what the way of hooking keeps */

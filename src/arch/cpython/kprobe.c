@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "code.h"
+#include "hooks.h"
+#include "lock.h"
 #include "opcode.h"
 
 /* ---- places */

@@ -4,7 +4,10 @@
 #ifndef FG_CPYTHON_KPROBE_H
 #define FG_CPYTHON_KPROBE_H
 
-#include "arch.h"
+#include <stdatomic.h>
+
+#include "compat.h"
+#include "engine/function.h"
 
 /* Where the program is. Valid while the probes there run. */
 struct fg_kprobe_site {

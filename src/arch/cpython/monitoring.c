@@ -402,6 +402,15 @@ static int listen(PyCodeObject *code, struct fg_func *func)
 }
 
 const struct fg_cpython_hooks fg_cpython_hooks = {
-    "sys.monitoring", install, remove_hooks, end, follow_greenlets, tool_id, sync_func, hear_c_calls, listen};
+    .name = "sys.monitoring",
+    .install = install,
+    .remove = remove_hooks,
+    .end = end,
+    .follow_greenlets = follow_greenlets,
+    .tool_id = tool_id,
+    .sync = sync_func,
+    .listen = listen,
+    .hear_c_calls = hear_c_calls,
+};
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef FG_CPYTHON_MONITORING_H
 #define FG_CPYTHON_MONITORING_H
 
-#include "arch.h"
+#include "hooks.h"
 
 #if FG_HAVE_MONITORING
 

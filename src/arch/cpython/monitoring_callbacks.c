@@ -9,6 +9,7 @@
 #include "code.h"
 #include "engine/clock.h"
 #include "engine/ring_layout.h"
+#include "gate.h"
 #include "greenlet.h"
 #include "kprobe.h"
 #include "regs.h"

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "arch.h"
 #include "c_method.h"
 #include "latency_tracer.h"
 #include "regs.h"

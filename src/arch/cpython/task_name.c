@@ -1,5 +1,5 @@
 /* The name of a thread, as the program gave it to threading.Thread. */
-#include "arch.h"
+#include "task_name.h"
 
 #include <string.h>
 #include <sys/prctl.h>
