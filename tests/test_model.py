@@ -307,9 +307,20 @@ programs = st.tuples(
 )
 
 
-def registration(filter: str = "", words: int = 1) -> tuple[Any, ...]:
-    """Return a step that registers user 0."""
-    return ("register", 0, (filter, "", "", ""), (), set(), words, False)
+def registration(
+    filter: str = "", words: int = 1, user: int = 0, refused: frozenset[int] = frozenset()
+) -> tuple[Any, ...]:
+    """Return a step that registers a user."""
+    return ("register", user, (filter, "", "", ""), (), refused, words, False)
+
+
+#: A user wants the end of a call, and no more calls of the function, of which another wants entries alone.
+LAST_END = [
+    registration(refused=frozenset(range(len(FUNCTIONS)))),
+    registration("m.*", user=1),
+    ("enter", 0, 0),
+    ("edit_filter", 1, Set.FILTER, ["nothing"], True),
+]
 
 
 def run(engine: Engine, program: list[tuple[Any, ...]]) -> None:
@@ -339,6 +350,8 @@ def run(engine: Engine, program: list[tuple[Any, ...]]) -> None:
 )
 @given(programs)
 @example(([registration()], [("enter", 0, 0), ("step", 0, SUSPEND, 0), ("step", 1, RESUME, 0)]))
+@example((LAST_END, [("step", 0, RETURN, 0)]))
+@example((LAST_END, [("step", 0, SUSPEND, 0), ("step", 0, CLOSE, 0)]))
 def test_users_are_told_what_the_model_says(engine: Engine, program: tuple[list[Any], list[Any]]) -> None:
     run(engine, [*program[0], *program[1]])
 
