@@ -20,11 +20,23 @@ struct fg_clock {
 
 extern struct fg_clock fg_clock;
 
+/* 0: the machine has no such clock. */
+static inline uint64_t fg_clock_ns_of(clockid_t clock)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static inline uint64_t fg_clock_monotonic_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return fg_clock_ns_of(CLOCK_MONOTONIC);
+}
+
+/* How long this thread has worked. */
+static inline uint64_t fg_clock_work_ns(void)
+{
+    return fg_clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Ticks now. Ticks of different threads can be compared: that is what constant and non-stop means. */

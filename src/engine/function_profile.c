@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "clock.h"
 #include "profile_rows.h"
@@ -264,14 +263,6 @@ struct call {
     uint64_t cpu;   /* the thread's CPU time when it last began to run */
 };
 
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void call_runs(struct call *call, struct fg_task *task, struct fgraph_ops *ops)
 {
     uint64_t *var = fgraph_task_var(task, ops);
@@ -279,14 +270,14 @@ static void call_runs(struct call *call, struct fg_task *task, struct fgraph_ops
     call->outer = *var;
     *var = 0;
     if (!fg_function_profile_of(ops)->sleep_time)
-        call->cpu = thread_cpu_ns();
+        call->cpu = fg_clock_work_ns();
 }
 
 static void call_stops(struct call *call, const struct ftrace_graph_ret *trace, struct fgraph_ops *ops)
 {
     uint64_t *var = fgraph_task_var(trace->task, ops);
     uint64_t stretch = fg_function_profile_of(ops)->sleep_time ? trace->rettime - trace->calltime
-                                                               : thread_cpu_ns() - call->cpu;
+                                                               : fg_clock_work_ns() - call->cpu;
 
     call->ran += stretch;
     call->below += *var;

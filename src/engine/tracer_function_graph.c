@@ -1,7 +1,7 @@
 /* The function_graph tracer: a record when a call begins, gives way, runs again and ends. */
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "frame.h"
 #include "instance.h"
 #include "plain_record.h"
@@ -72,20 +72,12 @@ static inline void writer_close(struct writer *writer, struct fgraph_ops *ops, s
 /* Without the time in which the thread slept: what the clock of the thread's work said when this stretch of the call
  * began is kept with the frame. It is read last, for a record may have to wait for pages of a new sub-buffer: that is no
  * work of the call. */
-static inline uint64_t work_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void note_work(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops)
 {
     uint64_t *begin = fgraph_reserve_data(trace, ops, sizeof(*begin));
 
     if (begin)
-        *begin = work_ns();
+        *begin = fg_clock_work_ns();
 }
 
 /* The frame has come to another stretch, perhaps in another thread. */
@@ -95,7 +87,7 @@ static void note_work_again(const struct ftrace_graph_ent *trace, const struct f
     uint64_t *begin = fgraph_retrieve_data(&frame, ops, NULL);
 
     if (begin)
-        *begin = work_ns();
+        *begin = fg_clock_work_ns();
 }
 
 /* When the call would have begun if the thread had only worked since, which cannot be longer than the time that passed. */
@@ -103,7 +95,7 @@ static uint64_t calltime_of_work(const struct ftrace_graph_ret *trace, struct fg
 {
     double ticks_per_ns = fg_instance_of(ops)->ticks_per_ns;
     const uint64_t *begin = fgraph_retrieve_data(trace, ops, NULL);
-    uint64_t worked = begin ? (uint64_t)((double)(work_ns() - *begin) * ticks_per_ns) : UINT64_MAX;
+    uint64_t worked = begin ? (uint64_t)((double)(fg_clock_work_ns() - *begin) * ticks_per_ns) : UINT64_MAX;
 
     return worked < trace->rettime - trace->calltime ? trace->rettime - worked : trace->calltime;
 }

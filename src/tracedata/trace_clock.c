@@ -4,6 +4,8 @@
 
 #include <time.h>
 
+#include "../engine/clock.h"
+
 #define TRIES 8
 
 const char *const fg_trace_clock_names[FG_NR_TRACE_CLOCKS] = {
@@ -18,23 +20,15 @@ static const clockid_t clock_ids[FG_NR_TRACE_CLOCKS] = {
 #undef X
 };
 
-static uint64_t read_ns(clockid_t clock)
-{
-    struct timespec now = {0};
-
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 struct fg_trace_clock_pair fg_trace_clock_read(enum fg_trace_clock clock)
 {
     struct fg_trace_clock_pair best = {0};
     uint64_t shortest = UINT64_MAX;
 
     for (int i = 0; i < TRIES; i++) {
-        uint64_t before = read_ns(CLOCK_MONOTONIC);
-        uint64_t clock_ns = read_ns(clock_ids[clock]);
-        uint64_t took = read_ns(CLOCK_MONOTONIC) - before;
+        uint64_t before = fg_clock_ns_of(CLOCK_MONOTONIC);
+        uint64_t clock_ns = fg_clock_ns_of(clock_ids[clock]);
+        uint64_t took = fg_clock_ns_of(CLOCK_MONOTONIC) - before;
 
         if (took < shortest) {
             shortest = took;

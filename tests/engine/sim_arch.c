@@ -238,6 +238,14 @@ void sim_join(pthread_t thread)
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
+void sim_work(uint64_t ns)
+{
+    uint64_t end = fg_clock_work_ns() + ns;
+
+    while (fg_clock_work_ns() < end)
+        ;
+}
+
 void sim_in_thread(void *(*run)(void *arg), void *arg)
 {
     pthread_t thread;

@@ -49,6 +49,9 @@ void sim_name_thread(const char *name);
 /* Calls this before a thread's name is said, as when a task is given its next sub-buffer; NULL: nothing. */
 void sim_before_name(void (*call)(void));
 
+/* This thread works for so long. */
+void sim_work(uint64_t ns);
+
 /* Runs `run` in a thread of its own, to its end. */
 void sim_in_thread(void *(*run)(void *arg), void *arg);
 void sim_spawn(pthread_t *thread, void *(*run)(void *arg), void *arg);

@@ -1,6 +1,5 @@
 /* Records come out of the ring file as the tracers put them in, in order, after the symbols that they use. */
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -183,20 +182,9 @@ static void test_a_depth_limit_counts_own_frames(void)
 
 #define SLOW_NS 50000000u
 
-static uint64_t work_ns(void)
-{
-    struct timespec now;
-
-    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void work(void)
 {
-    uint64_t end = work_ns() + SLOW_NS;
-
-    while (work_ns() < end)
-        ;
+    sim_work(SLOW_NS);
 }
 
 static void keep_longest(struct tally *tally, uint32_t task, const struct fg_record *record, uint64_t lost)
