@@ -1,8 +1,8 @@
 /* KprobeRegs: the full frame at the place of a kprobe, read without running any of the program's code. */
 #include "fgraph_kprobe.h"
-#include "types.h"
 
 #include "arch/cpython/regs.h"
+#include "types.h"
 
 static void dealloc(PyObject *object)
 {

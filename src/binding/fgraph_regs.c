@@ -1,9 +1,9 @@
 /* FtraceRegs: what the hook saw at the function's boundary, read without running any of the program's code. */
 #include "fgraph_binding.h"
-#include "types.h"
 
 #include "arch/cpython/code.h"
 #include "arch/cpython/regs.h"
+#include "types.h"
 
 static void dealloc(PyObject *object)
 {

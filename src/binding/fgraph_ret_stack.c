@@ -1,11 +1,11 @@
 /* Calls in progress: get_ret_stack(), and where a call returns to. */
 #include "fgraph_binding.h"
-#include "types.h"
 
 #include <stdlib.h>
 
 #include "arch/cpython/code.h"
 #include "engine/clock.h"
+#include "types.h"
 
 static PyStructSequence_Field return_location_fields[] = {
     {"name", "'module.qualname' of the caller"},

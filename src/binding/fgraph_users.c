@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "registration.h"
+#include "types.h"
 
 void fg_python_user_leaves(struct fgraph_ops *ops)
 {
@@ -150,7 +151,6 @@ static PyObject *tids_of(const struct user_note *note)
 
 static PyObject *user_of(PyTypeObject *type, const struct user_note *note)
 {
-    PyObject *user = PyStructSequence_New(type);
     PyObject *const items[NR_USER_FIELDS] = {
         PyUnicode_FromString(note->name),
         PyUnicode_FromString(kind_names[note->kind]),
@@ -164,18 +164,8 @@ static PyObject *user_of(PyTypeObject *type, const struct user_note *note)
         PyLong_FromUnsignedLongLong(note->nmissed),
         PyLong_FromUnsignedLongLong(note->python ? atomic_load(&note->python->client.errors) : 0),
     };
-    bool is_complete = user != NULL;
 
-    for (int i = 0; i < NR_USER_FIELDS; i++) {
-        is_complete = is_complete && items[i];
-        if (user)
-            PyStructSequence_SetItem(user, i, items[i]);
-        else
-            Py_XDECREF(items[i]);
-    }
-    if (!is_complete)
-        Py_CLEAR(user);
-    return user;
+    return fg_sequence_of(type, items, NR_USER_FIELDS);
 }
 
 PyObject *fg_users(PyObject *module, PyObject *Py_UNUSED(ignored))

@@ -1,13 +1,13 @@
 /* Traces are read: the classes Reader and ReportIterator of funcgraph._tracedata, over report.h and
  * summary.h. What the trace's JSON says is decoded in Python and handed in as names. */
 #include "tracedata_binding.h"
-#include "types.h"
 
 #include <errno.h>
 
 #include "../tracedata/report.h"
 #include "../tracedata/summary.h"
 #include "../tracedata/trace_file.h"
+#include "types.h"
 
 #define CHUNK_BYTES (256u << 10)  /* of report text a time */
 #define SUMMARY_EVENTS (4u << 20) /* between looks for a signal, a few tenths of a second */

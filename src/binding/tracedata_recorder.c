@@ -1,11 +1,12 @@
 /* Traces are written: the class Recorder of funcgraph._tracedata, over recorder.h. */
 #include "tracedata_binding.h"
-#include "types.h"
 
 #include "../tracedata/recorder.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "types.h"
 
 struct recorder {
     PyObject_HEAD PyObject *path;

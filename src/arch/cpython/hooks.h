@@ -7,7 +7,6 @@
 #include "engine/fgraph.h"
 #include "interp.h"
 
-/* What a way of hooking provides. */
 struct fg_cpython_hooks {
     const char *name;
     /* All for one interpreter, which the caller is in. -1 with an exception, and then nothing is installed. */

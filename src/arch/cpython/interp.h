@@ -19,7 +19,7 @@ struct fg_interp {
     bool has_code_index;                          /* see code.c */
     bool hears_c_calls;                           /* of all functions, see hooks.h; under FG_LOCK_EVENTS */
     unsigned holds;                               /* who is about to register a user; under FG_LOCK_CONTROL */
-    _Atomic(PyCodeObject *) gate;                 /* see arch.h; NULL: open */
+    _Atomic(PyCodeObject *) gate;                 /* see gate.h; NULL: open */
     void *hooks;                                  /* what the way of hooking keeps */
     _Atomic(struct fg_c_functions *) c_functions; /* see cfunction.c */
     _Atomic(struct fg_orphan *) orphans;          /* see object.c */
