@@ -42,9 +42,9 @@ class SimEvent(ctypes.Structure):
 
 def build_driver() -> Path:
     """Return the engine with its driver as a shared library, compiled if its sources have changed."""
-    sources = sorted([*ROOT.glob("src/engine/*.c"), *ROOT.glob("tests/engine/sim_*.c")])
+    sources = sorted([*ROOT.glob("src/engine/**/*.c"), *ROOT.glob("tests/engine/support/sim_*.c")])
     headers = sorted(
-        [*ROOT.glob("src/engine/*.h"), *ROOT.glob("src/include/*.h"), *ROOT.glob("tests/engine/*.h")]
+        [*ROOT.glob("src/engine/**/*.h"), *ROOT.glob("src/include/*.h"), *ROOT.glob("tests/engine/**/*.h")]
     )
     key = hashlib.sha256(b"".join(path.read_bytes() for path in [*sources, *headers])).hexdigest()[:16]
     folder = Path(os.environ.get("FG_BUILD") or ROOT / "build") / "model"

@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "api.md"
 BEGIN, END = "<!-- reference: written by python -m tools.api_reference -->", "<!-- end of reference -->"
 
 _STUB, _GLUE, _KPROBE, _INCLUDE = "_engine.pyi", "fgraph.py", "kprobe.py", "_include.py"
-_INSTANCE, _MARKER, _PROFILE = "control/instance.py", "control/marker.py", "control/profile.py"
+_INSTANCE, _MARKER, _PROFILE = "instance/instance.py", "instance/marker.py", "instance/profile.py"
 _FPROBE, _MULTI, _KRETPROBE = "fprobe.py", "multi.py", "kretprobe.py"
 # What the reference has, in its order: heading -> (file of the package, names in it).
 SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {

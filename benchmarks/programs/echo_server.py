@@ -80,7 +80,7 @@ def traced(what):
         return contextlib.nullcontext()
     if what == "evaluator":
         return evaluator()
-    from funcgraph.control.latency import Latency
+    from funcgraph.instance.latency import Latency
 
     graph, _, tracer = what.rpartition(":")
     return Latency(tracer, display_graph=bool(graph))

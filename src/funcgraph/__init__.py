@@ -44,9 +44,6 @@ if TYPE_CHECKING:
         users,
     )
     from funcgraph._include import get_include
-    from funcgraph.control.instance import Instance, Snapshot, TracePipe, instances
-    from funcgraph.control.marker import TraceMarker, trace_marker
-    from funcgraph.control.profile import FunctionProfile, ProfileRow
     from funcgraph.fgraph import available_filter_functions, registered
     from funcgraph.fprobe import (
         fprobe_count_ips_from_filter,
@@ -54,6 +51,9 @@ if TYPE_CHECKING:
         register_fprobe_syms,
         registered_fprobe,
     )
+    from funcgraph.instance.instance import Instance, Snapshot, TracePipe, instances
+    from funcgraph.instance.marker import TraceMarker, trace_marker
+    from funcgraph.instance.profile import FunctionProfile, ProfileRow
     from funcgraph.kprobe import probed, register_kprobe
     from funcgraph.kretprobe import (
         Kretprobe,
@@ -134,10 +134,10 @@ _LAZY = {
     "Fprobe": "funcgraph._engine",
     "FtraceRegs": "funcgraph._engine",
     "Function": "funcgraph._engine",
-    "FunctionProfile": "funcgraph.control.profile",
+    "FunctionProfile": "funcgraph.instance.profile",
     "GraphEnt": "funcgraph._engine",
     "GraphRet": "funcgraph._engine",
-    "Instance": "funcgraph.control.instance",
+    "Instance": "funcgraph.instance.instance",
     "InstructionPointer": "funcgraph._engine",
     "Kprobe": "funcgraph._engine",
     "KprobeMultiCtx": "funcgraph._engine",
@@ -145,14 +145,14 @@ _LAZY = {
     "KprobeRegs": "funcgraph._engine",
     "Kretprobe": "funcgraph.kretprobe",
     "KretprobeInstance": "funcgraph.kretprobe",
-    "ProfileRow": "funcgraph.control.profile",
+    "ProfileRow": "funcgraph.instance.profile",
     "RecordBlock": "funcgraph.session.block",
     "RetFrame": "funcgraph._engine",
     "ReturnAddress": "funcgraph._engine",
     "ReturnLocation": "funcgraph._engine",
-    "Snapshot": "funcgraph.control.instance",
-    "TraceMarker": "funcgraph.control.marker",
-    "TracePipe": "funcgraph.control.instance",
+    "Snapshot": "funcgraph.instance.instance",
+    "TraceMarker": "funcgraph.instance.marker",
+    "TracePipe": "funcgraph.instance.instance",
     "User": "funcgraph._engine",
     "available_filter_functions": "funcgraph.fgraph",
     "disable_fprobe": "funcgraph._engine",
@@ -165,7 +165,7 @@ _LAZY = {
     "fprobe_is_registered": "funcgraph._engine",
     "get_include": "funcgraph._include",
     "get_ret_stack": "funcgraph._engine",
-    "instances": "funcgraph.control.instance",
+    "instances": "funcgraph.instance.instance",
     "kprobe_multi": "funcgraph.multi",
     "kprobes": "funcgraph._engine",
     "probed": "funcgraph.kprobe",
@@ -178,7 +178,7 @@ _LAZY = {
     "register_kretprobe": "funcgraph.kretprobe",
     "registered": "funcgraph.fgraph",
     "registered_fprobe": "funcgraph.fprobe",
-    "trace_marker": "funcgraph.control.marker",
+    "trace_marker": "funcgraph.instance.marker",
     "trace_printk": "funcgraph._engine",
     "unregister_fprobe": "funcgraph._engine",
     "unregister_fprobe_async": "funcgraph._engine",

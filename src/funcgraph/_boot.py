@@ -46,7 +46,7 @@ def boot() -> None:
         environ.publish_none()  # --no-follow, or sessions that are over: children need not look
     parameters = os.environ.get(environ.BOOT_VARIABLE)
     if parameters:
-        from funcgraph.control.boot import start
+        from funcgraph.instance.boot import start
 
         start(parameters)
 

@@ -68,7 +68,7 @@ def status() -> dict[str, Any]:
     """What the engine holds: {"arch", "tool_id", "users": [...], "functions", "tasks", "killed"}; `killed` is
     the kill switch's message or None."""
 
-# ---- latency tracers; funcgraph.control.latency is over them
+# ---- latency tracers; funcgraph.instance.latency is over them
 
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 

@@ -14,11 +14,11 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "engine/clock.h"
-#include "engine/instance.h"
-#include "engine/record.h"
-#include "sim_arch.h"
+#include "engine/core/clock.h"
+#include "engine/ring/record.h"
+#include "engine/tracer/instance.h"
+#include "support/check.h"
+#include "support/sim_arch.h"
 
 enum { MAX_FUNCTIONS = 4096, MAX_DEPTH = 512, MAX_LINE = 4096, VALUES_BYTES = 512 };
 

@@ -57,8 +57,9 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The engine with the simulated arch, as a program that plays scripts."""
     compiler = shutil.which("gcc") or shutil.which("clang") or pytest.fail("no C compiler")
     program = tmp_path_factory.mktemp("replay") / "replay"
-    sources = [*(ROOT / "src/engine").glob("*.c"), ROOT / "tests/engine/sim_arch.c", HERE / "replay.c"]
-    folders = [ROOT / "src", ROOT / "src/engine", ROOT / "tests/engine"]
+    sources = sorted((ROOT / "src/engine").rglob("*.c"))
+    sources += [ROOT / "tests/engine/support/sim_arch.c", HERE / "replay.c"]
+    folders = [ROOT / "src", ROOT / "tests/engine"]
     command = [compiler, "-std=gnu11", "-pthread", *(f"-I{folder}" for folder in folders), "-o", str(program)]
     done = subprocess.run([*command, *map(str, sources), "-lm"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "engine/record.h"
-#include "tracedata/report.h"
-#include "tracedata/summary.h"
-#include "tracedata/trace_event.h"
-#include "tracedata/trace_file.h"
+#include "engine/ring/record.h"
+#include "tracedata/base/trace_event.h"
+#include "tracedata/read/trace_file.h"
+#include "tracedata/view/report.h"
+#include "tracedata/view/summary.h"
 
 #define NR_CPUS 2u /* lanes of a buffer */
 #define NR_BUFFERS 2u

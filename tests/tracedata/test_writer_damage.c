@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/record.h"
-#include "tracedata/assemble.h"
-#include "tracedata/contents.h"
-#include "tracedata/file_io.h"
-#include "tracedata/spool.h"
-#include "tracedata/text.h"
+#include "engine/ring/record.h"
+#include "tracedata/base/file_io.h"
+#include "tracedata/base/text.h"
+#include "tracedata/make/assemble.h"
+#include "tracedata/spool/contents.h"
+#include "tracedata/spool/spool.h"
 
 #define ROUNDS 3000
 #define NR_TASKS 3u

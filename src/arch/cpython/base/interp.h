@@ -1,0 +1,40 @@
+/* Interpreters of this process: what the hooks keep for each. A function runs in one of them, and only users that were
+ * registered there see it: in the engine's words an interpreter is a domain. */
+#ifndef FG_CPYTHON_INTERP_H
+#define FG_CPYTHON_INTERP_H
+
+#include <stdatomic.h>
+
+#include "arch/cpython/base/compat.h"
+
+struct fg_c_functions;
+struct fg_orphan;
+
+/* Under the interpreter's GIL, but for what is atomic. It outlives the interpreter, as its functions' records may. */
+struct fg_interp {
+    struct fg_interp *next;
+    _Atomic(PyInterpreterState *) state; /* NULL: it has ended */
+    bool is_main;
+    bool is_installed;                            /* its functions are hooked */
+    bool has_code_index;                          /* see code.c */
+    bool hears_c_calls;                           /* of all functions, see hooks.h; under FG_LOCK_EVENTS */
+    unsigned holds;                               /* who is about to register a user; under FG_LOCK_CONTROL */
+    _Atomic(PyCodeObject *) gate;                 /* see gate.h; NULL: open */
+    void *hooks;                                  /* what the way of hooking keeps */
+    _Atomic(struct fg_c_functions *) c_functions; /* see cfunction.c */
+    _Atomic(struct fg_orphan *) orphans;          /* see object.c */
+};
+
+/* The one that this thread is in. NULL: memory is short. */
+struct fg_interp *fg_interp_here(void);
+/* The same; NULL also if it was never asked for before. */
+struct fg_interp *fg_interp_known(void);
+static inline bool fg_interp_is_there(const struct fg_interp *interp)
+{
+    return atomic_load_explicit(&interp->state, memory_order_relaxed);
+}
+
+/* Its Python is being taken apart. What is in progress in it is told to nobody any more. */
+void fg_interp_end(struct fg_interp *interp);
+
+#endif

@@ -1,0 +1,72 @@
+/* Letting go of Python objects that the engine kept: on frames that are gone, for functions that are gone. */
+#include "arch/cpython/base/object.h"
+
+#include <stdlib.h>
+
+#include "arch/cpython/base/interp.h"
+
+/* Objects that were let go of in a thread without a thread state of their interpreter: a thread that ends, mostly. The
+ * main thread takes the main interpreter's between two of its instructions; otherwise whoever drops the next one does. */
+struct fg_orphan {
+    struct fg_orphan *next;
+    PyObject *object;
+};
+
+static bool may_touch(const struct fg_interp *interp)
+{
+    return fg_has_tstate() &&
+           PyInterpreterState_Get() == atomic_load_explicit(&interp->state, memory_order_relaxed);
+}
+
+static void drop_orphans(struct fg_interp *interp)
+{
+    struct fg_orphan *orphan = atomic_exchange(&interp->orphans, NULL), *next;
+
+    for (; orphan; orphan = next) {
+        next = orphan->next;
+        Py_DECREF(orphan->object);
+        free(orphan);
+    }
+}
+
+/* CPython takes the interpreter whose thread holds the GIL for the caller's (3.11): it may be another. */
+static int drop_orphans_pending(void *interp)
+{
+    if (may_touch(interp))
+        drop_orphans(interp);
+    return 0;
+}
+
+static void put_orphan(struct fg_interp *interp, PyObject *object)
+{
+    struct fg_orphan *orphan = malloc(sizeof(*orphan));
+
+    if (!orphan)
+        return; /* it stays: better than to touch it here */
+    orphan->object = object;
+    orphan->next = atomic_load(&interp->orphans);
+    while (!atomic_compare_exchange_weak(&interp->orphans, &orphan->next, orphan))
+        ;
+    if (interp->is_main && !fg_is_finalizing())
+        Py_AddPendingCall(drop_orphans_pending,
+                          interp); /* no room: the next one to be dropped takes it along */
+}
+
+void fg_object_drop(void *object, void *domain)
+{
+    struct fg_interp *interp = domain;
+
+    if (!may_touch(interp)) {
+        if (fg_interp_is_there(interp)) /* else the object went with it */
+            put_orphan(interp, object);
+        return;
+    }
+    Py_DECREF((PyObject *)object);
+    if (atomic_load_explicit(&interp->orphans, memory_order_relaxed))
+        drop_orphans(interp);
+}
+
+void fg_objects_end(struct fg_interp *interp)
+{
+    drop_orphans(interp);
+}

@@ -1,0 +1,14 @@
+/* Letting go of Python objects that the engine kept. */
+#ifndef FG_CPYTHON_OBJECT_H
+#define FG_CPYTHON_OBJECT_H
+
+#include "arch/cpython/base/compat.h"
+
+struct fg_interp;
+
+/* Drops one reference to an interpreter's object, in any thread; later, if this thread may not touch its objects now. */
+void fg_object_drop(void *object, void *interp);
+/* The interpreter, which the caller is in, is ending: now is later. */
+void fg_objects_end(struct fg_interp *interp);
+
+#endif

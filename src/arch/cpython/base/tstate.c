@@ -1,0 +1,147 @@
+/* Where CPython's variable lies is found in its module's thread-local block (System V ABI, PT_TLS): it is the one word there
+ * that is the thread state while the thread holds it, and NULL while it does not. */
+#define _GNU_SOURCE
+#include "arch/cpython/base/compat.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define MAX_WORDS 512
+
+_Thread_local PyThreadState *const *fg_tstate_place __attribute__((tls_model("initial-exec")));
+
+/* Of the variable in its block, in words, plus 1; 0: not known. */
+static _Atomic size_t known_word;
+
+static PyThreadState *ask(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
+}
+
+#if FG_HAVE_MONITORING
+
+/* A module's block in this thread. */
+struct block {
+    PyThreadState *const *words;
+    size_t n;
+};
+
+static int find_block(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct block *block = arg;
+    bool is_python = false;
+
+    if (size < offsetof(struct dl_phdr_info, dlpi_tls_data) + sizeof(info->dlpi_tls_data))
+        return 1;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+
+        if (segment->p_type == PT_TLS)
+            block->n = segment->p_memsz / sizeof(void *);
+        is_python |= segment->p_type == PT_LOAD && (uintptr_t)PyEval_SaveThread >= begin &&
+                     (uintptr_t)PyEval_SaveThread < begin + segment->p_memsz;
+    }
+    block->words = info->dlpi_tls_data;
+    return is_python;
+}
+
+static struct block python_block(void)
+{
+    struct block block = {NULL, 0};
+
+    if (dl_iterate_phdr(find_block, &block) == 0 || !block.words)
+        block.n = 0;
+    return block;
+}
+
+/* The words that are this now. */
+static void keep_those_that_are(const struct block *block, const PyThreadState *tstate, bool *kept)
+{
+    for (size_t i = 0; i < block->n; i++)
+        kept[i] = kept[i] && block->words[i] == tstate;
+}
+
+/* The one word that is kept, plus 1; 0: none, or more than one. */
+static size_t only_one_of(const bool *kept, size_t n)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (kept[i] && found)
+            return 0;
+        if (kept[i])
+            found = i + 1;
+    }
+    return found;
+}
+
+void fg_tstate_init(void)
+{
+    struct block block = python_block();
+    PyThreadState *tstate = ask();
+    bool kept[MAX_WORDS];
+
+    if (atomic_load(&known_word) || block.n > MAX_WORDS)
+        return;
+    memset(kept, true, sizeof(kept));
+    keep_those_that_are(&block, tstate, kept);
+    PyEval_SaveThread();
+    keep_those_that_are(&block, NULL, kept);
+    PyEval_RestoreThread(tstate);
+    keep_those_that_are(&block, tstate, kept);
+    atomic_store(&known_word, only_one_of(kept, block.n));
+}
+
+PyThreadState *fg_tstate_find(void)
+{
+    PyThreadState *tstate = ask();
+    size_t word = atomic_load_explicit(&known_word, memory_order_relaxed);
+    struct block block = word && tstate ? python_block() : (struct block){NULL, 0};
+
+    if (word && word <= block.n && block.words[word - 1] == tstate)
+        fg_tstate_place = &block.words[word - 1];
+    return tstate;
+}
+
+#else
+
+struct fg_thread_stack fg_thread_stack(void)
+{
+    pthread_attr_t attributes;
+    void *low = NULL;
+    size_t bytes = 0;
+
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &low, &bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    return (struct fg_thread_stack){(uintptr_t)low, bytes};
+}
+
+/* The record of the evaluation that runs lies on the stack of the thread that runs it. */
+bool fg_tstate_runs_here(const PyThreadState *tstate)
+{
+    static _Thread_local struct fg_thread_stack stack;
+
+    if (!stack.bytes)
+        stack = fg_thread_stack();
+    return (uintptr_t)tstate->cframe - stack.low < stack.bytes;
+}
+
+/* One variable of the process, which the evaluator is handed anyway. */
+void fg_tstate_init(void)
+{
+}
+
+PyThreadState *fg_tstate_find(void)
+{
+    return ask();
+}
+
+#endif

@@ -1,0 +1,145 @@
+/* Starting and stopping the hooks. */
+#include "arch/cpython/hook/arch.h"
+
+#include <pthread.h>
+
+#include "arch/cpython/base/callback.h"
+#include "arch/cpython/base/lock.h"
+#include "arch/cpython/base/object.h"
+#include "arch/cpython/hook/gate.h"
+#include "arch/cpython/hook/gen_close.h"
+#include "arch/cpython/hook/greenlet.h"
+#include "arch/cpython/hook/hooks.h"
+#include "arch/cpython/hook/signals.h"
+#include "arch/cpython/read/cfunction.h"
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/task_name.h"
+#include "engine/tracer/instance.h"
+
+/* A thread that is in a callback may need the GIL to leave it. Without the GIL it may have let go of its thread state
+ * there, to wait for a lock of Python's, and gets it back only when a stop of the world is over: that waits for us, if
+ * we keep ours; and a callback may begin at any time. */
+static bool must_let_go(void)
+{
+#ifdef Py_GIL_DISABLED
+    return true;
+#else
+    return !fg_task_others_are_quiet();
+#endif
+}
+
+static void *wait_begin(void)
+{
+    return fg_has_tstate() && must_let_go() ? PyEval_SaveThread() : NULL;
+}
+
+static void wait_end(void *held)
+{
+    if (held)
+        PyEval_RestoreThread(held);
+}
+
+static const struct fg_arch_ops arch_ops = {
+    .name = "cpython",
+    .sync = fg_cpython_sync_func,
+    .sync_begin = fg_cpython_sync_begin,
+    .sync_end = fg_cpython_sync_end,
+    .task_name = fg_cpython_task_name,
+    .task_exit = fg_greenlet_task_exit,
+    .wait_begin = wait_begin,
+    .wait_end = wait_end,
+    .drop_object = fg_object_drop,
+    .is_own_call = fg_callback_is_own_call,
+    .is_irq = fg_signals_is_irq,
+};
+
+/* Once in a process: other interpreters may come at the same time, with a GIL of their own. */
+static void init_engine(void)
+{
+    fg_engine_init(&arch_ops);
+    fg_instances_install_fork_handlers();
+}
+
+int fg_cpython_init(struct fg_interp *interp)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    if (interp->has_code_index)
+        return 0;
+    if (fg_code_init() != 0 || (interp->is_main && fg_locks_init() != 0))
+        return -1;
+    pthread_once(&once, init_engine);
+    interp->has_code_index = true;
+    return 0;
+}
+
+int fg_cpython_start(struct fg_interp *interp)
+{
+    if (fg_cpython_init(interp) != 0)
+        return -1;
+    if (interp->is_installed)
+        return 0;
+    if (fg_cpython_hooks.install(interp) != 0)
+        return -1;
+    fg_gen_close_install();
+    fg_greenlet_look_for();
+    fg_cpython_set_installed(interp, true);
+    if (interp->is_main)
+        fg_signals_watch();
+    return 0;
+}
+
+void fg_cpython_stop(struct fg_interp *interp)
+{
+    if (!interp->is_installed || fgraph_count_in(interp))
+        return;
+    if (interp->is_main)
+        fg_signals_unwatch();
+    fg_cpython_set_installed(interp, false);
+    fg_gen_close_remove();
+    fg_cpython_hooks.remove(interp);
+}
+
+int fg_cpython_tool_id(void)
+{
+    const struct fg_interp *interp = fg_interp_known();
+
+    return interp && interp->is_installed ? fg_cpython_hooks.tool_id(interp) : -1;
+}
+
+/* What stands for a function above us refers to its interpreter's objects: no record may keep it longer than that. */
+static void forget_object(struct fg_func *func, void *arg)
+{
+    PyObject *list = arg;
+    PyObject *object;
+
+    if (func->domain != fg_interp_known())
+        return;
+    object = atomic_exchange(&func->object, NULL);
+    if (object && PyList_Append(list, object) == 0)
+        Py_DECREF(object);
+}
+
+static void forget_objects(void)
+{
+    PyObject *list = PyList_New(0);
+
+    if (list)
+        fg_func_for_each(forget_object, list);
+    else
+        PyErr_Clear();
+    Py_XDECREF(list);
+}
+
+void fg_cpython_end(struct fg_interp *interp)
+{
+    fg_cpython_stop(interp);
+    if (interp->is_installed) /* some user has stayed */
+        return;
+    fg_cpython_open_gate(interp);
+    fg_cpython_hooks.end(interp);
+    fg_cfunctions_end(interp);
+    forget_objects();
+    fg_objects_end(interp);
+    fg_interp_end(interp);
+}

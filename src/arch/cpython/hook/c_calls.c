@@ -1,0 +1,135 @@
+/* Standing in front of a thread's profile function to hear of calls of C functions (CPython 3.11). */
+#include "arch/cpython/hook/c_calls.h"
+
+#if !FG_HAVE_MONITORING
+
+#include "arch/cpython/hook/gate.h"
+#include "arch/cpython/hook/greenlet.h"
+#include "arch/cpython/read/cfunction.h"
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/values.h"
+
+bool fg_c_calls_wanted;
+static bool hears_all; /* as the interpreter's hears_c_calls */
+
+/* Whose events we pass on, by thread; NULL: nobody's. */
+static _Thread_local Py_tracefunc next_profile;
+
+static struct fg_func *wanted_function(const fg_pyframe *frame, PyObject *callable)
+{
+    struct fg_func *caller = fg_code_func(frame->f_code), *func;
+
+    if (!hears_all && (!caller || !fg_cpython_wants_c_calls(caller)))
+        return NULL;
+    func = fg_cfunction_func(fg_interp_known(), callable);
+    return func && fg_cpython_wants_c_call(func, caller) ? func : NULL;
+}
+
+static void c_call(PyThreadState *tstate, fg_pyframe *frame, PyObject *callable)
+{
+    struct fg_func *func = fg_cpython_gated(tstate) ? NULL : wanted_function(frame, callable);
+    struct fg_task *task = func ? fg_task_current() : NULL;
+    struct fg_c_function_regs regs = {{&fg_c_function_regs_ops, frame, NULL, NULL}, callable};
+    uintptr_t fp = fg_cfunction_fp(frame);
+
+    if (!task)
+        return;
+    fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.begins = fp});
+    fg_enter(task, func, fp, &regs.regs);
+}
+
+static void c_end(fg_pyframe *frame, PyObject *callable, enum fg_end end)
+{
+    struct fg_c_function_regs regs = {{&fg_c_function_regs_ops, frame, NULL, NULL}, callable};
+    uintptr_t fp = fg_cfunction_fp(frame);
+
+    if (!fg_task_self)
+        return;
+    fg_greenlet_check(fg_task_self, fg_tstate(), (struct fg_greenlet_event){.begins = 0});
+    if (fg_top_is(fg_task_self, fp))
+        fg_return(fg_task_self, fp, &regs.regs, end);
+}
+
+/* What stood behind us stands there again. Only in the calling thread, whose `next_profile` it is. */
+static void detach(PyThreadState *tstate)
+{
+    if (tstate->c_profilefunc == fg_c_calls_profile)
+        tstate->c_profilefunc = next_profile;
+}
+
+int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyThreadState *tstate = fg_tstate();
+    Py_tracefunc next = next_profile;
+    int result = 0;
+
+    if (!fg_c_calls_wanted && !hears_all)
+        detach(tstate); /* CPython sets use_tracing when this returns */
+    else if (what == PyTrace_C_CALL)
+        c_call(tstate, frame->f_frame, arg);
+    if (next)
+        result = next(object, frame, what, arg);
+    if (what == PyTrace_C_RETURN)
+        c_end(frame->f_frame, arg, FG_END_RETURN);
+    else if (what == PyTrace_C_EXCEPTION)
+        c_end(frame->f_frame, arg, FG_END_RAISE);
+    return result;
+}
+
+/* In the place of ours in a thread that has no profile function: that thread itself forgets whom it passed on to. */
+static int adopt(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
+{
+    next_profile = NULL;
+    fg_tstate()->c_profilefunc = fg_c_calls_profile;
+    return fg_c_calls_profile(object, frame, what, arg);
+}
+
+void fg_c_calls_attach_slow(PyThreadState *tstate)
+{
+    next_profile = tstate->c_profilefunc == adopt ? NULL : tstate->c_profilefunc;
+    tstate->c_profilefunc = fg_c_calls_profile;
+    fg_tracing_update(tstate);
+}
+
+void fg_c_calls_are_wanted(void)
+{
+    fg_c_calls_wanted = true;
+    fg_cpython_look();
+}
+
+void fg_c_calls_attach_if_all(PyThreadState *tstate)
+{
+    if (hears_all && tstate->c_profilefunc != fg_c_calls_profile && fg_interp_known()->is_main)
+        fg_c_calls_attach_slow(tstate);
+}
+
+void fg_c_calls_hear_all(bool hears)
+{
+    PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+
+    hears_all = hears;
+    /* Calls in progress are heard too: other threads' profile functions are theirs to put behind ours, at their next
+     * call of a Python function. Those that stand in their place pass on, and step out at their next event. */
+    for (; hears && tstate; tstate = PyThreadState_Next(tstate)) {
+        if (tstate->c_profilefunc)
+            continue;
+        tstate->c_profilefunc = adopt;
+        fg_tracing_update(tstate);
+    }
+    if (hears)
+        fg_c_calls_attach_if_all(fg_tstate());
+}
+
+/* In the threads of this interpreter: those other than the caller's do so at their next event. */
+void fg_c_calls_detach_all(void)
+{
+    PyThreadState *tstate = fg_tstate();
+
+    if (fg_c_calls_wanted)
+        fg_cpython_look_no_more();
+    fg_c_calls_wanted = false;
+    detach(tstate);
+    fg_tracing_update(tstate);
+}
+
+#endif

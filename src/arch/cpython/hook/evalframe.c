@@ -1,0 +1,411 @@
+/* Hooking through the frame evaluator (PEP 523), CPython 3.11.
+ *
+ * The evaluator runs for every Python frame: also once when a generator is made (up to RETURN_GENERATOR), and
+ * once for each of its resumes. An evaluator that was there before us is called in the place of CPython's own. */
+#include "arch/cpython/hook/hooks.h"
+
+#if !FG_HAVE_MONITORING
+
+#include <stdlib.h>
+
+#include "arch/cpython/hook/c_calls.h"
+#include "arch/cpython/hook/gate.h"
+#include "arch/cpython/hook/greenlet.h"
+#include "arch/cpython/hook/kprobe_trace.h"
+#include "arch/cpython/hook/stack_segment.h"
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/task_name.h"
+#include "arch/cpython/read/values.h"
+#include "engine/core/clock.h"
+#include "internal/pycore_interp.h"
+#include "internal/pycore_opcode.h"
+#include "opcode.h"
+
+/* Of one interpreter. All of it changes under the GIL. */
+struct evaluator {
+    _PyFrameEvalFunction next; /* whom we call */
+    bool installed;
+    bool chained;   /* the interpreter has our evaluator, or somebody who came after us calls it */
+    unsigned aside; /* calls in progress that run_aside was called for */
+};
+
+static _PyFrameEvalFunction next =
+    _PyEval_EvalFrameDefault;             /* that of all interpreters, or one that finds out */
+static unsigned nr_installed, nr_chained; /* interpreters */
+
+static PyObject *eval_frame(PyThreadState *tstate, fg_pyframe *frame, int throwflag);
+
+static PyObject *next_here(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+{
+    const struct evaluator *evaluator = fg_interp_known()->hooks;
+
+    return evaluator->next(tstate, frame, throwflag);
+}
+
+static void step_in(struct evaluator *evaluator)
+{
+    PyInterpreterState *interp = PyInterpreterState_Get();
+    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interp);
+
+    /* In front of somebody who calls us we would call each other for ever. */
+    if (current == eval_frame || (evaluator->chained && current != _PyEval_EvalFrameDefault))
+        return;
+    evaluator->next = current;
+    if (current != next)
+        next = nr_chained ? next_here : current;
+    nr_chained += !evaluator->chained;
+    evaluator->chained = true;
+    _PyInterpreterState_SetEvalFrameFunc(interp, eval_frame);
+}
+
+static void step_out(struct evaluator *evaluator)
+{
+    PyInterpreterState *interp = PyInterpreterState_Get();
+
+    /* Somebody who came after us calls us: we stay, and pass everything on. */
+    if (_PyInterpreterState_GetEvalFrameFunc(interp) != eval_frame)
+        return;
+    _PyInterpreterState_SetEvalFrameFunc(interp, evaluator->next);
+    nr_chained--;
+    evaluator->chained = false;
+}
+
+static inline PyObject *evaluate(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+{
+    if (fg_unlikely(atomic_load_explicit(&fg_kprobe_count, memory_order_relaxed)))
+        return fg_kprobe_evaluate(next, tstate, frame, throwflag);
+    return next(tstate, frame, throwflag);
+}
+
+/* The call and all below it run as they do without us, where Python calls take no C stack. The evaluator is the
+ * interpreter's: until the last such call has ended, no thread's new calls are seen. It counts as one call that was
+ * not traced: how many it stands for nobody knows. */
+FG_COLD static PyObject *run_aside(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+{
+    struct evaluator *evaluator = fg_interp_known()->hooks;
+    PyObject *result;
+
+    if (fg_task_self)
+        fg_count_overrun(fg_task_self);
+    step_out(evaluator);
+    evaluator->aside++;
+    result = evaluate(tstate, frame, throwflag);
+    if (--evaluator->aside == 0 && evaluator->installed)
+        step_in(evaluator);
+    return result;
+}
+
+static inline PyGenObject *generator_of(fg_pyframe *frame)
+{
+    return _PyFrame_GetGenerator(frame);
+}
+
+/* This evaluation only makes the generator object. */
+static inline bool makes_generator(const fg_pyframe *frame)
+{
+    return frame->owner != FRAME_OWNED_BY_GENERATOR;
+}
+
+/* Never run so far: its last instruction is the RETURN_GENERATOR that made it. */
+static inline bool is_first_resume(const fg_pyframe *frame)
+{
+    return _Py_OPCODE(*frame->prev_instr) == RETURN_GENERATOR;
+}
+
+static enum fg_end end_of(PyThreadState *tstate, PyObject *result)
+{
+    if (result)
+        return FG_END_RETURN;
+    if (tstate->curexc_type && PyErr_GivenExceptionMatches(tstate->curexc_type, PyExc_GeneratorExit))
+        return FG_END_CLOSE;
+    return FG_END_RAISE;
+}
+
+/* The exception in flight, for its type; borrowed. */
+static PyObject *exception_of(PyThreadState *tstate)
+{
+    PyObject *value = tstate->curexc_value;
+
+    return value && PyExceptionInstance_Check(value) ? value : tstate->curexc_type;
+}
+
+static inline struct ftrace_regs regs_of(fg_pyframe *frame, PyObject *value)
+{
+    return (struct ftrace_regs){&fg_python_regs_ops, frame, value, NULL};
+}
+
+/* Behind the call the frame is not the thread's newest any more, but it is there: whoever called the evaluator clears
+ * it. */
+static inline struct ftrace_regs regs_at_end(PyThreadState *tstate, fg_pyframe *frame, PyObject *result)
+{
+    if (fg_likely(result != NULL))
+        return regs_of(frame, result);
+    return (struct ftrace_regs){&fg_python_raise_regs_ops, frame, exception_of(tstate), NULL};
+}
+
+/* A function's call is over. */
+FG_NOINLINE static PyObject *end_function(PyThreadState *tstate, fg_pyframe *frame, struct fg_task *task,
+                                          struct fg_ending ending, PyObject *result)
+{
+    struct ftrace_regs regs = regs_at_end(tstate, frame, result);
+    uintptr_t fp = (uintptr_t)frame;
+
+    if (fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp}))
+        ending = fg_return_begin(task);
+    if (!result || !fg_top_is_probed(task) ||
+        !fg_return_probed(task, fp, fg_regs_return_address(&regs), &regs))
+        fg_return_at(task, fp, ending, &regs, result ? FG_END_RETURN : FG_END_RAISE);
+    return result;
+}
+
+/* The entry was told, and nobody is to be told of the end: the call has no frame. */
+static inline bool ends_untold(const struct fg_task *task, struct fg_func *func, uintptr_t fp)
+{
+    return !fg_func_wants_ends(func) && !fg_top_is(task, fp);
+}
+
+static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int throwflag, struct fg_func *func,
+                              struct fg_task *task)
+{
+    struct ftrace_regs regs = regs_of(frame, NULL);
+    uintptr_t fp = (uintptr_t)frame;
+    PyObject *result;
+
+    if (!fg_func_probed(func) || !fg_enter_probed(task, func, fp, fg_regs_return_address(&regs), &regs))
+        fg_enter(task, func, fp, &regs);
+    if (ends_untold(task, func, fp))
+        return evaluate(tstate, frame, throwflag);
+    result = evaluate(tstate, frame, throwflag);
+    return end_function(tstate, frame, task, fg_return_begin(task), result);
+}
+
+/* A call of this address that is still parked ended without our being told. */
+FG_NOINLINE static void abandon_parked(struct fg_task *task, uintptr_t fp)
+{
+    struct ftrace_regs regs = fg_no_regs();
+
+    fg_abandon(task, fp, &regs);
+}
+
+static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int throwflag, struct fg_func *func,
+                               struct fg_task *task)
+{
+    PyGenObject *generator = generator_of(frame);
+    struct ftrace_regs regs = regs_of(frame, NULL);
+    uintptr_t fp = (uintptr_t)frame;
+    PyObject *result;
+
+    if (is_first_resume(frame)) {
+        abandon_parked(task, fp);
+        /* Also when it is thrown into or closed before it ever ran: its frame runs, to raise at its first line. */
+        fg_enter(task, func, fp, &regs);
+    } else {
+        fg_resume(task, fp, &regs);
+    }
+    if (ends_untold(task, func, fp))
+        return evaluate(tstate, frame, throwflag);
+    result = evaluate(tstate, frame, throwflag);
+    fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp});
+    regs = regs_at_end(tstate, frame, result);
+    if (result && generator->gi_frame_state == FRAME_SUSPENDED)
+        fg_suspend(task, fp, &regs);
+    else
+        fg_return(task, fp, &regs, end_of(tstate, result));
+    return result;
+}
+
+/* The thread's first frame that is traced. */
+FG_COLD static struct fg_task *meet_task(fg_pyframe *frame)
+{
+    struct fg_task *task = fg_task_current();
+
+    if (task)
+        fg_cpython_task_name_first(task, frame);
+    return task;
+}
+
+/* Looking for a function's users makes the thread's task, too: it must have its name by then. */
+FG_COLD static struct fg_func *discover(fg_pyframe *frame)
+{
+    if (!fg_task_self)
+        meet_task(frame);
+    return fg_code_discover(frame);
+}
+
+/* Code objects of frozen modules are one for all interpreters: their functions are those of the interpreter that came
+ * first. */
+FG_COLD static bool is_left_alone(PyThreadState *tstate, const struct fg_func *func)
+{
+    return fg_cpython_gate_is_shut(tstate) || (func && func->domain != fg_interp_known());
+}
+
+/* A call of a function that has users. */
+FG_NOINLINE static PyObject *eval_wanted(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                         struct fg_func *func)
+{
+    struct fg_task *task = fg_likely(fg_task_self != NULL) ? fg_task_self : meet_task(frame);
+
+    if (fg_unlikely(!task))
+        return evaluate(tstate, frame, throwflag);
+    fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.begins = (uintptr_t)frame});
+    fg_c_calls_attach(tstate, func);
+    if (fg_likely(!fg_code_is_generator(frame->f_code)))
+        return run_function(tstate, frame, throwflag, func, task);
+    if (makes_generator(frame))
+        return evaluate(tstate, frame, throwflag);
+    return run_generator(tstate, frame, throwflag, func, task);
+}
+
+static inline PyObject *eval_known(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                   struct fg_func *func)
+{
+    if (fg_likely(!fg_func_has_users(func) && !fg_func_is_busy(func)))
+        return evaluate(tstate, frame, throwflag);
+    return eval_wanted(tstate, frame, throwflag, func);
+}
+
+/* A call that has to be looked at more closely. */
+FG_NOINLINE static PyObject *eval_looking(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                          struct fg_func *func)
+{
+    if (fg_cpython_looks()) {
+        if (is_left_alone(tstate, func))
+            return evaluate(tstate, frame, throwflag);
+        fg_c_calls_attach_if_all(tstate);
+    }
+    if (fg_unlikely(!func))
+        func = discover(frame);
+    if (fg_unlikely(!func))
+        return evaluate(tstate, frame, throwflag);
+    return eval_known(tstate, frame, throwflag, func);
+}
+
+/* Every call but the plain ones of functions that have users. */
+FG_NOINLINE static PyObject *eval_other(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+{
+    struct fg_func *func = fg_code_func(frame->f_code);
+
+    if (fg_unlikely(!func || fg_cpython_looks()))
+        return eval_looking(tstate, frame, throwflag, func);
+    return eval_known(tstate, frame, throwflag, func);
+}
+
+/* A callback that starts is no plain call: the task's guard is held. Nor is one that fg_cpython_looks tells of. */
+static inline bool enter_plain(fg_pyframe *frame, struct fg_task *task)
+{
+    struct fg_func *func = fg_code_func(frame->f_code);
+
+    return func && task && !(func->flags & FG_FUNC_SUSPENDS) && fg_enter_plain(task, func, (uintptr_t)frame);
+}
+
+FG_HOT static PyObject *eval_frame(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+{
+    struct fg_task *task = fg_task_self;
+    uintptr_t fp = (uintptr_t)frame;
+    PyObject *result;
+    uint64_t counter;
+
+    if (fg_stack_is_low())
+        return fg_stack_segment_call(eval_frame, run_aside, tstate, frame, throwflag);
+    if (!enter_plain(frame, task))
+        return eval_other(tstate, frame, throwflag);
+    result = evaluate(tstate, frame, throwflag);
+    counter = fg_clock_counter();
+    if (fg_likely(result && fg_return_plain(task, fp, counter)))
+        return result;
+    return end_function(tstate, frame, task, (struct fg_ending){fg_return_begin(task).frame, counter},
+                        result);
+}
+
+static int install(struct fg_interp *interp)
+{
+    struct evaluator *evaluator = interp->hooks;
+
+    if (!evaluator)
+        evaluator = interp->hooks = calloc(1, sizeof(*evaluator));
+    if (!evaluator) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    step_in(evaluator);
+    evaluator->installed = true;
+    if (nr_installed++)
+        fg_cpython_look();
+    return 0;
+}
+
+static void remove_hooks(struct fg_interp *interp)
+{
+    struct evaluator *evaluator = interp->hooks;
+
+    step_out(evaluator);
+    if (interp->is_main)
+        fg_c_calls_detach_all();
+    evaluator->installed = false;
+    if (--nr_installed)
+        fg_cpython_look_no_more();
+}
+
+/* What is in progress goes on until the interpreter is gone: it stays. */
+static void end(struct fg_interp *interp)
+{
+    (void)interp;
+}
+
+/* For good: greenlet is never unloaded. */
+static void follow_greenlets(struct fg_interp *interp)
+{
+    static bool is_noted;
+
+    (void)interp;
+    if (!is_noted)
+        fg_cpython_look();
+    is_noted = true;
+}
+
+static int tool_id(const struct fg_interp *interp)
+{
+    (void)interp;
+    return -1;
+}
+
+/* The evaluator looks at the users of every function it runs; only what is rare is noted. */
+static void sync_func(PyCodeObject *code, struct fg_func *func)
+{
+    (void)code;
+    if (!fg_c_calls_wanted && fg_cpython_wants_c_calls(func))
+        fg_c_calls_are_wanted();
+}
+
+/* Profile functions of other interpreters' threads are out of reach: see c_calls.c. */
+static void hear_c_calls(struct fg_interp *interp)
+{
+    if (!interp->is_main)
+        return;
+    /* Each call looks from now on, and puts our profile function in front. */
+    if (interp->hears_c_calls)
+        fg_cpython_look();
+    else
+        fg_cpython_look_no_more();
+    fg_c_calls_hear_all(interp->hears_c_calls);
+}
+
+static int listen(PyCodeObject *code, struct fg_func *func)
+{
+    sync_func(code, func);
+    return 0;
+}
+
+const struct fg_cpython_hooks fg_cpython_hooks = {
+    .name = "frame evaluator",
+    .install = install,
+    .remove = remove_hooks,
+    .end = end,
+    .follow_greenlets = follow_greenlets,
+    .tool_id = tool_id,
+    .sync = sync_func,
+    .listen = listen,
+    .hear_c_calls = hear_c_calls,
+};
+
+#endif

@@ -1,0 +1,70 @@
+/* See gate.h. */
+#include "arch/cpython/hook/gate.h"
+
+#include "arch/cpython/hook/greenlet.h"
+#include "engine/graph/fgraph.h"
+
+_Atomic unsigned fg_cpython_needs_look;
+
+void fg_cpython_look(void)
+{
+    atomic_fetch_add(&fg_cpython_needs_look, 1);
+    fg_plain_hold();
+}
+
+void fg_cpython_look_no_more(void)
+{
+    atomic_fetch_sub(&fg_cpython_needs_look, 1);
+    fg_plain_release();
+}
+
+void fg_cpython_open_gate(struct fg_interp *interp)
+{
+    PyCodeObject *gate = atomic_exchange(&interp->gate, NULL);
+
+    if (gate)
+        fg_cpython_look_no_more();
+    Py_XDECREF(gate);
+}
+
+static bool is_site_main(fg_pyframe *frame)
+{
+    PyCodeObject *code = fg_pyframe_code(frame);
+    PyObject *module = fg_dict_get(frame->f_globals, "__name__");
+    bool is_main = PyUnicode_CompareWithASCIIString(code->co_qualname, "main") == 0 && module &&
+                   PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "site") == 0;
+
+    Py_XDECREF(module);
+    return is_main;
+}
+
+void fg_cpython_wait_for_site(void)
+{
+    struct fg_interp *interp = fg_interp_known();
+    fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(fg_tstate()));
+
+    while (frame && !is_site_main(frame))
+        frame = fg_complete_pyframe(frame->previous);
+    if (!frame || !interp || atomic_load(&interp->gate))
+        return;
+    atomic_store(&interp->gate, (PyCodeObject *)Py_NewRef(fg_pyframe_code(frame)));
+    fg_cpython_look();
+}
+
+bool fg_cpython_gate_is_shut(PyThreadState *tstate)
+{
+    struct fg_interp *interp = fg_interp_known();
+    const PyCodeObject *gate = interp ? atomic_load_explicit(&interp->gate, memory_order_relaxed) : NULL;
+    /* The evaluator's own frame is not linked to its caller yet: the chain is that of the thread. */
+    fg_pyframe *frame = gate ? fg_complete_pyframe(fg_current_pyframe(tstate)) : NULL;
+
+    while (frame && fg_pyframe_code(frame) != gate)
+        frame = fg_complete_pyframe(frame->previous);
+    if (frame)
+        return true;
+    if (gate) {
+        fg_cpython_open_gate(interp);
+        fg_greenlet_look_for(); /* no function was met so far */
+    }
+    return false;
+}

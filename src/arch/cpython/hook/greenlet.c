@@ -1,0 +1,389 @@
+/* Suspending and resuming the calls of greenlets, and which greenlet of a thread is the main one. */
+#include "arch/cpython/hook/greenlet.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/cpython/hook/hooks.h"
+#include "arch/cpython/read/values.h"
+
+#define FIRST_BUCKETS 16u
+#define C_FUNCTION_BIT ((uintptr_t)1) /* of a C function's frame pointer, see fg_cfunction_fp */
+
+/* A greenlet that gave way with calls in progress. */
+struct fg_suspended_greenlet {
+    struct fg_suspended_greenlet *next;
+    const void *greenlet;
+    size_t n;
+    uintptr_t fps[]; /* newest first */
+};
+
+_Atomic bool fg_greenlet_is_loaded;
+
+/* The table of those that gave way */
+
+static struct fg_suspended_greenlet **bucket_of(const struct fg_greenlets *all, const void *greenlet)
+{
+    uint64_t hash = (uintptr_t)greenlet * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+
+    return &all->buckets[(hash >> 32) & (all->nr_buckets - 1)];
+}
+
+static void link_suspended(struct fg_greenlets *all, struct fg_suspended_greenlet *suspended)
+{
+    struct fg_suspended_greenlet **bucket = bucket_of(all, suspended->greenlet);
+
+    suspended->next = *bucket;
+    *bucket = suspended;
+}
+
+/* False: there is none at all, for lack of memory. A table that is too small is only slow. */
+static bool make_room(struct fg_greenlets *all)
+{
+    struct fg_greenlets old = *all;
+    size_t nr_buckets = old.nr_buckets ? old.nr_buckets * 2 : FIRST_BUCKETS;
+    struct fg_suspended_greenlet **buckets;
+
+    if (all->nr_suspended < all->nr_buckets)
+        return true;
+    buckets = calloc(nr_buckets, sizeof(*buckets));
+    if (!buckets)
+        return all->nr_buckets;
+    all->buckets = buckets;
+    all->nr_buckets = nr_buckets;
+    for (size_t i = 0; i < old.nr_buckets; i++) {
+        for (struct fg_suspended_greenlet *at = old.buckets[i], *next; at; at = next) {
+            next = at->next;
+            link_suspended(all, at);
+        }
+    }
+    free(old.buckets);
+    return true;
+}
+
+static struct fg_suspended_greenlet *take_suspended(struct fg_greenlets *all, const void *greenlet)
+{
+    struct fg_suspended_greenlet **at, *found;
+
+    if (!all->nr_suspended)
+        return NULL;
+    for (at = bucket_of(all, greenlet); *at && (*at)->greenlet != greenlet; at = &(*at)->next)
+        ;
+    found = *at;
+    if (found) {
+        *at = found->next;
+        all->nr_suspended--;
+    }
+    return found;
+}
+
+/* The newest calls on a shadow stack, down to a place in it. */
+
+static bool note_fp(const struct fg_frame_info *frame, void *arg)
+{
+    *(uintptr_t *)arg = frame->fp;
+    return false;
+}
+
+/* Suspends the newest call. False: it is not possible, tracing is off for good. */
+static bool suspend_newest(struct fg_task *task, uintptr_t *fp)
+{
+    struct ftrace_regs regs = fg_no_regs();
+    uint64_t *top = task->top;
+
+    fg_walk(task, note_fp, fp);
+    fg_suspend(task, *fp, &regs);
+    return task->top < top;
+}
+
+/* NULL: no memory. */
+static struct fg_suspended_greenlet *list_new(const void *greenlet, size_t room)
+{
+    struct fg_suspended_greenlet *list = malloc(sizeof(*list) + room * sizeof(list->fps[0]));
+
+    if (list) {
+        list->greenlet = greenlet;
+        list->n = 0;
+    }
+    return list;
+}
+
+/* Suspends the calls of the one that gave way: all above the base's. A frame is larger than what fg_walk shows of it. Without memory for their list they are found again one by one, each
+ * at its end. */
+static void suspend_calls(struct fg_greenlets *all, struct fg_task *task)
+{
+    const uint64_t *base = task->floor;
+    struct fg_suspended_greenlet *list = NULL;
+    uintptr_t fp = 0;
+
+    if (task->top <= base)
+        return;
+    if (make_room(all))
+        list =
+            list_new(all->current, (size_t)(task->top - base) * sizeof(*base) / sizeof(struct fg_frame_info));
+    while (task->top > base && suspend_newest(task, &fp)) {
+        if (list)
+            list->fps[list->n++] = fp;
+    }
+    if (!list)
+        return;
+    link_suspended(all, list);
+    all->nr_suspended++;
+}
+
+/* True if the call is in progress on the thread's stack of Python frames. */
+static bool is_in_progress(PyThreadState *tstate, uintptr_t fp, struct fg_greenlet_event event)
+{
+    const fg_pyframe *frame = fg_current_pyframe(tstate);
+
+    if (fp == event.ended || fp == event.begins)
+        return fp == event.ended;
+    while (frame && (uintptr_t)frame != (fp & ~C_FUNCTION_BIT))
+        frame = frame->previous;
+    return frame;
+}
+
+/* Resumes the calls of the one that runs now. Those that are not in progress any more ended untold, while a callback
+ * had given way to the greenlet: they are ended now. */
+static void resume_calls(struct fg_greenlets *all, struct fg_task *task, PyThreadState *tstate,
+                         struct fg_greenlet_event event)
+{
+    struct fg_suspended_greenlet *list = take_suspended(all, all->current);
+    struct ftrace_regs regs = fg_no_regs();
+
+    for (size_t i = list ? list->n : 0; i-- > 0;) {
+        if (is_in_progress(tstate, list->fps[i], event))
+            fg_resume(task, list->fps[i], &regs);
+        else if (list->greenlet) /* else it is another's: several may have no chunk */
+            fg_abandon(task, list->fps[i], &regs);
+    }
+    free(list);
+}
+
+/* Which one is the main greenlet */
+
+/* The table behind greenlet's C API: NULL if it has none. Imports nothing. */
+static void **find_api(void)
+{
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *module =
+        modules && PyDict_CheckExact(modules) ? fg_dict_get(modules, "greenlet._greenlet") : NULL;
+    PyObject *capsule =
+        module && PyModule_CheckExact(module) ? fg_dict_get(PyModule_GetDict(module), "_C_API") : NULL;
+    void **api = capsule && PyCapsule_CheckExact(capsule)
+                     ? PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+                     : NULL;
+
+    Py_XDECREF(capsule);
+    Py_XDECREF(module);
+    return api;
+}
+
+enum { API_TYPE = 0, API_GET_CURRENT = 4 }; /* greenlet.h: they do not change */
+
+/* An attribute by the C getter of greenlet's own type: a subclass may have another of that name. New reference. */
+static PyObject *get_own(const PyTypeObject *type, PyObject *greenlet, const char *name)
+{
+    const PyGetSetDef *at = type->tp_getset;
+
+    while (at && at->name && strcmp(at->name, name) != 0)
+        at++;
+    return at && at->name ? at->get(greenlet, at->closure) : NULL;
+}
+
+/* The one that has no parent. Takes over the reference; new reference. */
+static PyObject *main_of(const PyTypeObject *type, PyObject *greenlet)
+{
+    PyObject *parent = greenlet ? get_own(type, greenlet, "parent") : NULL;
+
+    while (parent && parent != Py_None) {
+        Py_SETREF(greenlet, parent);
+        parent = get_own(type, greenlet, "parent");
+    }
+    if (!parent)
+        Py_CLEAR(greenlet);
+    Py_XDECREF(parent);
+    return greenlet;
+}
+
+/* The first chunk of a stack: its oldest frame is the first thing in it, behind a word that is left free. */
+static const void *chunk_of_frames(const fg_pyframe *newest)
+{
+    const fg_pyframe *oldest = NULL;
+
+    for (const fg_pyframe *frame = newest; frame; frame = frame->previous) {
+        if (frame->owner == FRAME_OWNED_BY_THREAD)
+            oldest = frame;
+    }
+    return oldest ? (const char *)oldest - offsetof(_PyStackChunk, data[1]) : NULL;
+}
+
+static bool find_base(struct fg_greenlets *all, const PyTypeObject *type, PyObject *current, PyObject *main)
+{
+    PyObject *frame;
+
+    if (main == current) {
+        all->base = fg_greenlet_current(all->tstate);
+        all->has_base = true;
+        return true;
+    }
+    frame = get_own(type, main, "gr_frame");
+    if (frame && PyFrame_Check(frame))
+        all->base = chunk_of_frames(((PyFrameObject *)frame)->f_frame);
+    all->has_base = frame && frame != Py_None;
+    Py_XDECREF(frame);
+    return frame;
+}
+
+static bool ask(struct fg_greenlets *all, void **api)
+{
+    PyObject *current = ((PyObject * (*)(void)) api[API_GET_CURRENT])();
+    PyObject *main = main_of(api[API_TYPE], Py_XNewRef(current));
+    bool knows = main && find_base(all, api[API_TYPE], current, main);
+
+    Py_XDECREF(current);
+    Py_XDECREF(main);
+    return knows;
+}
+
+/* Which greenlet is the thread's main one? Asked once, right after a change of greenlets was seen. Whatever of the
+ * program greenlet may run at that moment is not traced: we are in the middle of something. */
+static void find_main(struct fg_greenlets *all, struct fg_task *task)
+{
+    fg_exception aside = fg_exception_set_aside();
+    void **api = find_api();
+
+    if (api && fg_guard_enter(task)) {
+        all->knows_base = ask(all, api);
+        fg_guard_leave(task);
+    }
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    fg_exception_put_back(aside);
+}
+
+/* Following */
+
+static bool is_base(const struct fg_greenlets *all)
+{
+    return all->has_base && all->base == all->current;
+}
+
+/* Is the newest call that is not suspended the running greenlet's? */
+static bool owns_newest(const struct fg_task *task, PyThreadState *tstate, struct fg_greenlet_event event)
+{
+    uintptr_t fp = 0;
+
+    fg_walk(task, note_fp, &fp);
+    return is_in_progress(tstate, fp, event);
+}
+
+/* What is on the stack already is the running greenlet's, or else the main one's: from before greenlet was loaded. */
+static void begin(struct fg_greenlets *all, struct fg_task *task, PyThreadState *tstate,
+                  struct fg_greenlet_event event)
+{
+    all->current = fg_greenlet_current(tstate);
+    all->tstate = tstate;
+    all->tstate_id = tstate->id;
+    all->has_base = all->knows_base = false;
+    task->floor = task->stack;
+    if (task->top > task->stack && !owns_newest(task, tstate, event)) {
+        find_main(all, task);
+        task->floor = is_base(all) ? task->stack : task->top;
+    }
+}
+
+/* A greenlet that began without a chunk, in a generator's frame, has one now. */
+static bool has_grown(const struct fg_greenlets *all, const struct fg_task *task, PyThreadState *tstate,
+                      struct fg_greenlet_event event)
+{
+    return !all->current && (task->top <= task->floor || owns_newest(task, tstate, event));
+}
+
+static void change(struct fg_greenlets *all, struct fg_task *task, PyThreadState *tstate,
+                   struct fg_greenlet_event event)
+{
+    if (!all->knows_base)
+        find_main(all, task);
+    if (is_base(all))
+        task->floor = task->top;
+    else
+        suspend_calls(all, task);
+    all->current = fg_greenlet_current(tstate);
+    if (is_base(all))
+        task->floor = task->stack;
+    resume_calls(all, task, tstate, event);
+}
+
+void fg_greenlet_changed(struct fg_task *task, PyThreadState *tstate, struct fg_greenlet_event event)
+{
+    struct fg_greenlets *all = task->arch_data;
+
+    /* A callback gave way: nothing of what runs until it goes on is traced. */
+    if (!fg_task_is_quiet(task))
+        return;
+    if (!all)
+        all = task->arch_data = calloc(1, sizeof(*all));
+    if (!all)
+        return;
+    if (all->tstate == tstate && all->tstate_id == tstate->id) {
+        if (has_grown(all, task, tstate, event))
+            all->current = fg_greenlet_current(tstate);
+        else
+            change(all, task, tstate, event);
+    } else if (!all->tstate || (task->top == task->stack && !all->nr_suspended)) {
+        begin(all, task, tstate, event);
+    } /* else the thread is in another interpreter: what it calls there comes on top of all that is in progress */
+}
+
+static void end_calls(struct fg_task *task, const struct fg_suspended_greenlet *list)
+{
+    struct ftrace_regs regs = fg_no_regs();
+
+    for (size_t i = 0; i < list->n; i++)
+        fg_abandon(task, list->fps[i], &regs);
+}
+
+void fg_greenlet_task_exit(struct fg_task *task)
+{
+    struct fg_greenlets *all = task->arch_data;
+
+    task->arch_data = NULL;
+    for (size_t i = 0; all && i < all->nr_buckets; i++) {
+        for (struct fg_suspended_greenlet *at = all->buckets[i], *next; at; at = next) {
+            next = at->next;
+            if (task == fg_task_self)
+                end_calls(task, at);
+            free(at);
+        }
+    }
+    if (all)
+        free(all->buckets);
+    free(all);
+}
+
+/* Whether there are any */
+
+static void load(void)
+{
+    atomic_store_explicit(&fg_greenlet_is_loaded, true, memory_order_relaxed);
+    if (fg_interp_known())
+        fg_cpython_hooks.follow_greenlets(fg_interp_known());
+}
+
+void fg_greenlet_look_for(void)
+{
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *module = modules && PyDict_CheckExact(modules) ? fg_dict_get(modules, "greenlet") : NULL;
+
+    if (module)
+        load();
+    Py_XDECREF(module);
+}
+
+void fg_greenlet_met_module(const char *name)
+{
+    if (fg_unlikely(strcmp(name, "greenlet") == 0))
+        load();
+}

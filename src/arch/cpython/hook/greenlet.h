@@ -1,0 +1,78 @@
+/* Greenlets: the calls in progress follow the greenlet that they belong to when it gives way to another.
+ *
+ * greenlet swaps the stack under a thread. Python's part of that stack is the thread state's chain of data stack
+ * chunks; each greenlet has one of its own, whose first chunk lives as long as calls of the greenlet are in progress.
+ * So that chunk tells who runs, and each hook looks at it first. greenlet itself cannot be asked that often: its answer
+ * may run code of the program (it ends other threads' greenlets at such moments).
+ *
+ * The calls of a thread's main greenlet stay at the base of its shadow stack. Those of any other one are suspended,
+ * newest first, when it has given way, and resumed, oldest first, when it goes on: as a generator's are. */
+#ifndef FG_CPYTHON_GREENLET_H
+#define FG_CPYTHON_GREENLET_H
+
+#include "arch/cpython/base/compat.h"
+#include "engine/graph/fgraph.h"
+
+/* What a thread keeps of its greenlets, in task->arch_data. A greenlet is known by its first chunk. */
+struct fg_greenlets {
+    const void *current;   /* who was seen last; NULL: one that has no chunk yet */
+    PyThreadState *tstate; /* whose they are, and its id, for an address may be another's later */
+    uint64_t tstate_id;
+    const void *base;          /* the main greenlet, if it is known and has_base: it has called something */
+    bool knows_base, has_base; /* its calls lie below task->floor while another runs */
+    struct fg_suspended_greenlet **buckets; /* those that gave way with calls in progress, hashed */
+    size_t nr_buckets;                      /* a power of two, or 0 */
+    size_t nr_suspended;
+};
+
+/* The program has imported greenlet. Before that no hook does any of this. */
+extern _Atomic bool fg_greenlet_is_loaded;
+
+/* Was it imported before we came? */
+void fg_greenlet_look_for(void);
+/* A module of this name runs. */
+void fg_greenlet_met_module(const char *name);
+
+/* A thread ends: its suspended greenlets will never run again. In a forked child also for each thread that is not
+ * there any more. */
+void fg_greenlet_task_exit(struct fg_task *task);
+
+/* Which call a hook is about to tell of. */
+struct fg_greenlet_event {
+    uintptr_t begins; /* it was not in progress before; 0: it was */
+    uintptr_t ended;  /* it is in progress, though its frame is gone (3.11) */
+};
+
+FG_COLD void fg_greenlet_changed(struct fg_task *task, PyThreadState *tstate, struct fg_greenlet_event event);
+
+static inline const void *fg_greenlet_current(PyThreadState *tstate)
+{
+    const _PyStackChunk *chunk = tstate->datastack_chunk;
+
+    while (chunk && chunk->previous)
+        chunk = chunk->previous;
+    return chunk;
+}
+
+/* Makes the task's stack that of the greenlet that runs now. */
+static inline void fg_greenlet_follow(struct fg_task *task, PyThreadState *tstate,
+                                      struct fg_greenlet_event event)
+{
+    const struct fg_greenlets *greenlets = task->arch_data;
+
+    if (fg_unlikely(!greenlets || greenlets->current != fg_greenlet_current(tstate)))
+        fg_greenlet_changed(task, tstate, event);
+}
+
+/* For hooks that cannot be exchanged for others when greenlet is loaded. True: it was looked who runs, and frames may have
+ * come that run from now on. */
+static inline bool fg_greenlet_check(struct fg_task *task, PyThreadState *tstate,
+                                     struct fg_greenlet_event event)
+{
+    if (fg_likely(!atomic_load_explicit(&fg_greenlet_is_loaded, memory_order_relaxed)))
+        return false;
+    fg_greenlet_follow(task, tstate, event);
+    return true;
+}
+
+#endif

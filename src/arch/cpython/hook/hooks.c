@@ -1,0 +1,142 @@
+/* See hooks.h. */
+#include "arch/cpython/hook/hooks.h"
+
+#include "arch/cpython/base/lock.h"
+#include "arch/cpython/base/object.h"
+#include "arch/cpython/read/cfunction.h"
+#include "engine/core/task.h"
+#include "engine/graph/user_list.h"
+#include "engine/ring/ring_layout.h"
+
+static bool try_ref(void *code)
+{
+    return fg_object_try_ref(code);
+}
+
+static void set_hears(struct fg_interp *interp, bool hears)
+{
+    if (hears == interp->hears_c_calls)
+        return;
+    interp->hears_c_calls = hears;
+    fg_cpython_hooks.hear_c_calls(interp);
+}
+
+static bool is_heard(struct fg_func *func)
+{
+    return fg_func_is_wanted_everywhere(func) || fg_func_is_busy(func);
+}
+
+/* Hearing of all calls of C functions costs the whole program: only as long as some user wants one of them wherever it is
+ * called, or waits for the end of such a call. */
+static void sync_c(struct fg_func *func)
+{
+    struct fg_interp *interp = func->domain;
+    bool hears =
+        fg_func_is_wanted_everywhere(func) || (interp->hears_c_calls && fg_cfunctions_any(interp, is_heard));
+
+    set_hears(interp, hears);
+}
+
+/* The code object of a function that is hooked: it may end meanwhile, so it is kept. New reference, or NULL. */
+static PyCodeObject *code_of(struct fg_func *func)
+{
+    PyCodeObject *code = func->arch_data;
+    const struct fg_interp *interp = func->domain;
+
+    return interp->is_installed && fg_func_if_live(func, try_ref) ? code : NULL;
+}
+
+void fg_cpython_sync_func(struct fg_func *func)
+{
+    const struct fg_interp *interp = func->domain;
+    PyCodeObject *code;
+
+    if (func->flags & FG_FUNC_C) {
+        if (interp->is_installed)
+            sync_c(func);
+        return;
+    }
+    code = code_of(func);
+    if (code)
+        fg_cpython_hooks.sync(code, func);
+    Py_XDECREF(code);
+}
+
+void fg_cpython_sync_begin(void)
+{
+    fg_lock(FG_LOCK_EVENTS);
+}
+
+void fg_cpython_sync_end(void)
+{
+    fg_unlock(FG_LOCK_EVENTS);
+}
+
+void fg_cpython_sync(struct fg_func *func)
+{
+    fg_cpython_sync_begin();
+    fg_cpython_sync_func(func);
+    fg_cpython_sync_end();
+}
+
+int fg_cpython_listen(struct fg_func *func)
+{
+    PyCodeObject *code = code_of(func);
+    int error;
+
+    fg_lock(FG_LOCK_EVENTS);
+    error = code ? fg_cpython_hooks.listen(code, func) : 0;
+    fg_unlock(FG_LOCK_EVENTS);
+    Py_XDECREF(code);
+    return error;
+}
+
+void fg_cpython_sync_new(PyCodeObject *code, struct fg_func *func)
+{
+    const struct fg_interp *interp = func->domain;
+
+    fg_lock(FG_LOCK_EVENTS);
+    if (interp->is_installed)
+        fg_cpython_hooks.sync(code, func);
+    fg_unlock(FG_LOCK_EVENTS);
+}
+
+void fg_cpython_sync_new_c(struct fg_func *func)
+{
+    const struct fg_interp *interp = func->domain;
+
+    fg_lock(FG_LOCK_EVENTS);
+    if (interp->is_installed)
+        sync_c(func);
+    fg_unlock(FG_LOCK_EVENTS);
+}
+
+void fg_cpython_set_installed(struct fg_interp *interp, bool on)
+{
+    fg_lock(FG_LOCK_EVENTS);
+    set_hears(interp, false);
+    interp->is_installed = on;
+    fg_unlock(FG_LOCK_EVENTS);
+}
+
+bool fg_cpython_wants_c_calls(struct fg_func *func)
+{
+    struct fg_task *task = fg_task_current();
+    bool has_entered =
+        task && fg_guard_enter(task); /* else it is held further out: the list stays either way */
+    const struct fg_user_list *list =
+        task ? atomic_load_explicit(&func->users, memory_order_acquire) : &fg_no_users;
+    bool wants = false;
+
+    for (uint32_t i = 0; i < list->n && !wants; i++)
+        wants = fg_user_of(atomic_load_explicit(&list->users[i].ops, memory_order_relaxed))->filter.c_calls;
+    if (has_entered)
+        fg_guard_leave(task);
+    return wants;
+}
+
+bool fg_cpython_wants_c_call(struct fg_func *func, struct fg_func *caller)
+{
+    return fg_func_has_users(func) &&
+           (fg_func_is_wanted_everywhere(func) || (caller && fg_cpython_wants_c_calls(caller)));
+}

@@ -1,0 +1,173 @@
+/* Standing in front of a thread's trace function while a frame with probes runs (CPython 3.11). */
+#include "arch/cpython/hook/kprobe_trace.h"
+
+#if !FG_HAVE_MONITORING
+
+#include "arch/cpython/read/code.h"
+
+/* While we stand there: in which of the thread's states (it has one for each interpreter that it has been in), and whose
+ * events we pass on; NULL: nobody's. */
+static _Thread_local struct {
+    PyThreadState *tstate;
+    Py_tracefunc next;
+} place;
+
+static int trace(PyObject *object, PyFrameObject *frame, int what, PyObject *arg);
+
+static bool stands(const PyThreadState *tstate)
+{
+    return tstate->c_tracefunc == trace;
+}
+
+/* What was there is there again. */
+static void step_out(PyThreadState *tstate)
+{
+    if (stands(tstate))
+        tstate->c_tracefunc = place.next;
+    if (place.tstate == tstate)
+        place.tstate = NULL;
+    fg_tracing_update(tstate);
+}
+
+/* There is one place: in a second interpreter that runs inside of it frames are not probed. */
+static void step_in(PyThreadState *tstate)
+{
+    if (place.tstate && place.tstate != tstate)
+        return;
+    if (!stands(tstate)) {
+        place.tstate = tstate;
+        place.next = tstate->c_tracefunc;
+        tstate->c_tracefunc = trace;
+    }
+    fg_tracing_update(tstate);
+}
+
+static bool is_probed(fg_pyframe *frame)
+{
+    struct fg_func *func = frame ? fg_code_func(frame->f_code) : NULL;
+
+    return func && fg_kprobe_are_on(func);
+}
+
+/* The frame goes on. */
+static void stand_for(PyThreadState *tstate, fg_pyframe *frame)
+{
+    if (is_probed(frame))
+        step_in(tstate);
+    else if (stands(tstate) || place.tstate == tstate)
+        step_out(tstate);
+}
+
+/* ---- the frame's switches
+ *
+ * f_trace_lines and f_trace_opcodes are the program's, who sees them as bool. Where it has one off that we need on, it has
+ * this value while the frame runs, and is off again when the program's trace function, or what comes behind the frame,
+ * can see it. */
+
+#define ON_FOR_US 2
+
+static void switches_on(PyFrameObject *frame, unsigned kinds)
+{
+    if (!frame->f_trace_lines && (kinds & FG_KPROBE_LINES))
+        frame->f_trace_lines = ON_FOR_US;
+    if (!frame->f_trace_opcodes && (kinds & FG_KPROBE_OFFSETS))
+        frame->f_trace_opcodes = ON_FOR_US;
+}
+
+static void switches_off(PyFrameObject *frame)
+{
+    if (frame->f_trace_lines == ON_FOR_US)
+        frame->f_trace_lines = 0;
+    if (frame->f_trace_opcodes == ON_FOR_US)
+        frame->f_trace_opcodes = 0;
+}
+
+/* ---- events */
+
+static bool is_only_ours(const PyFrameObject *frame, int what)
+{
+    return (what == PyTrace_LINE && frame->f_trace_lines == ON_FOR_US) ||
+           (what == PyTrace_OPCODE && frame->f_trace_opcodes == ON_FOR_US);
+}
+
+/* To the program's trace function, which finds everything as it would without us. */
+static int pass_on(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
+{
+    if (!place.next || is_only_ours(frame, what))
+        return 0;
+    switches_off(frame);
+    return place.next(object, frame, what, arg);
+}
+
+static void hit(PyThreadState *tstate, PyFrameObject *frame, int what)
+{
+    const struct fg_kprobe_site site = {frame->f_frame, tstate, fg_code_func(frame->f_frame->f_code)};
+
+    if (!site.func)
+        return;
+    if (what == PyTrace_LINE)
+        fg_kprobe_hit_line(&site, PyFrame_GetLineNumber(frame));
+    else if (what == PyTrace_OPCODE)
+        fg_kprobe_hit_offset(&site, _PyInterpreterFrame_LASTI(frame->f_frame) * (int)sizeof(_Py_CODEUNIT));
+}
+
+static bool is_in_callback(void)
+{
+    struct fg_task *task = fg_task_self;
+
+    return task && (fg_task_guard(task) & task->context);
+}
+
+static int trace(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyThreadState *tstate = fg_tstate();
+    bool is_probes = is_in_callback();
+    int result;
+
+    hit(tstate, frame, what);
+    result = is_probes ? 0 : pass_on(object, frame, what, arg);
+    /* The program's function may have put another in our place, and what ran may have taken the probes away. */
+    stand_for(tstate, frame->f_frame);
+    if (stands(tstate) && what != PyTrace_RETURN)
+        switches_on(frame, fg_kprobe_kinds(fg_code_func(frame->f_frame->f_code)));
+    else
+        switches_off(frame);
+    return result;
+}
+
+/* ---- frames */
+
+/* What a callback calls counts what it comes to, and nobody else hears of it. */
+static PyObject *evaluate_in_callback(_PyFrameEvalFunction evaluate, PyThreadState *tstate, fg_pyframe *frame,
+                                      int throwflag)
+{
+    Py_tracefunc profile = tstate->c_profilefunc;
+    const PyObject *profile_object = tstate->c_profileobj;
+    int tracing = tstate->tracing;
+    PyObject *result;
+
+    tstate->c_profilefunc = NULL;
+    tstate->tracing = is_probed(frame) ? 0 : 1;
+    stand_for(tstate, frame);
+    result = evaluate(tstate, frame, throwflag);
+    tstate->tracing = tracing;
+    if (!tstate->c_profilefunc && tstate->c_profileobj == profile_object) /* nobody has set another */
+        tstate->c_profilefunc = profile;
+    stand_for(tstate, fg_current_pyframe(tstate));
+    return result;
+}
+
+PyObject *fg_kprobe_evaluate(_PyFrameEvalFunction evaluate, PyThreadState *tstate, fg_pyframe *frame,
+                             int throwflag)
+{
+    PyObject *result;
+
+    if (is_in_callback())
+        return evaluate_in_callback(evaluate, tstate, frame, throwflag);
+    stand_for(tstate, frame);
+    result = evaluate(tstate, frame, throwflag);
+    stand_for(tstate, fg_current_pyframe(tstate));
+    return result;
+}
+
+#endif

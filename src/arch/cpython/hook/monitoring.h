@@ -1,0 +1,81 @@
+/* What the two files of sys.monitoring share. Private to them. */
+#ifndef FG_CPYTHON_MONITORING_H
+#define FG_CPYTHON_MONITORING_H
+
+#include "arch/cpython/hook/hooks.h"
+
+#if FG_HAVE_MONITORING
+
+#include "arch/cpython/base/interp.h"
+#if PY_VERSION_HEX < 0x030D0000
+#include "internal/pycore_instruments.h"
+#endif
+
+/* event, its name in sys.monitoring.events, the callback */
+#define EVENTS(X)                                                                                            \
+    X(PY_START, on_start)                                                                                    \
+    X(PY_RESUME, on_resume)                                                                                  \
+    X(PY_RETURN, on_return)                                                                                  \
+    X(PY_YIELD, on_yield)                                                                                    \
+    X(PY_UNWIND, on_unwind)                                                                                  \
+    X(PY_THROW, on_throw)                                                                                    \
+    X(CALL, on_call)                                                                                         \
+    X(C_RETURN, on_c_return)                                                                                 \
+    X(C_RAISE, on_c_raise)                                                                                   \
+    X(LINE, on_line)                                                                                         \
+    X(INSTRUCTION, on_instruction)
+
+enum event {
+#define X(name, callback) EVENT_##name,
+    EVENTS(X)
+#undef X
+        NR_EVENTS
+};
+
+/* Of one interpreter. */
+struct monitoring {
+    struct fg_interp *interp;
+    PyObject *namespace; /* sys.monitoring */
+    PyObject *set_events, *set_local_events, *disable, *missing;
+    PyObject *hooks[NR_EVENTS]; /* callables; they stay: an event may be under way at any time */
+    long bits[NR_EVENTS];
+    int tool_id;
+    bool has_armed;      /* some function has local events: the global ones that go with them are on */
+    bool has_local_ends; /* PY_UNWIND and PY_THROW can be local: none go with them */
+};
+
+/* A callable that CPython reaches through its own vectorcall slot: no method object, no argument parsing. */
+struct hook {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    struct monitoring *monitoring;
+};
+
+/* What CPython calls at an event (monitoring_callbacks.c). */
+struct fg_monitoring_event {
+    const char *name;
+    vectorcallfunc callback, callback_in_greenlet;
+};
+
+extern const struct fg_monitoring_event fg_monitoring_events[NR_EVENTS];
+
+/* The events that we have set for this code alone: sys.monitoring.get_local_events() without its objects. CPython
+ * keeps them where its header says (cpython/code.h), a bit for each tool. */
+static inline long local_events(struct monitoring *m, const PyCodeObject *code)
+{
+    const _PyCoMonitoringData *data = code->_co_monitoring;
+    const int nr_events = sizeof(data->local_monitors.tools); /* differs between versions */
+    long set = 0;
+
+    for (int event = 0; data && event < nr_events; event++)
+        set |= (long)(data->local_monitors.tools[event] >> m->tool_id & 1) << event;
+    return set;
+}
+
+/* Of these, the ones of probes at places within the function: they come and go without any user. */
+static inline long events_within(struct monitoring *m)
+{
+    return m->bits[EVENT_LINE] | m->bits[EVENT_INSTRUCTION];
+}
+
+#endif
+#endif

@@ -1,0 +1,395 @@
+/* What CPython calls at the events of sys.monitoring: they become calls of the engine. */
+#include "arch/cpython/hook/monitoring.h"
+
+#if FG_HAVE_MONITORING
+
+#include <stddef.h>
+
+#include "arch/cpython/hook/gate.h"
+#include "arch/cpython/hook/greenlet.h"
+#include "arch/cpython/hook/kprobe.h"
+#include "arch/cpython/read/cfunction.h"
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/regs.h"
+#include "arch/cpython/read/values.h"
+#include "engine/core/clock.h"
+#include "engine/ring/ring_layout.h"
+
+static inline struct monitoring *monitoring_of(PyObject *hook)
+{
+    return ((struct hook *)hook)->monitoring;
+}
+
+/* The frame an event is of, and its function's record (NULL: not met yet). No frame: an event of native code, which
+ * may tell of functions of its own from 3.13 on (PyMonitoring_FirePyStartEvent and others): any object stands for
+ * their code, and the frame is their caller's. Such events reach global sets only. */
+struct site {
+    fg_pyframe *frame;
+    struct fg_func *func;
+    PyThreadState *tstate;
+};
+
+static inline struct site site_of(PyObject *code)
+{
+    PyThreadState *tstate = fg_tstate();
+    fg_pyframe *frame = fg_current_pyframe(tstate);
+
+#if PY_VERSION_HEX >= 0x030D0000
+    if (fg_unlikely(!frame || !fg_pyframe_is_of(frame, code)))
+        return (struct site){NULL, NULL, tstate};
+#endif
+    return (struct site){frame, fg_code_func((PyCodeObject *)code), tstate};
+}
+
+/* The thread state goes along where events are many: a callback in Python needs it, and asking again costs. */
+static inline struct ftrace_regs regs_of_thread(PyThreadState *tstate, fg_pyframe *frame, PyObject *value)
+{
+    return (struct ftrace_regs){&fg_python_regs_ops, frame, value, tstate};
+}
+
+static inline struct ftrace_regs regs_of(fg_pyframe *frame, PyObject *value)
+{
+    return regs_of_thread(NULL, frame, value);
+}
+
+/* Nobody wants the function. One that still has events of its own is in the middle of a change of users: sync_func
+ * takes such events as it finds them, so PY_START must stay among them. */
+static bool may_disable(struct monitoring *m, struct site site)
+{
+    return FG_CAN_DISABLE &&
+           (!site.func || (!fg_func_has_users(site.func) &&
+                           !(local_events(m, fg_pyframe_code(site.frame)) & ~events_within(m))));
+}
+
+/* The first call of a function, or a call of one that nobody wants. */
+FG_COLD static PyObject *on_start_slow(struct monitoring *m, struct site site)
+{
+    struct ftrace_regs regs = regs_of(site.frame, NULL);
+    struct fg_task *task = fg_task_current();
+
+    if (!site.frame || fg_cpython_gated(fg_tstate()))
+        Py_RETURN_NONE;
+    if (!site.func)
+        site.func = fg_code_discover(site.frame);
+    if (may_disable(m, site))
+        return Py_NewRef(m->disable);
+    if (task && site.func)
+        fg_enter(task, site.func, (uintptr_t)site.frame, &regs);
+    Py_RETURN_NONE;
+}
+
+/* A call of this address that is still parked ended without our being told. */
+FG_NOINLINE static void abandon_parked(struct fg_task *task, const fg_pyframe *frame)
+{
+    struct ftrace_regs regs = fg_no_regs();
+
+    fg_abandon(task, (uintptr_t)frame, &regs);
+}
+
+/* A call that is not plain. Its site comes in pieces: as a whole it would be copied. */
+FG_NOINLINE static PyObject *on_start_full(struct monitoring *m, struct fg_task *task, struct fg_func *func,
+                                           fg_pyframe *frame, PyThreadState *tstate)
+{
+    struct ftrace_regs regs = regs_of_thread(tstate, frame, NULL);
+
+    if (fg_cpython_looks() || (fg_unlikely(!fg_enter(task, func, (uintptr_t)frame, &regs)) && FG_CAN_DISABLE))
+        return on_start_slow(m, (struct site){frame, func, tstate});
+    Py_RETURN_NONE;
+}
+
+/* A call that may be plain. A function of its own: no other call is to pay for the registers that this one needs. */
+FG_HOT FG_NOINLINE static PyObject *on_start_plain(struct monitoring *m, struct fg_task *task,
+                                                   struct fg_func *func, fg_pyframe *frame,
+                                                   PyThreadState *tstate)
+{
+    if (fg_likely(fg_enter_plain(task, func, (uintptr_t)frame)))
+        Py_RETURN_NONE;
+    return on_start_full(m, task, func, frame, tstate);
+}
+
+/* A call that one fprobe alone may watch: the same. */
+FG_HOT FG_NOINLINE static PyObject *on_start_probed(struct monitoring *m, struct fg_task *task,
+                                                    struct fg_func *func, fg_pyframe *frame,
+                                                    PyThreadState *tstate)
+{
+    struct ftrace_regs regs = regs_of_thread(tstate, frame, NULL);
+
+    if (fg_likely(!fg_cpython_looks() &&
+                  fg_enter_probed(task, func, (uintptr_t)frame, fg_pyframe_return_address(frame), &regs)))
+        Py_RETURN_NONE;
+    return on_start_full(m, task, func, frame, tstate);
+}
+
+FG_NOINLINE static PyObject *on_start_of_generator(struct monitoring *m, struct fg_task *task,
+                                                   struct fg_func *func, fg_pyframe *frame,
+                                                   PyThreadState *tstate)
+{
+    abandon_parked(task, frame);
+    return on_start_plain(m, task, func, frame, tstate);
+}
+
+FG_HOT static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct site site = site_of(args[0]);
+    struct fg_task *task = fg_task_self;
+
+    (void)nargsf, (void)kwnames;
+    if (fg_unlikely(!site.func || !task))
+        return on_start_slow(monitoring_of(self), site);
+    if (fg_unlikely(site.func->flags & FG_FUNC_SUSPENDS))
+        return on_start_of_generator(monitoring_of(self), task, site.func, site.frame, site.tstate);
+    if (fg_func_plain(site.func))
+        return on_start_plain(monitoring_of(self), task, site.func, site.frame, site.tstate);
+    if (fg_func_probed(site.func))
+        return on_start_probed(monitoring_of(self), task, site.func, site.frame, site.tstate);
+    return on_start_full(monitoring_of(self), task, site.func, site.frame, site.tstate);
+}
+
+/* The end of a call that is not plain. */
+FG_NOINLINE static PyObject *on_return_full(PyThreadState *tstate, struct fg_task *task,
+                                            struct fg_ending ending, PyObject *value)
+{
+    fg_pyframe *frame = fg_current_pyframe(tstate);
+    struct ftrace_regs regs = regs_of_thread(tstate, frame, value);
+
+    fg_return_at(task, (uintptr_t)frame, ending, &regs, FG_END_RETURN);
+    Py_RETURN_NONE;
+}
+
+/* The end of a call that may be one fprobe's alone. */
+FG_HOT FG_NOINLINE static PyObject *on_return_probed(PyThreadState *tstate, struct fg_task *task,
+                                                     PyObject *value)
+{
+    fg_pyframe *frame = fg_current_pyframe(tstate);
+    struct ftrace_regs regs = regs_of_thread(tstate, frame, value);
+
+    if (fg_likely(fg_return_probed(task, (uintptr_t)frame, fg_pyframe_return_address(frame), &regs)))
+        Py_RETURN_NONE;
+    return on_return_full(tstate, task, fg_return_begin(task), value);
+}
+
+FG_HOT static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct fg_task *task = fg_task_current();
+    struct fg_ending ending;
+    PyThreadState *tstate;
+
+    (void)self, (void)nargsf, (void)kwnames;
+    if (fg_unlikely(!task))
+        Py_RETURN_NONE;
+    if (fg_top_is_probed(task))
+        return on_return_probed(fg_tstate(), task, args[2]);
+    ending = fg_return_begin(task);
+    tstate = fg_tstate();
+    if (fg_likely(fg_return_plain(task, (uintptr_t)fg_current_pyframe(tstate), ending.counter)))
+        Py_RETURN_NONE;
+    return on_return_full(tstate, task, ending, args[2]);
+}
+
+static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct fg_task *task = fg_task_current();
+    fg_pyframe *frame = fg_current_pyframe(fg_tstate());
+    struct ftrace_regs regs = regs_of(frame, args[2]);
+
+    (void)self, (void)nargsf, (void)kwnames;
+    if (fg_likely(task != NULL))
+        fg_suspend(task, (uintptr_t)frame, &regs);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct fg_task *task = fg_task_current();
+    fg_pyframe *frame = fg_current_pyframe(fg_tstate());
+    struct ftrace_regs regs = regs_of(frame, NULL);
+
+    (void)self, (void)args, (void)nargsf, (void)kwnames;
+    if (fg_likely(task != NULL))
+        fg_resume(task, (uintptr_t)frame, &regs);
+    Py_RETURN_NONE;
+}
+
+/* Global events before 3.15: they come from every function, also from those nobody wants. */
+
+/* Before its RESUME, which is where PY_START is told. */
+static inline bool is_before_start(fg_pyframe *frame)
+{
+    return _PyInterpreterFrame_LASTI(frame) < fg_pyframe_code(frame)->_co_firsttraceable;
+}
+
+/* A generator is thrown into before it ever ran: its frame runs, to raise at its first line, with no PY_START. */
+FG_COLD static void enter_by_throw(struct site site)
+{
+    struct ftrace_regs regs = regs_of(site.frame, NULL);
+    struct fg_task *task = fg_task_current();
+
+    if (!task || fg_cpython_gated(fg_tstate()))
+        return;
+    if (!site.func)
+        site.func = fg_code_discover(site.frame);
+    if (!site.func)
+        return;
+    abandon_parked(task, site.frame);
+    fg_enter(task, site.func, (uintptr_t)site.frame, &regs);
+}
+
+static PyObject *on_throw(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct site site = site_of(args[0]);
+
+    if (site.frame && is_before_start(site.frame))
+        enter_by_throw(site);
+    else if (site.func)
+        return on_resume(self, args, nargsf, kwnames);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct site site = site_of(args[0]);
+    struct fg_task *task = fg_task_self;
+    struct ftrace_regs regs = {&fg_python_raise_regs_ops, site.frame, args[2], site.tstate};
+
+    (void)self, (void)nargsf, (void)kwnames;
+    if (site.func && task &&
+        (fg_func_wants_ends(site.func) || fg_func_is_busy(site.func) ||
+         fg_top_is(task, (uintptr_t)site.frame)))
+        fg_return(task, (uintptr_t)site.frame, &regs,
+                  PyErr_GivenExceptionMatches(args[2], PyExc_GeneratorExit) &&
+                          fg_code_is_generator((PyCodeObject *)args[0])
+                      ? FG_END_CLOSE
+                      : FG_END_RAISE);
+    Py_RETURN_NONE;
+}
+
+/* C functions. CALL is local to functions whose users asked for what they call; and global while some user wants a C
+ * function wherever it is called. C_RETURN and C_RAISE come with it. */
+
+static struct fg_c_function_regs c_function_regs(fg_pyframe *caller, PyObject *callable, PyObject *argument)
+{
+    return (struct fg_c_function_regs){{&fg_c_function_regs_ops, caller, argument, NULL}, callable};
+}
+
+/* The event is global: it came from any function, or from native code, which is nobody's frame. */
+static bool wants_c_call(struct fg_func *func, struct site site)
+{
+    return site.frame && !fg_cpython_gated(site.tstate) && fg_cpython_wants_c_call(func, site.func);
+}
+
+static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const struct monitoring *m = monitoring_of(self);
+    struct fg_func *func = fg_cfunction_func(m->interp, args[2]);
+    struct fg_c_function_regs regs;
+    struct fg_task *task;
+    fg_pyframe *frame;
+
+    (void)nargsf, (void)kwnames;
+    if (!func || !fg_func_has_users(func))
+        Py_RETURN_NONE;
+    frame = fg_current_pyframe(fg_tstate());
+    if (m->interp->hears_c_calls && !wants_c_call(func, site_of(args[0])))
+        Py_RETURN_NONE;
+    task = fg_task_current();
+    if (!task)
+        Py_RETURN_NONE;
+    regs = c_function_regs(frame, args[2], args[3] == m->missing ? NULL : args[3]);
+    fg_enter(task, func, fg_cfunction_fp(frame), &regs.regs);
+    Py_RETURN_NONE;
+}
+
+static PyObject *c_end(PyObject *callable, enum fg_end end)
+{
+    struct fg_task *task = fg_task_self;
+    fg_pyframe *frame = fg_current_pyframe(fg_tstate());
+    struct fg_c_function_regs regs = c_function_regs(frame, callable, NULL);
+    uintptr_t fp = fg_cfunction_fp(frame);
+
+    if (task && fg_top_is(task, fp))
+        fg_return(task, fp, &regs.regs, end);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_c_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    (void)self, (void)nargsf, (void)kwnames;
+    return c_end(args[2], FG_END_RETURN);
+}
+
+static PyObject *on_c_raise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    (void)self, (void)nargsf, (void)kwnames;
+    return c_end(args[2], FG_END_RAISE);
+}
+
+/* Places within functions (kprobe.h). One where no probe is answers DISABLE, which costs nothing from then on. */
+
+static PyObject *answer_at_place(struct monitoring *m, bool is_probed)
+{
+    return is_probed || !FG_CAN_DISABLE ? Py_NewRef(Py_None) : Py_NewRef(m->disable);
+}
+
+/* An instruction that begins a line is told of as an instruction only if nobody answers DISABLE to the line just before:
+ * CPython goes on with what was under both. So where a probe by offset is, the line is never disabled. */
+static bool is_kept_for_instruction(const struct fg_kprobe_site *at)
+{
+    return fg_kprobe_is_at_offset(at->func, _PyInterpreterFrame_LASTI(at->frame) * (int)sizeof(_Py_CODEUNIT));
+}
+
+static PyObject *on_line(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct site site = site_of(args[0]);
+    const struct fg_kprobe_site at = {site.frame, site.tstate, site.func};
+
+    (void)nargsf, (void)kwnames;
+    return answer_at_place(
+        monitoring_of(self),
+        site.func && (fg_kprobe_hit_line(&at, (int)PyLong_AsLong(args[1])) || is_kept_for_instruction(&at)));
+}
+
+static PyObject *on_instruction(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct site site = site_of(args[0]);
+    const struct fg_kprobe_site at = {site.frame, site.tstate, site.func};
+
+    (void)nargsf, (void)kwnames;
+    return answer_at_place(monitoring_of(self),
+                           site.func && fg_kprobe_hit_offset(&at, (int)PyLong_AsLong(args[1])));
+}
+
+/* The same, in programs that have imported greenlet. */
+
+/* The call that an event begins may have the address of another that ended untold. */
+static inline void follow(enum event event)
+{
+    struct fg_task *task = fg_task_current();
+    PyThreadState *tstate = fg_tstate();
+    fg_pyframe *frame = fg_current_pyframe(tstate);
+    struct fg_greenlet_event to_come = {.begins = 0};
+
+    if (event == EVENT_PY_START)
+        to_come.begins = (uintptr_t)frame;
+    if (event == EVENT_CALL)
+        to_come.begins = fg_cfunction_fp(frame);
+    if (fg_likely(task != NULL))
+        fg_greenlet_follow(task, tstate, to_come);
+}
+
+#define X(name, callback)                                                                                    \
+    static PyObject *callback##_in_greenlet(PyObject *self, PyObject *const *args, size_t nargsf,            \
+                                            PyObject *kwnames)                                               \
+    {                                                                                                        \
+        follow(EVENT_##name);                                                                                \
+        return callback(self, args, nargsf, kwnames);                                                        \
+    }
+EVENTS(X)
+#undef X
+
+const struct fg_monitoring_event fg_monitoring_events[NR_EVENTS] = {
+#define X(name, callback) [EVENT_##name] = {#name, callback, callback##_in_greenlet},
+    EVENTS(X)
+#undef X
+};
+
+#endif

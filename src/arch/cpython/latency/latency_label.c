@@ -1,0 +1,215 @@
+/* Naming what latency tracers found: functions, callables, asyncio's handles. Only types that CPython's own C code makes are
+ * looked into, so that nothing of the program's runs; it is rare, and allocates. */
+#include "arch/cpython/latency/latency_tracer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "arch/cpython/base/callback.h"
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/values.h"
+
+#define MAX_PARTIALS 8 /* functools.partial of a partial of ... */
+#define MAX_AWAITED 32 /* coroutines, one inside the other */
+
+static const char *text_of(PyObject *str)
+{
+    const char *text = str && PyUnicode_Check(str) ? PyUnicode_AsUTF8(str) : NULL;
+
+    if (!text)
+        PyErr_Clear();
+    return text ? text : "?";
+}
+
+static void put(char *out, const char *text)
+{
+    snprintf(out, FG_LATENCY_TEXT_BYTES, "%s", text);
+}
+
+PyObject *fg_c_attribute(PyObject *object, const char *name)
+{
+    PyObject *key = PyUnicode_InternFromString(name);
+    PyObject *descriptor = key ? fg_type_lookup(Py_TYPE(object), key) : NULL;
+    PyObject *value = NULL;
+
+    if (descriptor &&
+        (Py_IS_TYPE(descriptor, &PyMemberDescr_Type) || Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)))
+        value = Py_TYPE(descriptor)->tp_descr_get(descriptor, object, (PyObject *)Py_TYPE(object));
+    Py_XDECREF(key);
+    Py_XDECREF(descriptor);
+    PyErr_Clear();
+    return value;
+}
+
+void fg_label_code(PyCodeObject *code, PyObject *globals, int line, char *out)
+{
+    PyObject *module = fg_code_module(globals);
+    const struct fg_func *func = fg_code_func(code);
+    const char *known = func ? func->module : "";
+    const char *name = module ? text_of(module) : known;
+
+    snprintf(out, FG_LATENCY_TEXT_BYTES, "%s%s%s (%s:%d)", name, *name ? "." : "", text_of(code->co_qualname),
+             text_of(code->co_filename), line ? line : code->co_firstlineno);
+    Py_XDECREF(module);
+}
+
+/* A str that is only read. Returns how much was written. */
+static size_t put_str(char *out, size_t room, PyObject *str)
+{
+    size_t n = 0;
+
+    for (Py_ssize_t i = 0; str && i < PyUnicode_GET_LENGTH(str); i++) {
+        uint8_t utf8[4];
+        size_t bytes = fg_utf8_of(PyUnicode_READ_CHAR(str, i), utf8);
+
+        if (n + bytes >= room)
+            break;
+        memcpy(out + n, utf8, bytes);
+        n += bytes;
+    }
+    out[n] = 0;
+    return n;
+}
+
+bool fg_label_thread(PyThreadState *tstate, char *out)
+{
+    fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(tstate));
+    PyCodeObject *code = frame ? fg_pyframe_code(frame) : NULL;
+    const struct fg_func *func = code ? fg_code_func(code) : NULL;
+    size_t n, room = FG_LATENCY_TEXT_BYTES;
+
+    if (!code)
+        return false;
+    n = func ? (size_t)snprintf(out, room / 2, "%s", func->name) : put_str(out, room / 2, code->co_qualname);
+    n = n < room / 2 ? n : room / 2 - 1;
+    n += (size_t)snprintf(out + n, room - n, " (");
+    n += put_str(out + n, room - n - sizeof(":2147483647)"), code->co_filename);
+    snprintf(out + n, room - n, ":%d)", fg_pyframe_line(frame));
+    return true;
+}
+
+static void label_function(PyObject *function, char *out)
+{
+    fg_label_code((PyCodeObject *)PyFunction_GET_CODE(function), PyFunction_GET_GLOBALS(function), 0, out);
+}
+
+static void label_builtin(PyObject *builtin, char *out)
+{
+    PyObject *module = ((PyCFunctionObject *)builtin)->m_module;
+    const PyObject *self = PyCFunction_GET_SELF(builtin);
+    const char *owner = self && !PyModule_Check(self) ? Py_TYPE(self)->tp_name : NULL;
+
+    if (!owner)
+        owner = module && PyUnicode_Check(module) ? text_of(module) : "builtins";
+    snprintf(out, FG_LATENCY_TEXT_BYTES, "%s.%s (C)", owner, ((PyCFunctionObject *)builtin)->m_ml->ml_name);
+}
+
+PyObject *fg_without_partial(PyObject *callable)
+{
+    Py_INCREF(callable);
+    for (int i = 0; i < MAX_PARTIALS && strcmp(Py_TYPE(callable)->tp_name, "functools.partial") == 0; i++) {
+        PyObject *func = fg_c_attribute(callable, "func");
+
+        if (!func)
+            break;
+        Py_SETREF(callable, func);
+    }
+    return callable;
+}
+
+void fg_label_callable(PyObject *callable, char *out)
+{
+    callable = fg_without_partial(callable);
+    if (PyMethod_Check(callable) && fg_is_function(PyMethod_GET_FUNCTION(callable)))
+        label_function(PyMethod_GET_FUNCTION(callable), out);
+    else if (fg_is_function(callable))
+        label_function(callable, out);
+    else if (PyCFunction_Check(callable))
+        label_builtin(callable, out);
+    else
+        put(out, Py_TYPE(callable)->tp_name);
+    Py_DECREF(callable);
+}
+
+/* The coroutine of the task whose step this callable is, or NULL. New reference. asyncio's tasks are written in C, and what
+ * runs a step of one has it for its __self__. */
+static PyObject *coroutine_of(PyObject *callable)
+{
+    PyObject *task = PyCFunction_Check(callable) ? Py_XNewRef(PyCFunction_GET_SELF(callable))
+                                                 : fg_c_attribute(callable, "__self__");
+    PyObject *coroutine = task ? fg_c_attribute(task, "_coro") : NULL;
+
+    Py_XDECREF(task);
+    return coroutine;
+}
+
+static bool is_coroutine(PyObject *object)
+{
+    return PyCoro_CheckExact(object) || PyGen_CheckExact(object);
+}
+
+/* A coroutine, or generator, of Python code: which one, and where it gave way. Either may be NULL. */
+static void label_coroutine(PyObject *coroutine, char *runs, char *is_at)
+{
+    PyGenObject *generator = (PyGenObject *)coroutine;
+    PyCodeObject *code = fg_generator_code(generator);
+    fg_pyframe *frame = (fg_pyframe *)&generator->gi_iframe;
+    bool has_ended = fg_generator_has_ended(coroutine);
+
+    if (runs)
+        fg_label_code(code, has_ended ? NULL : frame->f_globals, 0, runs);
+    if (has_ended && is_at)
+        put(is_at, "its end");
+    else if (is_at)
+        fg_label_code(code, frame->f_globals, fg_pyframe_line(frame), is_at);
+    Py_DECREF(code);
+}
+
+/* New reference; NULL: it awaits no coroutine. */
+static PyObject *awaited_by(PyObject *coroutine)
+{
+    PyObject *awaited = fg_c_attribute(coroutine, PyCoro_CheckExact(coroutine) ? "cr_await" : "gi_yieldfrom");
+
+    if (awaited && !is_coroutine(awaited))
+        Py_CLEAR(awaited);
+    return awaited;
+}
+
+static void label_awaited(PyObject *coroutine, const struct fg_label_awaited *awaited)
+{
+    char is_at[FG_LATENCY_TEXT_BYTES];
+    PyObject *at = Py_NewRef(coroutine);
+
+    for (int i = 0; at && i < MAX_AWAITED; i++) {
+        Py_SETREF(at, awaited_by(at));
+        if (!at)
+            break;
+        label_coroutine(at, NULL, is_at);
+        awaited->add(awaited->arg, is_at);
+    }
+    Py_XDECREF(at);
+}
+
+static void label(PyObject *callback, char *runs, char *is_at, const struct fg_label_awaited *awaited)
+{
+    PyObject *coroutine = coroutine_of(callback);
+
+    if (coroutine && is_coroutine(coroutine)) {
+        label_coroutine(coroutine, runs, is_at);
+        if (awaited)
+            label_awaited(coroutine, awaited);
+    } else {
+        fg_label_callable(coroutine ? coroutine : callback, runs);
+        if (is_at)
+            put(is_at, runs);
+    }
+    Py_XDECREF(coroutine);
+}
+
+void fg_label_callback(PyObject *callback, char *runs, char *is_at, const struct fg_label_awaited *awaited)
+{
+    fg_exception aside = fg_exception_set_aside();
+
+    label(callback, runs, is_at, awaited);
+    fg_exception_put_back(aside);
+}

@@ -1,0 +1,62 @@
+/* The latency tracers of CPython: detectors over engine/latency.h. Each is one file and one line in the table. At most one
+ * of each is on in a process, as the kernel's irqsoff and wakeup are. */
+#ifndef FG_CPYTHON_LATENCY_TRACER_H
+#define FG_CPYTHON_LATENCY_TRACER_H
+
+#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/interp.h"
+#include "arch/cpython/latency/call_hook.h"
+#include "engine/graph/fgraph.h"
+#include "engine/tracer/latency.h"
+
+/* A user of the function graph that a tracer needs while it is on, and the function that it is for. */
+struct fg_latency_user {
+    struct fgraph_ops *ops;
+    const char *function;
+    struct fg_call_hook *hook; /* hears of the calls in its place, where it can be installed; NULL: nowhere */
+};
+
+#define FG_LATENCY_MAX_USERS 4
+
+struct fg_latency_tracer {
+    const char *name;
+    const char *what; /* what a section is */
+    struct fg_latency *latency;
+    struct fg_latency_user
+        users[FG_LATENCY_MAX_USERS]; /* ended by NULL; whoever turns the tracer on registers them */
+    /* Functions whose graph shows the inside of a section; NULL: all. */
+    const char *graph;
+    /* Optional, with the interpreter's thread state. 0 or a negative errno, and then *why says what is in the way. Before
+     * the users are registered; stop comes after they have left. */
+    int (*start)(struct fg_interp *interp, const char **why);
+    void (*stop)(void);
+};
+
+extern const struct fg_latency_tracer fg_tracer_loopblock, fg_tracer_wakeup, fg_tracer_gilwait;
+/* All of them, ended by NULL. */
+extern const struct fg_latency_tracer *const fg_latency_tracers[];
+
+/* ---- labels: FG_LATENCY_TEXT_BYTES of text that say which function it is. No code of the program's runs for it. */
+
+/* "module.qualname (file:line)"; line 0: where the function begins. `globals` may be NULL. */
+void fg_label_code(PyCodeObject *code, PyObject *globals, int line, char *out);
+/* The newest Python function of a thread's frames, "qualname (file:line)"; false: it runs none. Without a thread state and
+ * without allocating: whoever asks knows that the thread does not run meanwhile. */
+bool fg_label_thread(PyThreadState *tstate, char *out);
+/* What a callable is: a function, method, builtin, partial, a step of an asyncio task; of others the type. */
+void fg_label_callable(PyObject *callable, char *out);
+/* What the callback of an asyncio.Handle runs, and where that is now: where the coroutine of a task gave way, else where the function
+ * begins; `is_at` may be NULL. `awaited`, which may be NULL, is told of the coroutines that this one awaits, from the outside in. */
+struct fg_label_awaited {
+    void (*add)(void *arg, const char *is_at);
+    void *arg;
+};
+void fg_label_callback(PyObject *callback, char *runs, char *is_at, const struct fg_label_awaited *awaited);
+
+/* An attribute of the object's that its type implements in C: a slot, a getter. New reference; NULL: it is none of these, or
+ * empty. */
+PyObject *fg_c_attribute(PyObject *object, const char *name);
+/* functools.partial's function; a new reference to `callable` itself if it is none. */
+PyObject *fg_without_partial(PyObject *callable);
+
+#endif

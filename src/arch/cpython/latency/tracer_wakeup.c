@@ -1,0 +1,391 @@
+/* wakeup: how long a callback, or a step of a task, that an asyncio event loop could run waited for its turn. A section
+ * begins when a handle gets ready: made by call_soon(), which puts it into the loop's queue at once, or put there because of
+ * I/O (both noted in a table, by the handle's address), or its timer's time; it ends when asyncio.events.Handle._run runs it. What ran meanwhile is named if it
+ * ran long enough to matter, at its end: later it may be gone. */
+#include "arch/cpython/latency/latency_tracer.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/cpython/latency/asyncio_handle.h"
+#include "arch/cpython/read/regs.h"
+#include "engine/core/clock.h"
+
+static struct fg_latency latency;
+static double
+    ns_per_tick; /* as well as it was known when the tracer began: measuring is not for every timer */
+
+/* ---- handles that are ready
+ *
+ * A handle that is cancelled leaves its entry behind: bounded, and when its address is another's, that one writes a new one,
+ * for each that is no timer comes through here before it runs. */
+
+enum readied_by { READIED_BY_CALL, READIED_BY_IO, READIED_BY_TIMER };
+
+static const char *const readied_by_names[] = {
+    [READIED_BY_CALL] = "asyncio.base_events.BaseEventLoop._call_soon",
+    [READIED_BY_IO] = "asyncio.base_events.BaseEventLoop._add_callback",
+    [READIED_BY_TIMER] = "asyncio.events.TimerHandle.when",
+};
+
+struct ready {
+    _Atomic uintptr_t handle; /* 0: free */
+    _Atomic uint64_t ticks;
+    _Atomic uint32_t by;
+};
+
+#define READY_BITS 12
+#define NR_READY (1u << READY_BITS)
+#define MAX_PROBES 8u
+
+static struct ready ready[NR_READY];
+static _Atomic uint64_t nr_ready_lost; /* entries that gave way to others */
+
+static struct ready *place_of(uintptr_t handle, uint32_t probe)
+{
+    uint64_t hash = (uint64_t)(handle >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return &ready[((hash >> (64 - READY_BITS)) + probe) & (NR_READY - 1)];
+}
+
+static struct ready *find_ready(uintptr_t handle)
+{
+    for (uint32_t i = 0; i < MAX_PROBES; i++) {
+        struct ready *at = place_of(handle, i);
+
+        if (fg_likely(atomic_load_explicit(&at->handle, memory_order_acquire) == handle))
+            return at;
+    }
+    return NULL;
+}
+
+/* A place for a handle: its own, one that is free, or that of the handle which has waited longest. An older entry of its own
+ * further on stays behind: this one is found first. */
+static struct ready *take_place(uintptr_t handle)
+{
+    struct ready *oldest = place_of(handle, 0);
+
+    for (uint32_t i = 0; i < MAX_PROBES; i++) {
+        struct ready *at = place_of(handle, i);
+        uintptr_t other = atomic_load_explicit(&at->handle, memory_order_relaxed);
+
+        if (fg_likely(!other || other == handle))
+            return at;
+        if (atomic_load_explicit(&at->ticks, memory_order_relaxed) <
+            atomic_load_explicit(&oldest->ticks, memory_order_relaxed))
+            oldest = at;
+    }
+    atomic_fetch_add_explicit(&nr_ready_lost, 1, memory_order_relaxed);
+    return oldest;
+}
+
+static void put_ready(PyObject *handle, uint64_t ticks, enum readied_by by)
+{
+    struct ready *at = take_place((uintptr_t)handle);
+
+    /* Without the GIL two threads may choose one place: one handle is lost then, and none gets another's time. */
+    atomic_store_explicit(&at->handle, 0, memory_order_relaxed);
+    atomic_store_explicit(&at->ticks, ticks, memory_order_release);
+    atomic_store_explicit(&at->by, (uint32_t)by, memory_order_relaxed);
+    atomic_store_explicit(&at->handle, (uintptr_t)handle, memory_order_release);
+}
+
+/* When it got ready; 0: not known. */
+static uint64_t take_ready(PyObject *handle, enum readied_by *by)
+{
+    struct ready *at = find_ready((uintptr_t)handle);
+    uint64_t ticks;
+
+    if (!at)
+        return 0;
+    ticks = atomic_load_explicit(&at->ticks, memory_order_relaxed);
+    *by = (enum readied_by)atomic_load_explicit(&at->by, memory_order_relaxed);
+    atomic_store_explicit(&at->handle, 0, memory_order_release);
+    return ticks;
+}
+
+/* ---- timers */
+
+/* The time that the handle's timer was set to, on the loop's clock, which is CLOCK_MONOTONIC unless the loop has one of its
+ * own: loop_has_own_clock() asks when it matters. 0: it is not over yet, as far as we can tell. */
+static uint64_t timer_ticks(PyObject *when, uint64_t now)
+{
+    double late_ns;
+
+    if (!PyFloat_CheckExact(when))
+        return 0;
+    late_ns = (double)fg_clock_monotonic_ns() - PyFloat_AS_DOUBLE(when) * 1e9;
+    return late_ns > 0 ? now - (uint64_t)(late_ns / ns_per_tick) : 0;
+}
+
+/* Its time() is not asyncio's. */
+static bool loop_has_own_clock(PyObject *handle)
+{
+    PyObject *loop = fg_c_attribute(handle, "_loop"), *key = PyUnicode_InternFromString("time");
+    PyObject *time = loop && key ? fg_type_lookup(Py_TYPE(loop), key) : NULL;
+    char label[FG_LATENCY_TEXT_BYTES] = "";
+
+    if (time && fg_is_function(time))
+        fg_label_callable(time, label);
+    Py_XDECREF(loop);
+    Py_XDECREF(key);
+    Py_XDECREF(time);
+    PyErr_Clear();
+    return strncmp(label, "asyncio.base_events.", strlen("asyncio.base_events.")) != 0;
+}
+
+/* ---- what ran lately in a thread */
+
+#define NR_RECENT 32u
+
+struct recent {
+    uint32_t n; /* so far; the last NR_RECENT are there */
+    struct run {
+        uint64_t begin, end;
+        char runs[FG_LATENCY_TEXT_BYTES];
+    } runs[NR_RECENT];
+};
+
+/* A thread keeps it until it ends. What ran before the tracer was on took nothing of a section's time. */
+static pthread_key_t recent_key;
+static bool has_recent_key;
+
+static void make_recent_key(void)
+{
+    has_recent_key = pthread_key_create(&recent_key, free) == 0;
+}
+
+/* This thread's; NULL: nothing was noted yet. */
+static struct recent *recent_here(void)
+{
+    return has_recent_key ? pthread_getspecific(recent_key) : NULL;
+}
+
+static struct recent *make_recent_here(void)
+{
+    struct recent *recent = has_recent_key ? calloc(1, sizeof(struct recent)) : NULL;
+
+    if (recent && pthread_setspecific(recent_key, recent) != 0) {
+        free(recent);
+        return NULL;
+    }
+    return recent;
+}
+
+FG_COLD static void note_run(uint64_t begin, uint64_t end, PyObject *callback)
+{
+    struct recent *recent = recent_here();
+    struct run *run;
+
+    if (!recent)
+        recent = make_recent_here();
+    if (!recent)
+        return;
+    run = &recent->runs[recent->n++ % NR_RECENT];
+    run->begin = begin;
+    run->end = end;
+    fg_label_callback(callback, run->runs, NULL, NULL);
+}
+
+/* ---- sections */
+
+/* Those of the thread's runs that took some of the section's time; returns how much. */
+static uint64_t add_runs(struct fg_latency_section *section, const struct recent *recent)
+{
+    uint32_t first = recent->n > NR_RECENT ? recent->n - NR_RECENT : 0;
+    uint64_t named = 0;
+
+    for (uint32_t i = first; i < recent->n; i++) {
+        const struct run *run = &recent->runs[i % NR_RECENT];
+        uint64_t begin = run->begin > section->begin ? run->begin : section->begin;
+
+        if (run->end <= begin || run->end > section->end ||
+            !fg_latency_section_shows(section, run->end - begin))
+            continue;
+        fg_latency_section_add(section, begin, run->end - begin, "", run->runs);
+        named += run->end - begin;
+    }
+    return named;
+}
+
+FG_COLD static void keep(uint64_t now, PyObject *handle, uint64_t ready_ticks, enum readied_by by)
+{
+    struct fg_latency_section *section;
+    const struct recent *recent = recent_here();
+    char runs[FG_LATENCY_TEXT_BYTES];
+    uint64_t named;
+
+    if (by == READIED_BY_TIMER && loop_has_own_clock(handle))
+        return;
+    section = fg_latency_section_new(ready_ticks, now);
+    if (!section)
+        return;
+    fg_label_callback(fg_handle_callback(handle), runs, section->ended_at, NULL);
+    snprintf(section->started_at, sizeof(section->started_at), "%s", readied_by_names[by]);
+    fg_latency_section_add(section, section->begin, 0, "ready: ", runs);
+    named = recent ? add_runs(section, recent) : 0;
+    if (section->end - section->begin > named)
+        fg_latency_section_add(section, section->end, section->end - section->begin - named, "",
+                               "in all: the loop itself, and callbacks too short to name");
+    fg_latency_section_add(section, section->end, 0, "runs: ", section->ended_at);
+    fg_latency_keep(&latency, section);
+}
+
+/* ---- what happens to handles */
+
+/* It runs now. What it runs, borrowed; NULL: it is no handle, or a new one. */
+static inline PyObject *handle_runs(PyObject *handle, uint64_t now)
+{
+    struct fg_handle_slots slots = fg_handle_slots(Py_TYPE(handle));
+    PyObject *callback = fg_handle_slot(handle, slots.callback), *when;
+    enum readied_by by = READIED_BY_TIMER;
+    uint64_t ready_ticks;
+
+    if (!callback)
+        return NULL;
+    when = fg_handle_slot(handle, slots.when);
+    ready_ticks = when ? timer_ticks(when, now) : take_ready(handle, &by);
+    if (ready_ticks && now > ready_ticks && fg_latency_is_wanted(&latency, now - ready_ticks))
+        keep(now, handle, ready_ticks, by);
+    return callback;
+}
+
+/* It was made: by call_soon(), which needs no hook of its own then. One for I/O is not ready yet: the time is written
+ * over once it is. */
+static inline void handle_is_made(PyObject *handle, uint64_t now)
+{
+    if (!fg_handle_slots(Py_TYPE(handle)).when)
+        put_ready(handle, now, READIED_BY_CALL);
+}
+
+/* ---- where the methods can be taken by themselves */
+
+static PyObject *around_run(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+static PyObject *around_add_callback(PyObject *function, PyObject *const *args, size_t nargsf,
+                                     PyObject *kwnames);
+
+static struct fg_call_hook run_hook = {.around = around_run},
+                           add_callback_hook = {.around = around_add_callback};
+
+static PyObject *around_run(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *handle = fg_call_hook_argument(args, nargsf, 0), *callback = NULL, *result;
+    unsigned generation = run_hook.generation;
+    uint64_t begin = fg_clock_now(), end;
+
+    if (handle && fg_call_hook_is_installed(&run_hook))
+        callback = Py_XNewRef(handle_runs(handle, begin));
+    result = fg_call_hook_go_on(&run_hook, function, args, nargsf, kwnames);
+    end = fg_clock_now();
+    if (callback && fg_latency_is_worth_naming(&latency, end - begin) &&
+        fg_call_hook_is(&run_hook, generation))
+        note_run(begin, end, callback);
+    Py_XDECREF(callback);
+    return result;
+}
+
+static PyObject *around_add_callback(PyObject *function, PyObject *const *args, size_t nargsf,
+                                     PyObject *kwnames)
+{
+    PyObject *handle = fg_call_hook_argument(args, nargsf, 1);
+
+    if (handle && fg_call_hook_is_installed(&add_callback_hook))
+        put_ready(handle, fg_clock_now(), READIED_BY_IO);
+    return fg_call_hook_go_on(&add_callback_hook, function, args, nargsf, kwnames);
+}
+
+#if PY_VERSION_HEX < 0x030E0000
+static PyObject *around_init(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+
+static struct fg_call_hook init_hook = {.around = around_init};
+#define INIT_HOOK (&init_hook)
+
+static PyObject *around_init(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *handle = fg_call_hook_argument(args, nargsf, 0);
+
+    if (handle && fg_call_hook_is_installed(&init_hook))
+        handle_is_made(handle, fg_clock_now());
+    return fg_call_hook_go_on(&init_hook, function, args, nargsf, kwnames);
+}
+#else
+#define INIT_HOOK NULL /* CPython enters a class's __init__ without looking how it is called */
+#endif
+
+/* ---- where they are functions as any other */
+
+static int run_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    PyObject *handle = fg_regs_argument(regs, 0);
+    PyObject *callback = handle ? handle_runs(handle, trace->calltime) : NULL;
+
+    if (callback && fgraph_reserve_object(trace, ops, callback))
+        Py_INCREF(callback);
+    return callback != NULL;
+}
+
+static void run_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    PyObject *callback;
+
+    (void)regs;
+    if (fg_likely(!fg_latency_is_worth_naming(&latency, trace->rettime - trace->start)) ||
+        trace->end == FG_END_CLOSE)
+        return;
+    callback = fgraph_retrieve_object(trace, ops);
+    if (callback)
+        note_run(trace->start, trace->rettime, callback);
+}
+
+static int init_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    PyObject *handle = fg_regs_argument(regs, 0);
+
+    (void)ops;
+    if (handle)
+        handle_is_made(handle, trace->calltime);
+    return 0;
+}
+
+static int add_callback_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
+                              struct ftrace_regs *regs)
+{
+    PyObject *handle = fg_regs_argument(regs, 1);
+
+    (void)ops;
+    if (handle)
+        put_ready(handle, trace->calltime, READIED_BY_IO);
+    return 0;
+}
+
+static struct fgraph_ops run_ops = {.entryfunc = run_entry, .retfunc = run_end, .name = "wakeup"};
+static struct fgraph_ops init_ops = {.entryfunc = init_entry, .name = "wakeup: call_soon"};
+static struct fgraph_ops add_callback_ops = {.entryfunc = add_callback_entry, .name = "wakeup: add_callback"};
+
+static int start(struct fg_interp *interp, const char **why)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)interp, (void)why;
+    memset(ready, 0, sizeof(ready));
+    atomic_store(&nr_ready_lost, 0);
+    fg_clock_init();
+    ns_per_tick = fg_clock_ns_per_tick();
+    pthread_once(&once, make_recent_key);
+    fg_user_of(&init_ops)->is_entry_only = fg_user_of(&add_callback_ops)->is_entry_only = true;
+    fg_handle_types_hold();
+    return 0;
+}
+
+const struct fg_latency_tracer fg_tracer_wakeup = {
+    .name = "wakeup",
+    .what = "a callback or a task that was ready waited to run in an asyncio event loop",
+    .latency = &latency,
+    .users = {{&run_ops, "asyncio.events.Handle._run", &run_hook},
+              {&init_ops, "asyncio.events.Handle.__init__", INIT_HOOK},
+              {&add_callback_ops, "asyncio.base_events.BaseEventLoop._add_callback", &add_callback_hook}},
+    .start = start,
+    .stop = fg_handle_types_release,
+};

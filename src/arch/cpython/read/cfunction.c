@@ -1,0 +1,277 @@
+/* The table of C functions, one for each interpreter. Their definitions are static data or live as long as their
+ * module: records stay as long as the interpreter.
+ *
+ * cProfile counts the same callables (Modules/_lsprof.c): built-in functions and methods, and method
+ * descriptors, not types. */
+#include "arch/cpython/read/cfunction.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/cpython/base/lock.h"
+#include "arch/cpython/hook/hooks.h"
+#include "engine/ring/ring_layout.h"
+
+#define FIRST_CAPACITY 256u
+
+/* func is written before definition, and then neither changes. */
+struct slot {
+    _Atomic(const PyMethodDef *) definition;
+    struct fg_func *func;
+};
+
+/* Looked up without a lock. A table that got too small stays as it is, for those that are looking into it: all
+ * old ones together are smaller than the current one. */
+struct table {
+    struct table *older;
+    size_t capacity; /* a power of two */
+    struct slot slots[];
+};
+
+struct fg_c_functions {
+    _Atomic(struct table *) current;
+    size_t nr_records; /* under FG_LOCK_DISCOVERY, as is all adding */
+};
+
+static bool is_method_descriptor(PyObject *callable)
+{
+    return Py_IS_TYPE(callable, &PyMethodDescr_Type) || Py_IS_TYPE(callable, &PyClassMethodDescr_Type);
+}
+
+const PyMethodDef *fg_cfunction_definition(PyObject *callable)
+{
+    if (PyCFunction_Check(callable))
+        return ((PyCFunctionObject *)callable)->m_ml;
+    if (is_method_descriptor(callable))
+        return ((PyMethodDescrObject *)callable)->d_method;
+    return NULL;
+}
+
+/* The definition's slot, or the free one where it would be. */
+static struct slot *find_slot(struct table *table, const PyMethodDef *definition)
+{
+    size_t i = ((uintptr_t)definition >> 3) * 0x9e3779b97f4a7c15u >> 20;
+
+    for (;; i++) {
+        struct slot *slot = &table->slots[i & (table->capacity - 1)];
+        /* acquire: pairs with add's release; the slot's func is seen too */
+        const PyMethodDef *there = atomic_load_explicit(&slot->definition, memory_order_acquire);
+
+        if (there == definition || !there)
+            return slot;
+    }
+}
+
+static struct fg_func *find(struct fg_c_functions *functions, const PyMethodDef *definition)
+{
+    /* acquire: pairs with grow's release */
+    struct table *table = functions ? atomic_load_explicit(&functions->current, memory_order_acquire) : NULL;
+    struct slot *slot = table ? find_slot(table, definition) : NULL;
+
+    /* A slot that was free may by now be another definition's. acquire: as in find_slot */
+    if (!slot || atomic_load_explicit(&slot->definition, memory_order_acquire) != definition)
+        return NULL;
+    return slot->func;
+}
+
+static void add(struct table *table, const PyMethodDef *definition, struct fg_func *func)
+{
+    struct slot *slot = find_slot(table, definition);
+
+    slot->func = func;
+    atomic_store_explicit(&slot->definition, definition, memory_order_release);
+}
+
+/* A table with room for one more, or NULL. */
+static struct table *grow(struct fg_c_functions *functions)
+{
+    struct table *old = atomic_load_explicit(&functions->current, memory_order_relaxed);
+    size_t capacity = old ? old->capacity * 2 : FIRST_CAPACITY;
+    struct table *table;
+
+    if (old && functions->nr_records * 2 < old->capacity)
+        return old;
+    table = calloc(1, sizeof(*table) + capacity * sizeof(table->slots[0]));
+    if (!table)
+        return NULL;
+    table->older = old;
+    table->capacity = capacity;
+    for (size_t i = 0; old && i < old->capacity; i++) {
+        const PyMethodDef *definition = atomic_load_explicit(&old->slots[i].definition, memory_order_relaxed);
+
+        if (definition)
+            add(table, definition, old->slots[i].func);
+    }
+    atomic_store_explicit(&functions->current, table, memory_order_release);
+    return table;
+}
+
+static bool has_method(const PyTypeObject *type, const PyMethodDef *definition)
+{
+    const PyMethodDef *at = type->tp_methods;
+
+    while (at && at->ml_name && at != definition)
+        at++;
+    return at == definition;
+}
+
+/* Where a method is defined is the type in the MRO whose table has it; NULL: none. Borrowed. */
+static PyTypeObject *defining_type(PyTypeObject *type, const PyMethodDef *definition)
+{
+    PyObject *mro = fg_type_mro(type);
+    Py_ssize_t n = mro ? PyTuple_GET_SIZE(mro) : 0, i = 0;
+
+    while (i < n && !has_method((PyTypeObject *)PyTuple_GET_ITEM(mro, i), definition))
+        i++;
+    type = i < n ? (PyTypeObject *)PyTuple_GET_ITEM(mro, i) : NULL;
+    Py_XDECREF(mro); /* the base is kept by the type it is one of */
+    return type;
+}
+
+/* The type a method belongs to, or NULL for a plain function. Borrowed. */
+static PyTypeObject *owner_of(PyObject *callable, const PyMethodDef *definition)
+{
+    PyObject *self;
+    PyTypeObject *type = NULL;
+
+    if (is_method_descriptor(callable))
+        return PyDescr_TYPE(callable);
+    self = ((PyCFunctionObject *)callable)->m_self; /* of a static method too: its type */
+    if (!self || PyModule_Check(self))
+        return NULL;
+    if (PyType_Check(self)) /* a class method, or else a method of the metaclass */
+        type = defining_type((PyTypeObject *)self, definition);
+    if (!type)
+        type = defining_type(Py_TYPE(self), definition);
+    if (type)
+        return type;
+    /* `X.__new__` has one definition for all types, in no table. */
+    return PyType_Check(self) ? &PyBaseObject_Type : Py_TYPE(self);
+}
+
+static void name_method(struct fg_cfunction_name *name, PyTypeObject *owner, const PyMethodDef *definition)
+{
+    const char *type_name = owner->tp_name;
+    const char *dot = strrchr(type_name, '.');
+
+    snprintf(name->module, sizeof(name->module), "%.*s", dot ? (int)(dot - type_name) : 8,
+             dot ? type_name : "builtins");
+    snprintf(name->qualname, sizeof(name->qualname), "%s.%s", dot ? dot + 1 : type_name, definition->ml_name);
+}
+
+static void name_function(struct fg_cfunction_name *name, PyObject *callable, const PyMethodDef *definition)
+{
+    PyObject *module = ((PyCFunctionObject *)callable)->m_module; /* __module__ */
+    const char *text = module && PyUnicode_CheckExact(module) ? PyUnicode_AsUTF8(module) : NULL;
+
+    snprintf(name->module, sizeof(name->module), "%s", text ? text : "builtins");
+    snprintf(name->qualname, sizeof(name->qualname), "%s", definition->ml_name);
+}
+
+void fg_cfunction_name(PyObject *callable, struct fg_cfunction_name *name)
+{
+    const PyMethodDef *definition = fg_cfunction_definition(callable);
+    PyTypeObject *owner = owner_of(callable, definition);
+
+    if (owner)
+        name_method(name, owner, definition);
+    else
+        name_function(name, callable, definition);
+}
+
+/* NULL: no memory. */
+static struct fg_c_functions *functions_of(struct fg_interp *interp)
+{
+    struct fg_c_functions *functions = atomic_load_explicit(&interp->c_functions, memory_order_relaxed);
+
+    if (!functions) {
+        functions = calloc(1, sizeof(*functions));
+        atomic_store_explicit(&interp->c_functions, functions, memory_order_release);
+    }
+    return functions;
+}
+
+/* The record of a definition, made if another thread was not first. */
+static struct fg_func *make_record(struct fg_interp *interp, const PyMethodDef *definition,
+                                   const struct fg_cfunction_name *name)
+{
+    struct fg_func_desc desc = {.module = name->module,
+                                .qualname = name->qualname,
+                                .file = "",
+                                .args = "",
+                                .flags = FG_FUNC_C,
+                                .domain = interp};
+    struct fg_c_functions *functions = functions_of(interp);
+    struct fg_func *func = find(functions, definition);
+    struct table *table = func || !functions ? NULL : grow(functions);
+
+    if (!table)
+        return func;
+    func = fg_func_new(&desc);
+    if (!func)
+        return NULL;
+    add(table, definition, func);
+    functions->nr_records++;
+    if (fg_func_has_users(func))
+        fg_cpython_sync_new_c(func);
+    return func;
+}
+
+FG_COLD static struct fg_func *discover(struct fg_interp *interp, PyObject *callable,
+                                        const PyMethodDef *definition)
+{
+    fg_exception aside = fg_exception_set_aside();
+    struct fg_cfunction_name name;
+    struct fg_func *func;
+
+    fg_cfunction_name(callable, &name);
+    fg_lock(FG_LOCK_DISCOVERY);
+    func = make_record(interp, definition, &name);
+    fg_unlock(FG_LOCK_DISCOVERY);
+    fg_exception_put_back(aside);
+    return func;
+}
+
+struct fg_func *fg_cfunction_known(struct fg_interp *interp, const PyMethodDef *definition)
+{
+    /* acquire: pairs with the release in functions_of */
+    return find(atomic_load_explicit(&interp->c_functions, memory_order_acquire), definition);
+}
+
+struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable)
+{
+    const PyMethodDef *definition = fg_cfunction_definition(callable);
+    struct fg_func *func = definition ? fg_cfunction_known(interp, definition) : NULL;
+
+    return fg_likely(func || !definition) ? func : discover(interp, callable, definition);
+}
+
+bool fg_cfunctions_any(struct fg_interp *interp, bool (*is)(struct fg_func *func))
+{
+    struct fg_c_functions *functions = atomic_load_explicit(&interp->c_functions, memory_order_acquire);
+    struct table *table = functions ? atomic_load_explicit(&functions->current, memory_order_acquire) : NULL;
+
+    for (size_t i = 0; table && i < table->capacity; i++) {
+        if (atomic_load_explicit(&table->slots[i].definition, memory_order_acquire) &&
+            is(table->slots[i].func))
+            return true;
+    }
+    return false;
+}
+
+void fg_cfunctions_end(struct fg_interp *interp)
+{
+    struct fg_c_functions *functions = atomic_exchange(&interp->c_functions, NULL);
+    struct table *table = functions ? atomic_load(&functions->current) : NULL, *older;
+
+    /* The newest table has them all. */
+    for (size_t i = 0; table && i < table->capacity; i++) {
+        if (atomic_load(&table->slots[i].definition))
+            fg_func_free(table->slots[i].func);
+    }
+    for (; table; table = older) {
+        older = table->older;
+        free(table);
+    }
+    free(functions);
+}

@@ -1,0 +1,36 @@
+/* Function records of functions implemented in C, found by their method definition. */
+#ifndef FG_CPYTHON_CFUNCTION_H
+#define FG_CPYTHON_CFUNCTION_H
+
+#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/interp.h"
+#include "engine/graph/fgraph.h"
+
+/* The interpreter's record of a built-in function or method descriptor; NULL for any other callable, or without
+ * memory. */
+struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable);
+/* The same, if it was made before. */
+struct fg_func *fg_cfunction_known(struct fg_interp *interp, const PyMethodDef *definition);
+/* What tells one C function from another; NULL: `callable` is none. */
+const PyMethodDef *fg_cfunction_definition(PyObject *callable);
+
+/* The two parts of the record's name. */
+struct fg_cfunction_name {
+    char module[128], qualname[256];
+};
+
+void fg_cfunction_name(PyObject *callable, struct fg_cfunction_name *name);
+
+/* One of the interpreter's is such. */
+bool fg_cfunctions_any(struct fg_interp *interp, bool (*is)(struct fg_func *func));
+
+/* The interpreter is ending. */
+void fg_cfunctions_end(struct fg_interp *interp);
+
+/* A C function's call is known by the frame that calls it: one such frame has one C call in progress. */
+static inline uintptr_t fg_cfunction_fp(const fg_pyframe *caller)
+{
+    return (uintptr_t)caller | 1;
+}
+
+#endif

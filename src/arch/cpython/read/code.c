@@ -1,0 +1,172 @@
+/* Making function records of code objects, and ending them with their code objects. */
+#include "arch/cpython/read/code.h"
+
+#include <string.h>
+
+#include "arch/cpython/base/lock.h"
+#include "arch/cpython/hook/greenlet.h"
+#include "arch/cpython/hook/hooks.h"
+#include "arch/cpython/hook/kprobe.h"
+#include "engine/ring/ring_layout.h"
+
+Py_ssize_t fg_code_extra_index = -1;
+static _Atomic Py_ssize_t first_index = -1; /* two interpreters may be first */
+
+/* The code object is being freed. */
+static void code_gone(void *extra)
+{
+    if (!extra)
+        return;
+    fg_kprobe_function_gone(extra);
+    fg_func_free(extra);
+}
+
+/* Each interpreter numbers its slots itself; ours has to have one number in all. Slots below it that are free here are
+ * given up. */
+static Py_ssize_t request_index(Py_ssize_t wanted)
+{
+    Py_ssize_t index;
+
+    do
+        index = PyUnstable_Eval_RequestCodeExtraIndex(code_gone);
+    while (index >= 0 && index < wanted);
+    return index;
+}
+
+int fg_code_init(void)
+{
+    Py_ssize_t none = -1, wanted = atomic_load(&first_index), index = request_index(wanted);
+
+    if (index < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "no code extra slot is free in this interpreter");
+        return -1;
+    }
+    if (!atomic_compare_exchange_strong(&first_index, &none, index) && none != index) {
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "code extra slot %zd, which funcgraph has in another interpreter, is not free in this one", none);
+        return -1;
+    }
+    fg_code_extra_index = index;
+    return 0;
+}
+
+static uint16_t flags_of(const PyCodeObject *code)
+{
+    uint16_t flags = 0;
+
+    if (code->co_flags & CO_GENERATOR)
+        flags |= FG_FUNC_GENERATOR;
+    if (code->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE))
+        flags |= FG_FUNC_COROUTINE;
+    if (code->co_flags & CO_ASYNC_GENERATOR)
+        flags |= FG_FUNC_ASYNC_GENERATOR;
+    if (code->co_flags & CO_VARARGS)
+        flags |= FG_FUNC_VARARGS;
+    if (code->co_flags & CO_VARKEYWORDS)
+        flags |= FG_FUNC_VARKEYWORDS;
+    return flags;
+}
+
+/* UTF-8 of a str, or `otherwise`; lone surrogates have none. */
+static const char *text_of(PyObject *str, const char *otherwise)
+{
+    const char *text = str && PyUnicode_Check(str) ? PyUnicode_AsUTF8(str) : NULL;
+
+    if (!text)
+        PyErr_Clear();
+    return text ? text : otherwise;
+}
+
+/* "a,b,args,kw": the names of the arguments in the order of their values in the frame. New reference. */
+static PyObject *argument_names(const PyCodeObject *code)
+{
+    PyObject *names = PyTuple_GetSlice(code->co_localsplusnames, 0, fg_code_argument_count(code));
+    PyObject *comma = PyUnicode_FromString(",");
+    PyObject *joined = names && comma ? PyUnicode_Join(comma, names) : NULL;
+
+    Py_XDECREF(names);
+    Py_XDECREF(comma);
+    return joined;
+}
+
+PyObject *fg_code_module(PyObject *globals)
+{
+    PyObject *name = globals && PyDict_CheckExact(globals) ? fg_dict_get(globals, "__name__") : NULL;
+
+    if (name && !PyUnicode_CheckExact(name))
+        Py_CLEAR(name);
+    return name;
+}
+
+struct fg_code_name fg_code_name(const PyCodeObject *code, PyObject *module)
+{
+    return (struct fg_code_name){text_of(module, "?"), text_of(code->co_qualname, "?")};
+}
+
+/* The record, with its hooks made and then in its place: a thread that finds it there finds the hooks made. */
+static struct fg_func *make_record(PyCodeObject *code, const struct fg_func_desc *desc)
+{
+    struct fg_func *func;
+
+    fg_object_share((PyObject *)code);
+    func = fg_func_new(desc);
+    if (!func)
+        return NULL;
+    if (fg_func_has_users(func))
+        fg_cpython_sync_new(code, func);
+    if (fg_code_set_extra(code, fg_code_extra_index, func) != 0) {
+        fg_func_free(func);
+        return NULL;
+    }
+    return func;
+}
+
+struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module)
+{
+    PyObject *args = argument_names(code);
+    struct fg_code_name name = fg_code_name(code, module);
+    struct fg_func_desc desc = {
+        .module = name.module,
+        .qualname = name.qualname,
+        .file = text_of(code->co_filename, "?"),
+        .args = text_of(args, ""),
+        .line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0,
+        .flags = flags_of(code),
+        .arch_data = code,
+        .domain = fg_interp_known(),
+    };
+    struct fg_func *func;
+
+    fg_greenlet_met_module(desc.module);
+    fg_lock(FG_LOCK_DISCOVERY);
+    /* Another thread may have been first, or a finaliser that ran just now. */
+    func = fg_code_func(code);
+    if (!func)
+        func = make_record(code, &desc);
+    fg_unlock(FG_LOCK_DISCOVERY);
+    Py_XDECREF(args);
+    return func;
+}
+
+struct fg_func *fg_code_discover(fg_pyframe *frame)
+{
+    /* A generator that is thrown into runs its first hook with the exception set. */
+    fg_exception aside = fg_exception_set_aside();
+    PyObject *module = fg_code_module(frame->f_globals);
+    struct fg_func *func = fg_code_meet(fg_pyframe_code(frame), module);
+
+    Py_XDECREF(module);
+    fg_exception_put_back(aside);
+    return func;
+}
+
+void fg_code_discover_callers(void)
+{
+    fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(fg_tstate()));
+
+    for (; frame; frame = fg_complete_pyframe(frame->previous)) {
+        if (!fg_code_func(fg_pyframe_code(frame)))
+            fg_code_discover(frame);
+    }
+}

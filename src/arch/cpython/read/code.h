@@ -1,0 +1,53 @@
+/* Function records of code objects: made at a function's first call, or when somebody asks for the function before that
+ * (symbols.h); held in the code object's extra slot. */
+#ifndef FG_CPYTHON_CODE_H
+#define FG_CPYTHON_CODE_H
+
+#include "arch/cpython/base/compat.h"
+#include "engine/graph/fgraph.h"
+
+extern Py_ssize_t fg_code_extra_index; /* -1 before fg_code_init */
+
+/* -1 with an exception: no slot left. */
+int fg_code_init(void);
+
+/* The record of a code object, or NULL if it was not met yet. */
+static inline struct fg_func *fg_code_func(PyCodeObject *code)
+{
+    return fg_code_extra(code, fg_code_extra_index);
+}
+
+/* Makes the record of the code that `frame` runs. NULL when memory is short; no exception is left set. */
+FG_COLD struct fg_func *fg_code_discover(fg_pyframe *frame);
+
+/* The same for all that this thread is in the middle of: calls that are made from there can say so. */
+void fg_code_discover_callers(void);
+
+/* The record before the first call; `module` is what fg_code_module says of the function's globals. An exception may be
+ * left set: the caller sets its own aside. */
+struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module);
+
+/* The module's name as the globals of a function have it: an exact str, or NULL. Nothing of the program's runs. New
+ * reference. */
+PyObject *fg_code_module(PyObject *globals);
+
+/* The two parts of the record's name. They live as long as `code` and `module`. */
+struct fg_code_name {
+    const char *module, *qualname;
+};
+
+struct fg_code_name fg_code_name(const PyCodeObject *code, PyObject *module);
+
+/* The arguments are the first of its variables: those by position, by keyword, *args, **kwargs. */
+static inline int fg_code_argument_count(const PyCodeObject *code)
+{
+    return code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) +
+           !!(code->co_flags & CO_VARKEYWORDS);
+}
+
+static inline bool fg_code_is_generator(const PyCodeObject *code)
+{
+    return code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
+}
+
+#endif

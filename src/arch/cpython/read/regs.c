@@ -1,0 +1,320 @@
+/* What a hook saw, read from the interpreter's own frame. */
+#include "arch/cpython/read/regs.h"
+
+#include "arch/cpython/read/code.h"
+#include "engine/core/compiler.h"
+
+/* ---- variables */
+
+static inline bool is_free_variable(const PyCodeObject *code, int i)
+{
+    return i >= code->co_nlocalsplus - code->co_nfreevars;
+}
+
+/* Until COPY_FREE_VARS has run, the function alone has them (3.11, at the entry). */
+static PyObject *free_variable(fg_pyframe *frame, const PyCodeObject *code, int i)
+{
+    PyObject *value = fg_pyframe_local(frame, i);
+    PyObject *function = fg_pyframe_function(frame);
+    PyObject *closure = fg_is_function(function) ? PyFunction_GET_CLOSURE(function) : NULL;
+
+    if (value || !closure || fg_pyframe_has_begun(frame))
+        return value;
+    return PyTuple_GET_ITEM(closure, i - (code->co_nlocalsplus - code->co_nfreevars));
+}
+
+/* What lies in a place, and whether it is a cell that holds the variable's value. Borrowed. */
+static PyObject *place(const struct ftrace_regs *regs, unsigned n, bool *is_cell)
+{
+    fg_pyframe *frame = fg_regs_frame(regs);
+    PyCodeObject *code = frame ? fg_pyframe_code(frame) : NULL;
+    int depth;
+
+    *is_cell = false;
+    if (!frame)
+        return NULL;
+    if (n < (unsigned)code->co_nlocalsplus) {
+        PyObject *value = is_free_variable(code, (int)n) ? free_variable(frame, code, (int)n)
+                                                         : fg_pyframe_local(frame, (int)n);
+
+        *is_cell = value && PyCell_Check(value) && fg_variable_is_in_cell(frame, code, (int)n);
+        return value;
+    }
+    n -= (unsigned)code->co_nlocalsplus;
+    depth = fg_regs_stack_depth(regs);
+    return depth > 0 && n < (unsigned)depth ? fg_pyframe_stack_item(frame, (int)n) : NULL;
+}
+
+PyObject *fg_regs_stack_nth(const struct ftrace_regs *regs, unsigned n)
+{
+    bool is_cell;
+    PyObject *value = place(regs, n, &is_cell);
+
+    return is_cell ? ((PyCellObject *)value)->ob_ref : value;
+}
+
+PyObject *fg_regs_take_nth(const struct ftrace_regs *regs, unsigned n)
+{
+    bool is_cell;
+    PyObject *value = place(regs, n, &is_cell);
+
+    /* Without the GIL another thread may be setting it. */
+    return is_cell ? PyCell_Get(value) : Py_XNewRef(value);
+}
+
+/* ---- names */
+
+FG_NOINLINE static bool is_other_name(PyObject *text, const char *name)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+
+    for (Py_ssize_t i = 0; i < length; i++) {
+        uint8_t utf8[4];
+        size_t bytes = fg_utf8_of(PyUnicode_READ_CHAR(text, i), utf8);
+
+        if (strncmp((const char *)utf8, name, bytes) != 0)
+            return false;
+        name += bytes;
+    }
+    return !*name;
+}
+
+/* Byte by byte: names differ soon, and are short. Nothing is checked that holds for every code object. */
+static inline bool is_name(PyObject *text, const char *name)
+{
+    const PyASCIIObject *ascii = (const PyASCIIObject *)text;
+    const char *data = (const char *)(ascii + 1);
+    Py_ssize_t i = 0;
+
+    if (fg_unlikely(!ascii->state.ascii || !ascii->state.compact))
+        return is_other_name(text, name);
+    while (data[i] == name[i] && name[i])
+        i++;
+    return !name[i] && i == ascii->length;
+}
+
+int fg_code_variable(PyCodeObject *code, int n, const char *name)
+{
+    PyObject *const *names = ((PyTupleObject *)code->co_localsplusnames)->ob_item;
+
+    for (int i = 0; i < n; i++) {
+        if (is_name(names[i], name))
+            return i;
+    }
+    return -1;
+}
+
+int fg_regs_query_offset(const struct ftrace_regs *regs, const char *name)
+{
+    fg_pyframe *frame = fg_regs_frame(regs);
+    PyCodeObject *code = frame ? fg_pyframe_code(frame) : NULL;
+
+    return code ? fg_code_variable(code, code->co_nlocalsplus, name) : -1;
+}
+
+/* ---- what was passed, what came of it */
+
+/* The frame, if its variables are still the arguments. At an end they may have other values. */
+static inline fg_pyframe *frame_with_arguments(const struct ftrace_regs *regs)
+{
+    return regs->ops == &fg_python_regs_ops && !regs->value ? regs->frame : NULL;
+}
+
+PyObject *fg_regs_argument(const struct ftrace_regs *regs, unsigned n)
+{
+    fg_pyframe *frame = frame_with_arguments(regs);
+    PyCodeObject *code = frame ? fg_pyframe_code(frame) : NULL;
+
+    if (fg_unlikely(!frame))
+        return fg_regs_is_c(regs) && n == 0 ? regs->value : NULL;
+    if (fg_unlikely(n >= (unsigned)code->co_argcount) && n >= (unsigned)fg_code_argument_count(code))
+        return NULL;
+    return fg_pyframe_argument(frame, code, (int)n);
+}
+
+PyObject *fg_regs_argument_by_name(const struct ftrace_regs *regs, const char *name)
+{
+    fg_pyframe *frame = frame_with_arguments(regs);
+    PyCodeObject *code = frame ? fg_pyframe_code(frame) : NULL;
+    int n = code ? fg_code_variable(code, fg_code_argument_count(code), name) : -1;
+
+    return n >= 0 ? fg_pyframe_argument(frame, code, n) : NULL;
+}
+
+PyObject *fg_regs_result(const struct ftrace_regs *regs)
+{
+    return regs->ops == &fg_python_regs_ops ? regs->value : NULL;
+}
+
+PyObject *fg_regs_exception(const struct ftrace_regs *regs)
+{
+    return regs->ops == &fg_python_raise_regs_ops ? regs->value : NULL;
+}
+
+PyObject *fg_regs_callable(const struct ftrace_regs *regs)
+{
+    fg_pyframe *frame = fg_regs_frame(regs);
+
+    if (fg_regs_is_c(regs))
+        return fg_container_of(regs, const struct fg_c_function_regs, regs)->callable;
+    return frame ? fg_pyframe_function(frame) : NULL;
+}
+
+/* ---- where */
+
+/* On 3.11 the call's own frame is linked to it only while it runs: neither at the entry nor at the end,
+ * and then the thread's newest frame is the caller's. */
+fg_pyframe *fg_regs_caller(const struct ftrace_regs *regs)
+{
+    fg_pyframe *frame = fg_regs_is_c(regs) ? regs->frame : fg_regs_frame(regs);
+
+    if (!frame || fg_regs_is_c(regs))
+        return fg_complete_pyframe(frame);
+#if FG_HAVE_MONITORING
+    return fg_complete_pyframe(frame->previous);
+#else
+    return fg_complete_pyframe(fg_current_pyframe(regs->thread ? regs->thread : fg_tstate()));
+#endif
+}
+
+/* In code units. */
+static inline bool is_at_start(fg_pyframe *frame, const PyCodeObject *code)
+{
+    return _PyInterpreterFrame_LASTI(frame) <= code->_co_firsttraceable;
+}
+
+static void locate(fg_pyframe *frame, struct ftrace_location *location)
+{
+    PyCodeObject *code = fg_pyframe_code(frame);
+    int at = is_at_start(frame, code) ? code->_co_firsttraceable : _PyInterpreterFrame_LASTI(frame);
+
+    location->func = fg_code_func(code);
+    location->code = (PyObject *)code;
+    location->offset = at * (int)sizeof(_Py_CODEUNIT);
+    location->line = PyCode_Addr2Line(code, location->offset);
+}
+
+static int locate_if_known(fg_pyframe *frame, struct ftrace_location *location)
+{
+    if (frame)
+        locate(frame, location);
+    else
+        *location = (struct ftrace_location){.offset = -1, .line = -1};
+    return frame != NULL;
+}
+
+int fg_regs_location(const struct ftrace_regs *regs, struct ftrace_location *location)
+{
+    return locate_if_known(fg_regs_frame(regs), location);
+}
+
+int fg_regs_return_location(const struct ftrace_regs *regs, struct ftrace_location *location)
+{
+    return locate_if_known(fg_regs_caller(regs), location);
+}
+
+uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs)
+{
+    const fg_pyframe *caller;
+
+#if FG_HAVE_MONITORING
+    if (fg_likely(fg_regs_frame(regs) != NULL))
+        return fg_pyframe_return_address(regs->frame);
+#endif
+    caller = fg_regs_caller(regs);
+    return caller ? (uintptr_t)fg_pyframe_instruction(caller) : 0;
+}
+
+size_t fg_regs_find_callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n)
+{
+    fg_pyframe *frame = n ? fg_regs_caller(regs) : NULL;
+    size_t found = 0;
+
+    for (; frame && found < n; frame = fg_complete_pyframe(frame->previous)) {
+        struct ftrace_location location;
+
+        locate(frame, &location);
+        callers[found++] = (struct fg_caller){
+            .func = location.func ? location.func->id : 0,
+            .place = location.line > 0 ? (uint32_t)location.line : 0,
+        };
+    }
+    return found;
+}
+
+uintptr_t fg_regs_frame_pointer(const struct ftrace_regs *regs)
+{
+    return (uintptr_t)fg_regs_frame(regs);
+}
+
+/* ---- the evaluation stack */
+
+static int stack_depth(fg_pyframe *frame, const PyCodeObject *code, const PyObject *result)
+{
+    int depth = fg_pyframe_stack_depth(frame);
+
+    if (is_at_start(frame, code)) /* a generator's has what is sent to it (3.11) */
+        return 0;
+    if (depth > 0 && result && fg_pyframe_stack_item(frame, depth - 1) == result)
+        return depth - 1;
+    /* At a return CPython does not tell (3.12, 3.13), but what is returned was all that was left. Not so at a yield. */
+    return depth < 0 && result && !fg_code_is_generator(code) ? 0 : depth;
+}
+
+int fg_regs_stack_depth(const struct ftrace_regs *regs)
+{
+    fg_pyframe *frame = fg_regs_frame(regs);
+
+    return frame ? stack_depth(frame, fg_pyframe_code(frame), fg_regs_result(regs)) : -1;
+}
+
+uintptr_t fg_regs_stack_pointer(const struct ftrace_regs *regs)
+{
+    fg_pyframe *frame = fg_regs_frame(regs);
+    int depth = fg_regs_stack_depth(regs);
+
+    return depth >= 0 ? (uintptr_t)&frame->localsplus[fg_pyframe_code(frame)->co_nlocalsplus + depth] : 0;
+}
+
+/* ---- the frame object */
+
+/* CPython makes one for the thread's newest frame, so it is that for a moment. */
+static PyObject *frame_object(PyThreadState *tstate, fg_pyframe *frame)
+{
+    fg_pyframe **newest = fg_newest_pyframe(tstate), *before = *newest;
+    PyObject *object;
+
+    *newest = frame;
+    object = (PyObject *)PyThreadState_GetFrame(tstate);
+    *newest = before;
+    return object;
+}
+
+#if FG_HAVE_MONITORING
+PyObject *fg_regs_frame_object(const struct ftrace_regs *regs, PyThreadState *tstate, fg_pyframe *newest)
+{
+    (void)newest;
+    return frame_object(tstate, fg_regs_frame(regs));
+}
+#else
+/* At the entry the frame is neither linked to its caller's, which the evaluator will do, nor begun, and CPython passes over
+ * such frames. It seems begun while the object is made, and only then: a frame object can tell what lies in a frame that
+ * has not begun (_PyFrame_FastToLocalsWithError), as long as that is to be seen from it. No collection may run Python code
+ * in between. */
+PyObject *fg_regs_frame_object(const struct ftrace_regs *regs, PyThreadState *tstate, fg_pyframe *newest)
+{
+    fg_pyframe *frame = fg_regs_frame(regs);
+    _Py_CODEUNIT *at = frame->prev_instr;
+    int collects = PyGC_Disable();
+    PyObject *object;
+
+    frame->previous = newest;
+    if (!fg_pyframe_has_begun(frame))
+        frame->prev_instr = _PyCode_CODE(frame->f_code) + frame->f_code->_co_firsttraceable;
+    object = frame_object(tstate, frame);
+    frame->prev_instr = at;
+    if (collects)
+        PyGC_Enable();
+    return object;
+}
+#endif

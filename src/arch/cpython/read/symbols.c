@@ -1,0 +1,376 @@
+/* Looking for all functions of an interpreter.
+ *
+ * Function objects and C functions are known to the garbage collector. A function's code has the code of those that are
+ * defined in it among its constants: closures, methods of a class whose body has not run. Whatever runs is a function as
+ * long as it does: also a module in the middle of its import, and a generator that nobody has a name of any more. */
+#include "arch/cpython/read/symbols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/cpython/read/cfunction.h"
+#include "arch/cpython/read/code.h"
+#include "engine/ring/ring_layout.h"
+
+#define FIRST_ROOM 1024u
+
+struct symbol {
+    const void
+        *key; /* what there is one of for each function: the code object, the C function's definition */
+    PyObject *callable; /* the code object, or the C function */
+    PyObject *module; /* its module's name; or a function's globals, which may have it; NULL: there is none */
+};
+
+/* Symbols in the order in which they were found, each once. */
+struct symbols {
+    struct symbol *items;
+    uint32_t *
+        slots; /* by hash of the key: 1 + the index of the symbol there, or 0; twice as many as there is room */
+    size_t n, room;
+    unsigned kinds;
+    bool has_failed; /* memory was short */
+    char *name;      /* of the one that is looked at */
+    size_t name_room;
+};
+
+/* The slot of a key, or the free one where it would be. */
+static uint32_t *slot_of(const struct symbols *symbols, const void *key)
+{
+    size_t i = ((uintptr_t)key >> 4) * 0x9e3779b97f4a7c15u >> 20;
+
+    for (;; i++) {
+        uint32_t *slot = &symbols->slots[i & (2 * symbols->room - 1)];
+
+        if (!*slot || symbols->items[*slot - 1].key == key)
+            return slot;
+    }
+}
+
+static bool grow(struct symbols *symbols)
+{
+    size_t room = symbols->room ? 2 * symbols->room : FIRST_ROOM;
+    struct symbol *items = realloc(symbols->items, room * sizeof(*items));
+    uint32_t *slots = items ? calloc(2 * room, sizeof(*slots)) : NULL;
+
+    if (items)
+        symbols->items = items;
+    if (!slots) {
+        symbols->has_failed = true;
+        return false;
+    }
+    free(symbols->slots);
+    symbols->slots = slots;
+    symbols->room = room;
+    for (size_t i = 0; i < symbols->n; i++)
+        *slot_of(symbols, symbols->items[i].key) = (uint32_t)i + 1;
+    return true;
+}
+
+/* Takes references of its own. Nothing of Python's is called: the collector's lists are being walked. */
+static void add(struct symbols *symbols, const void *key, PyObject *callable, PyObject *module)
+{
+    uint32_t *slot;
+
+    if (symbols->n == symbols->room && !grow(symbols))
+        return;
+    slot = slot_of(symbols, key);
+    if (*slot)
+        return;
+    symbols->items[symbols->n++] = (struct symbol){key, Py_NewRef(callable), Py_XNewRef(module)};
+    *slot = (uint32_t)symbols->n;
+}
+
+static void add_code(struct symbols *symbols, PyObject *code, PyObject *module)
+{
+    add(symbols, code, code, module);
+}
+
+static int add_object(PyObject *object, void *arg)
+{
+    struct symbols *symbols = arg;
+    const PyMethodDef *definition = NULL;
+
+    if (fg_is_function(object)) {
+        if (symbols->kinds & FG_SYMBOLS_PYTHON)
+            add_code(symbols, PyFunction_GET_CODE(object), PyFunction_GET_GLOBALS(object));
+    } else if (symbols->kinds & FG_SYMBOLS_C) {
+        definition = fg_cfunction_definition(object);
+    }
+    if (definition)
+        add(symbols, definition, object, NULL);
+    return 1;
+}
+
+static void add_nested(struct symbols *symbols, const PyCodeObject *code, PyObject *module)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_consts); i++) {
+        PyObject *constant = PyTuple_GET_ITEM(code->co_consts, i);
+
+        if (PyCode_Check(constant))
+            add_code(symbols, constant, module);
+    }
+}
+
+static void forget(struct symbols *symbols)
+{
+    for (size_t i = 0; i < symbols->n; i++) {
+        Py_DECREF(symbols->items[i].callable);
+        Py_XDECREF(symbols->items[i].module);
+    }
+    free(symbols->items);
+    free(symbols->slots);
+    free(symbols->name);
+}
+
+static bool is_c(const struct symbol *symbol)
+{
+    return symbol->key != symbol->callable;
+}
+
+/* "module.qualname", until the next one is made. NULL: no memory. */
+static const char *join(struct symbols *symbols, const char *module, const char *qualname)
+{
+    size_t before = strlen(module), behind = strlen(qualname), bytes = before + behind + 2;
+
+    if (bytes > symbols->name_room) {
+        char *name = realloc(symbols->name, 2 * bytes);
+
+        if (!name)
+            return NULL;
+        symbols->name = name;
+        symbols->name_room = 2 * bytes;
+    }
+    memcpy(symbols->name, module, before);
+    symbols->name[before] = '.';
+    memcpy(symbols->name + before + 1, qualname, behind + 1);
+    return symbols->name;
+}
+
+/* The name of its module, in the place of what has it. Those behind it have the same globals, mostly. */
+static void find_module(struct symbols *symbols, size_t at)
+{
+    PyObject *from = symbols->items[at].module, *module;
+
+    if (!from || PyUnicode_CheckExact(from))
+        return;
+    module = fg_code_module(from);
+    for (size_t i = at; i < symbols->n && symbols->items[i].module == from; i++) {
+        symbols->items[i].module = Py_XNewRef(module);
+        Py_DECREF(from);
+    }
+    Py_XDECREF(module);
+}
+
+/* What a symbol is called: as its record says, or will say. */
+struct symbol_name {
+    const char *name, *module;
+    struct fg_func *func; /* NULL: it has no record yet */
+    struct fg_cfunction_name c;
+};
+
+static void name_code(struct symbols *symbols, const struct symbol *symbol, struct symbol_name *out)
+{
+    const PyCodeObject *code = (PyCodeObject *)symbol->callable;
+    struct fg_code_name name = fg_code_name(code, symbol->module);
+
+    out->module = name.module;
+    out->name = join(symbols, name.module, name.qualname);
+}
+
+static void name_c(struct symbols *symbols, const struct symbol *symbol, struct symbol_name *out)
+{
+    fg_cfunction_name(symbol->callable, &out->c);
+    out->module = out->c.module;
+    out->name = join(symbols, out->c.module, out->c.qualname);
+}
+
+/* False: no memory. */
+static bool name_symbol(struct fg_interp *interp, struct symbols *symbols, const struct symbol *symbol,
+                        struct symbol_name *out)
+{
+    out->func = is_c(symbol) ? fg_cfunction_known(interp, symbol->key)
+                             : fg_code_func((PyCodeObject *)symbol->callable);
+    if (out->func) {
+        out->name = out->func->name;
+        out->module = out->func->module;
+    } else if (is_c(symbol)) {
+        name_c(symbols, symbol, out);
+    } else {
+        name_code(symbols, symbol, out);
+    }
+    return out->name;
+}
+
+static struct fg_func *record_of(struct fg_interp *interp, const struct symbol *symbol)
+{
+    return is_c(symbol) ? fg_cfunction_func(interp, symbol->callable)
+                        : fg_code_meet((PyCodeObject *)symbol->callable, symbol->module);
+}
+
+/* 1: it is wanted, and has its record; 0: it is not; or -ENOMEM. */
+static int ask(struct fg_interp *interp, struct symbols *symbols, const struct symbol *symbol,
+               const struct fg_symbols_query *query)
+{
+    struct symbol_name name;
+
+    if (!name_symbol(interp, symbols, symbol, &name))
+        return -ENOMEM;
+    /* Code of frozen modules may be another interpreter's function (3.11). */
+    if ((name.func && name.func->domain != interp) ||
+        !query->wants(name.name, name.module, is_c(symbol), query->arg))
+        return 0;
+    if (!name.func)
+        name.func = record_of(interp, symbol);
+    if (name.func && query->found)
+        query->found(name.func, query->arg);
+    return name.func ? 1 : -ENOMEM;
+}
+
+static Py_ssize_t ask_all(struct fg_interp *interp, struct symbols *symbols,
+                          const struct fg_symbols_query *query)
+{
+    Py_ssize_t count = 0;
+
+    for (size_t i = 0; i < symbols->n && !symbols->has_failed; i++) {
+        struct symbol symbol;
+        int answer;
+
+        if (!is_c(&symbols->items[i])) {
+            find_module(symbols, i);
+            add_nested(symbols, (PyCodeObject *)symbols->items[i].callable, symbols->items[i].module);
+        }
+        symbol = symbols->items[i];
+        answer = ask(interp, symbols, &symbol, query);
+        if (answer < 0)
+            return answer;
+        count += answer;
+    }
+    return symbols->has_failed ? -ENOMEM : count;
+}
+
+Py_ssize_t fg_symbols_meet(struct fg_interp *interp, const struct fg_symbols_query *query)
+{
+    fg_exception aside = fg_exception_set_aside();
+    struct symbols symbols = {.kinds = query->kinds};
+    Py_ssize_t count;
+
+    fg_visit_objects(add_object, &symbols);
+    count = ask_all(interp, &symbols, query);
+    forget(&symbols);
+    fg_exception_put_back(aside);
+    return count;
+}
+
+/* ---- C functions that filters name */
+
+static const enum fgraph_filter_set naming_sets[] = {FGRAPH_FILTER, FGRAPH_GRAPH, FGRAPH_GRAPH_NOTRACE};
+#define NR_NAMING_SETS (sizeof(naming_sets) / sizeof(naming_sets[0]))
+
+static bool is_named(const char *name, const char *Py_UNUSED(module), bool Py_UNUSED(is_c), void *arg)
+{
+    const struct fg_filter *filter = arg;
+
+    for (size_t i = 0; i < NR_NAMING_SETS; i++) {
+        if (fg_patterns_has_name(&filter->sets[naming_sets[i]], name))
+            return true;
+    }
+    return false;
+}
+
+/* It begins with the name of a module that is there: of no other can a function be. */
+static bool could_be(const char *name)
+{
+    PyObject *modules = PySys_GetObject("modules");
+    bool is_loaded = !modules || !PyDict_CheckExact(modules);
+
+    for (const char *dot = strchr(name, '.'); dot && !is_loaded; dot = strchr(dot + 1, '.')) {
+        PyObject *prefix = PyUnicode_DecodeUTF8(name, dot - name, "replace");
+        PyObject *module = prefix ? fg_dict_get_item(modules, prefix) : NULL;
+
+        is_loaded = module != NULL;
+        Py_XDECREF(module);
+        Py_XDECREF(prefix);
+    }
+    PyErr_Clear();
+    return is_loaded;
+}
+
+int fg_symbols_meet_named_c(struct fg_interp *interp, const struct fg_filter *filter)
+{
+    struct fg_symbols_query query = {
+        .kinds = FG_SYMBOLS_C, .wants = is_named, .arg = (void *)(uintptr_t)filter};
+    fg_exception aside = fg_exception_set_aside();
+    bool any = false;
+
+    for (size_t i = 0; i < NR_NAMING_SETS && !any; i++)
+        any = fg_func_any_unknown(interp, &filter->sets[naming_sets[i]], could_be);
+    fg_exception_put_back(aside);
+    return any && fg_symbols_meet(interp, &query) < 0 ? -ENOMEM : 0;
+}
+
+/* ---- of one callable */
+
+/* Of code alone: its module is that of whoever has it, a function or the code it is nested in. */
+static struct fg_func *func_of_code(struct fg_interp *interp, PyObject *code)
+{
+    struct fg_func *func = fg_code_func((PyCodeObject *)code);
+    struct symbols symbols = {.kinds = FG_SYMBOLS_PYTHON};
+
+    if (func)
+        return func;
+    fg_visit_objects(add_object, &symbols);
+    for (size_t i = 0; !func && i < symbols.n && !symbols.has_failed; i++) {
+        find_module(&symbols, i);
+        add_nested(&symbols, (PyCodeObject *)symbols.items[i].callable, symbols.items[i].module);
+        if (symbols.items[i].key == code)
+            func = record_of(interp, &symbols.items[i]);
+    }
+    forget(&symbols);
+    return func;
+}
+
+static struct fg_func *func_of_function(PyObject *function)
+{
+    PyObject *module = fg_code_module(PyFunction_GET_GLOBALS(function));
+    struct fg_func *func = fg_code_meet((PyCodeObject *)PyFunction_GET_CODE(function), module);
+
+    Py_XDECREF(module);
+    return func;
+}
+
+/* What a static or a class method is of. An attribute of an exact built-in type. New reference, or NULL. */
+static PyObject *wrapped(PyObject *callable)
+{
+    if (Py_IS_TYPE(callable, &PyMethod_Type))
+        return Py_NewRef(PyMethod_GET_FUNCTION(callable));
+    if (Py_IS_TYPE(callable, &PyStaticMethod_Type) || Py_IS_TYPE(callable, &PyClassMethod_Type))
+        return PyObject_GetAttrString(callable, "__func__");
+    return NULL;
+}
+
+static struct fg_func *func_of(struct fg_interp *interp, PyObject *callable)
+{
+    PyObject *inner;
+    struct fg_func *func;
+
+    if (fg_is_function(callable))
+        return func_of_function(callable);
+    if (PyCode_Check(callable))
+        return func_of_code(interp, callable);
+    if (fg_cfunction_definition(callable))
+        return fg_cfunction_func(interp, callable);
+    inner = wrapped(callable);
+    func = inner ? func_of(interp, inner) : NULL;
+    Py_XDECREF(inner);
+    return func;
+}
+
+struct fg_func *fg_symbols_func_of(struct fg_interp *interp, PyObject *callable)
+{
+    fg_exception aside = fg_exception_set_aside();
+    struct fg_func *func = func_of(interp, callable);
+
+    fg_exception_put_back(aside);
+    return func && func->domain == interp ? func : NULL;
+}

@@ -1,0 +1,13 @@
+/* The name of a thread, as the program gave it to threading.Thread. */
+#ifndef FG_CPYTHON_TASK_NAME_H
+#define FG_CPYTHON_TASK_NAME_H
+
+#include "arch/cpython/base/compat.h"
+#include "engine/core/task.h"
+
+/* As struct fg_arch_ops asks. */
+void fg_cpython_task_name(struct fg_task *task, char *out, size_t room);
+/* Names a thread that was just met by the frame it is about to run, where that is not linked to it yet (3.11). */
+void fg_cpython_task_name_first(struct fg_task *task, fg_pyframe *frame);
+
+#endif

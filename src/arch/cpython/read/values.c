@@ -1,0 +1,256 @@
+/* Encoding Python values into records (the notation is record.h's). Only exact types are looked into, and of
+ * containers only the length: a subclass's methods are the program's code. */
+#include "arch/cpython/read/values.h"
+
+#include <string.h>
+
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/regs.h"
+#include "engine/ring/record.h"
+
+struct out {
+    uint8_t *at, *end;
+};
+
+static inline size_t room(const struct out *out)
+{
+    return (size_t)(out->end - out->at);
+}
+
+static inline void put_tag(struct out *out, enum fg_value_tag tag)
+{
+    *out->at++ = (uint8_t)tag;
+}
+
+static inline void put_bytes(struct out *out, const void *bytes, size_t n)
+{
+    memcpy(out->at, bytes, n);
+    out->at += n;
+}
+
+static inline void put_u64(struct out *out, uint64_t value)
+{
+    put_bytes(out, &value, sizeof(value));
+}
+
+static void put_counted(struct out *out, const void *text, size_t n)
+{
+    *out->at++ = (uint8_t)n;
+    put_bytes(out, text, n);
+}
+
+/* The last part of the name; static types are called "module.Name". */
+static void put_type_name(struct out *out, const PyTypeObject *type)
+{
+    const char *dot = strrchr(type->tp_name, '.');
+    const char *name = dot ? dot + 1 : type->tp_name;
+
+    put_counted(out, name, strnlen(name, FG_VALUE_MAX_TYPE));
+}
+
+static void put_int(struct out *out, PyObject *value)
+{
+    int overflow;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+
+    if (overflow) {
+        uint32_t bits = (uint32_t)_PyLong_NumBits(value);
+
+        put_tag(out, FG_VALUE_BIGINT);
+        *out->at++ = overflow < 0;
+        put_bytes(out, &bits, sizeof(bits));
+    } else if (number >= INT8_MIN && number <= INT8_MAX) {
+        put_tag(out, FG_VALUE_INT8);
+        *out->at++ = (uint8_t)(int8_t)number;
+    } else {
+        put_tag(out, FG_VALUE_INT64);
+        put_u64(out, (uint64_t)number);
+    }
+}
+
+size_t fg_utf8_of(Py_UCS4 c, uint8_t out[4])
+{
+    if (c < 0x80) {
+        out[0] = (uint8_t)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (uint8_t)(0xc0 | c >> 6);
+        out[1] = (uint8_t)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c >= 0xd800 && c < 0xe000)
+        c = 0xfffd;
+    if (c < 0x10000) {
+        out[0] = (uint8_t)(0xe0 | c >> 12);
+        out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (uint8_t)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xf0 | c >> 18);
+    out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (uint8_t)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+/* Whole characters of the beginning, as many as fit. */
+static void put_str(struct out *out, PyObject *value)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(value);
+    uint8_t *count;
+    size_t n = 0;
+
+    put_tag(out, FG_VALUE_STR);
+    put_u64(out, (uint64_t)length);
+    count = out->at++;
+    if (PyUnicode_IS_ASCII(value)) {
+        n = (size_t)length < FG_VALUE_MAX_TEXT ? (size_t)length : FG_VALUE_MAX_TEXT;
+        put_bytes(out, PyUnicode_DATA(value), n);
+    } else {
+        for (Py_ssize_t i = 0; i < length; i++) {
+            uint8_t utf8[4];
+            size_t bytes = fg_utf8_of(PyUnicode_READ_CHAR(value, i), utf8);
+
+            if (n + bytes > FG_VALUE_MAX_TEXT)
+                break;
+            put_bytes(out, utf8, bytes);
+            n += bytes;
+        }
+    }
+    *count = (uint8_t)n;
+}
+
+static void put_byte_string(struct out *out, PyObject *value)
+{
+    size_t length = (size_t)PyBytes_GET_SIZE(value);
+
+    put_tag(out, FG_VALUE_BYTES);
+    put_u64(out, length);
+    put_counted(out, PyBytes_AS_STRING(value), length < FG_VALUE_MAX_TEXT ? length : FG_VALUE_MAX_TEXT);
+}
+
+/* The length of a built-in container or of a subclass of one, or -1. */
+static Py_ssize_t container_length(PyObject *value)
+{
+    if (PyTuple_Check(value))
+        return PyTuple_GET_SIZE(value);
+    if (PyList_Check(value))
+        return PyList_GET_SIZE(value);
+    if (PyDict_Check(value))
+        return PyDict_GET_SIZE(value);
+    if (PyAnySet_Check(value))
+        return PySet_GET_SIZE(value);
+    if (PyByteArray_Check(value))
+        return PyByteArray_GET_SIZE(value);
+    return -1;
+}
+
+static void put_object(struct out *out, PyObject *value)
+{
+    Py_ssize_t length = container_length(value);
+
+    put_tag(out, length >= 0 ? FG_VALUE_SIZED : FG_VALUE_OBJECT);
+    put_u64(out, length >= 0 ? (uint64_t)length : (uint64_t)(uintptr_t)value);
+    put_type_name(out, Py_TYPE(value));
+}
+
+/* The most that any one value takes: tag, u64, count, text. */
+#define VALUE_BYTES_MAX                                                                                      \
+    (1 + 8 + 1 + (FG_VALUE_MAX_TEXT > FG_VALUE_MAX_TYPE ? FG_VALUE_MAX_TEXT : FG_VALUE_MAX_TYPE))
+
+static void put_value(struct out *out, PyObject *value)
+{
+    if (!value)
+        put_tag(out, FG_VALUE_UNBOUND);
+    else if (value == Py_None)
+        put_tag(out, FG_VALUE_NONE);
+    else if (value == Py_True)
+        put_tag(out, FG_VALUE_TRUE);
+    else if (value == Py_False)
+        put_tag(out, FG_VALUE_FALSE);
+    else if (PyLong_CheckExact(value))
+        put_int(out, value);
+    else if (PyFloat_CheckExact(value)) {
+        put_tag(out, FG_VALUE_FLOAT);
+        put_bytes(out, &((PyFloatObject *)value)->ob_fval, sizeof(double));
+    } else if (PyUnicode_CheckExact(value))
+        put_str(out, value);
+    else if (PyBytes_CheckExact(value))
+        put_byte_string(out, value);
+    else
+        put_object(out, value);
+}
+
+static size_t encode_arguments(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+{
+    struct out out = {buffer, buffer + bytes};
+    PyCodeObject *code = fg_pyframe_code(regs->frame);
+    int n = fg_code_argument_count(code);
+
+    for (int i = 0; i < n; i++) {
+        if (room(&out) < VALUE_BYTES_MAX + 1) {
+            put_tag(&out, FG_VALUE_MORE);
+            break;
+        }
+        put_value(&out, fg_pyframe_argument(regs->frame, code, i));
+    }
+    return (size_t)(out.at - buffer);
+}
+
+static size_t encode_value(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+{
+    struct out out = {buffer, buffer + bytes};
+
+    if (!regs->value || room(&out) < VALUE_BYTES_MAX)
+        return 0;
+    put_value(&out, regs->value);
+    return (size_t)(out.at - buffer);
+}
+
+/* An exception by its type. Before 3.12 one that was not caught yet may be no more than its class. */
+static size_t encode_exception(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+{
+    struct out out = {buffer, buffer + bytes};
+    PyObject *exception = regs->value;
+    PyTypeObject *type;
+
+    if (!exception || room(&out) < VALUE_BYTES_MAX)
+        return 0;
+    type = PyExceptionClass_Check(exception) ? (PyTypeObject *)exception : Py_TYPE(exception);
+    put_tag(&out, FG_VALUE_OBJECT);
+    put_u64(&out, (uint64_t)(uintptr_t)exception);
+    put_type_name(&out, type);
+    return (size_t)(out.at - buffer);
+}
+
+static struct fg_func *caller(const struct ftrace_regs *regs)
+{
+    fg_pyframe *frame = fg_regs_caller(regs);
+
+    return frame ? fg_code_func(fg_pyframe_code(frame)) : NULL;
+}
+
+const struct ftrace_regs_ops fg_python_regs_ops = {
+    .encode_arguments = encode_arguments,
+    .encode_value = encode_value,
+    .encode_exception = encode_exception,
+    .return_address = fg_regs_find_return_address,
+    .callers = fg_regs_find_callers,
+    .caller = caller,
+};
+const struct ftrace_regs_ops fg_python_raise_regs_ops = {
+    .encode_arguments = encode_arguments,
+    .encode_value = encode_value,
+    .encode_exception = encode_exception,
+    .return_address = fg_regs_find_return_address,
+    .callers = fg_regs_find_callers,
+};
+const struct ftrace_regs_ops fg_c_function_regs_ops = {
+    .encode_arguments = encode_value,
+    .encode_value = encode_value,
+    .encode_exception = encode_exception,
+    .return_address = fg_regs_find_return_address,
+    .callers = fg_regs_find_callers,
+    .caller = caller,
+};

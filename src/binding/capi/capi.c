@@ -1,0 +1,222 @@
+/* The C API for other extensions: the table of functions behind funcgraph._engine._C_API (funcgraph.h). What may be
+ * given wrongly is checked here; the rest is the engine's own. */
+#include "binding/capi/capi.h"
+
+#include <errno.h>
+
+#include "arch/cpython/read/regs.h"
+#include "binding/base/registration.h"
+#include "engine/core/clock.h"
+#include "engine/probe/kprobe_multi.h"
+
+_Static_assert(sizeof(struct fgraph_ops) == (6 + FGRAPH_OPS_ENGINE_WORDS) * sizeof(uint64_t),
+               "other people's modules are compiled with this size");
+
+/* Starting the hooks may raise: the caller gets the number alone, and keeps the exception that it had. */
+static int register_user(struct fgraph_ops *ops)
+{
+    fg_exception aside = fg_exception_set_aside();
+    int error = fg_binding_register(ops);
+
+    fg_exception_put_back(aside); /* over the one of the hooks, if there is any */
+    return error;
+}
+
+static int unregister_user(struct fgraph_ops *ops)
+{
+    fg_exception aside = fg_exception_set_aside();
+    int error = fg_binding_unregister(ops);
+
+    fg_exception_put_back(aside);
+    return error;
+}
+
+static int set_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const char *const patterns[],
+                      size_t n, int reset)
+{
+    struct fg_pattern_error error;
+    int failure;
+
+    if ((unsigned)set >= FGRAPH_NR_FILTER_SETS)
+        return -EINVAL;
+    for (size_t i = 0; i < n; i++) {
+        if (!patterns || !patterns[i])
+            return -EINVAL;
+    }
+    failure = fgraph_edit_filter(ops, set, patterns, n, reset != 0, &error);
+    return failure ? failure : fg_binding_filter_changed(ops);
+}
+
+static int clear_filters(struct fgraph_ops *ops)
+{
+    if (fgraph_slot(ops) >= 0)
+        return -EBUSY;
+    fg_filter_clear(&fg_user_of(ops)->filter);
+    return 0;
+}
+
+static int check_pattern(const char *text, const char **reason, size_t *column)
+{
+    struct fg_pattern pattern;
+    const char *why;
+    size_t where;
+    int error = fg_pattern_parse(&pattern, text, reason ? reason : &why, column ? column : &where);
+
+    if (!error)
+        fg_pattern_clear(&pattern);
+    return error;
+}
+
+static uint64_t nmissed(const struct fgraph_ops *ops)
+{
+    return fgraph_nmissed(ops);
+}
+
+static int slot(const struct fgraph_ops *ops, uint64_t *generation)
+{
+    if (generation)
+        *generation = fg_user_of_const(ops)->generation;
+    return fgraph_slot(ops);
+}
+
+static uint64_t *task_var(struct fg_task *task, const struct fgraph_ops *ops)
+{
+    return fgraph_task_var(task, ops);
+}
+
+static struct fg_task *current_task(void)
+{
+    return fg_task_self;
+}
+
+static int task_tid(const struct fg_task *task)
+{
+    return task->tid;
+}
+
+static uint64_t task_overrun(const struct fg_task *task)
+{
+    return atomic_load_explicit(&task->overrun, memory_order_relaxed);
+}
+
+struct stack_copy {
+    struct fgraph_ret_frame *frames;
+    size_t n, room;
+};
+
+static bool copy_frame(const struct fg_frame_info *frame, void *arg)
+{
+    struct stack_copy *copy = arg;
+
+    if (copy->n == copy->room)
+        return false;
+    copy->frames[copy->n++] = (struct fgraph_ret_frame){frame->func, frame->calltime, frame->bitmap};
+    return true;
+}
+
+static size_t get_ret_stack(struct fgraph_ret_frame frames[], size_t room)
+{
+    struct stack_copy copy = {frames, 0, room};
+
+    if (fg_task_self)
+        fg_walk(fg_task_self, copy_frame, &copy);
+    return copy.n;
+}
+
+static const char *func_name(const struct fg_func *func)
+{
+    return func->name;
+}
+
+static const char *func_module(const struct fg_func *func)
+{
+    return func->module;
+}
+
+static const char *func_qualname(const struct fg_func *func)
+{
+    return func->qualname;
+}
+
+static const char *func_file(const struct fg_func *func)
+{
+    return func->file;
+}
+
+static uint32_t func_line(const struct fg_func *func)
+{
+    return func->line;
+}
+
+static uint32_t func_id(const struct fg_func *func)
+{
+    return func->id;
+}
+
+static const struct funcgraph_api api = {
+    .major = FUNCGRAPH_API_MAJOR,
+    .minor = FUNCGRAPH_API_MINOR,
+    .bytes = sizeof(struct funcgraph_api),
+    .register_ftrace_graph = register_user,
+    .unregister_ftrace_graph = unregister_user,
+    .set_filter = set_filter,
+    .set_tids = fgraph_set_tids,
+    .clear_filters = clear_filters,
+    .check_pattern = check_pattern,
+    .nmissed = nmissed,
+    .slot = slot,
+    .reserve_data = fgraph_reserve_data,
+    .retrieve_data = fgraph_retrieve_data,
+    .retrieve_parent_data = fgraph_retrieve_parent_data,
+    .task_var = task_var,
+    .current_task = current_task,
+    .task_tid = task_tid,
+    .task_overrun = task_overrun,
+    .get_ret_stack = get_ret_stack,
+    .ns = fg_clock_to_ns,
+    .duration_ns = fg_clock_duration_ns,
+    .func_name = func_name,
+    .func_module = func_module,
+    .func_qualname = func_qualname,
+    .func_file = func_file,
+    .func_line = func_line,
+    .func_id = func_id,
+    .regs_get_argument = fg_regs_argument,
+    .regs_get_return_value = fg_regs_result,
+    .regs_get_exception = fg_regs_exception,
+    .regs_get_argument_by_name = fg_regs_argument_by_name,
+    .regs_get_callable = fg_regs_callable,
+    .regs_get_location = fg_regs_location,
+    .regs_get_return_location = fg_regs_return_location,
+    .regs_get_frame_pointer = fg_regs_frame_pointer,
+    .regs_get_stack_pointer = fg_regs_stack_pointer,
+    .regs_query_register_offset = fg_regs_query_offset,
+    .regs_get_stack_nth = fg_regs_stack_nth,
+    .register_fprobe = fg_capi_register_fprobe,
+    .register_fprobe_ips = fg_capi_register_fprobe_ips,
+    .register_fprobe_syms = fg_capi_register_fprobe_syms,
+    .unregister_fprobe = fg_capi_unregister_fprobe,
+    .unregister_fprobe_async = fg_capi_unregister_fprobe_async,
+    .enable_fprobe = fg_capi_enable_fprobe,
+    .disable_fprobe = fg_capi_disable_fprobe,
+    .fprobe_is_registered = fg_capi_fprobe_is_registered,
+    .fprobe_count_ips_from_filter = fg_capi_fprobe_count_ips_from_filter,
+    .fprobe_nmissed = fg_fprobe_nmissed,
+    .kprobe_multi_attach = fg_capi_kprobe_multi_attach,
+    .kprobe_multi_attach_filter = fg_capi_kprobe_multi_attach_filter,
+    .kprobe_multi_detach = fg_capi_kprobe_multi_detach,
+    .kprobe_multi_nmissed = fg_kprobe_multi_nmissed,
+    .func_of = fg_capi_func_of,
+    .funcs_named = fg_capi_funcs_named,
+};
+
+int fg_capi_add(PyObject *module)
+{
+    /* The table is only read; a capsule has no way to say so. */
+    PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&api, FUNCGRAPH_CAPSULE, NULL);
+    int error = capsule ? PyModule_AddObjectRef(module, "_C_API", capsule) : -1;
+
+    fg_clock_init(); /* ticks can be asked for before the first user comes */
+    Py_XDECREF(capsule);
+    return error;
+}

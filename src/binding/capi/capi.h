@@ -1,0 +1,29 @@
+/* The C API for other extensions, as a capsule of the module. capi.c has the table and what is small; capi_fprobe.c what is
+ * about fprobes and about finding functions. None of it sets a Python exception or loses one that is set. */
+#ifndef FG_CAPI_H
+#define FG_CAPI_H
+
+#include "arch/cpython/base/compat.h"
+#include "engine/graph/fgraph.h"
+
+/* -1 with an exception. */
+int fg_capi_add(PyObject *module);
+
+/* As the header says of those that are called the same without the prefix. */
+int fg_capi_register_fprobe(struct fprobe *fp, const char *filter, const char *notfilter);
+int fg_capi_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n);
+int fg_capi_register_fprobe_syms(struct fprobe *fp, const char *const names[], size_t n);
+int fg_capi_unregister_fprobe(struct fprobe *fp);
+int fg_capi_unregister_fprobe_async(struct fprobe *fp);
+int fg_capi_enable_fprobe(struct fprobe *fp);
+int fg_capi_disable_fprobe(struct fprobe *fp);
+int fg_capi_fprobe_is_registered(const struct fprobe *fp);
+int fg_capi_fprobe_count_ips_from_filter(const char *filter, const char *notfilter);
+int fg_capi_kprobe_multi_attach(struct kprobe_multi_link *link, struct fg_func *const funcs[],
+                                const uint64_t cookies[], size_t n);
+int fg_capi_kprobe_multi_attach_filter(struct kprobe_multi_link *link, const char *filter);
+int fg_capi_kprobe_multi_detach(struct kprobe_multi_link *link);
+struct fg_func *fg_capi_func_of(PyObject *callable);
+size_t fg_capi_funcs_named(const char *name, struct fg_func *funcs[], size_t room);
+
+#endif

@@ -1,0 +1,418 @@
+/* FtraceRegs: what the hook saw at the function's boundary, read without running any of the program's code. */
+#include "binding/base/binding.h"
+
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/regs.h"
+#include "binding/base/types.h"
+
+static void dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+/* ---- of the callback */
+
+static const struct fg_callback *live(PyObject *object)
+{
+    const struct fg_callback *callback = ((struct fg_regs *)object)->callback;
+
+    if (!callback)
+        PyErr_SetString(PyExc_RuntimeError, "regs used after its callback: what it shows is gone");
+    return callback;
+}
+
+static inline bool saves_regs(const struct fg_callback *callback)
+{
+    return callback->self->save_regs;
+}
+
+static inline struct fg_engine_state *state_of(const struct fg_callback *callback)
+{
+    return callback->self->state;
+}
+
+/* Of a call that is still to be seen: its frame, or NULL with an exception. */
+static fg_pyframe *frame_of(const struct fg_callback *callback)
+{
+    fg_pyframe *frame = fg_regs_frame(callback->regs);
+
+    if (!frame && fg_regs_is_c(callback->regs))
+        PyErr_Format(PyExc_RuntimeError, "%s() is a C function: CPython has no frame for its calls",
+                     callback->func->name);
+    else if (!frame)
+        PyErr_Format(PyExc_RuntimeError,
+                     "the frame of this call of %s() is gone: CPython did not tell of its end",
+                     callback->func->name);
+    return frame;
+}
+
+static fg_pyframe *live_frame(PyObject *self, const struct fg_callback **callback)
+{
+    *callback = live(self);
+    return *callback ? frame_of(*callback) : NULL;
+}
+
+/* ---- names and numbers */
+
+/* The number of a variable among the first `n` of a code object's; -1, also with an exception: there is none. */
+static int variable(PyCodeObject *code, int n, PyObject *name)
+{
+    Py_ssize_t bytes;
+    const char *text = PyUnicode_AsUTF8AndSize(name, &bytes);
+
+    if (text) /* no name has a zero byte in it */
+        return strlen(text) == (size_t)bytes ? fg_code_variable(code, n, text) : -1;
+    if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) /* a lone surrogate: nobody's name */
+        PyErr_Clear();
+    return -1;
+}
+
+/* A number from 0 on; -1: it is another one. */
+static int index_of(PyObject *number)
+{
+    int overflow;
+    long n = PyLong_AsLongAndOverflow(number, &overflow);
+
+    return overflow || n < 0 || n > INT_MAX ? -1 : (int)n;
+}
+
+/* ---- arguments */
+
+static bool check_entry(const struct fg_callback *callback)
+{
+    if (!callback->is_entry)
+        PyErr_SetString(PyExc_RuntimeError, "the arguments can be read at the entry only: at the return the "
+                                            "function's variables may have other values");
+    return callback->is_entry;
+}
+
+/* The number of an argument, -1 with an exception. */
+static int number_of(PyCodeObject *code, PyObject *which)
+{
+    int count = fg_code_argument_count(code), n = -1;
+
+    if (PyUnicode_Check(which)) {
+        n = variable(code, count, which);
+        if (n < 0 && !PyErr_Occurred())
+            PyErr_Format(PyExc_KeyError, "%U() has no argument '%U'", code->co_qualname, which);
+    } else if (PyLong_Check(which)) {
+        n = index_of(which);
+        if (n < 0 || n >= count)
+            n = (PyErr_Format(PyExc_IndexError, "%U() has %d arguments, there is no number %S",
+                              code->co_qualname, count, which),
+                 -1);
+    } else {
+        PyErr_Format(PyExc_TypeError, "an argument's number or name is needed, not %.100s",
+                     Py_TYPE(which)->tp_name);
+    }
+    return n;
+}
+
+/* Unbound: a KeyError, as a lookup of what is not there. */
+static PyObject *python_argument(const struct fg_callback *callback, PyCodeObject *code, PyObject *which)
+{
+    int n = number_of(code, which);
+    PyObject *value = n >= 0 ? Py_XNewRef(fg_regs_argument(callback->regs, (unsigned)n)) : NULL;
+
+    if (n >= 0 && !value)
+        PyErr_Format(PyExc_KeyError, "argument '%U' is unbound",
+                     PyTuple_GET_ITEM(code->co_localsplusnames, n));
+    return value;
+}
+
+/* CPython tells of the first at most, and of no names. */
+static PyObject *c_argument(const struct fg_callback *callback, PyObject *which)
+{
+    const char *name = callback->func->name;
+    PyObject *value = NULL;
+
+    if (PyUnicode_Check(which))
+        return PyErr_Format(PyExc_KeyError, "%s() is a C function: its arguments have no names here", name);
+    if (!PyLong_Check(which))
+        return PyErr_Format(PyExc_TypeError, "the number of an argument is needed, not %.100s",
+                            Py_TYPE(which)->tp_name);
+    if (index_of(which) == 0)
+        value = Py_XNewRef(fg_regs_argument(callback->regs, 0));
+    if (!value)
+        PyErr_Format(PyExc_IndexError, "CPython did not tell of argument %S of the C function %s()", which,
+                     name);
+    return value;
+}
+
+static PyObject *get_argument(PyObject *self, PyObject *which)
+{
+    const struct fg_callback *callback = live(self);
+    fg_pyframe *frame;
+
+    if (!callback || !check_entry(callback))
+        return NULL;
+    if (fg_unlikely(fg_regs_is_c(callback->regs)))
+        return c_argument(callback, which);
+    frame = frame_of(callback);
+    return frame ? python_argument(callback, fg_pyframe_code(frame), which) : NULL;
+}
+
+static PyObject *all_arguments(const struct fg_callback *callback, PyCodeObject *code)
+{
+    PyObject *dict = PyDict_New();
+    int error = 0;
+
+    for (int i = 0; dict && !error && i < fg_code_argument_count(code); i++) {
+        PyObject *value = Py_XNewRef(fg_regs_argument(callback->regs, (unsigned)i));
+
+        if (value)
+            error = PyDict_SetItem(dict, PyTuple_GET_ITEM(code->co_localsplusnames, i), value);
+        Py_XDECREF(value);
+    }
+    if (error)
+        Py_CLEAR(dict);
+    return dict;
+}
+
+static PyObject *arguments(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    const struct fg_callback *callback = live(self);
+    fg_pyframe *frame;
+
+    if (!callback || !check_entry(callback))
+        return NULL;
+    if (fg_regs_is_c(callback->regs))
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "%s() is a C function: its arguments have no names here, only get_argument(0) may be known",
+            callback->func->name);
+    frame = frame_of(callback);
+    return frame ? all_arguments(callback, fg_pyframe_code(frame)) : NULL;
+}
+
+/* ---- the result */
+
+static PyObject *result_of(const struct fg_callback *callback)
+{
+    PyObject *value = fg_regs_result(callback->regs);
+
+    return value ? value : fg_regs_exception(callback->regs);
+}
+
+static PyObject *get_return_value(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    const struct fg_callback *callback = live(self);
+    PyObject *value;
+
+    if (!callback)
+        return NULL;
+    if (callback->is_entry) {
+        PyErr_SetString(PyExc_RuntimeError, "there is no return value at the entry");
+        return NULL;
+    }
+    value = result_of(callback);
+    if (!value)
+        PyErr_SetString(PyExc_RuntimeError, fg_regs_is_c(callback->regs)
+                                                ? "CPython does not tell what a C function returns or raises"
+                                                : "CPython did not tell how this call ended");
+    return Py_XNewRef(value);
+}
+
+/* ---- where, and what was called */
+
+static PyStructSequence_Field instruction_pointer_fields[] = {
+    {"func", "the function: a Function"},
+    {"offset", "of the instruction in its code, in bytes"},
+    {"line", "the instruction's line, or None"},
+    {NULL, NULL},
+};
+
+PyStructSequence_Desc fg_instruction_pointer_desc = {
+    .name = "funcgraph._engine.InstructionPointer",
+    .doc = "Where a function is.",
+    .fields = instruction_pointer_fields,
+    .n_in_sequence = 3,
+};
+
+static PyObject *get_instruction_pointer(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    const struct fg_callback *callback;
+    struct ftrace_location location;
+
+    if (!live_frame(self, &callback))
+        return NULL;
+    fg_regs_location(callback->regs, &location);
+    {
+        PyObject *const items[] = {
+            location.func ? fg_function_of(state_of(callback), location.func) : Py_NewRef(Py_None),
+            PyLong_FromLong(location.offset),
+            location.line >= 0 ? PyLong_FromLong(location.line) : Py_NewRef(Py_None),
+        };
+
+        return fg_sequence_of(state_of(callback)->instruction_pointer_type, items, 3);
+    }
+}
+
+static PyObject *get_callable(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    const struct fg_callback *callback = live(self);
+    PyObject *callable = callback ? fg_regs_callable(callback->regs) : NULL;
+
+    if (callback && !callable)
+        frame_of(callback); /* says why */
+    return Py_XNewRef(callable);
+}
+
+/* ---- the frame */
+
+static PyObject *get_frame_pointer(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    const struct fg_callback *callback;
+
+    return live_frame(self, &callback) ? PyLong_FromSize_t(fg_regs_frame_pointer(callback->regs)) : NULL;
+}
+
+static PyObject *get_stack_pointer(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    const struct fg_callback *callback;
+    uintptr_t address;
+
+    if (!live_frame(self, &callback))
+        return NULL;
+    address = fg_regs_stack_pointer(callback->regs);
+    if (!address)
+        PyErr_SetString(PyExc_RuntimeError, "CPython did not tell how far the evaluation stack reaches here");
+    return address ? PyLong_FromSize_t(address) : NULL;
+}
+
+static PyObject *query_register_offset(PyObject *self, PyObject *name)
+{
+    const struct fg_callback *callback;
+    fg_pyframe *frame = live_frame(self, &callback);
+    PyCodeObject *code = frame ? fg_pyframe_code(frame) : NULL;
+    int n;
+
+    if (!code)
+        return NULL;
+    if (!PyUnicode_Check(name))
+        return PyErr_Format(PyExc_TypeError, "a variable's name is needed, not %.100s",
+                            Py_TYPE(name)->tp_name);
+    n = variable(code, code->co_nlocalsplus, name);
+    if (n < 0 && !PyErr_Occurred())
+        PyErr_Format(PyExc_KeyError, "%U() has no variable '%U'", code->co_qualname, name);
+    return n < 0 ? NULL : PyLong_FromLong(n);
+}
+
+/* Nothing lies in place `n`: the exception that says why. */
+FG_COLD static PyObject *raise_no_value(const struct fg_callback *callback, PyCodeObject *code, int n,
+                                        PyObject *number)
+{
+    int depth = fg_regs_stack_depth(callback->regs);
+    int places = code->co_nlocalsplus + (depth >= 0 ? depth : code->co_stacksize);
+
+    if (n < 0 || n >= places)
+        return PyErr_Format(PyExc_IndexError, "the frame of %U() has %d places now, there is no number %S",
+                            code->co_qualname, places, number);
+    if (n < code->co_nlocalsplus)
+        return PyErr_Format(PyExc_KeyError, "variable '%U' is unbound",
+                            PyTuple_GET_ITEM(code->co_localsplusnames, n));
+    if (depth >= 0)
+        return PyErr_Format(PyExc_KeyError, "there is no object in place %d", n);
+    return PyErr_Format(PyExc_RuntimeError, "CPython did not tell how far the evaluation stack reaches here");
+}
+
+static PyObject *get_stack_nth(PyObject *self, PyObject *number)
+{
+    const struct fg_callback *callback;
+    fg_pyframe *frame = live_frame(self, &callback);
+    PyObject *value;
+    int n;
+
+    if (!frame)
+        return NULL;
+    if (!PyLong_Check(number))
+        return PyErr_Format(PyExc_TypeError, "the number of a place is needed, not %.100s",
+                            Py_TYPE(number)->tp_name);
+    n = index_of(number);
+    value = n >= 0 ? fg_regs_take_nth(callback->regs, (unsigned)n) : NULL;
+    return value ? value : raise_no_value(callback, fg_pyframe_code(frame), n, number);
+}
+
+static PyObject *get_regs(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    const struct fg_callback *callback = live(self);
+    PyObject *frame;
+
+    if (!callback)
+        return NULL;
+    if (!saves_regs(callback))
+        Py_RETURN_NONE;
+    if (!frame_of(callback))
+        return NULL;
+    frame = fg_regs_frame_object(callback->regs, callback->tstate, callback->newest);
+    return frame ? frame : PyErr_NoMemory();
+}
+
+/* ---- what of all that there is */
+
+static PyObject *partial_regs(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    const struct fg_callback *callback = live(self);
+    const struct ftrace_regs *regs = callback ? callback->regs : NULL;
+    bool has_frame = regs && fg_regs_frame(regs);
+    const struct {
+        const char *name;
+        bool is_filled;
+    } parts[] = {
+        {"arguments", regs && callback->is_entry && (has_frame || fg_regs_argument(regs, 0))},
+        {"return_value", regs && !callback->is_entry && fg_regs_result(regs)},
+        {"exception", regs && !callback->is_entry && fg_regs_exception(regs)},
+        {"instruction_pointer", has_frame},
+        {"frame_pointer", has_frame},
+        {"stack_pointer", has_frame && fg_regs_stack_pointer(regs)},
+        {"callable", regs && fg_regs_callable(regs)},
+        {"stack", has_frame},
+        {"frame", has_frame && saves_regs(callback)},
+    };
+    PyObject *dict = callback ? PyDict_New() : NULL;
+
+    for (size_t i = 0; dict && i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (PyDict_SetItemString(dict, parts[i].name, parts[i].is_filled ? Py_True : Py_False) != 0)
+            Py_CLEAR(dict);
+    }
+    return dict;
+}
+
+static PyMethodDef methods[] = {
+    {"get_argument", get_argument, METH_O,
+     "get_argument(which): the value of an argument, by number or name."},
+    {"arguments", arguments, METH_NOARGS, "arguments() -> dict: all arguments by name."},
+    {"get_return_value", get_return_value, METH_NOARGS,
+     "get_return_value(): what the call returned, or the exception that it ended by."},
+    {"get_instruction_pointer", get_instruction_pointer, METH_NOARGS,
+     "get_instruction_pointer() -> InstructionPointer: where the function is."},
+    {"get_callable", get_callable, METH_NOARGS, "get_callable(): the called function object."},
+    {"get_frame_pointer", get_frame_pointer, METH_NOARGS,
+     "get_frame_pointer() -> int: the address of the interpreter's frame."},
+    {"get_stack_pointer", get_stack_pointer, METH_NOARGS,
+     "get_stack_pointer() -> int: the address above the top of the evaluation stack."},
+    {"query_register_offset", query_register_offset, METH_O,
+     "query_register_offset(name) -> int: the place of a variable, for get_stack_nth()."},
+    {"get_stack_nth", get_stack_nth, METH_O, "get_stack_nth(n): what lies in the frame's n-th place."},
+    {"get_regs", get_regs, METH_NOARGS,
+     "get_regs() -> FrameType | None: the full frame; None without save_regs."},
+    {"partial_regs", partial_regs, METH_NOARGS, "partial_regs() -> dict: what is filled."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "What the hook saw at the function's boundary."},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+PyType_Spec fg_regs_spec = {
+    .name = "funcgraph._engine.FtraceRegs",
+    .basicsize = sizeof(struct fg_regs),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

@@ -1,0 +1,260 @@
+/* Calls in progress: get_ret_stack(), and where a call returns to. */
+#include "binding/base/binding.h"
+
+#include <stdlib.h>
+
+#include "arch/cpython/read/code.h"
+#include "binding/base/types.h"
+#include "engine/core/clock.h"
+
+static PyStructSequence_Field return_location_fields[] = {
+    {"name", "'module.qualname' of the caller"},
+    {"module", "the caller's module"},
+    {"qualname", "the caller's name within the module"},
+    {"file", "the caller's source file"},
+    {"line", "the line of the call"},
+    {"code", "the caller's code object"},
+    {NULL, NULL},
+};
+
+PyStructSequence_Desc fg_return_location_desc = {
+    .name = "funcgraph._engine.ReturnLocation",
+    .doc = "Where a call returns to.",
+    .fields = return_location_fields,
+    .n_in_sequence = 6,
+};
+
+static PyStructSequence_Field ret_frame_fields[] = {
+    {"func", "the function: a Function"},
+    {"calltime_ns", "when the call, or its latest resume, began (CLOCK_MONOTONIC)"},
+    {"line", "the line that it is at; 0: not known"},
+    {"parent", "where it returns to: a ReturnLocation, or None"},
+    {NULL, NULL},
+};
+
+PyStructSequence_Desc fg_ret_frame_desc = {
+    .name = "funcgraph._engine.RetFrame",
+    .doc = "A call in progress.",
+    .fields = ret_frame_fields,
+    .n_in_sequence = 4,
+};
+
+/* The module's name as the frame has it, from an exact dict: nothing of the program's runs. New reference. */
+static PyObject *module_name(fg_pyframe *frame)
+{
+    PyObject *globals = frame->f_globals;
+    PyObject *name = globals && PyDict_CheckExact(globals) ? fg_dict_get(globals, "__name__") : NULL;
+
+    if (name && !PyUnicode_CheckExact(name))
+        Py_CLEAR(name);
+    return name ? name : PyUnicode_FromString("?");
+}
+
+PyObject *fg_return_location(struct fg_engine_state *state, fg_pyframe *frame)
+{
+    PyCodeObject *code;
+    PyObject *module;
+
+    frame = fg_complete_pyframe(frame);
+    if (!frame)
+        Py_RETURN_NONE;
+    code = fg_pyframe_code(frame);
+    module = module_name(frame);
+    if (!module)
+        return NULL;
+    {
+        PyObject *const items[] = {
+            PyUnicode_FromFormat("%U.%U", module, code->co_qualname),
+            module,
+            Py_NewRef(code->co_qualname),
+            Py_NewRef(code->co_filename),
+            PyLong_FromLong(fg_pyframe_line(frame)),
+            Py_NewRef((PyObject *)code),
+        };
+
+        return fg_sequence_of(state->return_location_type, items, 6);
+    }
+}
+
+/* ---- get_ret_stack() */
+
+/* A copy of a shadow stack, newest frame first. */
+struct ret_stack {
+    int tid;
+    struct fg_frame_info *frames;
+    size_t n, capacity;
+    bool has_failed;
+};
+
+static bool copy_frame(const struct fg_frame_info *frame, void *arg)
+{
+    struct ret_stack *stack = arg;
+
+    if (stack->n == stack->capacity) {
+        size_t capacity = stack->capacity ? stack->capacity * 2 : 64;
+        struct fg_frame_info *frames = realloc(stack->frames, capacity * sizeof(*frames));
+
+        stack->has_failed = !frames;
+        if (!frames)
+            return false;
+        stack->frames = frames;
+        stack->capacity = capacity;
+    }
+    stack->frames[stack->n++] = *frame;
+    return true;
+}
+
+/* Under the engine's lock of tasks: nothing of Python's. */
+static void copy_if_asked_for(struct fg_task *task, void *arg)
+{
+    struct ret_stack *stack = arg;
+
+    if (task->tid == stack->tid)
+        fg_walk(task, copy_frame, stack);
+}
+
+/* The thread's newest frame. With the GIL, which we hold, it stands still. */
+static fg_pyframe *newest_frame_of(int tid)
+{
+    PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+
+    while (tstate && tstate->native_thread_id != (unsigned long)tid)
+        tstate = PyThreadState_Next(tstate);
+    return tstate ? fg_current_pyframe(tstate) : NULL;
+}
+
+/* The callback that the thread in question is in, if that is the caller's own. */
+static const struct fg_callback *own_callback(int tid)
+{
+    const struct fg_callback *callback = fg_callback_current();
+
+    return callback && fg_task_self->tid == tid ? callback : NULL;
+}
+
+/* Where a call in progress is in Python, and where it returns to. */
+struct place {
+    bool is_known;              /* else the call is over, and its end was never told */
+    fg_pyframe *frame, *caller; /* no frame: its end was not told, and it is gone */
+};
+
+static bool is_frame_of(fg_pyframe *frame, const struct fg_frame_info *info)
+{
+    return (uintptr_t)frame == info->fp && fg_complete_pyframe(frame) == frame &&
+           fg_code_func(fg_pyframe_code(frame)) == info->func;
+}
+
+/* At `from` or further out. */
+static struct place find_place(fg_pyframe *from, const struct fg_frame_info *info)
+{
+    while (from && !is_frame_of(from, info))
+        from = from->previous;
+    return (struct place){from, from, from ? from->previous : NULL};
+}
+
+/* Of the call that a callback is about. On 3.11 its frame is not linked to its caller yet, or not any more. */
+static struct place own_place(const struct fg_callback *callback, const struct fg_frame_info *info)
+{
+    struct place place = find_place(callback->newest, info);
+
+    return place.is_known ? place : (struct place){true, callback->regs->frame, callback->newest};
+}
+
+static PyObject *ret_frame(struct fg_engine_state *state, const struct fg_frame_info *info,
+                           struct place place)
+{
+    PyObject *const items[] = {
+        fg_function_of(state, info->func),
+        PyLong_FromUnsignedLongLong(info->calltime ? fg_clock_to_ns(info->calltime) : 0),
+        PyLong_FromLong(place.frame ? fg_pyframe_line(place.frame) : 0),
+        fg_return_location(state, place.caller),
+    };
+
+    return fg_sequence_of(state->ret_frame_type, items, 4);
+}
+
+static PyObject *list_of(struct fg_engine_state *state, const struct ret_stack *stack, Py_ssize_t idx)
+{
+    const struct fg_callback *callback = own_callback(stack->tid);
+    fg_pyframe *newest = newest_frame_of(stack->tid);
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list && i < stack->n; i++) {
+        const struct fg_frame_info *info = &stack->frames[i];
+        struct place place = i == 0 && callback ? own_place(callback, info) : find_place(newest, info);
+        PyObject *frame;
+
+        if (!place.is_known || idx > 0) {
+            idx -= place.is_known;
+            continue;
+        }
+        newest = place.caller;
+        frame = ret_frame(state, info, place);
+        if (!frame || PyList_Append(list, frame) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(frame);
+    }
+    return list;
+}
+
+/* The native id that `task` stands for: an int, a threading.Thread, or None for the caller. -1 with an exception. */
+static long tid_of(PyObject *task)
+{
+    PyObject *id;
+    long tid;
+
+    if (task == Py_None)
+        return (long)PyThread_get_thread_native_id();
+    id = PyLong_Check(task) ? Py_NewRef(task) : PyObject_GetAttrString(task, "native_id");
+    if (!id || !PyLong_Check(id)) {
+        Py_XDECREF(id);
+        PyErr_Format(PyExc_TypeError,
+                     "task: a native thread id, a threading.Thread that was started, or None is "
+                     "needed, not %.100s",
+                     Py_TYPE(task)->tp_name);
+        return -1;
+    }
+    tid = PyLong_AsLong(id);
+    Py_DECREF(id);
+    if (tid == -1 && PyErr_Occurred())
+        return -1;
+    if (tid > 0 && tid <= INT_MAX)
+        return tid;
+    PyErr_Format(PyExc_ValueError, "task: %ld is no native thread id", tid);
+    return -1;
+}
+
+/* Without the GIL another thread's stack may change while it is read, and the functions on it may go. */
+static int check_readable(long tid)
+{
+#ifdef Py_GIL_DISABLED
+    if ((unsigned long)tid != PyThread_get_thread_native_id()) {
+        PyErr_SetString(PyExc_RuntimeError, "without the GIL only the caller's own stack can be read");
+        return -1;
+    }
+#else
+    (void)tid;
+#endif
+    return 0;
+}
+
+PyObject *fg_get_ret_stack(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"idx", "task", NULL};
+    Py_ssize_t idx = 0;
+    PyObject *task = Py_None, *list;
+    struct ret_stack stack = {0};
+    long tid;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|nO:get_ret_stack", names, &idx, &task))
+        return NULL;
+    if (idx < 0)
+        return PyErr_Format(PyExc_ValueError, "idx: %zd is negative", idx);
+    tid = tid_of(task);
+    if (tid < 0 || check_readable(tid) != 0)
+        return NULL;
+    stack.tid = (int)tid;
+    fg_task_for_each(copy_if_asked_for, &stack);
+    list = stack.has_failed ? PyErr_NoMemory() : list_of(fg_engine_state(module), &stack, idx);
+    free(stack.frames);
+    return list;
+}

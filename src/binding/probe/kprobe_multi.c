@@ -1,0 +1,478 @@
+/* kprobe_multi: one program on many functions, with a cookie for each; the link as a Python object, and what its program is
+ * told. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "binding/base/callback.h"
+#include "binding/probe/fprobe_registration.h"
+#include "binding/probe/probe.h"
+#include "structmember.h"
+
+struct link_object {
+    struct fg_python_probe probe;
+    struct kprobe_multi_link link;
+    fg_spare ctx;
+};
+
+/* KprobeMultiCtx. One object serves call after call; if the program keeps it, it goes on telling of that call. */
+struct ctx_object {
+    PyObject_HEAD const struct fg_callback *callback; /* NULL: it is over */
+    uint64_t *session_word;                           /* NULL: it is over, or no session */
+    PyObject *link, *func;
+    struct fg_ret_ip
+        *ret_ip; /* with the regs; lent to it while the callback runs, then its own if it was kept */
+    uint64_t cookie, session_cookie;
+    bool is_return, is_session;
+};
+
+/* ---- the program. All of this is on the way of each call of a probed function. */
+
+static struct ctx_object *ctx_new(struct fg_engine_state *state)
+{
+    struct ctx_object *self = PyObject_New(struct ctx_object, state->kprobe_multi_ctx_type);
+
+    if (self) {
+        self->link = self->func = NULL;
+        self->ret_ip = NULL;
+    }
+    return self;
+}
+
+static inline struct fg_ret_ip *take_ret_ip(const struct fg_callback *callback, struct link_object *self,
+                                            uintptr_t address)
+{
+    struct fg_ret_ip *ret_ip = fg_spare_take(&self->probe.ret_ip);
+
+    if (fg_unlikely(!ret_ip))
+        ret_ip = fg_ret_ip_new(self->probe.client.state);
+    if (fg_likely(ret_ip != NULL)) {
+        ret_ip->callback = ret_ip->regs->callback = callback;
+        ret_ip->address = address;
+    }
+    return ret_ip;
+}
+
+static inline struct ctx_object *take_ctx(const struct fg_callback *callback, struct link_object *self,
+                                          struct fg_ret_ip *ret_ip, const struct kprobe_multi_ctx *told)
+{
+    struct ctx_object *ctx = fg_spare_take(&self->ctx);
+
+    if (fg_unlikely(!ctx))
+        ctx = ctx_new(self->probe.client.state);
+    if (fg_unlikely(!ctx))
+        return NULL;
+    ctx->callback = callback;
+    ctx->ret_ip = ret_ip;
+    ctx->link = (PyObject *)self;
+    ctx->session_word = told->session_cookie;
+    ctx->is_session = told->session_cookie != NULL;
+    ctx->cookie = told->cookie;
+    ctx->is_return = told->is_return;
+    return ctx;
+}
+
+/* Borrowed; NULL with an exception. */
+static PyObject *resolve_func(struct ctx_object *ctx)
+{
+    if (!ctx->func && ctx->callback)
+        ctx->func = fg_function_of(ctx->callback->self->state, ctx->callback->func);
+    return ctx->func;
+}
+
+/* The program kept it: what was lent to it becomes its own. */
+FG_COLD static void picture(struct ctx_object *ctx)
+{
+    Py_BEGIN_CRITICAL_SECTION(ctx);
+    if (!resolve_func(ctx))
+        PyErr_Clear(); /* no memory: asking for it will say so */
+    if (ctx->session_word)
+        ctx->session_cookie = *ctx->session_word;
+    ctx->session_word = NULL;
+    ctx->callback = NULL;
+    Py_INCREF(ctx->link);
+    Py_INCREF(ctx->ret_ip);
+    Py_END_CRITICAL_SECTION();
+    Py_DECREF(ctx);
+}
+
+static inline void settle_ctx(struct ctx_object *ctx, struct link_object *self)
+{
+    if (fg_unlikely(Py_REFCNT(ctx) != 1)) {
+        picture(ctx);
+        return;
+    }
+    Py_CLEAR(ctx->func);
+    ctx->link = NULL;
+    ctx->ret_ip = NULL;
+    fg_spare_put(&self->ctx, ctx);
+}
+
+/* What the program answered; 0 also if it raised. */
+static int call(struct fg_callback *callback, struct link_object *self, const struct kprobe_multi_ctx *told)
+{
+    PyObject *prog = self->probe.client.entryfunc;
+    struct fg_ret_ip *ret_ip = take_ret_ip(callback, self, told->ret_ip);
+    struct ctx_object *ctx = ret_ip ? take_ctx(callback, self, ret_ip, told) : NULL;
+    int answer = -1;
+
+    if (fg_likely(ctx != NULL)) {
+        PyObject *args[2]; /* the first is the callee's */
+
+        args[1] = (PyObject *)ctx;
+        answer = fg_truth_of(fg_callback_call(prog, args + 1, 1));
+    }
+    if (fg_unlikely(answer < 0)) {
+        fg_client_failed(&self->probe.client, prog);
+        answer = 0;
+    }
+    if (fg_likely(ctx != NULL))
+        settle_ctx(ctx, self);
+    if (fg_likely(ret_ip != NULL))
+        fg_ret_ip_settle(ret_ip, &self->probe.ret_ip);
+    return answer;
+}
+
+static inline int run_in(struct link_object *self, const struct kprobe_multi_ctx *told)
+{
+    struct fg_callback callback;
+    int answer;
+
+    fg_callback_enter(&callback, &self->probe.client, told->func, told->regs, !told->is_return);
+    answer = call(&callback, self, told);
+    fg_callback_leave(&callback);
+    return answer;
+}
+
+/* The thread is ending, and has let go of Python. */
+FG_COLD static int run_attached(struct link_object *self, const struct kprobe_multi_ctx *told)
+{
+    PyGILState_STATE attached;
+
+    if (fg_callback_attach(told->func, &attached)) {
+        run_in(self, told);
+        fg_callback_detach(attached);
+    }
+    return 0;
+}
+
+static int run(struct kprobe_multi_ctx *told)
+{
+    struct link_object *self = fg_container_of(told->link, struct link_object, link);
+
+    if (fg_client_is_disabled(&self->probe.client))
+        return 0;
+    return fg_callback_needs_attach(fg_task_self, told->regs) ? run_attached(self, told) : run_in(self, told);
+}
+
+/* ---- KprobeMultiCtx */
+
+static void ctx_dealloc(PyObject *object)
+{
+    struct ctx_object *self = (struct ctx_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+
+    Py_CLEAR(self->func);
+    Py_CLEAR(self->link);
+    Py_CLEAR(self->ret_ip);
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *ctx_func(PyObject *object, void *Py_UNUSED(closure))
+{
+    PyObject *func;
+
+    Py_BEGIN_CRITICAL_SECTION(object);
+    func = Py_XNewRef(resolve_func((struct ctx_object *)object));
+    Py_END_CRITICAL_SECTION();
+    return func || PyErr_Occurred() ? func : PyErr_NoMemory();
+}
+
+static PyObject *ctx_ret_ip(PyObject *object, void *Py_UNUSED(closure))
+{
+    struct fg_ret_ip *ret_ip = ((struct ctx_object *)object)->ret_ip;
+
+    return Py_NewRef(ret_ip->address ? (PyObject *)ret_ip : Py_None);
+}
+
+static PyObject *ctx_regs(PyObject *object, void *Py_UNUSED(closure))
+{
+    const struct ctx_object *self = (struct ctx_object *)object;
+
+    if (self->callback)
+        return Py_NewRef((PyObject *)self->ret_ip->regs);
+    return PyErr_Format(PyExc_RuntimeError, "regs used after its callback: what it shows is gone");
+}
+
+static PyObject *ctx_cookie(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLongLong(((struct ctx_object *)object)->cookie);
+}
+
+static bool check_session(const struct ctx_object *self)
+{
+    if (!self->is_session)
+        PyErr_SetString(PyExc_AttributeError, "session_cookie: this link is no session");
+    return self->is_session;
+}
+
+static PyObject *ctx_session_cookie(PyObject *object, void *Py_UNUSED(closure))
+{
+    const struct ctx_object *self = (struct ctx_object *)object;
+
+    if (!check_session(self))
+        return NULL;
+    return PyLong_FromUnsignedLongLong(self->session_word ? *self->session_word : self->session_cookie);
+}
+
+static int ctx_set_session_cookie(PyObject *object, PyObject *value, void *Py_UNUSED(closure))
+{
+    struct ctx_object *self = (struct ctx_object *)object;
+    unsigned long long number;
+
+    if (!value) {
+        PyErr_SetString(PyExc_AttributeError, "session_cookie cannot be deleted");
+        return -1;
+    }
+    number = check_session(self) ? PyLong_AsUnsignedLongLong(value) : 0;
+    if (PyErr_Occurred())
+        return -1;
+    if (!self->session_word) {
+        PyErr_SetString(PyExc_RuntimeError, "session_cookie set after its callback: nobody would see it");
+        return -1;
+    }
+    *self->session_word = number;
+    return 0;
+}
+
+static PyMemberDef ctx_members[] = {
+    {"link", T_OBJECT_EX, offsetof(struct ctx_object, link), READONLY, "The link."},
+    {"is_return", T_BOOL, offsetof(struct ctx_object, is_return), READONLY, "It is the function's return."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef ctx_attributes[] = {
+    {"func", ctx_func, NULL, "The function: a Function.", NULL},
+    {"ret_ip", ctx_ret_ip, NULL, "Where it returns to: a ReturnAddress, or None.", NULL},
+    {"regs", ctx_regs, NULL, "FtraceRegs.", NULL},
+    {"cookie", ctx_cookie, NULL, "This function's cookie; 0 without cookies.", NULL},
+    {"session_cookie", ctx_session_cookie, ctx_set_session_cookie,
+     "Of a session: an int that the entry leaves for the return.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot ctx_slots[] = {
+    {Py_tp_doc, "What the program of a kprobe_multi link is told."},
+    {Py_tp_dealloc, ctx_dealloc},
+    {Py_tp_members, ctx_members},
+    {Py_tp_getset, ctx_attributes},
+    {0, NULL},
+};
+
+PyType_Spec fg_kprobe_multi_ctx_spec = {
+    .name = "funcgraph._engine.KprobeMultiCtx",
+    .basicsize = sizeof(struct ctx_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = ctx_slots,
+};
+
+/* ---- KprobeMultiLink */
+
+static const char *const kind_names[] = {
+    [KPROBE_MULTI_ENTRY] = "entry", [KPROBE_MULTI_RETURN] = "return", [KPROBE_MULTI_SESSION] = "session"};
+
+static int attach(struct fg_python_probe *probe, struct fg_probe_target *target)
+{
+    struct kprobe_multi_link *link = &((struct link_object *)probe)->link;
+
+    if (target->kept)
+        return fg_binding_kprobe_multi_attach(link, target->funcs, target->cookies, target->n);
+    return fg_binding_kprobe_multi_attach_filter(link, &target->filter);
+}
+
+static void link_dealloc(PyObject *object)
+{
+    PyObject_GC_UnTrack(object);
+    Py_XDECREF(fg_spare_take(&((struct link_object *)object)->ctx));
+    fg_probe_dealloc(object);
+}
+
+static PyObject *link_repr(PyObject *object)
+{
+    const struct link_object *self = (struct link_object *)object;
+
+    return PyUnicode_FromFormat("<%s %R, %s>", Py_TYPE(object)->tp_name, self->probe.client.name,
+                                fg_fprobe_is_registered(self->probe.fp) ? "attached" : "not attached");
+}
+
+static PyObject *link_kind(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyUnicode_InternFromString(kind_names[((struct link_object *)object)->link.kind]);
+}
+
+static PyObject *link_detach(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    return fg_probe_unregister((struct fg_python_probe *)object, true);
+}
+
+static PyObject *link_enter(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    return Py_NewRef(object);
+}
+
+/* One that was detached in the block is left as it is. */
+static PyObject *link_exit(PyObject *object, PyObject *Py_UNUSED(args))
+{
+    struct fg_python_probe *self = (struct fg_python_probe *)object;
+
+    if (!fg_fprobe_is_registered(self->fp))
+        Py_RETURN_NONE;
+    return fg_probe_unregister(self, true);
+}
+
+static PyGetSetDef link_attributes[] = {
+    {"handler", fg_client_get_object, NULL, "As it was given.", FG_CLIENT_OFFSET(entryfunc)},
+    FG_CLIENT_STATE_ATTRIBUTES,
+    {"kind", link_kind, NULL, "'entry', 'return' or 'session'.", NULL},
+    {"nmissed", fg_probe_get_nmissed, NULL, "Calls that the handler could not be called for.", NULL},
+    {"registered", fg_probe_get_registered, NULL, "It was not detached.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef link_members[] = {
+    FG_CLIENT_MEMBERS,
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyMethodDef link_methods[] = {
+    {"detach", link_detach, METH_NOARGS,
+     "detach(): return when its handler runs no more, but for the caller itself."},
+    {"__enter__", link_enter, METH_NOARGS, NULL},
+    {"__exit__", link_exit, METH_VARARGS, "Detaches it."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot link_slots[] = {
+    {Py_tp_doc, "One handler on many functions."},
+    {Py_tp_traverse, fg_client_traverse},
+    {Py_tp_clear, fg_client_clear},
+    {Py_tp_dealloc, link_dealloc},
+    {Py_tp_repr, link_repr},
+    {Py_tp_getset, link_attributes},
+    {Py_tp_members, link_members},
+    {Py_tp_methods, link_methods},
+    {0, NULL},
+};
+
+PyType_Spec fg_kprobe_multi_link_spec = {
+    .name = "funcgraph._engine.KprobeMultiLink",
+    .basicsize = sizeof(struct link_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_GC |
+             Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = link_slots,
+};
+
+/* ---- kprobe_multi_attach() */
+
+static int read_kind(const char *name, enum kprobe_multi_kind *kind)
+{
+    for (size_t i = 0; i < sizeof(kind_names) / sizeof(kind_names[0]); i++) {
+        if (strcmp(name, kind_names[i]) == 0) {
+            *kind = (enum kprobe_multi_kind)i;
+            return 0;
+        }
+    }
+    PyErr_Format(PyExc_ValueError, "kind: '%s' is none of 'entry', 'return' and 'session'", name);
+    return -1;
+}
+
+/* As many as functions: the caller saw to that. */
+static int read_cookies(struct fg_probe_target *target, PyObject *cookies)
+{
+    target->cookies = malloc((target->n + 1) * sizeof(target->cookies[0]));
+    if (!target->cookies) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (size_t i = 0; i < target->n; i++) {
+        target->cookies[i] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(cookies, (Py_ssize_t)i));
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+static int read_functions(PyObject *module, struct fg_probe_target *target, PyObject *functions,
+                          PyObject *cookies)
+{
+    if (fg_probe_target_functions(module, target, functions) != 0)
+        return -1;
+    if (cookies == Py_None)
+        return 0;
+    if ((size_t)PyTuple_GET_SIZE(cookies) != target->n) {
+        fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%zd cookies for %zu functions",
+                                                       PyTuple_GET_SIZE(cookies), target->n));
+        return -1;
+    }
+    return read_cookies(target, cookies);
+}
+
+static struct link_object *link_new(PyObject *module, PyObject *handler, PyObject *name, const char *kind)
+{
+    PyTypeObject *type = fg_engine_state(module)->kprobe_multi_link_type;
+    struct link_object *self =
+        (struct link_object *)fg_probe_new(type, offsetof(struct link_object, link.fprobe));
+    uintptr_t prog;
+
+    if (!self)
+        return NULL;
+    self->probe.attach = attach;
+    if (handler == Py_None)
+        PyErr_SetString(PyExc_TypeError, "handler: a function or the address of a C function is needed");
+    else if (read_kind(kind, &self->link.kind) == 0 && fg_client_set_name(&self->probe.client, name) &&
+             fg_client_resolve(handler, "handler", (uintptr_t)run, &prog) == 0) {
+        fg_client_set_functions(&self->probe.client, handler, Py_None);
+        self->link.prog = (kprobe_multi_prog_t)prog;
+        return self;
+    }
+    Py_DECREF(self);
+    return NULL;
+}
+
+/* (handler, functions or None, patterns, cookies: a tuple or None, kind, name, keep_on_error, save_regs) */
+static PyObject *kprobe_multi_attach(PyObject *module, PyObject *args)
+{
+    struct fg_probe_target target = {.n = 0};
+    PyObject *handler, *functions, *filter, *cookies, *name, *notfilter, *result = NULL;
+    int keep_on_error, save_regs, error;
+    struct link_object *self;
+    const char *kind;
+
+    if (!PyArg_ParseTuple(args, "OOOOsUpp:kprobe_multi_attach", &handler, &functions, &filter, &cookies,
+                          &kind, &name, &keep_on_error, &save_regs))
+        return NULL;
+    self = link_new(module, handler, name, kind);
+    if (!self)
+        return NULL;
+    self->probe.client.keep_on_error = keep_on_error;
+    self->probe.client.save_regs = save_regs;
+    notfilter = PyTuple_New(0);
+    error = functions == Py_None ? !notfilter || fg_probe_target_patterns(&target, filter, notfilter)
+                                 : read_functions(module, &target, functions, cookies);
+    if (!error)
+        result = fg_probe_register(&self->probe, &target);
+    fg_probe_target_clear(&target);
+    Py_XDECREF(notfilter);
+    Py_XDECREF(result);
+    if (result)
+        return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+PyMethodDef fg_kprobe_multi_functions[] = {
+    {"kprobe_multi_attach", kprobe_multi_attach, METH_VARARGS,
+     "kprobe_multi_attach(handler, functions, filter, cookies, kind, name, keep_on_error, save_regs)."},
+    {NULL, NULL, 0, NULL},
+};

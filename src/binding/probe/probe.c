@@ -1,0 +1,301 @@
+/* What Fprobe and KprobeMultiLink have in common: which functions, coming and going, the end of the interpreter. */
+#include "binding/probe/probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "binding/probe/fprobe_registration.h"
+
+/* ---- which functions */
+
+int fg_probe_target_patterns(struct fg_probe_target *target, PyObject *filter, PyObject *notfilter)
+{
+    PyObject *patterns = fg_pattern_tuple(filter, "filter");
+    PyObject *notpatterns = patterns ? fg_pattern_tuple(notfilter, "notfilter") : NULL;
+    struct fg_filter sets = {0};
+    int error = notpatterns ? fg_filter_add_tuple(&sets, FGRAPH_FILTER, patterns) ||
+                                  fg_filter_add_tuple(&sets, FGRAPH_NOTRACE, notpatterns)
+                            : -1;
+
+    Py_XDECREF(patterns);
+    Py_XDECREF(notpatterns);
+    if (error) {
+        fg_filter_clear(&sets);
+        return -1;
+    }
+    target->filter = (struct fg_fprobe_filter){sets.sets[FGRAPH_FILTER], sets.sets[FGRAPH_NOTRACE]};
+    return 0;
+}
+
+/* The record of a function, with its code kept: it must be this function's when the engine gets it. */
+static int add_function(PyObject *module, struct fg_probe_target *target, PyObject *callable)
+{
+    PyObject *function = fg_function_of_callable(module, callable);
+    PyObject *code = function ? PyObject_GetAttrString(function, "code") : NULL;
+    struct fg_func *func = code ? fg_function_record(function) : NULL;
+    int error = code ? PyList_Append(target->kept, code) : -1;
+
+    if (!error && func)
+        target->funcs[target->n++] = func;
+    else if (!error)
+        fg_raise_os_error(ENOENT, PyUnicode_FromFormat("%R is gone", function));
+    Py_XDECREF(code);
+    Py_XDECREF(function);
+    return error || !func ? -1 : 0;
+}
+
+int fg_probe_target_functions(PyObject *module, struct fg_probe_target *target, PyObject *functions)
+{
+    PyObject *tuple = fg_tuple_of(functions, "functions", NULL);
+    int error = tuple ? 0 : -1;
+
+    if (!tuple)
+        return -1;
+    target->kept = PyList_New(0);
+    target->funcs = malloc(((size_t)PyTuple_GET_SIZE(tuple) + 1) * sizeof(target->funcs[0]));
+    if (!target->kept || !target->funcs)
+        error = (PyErr_NoMemory(), -1);
+    for (Py_ssize_t i = 0; !error && i < PyTuple_GET_SIZE(tuple); i++)
+        error = add_function(module, target, PyTuple_GET_ITEM(tuple, i));
+    Py_DECREF(tuple);
+    return error;
+}
+
+void fg_probe_target_clear(struct fg_probe_target *target)
+{
+    fg_fprobe_filter_clear(&target->filter);
+    free(target->funcs);
+    free(target->cookies);
+    Py_CLEAR(target->kept);
+}
+
+/* ---- the object's life */
+
+/* One of its handlers raised. */
+static void disable(struct fg_client *client)
+{
+    fg_fprobe_set_enabled(((struct fg_python_probe *)client)->fp, false);
+}
+
+struct fg_python_probe *fg_probe_new(PyTypeObject *type, size_t fp_offset)
+{
+    struct fg_python_probe *self = (struct fg_python_probe *)fg_client_new(type);
+
+    if (self) {
+        self->client.disable = disable;
+        self->fp = (struct fprobe *)((char *)self + fp_offset);
+    }
+    return self;
+}
+
+void fg_probe_dealloc(PyObject *object)
+{
+    Py_XDECREF(fg_spare_take(&((struct fg_python_probe *)object)->ret_ip));
+    fg_client_dealloc(object);
+}
+
+PyObject *fg_probe_get_nmissed(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLongLong(fg_fprobe_nmissed(((struct fg_python_probe *)object)->fp));
+}
+
+PyObject *fg_probe_get_registered(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyBool_FromLong(fg_fprobe_is_registered(((struct fg_python_probe *)object)->fp));
+}
+
+/* ---- those that are registered, or about to be: the interpreter's end finds them here */
+
+/* False: it is there already. */
+static bool enlist(struct fg_python_probe *self)
+{
+    struct fg_engine_state *state = self->client.state;
+    bool is_new;
+
+    fg_lock(FG_LOCK_CONTROL);
+    is_new = !self->at;
+    if (is_new) {
+        self->next = state->probes;
+        self->at = &state->probes;
+        if (self->next)
+            self->next->at = &self->next;
+        state->probes = self;
+    }
+    fg_unlock(FG_LOCK_CONTROL);
+    return is_new;
+}
+
+static void unlist(struct fg_python_probe *self)
+{
+    fg_lock(FG_LOCK_CONTROL);
+    *self->at = self->next;
+    if (self->next)
+        self->next->at = self->at;
+    self->at = NULL;
+    fg_unlock(FG_LOCK_CONTROL);
+}
+
+/* ---- those that left without a wait: the engine's reference is kept until every callback has ended once */
+
+/* Takes over the reference. */
+static void leave_later(struct fg_python_probe *self)
+{
+    struct fg_engine_state *state = self->client.state;
+    bool is_there;
+
+    fg_lock(FG_LOCK_CONTROL);
+    is_there = self->is_leaving;
+    if (!is_there) {
+        self->is_leaving = true;
+        self->next_leaving = state->leaving;
+        state->leaving = self;
+    }
+    fg_unlock(FG_LOCK_CONTROL);
+    if (is_there)
+        Py_DECREF(self);
+}
+
+static struct fg_python_probe *take_leaving(struct fg_engine_state *state)
+{
+    struct fg_python_probe *first;
+
+    fg_lock(FG_LOCK_CONTROL);
+    first = state->leaving;
+    state->leaving = NULL;
+    for (struct fg_python_probe *probe = first; probe; probe = probe->next_leaving)
+        probe->is_leaving = false;
+    fg_unlock(FG_LOCK_CONTROL);
+    return first;
+}
+
+/* What was taken: `has_waited` for all callbacks since, or not. */
+static void put_leaving(struct fg_python_probe *probe, bool has_waited)
+{
+    while (probe) {
+        struct fg_python_probe *next = probe->next_leaving;
+
+        if (has_waited)
+            Py_DECREF(probe);
+        else
+            leave_later(probe);
+        probe = next;
+    }
+}
+
+/* ---- registering */
+
+static PyObject *raise_not_registered(struct fg_python_probe *self)
+{
+    return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%R", (PyObject *)self));
+}
+
+PyObject *fg_probe_raise(const struct fg_python_probe *self, int error)
+{
+    switch (error) {
+    case -EINVAL:
+        return fg_raise_os_error(EINVAL, PyUnicode_FromString("no function and no pattern is given"));
+    case -ENOENT:
+        return fg_raise_os_error(ENOENT, PyUnicode_FromString("no function matches"));
+    case -E2BIG:
+        return fg_raise_os_error(E2BIG,
+                                 PyUnicode_FromFormat("entry data of %zu bytes: there is room for %d",
+                                                      self->fp->entry_data_size, (int)FPROBE_MAX_DATA_BYTES));
+    case -EEXIST:
+        return fg_raise_os_error(EEXIST, PyUnicode_FromFormat("%R already", (PyObject *)self));
+    case -ENOSPC:
+        return fg_raise_no_slot();
+    case -EIO:
+        return NULL; /* the exception is set */
+    default:
+        return PyErr_NoMemory();
+    }
+}
+
+PyObject *fg_probe_register(struct fg_python_probe *self, struct fg_probe_target *target)
+{
+    struct fg_python_probe *leaving;
+    int error;
+
+    if (self->client.state->is_closing) {
+        PyErr_SetString(PyExc_RuntimeError, "the interpreter is ending: nothing can be probed any more");
+        return NULL;
+    }
+    if (!enlist(self))
+        return fg_probe_raise(self, -EEXIST);
+    atomic_store(&self->client.is_disabled, false); /* it begins anew: what disabled it is past */
+    Py_INCREF(self);                                /* the engine's */
+    leaving = take_leaving(self->client.state);
+    error = self->attach(self, target);
+    put_leaving(leaving, !error);
+    if (!error)
+        Py_RETURN_NONE;
+    unlist(self);
+    fg_probe_raise(self, error);
+    Py_DECREF(self);
+    return NULL;
+}
+
+PyObject *fg_probe_unregister(struct fg_python_probe *self, bool waits)
+{
+    struct fg_python_probe *leaving = waits ? take_leaving(self->client.state) : NULL;
+    int error = waits ? fg_binding_unregister_fprobe(self->fp) : fg_binding_unregister_fprobe_async(self->fp);
+
+    put_leaving(leaving, !error);
+    if (error)
+        return raise_not_registered(self);
+    unlist(self);
+    if (waits)
+        Py_DECREF(self); /* the engine's */
+    else
+        leave_later(self);
+    Py_RETURN_NONE;
+}
+
+PyObject *fg_probe_set_enabled(struct fg_python_probe *self, bool is_enabled)
+{
+    if (fg_fprobe_set_enabled(self->fp, is_enabled) != 0)
+        return raise_not_registered(self);
+    atomic_store(&self->client.is_disabled, !is_enabled);
+    Py_RETURN_NONE;
+}
+
+/* ---- the end of the interpreter: nothing of Python's runs in another thread of it but daemons */
+
+void fg_probes_mute(struct fg_engine_state *state)
+{
+    fg_lock(FG_LOCK_CONTROL);
+    for (struct fg_python_probe *probe = state->probes; probe; probe = probe->next) {
+        atomic_store(&probe->client.is_disabled, true);
+        fg_fprobe_set_enabled(probe->fp, false);
+    }
+    fg_unlock(FG_LOCK_CONTROL);
+}
+
+/* One that is registered, with a reference. */
+static struct fg_python_probe *next_registered(struct fg_engine_state *state)
+{
+    struct fg_python_probe *probe;
+
+    fg_lock(FG_LOCK_CONTROL);
+    probe = state->probes;
+    while (probe && !fg_fprobe_is_registered(probe->fp)) /* another thread is about to register it */
+        probe = probe->next;
+    Py_XINCREF(probe);
+    fg_unlock(FG_LOCK_CONTROL);
+    return probe;
+}
+
+void fg_probes_end(struct fg_engine_state *state)
+{
+    struct fg_python_probe *probe;
+
+    while ((probe = next_registered(state))) {
+        PyObject *result = fg_probe_unregister(probe, true);
+
+        if (!result)
+            PyErr_Clear();
+        Py_XDECREF(result);
+        Py_DECREF(probe);
+    }
+    put_leaving(take_leaving(state), true);
+}

@@ -1,0 +1,434 @@
+/* Traces are written: the class Recorder of funcgraph._tracedata, over recorder.h. */
+#include "binding/tracedata/binding.h"
+
+#include "tracedata/make/recorder.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "binding/base/types.h"
+
+struct recorder {
+    PyObject_HEAD PyObject *path;
+    struct fg_recorder c;
+    bool is_open;
+    bool is_busy; /* a thread works without the GIL */
+};
+
+/* Turns an error of the C side into an exception; `path` is the file it is about. */
+static PyObject *raise_error(int error, PyObject *path)
+{
+    if (error == -ENOMEM)
+        return PyErr_NoMemory();
+    errno = -error;
+    return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
+}
+
+static PyObject *raise_ring_error(struct recorder *recorder, uint32_t ring, int error)
+{
+    if (error != -ESRCH)
+        return raise_error(error, recorder->path);
+    return PyErr_Format(PyExc_ValueError, "ring %u is not there, or is finished", ring);
+}
+
+static bool recorder_begin(struct recorder *recorder)
+{
+    if (!recorder->is_open) {
+        PyErr_SetString(PyExc_ValueError, "the recorder is closed");
+        return false;
+    }
+    if (recorder->is_busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread is using the recorder");
+        return false;
+    }
+    return true;
+}
+
+/* Runs `call` without the GIL, and keeps other threads out meanwhile. */
+#define WITHOUT_GIL(recorder, call)                                                                          \
+    do {                                                                                                     \
+        (recorder)->is_busy = true;                                                                          \
+        Py_BEGIN_ALLOW_THREADS;                                                                              \
+        call;                                                                                                \
+        Py_END_ALLOW_THREADS;                                                                                \
+        (recorder)->is_busy = false;                                                                         \
+    } while (0)
+
+static bool ring_number(PyObject *arg, uint32_t *ring)
+{
+    unsigned long number = PyLong_AsUnsignedLong(arg);
+
+    if (number == (unsigned long)-1 && PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+            return false;
+        PyErr_Clear();
+        number = UINT32_MAX;
+    }
+    *ring = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+    return true;
+}
+
+/* Its number, or -1. */
+static int find_clock(const char *name)
+{
+    for (int i = 0; i < FG_NR_TRACE_CLOCKS; i++)
+        if (strcmp(fg_trace_clock_names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+PyDoc_STRVAR(
+    recorder_doc,
+    "Recorder(part, *, clock='mono', resume=False)\n--\n\n"
+    "Empties ring-buffer files into a spool, and makes a trace of it. See the type stub for details.");
+
+static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"part", "clock", "resume", NULL};
+    PyObject *encoded = NULL;
+    struct recorder *recorder;
+    const char *clock_name = fg_trace_clock_names[FG_TRACE_CLOCK_MONO];
+    int clock, resume = 0, error;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sp:Recorder", keywords, PyUnicode_FSConverter,
+                                     &encoded, &clock_name, &resume))
+        return NULL;
+    clock = find_clock(clock_name);
+    if (clock < 0) {
+        Py_DECREF(encoded);
+        return PyErr_Format(PyExc_ValueError, "clock '%s' is unknown; CLOCKS has those there are",
+                            clock_name);
+    }
+    recorder = (struct recorder *)type->tp_alloc(type, 0);
+    if (recorder)
+        recorder->path = PyUnicode_DecodeFSDefault(PyBytes_AS_STRING(encoded));
+    if (recorder == NULL || recorder->path == NULL) {
+        Py_XDECREF(recorder);
+        Py_DECREF(encoded);
+        return NULL;
+    }
+    WITHOUT_GIL(recorder, error = fg_recorder_open(&recorder->c, PyBytes_AS_STRING(encoded),
+                                                   (enum fg_trace_clock)clock, resume != 0));
+    Py_DECREF(encoded);
+    recorder->is_open = error == 0;
+    if (error == 0)
+        return (PyObject *)recorder;
+    if (error == -EINVAL)
+        PyErr_SetString(PyExc_ValueError, "not a spool of funcgraph's");
+    else
+        raise_error(error, recorder->path);
+    Py_DECREF(recorder);
+    return NULL;
+}
+
+static void recorder_shut(struct recorder *recorder)
+{
+    if (recorder->is_open)
+        fg_recorder_close(&recorder->c);
+    recorder->is_open = false;
+}
+
+static void recorder_dealloc(PyObject *self)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    recorder_shut(recorder);
+    Py_XDECREF(recorder->path);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+PyDoc_STRVAR(add_ring_doc, "add_ring($self, path, /)\n--\n\n"
+                           "Map a ring-buffer file; return the number by which the other methods know it.");
+
+static PyObject *recorder_add_ring(PyObject *self, PyObject *arg)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    PyObject *encoded = NULL;
+    int number;
+
+    if (!recorder_begin(recorder) || !PyUnicode_FSConverter(arg, &encoded))
+        return NULL;
+    WITHOUT_GIL(recorder, number = fg_recorder_add_ring(&recorder->c, PyBytes_AS_STRING(encoded)));
+    Py_DECREF(encoded);
+    if (number >= 0)
+        return PyLong_FromLong(number);
+    if (number == -EINVAL)
+        return PyErr_Format(PyExc_ValueError, "not a ring-buffer file, or damaged");
+    return raise_error(number, arg);
+}
+
+PyDoc_STRVAR(drain_doc,
+             "drain($self, ring, /)\n--\n\n"
+             "Take all full sub-buffers and new symbols into the spool; return the number of records.");
+
+static PyObject *recorder_drain(PyObject *self, PyObject *arg)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    uint32_t ring;
+    int64_t records;
+
+    if (!recorder_begin(recorder) || !ring_number(arg, &ring))
+        return NULL;
+    WITHOUT_GIL(recorder, records = fg_recorder_drain(&recorder->c, ring));
+    if (records < 0)
+        return raise_ring_error(recorder, ring, (int)records);
+    return PyLong_FromLongLong(records);
+}
+
+PyDoc_STRVAR(finish_doc,
+             "finish($self, ring, /)\n--\n\n"
+             "Take all that is left in a ring that nobody writes any more, and let go of its file.");
+
+static PyObject *recorder_finish(PyObject *self, PyObject *arg)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    uint32_t ring;
+    int error;
+
+    if (!recorder_begin(recorder) || !ring_number(arg, &ring))
+        return NULL;
+    WITHOUT_GIL(recorder, error = fg_recorder_finish(&recorder->c, ring));
+    if (error < 0)
+        return raise_ring_error(recorder, ring, error);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(stop_writer_doc, "stop_writer($self, ring, /)\n--\n\n"
+                              "Ask the ring's writer to stop recording; its program goes on.");
+
+static PyObject *recorder_stop_writer(PyObject *self, PyObject *arg)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    uint32_t ring;
+    int error;
+
+    if (!recorder_begin(recorder) || !ring_number(arg, &ring))
+        return NULL;
+    error = fg_recorder_stop_writer(&recorder->c, ring);
+    if (error < 0)
+        return raise_ring_error(recorder, ring, error);
+    Py_RETURN_NONE;
+}
+
+/* Sets dict[key] to `value` and takes over the reference to it, which may be NULL. */
+static int set_item(PyObject *dict, const char *key, PyObject *value)
+{
+    int result = value ? PyDict_SetItemString(dict, key, value) : -1;
+
+    Py_XDECREF(value);
+    return result;
+}
+
+static int set_counts(PyObject *dict, const struct fg_recorder_counts *counts)
+{
+#define X(name, text)                                                                                        \
+    if (set_item(dict, #name, PyLong_FromUnsignedLongLong(counts->name)) < 0)                                \
+        return -1;
+    FG_RECORDER_COUNTS(X)
+#undef X
+    return 0;
+}
+
+PyDoc_STRVAR(info_doc, "info($self, ring, /)\n--\n\nReturn what is known of a ring now, mapped or finished.");
+
+static PyObject *recorder_info(PyObject *self, PyObject *arg)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    struct fg_recorder_info info;
+    PyObject *dict, *killed;
+    uint32_t ring;
+    int error;
+
+    if (!recorder_begin(recorder) || !ring_number(arg, &ring))
+        return NULL;
+    error = fg_recorder_info(&recorder->c, ring, &info);
+    if (error < 0)
+        return raise_ring_error(recorder, ring, error);
+    dict = PyDict_New();
+    if (dict == NULL)
+        return NULL;
+    killed = info.killed_bytes ? PyUnicode_DecodeUTF8(info.killed, (Py_ssize_t)info.killed_bytes, "replace")
+                               : Py_NewRef(Py_None);
+    if (set_item(dict, "killed", killed) < 0 || set_counts(dict, &info.counts) < 0 ||
+        set_item(dict, "pid", PyLong_FromUnsignedLong(info.pid)) < 0 ||
+        set_item(dict, "instance",
+                 PyUnicode_DecodeUTF8(info.instance, (Py_ssize_t)strlen(info.instance), "surrogateescape")) <
+            0 ||
+        set_item(dict, "finished", PyBool_FromLong(info.finished)) < 0 ||
+        set_item(dict, "seen", PyLong_FromUnsignedLongLong(info.seen)) < 0)
+        Py_CLEAR(dict);
+    return dict;
+}
+
+PyDoc_STRVAR(totals_doc, "totals($self, /)\n--\n\nReturn the counts of all rings together.");
+
+static PyObject *recorder_totals(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct recorder *recorder = (struct recorder *)self;
+    struct fg_recorder_counts totals;
+    PyObject *dict;
+    int error;
+
+    if (!recorder_begin(recorder))
+        return NULL;
+    error = fg_recorder_totals(&recorder->c, &totals);
+    if (error < 0)
+        return raise_error(error, recorder->path);
+    dict = PyDict_New();
+    if (dict && set_counts(dict, &totals) < 0)
+        Py_CLEAR(dict);
+    return dict;
+}
+
+PyDoc_STRVAR(seen_names_doc, "seen_names($self, /)\n--\n\n"
+                             "Return the name of every function that ran, whether it is recorded or not.");
+
+static PyObject *recorder_seen_names(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct recorder *recorder = (struct recorder *)self;
+    const struct fg_symbols *symbols = &recorder->c.contents.symbols;
+    PyObject *names;
+
+    if (!recorder_begin(recorder))
+        return NULL;
+    names = PyList_New(0);
+    for (size_t i = 0; names && i < symbols->nr_functions; i++) {
+        const char *module = symbols->functions[i].strings[FG_FUNCTION_MODULE];
+        const char *qualname = symbols->functions[i].strings[FG_FUNCTION_QUALNAME];
+        PyObject *name = PyUnicode_FromFormat("%s%s%s", module, *module && *qualname ? "." : "", qualname);
+
+        if (name == NULL || PyList_Append(names, name) < 0)
+            Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    return names;
+}
+
+PyDoc_STRVAR(matched_doc, "matched($self, /)\n--\n\nReturn how many functions may be recorded, so far.");
+
+static PyObject *recorder_matched(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct recorder *recorder = (struct recorder *)self;
+
+    return recorder_begin(recorder) ? PyLong_FromSize_t(recorder->c.contents.symbols.nr_matched) : NULL;
+}
+
+/* Raises ValueError if `text` is not a JSON object: a trace that nobody can read must not be written. */
+static int check_json_object(PyObject *text)
+{
+    PyObject *json = PyImport_ImportModule("json");
+    PyObject *value = json ? PyObject_CallMethod(json, "loads", "O", text) : NULL;
+    int result = value ? 0 : -1;
+
+    if (value && !PyDict_Check(value)) {
+        PyErr_SetString(PyExc_ValueError, "meta must be the text of a JSON object");
+        result = -1;
+    }
+    Py_XDECREF(value);
+    Py_XDECREF(json);
+    return result;
+}
+
+PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /)\n--\n\n"
+                           "Write the trace.dat file `output` of what the spool holds.");
+
+static PyObject *recorder_assemble(PyObject *self, PyObject *args)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    PyObject *encoded = NULL, *output, *meta;
+    const char *extra;
+    int error;
+
+    if (!recorder_begin(recorder) || !PyArg_ParseTuple(args, "OU:assemble", &output, &meta))
+        return NULL;
+    extra = PyUnicode_AsUTF8(meta);
+    if (extra == NULL || check_json_object(meta) < 0 || !recorder_begin(recorder) ||
+        !PyUnicode_FSConverter(output, &encoded))
+        return NULL;
+    WITHOUT_GIL(recorder, error = fg_recorder_assemble(&recorder->c, PyBytes_AS_STRING(encoded), extra));
+    Py_DECREF(encoded);
+    if (error < 0)
+        return raise_error(error, output);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\nLet go of the spool and of all rings; what they hold stays.");
+
+static PyObject *recorder_close(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct recorder *recorder = (struct recorder *)self;
+
+    if (recorder->is_open && !recorder_begin(recorder))
+        return NULL;
+    recorder_shut(recorder);
+    Py_RETURN_NONE;
+}
+
+FG_ALONE(recorder_add_ring)
+FG_ALONE(recorder_drain)
+FG_ALONE(recorder_finish)
+FG_ALONE(recorder_stop_writer)
+FG_ALONE(recorder_info)
+FG_ALONE(recorder_totals)
+FG_ALONE(recorder_seen_names)
+FG_ALONE(recorder_matched)
+FG_ALONE(recorder_assemble)
+FG_ALONE(recorder_close)
+
+static PyMethodDef recorder_methods[] = {
+    {"add_ring", recorder_add_ring_alone, METH_O, add_ring_doc},
+    {"drain", recorder_drain_alone, METH_O, drain_doc},
+    {"finish", recorder_finish_alone, METH_O, finish_doc},
+    {"stop_writer", recorder_stop_writer_alone, METH_O, stop_writer_doc},
+    {"info", recorder_info_alone, METH_O, info_doc},
+    {"totals", recorder_totals_alone, METH_NOARGS, totals_doc},
+    {"seen_names", recorder_seen_names_alone, METH_NOARGS, seen_names_doc},
+    {"matched", recorder_matched_alone, METH_NOARGS, matched_doc},
+    {"assemble", recorder_assemble_alone, METH_VARARGS, assemble_doc},
+    {"close", recorder_close_alone, METH_NOARGS, close_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot recorder_slots[] = {
+    {Py_tp_doc, (void *)recorder_doc},
+    {Py_tp_new, (void *)recorder_new},
+    {Py_tp_dealloc, (void *)recorder_dealloc},
+    {Py_tp_methods, recorder_methods},
+    {0, NULL},
+};
+
+static PyType_Spec recorder_spec = {
+    .name = "funcgraph._tracedata.Recorder",
+    .basicsize = sizeof(struct recorder),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = recorder_slots,
+};
+
+/* The names of the clocks, as CLOCKS. */
+static int add_clocks(PyObject *module)
+{
+    PyObject *clocks = PyTuple_New(FG_NR_TRACE_CLOCKS);
+    int result = clocks ? 0 : -1;
+
+    for (Py_ssize_t i = 0; result == 0 && i < FG_NR_TRACE_CLOCKS; i++) {
+        PyObject *name = PyUnicode_FromString(fg_trace_clock_names[i]);
+
+        if (name)
+            PyTuple_SET_ITEM(clocks, i, name);
+        else
+            result = -1;
+    }
+    if (result == 0)
+        result = PyModule_AddObjectRef(module, "CLOCKS", clocks);
+    Py_XDECREF(clocks);
+    return result;
+}
+
+int fg_add_recorder_types(PyObject *module)
+{
+    if (add_clocks(module) < 0)
+        return -1;
+    return fg_add_type(module, &recorder_spec, &fg_tracedata_state(module)->recorder_type);
+}

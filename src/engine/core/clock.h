@@ -1,0 +1,92 @@
+/* The trace clock: the processor's time stamp counter where it is constant and never stops, else
+ * CLOCK_MONOTONIC. A tick's length is known only roughly while tracing; readers convert with clock pairs. */
+#ifndef FG_CLOCK_H
+#define FG_CLOCK_H
+
+#include "engine/core/compiler.h"
+#include "engine/ring/ring_layout.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+struct fg_clock {
+    enum fg_clock_kind kind;
+    struct fg_clock_pair start;
+};
+
+extern struct fg_clock fg_clock;
+
+/* 0: the machine has no such clock. */
+static inline uint64_t fg_clock_ns_of(clockid_t clock)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t fg_clock_monotonic_ns(void)
+{
+    return fg_clock_ns_of(CLOCK_MONOTONIC);
+}
+
+/* How long this thread has worked. */
+static inline uint64_t fg_clock_work_ns(void)
+{
+    return fg_clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Ticks now. Ticks of different threads can be compared: that is what constant and non-stop means. */
+static inline uint64_t fg_clock_now(void)
+{
+#if defined(__x86_64__)
+    if (fg_likely(fg_clock.kind == FG_CLOCK_TSC))
+        return __rdtsc();
+#endif
+    return fg_clock_monotonic_ns();
+}
+
+/* What can be read first and judged later: the counter of the processor, where there is one. */
+static inline uint64_t fg_clock_counter(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    return fg_clock_monotonic_ns();
+#endif
+}
+
+/* It is the trace clock. */
+static inline bool fg_clock_is_counter(void)
+{
+#if defined(__x86_64__)
+    return fg_likely(fg_clock.kind == FG_CLOCK_TSC);
+#else
+    return true;
+#endif
+}
+
+/* The ticks of a moment ago, when the counter said so. */
+static inline uint64_t fg_clock_then(uint64_t counter)
+{
+    return fg_clock_is_counter() ? counter : fg_clock_monotonic_ns();
+}
+
+/* Chooses the clock and takes the first pair. Idempotent. */
+void fg_clock_init(void);
+
+/* The same instant on both clocks, as close as a few tries get them. */
+struct fg_clock_pair fg_clock_read_pair(void);
+
+/* The length of a tick, from the longest base there is; waits up to 200 us if that is too short to tell. */
+double fg_clock_ns_per_tick(void);
+
+/* Ticks as a point on CLOCK_MONOTONIC; the same ticks give the same point every time. */
+uint64_t fg_clock_to_ns(uint64_t ticks);
+/* The length of so many ticks, without measuring anew: callbacks ask. */
+uint64_t fg_clock_duration_ns(uint64_t ticks);
+
+#endif

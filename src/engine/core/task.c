@@ -1,0 +1,321 @@
+/* Tasks: their mappings, the list of all, and waiting until none of them can still hold something. */
+#define _GNU_SOURCE
+#include "engine/core/task.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/graph/fgraph.h"
+
+_Thread_local struct fg_task *fg_task_self __attribute__((tls_model("initial-exec")));
+static _Atomic bool fence_is_light; /* membarrier(2) works here */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_once_t once;
+    pthread_key_t exit_key; /* its destructor ends the thread's task */
+    bool has_exit_key;
+    struct fg_task *first;
+    uint32_t count;
+    uint32_t next_id;
+    size_t mapping_bytes;
+} tasks = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .once = PTHREAD_ONCE_INIT,
+    .next_id = 1,
+    .mapping_bytes = FG_TASK_BYTES_DEFAULT,
+};
+
+static void task_unlink(struct fg_task *task)
+{
+    for (struct fg_task **at = &tasks.first; *at; at = &(*at)->next) {
+        if (*at == task) {
+            *at = task->next;
+            tasks.count--;
+            return;
+        }
+    }
+}
+
+static void arch_exit(struct fg_task *task)
+{
+    const struct fg_arch_ops *arch = fg_engine_arch();
+
+    if (arch->task_exit)
+        arch->task_exit(task);
+}
+
+static void task_end(void *arg)
+{
+    struct fg_task *task = arg;
+
+    task->exiting = true;
+    arch_exit(task);
+    fg_task_unwind(task);
+    pthread_mutex_lock(&tasks.lock);
+    task_unlink(task);
+    pthread_mutex_unlock(&tasks.lock);
+    /* Later destructors of this thread may run traced code: it must find no task, and make none. */
+    fg_task_self = NULL;
+    munmap(task, task->mapping_bytes);
+}
+
+static void tasks_init(void)
+{
+    int supported = (int)syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+
+    tasks.has_exit_key = pthread_key_create(&tasks.exit_key, task_end) == 0;
+    if (supported > 0 && (supported & MEMBARRIER_CMD_PRIVATE_EXPEDITED) &&
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
+        atomic_store(&fence_is_light, true);
+}
+
+void fg_task_set_size(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    if (bytes < FG_TASK_BYTES_MIN)
+        bytes = FG_TASK_BYTES_MIN;
+    tasks.mapping_bytes = (bytes + page - 1) & ~(page - 1);
+}
+
+static struct fg_task *task_map(size_t *bytes)
+{
+    /* A process with little address space left gets a shallower stack rather than none. */
+    for (*bytes = tasks.mapping_bytes; *bytes >= FG_TASK_BYTES_MIN; *bytes /= 4) {
+        void *mapping =
+            mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (mapping != MAP_FAILED) {
+            /* One touched word must not become a huge page of memory for every thread. */
+            madvise(mapping, *bytes, MADV_NOHUGEPAGE);
+            return mapping;
+        }
+        *bytes &= ~(size_t)0xffff;
+    }
+    return NULL;
+}
+
+struct fg_task *fg_task_create(void)
+{
+    static _Thread_local bool ended; /* the thread's task was ended: its last destructors go untraced */
+    struct fg_task *task;
+    size_t bytes;
+
+    if (ended)
+        return NULL;
+    pthread_once(&tasks.once, tasks_init);
+    task = task_map(&bytes);
+    if (!task)
+        return NULL;
+    ended = true;
+    task->mapping_bytes = bytes;
+    /* The zeros below it are no descriptor: looking for a frame on an empty stack finds none. */
+    task->stack = task->floor = task->top = (uint64_t *)(task + 1) + FG_TASK_SENTINEL_WORDS;
+    task->end = (uint64_t *)((char *)task + bytes);
+    fg_task_reaps(task);
+    for (uint32_t i = 0; i < FG_MAX_USERS; i++)
+        task->users[i].bit = 1ull << i;
+    task->context = FG_CONTEXT_NORMAL;
+    task->needs_fence = !atomic_load(&fence_is_light);
+    task->tid = (int)syscall(SYS_gettid);
+    if (tasks.has_exit_key)
+        pthread_setspecific(tasks.exit_key, task);
+    pthread_mutex_lock(&tasks.lock);
+    task->id = tasks.next_id++;
+    task->next = tasks.first;
+    tasks.first = task;
+    tasks.count++;
+    pthread_mutex_unlock(&tasks.lock);
+    fg_task_self = task;
+    return task;
+}
+
+void fg_task_for_each(void (*visit)(struct fg_task *task, void *arg), void *arg)
+{
+    pthread_mutex_lock(&tasks.lock);
+    for (struct fg_task *task = tasks.first; task; task = task->next)
+        visit(task, arg);
+    pthread_mutex_unlock(&tasks.lock);
+}
+
+uint32_t fg_task_count(void)
+{
+    uint32_t count;
+
+    pthread_mutex_lock(&tasks.lock);
+    count = tasks.count;
+    pthread_mutex_unlock(&tasks.lock);
+    return count;
+}
+
+void fg_task_fence_heavy(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+#ifndef FG_TSAN
+    if (atomic_load_explicit(&fence_is_light, memory_order_relaxed))
+        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+#endif
+}
+
+bool fg_task_fence_is_light(void)
+{
+    pthread_once(&tasks.once, tasks_init);
+    return atomic_load(&fence_is_light);
+}
+
+uint64_t fg_task_guard(struct fg_task *task)
+{
+    /* acquire: pairs with the release in fg_guard_leave */
+    return atomic_load_explicit(&task->guard, FG_GUARD_ORDER == memory_order_seq_cst ? memory_order_seq_cst
+                                                                                     : memory_order_acquire);
+}
+
+bool fg_task_is_quiet(struct fg_task *task)
+{
+    return !(fg_task_guard(task) & FG_CONTEXTS);
+}
+
+static struct fg_task *find_by_id(uint32_t id)
+{
+    struct fg_task *task = tasks.first;
+
+    while (task && task->id != id)
+        task = task->next;
+    return task;
+}
+
+/* A task that is inside a callback. */
+struct busy_task {
+    uint32_t id;
+    uint64_t guard;
+};
+
+/* The busy task with the lowest id in (after, last], other than the caller's. */
+static bool find_busy(uint32_t after, uint32_t last, struct busy_task *busy)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&tasks.lock);
+    for (struct fg_task *task = tasks.first; task; task = task->next) {
+        uint64_t guard = fg_task_guard(task);
+
+        if (task == fg_task_self || !(guard & FG_CONTEXTS) || task->id <= after || task->id > last)
+            continue;
+        if (!found || task->id < busy->id)
+            *busy = (struct busy_task){task->id, guard};
+        found = true;
+    }
+    pthread_mutex_unlock(&tasks.lock);
+    return found;
+}
+
+bool fg_task_others_are_quiet(void)
+{
+    struct busy_task busy;
+
+    fg_task_fence_heavy();
+    return !find_busy(0, UINT32_MAX, &busy);
+}
+
+/* True if the task has moved on. One that waits in here itself counts as settled, but still holds what it had
+ * loaded: *safe says so. */
+static bool is_settled(const struct busy_task *busy, uint64_t *safe)
+{
+    struct fg_task *task;
+    bool settled = true;
+
+    pthread_mutex_lock(&tasks.lock);
+    task = find_by_id(busy->id);
+    if (task && fg_task_guard(task) == busy->guard) {
+        uint64_t its_safe = atomic_load_explicit(&task->sync_safe, memory_order_relaxed);
+
+        settled = atomic_load_explicit(&task->in_synchronize, memory_order_acquire);
+        if (settled && its_safe < *safe)
+            *safe = its_safe;
+    }
+    pthread_mutex_unlock(&tasks.lock);
+    return settled;
+}
+
+/* Up to when the caller, inside a callback, holds nothing itself. What it holds it loaded in this section: all
+ * that was unpublished when it came here in an earlier one is none of it. */
+static uint64_t safe_of_caller(struct fg_task *self, uint64_t now)
+{
+    uint64_t guard = atomic_load_explicit(&self->guard, memory_order_relaxed);
+
+    if (!(guard & FG_CONTEXTS))
+        return now;
+    if (self->sync_guard != guard) {
+        self->sync_guard = guard;
+        atomic_store_explicit(&self->sync_safe, self->sync_now, memory_order_relaxed);
+    }
+    self->sync_now = now;
+    return atomic_load_explicit(&self->sync_safe, memory_order_relaxed);
+}
+
+uint64_t fg_task_synchronize(uint64_t now)
+{
+    struct fg_task *self = fg_task_self;
+    uint64_t safe = self ? safe_of_caller(self, now) : now;
+    struct busy_task busy = {0, 0};
+    uint32_t last;
+
+    fg_task_fence_heavy();
+    pthread_mutex_lock(&tasks.lock);
+    last = tasks.next_id - 1; /* tasks that begin later see what was published before */
+    pthread_mutex_unlock(&tasks.lock);
+    /* release: whoever sees the flag sees sync_safe */
+    if (self)
+        atomic_store_explicit(&self->in_synchronize, true, memory_order_release);
+    while (find_busy(busy.id, last, &busy)) {
+        for (unsigned rounds = 0; !is_settled(&busy, &safe); rounds++) {
+            if (rounds < 64)
+                sched_yield();
+            else
+                usleep(100);
+        }
+    }
+    if (self)
+        atomic_store_explicit(&self->in_synchronize, false, memory_order_release);
+    return safe;
+}
+
+void fg_task_fork_prepare(void)
+{
+    pthread_mutex_lock(&tasks.lock);
+}
+
+void fg_task_fork_parent(void)
+{
+    pthread_mutex_unlock(&tasks.lock);
+}
+
+void fg_task_fork_child(void)
+{
+    struct fg_task *self = fg_task_self;
+
+    for (struct fg_task *task = tasks.first, *next; task; task = next) {
+        next = task->next;
+        if (task == self)
+            continue;
+        arch_exit(task);
+        munmap(task, task->mapping_bytes);
+    }
+    tasks.first = self;
+    tasks.count = self ? 1 : 0;
+    if (self) {
+        self->next = NULL;
+        self->tid = (int)syscall(SYS_gettid);
+    }
+    pthread_mutex_unlock(&tasks.lock);
+    if (atomic_load(&fence_is_light))
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}

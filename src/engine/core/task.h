@@ -1,0 +1,219 @@
+/* A task: one OS thread's flow of execution with its own shadow stack.
+ *
+ * One mapping per task, reserved large, touched only as used:
+ *
+ *     +-----------------+ mapping
+ *     | struct fg_task  |
+ *     | zeros           |
+ *     +-----------------+ stack
+ *     | shadow stack    |  grows up (frame.h draws a frame)
+ *     | ...             |
+ *     +-----------------+ end
+ *
+ * What it keeps for each user slot is part of struct fg_task: a cache line each.
+ */
+#ifndef FG_TASK_H
+#define FG_TASK_H
+
+#include "engine/core/compiler.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FG_MAX_USERS 64u
+#define FG_TASK_BYTES_DEFAULT (8u << 20)
+#define FG_TASK_BYTES_MIN (32u << 10)
+#define FG_TASK_NAME_BYTES 64u
+#define FG_TASK_SENTINEL_WORDS 8u /* at least a frame's */
+
+/* Guard word: a bit for each context whose callbacks run now, and above them a count of sections left. */
+#define FG_CONTEXT_NORMAL 1u
+#define FG_CONTEXT_SIGNAL 2u
+#define FG_CONTEXTS (FG_CONTEXT_NORMAL | FG_CONTEXT_SIGNAL)
+#define FG_SECTION 4u
+
+struct fg_subbuf;
+
+/* Where a task writes in one user's ring buffer (ring_buffer.h). */
+struct fg_ring_cursor {
+    uint8_t *pos;
+    _Atomic(uint8_t *) end; /* NULL: none, or taken away by another writer */
+    struct fg_subbuf *subbuf;
+    uint64_t lost; /* records lost since the last one written; under the ring's lock */
+    uint32_t task; /* the id by which this ring knows the task; 0: not yet */
+    uint32_t overrun_told;
+};
+
+struct fg_profile_row;
+struct fg_profile_task;
+
+/* Where a task counts for one function profile (profile_rows.h). */
+struct fg_profile_cursor {
+    struct fg_profile_row *rows; /* by function id */
+    uint32_t nr_rows;
+    uint64_t since;               /* calls that began before are not counted */
+    struct fg_profile_task *task; /* function_profile.c; NULL: nothing was counted yet */
+};
+
+/* What a task keeps for one user slot. */
+struct fg_task_user {
+    union {
+        struct fg_ring_cursor cursor;
+        struct fg_profile_cursor profile;
+    };
+    uint64_t var;    /* the task variable */
+    uint32_t depth;  /* the user's own frames in progress */
+    uint16_t hiding; /* frames in progress below which it wants to see nothing: marked, not its own */
+    uint16_t rooted; /* frames in progress that only let it see what is below them: marked, not its own */
+    uint64_t bit;    /* the slot's, in a frame's bitmap */
+} __attribute__((aligned(64)));
+
+struct fg_task {
+    _Atomic uint64_t guard;
+    uint64_t *top; /* the first free word */
+    /* What an entry compares with: where the stack ends, or where it begins, if the task is asked to reap first. */
+    _Atomic(uint64_t *) limit;
+    uint64_t *end;
+    uint64_t *stack;
+    uint64_t *floor;  /* what lies below is of a flow that has given way (the arch's); `stack`, if none has */
+    uint64_t context; /* FG_CONTEXT_*: which one this thread is in now */
+    uint32_t id;      /* never reused within a process */
+    int tid;
+    bool exiting;
+    bool needs_fence; /* membarrier does not work here: entering pays for the fence */
+    _Atomic bool in_synchronize;
+    /* For fg_task_synchronize called in a callback: the section it was called in last, the time then, and up to
+     * when nothing is held by that section. */
+    uint64_t sync_guard, sync_now;
+    _Atomic uint64_t sync_safe;
+    _Atomic uint64_t overrun; /* calls not traced: no room on the stack. Written by its thread only */
+    uint64_t refused;         /* of these, in progress; see fgraph.c, was_refused */
+    uint64_t missed;          /* calls made by callbacks */
+    uint64_t lost_returns;    /* frames whose end was never told */
+    void *arch_data;
+    size_t mapping_bytes;
+    struct fg_task *next;
+    char name[FG_TASK_NAME_BYTES];
+    struct fg_task_user users[FG_MAX_USERS];
+};
+
+/* initial-exec: one load instead of a call. The engine is one pointer's worth of static TLS. */
+extern _Thread_local struct fg_task *fg_task_self __attribute__((tls_model("initial-exec")));
+
+/* Slow path: makes this thread's task. NULL when there is no memory for one or the thread is ending. */
+FG_COLD struct fg_task *fg_task_create(void);
+
+static inline struct fg_task *fg_task_current(void)
+{
+    struct fg_task *task = fg_task_self;
+
+    return fg_likely(task != NULL) ? task : fg_task_create();
+}
+
+/* The reserved size for tasks to come, in bytes; clamped to what is possible. */
+void fg_task_set_size(size_t bytes);
+
+/* Calls `visit` for each task under the task lock. */
+void fg_task_for_each(void (*visit)(struct fg_task *task, void *arg), void *arg);
+uint32_t fg_task_count(void);
+
+/* Waits until each other task has been outside of callbacks at least once since the call, or is waiting here
+ * itself (two callbacks that unregister each other's user must not wait for each other). `now` is the caller's
+ * count of what was unpublished so far. Returns the count up to which no task at all can still hold anything:
+ * `now`, or less if a waiting task, or the caller, is in a callback. Must be called without locks. */
+uint64_t fg_task_synchronize(uint64_t now);
+
+/* The next entry is to take frames of users that left off the stack first. */
+static inline void fg_task_ask_to_reap(struct fg_task *task)
+{
+    atomic_store_explicit(&task->limit, task->stack, memory_order_relaxed);
+}
+
+static inline bool fg_task_is_asked_to_reap(const struct fg_task *task)
+{
+    return atomic_load_explicit(&task->limit, memory_order_relaxed) != task->end;
+}
+
+static inline void fg_task_reaps(struct fg_task *task)
+{
+    atomic_store_explicit(&task->limit, task->end, memory_order_relaxed);
+}
+
+static inline void fg_task_count_overrun(struct fg_task *task)
+{
+    atomic_store_explicit(&task->overrun, atomic_load_explicit(&task->overrun, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+/* The heavy half of the guard's fence (below): after it, either a task's guard bit is seen by the caller, or
+ * that task sees everything the caller stored before. */
+void fg_task_fence_heavy(void);
+/* That is membarrier(2), which works here: entering costs no more than a plain store. */
+bool fg_task_fence_is_light(void);
+/* The guard's word, as another thread may read it. */
+uint64_t fg_task_guard(struct fg_task *task);
+/* False if the task may be inside a callback. */
+bool fg_task_is_quiet(struct fg_task *task);
+/* True if no other task is inside a callback at this moment. */
+bool fg_task_others_are_quiet(void);
+
+/* Around fork. In the child only the calling thread's task is left. */
+void fg_task_fork_prepare(void);
+void fg_task_fork_parent(void);
+void fg_task_fork_child(void);
+
+/* The guard. Entering stores a bit, then reads published pointers; a writer unpublishes, then reads the
+ * bit: one of the two must see the other's store. The heavy half of that fence is membarrier(2) on the
+ * writer's side, so that entering costs a plain store. */
+#ifdef FG_TSAN
+#define FG_GUARD_ORDER memory_order_seq_cst
+#else
+#define FG_GUARD_ORDER memory_order_relaxed
+#endif
+
+static inline bool fg_guard_enter(struct fg_task *task)
+{
+    uint64_t guard = atomic_load_explicit(&task->guard, memory_order_relaxed);
+
+    if (fg_unlikely(guard & task->context))
+        return false;
+    atomic_store_explicit(&task->guard, guard | task->context, FG_GUARD_ORDER);
+    atomic_signal_fence(memory_order_seq_cst);
+#ifndef FG_TSAN
+    if (fg_unlikely(task->needs_fence))
+        atomic_thread_fence(memory_order_seq_cst);
+#endif
+    return true;
+}
+
+static inline void fg_guard_leave(struct fg_task *task)
+{
+    uint64_t guard = atomic_load_explicit(&task->guard, memory_order_relaxed);
+
+    atomic_signal_fence(memory_order_seq_cst);
+    /* release: pairs with the acquire in fg_task_synchronize */
+    atomic_store_explicit(&task->guard, (guard & ~(uint64_t)task->context) + FG_SECTION,
+                          memory_order_release);
+}
+
+/* The same around what is short and calls nobody, where the fence is light. In no context's callback: `guard` is the
+ * word as it is outside. */
+static inline bool fg_guard_enter_short(struct fg_task *task, uint64_t *guard)
+{
+    *guard = atomic_load_explicit(&task->guard, memory_order_relaxed);
+    if (fg_unlikely(*guard & FG_CONTEXTS))
+        return false;
+    atomic_store_explicit(&task->guard, *guard | FG_CONTEXT_NORMAL, FG_GUARD_ORDER);
+    atomic_signal_fence(memory_order_seq_cst);
+    return true;
+}
+
+static inline void fg_guard_leave_short(struct fg_task *task, uint64_t guard)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    /* release: as above */
+    atomic_store_explicit(&task->guard, guard + FG_SECTION, memory_order_release);
+}
+
+#endif

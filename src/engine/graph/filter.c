@@ -1,0 +1,170 @@
+/* Which functions, and which calls of them, a user wants. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/graph/fgraph.h"
+#include "engine/ring/ring_layout.h"
+
+struct fg_tids {
+    size_t n;
+    int tids[];
+};
+
+static int compare_tids(const void *a, const void *b)
+{
+    int left = *(const int *)a, right = *(const int *)b;
+
+    return (left > right) - (left < right);
+}
+
+struct fg_tids *fg_tids_new(const int tids[], size_t n)
+{
+    struct fg_tids *set = malloc(sizeof(*set) + n * sizeof(set->tids[0]));
+
+    if (!set)
+        return NULL;
+    set->n = n;
+    if (n) {
+        memcpy(set->tids, tids, n * sizeof(tids[0]));
+        qsort(set->tids, n, sizeof(set->tids[0]), compare_tids);
+    }
+    return set;
+}
+
+const int *fg_tids_of(const struct fg_tids *set, size_t *n)
+{
+    *n = set->n;
+    return set->tids;
+}
+
+bool fg_tids_has(const struct fg_tids *set, int tid)
+{
+    return bsearch(&tid, set->tids, set->n, sizeof(tid), compare_tids) != NULL;
+}
+
+void fg_filter_clear(struct fg_filter *filter)
+{
+    for (int set = 0; set < FGRAPH_NR_FILTER_SETS; set++)
+        fg_patterns_clear(&filter->sets[set]);
+    free(filter->tids);
+    filter->tids = NULL;
+}
+
+int fg_filter_add(struct fg_filter *filter, enum fgraph_filter_set set, const char *const texts[], size_t n,
+                  struct fg_pattern_error *error)
+{
+    int failure = 0;
+
+    for (size_t i = 0; i < n && !failure; i++) {
+        error->text = texts[i];
+        failure = fg_patterns_add(&filter->sets[set], texts[i], &error->reason, &error->column);
+    }
+    return failure;
+}
+
+int fg_filter_make_none(struct fg_filter *filter)
+{
+    static const char *const all[] = {"*"};
+    struct fg_pattern_error error;
+
+    *filter = (struct fg_filter){0};
+    return fg_filter_add(filter, FGRAPH_NOTRACE, all, 1, &error);
+}
+
+static int copy_sets(struct fg_filter *to, const struct fg_filter *from)
+{
+    struct fg_pattern_error error; /* they were parsed before */
+    int failure = 0;
+
+    for (int set = 0; set < FGRAPH_NR_FILTER_SETS; set++) {
+        const struct fg_patterns *patterns = &from->sets[set];
+
+        for (size_t i = 0; i < patterns->n && !failure; i++) {
+            const char *const text[] = {patterns->items[i].text};
+
+            failure = fg_filter_add(to, (enum fgraph_filter_set)set, text, 1, &error);
+        }
+    }
+    return failure;
+}
+
+int fg_filter_copy(struct fg_filter *to, const struct fg_filter *from)
+{
+    int failure;
+
+    *to = (struct fg_filter){.c_calls = from->c_calls, .irqs = from->irqs};
+    failure = copy_sets(to, from);
+    if (!failure && from->tids) {
+        to->tids = fg_tids_new(from->tids->tids, from->tids->n);
+        failure = to->tids ? 0 : -ENOMEM;
+    }
+    if (failure)
+        fg_filter_clear(to);
+    return failure;
+}
+
+static bool has(const struct fg_filter *filter, enum fgraph_filter_set set, const struct fg_func *func)
+{
+    return fg_patterns_match(&filter->sets[set], func->name, func->module);
+}
+
+static bool has_name(const struct fg_filter *filter, enum fgraph_filter_set set, const struct fg_func *func)
+{
+    return fg_patterns_has_name(&filter->sets[set], func->name);
+}
+
+bool fgraph_filter_names(const struct fg_filter *filter, const struct fg_func *func)
+{
+    return has_name(filter, FGRAPH_FILTER, func) || has_name(filter, FGRAPH_GRAPH, func) ||
+           has_name(filter, FGRAPH_GRAPH_NOTRACE, func);
+}
+
+/* Globs do not bring C functions: hearing their calls costs the whole program. */
+static bool is_included(const struct fg_filter *filter, const struct fg_func *func)
+{
+    if (!filter->sets[FGRAPH_FILTER].n)
+        return true;
+    if (func->flags & FG_FUNC_C)
+        return filter->c_calls || has_name(filter, FGRAPH_FILTER, func);
+    return has(filter, FGRAPH_FILTER, func);
+}
+
+/* The function itself is asked for. */
+static bool is_shown(const struct fg_filter *filter, const struct fg_func *func)
+{
+    return is_included(filter, func) && !has(filter, FGRAPH_NOTRACE, func);
+}
+
+static uint32_t irq_flags(const struct fg_filter *filter, const struct fg_func *func)
+{
+    if (!func->irq || filter->irqs == FG_IRQS_ARE_CALLS)
+        return 0;
+    return FG_USER_IRQ | (filter->irqs == FG_IRQS_HIDDEN ? FG_USER_IRQ_HIDES : 0);
+}
+
+uint32_t fgraph_filter_flags(const struct fg_filter *filter, const struct fg_func *func)
+{
+    uint32_t flags = irq_flags(filter, func);
+
+    if (has(filter, FGRAPH_GRAPH_NOTRACE, func))
+        flags |= FG_USER_GRAPH_HIDES;
+    if (filter->sets[FGRAPH_GRAPH].n)
+        flags |= FG_USER_GRAPH_ONLY | (has(filter, FGRAPH_GRAPH, func) ? FG_USER_GRAPH_ROOT : 0);
+    if (filter->sets[FGRAPH_GRAPH_NOTRACE].n)
+        flags |= FG_USER_GRAPH_MAY_HIDE;
+    if (filter->tids)
+        flags |= FG_USER_TIDS;
+    if (!is_shown(filter, func))
+        flags |= FG_USER_SILENT;
+    return flags;
+}
+
+bool fgraph_filter_matches(const struct fg_filter *filter, const struct fg_func *func)
+{
+    if ((func->flags & FG_FUNC_C) && !filter->c_calls && !fgraph_filter_names(filter, func))
+        return false;
+    /* What only begins or hides what a user sees has to be hooked as well. */
+    return is_shown(filter, func) || has(filter, FGRAPH_GRAPH, func) ||
+           has(filter, FGRAPH_GRAPH_NOTRACE, func) || (irq_flags(filter, func) & FG_USER_IRQ_HIDES);
+}

@@ -1,0 +1,86 @@
+/* Which calls a user sees, where its filter does not say it by function alone: by thread, and by what the call was
+ * made from ("this function and what it calls", "not this function nor what it calls").
+ *
+ * A frame that only begins or hides what the user sees is no frame of the user's: it is marked for it (data
+ * without words), so that its end is noticed, wherever and whenever that comes. */
+#include "engine/graph/frame.h"
+#include "engine/graph/user_list.h"
+
+static bool is_in_threads(const struct fgraph_ops *ops, int tid)
+{
+    /* acquire: pairs with the store in users.c */
+    const struct fg_tids *tids = atomic_load_explicit(&fg_user_of_const(ops)->tids, memory_order_acquire);
+
+    return !tids || fg_tids_has(tids, tid);
+}
+
+/* The C function is called by a function that the user is attached to. Inside the guard: the list cannot go away. */
+static bool is_of_caller(const struct fgraph_ops *ops, const struct ftrace_regs *regs)
+{
+    struct fg_func *caller = fg_regs_calling_func(regs);
+
+    /* acquire: pairs with the publishing store in user_list.c */
+    return caller &&
+           fg_user_list_find(atomic_load_explicit(&caller->users, memory_order_acquire), ops) != NULL;
+}
+
+/* The first user that asks has the frame say it to all: also to itself, at the end of the call. */
+static bool note_irq(const struct ftrace_graph_ent *trace, const struct ftrace_regs *regs)
+{
+    const struct fg_arch_ops *arch = fg_engine_arch();
+
+    if (!fg_frame_is_irq(trace->frame) && arch->is_irq && arch->is_irq(regs))
+        trace->frame[FRAME_DESCRIPTOR] |= FG_FRAME_IRQ;
+    return fg_frame_is_irq(trace->frame);
+}
+
+/* The user is to see nothing of the call, nor of what it makes. */
+static bool is_hiding(const struct ftrace_graph_ent *trace, const struct ftrace_regs *regs, uint32_t flags)
+{
+    bool is_irq = (flags & FG_USER_IRQ) && note_irq(trace, regs);
+
+    return (flags & FG_USER_GRAPH_HIDES) || (is_irq && (flags & FG_USER_IRQ_HIDES));
+}
+
+static enum fg_verdict mark(const struct ftrace_graph_ent *trace, uint32_t idx, enum fg_data_kind kind,
+                            uint16_t *count)
+{
+    if (!fg_data_push(trace->task, trace->frame, idx, kind, 0))
+        return FG_VERDICT_REFUSE;
+    ++*count;
+    return FG_VERDICT_MARK;
+}
+
+FG_NOINLINE enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
+                                           const struct ftrace_regs *regs, uint32_t idx, uint32_t flags)
+{
+    struct fg_task_user *user = &trace->task->users[idx];
+    bool is_inside = user->depth || user->rooted; /* own frames exist only below roots */
+
+    if ((flags & FG_USER_TIDS) && !is_in_threads(ops, trace->task->tid))
+        return FG_VERDICT_REFUSE;
+    if ((flags & FG_USER_CALLER) && !is_of_caller(ops, regs))
+        return FG_VERDICT_REFUSE;
+    if (user->hiding)
+        return FG_VERDICT_REFUSE;
+    if (is_hiding(trace, regs, flags))
+        return mark(trace, idx, FG_DATA_HIDES, &user->hiding);
+    if ((flags & FG_USER_GRAPH_ONLY) && !(flags & FG_USER_GRAPH_ROOT) && !is_inside)
+        return FG_VERDICT_REFUSE;
+    if (!(flags & FG_USER_SILENT))
+        return FG_VERDICT_CALL;
+    return is_inside ? FG_VERDICT_REFUSE : mark(trace, idx, FG_DATA_ROOT, &user->rooted);
+}
+
+FG_NOINLINE bool fg_marks_count(struct fg_task *task, uint32_t idx, int by)
+{
+    struct fg_task_user *user = &task->users[idx];
+
+    if (fg_data_find(task->top, idx, FG_DATA_HIDES, NULL))
+        user->hiding = (uint16_t)(user->hiding + by);
+    else if (fg_data_find(task->top, idx, FG_DATA_ROOT, NULL))
+        user->rooted = (uint16_t)(user->rooted + by);
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,140 @@
+/* Plain calls: of one user, all of whose functions do a plain step, and it is done here. No callback runs; what cannot
+ * be done at once is left to fg_enter and fg_return. That the processor's counter is the trace clock, and the guard's
+ * fence light, plain_descriptor says (users.c). */
+#include "engine/core/clock.h"
+#include "engine/graph/fgraph_internal.h"
+#include "engine/ring/plain_record.h"
+#include "engine/tracer/profile_rows.h"
+
+static inline bool is_plain_of(uint32_t plain, enum fg_plain_kind kind)
+{
+    return (plain & FG_PLAIN_PROFILE) == kind;
+}
+
+/* The kind is a constant wherever this is used: it costs nothing to take off. */
+static inline struct fg_task_user *plain_user(struct fg_task *task, uint32_t plain, enum fg_plain_kind kind)
+{
+    _Static_assert(_Alignof(struct fg_task_user) > FG_PLAIN_PROFILE,
+                   "where a user is kept leaves room for its kind");
+    return (struct fg_task_user *)((char *)task + plain - kind);
+}
+
+static inline uint64_t *push_plain_frame(struct fg_task *task, const struct fg_task_user *user,
+                                         struct fg_func *func, uintptr_t fp, uint64_t descriptor)
+{
+    uint64_t *frame = task->top;
+
+    frame[FRAME_FUNC] = (uint64_t)(uintptr_t)func;
+    frame[FRAME_FP] = fp;
+    frame[FRAME_BITMAP] = user->bit;
+    frame[FRAME_DESCRIPTOR] = descriptor;
+    atomic_signal_fence(memory_order_release);
+    task->top = frame + FG_FRAME_WORDS;
+    frame[FRAME_CALLTIME] = frame[FRAME_START] = fg_clock_counter();
+    return frame;
+}
+
+static inline bool push_recorded(struct fg_task *task, struct fg_task_user *user, struct fg_func *func,
+                                 uintptr_t fp, uint64_t descriptor)
+{
+    uint8_t *pos = user->cursor.pos;
+    const uint64_t *frame;
+
+    if (!fg_ring_has_room(&user->cursor, FG_PLAIN_ENTRY_BYTES))
+        return false;
+    frame = push_plain_frame(task, user, func, fp, descriptor);
+    fg_plain_entry(&user->cursor, pos, func->id, user->depth++, frame[FRAME_CALLTIME]);
+    return true;
+}
+
+static inline bool push_profiled(struct fg_task *task, struct fg_task_user *user, struct fg_func *func,
+                                 uintptr_t fp, uint64_t descriptor)
+{
+    uint32_t id = func->id;
+
+    if (!fg_profile_has(&user->profile, id) || !fg_profile_begin(user->profile.rows + id))
+        return false;
+    user->depth++;
+    push_plain_frame(task, user, func, fp, descriptor);
+    return true;
+}
+
+static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
+{
+    uint32_t plain = fg_func_plain(func);
+    /* Read after it, as in fg_enter. */
+    uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
+
+    if (fg_unlikely(!plain || !descriptor) || !fg_stack_has_room(task))
+        return false;
+    return is_plain_of(plain, FG_PLAIN_RECORD)
+               ? push_recorded(task, plain_user(task, plain, FG_PLAIN_RECORD), func, fp, descriptor)
+               : push_profiled(task, plain_user(task, plain, FG_PLAIN_PROFILE), func, fp, descriptor);
+}
+
+bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
+{
+    uint64_t guard;
+    bool is_done;
+
+    if (!fg_func_plain(func) || fg_unlikely(!fg_guard_enter_short(task, &guard)))
+        return false;
+    is_done = push_plain(task, func, fp);
+    fg_guard_leave_short(task, guard);
+    return is_done;
+}
+
+static inline bool pop_recorded(const uint64_t *frame, struct fg_task_user *user, uint64_t counter)
+{
+    if (!fg_ring_has_room(&user->cursor, FG_PLAIN_RETURN_BYTES))
+        return false;
+    fg_plain_return(&user->cursor, user->cursor.pos, fg_frame_func(frame)->id, --user->depth,
+                    frame[FRAME_CALLTIME], counter);
+    return true;
+}
+
+static inline bool pop_profiled(const uint64_t *frame, struct fg_task_user *user, uint64_t counter)
+{
+    uint32_t id = fg_frame_func(frame)->id;
+
+    if (!fg_profile_has(&user->profile, id) || fg_unlikely(frame[FRAME_CALLTIME] < user->profile.since))
+        return false;
+    user->depth--;
+    fg_profile_end(user->profile.rows + id, counter - frame[FRAME_CALLTIME]);
+    return true;
+}
+
+/* That the descriptor is what a plain entry would write now, and the function's calls still can be plain, says that the
+ * user is the same. */
+static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
+{
+    uint64_t *frame = task->top - FG_FRAME_WORDS;
+    uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
+    uint32_t plain;
+    bool is_done;
+
+    if (fg_unlikely(frame[FRAME_FP] != fp || frame[FRAME_DESCRIPTOR] != descriptor))
+        return false;
+    plain = fg_func_plain(fg_frame_func(frame));
+    if (fg_unlikely(!plain))
+        return false;
+    is_done = is_plain_of(plain, FG_PLAIN_RECORD)
+                  ? pop_recorded(frame, plain_user(task, plain, FG_PLAIN_RECORD), counter)
+                  : pop_profiled(frame, plain_user(task, plain, FG_PLAIN_PROFILE), counter);
+    if (is_done)
+        task->top = frame;
+    return is_done;
+}
+
+bool fg_return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
+{
+    uint64_t guard;
+    bool is_done;
+
+    /* Nobody but this thread writes there: what is surely not plain needs no guard. */
+    if (!(task->top[-1] & FG_FRAME_PLAIN) || fg_unlikely(!fg_guard_enter_short(task, &guard)))
+        return false;
+    is_done = pop_plain(task, fp, counter);
+    fg_guard_leave_short(task, guard);
+    return is_done;
+}

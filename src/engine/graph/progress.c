@@ -1,0 +1,185 @@
+/* Calls in progress, seen from outside of them: whose end somebody still wants, and what is left of users that went.
+ *
+ * A function that loses its last user that is told of ends may be running, for a user that only changed its filter: the arch must go on
+ * telling of its ends until the last of those calls is over. A user that left wants no end any more: a frame that only
+ * such users had is dead, and goes before its call does. */
+#include "engine/graph/progress.h"
+
+#include "engine/graph/frame.h"
+#include "engine/graph/parked.h"
+
+/* Some user that wanted this call's end is still there. */
+static bool is_wanted(const uint64_t *frame)
+{
+    for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
+        if (fg_frame_user(frame, (uint32_t)__builtin_ctzll(left)))
+            return true;
+    }
+    return false;
+}
+
+/* ---- which functions run */
+
+/* One look at all frames there are. */
+struct look {
+    /* True ends it. `is_new`: the frame may be of an entry under way, whose users are not known yet. */
+    bool (*at)(const uint64_t *frame, bool is_new, void *arg);
+    void *arg;
+    bool in_callback; /* of this thread: its newest frame may be new */
+};
+
+/* Another task's stack is read while that task may run: what lies below what was its top stays as it is for as long as
+ * its guard does. */
+__attribute__((no_sanitize("thread"))) static bool look_at_words(const struct fg_task *task,
+                                                                 const struct look *look, bool is_new)
+{
+    const uint64_t *top = *(uint64_t *const volatile *)&task->top;
+
+    while (top > task->stack && top <= task->end) {
+        uint64_t offset = fg_descriptor_offset(top[-1]);
+
+        if (offset < FRAME_DESCRIPTOR || (ptrdiff_t)offset >= top - task->stack)
+            return false;
+        top -= 1 + offset;
+        if (look->at(top, is_new, look->arg))
+            return true;
+        is_new = false;
+    }
+    return false;
+}
+
+static bool look_at_task(struct fg_task *task, const struct look *look)
+{
+    bool is_found = false;
+
+    for (int tries = 0; tries < 8 && !is_found; tries++) {
+        uint64_t guard = fg_task_guard(task);
+
+        is_found = look_at_words(task, look, guard & FG_CONTEXTS);
+        if (fg_task_guard(task) == guard)
+            break;
+    }
+    return is_found;
+}
+
+struct look_at_others {
+    const struct look *look;
+    bool is_found;
+};
+
+static void look_at_other(struct fg_task *task, void *arg)
+{
+    struct look_at_others *others = arg;
+
+    if (task != fg_task_self && !others->is_found)
+        others->is_found = look_at_task(task, others->look);
+}
+
+static bool look_at_parked(const struct fg_parked *parked, void *arg)
+{
+    const struct look *look = arg;
+
+    return look->at(parked->words, false, look->arg);
+}
+
+/* True if it was ended. This thread's newest frames come first: a recursion is found at once. */
+static bool look_at_all(struct look *look)
+{
+    struct look_at_others others = {look, false};
+
+    if (fg_task_self && look_at_words(fg_task_self, look, look->in_callback))
+        return true;
+    fg_task_for_each(look_at_other, &others);
+    return others.is_found || (fg_parked_count() && fg_parked_any(look_at_parked, look));
+}
+
+static bool note_busy(const uint64_t *frame, bool is_new, void *arg)
+{
+    struct fg_func *func = fg_frame_func(frame);
+
+    (void)arg;
+    if ((is_new || is_wanted(frame)) && !fg_func_wants_ends(func))
+        atomic_store_explicit(&func->busy, true, memory_order_relaxed);
+    return false;
+}
+
+void fg_progress_note(void)
+{
+    struct fg_task *self = fg_task_self;
+    struct look look = {note_busy, NULL, self && !fg_task_is_quiet(self)};
+    uint32_t n;
+    struct fg_func **funcs = fg_func_table(&n);
+
+    for (uint32_t i = 0; i < n; i++)
+        atomic_store_explicit(&funcs[i]->busy, false, memory_order_relaxed);
+    look_at_all(&look);
+}
+
+static bool is_call_of(const uint64_t *frame, bool is_new, void *func)
+{
+    return fg_frame_func(frame) == func && (is_new || is_wanted(frame));
+}
+
+void fg_progress_call_ended(struct fg_func *func)
+{
+    const struct fg_arch_ops *arch = fg_engine_arch();
+    struct look look = {is_call_of, func, false};
+
+    if (look_at_all(&look))
+        return;
+    atomic_store_explicit(&func->busy, false, memory_order_relaxed);
+    arch->sync_begin();
+    arch->sync(func);
+    arch->sync_end();
+}
+
+/* ---- what is left of users that went */
+
+void fg_progress_reap(struct fg_task *task)
+{
+    while (task->top > task->floor) {
+        uint64_t *frame = fg_newest_frame(task, task->top), *top = task->top;
+
+        if (!frame || is_wanted(frame))
+            return;
+        task->top = frame;
+        fg_data_drop(frame, top);
+    }
+}
+
+static bool is_dead(const struct fg_parked *parked, void *arg)
+{
+    (void)arg;
+    return !is_wanted(parked->words);
+}
+
+static void reap_parked(void)
+{
+    struct fg_parked *parked = fg_parked_take_all(is_dead, NULL), *next;
+
+    for (; parked; parked = next) {
+        next = parked->next;
+        fg_data_drop(parked->words, parked->words + parked->size_words);
+        fg_parked_free(parked);
+    }
+}
+
+static void reap_later(struct fg_task *task, void *arg)
+{
+    (void)arg;
+    fg_task_ask_to_reap(task);
+}
+
+void fg_progress_reap_all(void)
+{
+    struct fg_task *self = fg_task_self;
+
+    fg_task_for_each(reap_later, NULL);
+    if (fg_parked_count())
+        reap_parked();
+    if (self && fg_guard_enter(self)) {
+        fg_task_reaps(self);
+        fg_progress_reap(self);
+        fg_guard_leave(self);
+    }
+}

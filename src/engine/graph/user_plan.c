@@ -1,0 +1,102 @@
+/* See user_plan.h. */
+#include "engine/graph/user_plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/graph/progress.h"
+#include "engine/graph/user_list.h"
+#include "engine/graph/users.h"
+
+/* One planned change of one function's list. No list: it stays as it is, but the function may be busy no more. */
+struct fg_change {
+    struct fg_func *func;
+    struct fg_user_list *list;
+};
+
+static void plan_drop(struct fg_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n; i++) {
+        fg_user_list_drop(plan->changes[i].list);
+    }
+    free(plan->changes);
+    *plan = (struct fg_plan){0};
+}
+
+/* The user decides by itself, and is on the function, or not, for the same as before. */
+static bool stays_as_it_was(const struct fg_func *func, const struct fgraph_ops *ops,
+                            const struct fg_user_ref *ref, bool wanted)
+{
+    if (!wanted || !ref)
+        return wanted == (ref != NULL);
+    return fg_user_of_const(ops)->wantsfunc &&
+           ref->entry_only == fg_user_is_entry_only(ops, func, ref->flags);
+}
+
+/* Calls in progress may end while no user but those that were there wants to know. */
+static bool loses_ends(struct fg_func *func, const struct fg_user_list *old, const struct fg_user_list *new)
+{
+    return !new->wants_ends && (old->wants_ends || fg_func_is_busy(func));
+}
+
+int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_filter *filter)
+{
+    uint32_t nr_funcs;
+    struct fg_func **funcs = fg_func_table(&nr_funcs);
+
+    *plan = (struct fg_plan){0};
+    plan->changes = calloc(nr_funcs + 1, sizeof(plan->changes[0]));
+    if (!plan->changes)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < nr_funcs; i++) {
+        struct fg_user_list *old = atomic_load_explicit(&funcs[i]->users, memory_order_relaxed), *list;
+        bool wanted;
+
+        if (funcs[i]->domain != fg_user_of(ops)->domain)
+            continue;
+        wanted = filter && fg_user_wants(funcs[i], ops, filter);
+        if (filter && fg_user_of(ops)->foundfunc)
+            fg_user_of(ops)->foundfunc(funcs[i], ops, wanted);
+        if (stays_as_it_was(funcs[i], ops, fg_user_list_find(old, ops), wanted)) {
+            if (fg_func_is_busy(funcs[i])) {
+                plan->is_about_busy = true;
+                plan->changes[plan->n++] = (struct fg_change){funcs[i], NULL};
+            }
+            continue;
+        }
+        list = fg_user_list_with(funcs[i], ops, wanted);
+        if (!list) {
+            plan_drop(plan);
+            return -ENOMEM;
+        }
+        plan->is_about_busy |= loses_ends(funcs[i], old, list);
+        plan->changes[plan->n++] = (struct fg_change){funcs[i], list};
+    }
+    return 0;
+}
+
+void fg_plan_publish(const struct fg_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n; i++) {
+        if (plan->changes[i].list)
+            fg_user_list_replace(plan->changes[i].func, plan->changes[i].list);
+    }
+}
+
+void fg_plan_sync(struct fg_plan *plan)
+{
+    const struct fg_arch_ops *arch = fg_engine_arch();
+
+    if (plan->is_about_busy) {
+        fg_engine_lock();
+        fg_progress_note();
+        fg_engine_unlock();
+    }
+    if (plan->n) {
+        arch->sync_begin();
+        for (uint32_t i = 0; i < plan->n; i++)
+            arch->sync(plan->changes[i].func);
+        arch->sync_end();
+    }
+    free(plan->changes);
+}

@@ -1,0 +1,72 @@
+/* fprobes: entry and exit handlers on many functions (Documentation/trace/fprobe.rst). All fprobes of a domain are one
+ * user of the function graph; the functions they are on have the list of them in their record. */
+#ifndef FG_FPROBE_H
+#define FG_FPROBE_H
+
+#include "engine/graph/fgraph.h"
+
+/* Which functions, by name: those that are there, and those that come. C functions only by their whole names. */
+struct fg_fprobe_filter {
+    struct fg_patterns filter, notfilter;
+};
+
+struct fg_live;
+
+/* The engine's half of an fprobe: the words `engine` of struct fprobe. */
+struct __attribute__((may_alias)) fg_fprobe {
+    _Atomic uint64_t word; /* which registration this is (fprobe.c); 0: it is not registered */
+    _Atomic uint64_t nmissed;
+    struct fg_live *live;
+    void *domain;
+    struct fprobe *next; /* of its domain, in order of registration */
+    struct fg_fprobe_filter filter;
+    bool has_cookies; /* its data begin with the function's cookie */
+};
+
+_Static_assert(sizeof(struct fg_fprobe) <= FPROBE_ENGINE_WORDS * sizeof(uint64_t),
+               "struct fprobe has too few words for the engine's half");
+
+static inline struct fg_fprobe *fg_fprobe_of(struct fprobe *fp)
+{
+    return (struct fg_fprobe *)fp->engine;
+}
+
+static inline const struct fg_fprobe *fg_fprobe_of_const(const struct fprobe *fp)
+{
+    return (const struct fg_fprobe *)fp->engine;
+}
+
+/* A function of this name is one of those. */
+bool fg_fprobe_filter_matches(const struct fg_fprobe_filter *filter, const char *name, const char *module,
+                              bool is_c);
+
+/* 0, or: -EINVAL: nothing given; -ENOENT: no known function matches; -E2BIG: too much entry data; -EEXIST: registered
+ * already; -ENOSPC, -ENOMEM: as fgraph_register. Then nothing has changed. Takes the filter's contents over (and clears
+ * it) on success. nmissed begins at 0 again. */
+int fg_fprobe_register(struct fprobe *fp, void *domain, struct fg_fprobe_filter *filter);
+/* The same for given functions; a function given twice counts once. -ENOENT: one of them is gone, or of another domain.
+ * `cookies` is NULL or has n: entry_data then begins with a word that holds the function's cookie, at the entry too. */
+int fg_fprobe_register_ips(struct fprobe *fp, void *domain, struct fg_func *const funcs[],
+                           const uint64_t cookies[], size_t n);
+/* Returns when none of its handlers runs any more, other than the caller itself. -EINVAL: not registered. */
+int fg_fprobe_unregister(struct fprobe *fp);
+/* Does not wait. */
+int fg_fprobe_unregister_async(struct fprobe *fp);
+/* -EINVAL: not registered. */
+int fg_fprobe_set_enabled(struct fprobe *fp, bool enabled);
+bool fg_fprobe_is_registered(const struct fprobe *fp);
+bool fg_fprobe_is_enabled(const struct fprobe *fp);
+uint64_t fg_fprobe_nmissed(const struct fprobe *fp);
+/* How many functions of the domain it would be on. */
+uint32_t fg_fprobe_count(void *domain, const struct fg_fprobe_filter *filter);
+/* All of a domain, in order of registration, under the engine's lock. */
+void fg_fprobe_for_each(void *domain, void (*visit)(struct fprobe *fp, void *arg), void *arg);
+
+/* ---- for function.c, under the engine's lock */
+
+/* The fprobes whose filters match a new function. False: memory is short. */
+bool fg_fprobes_find(struct fg_func *func);
+/* A function that runs nowhere goes. */
+void fg_fprobes_forget(struct fg_func *func);
+
+#endif

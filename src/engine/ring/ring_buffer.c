@@ -1,0 +1,225 @@
+/* Writing: giving a task its next sub-buffer, and what is said in it besides the tracer's records. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/core/clock.h"
+#include "engine/graph/fgraph.h"
+#include "engine/ring/ring_internal.h"
+
+static void clock_renew(struct fg_ring_header *header)
+{
+    uint32_t seq = atomic_load_explicit(&header->clock_seq, memory_order_relaxed);
+
+    atomic_store_explicit(&header->clock_seq, seq + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    header->clock_latest = fg_clock_read_pair();
+    atomic_store_explicit(&header->clock_seq, seq + 2, memory_order_release);
+}
+
+/* What a task's calls overran goes to the file when the task passes by. */
+static void tell_overrun(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor)
+{
+    uint32_t overrun = (uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed);
+
+    atomic_fetch_add(&ring->header->overrun, overrun - cursor->overrun_told);
+    cursor->overrun_told = overrun;
+}
+
+static void put_side_record(struct fg_ring_cursor *cursor, enum fg_record_kind kind, uint32_t depth,
+                            uint64_t time, uint64_t payload)
+{
+    struct fg_record *record = (struct fg_record *)cursor->pos;
+    uint32_t words = sizeof(*record) / 8 + 1;
+
+    *record = (struct fg_record){.time = time, .func = 0, .info = FG_RECORD_INFO(kind, words, depth)};
+    memcpy(record + 1, &payload, sizeof(payload));
+    fg_ring_commit(cursor, words * 8);
+}
+
+static void put_side_records(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                             const struct fg_ring_wait *wait)
+{
+    if (wait->begin) {
+        atomic_fetch_add(&ring->header->wait_count, 1);
+        atomic_fetch_add(&ring->header->wait_ticks, wait->end - wait->begin);
+        put_side_record(cursor, FG_RECORD_WAIT, ring->times_work, wait->end, wait->begin);
+    }
+    if ((uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed) != cursor->overrun_told)
+        put_side_record(cursor, FG_RECORD_OVERRUN, 0, fg_clock_now(),
+                        atomic_load_explicit(&task->overrun, memory_order_relaxed));
+    tell_overrun(ring, task, cursor);
+}
+
+/* The task as it is called now; asked without the lock, for the arch may run code that comes back to us. */
+struct task_name {
+    char text[FG_TASK_NAME_BYTES];
+};
+
+static struct task_name read_task_name(struct fg_task *task)
+{
+    struct task_name name;
+
+    fg_engine_arch()->task_name(task, name.text, sizeof(name.text));
+    return name;
+}
+
+static void rename_task(struct fg_ring *ring, struct fg_task *task, const struct fg_ring_cursor *cursor,
+                        const struct task_name *name)
+{
+    if (cursor->task == task->id && (!*name->text || strcmp(name->text, task->name) == 0))
+        return;
+    memcpy(task->name, name->text, sizeof(task->name));
+    fg_ring_put_task_symbol(ring, task);
+}
+
+static void lose_record(struct fg_ring *ring, struct fg_ring_cursor *cursor)
+{
+    cursor->lost++;
+    atomic_fetch_add(&ring->header->records_lost, 1);
+}
+
+static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                          const struct task_name *name)
+{
+    struct fg_ring_wait wait = {0, 0};
+
+    rename_task(ring, task, cursor, name);
+    if (cursor->task != task->id) {
+        cursor->task = task->id;
+        atomic_fetch_add(&ring->header->nr_tasks, 1);
+    }
+    clock_renew(ring->header);
+    fg_ring_retire(ring, cursor);
+    if (!fg_ring_take(ring, task, cursor, &wait)) {
+        if (atomic_load(&ring->header->stop)) {
+            atomic_store(&ring->stopped, true); /* told to stop while it waited: nothing is lost */
+            return false;
+        }
+        lose_record(ring, cursor);
+        return false;
+    }
+    put_side_records(ring, task, cursor, &wait);
+    return true;
+}
+
+bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, size_t bytes)
+{
+    struct task_name name;
+    bool got = false;
+
+    (void)bytes; /* the largest record fits in the smallest sub-buffer with room to spare */
+    if (atomic_load_explicit(&ring->stopped, memory_order_relaxed) ||
+        atomic_load_explicit(&ring->paused, memory_order_relaxed))
+        return false;
+    if (fg_unlikely(atomic_load(&ring->reopen) != FG_RING_IS_OPEN))
+        fg_ring_reopen(ring);
+    name = read_task_name(task);
+    pthread_mutex_lock(&ring->lock);
+    if (!ring->header || atomic_load(&ring->header->stop))
+        atomic_store(&ring->stopped, true);
+    else if (!atomic_load(&ring->stopped) && !atomic_load(&ring->paused)) {
+        if (atomic_load(&ring->moves))
+            lose_record(ring, cursor);
+        else
+            got = switch_locked(ring, task, cursor, &name);
+    }
+    pthread_mutex_unlock(&ring->lock);
+    return got;
+}
+
+void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor)
+{
+    struct task_name name = read_task_name(task);
+
+    pthread_mutex_lock(&ring->lock);
+    if (ring->header && cursor->task == task->id) {
+        tell_overrun(ring, task, cursor);
+        rename_task(ring, task, cursor, &name);
+        fg_ring_retire(ring, cursor);
+    }
+    pthread_mutex_unlock(&ring->lock);
+}
+
+void fg_ring_retire_all_locked(struct fg_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_ring_owner owner = ring->pool.owners[i];
+
+        if (!owner.task)
+            continue;
+        tell_overrun(ring, owner.task, owner.cursor);
+        fg_ring_retire(ring, owner.cursor);
+    }
+}
+
+void fg_ring_retire_all(struct fg_ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    if (ring->header)
+        fg_ring_retire_all_locked(ring);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+/* Without room each record comes to fg_ring_switch, which looks whether it may go on. The lock is held. */
+static void set_room(struct fg_ring *ring, bool has_room)
+{
+    for (uint32_t i = 0; ring->header && i < ring->pool.nr_fresh; i++) {
+        struct fg_ring_cursor *cursor = ring->pool.owners[i].cursor;
+
+        if (cursor)
+            atomic_store_explicit(&cursor->end,
+                                  has_room ? (uint8_t *)cursor->subbuf + ring->header->subbuf_bytes : NULL,
+                                  memory_order_relaxed);
+    }
+}
+
+void fg_ring_set_paused(struct fg_ring *ring, bool paused)
+{
+    pthread_mutex_lock(&ring->lock);
+    atomic_store(&ring->paused, paused);
+    set_room(ring, !paused);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+void fg_ring_move_begin(struct fg_ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    atomic_store(&ring->moves, true);
+    set_room(ring, false);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+void fg_ring_set_mode(struct fg_ring *ring, enum fg_ring_mode mode)
+{
+    pthread_mutex_lock(&ring->lock);
+    ring->mode = mode;
+    pthread_mutex_unlock(&ring->lock);
+}
+
+void fg_ring_close(struct fg_ring *ring)
+{
+    pthread_mutex_lock(&ring->copying);
+    pthread_mutex_lock(&ring->lock);
+    if (ring->header) {
+        fg_ring_retire_all_locked(ring);
+        clock_renew(ring->header);
+        atomic_store(&ring->stopped, true);
+        atomic_store(&ring->header->finished, 1);
+    }
+    fg_ring_file_forget(ring);
+    free(ring->directory);
+    ring->directory = NULL;
+    pthread_mutex_unlock(&ring->lock);
+    pthread_mutex_unlock(&ring->copying);
+}
+
+void fg_ring_set_killed(struct fg_ring *ring, const char *message)
+{
+    /* Not waiting for the lock: the thread that found the broken invariant may hold it. */
+    if (pthread_mutex_trylock(&ring->lock) != 0)
+        return;
+    if (ring->header)
+        snprintf(ring->header->killed, sizeof(ring->header->killed), "%s", message);
+    pthread_mutex_unlock(&ring->lock);
+}

@@ -1,0 +1,346 @@
+/* See ring_copy.h. The ring's lock is held for one sub-buffer at a time: a writer that needs its next one does not wait
+ * for the whole copy. So the oldest may be overwritten while younger ones are copied; what the copy has of them, and the
+ * losses that it tells, is kept track of in their heads, for it must not tell the same once more as a loss. */
+#define _GNU_SOURCE
+#include "engine/ring/ring_copy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/core/clock.h"
+#include "engine/ring/ring_internal.h"
+
+#define PAGE_BYTES 4096u
+
+static uint64_t page_round(uint64_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+}
+
+struct place {
+    uint64_t seq;
+    struct fg_subbuf *subbuf;
+};
+
+struct copy {
+    struct fg_ring *ring;
+    const struct fg_ring_copy_options *options;
+    int fd;
+    struct place *places; /* of what there was when it began, the oldest first */
+    uint32_t nr_places, nr_copied;
+    uint8_t *piece; /* room for one sub-buffer */
+    uint64_t bytes; /* of records so far */
+    struct fg_ring_header header;
+};
+
+static int write_all(int fd, const void *data, size_t bytes, uint64_t offset)
+{
+    for (const uint8_t *at = data; bytes;) {
+        ssize_t written = pwrite(fd, at, bytes, (off_t)offset);
+
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        if (written < 0)
+            continue;
+        at += written;
+        bytes -= (size_t)written;
+        offset += (uint64_t)written;
+    }
+    return 0;
+}
+
+static int by_seq(const void *a, const void *b)
+{
+    const struct place *one = a, *other = b;
+
+    return (one->seq > other->seq) - (one->seq < other->seq);
+}
+
+static bool holds_records(const struct fg_subbuf *subbuf)
+{
+    uint32_t state = atomic_load_explicit(&subbuf->state, memory_order_relaxed);
+
+    return state == FG_SUBBUF_FULL || state == FG_SUBBUF_OWNED;
+}
+
+/* The ring's lock is held, here and in what follows up to the writing. */
+static int find_places(struct copy *copy)
+{
+    struct fg_ring *ring = copy->ring;
+
+    copy->places = calloc(ring->pool.nr_fresh + 1, sizeof(*copy->places));
+    copy->piece = malloc(ring->header ? ring->header->subbuf_bytes : 1);
+    if (!copy->places || !copy->piece)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
+
+        subbuf->copied = subbuf->lost_in_copy = 0;
+        if (holds_records(subbuf))
+            copy->places[copy->nr_places++] = (struct place){subbuf->seq, subbuf};
+    }
+    for (uint32_t i = 0; i < FG_RING_ORPHANS; i++)
+        ring->pool.orphans[i].lost_in_copy = 0;
+    qsort(copy->places, copy->nr_places, sizeof(*copy->places), by_seq);
+    return 0;
+}
+
+/* Symbols lie behind the records: what a record needs is there when the record is. */
+static void lay_out(struct copy *copy)
+{
+    static const struct fg_ring_header nothing = {.subbuf_bytes = PAGE_BYTES};
+    const struct fg_ring_header *from = copy->ring->header ? copy->ring->header : &nothing;
+    struct fg_ring_header *header = &copy->header;
+
+    memcpy(header->magic, FG_RING_MAGIC, sizeof(header->magic));
+    header->header_bytes = FG_RING_HEADER_BYTES;
+    header->pid = (uint32_t)getpid();
+    header->subbuf_bytes = from->subbuf_bytes;
+    header->nr_subbufs = copy->nr_places ? copy->nr_places : 1;
+    header->mode = (uint32_t)copy->ring->mode;
+    header->clock_kind = FG_CLOCK_MONOTONIC;
+    header->clock_start =
+        (struct fg_clock_pair){from->clock_start.monotonic_ns, from->clock_start.monotonic_ns};
+    header->clock_latest = header->clock_start;
+    header->queue_offset = FG_RING_HEADER_BYTES;
+    header->data_offset =
+        header->queue_offset + page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
+    header->symbols_offset = header->data_offset + (uint64_t)header->nr_subbufs * header->subbuf_bytes;
+    memcpy(header->killed, from->killed, sizeof(header->killed));
+    memcpy(header->instance, copy->ring->instance, sizeof(header->instance));
+}
+
+/* True if a record there may be of the time that is asked for. */
+static bool is_in_window(const struct copy *copy, const uint8_t *at, const uint8_t *end)
+{
+    const struct fg_record *record = (const struct fg_record *)at;
+    uint64_t last = 0;
+
+    if (!copy->options->end)
+        return true;
+    if (record->time > copy->options->end)
+        return false;
+    for (; at < end && last < copy->options->begin; at += 8 * fg_record_words(record->info)) {
+        record = (const struct fg_record *)at;
+        last = record->time;
+    }
+    return last >= copy->options->begin;
+}
+
+/* Takes out of the sub-buffer what the copy is to have. False: nothing. */
+static bool take_piece(struct copy *copy, const struct place *place)
+{
+    struct fg_subbuf *subbuf = place->subbuf, *piece = (struct fg_subbuf *)copy->piece;
+    const uint8_t *data = (const uint8_t *)(subbuf + 1);
+    /* acquire: pairs with the release in fg_ring_commit_to; its owner goes on to write behind it */
+    uint64_t commit = atomic_load_explicit(&subbuf->commit, memory_order_acquire);
+    uint64_t from = subbuf->consumed, lost;
+
+    if (!holds_records(subbuf) || subbuf->seq != place->seq)
+        return false; /* overwritten meanwhile */
+    if (from == commit || !is_in_window(copy, data + from, data + commit))
+        return false;
+    lost = atomic_load(&subbuf->lost) - subbuf->lost_in_copy;
+    subbuf->lost_in_copy += lost;
+    subbuf->copied = commit;
+    if (copy->options->consumes) {
+        subbuf->consumed = commit;
+        subbuf->lost_in_copy = 0;
+        atomic_store(&subbuf->lost, 0);
+    }
+    *piece = (struct fg_subbuf){.state = FG_SUBBUF_FULL,
+                                .task = subbuf->task,
+                                .seq = subbuf->seq,
+                                .commit = commit - from,
+                                .lost = lost};
+    memcpy(piece + 1, data + from, commit - from);
+    return true;
+}
+
+/* Times in the copy are nanoseconds, by the one scale of the process: the same record has the same time in all copies. */
+static void record_to_ns(struct fg_record *record)
+{
+    enum fg_record_kind kind = fg_record_kind(record->info);
+    uint64_t *payload = (uint64_t *)(record + 1);
+
+    record->time = fg_clock_to_ns(record->time);
+    if (fg_record_has_time(kind))
+        payload[0] = fg_clock_to_ns(payload[0]);
+    if (record->info & FG_RECORD_HAS_START)
+        payload[fg_record_fixed_words(kind)] = fg_clock_to_ns(payload[fg_record_fixed_words(kind)]);
+}
+
+static void piece_to_ns(struct fg_subbuf *piece)
+{
+    uint8_t *at = (uint8_t *)(piece + 1), *end = at + piece->commit;
+
+    for (; at < end; at += 8 * fg_record_words(((struct fg_record *)at)->info))
+        record_to_ns((struct fg_record *)at);
+}
+
+static int copy_pieces(struct copy *copy)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < copy->nr_places && !error; i++) {
+        uint64_t offset = copy->header.data_offset + (uint64_t)copy->nr_copied * copy->header.subbuf_bytes;
+        struct fg_subbuf *piece = (struct fg_subbuf *)copy->piece;
+        bool is_taken;
+
+        pthread_mutex_lock(&copy->ring->lock);
+        is_taken = take_piece(copy, &copy->places[i]);
+        pthread_mutex_unlock(&copy->ring->lock);
+        if (!is_taken)
+            continue;
+        piece_to_ns(piece);
+        error = write_all(copy->fd, piece, sizeof(*piece) + piece->commit, offset);
+        if (!error)
+            error = write_all(copy->fd, &copy->nr_copied, sizeof(uint32_t),
+                              copy->header.queue_offset + copy->nr_copied * sizeof(uint32_t));
+        copy->bytes += piece->commit;
+        copy->nr_copied++;
+    }
+    return error;
+}
+
+/* The counts as they are at the end: whatever the copy shows as lost is among them. */
+static void take_counts(struct copy *copy)
+{
+    struct fg_ring *ring = copy->ring;
+    struct fg_ring_header *header = &copy->header;
+
+    pthread_mutex_lock(&ring->lock);
+    if (ring->header) {
+        header->records_lost = atomic_load(&ring->header->records_lost) - ring->pool.lost_consumed;
+        if (copy->options->consumes)
+            ring->pool.lost_consumed += header->records_lost;
+        header->overrun = atomic_load(&ring->header->overrun);
+        header->nr_tasks = atomic_load(&ring->header->nr_tasks);
+        header->symbols_committed = atomic_load(&ring->header->symbols_committed);
+        header->symbols_lost = atomic_load(&ring->header->symbols_lost);
+    }
+    pthread_mutex_unlock(&ring->lock);
+    header->symbols_capacity = page_round(header->symbols_committed);
+    header->file_bytes = header->symbols_offset + header->symbols_capacity;
+    header->full_head = copy->nr_copied;
+    header->finished = 1;
+}
+
+/* Symbols that are committed never change, and the ring's memory does not go while a copy is made. */
+static int write_rest(struct copy *copy)
+{
+    const struct fg_ring *ring = copy->ring;
+    const struct fg_ring_header *header = &copy->header;
+    int error = ftruncate(copy->fd, (off_t)header->file_bytes) == 0 ? 0 : -errno;
+
+    if (!error && header->symbols_committed)
+        error = write_all(copy->fd, (const uint8_t *)ring->header + ring->header->symbols_offset,
+                          header->symbols_committed, header->symbols_offset);
+    return error ? error : write_all(copy->fd, header, sizeof(*header), 0);
+}
+
+/* Full sub-buffers of which all is consumed are free again. The ring's lock is held. */
+static void free_consumed(struct fg_ring *ring)
+{
+    struct fg_ring_header *header = ring->header;
+    uint64_t tail = header ? atomic_load(&header->full_tail) : 0,
+             head = header ? atomic_load(&header->full_head) : 0;
+    uint64_t kept = tail;
+
+    for (uint64_t at = tail; at != head; at++) {
+        uint32_t index = atomic_load(&ring->full_queue[at % header->nr_subbufs]);
+        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, index);
+
+        if (subbuf->consumed == atomic_load(&subbuf->commit)) {
+            atomic_store(&subbuf->state, FG_SUBBUF_FREE);
+            ring->pool.free[ring->pool.nr_free++] = index;
+        } else {
+            atomic_store(&ring->full_queue[kept++ % header->nr_subbufs], index);
+        }
+    }
+    if (header)
+        atomic_store(&header->full_head, kept);
+}
+
+static int copy_ring(struct copy *copy)
+{
+    struct fg_ring *ring = copy->ring;
+    int error;
+
+    pthread_mutex_lock(&ring->lock);
+    error = find_places(copy);
+    if (!error)
+        lay_out(copy);
+    pthread_mutex_unlock(&ring->lock);
+    if (!error)
+        error = copy_pieces(copy);
+    if (!error) {
+        take_counts(copy);
+        error = write_rest(copy);
+    }
+    if (copy->options->consumes) {
+        pthread_mutex_lock(&ring->lock);
+        free_consumed(ring);
+        pthread_mutex_unlock(&ring->lock);
+    }
+    free(copy->places);
+    free(copy->piece);
+    return error;
+}
+
+int64_t fg_ring_copy(struct fg_ring *ring, int fd, const struct fg_ring_copy_options *options)
+{
+    struct copy copy = {.ring = ring, .fd = fd, .options = options};
+    int error;
+
+    if (ring->directory)
+        return -EINVAL; /* a recorder reads it */
+    pthread_mutex_lock(&ring->copying);
+    error = copy_ring(&copy);
+    pthread_mutex_unlock(&ring->copying);
+    return error ? error : (int64_t)copy.bytes;
+}
+
+bool fg_ring_has_unread(struct fg_ring *ring)
+{
+    bool has_unread = false;
+
+    pthread_mutex_lock(&ring->lock);
+    for (uint32_t i = 0; i < ring->pool.nr_fresh && !has_unread; i++) {
+        const struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
+
+        has_unread = holds_records(subbuf) && atomic_load(&subbuf->commit) > subbuf->consumed;
+    }
+    pthread_mutex_unlock(&ring->lock);
+    return has_unread;
+}
+
+static void clear_locked(struct fg_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
+
+        subbuf->consumed = atomic_load_explicit(&subbuf->commit, memory_order_acquire);
+        subbuf->lost_in_copy = 0;
+        atomic_store(&subbuf->lost, 0);
+        if (ring->pool.owners[i].cursor)
+            ring->pool.owners[i].cursor->lost = 0;
+    }
+    memset(ring->pool.orphans, 0, sizeof(ring->pool.orphans));
+    free_consumed(ring);
+    ring->pool.lost_consumed = 0;
+    atomic_store(&ring->header->records_lost, 0);
+    atomic_store(&ring->header->overrun, 0);
+}
+
+void fg_ring_clear(struct fg_ring *ring)
+{
+    pthread_mutex_lock(&ring->copying);
+    pthread_mutex_lock(&ring->lock);
+    if (ring->header)
+        clear_locked(ring);
+    pthread_mutex_unlock(&ring->lock);
+    pthread_mutex_unlock(&ring->copying);
+}

@@ -1,0 +1,252 @@
+/* A ring buffer's file: its layout, making it, and a forked child's own. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/core/clock.h"
+#include "engine/ring/ring_internal.h"
+
+#define PAGE_BYTES 4096u
+#define SUBBUF_BYTES_MAX (64u << 10)
+#define MIN_SUBBUFS 8u
+#define COLOURS 12u
+#define COLOUR_BYTES                                                                                         \
+    320u /* five lines of the cache: the head of a sub-buffer, and what is written and fetched ahead */
+
+static size_t page_round(size_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+}
+
+/* Where in its pages a ring's sub-buffers begin, in bytes: another place for each ring. Instances that trace the same calls
+ * write records of the same size, each into a ring of its own; if these were all at the same distance from a page's
+ * begin, all that they write would compete for the few lines that a processor's nearest cache has for it. */
+static size_t colour(void)
+{
+    static _Atomic unsigned nr_rings;
+
+    return atomic_fetch_add_explicit(&nr_rings, 1, memory_order_relaxed) % COLOURS * COLOUR_BYTES;
+}
+
+static void header_layout(struct fg_ring_header *header, const struct fg_ring *ring)
+{
+    uint32_t subbuf_bytes = SUBBUF_BYTES_MAX;
+
+    while (subbuf_bytes > PAGE_BYTES && ring->buffer_bytes / subbuf_bytes < MIN_SUBBUFS)
+        subbuf_bytes /= 2;
+    header->header_bytes = FG_RING_HEADER_BYTES;
+    header->pid = (uint32_t)getpid();
+    header->subbuf_bytes = subbuf_bytes;
+    header->nr_subbufs = (uint32_t)(ring->buffer_bytes / subbuf_bytes);
+    header->mode = (uint32_t)ring->mode;
+    header->clock_kind = (uint32_t)fg_clock.kind;
+    header->clock_start = header->clock_latest = fg_clock_read_pair();
+    header->queue_offset = FG_RING_HEADER_BYTES;
+    header->symbols_offset =
+        header->queue_offset + page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
+    header->symbols_capacity = FG_RING_SYMBOL_BYTES;
+    header->data_offset = header->symbols_offset + header->symbols_capacity + colour();
+    header->file_bytes = page_round(header->data_offset + (uint64_t)header->nr_subbufs * subbuf_bytes);
+    memcpy(header->instance, ring->instance, sizeof(header->instance));
+}
+
+/* A fresh file under a name of its own: PID.N.ring.new. */
+static int file_create(struct fg_ring *ring, char **temporary)
+{
+    for (unsigned n = 0; n < 10000; n++) {
+        int fd;
+
+        if (asprintf(&ring->path, "%s/%d.%u%s", ring->directory, (int)getpid(), n, FG_RING_SUFFIX) < 0) {
+            ring->path = NULL;
+            return -ENOMEM;
+        }
+        if (asprintf(temporary, "%s.new", ring->path) < 0) {
+            *temporary = NULL;
+            return -ENOMEM;
+        }
+        if (access(ring->path, F_OK) != 0) {
+            fd = open(*temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+            if (fd >= 0)
+                return fd;
+            if (errno != EEXIST)
+                return -errno;
+        }
+        free(ring->path);
+        free(*temporary);
+        ring->path = *temporary = NULL;
+    }
+    return -EEXIST;
+}
+
+static void use_mapping(struct fg_ring *ring, struct fg_ring_header *header)
+{
+    ring->header = header;
+    ring->mapping_bytes = header->file_bytes;
+    ring->full_queue = (_Atomic uint32_t *)((uint8_t *)header + header->queue_offset);
+    ring->free_queue = ring->full_queue + header->nr_subbufs;
+    ring->data = (uint8_t *)header + header->data_offset;
+}
+
+static void use_new_mapping(struct fg_ring *ring, void *mapping, const struct fg_ring_header *layout)
+{
+    memcpy(mapping, layout, sizeof(*layout));
+    use_mapping(ring, mapping);
+}
+
+static int file_map(struct fg_ring *ring, int fd, const struct fg_ring_header *layout)
+{
+    int error;
+    void *mapping;
+
+    if (ftruncate(fd, (off_t)layout->file_bytes) != 0)
+        return -errno;
+    /* Memory behind every page before it is written: a full file system is an error here, not a SIGBUS later. */
+    error = posix_fallocate(fd, 0, (off_t)layout->symbols_offset);
+    if (error)
+        return -error;
+    mapping = mmap(NULL, layout->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapping == MAP_FAILED)
+        return -errno;
+    use_new_mapping(ring, mapping, layout);
+    return 0;
+}
+
+/* Shared, so that a fork leaves the pages as they are: the child lets go of them at once. */
+static int open_memory(struct fg_ring *ring, const struct fg_ring_header *layout)
+{
+    void *mapping = mmap(NULL, layout->file_bytes, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (mapping == MAP_FAILED)
+        return -errno;
+    use_new_mapping(ring, mapping, layout);
+    return 0;
+}
+
+void fg_ring_file_forget(struct fg_ring *ring)
+{
+    if (ring->header)
+        munmap(ring->header, ring->mapping_bytes);
+    ring->header = NULL;
+    free(ring->pool.owners);
+    free(ring->pool.free);
+    free(ring->path);
+    ring->pool = (struct fg_ring_pool){0};
+    ring->path = NULL;
+}
+
+static int open_file(struct fg_ring *ring, const struct fg_ring_header *layout)
+{
+    char *temporary = NULL;
+    int fd = file_create(ring, &temporary);
+    int error = fd < 0 ? fd : file_map(ring, fd, layout);
+
+    if (!error) {
+        memcpy(ring->header->magic, FG_RING_MAGIC, sizeof(ring->header->magic));
+        /* Whoever lists the directory sees only files with a complete header. */
+        if (rename(temporary, ring->path) != 0)
+            error = -errno;
+    }
+    if (error && fd >= 0)
+        unlink(temporary);
+    if (fd >= 0)
+        close(fd);
+    free(temporary);
+    return error;
+}
+
+/* A new file for a ring whose configuration is set. */
+static int ring_start(struct fg_ring *ring)
+{
+    struct fg_ring_header layout = {0};
+    int error = -ENOMEM;
+
+    header_layout(&layout, ring);
+    ring->pool.nr_usable = layout.nr_subbufs;
+    ring->pool.owners = calloc(layout.nr_subbufs, sizeof(*ring->pool.owners));
+    ring->pool.free = calloc(layout.nr_subbufs, sizeof(*ring->pool.free));
+    if (ring->pool.owners && ring->pool.free)
+        error = ring->directory ? open_file(ring, &layout) : open_memory(ring, &layout);
+    if (error)
+        fg_ring_file_forget(ring);
+    return error;
+}
+
+int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config)
+{
+    int error = -ENOMEM;
+
+    if (config->buffer_bytes < FG_RING_MIN_KB * 1024u ||
+        config->buffer_bytes > (size_t)UINT32_MAX * PAGE_BYTES ||
+        (!config->directory && config->mode == FG_RING_WAIT))
+        return -EINVAL;
+    memset(ring, 0, sizeof(*ring));
+    pthread_mutex_init(&ring->lock, NULL);
+    pthread_mutex_init(&ring->copying, NULL);
+    fg_clock_init();
+    ring->mode = config->mode;
+    ring->times_work = config->times_work;
+    ring->buffer_bytes = config->buffer_bytes;
+    memcpy(ring->instance, config->instance, sizeof(ring->instance));
+    ring->instance[sizeof(ring->instance) - 1] = 0;
+    ring->directory = config->directory ? strdup(config->directory) : NULL;
+    if (ring->directory || !config->directory)
+        error = ring_start(ring);
+    if (error)
+        free(ring->directory);
+    return error;
+}
+
+void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh)
+{
+    fg_ring_file_forget(ring);
+    use_mapping(ring, fresh->header);
+    ring->pool = fresh->pool;
+    ring->buffer_bytes = fresh->buffer_bytes;
+    atomic_store(&ring->stopped, false);
+}
+
+void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh)
+{
+    pthread_mutex_lock(&ring->copying);
+    pthread_mutex_lock(&ring->lock);
+    fg_ring_adopt_locked(ring, fresh);
+    pthread_mutex_unlock(&ring->lock);
+    pthread_mutex_unlock(&ring->copying);
+}
+
+void fg_ring_fork_child(struct fg_ring *ring, bool follow)
+{
+    fg_ring_file_forget(ring);
+    atomic_store(&ring->moves, false);        /* whoever moved it is not here, */
+    pthread_mutex_init(&ring->copying, NULL); /* nor who held this */
+    atomic_store(&ring->reopen, follow ? FG_RING_TO_REOPEN : FG_RING_IS_OPEN);
+    if (!follow)
+        atomic_store(&ring->stopped, true);
+}
+
+void fg_ring_reopen(struct fg_ring *ring)
+{
+    uint32_t wanted = FG_RING_TO_REOPEN;
+    bool opened;
+
+    if (!atomic_compare_exchange_strong(&ring->reopen, &wanted, FG_RING_REOPENS)) {
+        while (atomic_load(&ring->reopen) != FG_RING_IS_OPEN)
+            sched_yield();
+        return;
+    }
+    pthread_mutex_lock(&ring->lock);
+    opened = ring_start(ring) == 0;
+    if (!opened)
+        atomic_store(&ring->stopped, true);
+    pthread_mutex_unlock(&ring->lock);
+    if (opened && ring->reopened)
+        ring->reopened(ring);
+    atomic_store(&ring->reopen, FG_RING_IS_OPEN);
+}

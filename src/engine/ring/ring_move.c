@@ -1,0 +1,82 @@
+/* What a ring without a file holds, moved to the memory of another size. */
+#include <string.h>
+
+#include "engine/ring/ring_internal.h"
+
+/* Counts, and symbols: these lie where they lay, and who has put one does not ask again. */
+static void move_head(struct fg_ring *to, const struct fg_ring *from)
+{
+    struct fg_ring_header *head = to->header;
+    const struct fg_ring_header *old = from->header;
+
+    head->clock_start = old->clock_start;
+    memcpy(head->killed, old->killed, sizeof(head->killed));
+    memcpy((uint8_t *)head + head->symbols_offset, (const uint8_t *)old + old->symbols_offset,
+           atomic_load(&old->symbols_committed));
+#define X(count) atomic_store(&head->count, atomic_load(&old->count));
+    X(symbols_committed)
+    X(symbols_lost)
+    X(nr_tasks)
+    X(overrun)
+    X(records_lost)
+#undef X
+    to->pool.lost_consumed = from->pool.lost_consumed;
+}
+
+/* How many bytes of whole records fit. */
+static uint64_t fitting(const uint8_t *records, uint64_t bytes, uint64_t room)
+{
+    uint64_t fit = 0;
+
+    while (fit < bytes) {
+        uint64_t next = fit + 8 * fg_record_words(((const struct fg_record *)(records + fit))->info);
+
+        if (next > room)
+            break;
+        fit = next;
+    }
+    return fit;
+}
+
+static void move_records(struct fg_ring *to, const struct fg_subbuf *from)
+{
+    const uint64_t room = to->header->subbuf_bytes - sizeof(*from);
+    const uint8_t *records = (const uint8_t *)(from + 1) + from->consumed;
+    uint64_t left = atomic_load(&from->commit) - from->consumed, lost = atomic_load(&from->lost);
+
+    while (left) {
+        uint64_t bytes = fitting(records, left, room);
+
+        fg_ring_put_full(to, from->task, records, bytes, lost);
+        records += bytes;
+        left -= bytes;
+        lost = 0;
+    }
+    fg_ring_put_loss(to, from->task, lost);
+}
+
+static void move_all(struct fg_ring *to, const struct fg_ring *from)
+{
+    const struct fg_ring_header *header = from->header;
+    uint64_t head = atomic_load(&header->full_head);
+
+    move_head(to, from);
+    for (uint64_t at = atomic_load(&header->full_tail); at != head; at++)
+        move_records(to, fg_ring_subbuf(from, atomic_load(&from->full_queue[at % header->nr_subbufs])));
+    for (uint32_t i = 0; i < FG_RING_ORPHANS; i++)
+        fg_ring_put_loss(to, from->pool.orphans[i].task, from->pool.orphans[i].lost);
+}
+
+void fg_ring_move_end(struct fg_ring *ring, struct fg_ring *fresh)
+{
+    pthread_mutex_lock(&ring->copying);
+    pthread_mutex_lock(&ring->lock);
+    if (ring->header) {
+        fg_ring_retire_all_locked(ring);
+        move_all(fresh, ring);
+    }
+    fg_ring_adopt_locked(ring, fresh);
+    atomic_store(&ring->moves, false);
+    pthread_mutex_unlock(&ring->lock);
+    pthread_mutex_unlock(&ring->copying);
+}

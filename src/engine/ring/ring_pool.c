@@ -1,0 +1,382 @@
+/* The pool of sub-buffers: who owns which, taking the next one, waiting for the reader. Everything here is called
+ * with the ring's lock held. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/core/clock.h"
+#include "engine/ring/ring_internal.h"
+
+#define WAIT_STEP_NS 5000000 /* a waiting writer looks around this often */
+#define STEPS_PER_LIFE_CHECK 4
+
+static uint32_t index_of(const struct fg_ring *ring, const struct fg_subbuf *subbuf)
+{
+    return (uint32_t)((size_t)((const uint8_t *)subbuf - ring->data) / ring->header->subbuf_bytes);
+}
+
+static void queue_full(struct fg_ring *ring, struct fg_subbuf *subbuf)
+{
+    struct fg_ring_header *header = ring->header;
+    uint64_t head = atomic_load_explicit(&header->full_head, memory_order_relaxed);
+
+    atomic_store_explicit(&subbuf->state, FG_SUBBUF_FULL, memory_order_relaxed);
+    atomic_store_explicit(&ring->full_queue[head % header->nr_subbufs], index_of(ring, subbuf),
+                          memory_order_relaxed);
+    /* release: the reader that sees the new head sees the slot and the sub-buffer */
+    atomic_store_explicit(&header->full_head, head + 1, memory_order_release);
+}
+
+void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor)
+{
+    struct fg_subbuf *subbuf = cursor->subbuf;
+    uint32_t index;
+
+    if (!subbuf)
+        return;
+    index = index_of(ring, subbuf);
+    atomic_store_explicit(&cursor->end, NULL, memory_order_relaxed);
+    cursor->subbuf = NULL;
+    ring->pool.owners[index] = (struct fg_ring_owner){NULL, NULL};
+    ring->pool.nr_owned--;
+    queue_full(ring, subbuf);
+}
+
+/* Sub-buffers that the reader gave back since we looked last. */
+static void collect_released(struct fg_ring *ring)
+{
+    struct fg_ring_header *header = ring->header;
+    uint64_t tail = atomic_load_explicit(&header->free_tail, memory_order_relaxed);
+    /* acquire: pairs with the reader's release of the sub-buffers */
+    uint64_t head = atomic_load_explicit(&header->free_head, memory_order_acquire);
+
+    for (; tail != head && ring->pool.nr_free < header->nr_subbufs; tail++)
+        ring->pool.free[ring->pool.nr_free++] =
+            atomic_load_explicit(&ring->free_queue[tail % header->nr_subbufs], memory_order_relaxed) %
+            header->nr_subbufs;
+    atomic_store_explicit(&header->free_tail, tail, memory_order_release);
+}
+
+/* The one given back last is the one most likely to lie in a cache: while the reader keeps up, a few sub-buffers
+ * serve, and the rest of the pool is never touched. */
+static bool take_released(struct fg_ring *ring, uint32_t *index)
+{
+    collect_released(ring);
+    if (!ring->pool.nr_free)
+        return false;
+    *index = ring->pool.free[--ring->pool.nr_free];
+    return true;
+}
+
+/* Maps the pages of a new sub-buffer at once; without it each would fault at its first record. */
+static int populate(struct fg_ring *ring, uint32_t index)
+{
+#ifdef MADV_POPULATE_WRITE
+    uintptr_t begin = (uintptr_t)fg_ring_subbuf(ring, index), end = begin + ring->header->subbuf_bytes;
+
+    begin &= ~(uintptr_t)(FG_RING_HEADER_BYTES - 1); /* whole pages */
+    if (madvise((void *)begin, end - begin, MADV_POPULATE_WRITE) != 0)
+        return errno; /* EINVAL before Linux 5.14: they fault */
+#else
+    (void)ring, (void)index;
+#endif
+    return 0;
+}
+
+/* Memory behind the next sub-buffer of the file. */
+static int allocate(struct fg_ring *ring)
+{
+    struct fg_ring_header *header = ring->header;
+    int fd = open(ring->path, O_RDWR | O_CLOEXEC);
+    int error =
+        fd < 0 ? errno
+               : posix_fallocate(
+                     fd, (off_t)(header->data_offset + (uint64_t)ring->pool.nr_fresh * header->subbuf_bytes),
+                     header->subbuf_bytes);
+
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+static bool take_fresh(struct fg_ring *ring, uint32_t *index)
+{
+    int error;
+
+    if (ring->pool.nr_fresh >= ring->pool.nr_usable)
+        return false;
+    error = ring->path ? allocate(ring) : 0;
+    if (!error && populate(ring, ring->pool.nr_fresh) == ENOMEM && !ring->path)
+        error = ENOMEM;
+    if (error == EMFILE || error == ENFILE)
+        return false; /* the program may close some */
+    if (error) {
+        ring->pool.nr_usable = ring->pool.nr_fresh; /* the file system is full: make do with what there is */
+        return false;
+    }
+    *index = ring->pool.nr_fresh++;
+    return true;
+}
+
+static uint64_t count_records(const uint8_t *at, uint64_t bytes)
+{
+    const uint8_t *end = at + bytes;
+    uint64_t n = 0;
+
+    for (; at < end; n++)
+        at += 8 * fg_record_words(((const struct fg_record *)at)->info);
+    return n;
+}
+
+/* Whole records between two places in the sub-buffer. */
+static uint64_t count_between(const struct fg_subbuf *subbuf, uint64_t from, uint64_t to)
+{
+    return count_records((const uint8_t *)(subbuf + 1) + from, to - from);
+}
+
+/* Records that are lost; and how many of them the latest copy holds all the same, or has told as lost already: copies
+ * are made while others write. */
+struct loss {
+    uint64_t records, in_copy;
+};
+
+/* Where a loss of records of `task` will be seen: at its next sub-buffer, or at the one it takes next. */
+static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, struct loss loss)
+{
+    struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
+    struct fg_subbuf *next = NULL;
+
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
+        uint32_t state = atomic_load_explicit(&subbuf->state, memory_order_relaxed);
+
+        if ((state == FG_SUBBUF_FULL || state == FG_SUBBUF_OWNED) && subbuf->task == task &&
+            subbuf->seq > seq && (!next || subbuf->seq < next->seq))
+            next = subbuf;
+    }
+    if (next) {
+        atomic_fetch_add(&next->lost, loss.records);
+        next->lost_in_copy += loss.in_copy;
+        return;
+    }
+    if (orphan->task != task)
+        *orphan = (struct fg_orphan_loss){.task = task};
+    orphan->lost += loss.records;
+    orphan->lost_in_copy += loss.in_copy;
+}
+
+/* What goes with the sub-buffer when it is used anew: the records that nobody has consumed, and the loss before them. */
+static struct loss drop_records(struct fg_ring *ring, struct fg_subbuf *subbuf)
+{
+    uint64_t commit = atomic_load_explicit(&subbuf->commit, memory_order_relaxed);
+    uint64_t lost = count_between(subbuf, subbuf->consumed, commit);
+    uint64_t in_copy =
+        subbuf->copied > subbuf->consumed ? count_between(subbuf, subbuf->consumed, subbuf->copied) : 0;
+
+    atomic_fetch_add(&ring->header->records_lost, lost);
+    return (struct loss){lost + atomic_exchange(&subbuf->lost, 0), in_copy + subbuf->lost_in_copy};
+}
+
+/* Overwrite mode: takes the oldest full sub-buffer back from the queue; its records are lost. */
+static bool take_oldest(struct fg_ring *ring, uint32_t *index)
+{
+    struct fg_ring_header *header = ring->header;
+    uint64_t tail = atomic_load_explicit(&header->full_tail, memory_order_relaxed);
+    struct fg_subbuf *subbuf;
+
+    do {
+        if (tail == atomic_load_explicit(&header->full_head, memory_order_relaxed))
+            return false;
+        *index = atomic_load_explicit(&ring->full_queue[tail % header->nr_subbufs], memory_order_relaxed);
+        /* The reader may claim the same one: whoever moves the tail has it. */
+    } while (!atomic_compare_exchange_weak_explicit(&header->full_tail, &tail, tail + 1, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    subbuf = fg_ring_subbuf(ring, *index);
+    atomic_store_explicit(&subbuf->state, FG_SUBBUF_FREE, memory_order_relaxed);
+    pass_loss_on(ring, subbuf->task, subbuf->seq, drop_records(ring, subbuf));
+    return true;
+}
+
+/* Takes the sub-buffer of a task that is not writing now, the one that took its own longest ago, and queues
+ * it. Such a task finds its cursor without room and comes here for another. So any number of threads can
+ * share a small pool. */
+static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
+{
+    struct fg_ring_owner *oldest = NULL;
+
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_ring_owner *owner = &ring->pool.owners[i];
+
+        if (owner->task && owner->task != self)
+            atomic_store_explicit(&owner->cursor->end, NULL, memory_order_relaxed);
+    }
+    /* Each of them now either is inside the guard, where we leave it alone, or sees its end gone. */
+    fg_task_fence_heavy();
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        struct fg_ring_owner *owner = &ring->pool.owners[i];
+
+        if (owner->task && owner->task != self && fg_task_is_quiet(owner->task) &&
+            (!oldest || owner->cursor->subbuf->seq < oldest->cursor->subbuf->seq))
+            oldest = owner;
+    }
+    if (!oldest)
+        return false;
+    fg_ring_retire(ring, oldest->cursor);
+    return true;
+}
+
+static bool recorder_lives(const struct fg_ring *ring)
+{
+    char *path;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    bool lives = false;
+    int fd;
+
+    if (asprintf(&path, "%s/lock", ring->directory) < 0)
+        return false;
+    /* Opened anew each time: the program may have closed a descriptor that we kept, and reused its number. */
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        lives = errno == EMFILE || errno == ENFILE; /* cannot tell: not a reason to lose records */
+    if (fd >= 0) {
+        lives = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+        close(fd);
+    }
+    free(path);
+    return lives;
+}
+
+static void sleep_for_release(struct fg_ring_header *header, uint32_t seen)
+{
+    struct timespec step = {0, WAIT_STEP_NS};
+
+    syscall(SYS_futex, &header->free_futex, FUTEX_WAIT, seen, &step, NULL, 0);
+}
+
+/* Sleeps, without the lock, until the reader released something, and returns false if none will. */
+static bool wait_for_release(struct fg_ring *ring, unsigned *steps)
+{
+    struct fg_ring_header *header = ring->header;
+    uint32_t seen = atomic_load(&header->free_futex);
+
+    /* Without any sub-buffer in the file there is nothing to be released. */
+    if (ring->pool.recorder_gone || atomic_load(&header->stop) || !ring->pool.nr_fresh)
+        return false;
+    if (++*steps % STEPS_PER_LIFE_CHECK == 0 && !recorder_lives(ring)) {
+        ring->pool.recorder_gone = true;
+        return false;
+    }
+    atomic_fetch_add(&header->waiters, 1);
+    pthread_mutex_unlock(&ring->lock);
+    if (atomic_load(&header->free_head) == atomic_load(&header->free_tail))
+        sleep_for_release(header, seen);
+    pthread_mutex_lock(&ring->lock);
+    atomic_fetch_sub(&header->waiters, 1);
+    return true;
+}
+
+/* A free sub-buffer by the ring's mode. */
+static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index, struct fg_ring_wait *wait)
+{
+    unsigned steps = 0;
+
+    for (;;) {
+        if (take_released(ring, index) || take_fresh(ring, index))
+            break;
+        if (ring->mode == FG_RING_OVERWRITE && take_oldest(ring, index))
+            break;
+        /* Else some are with the reader. Only overwriting needs one at once: a task that idles keeps its own. */
+        if ((ring->pool.nr_owned == ring->pool.nr_fresh || ring->mode == FG_RING_OVERWRITE) &&
+            revoke_idle(ring, task))
+            continue;
+        if (ring->mode != FG_RING_WAIT)
+            return false;
+        if (!wait->begin)
+            wait->begin = fg_clock_now();
+        if (!wait_for_release(ring, &steps))
+            return false;
+    }
+    if (wait->begin)
+        wait->end = fg_clock_now();
+    return true;
+}
+
+/* The sub-buffer is the task's next one from now on. */
+static void begin(struct fg_ring *ring, struct fg_subbuf *subbuf, uint32_t task, uint64_t lost)
+{
+    struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
+    uint64_t untold = atomic_exchange(&subbuf->lost, 0), lost_in_copy = 0;
+
+    /* A loss that was passed on to what lay here when the reader had just claimed it. */
+    if (untold)
+        pass_loss_on(ring, subbuf->task, subbuf->seq, (struct loss){untold, 0});
+    subbuf->task = task;
+    subbuf->seq = ring->pool.next_seq++;
+    if (orphan->task == task) {
+        lost += orphan->lost;
+        lost_in_copy = orphan->lost_in_copy;
+        *orphan = (struct fg_orphan_loss){0};
+    }
+    atomic_store_explicit(&subbuf->lost, lost, memory_order_relaxed);
+    atomic_store_explicit(&subbuf->commit, 0, memory_order_relaxed);
+    subbuf->consumed = subbuf->copied = 0;
+    subbuf->lost_in_copy = lost_in_copy;
+    atomic_store_explicit(&subbuf->state, FG_SUBBUF_OWNED, memory_order_release);
+}
+
+static void own(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, uint32_t index)
+{
+    struct fg_subbuf *subbuf = fg_ring_subbuf(ring, index);
+
+    begin(ring, subbuf, task->id, cursor->lost);
+    cursor->lost = 0;
+    cursor->subbuf = subbuf;
+    cursor->pos = (uint8_t *)(subbuf + 1);
+    atomic_store_explicit(&cursor->end, (uint8_t *)subbuf + ring->header->subbuf_bytes, memory_order_relaxed);
+    ring->pool.owners[index] = (struct fg_ring_owner){task, cursor};
+    ring->pool.nr_owned++;
+}
+
+bool fg_ring_take(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                  struct fg_ring_wait *wait)
+{
+    uint32_t index;
+
+    if (!acquire(ring, task, &index, wait))
+        return false;
+    own(ring, task, cursor, index);
+    return true;
+}
+
+void fg_ring_put_full(struct fg_ring *ring, uint32_t task, const void *records, uint64_t bytes, uint64_t lost)
+{
+    struct fg_ring_wait wait = {0, 0};
+    struct fg_subbuf *subbuf;
+    uint32_t index;
+
+    if (!acquire(ring, NULL, &index, &wait)) {
+        uint64_t n = count_records(records, bytes);
+
+        atomic_fetch_add(&ring->header->records_lost, n);
+        fg_ring_put_loss(ring, task, lost + n);
+        return;
+    }
+    subbuf = fg_ring_subbuf(ring, index);
+    begin(ring, subbuf, task, lost);
+    memcpy(subbuf + 1, records, bytes);
+    atomic_store_explicit(&subbuf->commit, bytes, memory_order_relaxed);
+    queue_full(ring, subbuf);
+}
+
+void fg_ring_put_loss(struct fg_ring *ring, uint32_t task, uint64_t lost)
+{
+    if (lost)
+        pass_loss_on(ring, task, UINT64_MAX, (struct loss){lost, 0});
+}

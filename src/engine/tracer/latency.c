@@ -1,0 +1,199 @@
+/* The longest section so far. */
+#define _GNU_SOURCE
+#include "engine/tracer/latency.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/core/clock.h"
+#include "engine/ring/ring_copy.h"
+#include "engine/tracer/instance.h"
+
+#define MIN_NAMED_NS 100000 /* naming takes a microsecond and more: at most a hundredth of what is named */
+#define NAMED_SHARE 16u     /* what is shorter than this part of the maximum is not named */
+
+static uint64_t ticks_of(uint64_t ns)
+{
+    return (uint64_t)((double)ns / fg_clock_ns_per_tick());
+}
+
+/* What the arch, or the kernel, calls this thread. */
+static void name_thread(struct fg_latency_section *section)
+{
+    struct fg_task *task = fg_task_self;
+
+    section->tid = task ? task->tid : (int)syscall(SYS_gettid);
+    if (task)
+        fg_engine_arch()->task_name(task, section->task, sizeof(section->task));
+    if (!section->task[0])
+        prctl(PR_GET_NAME, section->task);
+}
+
+struct fg_latency_section *fg_latency_section_new(uint64_t begin, uint64_t end)
+{
+    struct fg_latency_section *section = calloc(1, sizeof(*section));
+
+    if (!section)
+        return NULL;
+    section->begin = begin;
+    section->end = end;
+    name_thread(section);
+    return section;
+}
+
+void fg_latency_section_free(struct fg_latency_section *section)
+{
+    if (section && section->frozen)
+        munmap(section->frozen, section->frozen_bytes);
+    free(section);
+}
+
+void fg_latency_section_add(struct fg_latency_section *section, uint64_t time, uint64_t duration,
+                            const char *prefix, const char *text)
+{
+    struct fg_latency_event *event;
+
+    if (section->nr_events == FG_LATENCY_MAX_EVENTS) {
+        section->nr_left_out++;
+        return;
+    }
+    event = &section->events[section->nr_events++];
+    event->time = time;
+    event->duration = duration;
+    snprintf(event->text, sizeof(event->text), "%s%s", prefix, text);
+}
+
+bool fg_latency_is_worth_naming(const struct fg_latency *latency, uint64_t ticks)
+{
+    uint64_t max = atomic_load_explicit(&latency->max_ticks, memory_order_relaxed);
+    uint64_t thresh = atomic_load_explicit(&latency->thresh_ticks, memory_order_relaxed);
+
+    return ticks > (thresh ? thresh : max) / NAMED_SHARE && fg_clock_duration_ns(ticks) > MIN_NAMED_NS;
+}
+
+static uint64_t length_of(const struct fg_latency_section *section)
+{
+    return section->end - section->begin;
+}
+
+bool fg_latency_section_shows(const struct fg_latency_section *section, uint64_t ticks)
+{
+    return ticks > length_of(section) / NAMED_SHARE;
+}
+
+/* This thread's section is the one: false if another was longer meanwhile. */
+static bool claim_max(struct fg_latency *latency, uint64_t ticks)
+{
+    uint64_t max = atomic_load(&latency->max_ticks);
+
+    do {
+        if (!fg_latency_is_wanted(latency, ticks))
+            return false;
+    } while (!atomic_compare_exchange_weak(&latency->max_ticks, &max, ticks));
+    return true;
+}
+
+static bool is_max(const struct fg_latency *latency, const struct fg_latency_section *section)
+{
+    return length_of(section) == atomic_load(&latency->max_ticks);
+}
+
+/* Two threads may claim the maximum one after the other and come here the other way round: it is the later one's. */
+static void put(struct fg_latency *latency, struct fg_latency_section *section)
+{
+    struct fg_latency_section *other = atomic_exchange(&latency->section, section);
+
+    if (other && is_max(latency, other) && !is_max(latency, section))
+        other = atomic_exchange(&latency->section, other);
+    fg_latency_section_free(other);
+}
+
+/* The file of a copy, in memory. No descriptor stays open: the program may close any. */
+static void map_copy(struct fg_latency_section *section, int fd)
+{
+    struct stat file;
+    void *copy;
+
+    if (fstat(fd, &file) != 0 || !file.st_size)
+        return;
+    copy = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (copy == MAP_FAILED)
+        return;
+    section->frozen = copy;
+    section->frozen_bytes = (size_t)file.st_size;
+}
+
+/* Without memory for it the section is kept without its inside. */
+static void freeze(struct fg_latency_section *section, struct fg_instance *instance)
+{
+    const struct fg_ring_copy_options options = {.begin = section->begin, .end = section->end};
+    int fd = memfd_create("funcgraph", MFD_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (fg_ring_copy(&instance->ring, fd, &options) >= 0)
+        map_copy(section, fd);
+    close(fd);
+}
+
+void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *section)
+{
+    if (!claim_max(latency, length_of(section))) {
+        fg_latency_section_free(section);
+        return;
+    }
+    atomic_fetch_add(&latency->nr_kept, 1);
+    if (atomic_load(&latency->inside))
+        freeze(section, atomic_load(&latency->inside));
+    put(latency, section);
+}
+
+struct fg_latency_section *fg_latency_take(struct fg_latency *latency)
+{
+    return atomic_exchange(&latency->section, NULL);
+}
+
+void fg_latency_give_back(struct fg_latency *latency, struct fg_latency_section *section)
+{
+    struct fg_latency_section *none = NULL;
+
+    if (!section || atomic_compare_exchange_strong(&latency->section, &none, section))
+        return;
+    if (is_max(latency, section))
+        put(latency, section);
+    else
+        fg_latency_section_free(section);
+}
+
+uint64_t fg_latency_max_ns(const struct fg_latency *latency)
+{
+    return fg_clock_duration_ns(atomic_load(&latency->max_ticks));
+}
+
+void fg_latency_set_max_ns(struct fg_latency *latency, uint64_t ns)
+{
+    atomic_store(&latency->max_ticks, ticks_of(ns));
+}
+
+uint64_t fg_latency_thresh_ns(const struct fg_latency *latency)
+{
+    return fg_clock_duration_ns(atomic_load(&latency->thresh_ticks));
+}
+
+void fg_latency_set_thresh_ns(struct fg_latency *latency, uint64_t ns)
+{
+    atomic_store(&latency->thresh_ticks, ticks_of(ns));
+}
+
+void fg_latency_reset(struct fg_latency *latency)
+{
+    atomic_store(&latency->max_ticks, 0);
+    atomic_store(&latency->thresh_ticks, 0);
+    atomic_store(&latency->nr_kept, 0);
+    fg_latency_section_free(fg_latency_take(latency));
+}

@@ -1,0 +1,171 @@
+/* The function tracer: one record when a call begins, with the function that called it. */
+#include <string.h>
+
+#include "engine/tracer/instance.h"
+
+#define HEAD_BYTES (sizeof(struct fg_record) + 8)
+#define REPEATS_BYTES (sizeof(struct fg_record) + 16)
+#define MAX_CALLERS 64u /* of one stack trace: the nearest */
+
+/* NULL: there was no room. */
+static struct fg_record *put_function(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
+                                      struct ftrace_regs *regs, uint32_t caller)
+{
+    struct fg_instance *instance = fg_instance_of(ops);
+    struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, ops);
+    struct fg_record *record;
+    bool with_args = instance->args && regs->ops;
+    uint64_t parent = caller;
+    size_t bytes = 0;
+
+    record = fg_ring_reserve(&instance->ring, trace->task, cursor,
+                             with_args ? FG_RECORD_MAX_WORDS * 8 : HEAD_BYTES);
+    if (!record)
+        return NULL;
+    memcpy(record + 1, &parent, sizeof(parent));
+    if (with_args)
+        bytes = regs->ops->encode_arguments(regs, (uint8_t *)record + HEAD_BYTES,
+                                            FG_RECORD_MAX_WORDS * 8 - HEAD_BYTES);
+    memset((uint8_t *)record + HEAD_BYTES + bytes, 0, -bytes & 7);
+    bytes = HEAD_BYTES + ((bytes + 7) & ~(size_t)7);
+    *record = (struct fg_record){
+        .time = trace->calltime,
+        .func = trace->func->id,
+        .info = FG_RECORD_INFO(FG_RECORD_FUNCTION, bytes / 8, trace->depth) |
+                (bytes > HEAD_BYTES ? FG_RECORD_HAS_VALUES : 0),
+    };
+    fg_ring_commit(cursor, bytes);
+    return record;
+}
+
+/* What was called, and what it was called from. */
+static void put_stack(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, const struct ftrace_regs *regs)
+{
+    struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, ops);
+    struct fg_record *record =
+        fg_ring_reserve(&fg_instance_of(ops)->ring, trace->task, cursor, FG_RECORD_MAX_WORDS * 8);
+    struct fg_caller callers[MAX_CALLERS];
+    size_t n_callers, n = 0, words;
+    uint32_t *ids;
+
+    if (!record)
+        return;
+    ids = (uint32_t *)(record + 1);
+    ids[n++] = trace->func->id;
+    n_callers = fg_regs_callers(regs, callers, MAX_CALLERS);
+    for (size_t i = 0; i < n_callers; i++) {
+        if (callers[i].func)
+            ids[n++] = callers[i].func;
+    }
+    ids[n] = 0;
+    words = sizeof(*record) / 8 + (n + 1) / 2;
+    *record = (struct fg_record){
+        .time = trace->calltime,
+        .func = trace->func->id,
+        .info = FG_RECORD_INFO(FG_RECORD_STACK, words, trace->depth) | FG_RECORD_HAS_VALUES,
+    };
+    fg_ring_commit(cursor, words * 8);
+}
+
+/* func-no-repeats: the task variable says where the task's newest record of a call lies. If nothing lies behind it in the
+ * ring, or only its stack, the same call again only counts, in a record that grows by nothing: whoever reads it at that
+ * moment sees one count or the next. */
+
+static inline const uint8_t *end_of(const struct fg_record *record)
+{
+    return (const uint8_t *)record + (size_t)fg_record_words(record->info) * 8;
+}
+
+static bool is_newest(const struct fg_record *record, const uint8_t *pos)
+{
+    const struct fg_record *next = (const struct fg_record *)end_of(record);
+
+    return end_of(record) == pos || ((const uint8_t *)next < pos &&
+                                     fg_record_kind(next->info) == FG_RECORD_STACK && end_of(next) == pos);
+}
+
+static struct fg_record *newest_call(const struct fg_ring_cursor *cursor, const uint64_t *var)
+{
+    struct fg_record *record = (struct fg_record *)(uintptr_t)*var;
+    bool is_ours = fg_ring_has_room(cursor, 0); /* the sub-buffer at hand was not taken away */
+
+    return record && is_ours && (const uint8_t *)record > (const uint8_t *)cursor->subbuf &&
+                   (const uint8_t *)record < cursor->pos && is_newest(record, cursor->pos)
+               ? record
+               : NULL;
+}
+
+static bool is_same_call(const struct fg_record *record, uint32_t func, uint32_t caller)
+{
+    enum fg_record_kind kind = fg_record_kind(record->info);
+
+    return (kind == FG_RECORD_FUNCTION || kind == FG_RECORD_REPEATS) && record->func == func &&
+           *(const uint64_t *)(record + 1) == caller;
+}
+
+static void count_repeat(struct fg_record *repeats, uint64_t time)
+{
+    _Atomic uint64_t *count = (_Atomic uint64_t *)(repeats + 1) + 1;
+
+    repeats->time = time;
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+static struct fg_record *put_repeats(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, uint32_t caller)
+{
+    struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, ops);
+    struct fg_record *record =
+        fg_ring_reserve(&fg_instance_of(ops)->ring, trace->task, cursor, REPEATS_BYTES);
+
+    if (!record)
+        return NULL;
+    *record = (struct fg_record){
+        .time = trace->calltime,
+        .func = trace->func->id,
+        .info = FG_RECORD_INFO(FG_RECORD_REPEATS, REPEATS_BYTES / 8, trace->depth),
+    };
+    ((uint64_t *)(record + 1))[0] = caller;
+    ((uint64_t *)(record + 1))[1] = 1;
+    fg_ring_commit(cursor, REPEATS_BYTES);
+    return record;
+}
+
+/* True: the call was the one before again, and is told as that. */
+static bool fold(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, uint32_t caller)
+{
+    uint64_t *var = fgraph_task_var(trace->task, ops);
+    struct fg_record *newest = newest_call(fg_instance_cursor(trace->task, ops), var);
+
+    if (!newest || !is_same_call(newest, trace->func->id, caller))
+        return false;
+    if (fg_record_kind(newest->info) == FG_RECORD_REPEATS)
+        count_repeat(newest, trace->calltime);
+    else
+        *var = (uint64_t)(uintptr_t)put_repeats(trace, ops, caller);
+    return true;
+}
+
+static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    const struct fg_instance *instance = fg_instance_of(ops);
+    const struct fg_func *func = fg_regs_calling_func(regs);
+    uint32_t caller = func ? func->id : 0;
+    struct fg_record *record;
+
+    if (instance->no_repeats && fold(trace, ops, caller))
+        return 0;
+    record = put_function(trace, ops, regs, caller);
+    if (instance->no_repeats)
+        *fgraph_task_var(trace->task, ops) = (uint64_t)(uintptr_t)record;
+    if (instance->stack_trace && record)
+        put_stack(trace, ops, regs);
+    return 0;
+}
+
+static void init(struct fg_instance *instance)
+{
+    instance->ops.entryfunc = entry;
+}
+
+const struct fg_tracer fg_tracer_function = {
+    .name = "function", .init = init, .is_entry_only = true, .names_callers = true};

@@ -1,4 +1,0 @@
-/* The nop tracer: no function is hooked; what the program itself writes into the trace is recorded. */
-#include "tracer.h"
-
-const struct fg_tracer fg_tracer_nop = {.name = "nop"};

@@ -1,0 +1,244 @@
+"""The latency tracers: the longest time that something waited, and for what.
+
+    with Latency("loopblock") as latency:
+        asyncio.run(main())
+    print(latency.max_latency_us)
+    print(latency.report())
+
+The semantics are those of the kernel's latency tracers (Documentation/trace/ftrace.rst: irqsoff, wakeup,
+tracing_max_latency, tracing_thresh); docs/latency.md says what a section is here.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from types import TracebackType
+
+from funcgraph import _engine
+
+__all__ = ["Event", "Latency", "Section"]
+
+_GRAPH_HEAD = """\
+#   REL TIME      TASK/PID         DURATION                  FUNCTION CALLS
+#      |           |    |            |   |                     |   |   |   |
+"""
+# The kernel's delay marks: more than so many microseconds until the next line.
+_MARKS = ((1_000_000, "$"), (100_000, "@"), (10_000, "*"), (1_000, "#"), (100, "!"), (10, "+"))
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in a section.
+
+    Attributes:
+        time_ns: when, in nanoseconds of CLOCK_MONOTONIC.
+        duration_ns: how long it took; 0 for a point in time.
+        text: the function, as "module.qualname (file:line)", or what else it was. One that begins with "=> "
+            belongs to the event before: a coroutine that was awaited there.
+    """
+
+    time_ns: int
+    duration_ns: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """The longest section that a latency tracer found.
+
+    Attributes:
+        latency_ns: its length in nanoseconds.
+        begin_ns, end_ns: its ends, in nanoseconds of CLOCK_MONOTONIC.
+        task: the name of the thread whose time it was.
+        tid: that thread's native id.
+        started_at, ended_at: what it began and ended with, as "module.qualname (file:line)".
+        events: what happened in it, in order of time.
+        left_out: events that found no room.
+    """
+
+    latency_ns: int
+    begin_ns: int
+    end_ns: int
+    task: str
+    tid: int
+    started_at: str
+    ended_at: str
+    events: tuple[Event, ...]
+    left_out: int
+
+
+class Latency:
+    """A latency tracer that is on while a `with` block runs.
+
+    Args:
+        tracer: "loopblock": how long one callback kept an asyncio event loop from running anything else.
+            "wakeup": how long a callback or a task that was ready waited to run. "gilwait": how long a thread
+            waited for the interpreter lock.
+        display_graph: record the function graph inside sections too, for report(): of "loopblock" what the
+            callback called, of the others all functions of all threads. This costs what recording costs.
+        buffer_kb: size of the buffer for that, in KiB; the newest calls are kept.
+        thresh_us: in microseconds; not 0: each section of at least this length is kept (the latest is what
+            there is to see), not only one longer than all before.
+
+    Raises:
+        ValueError: there is no such tracer, the threshold is negative, or (entering the block) the buffer too
+            small.
+        OSError: entering the block: EBUSY, the tracer is on already (there is one of each in a process);
+            EOPNOTSUPP, it does not work with this CPython, with why.
+
+    Example:
+        with Latency("loopblock", thresh_us=10_000) as latency:
+            asyncio.run(main())
+        if latency.section:
+            print(latency.section.started_at, latency.max_latency_us, "us")
+
+    The semantics are those of the kernel's irqsoff and wakeup tracers (Documentation/trace/ftrace.rst).
+    """
+
+    def __init__(
+        self, tracer: str, *, thresh_us: int = 0, display_graph: bool = False, buffer_kb: int = 2048
+    ) -> None:
+        if tracer not in _engine.LATENCY_TRACERS:
+            names = ", ".join(_engine.LATENCY_TRACERS)
+            raise ValueError(f"tracer must be one of {names}, not {tracer!r}")
+        self.tracer = tracer
+        self._thresh_us = _microseconds("thresh_us", thresh_us)
+        self._inside_kb = buffer_kb if display_graph else 0
+
+    def __enter__(self) -> Latency:
+        """Turn the tracer on; the maximum is 0 and nothing is kept."""
+        _engine.latency_start(self.tracer, self._inside_kb)
+        _engine.latency_set_thresh(self.tracer, self._thresh_us * 1000)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Turn the tracer off; what it kept can be read until it is on again."""
+        _engine.latency_stop(self.tracer)
+
+    @property
+    def max_latency_us(self) -> int:
+        """The kernel's tracing_max_latency: the length of the kept section in whole microseconds.
+
+        Set to 0 it begins anew; set to another number, only longer sections are kept. ValueError: it is
+        negative.
+        """
+        return int(_engine.latency_get(self.tracer)["max_ns"]) // 1000
+
+    @max_latency_us.setter
+    def max_latency_us(self, value: int) -> None:
+        _engine.latency_set_max(self.tracer, _microseconds("max_latency_us", value) * 1000)
+
+    @property
+    def thresh_us(self) -> int:
+        """The kernel's tracing_thresh, in microseconds. ValueError: it is negative."""
+        return self._thresh_us
+
+    @thresh_us.setter
+    def thresh_us(self, value: int) -> None:
+        self._thresh_us = _microseconds("thresh_us", value)
+        _engine.latency_set_thresh(self.tracer, self._thresh_us * 1000)
+
+    @property
+    def section(self) -> Section | None:
+        """What was kept; None: nothing so far."""
+        return kept_section(self.tracer)
+
+    def report(self) -> str:
+        """Return the kept section as text, in the layout of the kernel's latency traces.
+
+        With display_graph it has the graph inside, if any call began or ended there, else its events.
+        """
+        return report(self.tracer)
+
+
+def kept_section(tracer: str) -> Section | None:
+    """Return what a latency tracer has kept; None: nothing so far."""
+    found = _engine.latency_section(tracer)
+    if found is None:
+        return None
+    events = tuple(Event(*event) for event in found.pop("events"))
+    return Section(**found, events=events)
+
+
+def report(tracer: str) -> str:
+    """Return what a latency tracer has kept as text."""
+    text: str = _engine.untraced(_report, tracer)
+    return text
+
+
+def _report(tracer: str) -> str:
+    section = kept_section(tracer)
+    if section is None:
+        return f"# tracer: {tracer}\n#\n"
+    lines = _graph(tracer, section)
+    if lines:
+        return _header(tracer, section, len(lines), 0) + _GRAPH_HEAD + "".join(lines)
+    return _header(tracer, section, len(section.events), section.left_out) + _events(section)
+
+
+def _graph(tracer: str, section: Section) -> list[str]:
+    """Return the lines of the function graph inside a section; none if it was not recorded, or no call began
+    or ended there."""
+    ring = _engine.latency_inside(tracer)
+    if ring is None:
+        return []
+    from funcgraph.instance.latency_graph import graph_lines
+
+    tid = section.tid if tracer != "gilwait" else None  # there the lock's holder is what matters
+    return graph_lines(ring, section.begin_ns, section.end_ns, tid)
+
+
+def _microseconds(name: str, value: int) -> int:
+    if value < 0:
+        raise ValueError(f"{name} must not be negative, but is {value}")
+    return value
+
+
+def _header(tracer: str, section: Section, entries: int, left_out: int) -> str:
+    """What stands above both layouts. A Python thread has no CPU, policy and priority of its own."""
+    total = entries + left_out
+    lock = "GIL" if _has_gil() else "no GIL"
+    lines = [
+        f"# tracer: {tracer}",
+        "#",
+        f"# {tracer} latency trace v1.1.5 on {platform.python_implementation()} {platform.python_version()}",
+        "# " + "-" * 68,
+        f"# latency: {section.latency_ns // 1000} us, #{entries}/{total} | (M:{lock} #P:{os.cpu_count()})",
+        "#    -----------------",
+        f"#    | task: {section.task}-{section.tid} (uid:{os.getuid()})",
+        "#    -----------------",
+        f"#  => started at: {section.started_at}",
+        f"#  => ended at:   {section.ended_at}",
+        "#",
+        "#",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _has_gil() -> bool:
+    import sys
+
+    enabled = getattr(sys, "_is_gil_enabled", None)
+    return True if enabled is None else bool(enabled())
+
+
+def _events(section: Section) -> str:
+    """The layout without a graph: a line for each event, with the time since the section began."""
+    lines = [
+        "#  cmd     pid        time  |   caller",
+        "#     \\   /             \\    |    /",
+    ]
+    for i, event in enumerate(section.events):
+        if event.text.startswith("=> "):
+            lines.append(f" {event.text}")
+            continue
+        since_us = (event.time_ns - section.begin_ns) // 1000
+        later = section.events[i + 1].time_ns if i + 1 < len(section.events) else event.time_ns
+        mark = next((mark for us, mark in _MARKS if (later - event.time_ns) // 1000 > us), " ")
+        took = f" ({event.duration_ns // 1000} us)" if event.duration_ns else ""
+        lines.append(f"{section.task[:8]:>8}-{section.tid:<7} {since_us:>8}us{mark}: {event.text}{took}")
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,252 @@
+/* See assemble.h. */
+#include "tracedata/make/assemble.h"
+
+#include "tracedata/base/file_io.h"
+#include "tracedata/base/text.h"
+#include "tracedata/make/convert.h"
+#include "tracedata/make/lanes.h"
+#include "tracedata/make/pages.h"
+#include "tracedata/make/trace_head.h"
+#include "tracedata/make/trace_meta.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEMPORARY_TRIES 100
+
+struct assembly {
+    struct fg_contents *contents;
+    const struct fg_spool *spool;
+    struct fg_lanes lanes;
+    struct fg_lane_extent *extents;
+    uint32_t **addresses; /* per ring: function id -> synthetic address */
+    struct fg_text head, meta, piece;
+    struct fg_pages pages;
+    struct fg_convert convert;
+};
+
+static uint64_t page_round(uint64_t bytes)
+{
+    return (bytes + FG_WIRE_PAGE_BYTES - 1) & ~(uint64_t)(FG_WIRE_PAGE_BYTES - 1);
+}
+
+static int by_seq(const void *a, const void *b)
+{
+    const struct fg_piece *one = a, *other = b;
+
+    return (one->seq > other->seq) - (one->seq < other->seq);
+}
+
+/* The addresses of a ring's functions, made when its first task comes and kept for its others. */
+static int ring_addresses(struct assembly *assembly, uint32_t number)
+{
+    const struct fg_trace_ring *ring = &assembly->contents->rings[number];
+    const struct fg_symbols *symbols = &assembly->contents->symbols;
+    uint32_t *addresses;
+
+    if (assembly->addresses[number] || ring->functions_capacity == 0)
+        return 0;
+    addresses = malloc(ring->functions_capacity * sizeof(*addresses));
+    if (addresses == NULL)
+        return -ENOMEM;
+    for (size_t id = 0; id < ring->functions_capacity; id++)
+        addresses[id] =
+            ring->functions[id] == 0
+                ? FG_WIRE_FUNC_UNKNOWN
+                : FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * symbols->functions[ring->functions[id] - 1].index;
+    assembly->addresses[number] = addresses;
+    return 0;
+}
+
+static int convert_piece(struct assembly *assembly, const struct fg_piece *piece)
+{
+    int error;
+
+    if (!fg_text_reserve(&assembly->piece, piece->bytes))
+        return -ENOMEM;
+    error = fg_file_read(assembly->spool->fd, assembly->piece.data, piece->bytes, piece->offset);
+    if (error < 0)
+        return error;
+    fg_pages_miss(&assembly->pages, piece->lost);
+    error = fg_convert_records(&assembly->convert, assembly->piece.data, piece->bytes);
+    fg_pages_miss(&assembly->pages, piece->damaged);
+    return error < 0 ? error : assembly->pages.error;
+}
+
+static int convert_task(struct assembly *assembly, struct fg_lane_task *lane_task)
+{
+    struct fg_trace_ring *ring = &assembly->contents->rings[lane_task->ring];
+    struct fg_trace_task *task = &ring->tasks[lane_task->task];
+    struct fg_convert *convert = &assembly->convert;
+    int error = ring_addresses(assembly, lane_task->ring);
+
+    convert->scale = fg_contents_time_scale(assembly->contents, ring->clock_kind);
+    convert->addresses = assembly->addresses[lane_task->ring];
+    convert->nr_addresses = convert->addresses ? ring->functions_capacity : 0;
+    fg_convert_begin_task(convert, (int32_t)task->tid);
+    qsort(task->pieces, task->nr_pieces, sizeof(*task->pieces), by_seq);
+    for (size_t i = 0; i < task->nr_pieces && error == 0; i++)
+        error = convert_piece(assembly, &task->pieces[i]);
+    lane_task->events = convert->events;
+    if (convert->events) {
+        lane_task->first_ns = convert->first_ns;
+        lane_task->last_ns = convert->last_ns;
+    }
+    return error;
+}
+
+/* Writes all lanes' pages and notes where they lie. */
+static int convert_lanes(struct assembly *assembly)
+{
+    size_t next = 0;
+
+    for (uint32_t lane = 0; lane < assembly->lanes.nr_lanes; lane++) {
+        int error = 0;
+
+        assembly->extents[lane].offset = assembly->pages.offset;
+        for (; next < assembly->lanes.nr_tasks && assembly->lanes.tasks[next].lane == lane && error == 0;
+             next++)
+            error = convert_task(assembly, &assembly->lanes.tasks[next]);
+        if (error == 0)
+            error = fg_pages_end_lane(&assembly->pages);
+        if (error < 0)
+            return error;
+        assembly->extents[lane].bytes = assembly->pages.offset - assembly->extents[lane].offset;
+    }
+    return 0;
+}
+
+static int write_meta(struct assembly *assembly, int fd, const char *extra)
+{
+    uint64_t offset = assembly->pages.offset;
+    struct fg_wire_footer footer = {.offset = offset};
+
+    memcpy(footer.magic, FG_WIRE_FOOTER_MAGIC, sizeof(footer.magic));
+    fg_trace_meta_build(&assembly->meta, assembly->contents, &assembly->lanes, extra);
+    footer.bytes = assembly->meta.bytes;
+    fg_text_put(&assembly->meta, (const char *)&footer, sizeof(footer));
+    if (assembly->meta.failed)
+        return -ENOMEM;
+    return fg_file_write(fd, assembly->meta.data, assembly->meta.bytes, offset);
+}
+
+/* The head comes last: until then the file is recognised by nobody. */
+static int write_trace(struct assembly *assembly, int fd, const char *extra)
+{
+    int error;
+
+    fg_trace_head_build(&assembly->head, assembly->contents, &assembly->lanes);
+    if (assembly->head.failed)
+        return -ENOMEM;
+    error = fg_pages_init(&assembly->pages, fd, page_round(assembly->head.bytes));
+    if (error < 0)
+        return error;
+    assembly->convert.pages = &assembly->pages;
+    error = convert_lanes(assembly);
+    if (error == 0)
+        error = write_meta(assembly, fd, extra);
+    if (error < 0)
+        return error;
+    fg_trace_head_set_extents(&assembly->head, assembly->contents, &assembly->lanes, assembly->extents);
+    return fg_file_write(fd, assembly->head.data, assembly->head.bytes, 0);
+}
+
+static int assembly_init(struct assembly *assembly, struct fg_contents *contents,
+                         const struct fg_spool *spool)
+{
+    int error;
+
+    *assembly = (struct assembly){.contents = contents, .spool = spool};
+    error = fg_lanes_assign(contents, &assembly->lanes);
+    if (error < 0)
+        return error;
+    assembly->extents = calloc(assembly->lanes.nr_lanes, sizeof(*assembly->extents));
+    assembly->addresses = calloc(contents->nr_rings + 1, sizeof(*assembly->addresses));
+    return assembly->extents && assembly->addresses ? 0 : -ENOMEM;
+}
+
+static void assembly_free(struct assembly *assembly)
+{
+    if (assembly->addresses)
+        for (size_t i = 0; i < assembly->contents->nr_rings; i++)
+            free(assembly->addresses[i]);
+    free(assembly->addresses);
+    free(assembly->extents);
+    fg_lanes_free(&assembly->lanes);
+    fg_text_free(&assembly->head);
+    fg_text_free(&assembly->meta);
+    fg_text_free(&assembly->piece);
+    fg_pages_free(&assembly->pages);
+    fg_convert_free(&assembly->convert);
+}
+
+/* The file that is to be replaced: what a link leads to, and nothing but a regular file. */
+static int resolve_target(const char *path, char target[PATH_MAX])
+{
+    struct stat status;
+
+    if (realpath(path, target) == NULL) {
+        if (errno != ENOENT)
+            return -errno;
+        return snprintf(target, PATH_MAX, "%s", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
+    }
+    if (stat(target, &status) < 0)
+        return -errno;
+    if (S_ISDIR(status.st_mode))
+        return -EISDIR;
+    return S_ISREG(status.st_mode) ? 0 : -ENOTSUP;
+}
+
+static int create_temporary(const char *target, char **temporary)
+{
+    for (int i = 0; i < TEMPORARY_TRIES; i++) {
+        size_t bytes = strlen(target) + 40;
+        int fd;
+
+        *temporary = malloc(bytes);
+        if (*temporary == NULL)
+            return -ENOMEM;
+        snprintf(*temporary, bytes, "%s.%d.%d.tmp", target, (int)getpid(), i);
+        fd = open(*temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0)
+            return fd;
+        free(*temporary);
+        *temporary = NULL;
+        if (errno != EEXIST)
+            return -errno;
+    }
+    return -EEXIST;
+}
+
+int fg_assemble(struct fg_contents *contents, const struct fg_spool *spool, const char *path,
+                const char *extra)
+{
+    char target[PATH_MAX];
+    char *temporary = NULL;
+    struct assembly assembly;
+    int fd, error = resolve_target(path, target);
+
+    if (error < 0)
+        return error;
+    fd = create_temporary(target, &temporary);
+    if (fd < 0)
+        return fd;
+    error = assembly_init(&assembly, contents, spool);
+    if (error == 0)
+        error = write_trace(&assembly, fd, extra);
+    /* close tells of writes that failed late on some file systems. */
+    if (close(fd) < 0 && error == 0)
+        error = -errno;
+    if (error == 0 && rename(temporary, target) < 0)
+        error = -errno;
+    if (error < 0)
+        unlink(temporary);
+    free(temporary);
+    assembly_free(&assembly);
+    return error;
+}

@@ -1,0 +1,503 @@
+/* See recorder.h. */
+#include "tracedata/make/recorder.h"
+
+#include "engine/core/clock.h"
+#include "tracedata/make/assemble.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How much of a session's clock and counts may be missing from a spool whose rings are gone too. */
+#define STATE_INTERVAL_NS UINT64_C(500000000)
+
+/* A line through clock pairs closer than this is too inexact to be followed for long. */
+#define CLOCK_BASE_NS UINT64_C(10000000)
+
+static void ring_close(struct fg_recorder_ring *ring)
+{
+    fg_ring_reader_close(ring->reader);
+    fg_text_free(&ring->symbols);
+    free(ring->spooled);
+    *ring = (struct fg_recorder_ring){0};
+}
+
+void fg_recorder_close(struct fg_recorder *recorder)
+{
+    for (size_t i = 0; i < recorder->nr_rings; i++)
+        ring_close(&recorder->rings[i]);
+    free(recorder->rings);
+    recorder->rings = NULL;
+    recorder->nr_rings = 0;
+    fg_contents_free(&recorder->contents);
+    fg_spool_close(&recorder->spool);
+}
+
+/* Appends a chunk and takes it in. */
+static int append(struct fg_recorder *recorder, struct fg_spool_chunk *chunk, const void *payload,
+                  size_t bytes)
+{
+    uint64_t offset, before = recorder->spool.end;
+    int error = fg_spool_append(&recorder->spool, chunk, payload, bytes, &offset);
+
+    if (error < 0)
+        return error;
+    /* The padding of a payload that is no multiple of 8 is only in the file. */
+    chunk->bytes = bytes;
+    error = fg_contents_take(&recorder->contents, chunk, payload, offset);
+    if (error < 0)
+        fg_spool_resume_at(&recorder->spool, before); /* the caller will bring it again */
+    return error;
+}
+
+/* Notes what the trace's clock says: in the spool too, or only here. Not for a spool that was left behind: the
+ * machine may have slept since, or been started anew. */
+static int take_clock(struct fg_recorder *recorder, bool in_spool)
+{
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_CLOCK, .bytes = sizeof(struct fg_spool_clock)};
+    struct fg_spool_clock now = {.clock = recorder->clock};
+
+    if (recorder->resumed)
+        return 0;
+    now.now = fg_trace_clock_read(recorder->clock);
+    return in_spool ? append(recorder, &chunk, &now, sizeof(now))
+                    : fg_contents_take(&recorder->contents, &chunk, &now, 0);
+}
+
+static int begin_spool(struct fg_recorder *recorder, const char *path)
+{
+    int error = fg_spool_create(&recorder->spool, path);
+
+    if (error == 0) {
+        error = take_clock(recorder, true);
+        if (error < 0)
+            unlink(path);
+    }
+    return error;
+}
+
+static int resume_spool(struct fg_recorder *recorder, const char *path)
+{
+    uint64_t end;
+    int error = fg_spool_open(&recorder->spool, path);
+
+    if (error == 0)
+        error = fg_contents_load(&recorder->contents, &recorder->spool, &end);
+    if (error == 0)
+        error = fg_spool_resume_at(&recorder->spool, end);
+    return error;
+}
+
+int fg_recorder_open(struct fg_recorder *recorder, const char *path, enum fg_trace_clock clock, bool resume)
+{
+    int error;
+
+    *recorder = (struct fg_recorder){.spool.fd = -1, .resumed = resume, .clock = clock};
+    fg_clock_init();
+    error = resume ? resume_spool(recorder, path) : begin_spool(recorder, path);
+    if (error < 0)
+        fg_recorder_close(recorder);
+    return error;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static bool is_ring(const struct fg_trace_ring *ring, const struct fg_ring_header *header, const char *name)
+{
+    return ring->name && strcmp(ring->name, name) == 0 && ring->pid == header->pid &&
+           ring->clock_start.ticks == header->clock_start.ticks &&
+           ring->clock_start.monotonic_ns == header->clock_start.monotonic_ns;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+    return (one > other) - (one < other);
+}
+
+/* Notes what the resumed spool has of the ring. */
+static int ring_resume(struct fg_recorder_ring *ring, const struct fg_trace_ring *known)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < known->nr_tasks; i++)
+        count += known->tasks[i].nr_pieces;
+    ring->spooled = malloc((count + 1) * sizeof(*ring->spooled));
+    if (ring->spooled == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < known->nr_tasks; i++)
+        for (size_t j = 0; j < known->tasks[i].nr_pieces; j++)
+            ring->spooled[ring->nr_spooled++] = known->tasks[i].pieces[j].seq;
+    qsort(ring->spooled, ring->nr_spooled, sizeof(*ring->spooled), by_number);
+    ring->symbols_to_skip = known->nr_symbols;
+    return 0;
+}
+
+static int append_ring(struct fg_recorder *recorder, uint32_t number, const struct fg_ring_header *header,
+                       const char *name)
+{
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_RING, .ring = number};
+    struct fg_spool_ring facts = {
+        .pid = header->pid,
+        .clock_kind = header->clock_kind,
+        .clock_start = header->clock_start,
+        .name_bytes = strlen(name),
+    };
+    struct fg_text payload = {0};
+    int error;
+
+    /* The header is the traced process's: its last byte may be anything. */
+    memcpy(facts.instance, header->instance, sizeof(facts.instance) - 1);
+    fg_text_put(&payload, (const char *)&facts, sizeof(facts));
+    fg_text_puts(&payload, name);
+    error = payload.failed ? -ENOMEM : append(recorder, &chunk, payload.data, payload.bytes);
+    fg_text_free(&payload);
+    return error;
+}
+
+/* Room for ring `number`. */
+static int rings_grow(struct fg_recorder *recorder, size_t number)
+{
+    struct fg_recorder_ring *rings;
+
+    if (number < recorder->nr_rings)
+        return 0;
+    rings = realloc(recorder->rings, (number + 1) * sizeof(*rings));
+    if (rings == NULL)
+        return -ENOMEM;
+    memset(rings + recorder->nr_rings, 0, (number + 1 - recorder->nr_rings) * sizeof(*rings));
+    recorder->rings = rings;
+    recorder->nr_rings = number + 1;
+    return 0;
+}
+
+static int join(struct fg_recorder *recorder, struct fg_ring_reader *reader, const char *name)
+{
+    const struct fg_ring_header *header = fg_ring_reader_header(reader);
+    size_t number = 0;
+    int error;
+
+    if (!recorder->resumed)
+        number = recorder->contents.nr_rings;
+    while (number < recorder->contents.nr_rings && !is_ring(&recorder->contents.rings[number], header, name))
+        number++;
+    if (number >= FG_CONTENTS_MAX_RINGS)
+        return -ENOSPC;
+    error = rings_grow(recorder, number);
+    if (error < 0)
+        return error;
+    if (recorder->rings[number].reader)
+        return -EEXIST;
+    if (number < recorder->contents.nr_rings)
+        error = ring_resume(&recorder->rings[number], &recorder->contents.rings[number]);
+    else
+        error = append_ring(recorder, (uint32_t)number, header, name);
+    if (error < 0) {
+        ring_close(&recorder->rings[number]);
+        return error;
+    }
+    recorder->rings[number].reader = reader;
+    recorder->rings[number].nr_subbufs = header->nr_subbufs;
+    return (int)number;
+}
+
+int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path)
+{
+    struct fg_ring_reader *reader = NULL;
+    int number = fg_ring_reader_open(path, &reader);
+
+    if (number < 0)
+        return number;
+    number = join(recorder, reader, base_name(path));
+    if (number < 0)
+        fg_ring_reader_close(reader);
+    return number;
+}
+
+static struct fg_recorder_ring *mapped_ring(struct fg_recorder *recorder, uint32_t number)
+{
+    return number < recorder->nr_rings && recorder->rings[number].reader ? &recorder->rings[number] : NULL;
+}
+
+/* What the ring's header says now. The latest clock pair is the recorder's own where that gives the longer
+ * base. Not so for a ring that was left behind: the machine may have slept since, and its two clocks do not
+ * agree about sleep. Then the writer's own pair counts, if it will do. */
+static struct fg_spool_state ring_state(const struct fg_recorder *recorder,
+                                        const struct fg_recorder_ring *ring)
+{
+    const struct fg_ring_header *header = fg_ring_reader_header(ring->reader);
+    struct fg_clock_pair start, latest, now = fg_clock_read_pair();
+
+    fg_ring_reader_clock(ring->reader, &start, &latest);
+    if (header->clock_kind == (uint32_t)fg_clock.kind && now.ticks > latest.ticks &&
+        now.monotonic_ns > latest.monotonic_ns &&
+        (!recorder->resumed || latest.monotonic_ns - start.monotonic_ns < CLOCK_BASE_NS))
+        latest = now;
+    return (struct fg_spool_state){
+        .clock_latest = latest,
+        .records_lost = atomic_load(&header->records_lost),
+        .overrun = atomic_load(&header->overrun),
+        .wait_count = atomic_load(&header->wait_count),
+        .wait_ticks = atomic_load(&header->wait_ticks),
+        .symbols_lost = atomic_load(&header->symbols_lost),
+        .nr_tasks = atomic_load(&header->nr_tasks),
+        .finished = atomic_load(&header->finished),
+        .killed_bytes = strnlen(header->killed, sizeof(header->killed)),
+    };
+}
+
+/* Notes what the ring's header says now: in the spool too, or only here. */
+static int take_state(struct fg_recorder *recorder, uint32_t number, bool in_spool)
+{
+    struct fg_recorder_ring *ring = &recorder->rings[number];
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_STATE, .ring = number};
+    struct fg_spool_state state = ring_state(recorder, ring);
+    struct fg_text payload = {0};
+    int error;
+
+    fg_text_put(&payload, (const char *)&state, sizeof(state));
+    fg_text_put(&payload, fg_ring_reader_header(ring->reader)->killed, state.killed_bytes);
+    chunk.bytes = payload.bytes;
+    if (payload.failed)
+        error = -ENOMEM;
+    else if (in_spool)
+        error = append(recorder, &chunk, payload.data, payload.bytes);
+    else
+        error = fg_contents_take(&recorder->contents, &chunk, payload.data, 0);
+    fg_text_free(&payload);
+    if (error == 0)
+        ring->state_ns = state.clock_latest.monotonic_ns;
+    return error < 0 ? error : take_clock(recorder, in_spool);
+}
+
+/* New symbols go to the spool; what cannot be appended now is kept for the next time. */
+static int take_symbols(struct fg_recorder *recorder, uint32_t number)
+{
+    struct fg_recorder_ring *ring = &recorder->rings[number];
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_SYMBOLS, .ring = number};
+    const struct fg_symbol *symbol;
+    int error;
+
+    while (!ring->symbols.failed && (symbol = fg_ring_reader_next_symbol(ring->reader))) {
+        if (ring->symbols_to_skip > 0)
+            ring->symbols_to_skip--;
+        else
+            fg_text_put(&ring->symbols, (const char *)symbol, symbol->bytes);
+    }
+    if (ring->symbols.failed)
+        return -ENOMEM;
+    if (ring->symbols.bytes == 0)
+        return 0;
+    error = append(recorder, &chunk, ring->symbols.data, ring->symbols.bytes);
+    if (error == 0)
+        ring->symbols.bytes = 0;
+    return error;
+}
+
+static bool is_spooled(const struct fg_recorder_ring *ring, uint64_t seq)
+{
+    return ring->nr_spooled &&
+           bsearch(&seq, ring->spooled, ring->nr_spooled, sizeof(*ring->spooled), by_number) != NULL;
+}
+
+/* Brings the ring's claimed sub-buffer into the spool and gives it back. Symbols first: a spool then explains
+ * all of its own records, wherever it ends. */
+static int64_t take_chunk(struct fg_recorder *recorder, uint32_t number)
+{
+    struct fg_recorder_ring *ring = &recorder->rings[number];
+    struct fg_spool_chunk chunk = {
+        .type = FG_SPOOL_DATA,
+        .ring = number,
+        .task = ring->chunk.task,
+        .seq = ring->chunk.seq,
+        .lost = ring->chunk.lost,
+    };
+    struct fg_survey survey = {0};
+    int error = take_symbols(recorder, number);
+
+    if (error < 0)
+        return error;
+    if (!is_spooled(ring, ring->chunk.seq)) {
+        survey = fg_contents_survey(&recorder->contents.rings[number], ring->chunk.data, ring->chunk.bytes);
+        chunk.damaged = survey.bytes != ring->chunk.bytes;
+        chunk.first_ticks = survey.first_ticks;
+        chunk.last_ticks = survey.last_ticks;
+        if (survey.bytes || chunk.lost || chunk.damaged)
+            error = append(recorder, &chunk, ring->chunk.data, survey.bytes);
+        if (error < 0)
+            return error;
+        recorder->contents.rings[number].records += survey.records;
+    }
+    /* What is left over stays as it is: its writer is gone, and the file goes when the trace is made. */
+    if (!ring->at_leftovers)
+        fg_ring_reader_release(ring->reader, &ring->chunk);
+    ring->has_chunk = false;
+    return (int64_t)survey.records;
+}
+
+/* A queue that claims to hold more than there are sub-buffers was written over. What they hold is found by
+ * their own state when the ring is finished. */
+static bool queue_is_sound(const struct fg_recorder_ring *ring)
+{
+    const struct fg_ring_header *header = fg_ring_reader_header(ring->reader);
+    uint64_t tail = atomic_load(&header->full_tail);
+
+    return atomic_load(&header->full_head) - tail <= ring->nr_subbufs;
+}
+
+static bool next_chunk(struct fg_recorder_ring *ring, bool leftovers)
+{
+    if (ring->has_chunk)
+        return true;
+    if (!ring->at_leftovers)
+        ring->has_chunk = queue_is_sound(ring) && fg_ring_reader_next(ring->reader, &ring->chunk);
+    if (!ring->has_chunk && leftovers) {
+        /* From here on the queue is not asked again: a writer that has not heard of its end yet may queue a
+         * sub-buffer that is among the leftovers. */
+        ring->at_leftovers = true;
+        ring->has_chunk = fg_ring_reader_next_leftover(ring->reader, &ring->chunk);
+    }
+    return ring->has_chunk;
+}
+
+int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t number)
+{
+    struct fg_recorder_ring *ring = mapped_ring(recorder, number);
+    int64_t records = 0;
+    int error;
+
+    if (ring == NULL)
+        return -ESRCH;
+    /* A writer that is as fast as we are does not keep us here for ever. */
+    for (uint32_t i = 0; i < ring->nr_subbufs && next_chunk(ring, false); i++) {
+        int64_t taken = take_chunk(recorder, number);
+
+        if (taken < 0)
+            return taken;
+        records += taken;
+    }
+    error = take_symbols(recorder, number);
+    if (error == 0 && records > 0 && fg_clock_monotonic_ns() - ring->state_ns >= STATE_INTERVAL_NS)
+        error = take_state(recorder, number, true);
+    return error < 0 ? error : records;
+}
+
+int fg_recorder_finish(struct fg_recorder *recorder, uint32_t number)
+{
+    struct fg_recorder_ring *ring = mapped_ring(recorder, number);
+    int error;
+
+    if (ring == NULL)
+        return -ESRCH;
+    while (next_chunk(ring, true)) {
+        int64_t taken = take_chunk(recorder, number);
+
+        if (taken < 0)
+            return (int)taken;
+    }
+    error = take_symbols(recorder, number);
+    if (error == 0)
+        error = take_state(recorder, number, true);
+    if (error == 0)
+        ring_close(ring);
+    return error;
+}
+
+int fg_recorder_stop_writer(struct fg_recorder *recorder, uint32_t number)
+{
+    struct fg_recorder_ring *ring = mapped_ring(recorder, number);
+
+    if (ring == NULL)
+        return -ESRCH;
+    fg_ring_reader_stop_writer(ring->reader);
+    return 0;
+}
+
+/* Tasks that a ring says it has, or, if it never got to say so, those whose records we have. */
+static uint64_t nr_tasks(const struct fg_trace_ring *known, const struct fg_spool_state *state)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < known->nr_tasks; i++)
+        count += known->tasks[i].last_ticks != 0;
+    return count > state->nr_tasks ? count : state->nr_tasks;
+}
+
+int fg_recorder_info(const struct fg_recorder *recorder, uint32_t number, struct fg_recorder_info *info)
+{
+    const struct fg_trace_ring *known;
+    const struct fg_ring_reader *reader;
+    struct fg_spool_state state;
+    struct fg_time_scale scale;
+
+    if (number >= recorder->contents.nr_rings)
+        return -ESRCH;
+    known = &recorder->contents.rings[number];
+    reader = number < recorder->nr_rings ? recorder->rings[number].reader : NULL;
+    state = reader ? ring_state(recorder, &recorder->rings[number]) : known->state;
+    scale = known->clock_kind == FG_CLOCK_TSC ? fg_time_scale_between(known->clock_start, state.clock_latest)
+                                              : fg_time_scale_monotonic();
+    *info = (struct fg_recorder_info){
+        .counts =
+            {
+                .records = known->records,
+                .bytes = known->bytes,
+                .lost = state.records_lost + known->nr_damaged,
+                .overrun = state.overrun,
+                .waits = state.wait_count,
+                .wait_ns = fg_time_scale_span(&scale, state.wait_ticks),
+                .processes = 1,
+                .tasks = nr_tasks(known, &state),
+                .functions = known->nr_functions,
+            },
+        .pid = known->pid,
+        .instance = known->instance,
+        .finished = state.finished != 0,
+        .seen = known->nr_seen,
+        .killed = reader ? fg_ring_reader_header(reader)->killed : known->killed,
+        .killed_bytes = reader || known->killed ? state.killed_bytes : 0,
+    };
+    return 0;
+}
+
+int fg_recorder_totals(const struct fg_recorder *recorder, struct fg_recorder_counts *totals)
+{
+    int64_t nr_recorded = fg_contents_nr_recorded(&recorder->contents);
+    struct fg_census census;
+
+    if (nr_recorded < 0 || fg_contents_census(&recorder->contents, &census) < 0)
+        return -ENOMEM;
+    *totals = (struct fg_recorder_counts){.lost = recorder->contents.nr_gaps};
+    for (uint32_t i = 0; i < recorder->contents.nr_rings; i++) {
+        struct fg_recorder_info info;
+
+        fg_recorder_info(recorder, i, &info);
+#define X(name, text) totals->name += info.counts.name;
+        FG_RECORDER_COUNTS(X)
+#undef X
+    }
+    totals->functions = (uint64_t)nr_recorded;
+    totals->processes = census.processes;
+    /* Rings know of tasks whose records were all lost too; what instances have in common is known of records. */
+    if (fg_contents_has_instances(&recorder->contents))
+        totals->tasks = census.tasks;
+    return 0;
+}
+
+int fg_recorder_assemble(struct fg_recorder *recorder, const char *path, const char *extra)
+{
+    int error = take_clock(recorder, false);
+
+    for (uint32_t i = 0; i < recorder->nr_rings && error == 0; i++)
+        if (recorder->rings[i].reader)
+            error = take_state(recorder, i, false);
+    if (error < 0)
+        return error;
+    return fg_assemble(&recorder->contents, &recorder->spool, path, extra);
+}

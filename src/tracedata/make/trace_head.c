@@ -1,0 +1,324 @@
+/* See trace_head.h. */
+#include "tracedata/make/trace_head.h"
+
+#include "tracedata/base/json.h"
+#include "tracedata/base/wire.h"
+#include <stdio.h>
+#include <string.h>
+
+/* How generic readers print each event. Those that know ftrace's own events do not use theirs. */
+#define PRINT_FORMATS(X)                                                                                     \
+    X(funcgraph_entry, "\"depth %u: %ps\", REC->depth, (void *)(unsigned long)REC->func")                    \
+    X(funcgraph_exit, "\"depth %u: end of %ps\", REC->depth, (void *)(unsigned long)REC->func")              \
+    X(function, "\"%ps <-- %ps\", (void *)(unsigned long)REC->ip, (void *)(unsigned long)REC->parent_ip")    \
+    X(kernel_stack, "\"<stack trace> of %d functions\", REC->size")                                          \
+    X(func_repeats, "\"%ps <-%ps (repeats:%u  delta: -%llu)\", (void *)(unsigned long)REC->ip, "             \
+                    "(void *)(unsigned long)REC->parent_ip, REC->count, "                                    \
+                    "((unsigned long long)REC->top_delta_ts << 32) | REC->bottom_delta_ts")                  \
+    X(print, "\"%ps: %s\", (void *)REC->ip, REC->buf")                                                       \
+    X(recorder_wait, "\"waited %llu ns for the recorder\", REC->duration_ns")                                \
+    X(overrun, "\"%llu calls not traced so far: shadow stack full\", REC->total")
+
+static void put_u16(struct fg_text *text, uint16_t value)
+{
+    fg_text_put(text, (const char *)&value, sizeof(value));
+}
+
+static void put_u32(struct fg_text *text, uint32_t value)
+{
+    fg_text_put(text, (const char *)&value, sizeof(value));
+}
+
+static void put_u64(struct fg_text *text, uint64_t value)
+{
+    fg_text_put(text, (const char *)&value, sizeof(value));
+}
+
+/* With its NUL. */
+#define put_name(text, literal) fg_text_put(text, "" literal, sizeof(literal))
+
+/* A piece of text is written behind a size that is known only when it is complete. */
+static size_t begin_u32(struct fg_text *text)
+{
+    put_u32(text, 0);
+    return text->bytes;
+}
+
+static void end_u32(struct fg_text *text, size_t begin)
+{
+    uint32_t bytes = (uint32_t)(text->bytes - begin);
+
+    if (!text->failed)
+        memcpy(text->data + begin - sizeof(bytes), &bytes, sizeof(bytes));
+}
+
+static size_t begin_u64(struct fg_text *text)
+{
+    put_u64(text, 0);
+    return text->bytes;
+}
+
+static void end_u64(struct fg_text *text, size_t begin)
+{
+    uint64_t bytes = text->bytes - begin;
+
+    if (!text->failed)
+        memcpy(text->data + begin - sizeof(bytes), &bytes, sizeof(bytes));
+}
+
+static void put_field(struct fg_text *text, const char *type, const char *name, unsigned offset,
+                      unsigned size, unsigned is_signed)
+{
+    char line[160];
+
+    fg_text_put(text, line,
+                (size_t)snprintf(line, sizeof(line), "\tfield:%s %s;\toffset:%u;\tsize:%u;\tsigned:%u;\n",
+                                 type, name, offset, size, is_signed));
+}
+
+static void put_page_layout(struct fg_text *text)
+{
+    size_t begin;
+
+    put_name(text, "header_page");
+    begin = begin_u64(text);
+    put_field(text, "u64", "timestamp", 0, 8, 0);
+    put_field(text, "local_t", "commit", 8, 8, 1);
+    put_field(text, "int", "overwrite", 8, 1, 1);
+    put_field(text, "char", "data", FG_WIRE_PAGE_HEADER_BYTES, FG_WIRE_PAGE_BYTES - FG_WIRE_PAGE_HEADER_BYTES,
+              1);
+    end_u64(text, begin);
+    put_name(text, "header_event");
+    begin = begin_u64(text);
+    fg_text_lit(text, "# compressed entry header\n"
+                      "\ttype_len    :    5 bits\n"
+                      "\ttime_delta  :   27 bits\n"
+                      "\tarray       :   32 bits\n"
+                      "\n"
+                      "\tpadding     : type == 29\n"
+                      "\ttime_extend : type == 30\n"
+                      "\ttime_stamp : type == 31\n"
+                      "\tdata max type_len  == 28\n");
+    end_u64(text, begin);
+}
+
+static size_t begin_format(struct fg_text *text, const char *name, unsigned id)
+{
+    size_t begin = begin_u64(text);
+
+    fg_text_lit(text, "name: ");
+    fg_text_puts(text, name);
+    fg_text_lit(text, "\nID: ");
+    fg_text_u64(text, id, 0, ' ');
+    fg_text_lit(text, "\nformat:\n");
+    put_field(text, "unsigned short", "common_type", 0, 2, 0);
+    put_field(text, "unsigned char", "common_flags", 2, 1, 0);
+    put_field(text, "unsigned char", "common_preempt_count", 3, 1, 0);
+    put_field(text, "int", "common_pid", 4, 4, 1);
+    fg_text_lit(text, "\n");
+    return begin;
+}
+
+static void end_format(struct fg_text *text, size_t begin, const char *print)
+{
+    fg_text_lit(text, "\nprint fmt: ");
+    fg_text_puts(text, print);
+    fg_text_lit(text, "\n");
+    end_u64(text, begin);
+}
+
+/* put_format_EVENT, from the tables. */
+#define FIELD(type, name, offset, size, is_signed) put_field(text, type, #name, offset, size, is_signed);
+#define X(event, print)                                                                                      \
+    static void put_format_##event(struct fg_text *text, unsigned id)                                        \
+    {                                                                                                        \
+        size_t begin = begin_format(text, #event, id);                                                       \
+                                                                                                             \
+        FG_WIRE_FIELDS_##event(FIELD) end_format(text, begin, print);                                        \
+    }
+PRINT_FORMATS(X)
+#undef X
+#undef FIELD
+
+static const struct {
+    const char *system;
+    unsigned id;
+    void (*put)(struct fg_text *text, unsigned id);
+} formats[] = {
+#define X(event, id, system) {system, id, put_format_##event},
+    FG_WIRE_EVENTS(X)
+#undef X
+};
+
+#define NR_FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+static void put_formats_of(struct fg_text *text, const char *system)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < NR_FORMATS; i++)
+        count += strcmp(formats[i].system, system) == 0;
+    put_u32(text, count);
+    for (size_t i = 0; i < NR_FORMATS; i++)
+        if (strcmp(formats[i].system, system) == 0)
+            formats[i].put(text, formats[i].id);
+}
+
+static void put_formats(struct fg_text *text)
+{
+    put_formats_of(text, "ftrace");
+    put_u32(text, 1); /* other systems */
+    put_name(text, "funcgraph");
+    put_formats_of(text, "funcgraph");
+}
+
+/* A name ends at its first blank for those who read kallsyms, at the line's end for those who read cmdlines:
+ * what is below `lowest`, or not UTF-8, becomes '_'. */
+static void put_one_word(struct fg_text *text, const char *name, unsigned char lowest)
+{
+    size_t left = strlen(name);
+
+    while (left > 0) {
+        size_t bytes = fg_utf8_sequence(name, left);
+
+        if (bytes == 0 || (unsigned char)*name < lowest || *name == 0x7f) {
+            fg_text_char(text, '_');
+            bytes = 1;
+        } else {
+            fg_text_put(text, name, bytes);
+        }
+        name += bytes;
+        left -= bytes;
+    }
+}
+
+static void put_kallsyms_line(struct fg_text *text, uint32_t address, const char *module,
+                              const char *qualname)
+{
+    char start[32];
+
+    fg_text_put(text, start, (size_t)snprintf(start, sizeof(start), "%016x t ", address));
+    put_one_word(text, module, ' ' + 1);
+    if (*module && *qualname)
+        fg_text_char(text, '.');
+    put_one_word(text, qualname, ' ' + 1);
+    fg_text_char(text, '\n');
+}
+
+static void put_kallsyms(struct fg_text *text, const struct fg_symbols *symbols)
+{
+    size_t begin = begin_u32(text);
+
+    put_kallsyms_line(text, FG_WIRE_FUNC_MARK, "", FG_WIRE_MARK_NAME);
+    put_kallsyms_line(text, FG_WIRE_FUNC_UNKNOWN, "", "unknown");
+    for (size_t i = 0; i < symbols->nr_matched; i++) {
+        const struct fg_trace_function *function = fg_symbols_matched(symbols, i);
+        const char *qualname = function->strings[FG_FUNCTION_QUALNAME];
+
+        put_kallsyms_line(text, FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * (uint32_t)i,
+                          function->strings[FG_FUNCTION_MODULE], *qualname ? qualname : "unknown");
+    }
+    end_u32(text, begin);
+}
+
+static void put_cmdlines(struct fg_text *text, const struct fg_contents *contents,
+                         const struct fg_lanes *lanes)
+{
+    size_t begin = begin_u64(text);
+
+    for (size_t i = 0; i < lanes->nr_tasks; i++) {
+        const struct fg_trace_task *task = &contents->rings[lanes->tasks[i].ring].tasks[lanes->tasks[i].task];
+
+        fg_text_u64(text, task->tid, 0, ' ');
+        fg_text_char(text, ' ');
+        put_one_word(text, task->name ? task->name : "<...>", ' ');
+        fg_text_char(text, '\n');
+    }
+    end_u64(text, begin);
+}
+
+/* In the form of the kernel's trace_clock file: the clock in use has brackets. */
+static void put_trace_clock(struct fg_text *text, enum fg_trace_clock clock)
+{
+    fg_text_char(text, '[');
+    fg_text_puts(text, fg_trace_clock_names[clock]);
+    fg_text_put(text, "]", 2);
+}
+
+static size_t trace_clock_bytes(enum fg_trace_clock clock)
+{
+    return strlen(fg_trace_clock_names[clock]) + sizeof("[]");
+}
+
+static const char section_name[] = "flyrecord";
+
+static size_t buffer_bytes(const struct fg_lanes *lanes, enum fg_trace_clock clock)
+{
+    return sizeof(section_name) + lanes->nr_cpus * sizeof(struct fg_lane_extent) + sizeof(uint64_t) +
+           trace_clock_bytes(clock);
+}
+
+static void put_buffer_option(struct fg_text *text, uint64_t offset, const char *name)
+{
+    put_u32(text, (uint32_t)(sizeof(offset) + strlen(name) + 1));
+    put_u64(text, offset);
+    fg_text_put(text, name, strlen(name) + 1);
+}
+
+enum { OPTION_END = 0, OPTION_BUFFER = 3, OPTION_TRACECLOCK = 4 };
+
+static void put_options(struct fg_text *text, const struct fg_lanes *lanes, enum fg_trace_clock clock)
+{
+    size_t end;
+
+    fg_text_put(text, "options  ", 10);
+    put_u16(text, OPTION_TRACECLOCK);
+    put_u32(text, (uint32_t)trace_clock_bytes(clock));
+    put_trace_clock(text, clock);
+    end = text->bytes + sizeof(uint16_t);
+    for (uint32_t i = 1; i < lanes->nr_buffers; i++)
+        end += sizeof(uint16_t) + sizeof(uint32_t) + sizeof(uint64_t) + strlen(lanes->buffers[i]) + 1;
+    for (uint32_t i = 1; i < lanes->nr_buffers; i++) {
+        put_u16(text, OPTION_BUFFER);
+        put_buffer_option(text, end + i * buffer_bytes(lanes, clock), lanes->buffers[i]);
+    }
+    put_u16(text, OPTION_END);
+}
+
+static void put_buffer(struct fg_text *text, const struct fg_lanes *lanes, enum fg_trace_clock clock)
+{
+    fg_text_put(text, section_name, sizeof(section_name));
+    fg_text_fill(text, 0, lanes->nr_cpus * sizeof(struct fg_lane_extent));
+    /* The option said that the clock's name follows here once more. */
+    put_u64(text, trace_clock_bytes(clock));
+    put_trace_clock(text, clock);
+}
+
+void fg_trace_head_build(struct fg_text *text, const struct fg_contents *contents,
+                         const struct fg_lanes *lanes)
+{
+    fg_text_put(text, "\x17\x08\x44tracing", 10);
+    put_name(text, "6");
+    fg_text_char(text, 0);                      /* little-endian */
+    fg_text_char(text, (char)sizeof(uint64_t)); /* a long's size */
+    put_u32(text, FG_WIRE_PAGE_BYTES);
+    put_page_layout(text);
+    put_formats(text);
+    put_kallsyms(text, &contents->symbols);
+    put_u32(text, 0); /* printk formats */
+    put_cmdlines(text, contents, lanes);
+    put_u32(text, lanes->nr_cpus);
+    put_options(text, lanes, contents->clock);
+    for (uint32_t i = 0; i < lanes->nr_buffers; i++)
+        put_buffer(text, lanes, contents->clock);
+}
+
+void fg_trace_head_set_extents(struct fg_text *text, const struct fg_contents *contents,
+                               const struct fg_lanes *lanes, const struct fg_lane_extent *extents)
+{
+    size_t bytes = buffer_bytes(lanes, contents->clock);
+    char *table = text->data + text->bytes - lanes->nr_buffers * bytes + sizeof(section_name);
+
+    for (uint32_t i = 0; i < lanes->nr_buffers; i++)
+        memcpy(table + i * bytes, extents + (size_t)i * lanes->nr_cpus, lanes->nr_cpus * sizeof(*extents));
+}

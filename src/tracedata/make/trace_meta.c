@@ -1,0 +1,190 @@
+/* See trace_meta.h. */
+#include "tracedata/make/trace_meta.h"
+
+#include "tracedata/base/json.h"
+#include <ctype.h>
+#include <string.h>
+
+/* "a,b,c" as ["a", "b", "c"]. */
+static void put_names(struct fg_text *json, const char *names)
+{
+    fg_text_char(json, '[');
+    while (*names) {
+        size_t bytes = strcspn(names, ",");
+
+        fg_json_string(json, names, bytes);
+        names += bytes;
+        if (*names == ',') {
+            names++;
+            fg_text_lit(json, ", ");
+        }
+    }
+    fg_text_char(json, ']');
+}
+
+static void put_functions(struct fg_text *json, const struct fg_symbols *symbols)
+{
+    fg_json_key(json, "functions");
+    fg_text_char(json, '[');
+    for (size_t i = 0; i < symbols->nr_matched; i++) {
+        const struct fg_trace_function *function = fg_symbols_matched(symbols, i);
+
+        fg_text_puts(json, i ? ",\n[" : "\n[");
+        for (int j = FG_FUNCTION_MODULE; j <= FG_FUNCTION_FILE; j++) {
+            fg_json_string(json, function->strings[j], strlen(function->strings[j]));
+            fg_text_lit(json, ", ");
+        }
+        fg_text_u64(json, function->line, 0, ' ');
+        fg_text_lit(json, ", ");
+        fg_text_u64(json, function->flags, 0, ' ');
+        fg_text_lit(json, ", ");
+        put_names(json, function->strings[FG_FUNCTION_ARGUMENTS]);
+        fg_text_char(json, ']');
+    }
+    fg_text_char(json, ']');
+}
+
+static void put_tasks(struct fg_text *json, const struct fg_contents *contents, const struct fg_lanes *lanes)
+{
+    fg_json_key(json, "tasks");
+    fg_text_char(json, '[');
+    for (size_t i = 0; i < lanes->nr_tasks; i++) {
+        const struct fg_lane_task *lane_task = &lanes->tasks[i];
+        const struct fg_trace_ring *ring = &contents->rings[lane_task->ring];
+        const struct fg_trace_task *task = &ring->tasks[lane_task->task];
+        const char *name = task->name ? task->name : "";
+
+        fg_text_puts(json, i ? ",\n{" : "\n{");
+        fg_json_number(json, "lane", lane_task->lane);
+        fg_json_number(json, "pid", ring->pid);
+        fg_json_number(json, "tid", task->tid);
+        fg_json_key(json, "name");
+        fg_json_string(json, name, strlen(name));
+        fg_json_number(json, "process", lane_task->ring);
+        fg_json_number(json, "first_ns", lane_task->first_ns);
+        fg_json_number(json, "last_ns", lane_task->last_ns);
+        fg_json_number(json, "records", lane_task->events);
+        fg_text_char(json, '}');
+    }
+    fg_text_char(json, ']');
+}
+
+static void put_argv(struct fg_text *json, const struct fg_text *argv)
+{
+    fg_json_key(json, "argv");
+    fg_text_char(json, '[');
+    for (size_t at = 0; at < argv->bytes;) {
+        size_t bytes = strlen(argv->data + at);
+
+        if (at)
+            fg_text_lit(json, ", ");
+        fg_json_string(json, argv->data + at, bytes);
+        at += bytes + 1;
+    }
+    fg_text_char(json, ']');
+}
+
+static uint64_t wait_ns(const struct fg_contents *contents, const struct fg_trace_ring *ring)
+{
+    struct fg_time_scale scale = fg_contents_time_scale(contents, ring->clock_kind);
+
+    return fg_time_scale_span(&scale, ring->state.wait_ticks);
+}
+
+static void put_buffers(struct fg_text *json, const struct fg_lanes *lanes)
+{
+    fg_json_key(json, "buffers");
+    fg_text_char(json, '[');
+    for (uint32_t i = 0; i < lanes->nr_buffers; i++) {
+        if (i)
+            fg_text_lit(json, ", ");
+        fg_json_string(json, lanes->buffers[i], strlen(lanes->buffers[i]));
+    }
+    fg_text_char(json, ']');
+    fg_json_number(json, "cpus", lanes->nr_cpus);
+}
+
+static void put_processes(struct fg_text *json, const struct fg_contents *contents,
+                          const struct fg_lanes *lanes)
+{
+    fg_json_key(json, "processes");
+    fg_text_char(json, '[');
+    for (size_t i = 0; i < contents->nr_rings; i++) {
+        const struct fg_trace_ring *ring = &contents->rings[i];
+
+        fg_text_puts(json, i ? ",\n{" : "\n{");
+        fg_json_number(json, "pid", ring->pid);
+        fg_json_number(json, "ppid", ring->ppid);
+        fg_json_number(json, "buffer", lanes->ring_buffers[i]);
+        put_argv(json, &ring->argv);
+        fg_json_number(json, "lost", fg_trace_ring_lost(ring));
+        fg_json_number(json, "overrun", ring->state.overrun);
+        fg_json_number(json, "waits", ring->state.wait_count);
+        fg_json_number(json, "wait_ns", wait_ns(contents, ring));
+        fg_json_key(json, "killed");
+        if (ring->killed)
+            fg_json_string(json, ring->killed, strlen(ring->killed));
+        else
+            fg_text_lit(json, "null");
+        fg_json_key(json, "finished");
+        fg_text_puts(json, ring->state.finished ? "true" : "false");
+        fg_text_char(json, '}');
+    }
+    fg_text_char(json, ']');
+}
+
+static void put_totals(struct fg_text *json, const struct fg_contents *contents, const struct fg_lanes *lanes)
+{
+    uint64_t lost = contents->nr_gaps, overrun = 0, waits = 0, waited_ns = 0, events = 0;
+
+    for (size_t i = 0; i < contents->nr_rings; i++) {
+        const struct fg_trace_ring *ring = &contents->rings[i];
+
+        lost += fg_trace_ring_lost(ring);
+        overrun += ring->state.overrun;
+        waits += ring->state.wait_count;
+        waited_ns += wait_ns(contents, ring);
+    }
+    for (size_t i = 0; i < lanes->nr_tasks; i++)
+        events += lanes->tasks[i].events;
+    fg_json_number(json, "lost", lost);
+    fg_json_number(json, "overrun", overrun);
+    fg_json_number(json, "waits", waits);
+    fg_json_number(json, "wait_ns", waited_ns);
+    fg_json_number(json, "events", events);
+}
+
+/* The inside of an object's braces. */
+static void put_members(struct fg_text *json, const char *object)
+{
+    const char *end = object + strlen(object);
+
+    while (isspace((unsigned char)*object))
+        object++;
+    while (end > object && isspace((unsigned char)end[-1]))
+        end--;
+    if (end - object < 2 || *object != '{' || end[-1] != '}')
+        return;
+    object++;
+    end--;
+    while (object < end && isspace((unsigned char)*object))
+        object++;
+    fg_text_put(json, object, (size_t)(end - object));
+}
+
+void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
+                         const struct fg_lanes *lanes, const char *extra)
+{
+    fg_text_char(json, '{');
+    put_members(json, extra);
+    fg_json_number(json, "version", 1);
+    put_totals(json, contents, lanes);
+    put_functions(json, &contents->symbols);
+    put_tasks(json, contents, lanes);
+    fg_json_key(json, "clock");
+    fg_json_string(json, fg_trace_clock_names[contents->clock],
+                   strlen(fg_trace_clock_names[contents->clock]));
+    put_buffers(json, lanes);
+    put_processes(json, contents, lanes);
+    fg_text_lit(json, "}\n");
+}

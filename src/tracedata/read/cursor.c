@@ -1,0 +1,158 @@
+/* Decodes the ring-buffer pages of one lane. Every length is checked against the page before it is used. */
+#include "tracedata/read/cursor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TYPE_LONG = 0, TYPE_MAX_WORDS = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND = 30, TYPE_TIME_STAMP = 31 };
+
+#define COMMIT_BYTES ((UINT64_C(1) << 27) - 1)
+#define COMMIT_MISSING (UINT64_C(1) << 31)
+#define COMMIT_MISSING_STORED (UINT64_C(1) << 30)
+#define DELTA_BITS 27
+#define COMMON_FIELDS_BYTES 8u
+
+static int damaged(const struct fg_cursor *cursor, const uint8_t *at, const char *what,
+                   char reason[FG_REASON_BYTES])
+{
+    uint64_t offset = cursor->file_offset - (uint64_t)(cursor->window_end - at);
+    snprintf(reason, FG_REASON_BYTES, "damaged at byte %" PRIu64 " (lane %" PRIu32 "): %s", offset,
+             cursor->head.lane, what);
+    return -EINVAL;
+}
+
+static int read_window(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
+{
+    unsigned other = !cursor->window;
+    uint64_t left = cursor->file_end - cursor->file_offset;
+    size_t bytes = left < cursor->window_bytes ? (size_t)left : cursor->window_bytes;
+    if (!cursor->windows[other]) {
+        cursor->windows[other] = malloc(cursor->window_bytes);
+        if (!cursor->windows[other])
+            return -ENOMEM;
+    }
+    int error = fg_trace_file_read(cursor->file, cursor->file_offset, cursor->windows[other], bytes, reason);
+    if (error)
+        return error;
+    cursor->window = other;
+    cursor->next_page = cursor->windows[other];
+    cursor->window_end = cursor->next_page + bytes;
+    cursor->file_offset += bytes;
+    return 0;
+}
+
+static int open_page(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
+{
+    const uint8_t *page = cursor->next_page;
+    uint64_t commit = fg_load64(page + 8), used = commit & COMMIT_BYTES;
+    const uint8_t *data = page + FG_WIRE_PAGE_HEADER_BYTES, *page_end = page + FG_WIRE_PAGE_BYTES;
+    if (used > (uint64_t)(page_end - data) || used % 4)
+        return damaged(cursor, page, "a page says it holds an impossible number of bytes", reason);
+    cursor->time_ns = fg_load64(page);
+    cursor->position = data;
+    cursor->page_end = data + used;
+    cursor->next_page = page_end;
+    if (commit & COMMIT_MISSING) {
+        bool stored = (commit & COMMIT_MISSING_STORED) && page_end - cursor->page_end >= 8;
+        uint64_t lost = stored ? fg_load64(cursor->page_end) : FG_LOST_UNKNOWN;
+        /* An empty page before this one may have brought losses already. */
+        cursor->lost = lost > FG_LOST_UNKNOWN - cursor->lost ? FG_LOST_UNKNOWN : cursor->lost + lost;
+    }
+    return 0;
+}
+
+/* Takes one ring-buffer record off the page. Sets *data for an event, leaves it NULL for padding and time. */
+static int take_record(struct fg_cursor *cursor, const uint8_t **data, uint32_t *bytes,
+                       char reason[FG_REASON_BYTES])
+{
+    const uint8_t *at = cursor->position;
+    uint32_t word = fg_load32(at), type = word & 31, delta = word >> 5;
+    size_t left = (size_t)(cursor->page_end - at) - 4;
+    size_t length;
+    *data = NULL;
+    if (type == TYPE_PADDING && delta == 0) { /* the rest of the page is empty */
+        cursor->position = cursor->page_end;
+        return 0;
+    }
+    if (type >= 1 && type <= TYPE_MAX_WORDS) {
+        length = (size_t)type * 4;
+        at += 4;
+    } else {
+        if (left < 4)
+            return damaged(cursor, at, "a record goes beyond its page", reason);
+        uint32_t second = fg_load32(at + 4);
+        left -= 4;
+        at += 8;
+        if (type == TYPE_TIME_EXTEND || type == TYPE_TIME_STAMP) {
+            uint64_t time = ((uint64_t)second << DELTA_BITS) + delta;
+            cursor->time_ns = type == TYPE_TIME_STAMP ? time : cursor->time_ns + time;
+            cursor->position = at;
+            return 0;
+        }
+        if (second < 4) /* an explicit length counts its own word */
+            return damaged(cursor, at - 8, "a record with an impossible length", reason);
+        length = ((size_t)second - 4 + 3) & ~(size_t)3;
+    }
+    if (length > left)
+        return damaged(cursor, cursor->position, "a record goes beyond its page", reason);
+    cursor->time_ns += delta;
+    cursor->position = at + length;
+    if (type != TYPE_PADDING) {
+        *data = at;
+        *bytes = (uint32_t)length;
+    }
+    return 0;
+}
+
+int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
+{
+    const uint8_t *data = NULL;
+    uint32_t bytes = 0;
+    while (!data) {
+        int error = 0;
+        if (cursor->position < cursor->page_end) {
+            error = take_record(cursor, &data, &bytes, reason);
+        } else if (cursor->next_page < cursor->window_end) {
+            error = open_page(cursor, reason);
+        } else if (cursor->file_offset < cursor->file_end) {
+            error = read_window(cursor, reason);
+        } else {
+            cursor->at_end = true;
+            return 0;
+        }
+        if (error)
+            return error;
+    }
+    if (bytes < COMMON_FIELDS_BYTES)
+        return damaged(cursor, data, "an event too short for its common fields", reason);
+    cursor->head.time_ns = cursor->time_ns;
+    cursor->head.lost = cursor->lost;
+    cursor->head.data = data;
+    cursor->head.size = bytes;
+    cursor->head.type = fg_load16(data);
+    cursor->head.tid = (int32_t)fg_load32(data + 4);
+    cursor->lost = 0;
+    return 0;
+}
+
+int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, uint32_t lane,
+                   uint32_t window_bytes, char reason[FG_REASON_BYTES])
+{
+    const struct fg_lane_data *data = &file->lanes[lane];
+    *cursor =
+        (struct fg_cursor){.file = file, .file_offset = data->offset, .file_end = data->offset + data->bytes};
+    cursor->window_bytes = data->bytes < window_bytes ? (uint32_t)data->bytes : window_bytes;
+    cursor->head.lane = lane;
+    cursor->head.buffer = lane / file->nr_cpus;
+    cursor->head.cpu = lane % file->nr_cpus;
+    return fg_cursor_advance(cursor, reason);
+}
+
+void fg_cursor_close(struct fg_cursor *cursor)
+{
+    free(cursor->windows[0]);
+    free(cursor->windows[1]);
+    *cursor = (struct fg_cursor){0};
+}

@@ -1,0 +1,46 @@
+/* Walks one lane of a trace.dat, event by event.
+ *
+ *     +----------------+ page
+ *     | u64 timestamp  |
+ *     | u64 commit     |  bytes used; bit 31: events are missing before them,
+ *     +----------------+  bit 30: and their number lies behind the data
+ *     | u32 type_len:5 time_delta:27, payload
+ *     | ...            |
+ */
+#ifndef FG_CURSOR_H
+#define FG_CURSOR_H
+
+#include <stdbool.h>
+
+#include "tracedata/base/trace_event.h"
+#include "tracedata/read/trace_file.h"
+
+struct fg_cursor {
+    const struct fg_trace_file *file;
+    struct fg_event
+        head; /* the event at which the cursor stands; only type, time, tid, data and lost are set */
+    bool at_end;
+
+    const uint8_t *position, *page_end; /* behind `head`, in the current page */
+    uint64_t time_ns;
+    uint64_t lost; /* before the next event */
+
+    /* Pages are read in windows. There are two, so that an event stays readable while the one behind it is
+     * looked at, even if a window ends between them. */
+    uint8_t *windows[2];
+    unsigned window;
+    uint32_t window_bytes;
+    const uint8_t *next_page, *window_end;
+    uint64_t file_offset, file_end; /* behind the window, and of the lane */
+};
+
+/* Stands at the lane's first event, or at its end. Returns 0 or as fg_trace_file_read. The cursor may be
+ * closed whatever was returned. */
+int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, uint32_t lane,
+                   uint32_t window_bytes, char reason[FG_REASON_BYTES]);
+void fg_cursor_close(struct fg_cursor *cursor);
+
+/* Moves to the next event. The data of the head before stays valid until the call after this one. */
+int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES]);
+
+#endif

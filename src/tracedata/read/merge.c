@@ -1,0 +1,143 @@
+/* K-way merge of the lanes: a binary heap, put in order again only when the top has moved. A lane that stays
+ * the earliest, which is the common case, costs two comparisons an event. */
+#include "tracedata/read/merge.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WINDOWS_BYTES (32u << 20) /* of all lanes together, as long as each has a few pages */
+#define WINDOW_MAX_BYTES (256u << 10)
+#define WINDOW_MIN_BYTES (4u * FG_WIRE_PAGE_BYTES)
+
+static bool earlier(const struct fg_merge *merge, uint32_t a, uint32_t b)
+{
+    uint64_t time_a = merge->lanes[a].cursor.head.time_ns, time_b = merge->lanes[b].cursor.head.time_ns;
+    return time_a != time_b ? time_a < time_b : a < b;
+}
+
+static void sift_down(struct fg_merge *merge, uint32_t index)
+{
+    uint32_t *heap = merge->heap, moving = heap[index];
+    for (;;) {
+        uint32_t child = 2 * index + 1;
+        if (child >= merge->heap_lanes)
+            break;
+        if (child + 1 < merge->heap_lanes && earlier(merge, heap[child + 1], heap[child]))
+            child++;
+        if (!earlier(merge, heap[child], moving))
+            break;
+        heap[index] = heap[child];
+        index = child;
+    }
+    heap[index] = moving;
+}
+
+static bool has_selected_task(const struct fg_name_table *names, uint32_t lane)
+{
+    for (uint32_t i = 0; i < names->nr_known_tasks; i++)
+        if (names->tasks[i].lane == lane && names->tasks[i].selected)
+            return true;
+    return names->select_unknown;
+}
+
+int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, struct fg_name_table *names)
+{
+    *merge = (struct fg_merge){.file = file, .names = names};
+    merge->lanes = calloc(file->nr_lanes + (size_t)1, sizeof(*merge->lanes));
+    merge->heap = calloc(file->nr_lanes + (size_t)1, sizeof(*merge->heap));
+    if (!merge->lanes || !merge->heap)
+        return -ENOMEM;
+    uint32_t window_bytes = WINDOWS_BYTES / 2 / (file->nr_lanes ? file->nr_lanes : 1);
+    window_bytes -= window_bytes % FG_WIRE_PAGE_BYTES;
+    if (window_bytes > WINDOW_MAX_BYTES)
+        window_bytes = WINDOW_MAX_BYTES;
+    if (window_bytes < WINDOW_MIN_BYTES)
+        window_bytes = WINDOW_MIN_BYTES;
+    for (uint32_t lane = 0; lane < file->nr_lanes; lane++) {
+        if (!has_selected_task(names, lane))
+            continue;
+        merge->lanes[lane].task = UINT32_MAX;
+        int error = fg_cursor_open(&merge->lanes[lane].cursor, file, lane, window_bytes, merge->reason);
+        if (error)
+            return error;
+        if (!merge->lanes[lane].cursor.at_end)
+            merge->heap[merge->heap_lanes++] = lane;
+    }
+    for (uint32_t i = merge->heap_lanes / 2; i-- > 0;)
+        sift_down(merge, i);
+    return 0;
+}
+
+void fg_merge_close(struct fg_merge *merge)
+{
+    for (uint32_t i = 0; merge->lanes && i < merge->file->nr_lanes; i++)
+        fg_cursor_close(&merge->lanes[i].cursor);
+    free(merge->lanes);
+    free(merge->heap);
+    merge->lanes = NULL;
+    merge->heap = NULL;
+}
+
+static int find_task(struct fg_merge *merge, struct fg_merge_lane *lane, const struct fg_event *event)
+{
+    lane->task = fg_name_table_find_task(merge->names, event->lane, event->tid, event->time_ns);
+    lane->tid = event->tid;
+    return lane->task == UINT32_MAX ? -ENOMEM : 0;
+}
+
+static bool is_latest_task(const struct fg_merge *merge, const struct fg_merge_lane *lane,
+                           const struct fg_event *event)
+{
+    return lane->task != UINT32_MAX && lane->tid == event->tid &&
+           event->time_ns <= merge->names->tasks[lane->task].last_ns;
+}
+
+int fg_merge_next(struct fg_merge *merge, struct fg_event *event)
+{
+    for (;;) {
+        if (merge->error)
+            return merge->error;
+        if (merge->top_moved) {
+            merge->top_moved = false;
+            if (merge->lanes[merge->heap[0]].cursor.at_end)
+                merge->heap[0] = merge->heap[--merge->heap_lanes];
+            if (merge->heap_lanes > 1)
+                sift_down(merge, 0);
+        }
+        if (!merge->heap_lanes)
+            return 0;
+        struct fg_merge_lane *lane = &merge->lanes[merge->heap[0]];
+        *event = lane->cursor.head;
+        if (!is_latest_task(merge, lane, event)) {
+            int error = find_task(merge, lane, event);
+            if (error)
+                return error;
+        }
+        event->task = lane->task;
+        merge->top_moved = true;
+        merge->error = fg_cursor_advance(&lane->cursor, merge->reason);
+        if (merge->names->tasks[event->task].selected)
+            return 1;
+    }
+}
+
+const struct fg_event *fg_merge_peek(const struct fg_merge *merge)
+{
+    const struct fg_merge_lane *lane = &merge->lanes[merge->heap[0]];
+    bool same = !merge->error && !lane->cursor.at_end && is_latest_task(merge, lane, &lane->cursor.head);
+    return same ? &lane->cursor.head : NULL;
+}
+
+void fg_merge_skip(struct fg_merge *merge)
+{
+    merge->error = fg_cursor_advance(&merge->lanes[merge->heap[0]].cursor, merge->reason);
+}
+
+int fg_merge_damaged(struct fg_merge *merge, const struct fg_event *event, const char *what)
+{
+    snprintf(merge->reason, sizeof(merge->reason), "damaged: lane %" PRIu32 " at %" PRIu64 " ns: %s",
+             event->lane, event->time_ns, what);
+    return -EINVAL;
+}

@@ -1,0 +1,43 @@
+/* All lanes of a trace as one stream of events in order of time, in constant memory. */
+#ifndef FG_MERGE_H
+#define FG_MERGE_H
+
+#include "tracedata/read/cursor.h"
+#include "tracedata/read/name_table.h"
+
+struct fg_merge_lane {
+    struct fg_cursor cursor;
+    uint32_t task; /* of the latest event */
+    int32_t tid;
+};
+
+struct fg_merge {
+    const struct fg_trace_file *file;
+    struct fg_name_table *names;
+    struct fg_merge_lane *lanes;
+    uint32_t *heap; /* lanes by the time of their head; heap[0] is the earliest */
+    uint32_t heap_lanes;
+    bool top_moved; /* heap[0]'s head has changed since the heap was put in order */
+    int error;      /* met behind the latest event; returned by the next call */
+    char reason[FG_REASON_BYTES];
+};
+
+/* Returns 0; -EINVAL with merge->reason filled; or another negative errno. The merge may be closed whatever
+ * was returned. */
+int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, struct fg_name_table *names);
+void fg_merge_close(struct fg_merge *merge);
+
+/* The next event of a selected task: 1, or 0 at the end, or an error as above. The event's data is valid
+ * until the call after the next one that moves its lane. */
+int fg_merge_next(struct fg_merge *merge, struct fg_event *event);
+
+/* The event that follows the latest one in its lane, if it is the same task's; else NULL. */
+const struct fg_event *fg_merge_peek(const struct fg_merge *merge);
+
+/* Drops the event that fg_merge_peek showed. */
+void fg_merge_skip(struct fg_merge *merge);
+
+/* A record that its reader finds too short or impossible. Returns -EINVAL. */
+int fg_merge_damaged(struct fg_merge *merge, const struct fg_event *event, const char *what);
+
+#endif

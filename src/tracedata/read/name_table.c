@@ -1,0 +1,156 @@
+/* Functions and tasks by what events say of them. */
+#include "tracedata/read/name_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracedata/base/text.h"
+
+/* A damaged file could have another thread id in every record: beyond this many, unknown tasks of all lanes
+ * share the last one. */
+#define MAX_UNKNOWN_TASKS 1024u
+
+int fg_name_table_init(struct fg_name_table *table, uint32_t nr_functions, uint32_t nr_tasks)
+{
+    *table = (struct fg_name_table){.nr_functions = nr_functions, .task_capacity = nr_tasks + 1};
+    table->functions = calloc(nr_functions + (size_t)1, sizeof(*table->functions));
+    table->tasks = calloc(table->task_capacity, sizeof(*table->tasks));
+    return table->functions && table->tasks ? 0 : -ENOMEM;
+}
+
+void fg_name_table_free(struct fg_name_table *table)
+{
+    for (uint32_t i = 0; table->functions && i < table->nr_functions; i++) {
+        free(table->functions[i].text);
+        free(table->functions[i].arguments);
+    }
+    for (uint32_t i = 0; i < table->nr_tasks; i++)
+        free(table->tasks[i].name);
+    free(table->functions);
+    free(table->tasks);
+    *table = (struct fg_name_table){0};
+}
+
+static uint32_t count_arguments(const char *arguments, size_t bytes)
+{
+    uint32_t count = bytes > 0;
+    for (size_t i = 0; i < bytes; i++)
+        count += arguments[i] == ',';
+    return count;
+}
+
+int fg_name_table_set_function(struct fg_name_table *table, uint32_t index, const char *name,
+                               size_t name_bytes, const char *arguments, size_t arguments_bytes,
+                               uint32_t size_bytes)
+{
+    struct fg_function_name *function = &table->functions[index];
+    struct fg_text text = {0};
+    uint32_t count = count_arguments(arguments, arguments_bytes);
+    struct fg_label *labels = count ? calloc(count, sizeof(*labels)) : NULL;
+
+    fg_text_escaped(&text, name, name_bytes, 0);
+    size_t escaped_bytes = text.bytes;
+    const char *end = arguments + arguments_bytes;
+    for (uint32_t i = 0; i < count && labels; i++) {
+        const char *comma = memchr(arguments, ',', (size_t)(end - arguments));
+        size_t start = text.bytes, bytes = (size_t)((comma ? comma : end) - arguments);
+        fg_text_escaped(&text, arguments, bytes, 0);
+        fg_text_char(&text, '=');
+        labels[i].bytes = (uint32_t)(text.bytes - start);
+        arguments += bytes + (comma != NULL);
+    }
+    fg_text_char(&text, 0);
+    if (text.failed || (count && !labels)) {
+        fg_text_free(&text);
+        free(labels);
+        return -ENOMEM;
+    }
+    /* The text has stopped moving: now the labels may point into it. */
+    char *exact = realloc(text.data, text.bytes);
+    const char *at = exact ? exact : text.data;
+    function->text = exact ? exact : text.data;
+    function->name = (struct fg_label){at, (uint32_t)escaped_bytes};
+    at += escaped_bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        labels[i].text = at;
+        at += labels[i].bytes;
+    }
+    function->arguments = labels;
+    function->nr_arguments = count;
+    function->size_bytes = size_bytes;
+    return 0;
+}
+
+int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_name *task)
+{
+    if (table->nr_tasks == table->task_capacity) {
+        uint32_t capacity = table->task_capacity ? 2 * table->task_capacity : 8;
+        struct fg_task_name *tasks = realloc(table->tasks, capacity * sizeof(*tasks));
+        if (!tasks)
+            return -ENOMEM;
+        table->tasks = tasks;
+        table->task_capacity = capacity;
+    }
+    struct fg_text name = {0};
+    fg_text_escaped(&name, task->name, strlen(task->name), 0);
+    fg_text_char(&name, 0);
+    if (name.failed) {
+        fg_text_free(&name);
+        return -ENOMEM;
+    }
+    table->tasks[table->nr_tasks] = *task;
+    table->tasks[table->nr_tasks++].name = name.data;
+    return 0;
+}
+
+static int compare_tasks(const void *left, const void *right)
+{
+    const struct fg_task_name *a = left, *b = right;
+    if (a->lane != b->lane)
+        return a->lane < b->lane ? -1 : 1;
+    return a->first_ns < b->first_ns ? -1 : a->first_ns > b->first_ns;
+}
+
+void fg_name_table_sort(struct fg_name_table *table)
+{
+    qsort(table->tasks, table->nr_tasks, sizeof(*table->tasks), compare_tasks);
+    table->nr_known_tasks = table->nr_tasks;
+}
+
+static uint32_t find_known(const struct fg_name_table *table, uint32_t lane, int32_t tid, uint64_t time_ns)
+{
+    uint32_t low = 0, high = table->nr_known_tasks;
+    while (low < high) { /* the first task that begins later, or in a lane behind */
+        uint32_t middle = low + (high - low) / 2;
+        const struct fg_task_name *task = &table->tasks[middle];
+        if (task->lane < lane || (task->lane == lane && task->first_ns <= time_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low-- > 0 && table->tasks[low].lane == lane)
+        if (table->tasks[low].tid == tid)
+            return low;
+    return UINT32_MAX;
+}
+
+uint32_t fg_name_table_find_task(struct fg_name_table *table, uint32_t lane, int32_t tid, uint64_t time_ns)
+{
+    uint32_t found = find_known(table, lane, tid, time_ns);
+    if (found != UINT32_MAX)
+        return found;
+    for (uint32_t i = table->nr_known_tasks; i < table->nr_tasks; i++)
+        if (table->tasks[i].lane == lane && table->tasks[i].tid == tid)
+            return i;
+    if (table->nr_tasks - table->nr_known_tasks >= MAX_UNKNOWN_TASKS)
+        return table->nr_tasks - 1;
+    struct fg_task_name unknown = {.name = "<...>",
+                                   .lane = lane,
+                                   .tid = tid,
+                                   .pid = tid,
+                                   .first_ns = time_ns,
+                                   .last_ns = UINT64_MAX,
+                                   .selected = table->select_unknown};
+    return fg_name_table_add_task(table, &unknown) == 0 ? table->nr_tasks - 1 : UINT32_MAX;
+}

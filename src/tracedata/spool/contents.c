@@ -1,0 +1,524 @@
+/* See contents.h. */
+#include "tracedata/spool/contents.h"
+
+#include "tracedata/base/file_io.h"
+#include "tracedata/base/json.h"
+#include "tracedata/spool/record_check.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A number in a damaged file may be anything; what lies above this is not taken for a function's. */
+#define MAX_FUNCTION_ID (UINT32_C(1) << 24)
+
+/* Makes room for `count` elements of `size` bytes, at least doubling, new bytes zero. */
+static int grow(void **array, size_t *capacity, size_t count, size_t size)
+{
+    size_t wanted = *capacity ? *capacity : 8;
+    void *grown;
+
+    if (count <= *capacity)
+        return 0;
+    while (wanted < count)
+        wanted *= 2;
+    grown = realloc(*array, wanted * size);
+    if (grown == NULL)
+        return -ENOMEM;
+    memset((char *)grown + *capacity * size, 0, (wanted - *capacity) * size);
+    *array = grown;
+    *capacity = wanted;
+    return 0;
+}
+
+static int contents_ring(struct fg_contents *contents, uint32_t number, struct fg_trace_ring **ring)
+{
+    int error = grow((void **)&contents->rings, &contents->rings_capacity, (size_t)number + 1,
+                     sizeof(*contents->rings));
+
+    if (error < 0)
+        return error;
+    if (number >= contents->nr_rings)
+        contents->nr_rings = (size_t)number + 1;
+    *ring = &contents->rings[number];
+    return 0;
+}
+
+static size_t task_slot(const struct fg_trace_ring *ring, uint32_t id)
+{
+    size_t slot = (id * UINT32_C(2654435761)) & (ring->nr_task_slots - 1);
+
+    while (ring->task_slots[slot] && ring->tasks[ring->task_slots[slot] - 1].id != id)
+        slot = (slot + 1) & (ring->nr_task_slots - 1);
+    return slot;
+}
+
+/* At most half of the slots are taken, so a search always ends. */
+static int task_slots_grow(struct fg_trace_ring *ring)
+{
+    size_t nr_slots = ring->nr_task_slots ? ring->nr_task_slots * 2 : 16;
+    uint32_t *slots;
+
+    if ((ring->nr_tasks + 1) * 2 <= ring->nr_task_slots)
+        return 0;
+    slots = calloc(nr_slots, sizeof(*slots));
+    if (slots == NULL)
+        return -ENOMEM;
+    free(ring->task_slots);
+    ring->task_slots = slots;
+    ring->nr_task_slots = nr_slots;
+    for (size_t i = 0; i < ring->nr_tasks; i++)
+        slots[task_slot(ring, ring->tasks[i].id)] = (uint32_t)i + 1;
+    return 0;
+}
+
+static int ring_task(struct fg_trace_ring *ring, uint32_t id, struct fg_trace_task **task)
+{
+    size_t slot;
+
+    if (task_slots_grow(ring) < 0)
+        return -ENOMEM;
+    slot = task_slot(ring, id);
+    if (ring->task_slots[slot] == 0) {
+        if (grow((void **)&ring->tasks, &ring->tasks_capacity, ring->nr_tasks + 1, sizeof(*ring->tasks)) < 0)
+            return -ENOMEM;
+        ring->tasks[ring->nr_tasks] = (struct fg_trace_task){.id = id, .tid = ring->pid};
+        ring->task_slots[slot] = (uint32_t)++ring->nr_tasks;
+    }
+    *task = &ring->tasks[ring->task_slots[slot] - 1];
+    return 0;
+}
+
+/* Replaces *text; an empty one becomes NULL. */
+static int replace_text(char **text, const char *new_text, size_t bytes)
+{
+    char *copy = NULL;
+
+    if (bytes > 0) {
+        size_t length = strnlen(new_text, bytes);
+
+        copy = malloc(length + 1);
+        if (copy == NULL)
+            return -ENOMEM;
+        memcpy(copy, new_text, length);
+        copy[length] = 0;
+    }
+    free(*text);
+    *text = copy;
+    return 0;
+}
+
+static int take_function(struct fg_contents *contents, struct fg_trace_ring *ring,
+                         const struct fg_symbol *symbol)
+{
+    int64_t number = fg_symbols_take(&contents->symbols, symbol);
+    size_t capacity = ring->functions_capacity;
+
+    if (number < 0)
+        return (int)number;
+    ring->nr_seen++;
+    if (symbol->type == FG_SYMBOL_SEEN || symbol->id > MAX_FUNCTION_ID)
+        return 0;
+    ring->nr_functions += symbol->type == FG_SYMBOL_FUNC;
+    if (grow((void **)&ring->recorded, &capacity, (size_t)symbol->id + 1, sizeof(*ring->recorded)) < 0)
+        return -ENOMEM;
+    if (grow((void **)&ring->functions, &ring->functions_capacity, (size_t)symbol->id + 1,
+             sizeof(*ring->functions)) < 0)
+        return -ENOMEM;
+    ring->functions[symbol->id] = (uint32_t)number + 1;
+    return 0;
+}
+
+static int take_task(struct fg_trace_ring *ring, const struct fg_symbol *symbol)
+{
+    const char *name = fg_symbol_string(symbol, NULL);
+    struct fg_trace_task *task;
+    int error = ring_task(ring, symbol->id, &task);
+
+    if (error < 0)
+        return error;
+    task->tid = symbol->tid;
+    return name ? replace_text(&task->name, name, strlen(name)) : 0;
+}
+
+static int take_process(struct fg_trace_ring *ring, const struct fg_symbol *symbol)
+{
+    const char *text = NULL;
+
+    ring->ppid = symbol->tid;
+    ring->argv.bytes = 0;
+    for (uint32_t i = 0; i < symbol->nr_strings; i++) {
+        text = fg_symbol_string(symbol, text);
+        if (text == NULL)
+            break;
+        fg_text_put(&ring->argv, text, strlen(text) + 1);
+    }
+    return ring->argv.failed ? -ENOMEM : 0;
+}
+
+static int take_symbol(struct fg_contents *contents, struct fg_trace_ring *ring,
+                       const struct fg_symbol *symbol)
+{
+    ring->nr_symbols++;
+    switch ((enum fg_symbol_type)symbol->type) {
+    case FG_SYMBOL_FUNC:
+    case FG_SYMBOL_SEEN:
+    case FG_SYMBOL_CALLER:
+        return take_function(contents, ring, symbol);
+    case FG_SYMBOL_TASK:
+        return take_task(ring, symbol);
+    case FG_SYMBOL_PROCESS:
+        return take_process(ring, symbol);
+    }
+    return 0; /* a type that a later version may know */
+}
+
+static int take_symbols(struct fg_contents *contents, struct fg_trace_ring *ring, const char *payload,
+                        size_t bytes)
+{
+    for (size_t at = 0; at < bytes;) {
+        const struct fg_symbol *symbol = (const struct fg_symbol *)(payload + at);
+        int error;
+
+        if (bytes - at < sizeof(*symbol) || symbol->bytes < sizeof(*symbol) || symbol->bytes % 8 != 0 ||
+            symbol->bytes > bytes - at) {
+            contents->nr_gaps++;
+            return 0;
+        }
+        error = take_symbol(contents, ring, symbol);
+        if (error < 0)
+            return error;
+        at += symbol->bytes;
+    }
+    return 0;
+}
+
+/* What is not UTF-8 in it, because the spool is damaged, becomes '_': it goes into texts. */
+static void mend_name(char *name)
+{
+    for (size_t at = 0, bytes = strlen(name), length; at < bytes; at += length) {
+        length = fg_utf8_sequence(name + at, bytes - at);
+        if (!length) {
+            name[at] = '_';
+            length = 1;
+        }
+    }
+}
+
+static int take_ring(struct fg_contents *contents, struct fg_trace_ring *ring, const void *payload,
+                     size_t bytes)
+{
+    const struct fg_spool_ring *facts = payload;
+
+    if (bytes < sizeof(*facts) || facts->name_bytes > bytes - sizeof(*facts)) {
+        contents->nr_gaps++;
+        return 0;
+    }
+    ring->pid = facts->pid;
+    ring->clock_kind = facts->clock_kind;
+    ring->clock_start = facts->clock_start;
+    memcpy(ring->instance, facts->instance, sizeof(ring->instance) - 1);
+    mend_name(ring->instance);
+    if (ring->state.clock_latest.monotonic_ns == 0)
+        ring->state.clock_latest = facts->clock_start;
+    return replace_text(&ring->name, (const char *)(facts + 1), facts->name_bytes);
+}
+
+static int take_state(struct fg_contents *contents, struct fg_trace_ring *ring, const void *payload,
+                      size_t bytes)
+{
+    const struct fg_spool_state *state = payload;
+
+    if (bytes < sizeof(*state) || state->killed_bytes > bytes - sizeof(*state)) {
+        contents->nr_gaps++;
+        return 0;
+    }
+    ring->state = *state;
+    return replace_text(&ring->killed, (const char *)(state + 1), state->killed_bytes);
+}
+
+static void take_clock(struct fg_contents *contents, const void *payload, size_t bytes)
+{
+    const struct fg_spool_clock *clock = payload;
+
+    if (bytes < sizeof(*clock) || clock->clock >= FG_NR_TRACE_CLOCKS) {
+        contents->nr_gaps++;
+        return;
+    }
+    contents->clock = (enum fg_trace_clock)clock->clock;
+    contents->clock_last = clock->now;
+    if (contents->clock_first.monotonic_ns == 0)
+        contents->clock_first = clock->now;
+}
+
+static int take_data(struct fg_trace_ring *ring, const struct fg_spool_chunk *chunk, uint64_t offset)
+{
+    struct fg_trace_task *task;
+    int error = ring_task(ring, chunk->task, &task);
+
+    if (error < 0)
+        return error;
+    if (grow((void **)&task->pieces, &task->pieces_capacity, task->nr_pieces + 1, sizeof(*task->pieces)) < 0)
+        return -ENOMEM;
+    if (chunk->bytes > 0 && (task->last_ticks == 0 || chunk->first_ticks < task->first_ticks))
+        task->first_ticks = chunk->first_ticks;
+    if (chunk->bytes > 0 && chunk->last_ticks > task->last_ticks)
+        task->last_ticks = chunk->last_ticks;
+    task->pieces[task->nr_pieces++] = (struct fg_piece){
+        .offset = offset,
+        .bytes = chunk->bytes,
+        .seq = chunk->seq,
+        .lost = chunk->lost,
+        .damaged = chunk->damaged != 0,
+    };
+    ring->bytes += chunk->bytes;
+    ring->nr_damaged += chunk->damaged != 0;
+    return 0;
+}
+
+int fg_contents_take(struct fg_contents *contents, const struct fg_spool_chunk *chunk, const void *payload,
+                     uint64_t offset)
+{
+    struct fg_trace_ring *ring;
+    int error;
+
+    if (chunk->type == FG_SPOOL_CLOCK) {
+        take_clock(contents, payload, chunk->bytes);
+        return 0;
+    }
+    if (chunk->ring >= FG_CONTENTS_MAX_RINGS) {
+        contents->nr_gaps++;
+        return 0;
+    }
+    error = contents_ring(contents, chunk->ring, &ring);
+    if (error < 0)
+        return error;
+    switch ((enum fg_spool_chunk_type)chunk->type) {
+    case FG_SPOOL_RING:
+        return take_ring(contents, ring, payload, chunk->bytes);
+    case FG_SPOOL_SYMBOLS:
+        return take_symbols(contents, ring, payload, chunk->bytes);
+    case FG_SPOOL_DATA:
+        return take_data(ring, chunk, offset);
+    case FG_SPOOL_STATE:
+        return take_state(contents, ring, payload, chunk->bytes);
+    case FG_SPOOL_CLOCK:
+        break; /* it is of no ring */
+    }
+    contents->nr_gaps++;
+    return 0;
+}
+
+struct fg_survey fg_contents_survey(struct fg_trace_ring *ring, const void *data, size_t bytes)
+{
+    const uint64_t *begin = data, *at = begin, *end = begin + bytes / FG_RECORD_WORD_BYTES;
+    struct fg_survey survey = {0};
+    uint64_t lost_marks = 0;
+
+    while (end - at >= 2) {
+        const struct fg_record *record = (const struct fg_record *)at;
+        enum fg_record_kind kind = fg_record_kind(record->info);
+
+        if (!fg_record_is_sound(record, (size_t)(end - at)))
+            break;
+        if (at == begin)
+            survey.first_ticks = record->time;
+        survey.last_ticks = record->time;
+        survey.records++;
+        if (kind <= FG_RECORD_RESUME || kind == FG_RECORD_FUNCTION || kind == FG_RECORD_CALL_AT ||
+            kind == FG_RECORD_MARK) {
+            if (record->func < ring->functions_capacity)
+                ring->recorded[record->func] = 1;
+        } else if (kind == FG_RECORD_LOST) {
+            lost_marks++;
+        }
+        at += fg_record_words(record->info);
+    }
+    survey.bytes = (size_t)(at - begin) * FG_RECORD_WORD_BYTES;
+    survey.records -= lost_marks;
+    return survey;
+}
+
+static int load_chunk(struct fg_contents *contents, const struct fg_spool *spool,
+                      const struct fg_spool_chunk *chunk, uint64_t offset, struct fg_text *payload)
+{
+    int error;
+
+    if (!fg_text_reserve(payload, chunk->bytes))
+        return -ENOMEM;
+    error = fg_file_read(spool->fd, payload->data, chunk->bytes, offset);
+    if (error < 0)
+        return error;
+    if (chunk->type == FG_SPOOL_DATA && chunk->ring < contents->nr_rings)
+        contents->rings[chunk->ring].records +=
+            fg_contents_survey(&contents->rings[chunk->ring], payload->data, chunk->bytes).records;
+    return fg_contents_take(contents, chunk, payload->data, offset);
+}
+
+int fg_contents_load(struct fg_contents *contents, const struct fg_spool *spool, uint64_t *end)
+{
+    struct fg_text payload = {0};
+    struct fg_spool_chunk chunk;
+    uint64_t skipped;
+    int result;
+
+    *end = 0;
+    while ((result = fg_spool_next(spool, end, &chunk, &skipped)) > 0) {
+        contents->nr_gaps += skipped != 0;
+        result = load_chunk(contents, spool, &chunk, *end - chunk.bytes, &payload);
+        if (result < 0)
+            break;
+    }
+    fg_text_free(&payload);
+    return result;
+}
+
+static struct fg_time_scale monotonic_scale(const struct fg_contents *contents, uint32_t clock_kind)
+{
+    const struct fg_clock_pair *first = NULL, *last = NULL;
+
+    if (clock_kind != FG_CLOCK_TSC)
+        return fg_time_scale_monotonic();
+    for (size_t i = 0; i < contents->nr_rings; i++) {
+        const struct fg_trace_ring *ring = &contents->rings[i];
+
+        if (ring->clock_kind != FG_CLOCK_TSC)
+            continue;
+        if (first == NULL || ring->clock_start.monotonic_ns < first->monotonic_ns)
+            first = &ring->clock_start;
+        if (last == NULL || ring->state.clock_latest.monotonic_ns > last->monotonic_ns)
+            last = &ring->state.clock_latest;
+    }
+    return first ? fg_time_scale_between(*first, *last) : fg_time_scale_monotonic();
+}
+
+/* Something of a process that shows in each of its instances. */
+struct sighting {
+    uint32_t pid, tid;
+    const char *instance;
+};
+
+static int by_thread(const struct sighting *one, const struct sighting *other)
+{
+    if (one->pid != other->pid)
+        return one->pid < other->pid ? -1 : 1;
+    return (one->tid > other->tid) - (one->tid < other->tid);
+}
+
+static int by_sighting(const void *a, const void *b)
+{
+    const struct sighting *one = a, *other = b;
+    int order = by_thread(one, other);
+
+    return order ? order : strcmp(one->instance, other->instance);
+}
+
+/* How many there are behind the sightings: of one number, as many as the instance saw that saw the most. */
+static uint64_t count_seen(struct sighting *seen, size_t nr_seen)
+{
+    uint64_t count = 0, most = 0, same = 0; /* all before; of this number; of this number and instance */
+
+    qsort(seen, nr_seen, sizeof(*seen), by_sighting);
+    for (size_t i = 0; i < nr_seen; i++) {
+        bool is_new = i == 0 || by_thread(&seen[i], &seen[i - 1]) != 0;
+
+        same = is_new || by_sighting(&seen[i], &seen[i - 1]) != 0 ? 1 : same + 1;
+        if (is_new) {
+            count += most;
+            most = 0;
+        }
+        most = same > most ? same : most;
+    }
+    return count + most;
+}
+
+int fg_contents_census(const struct fg_contents *contents, struct fg_census *census)
+{
+    size_t nr_rings = contents->nr_rings, nr_all = 0, nr_tasks = 0;
+    struct sighting *seen;
+
+    for (size_t i = 0; i < nr_rings; i++)
+        nr_all += 1 + contents->rings[i].nr_tasks;
+    seen = malloc((nr_all + 1) * sizeof(*seen));
+    if (seen == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < nr_rings; i++)
+        seen[i] = (struct sighting){contents->rings[i].pid, 0, contents->rings[i].instance};
+    census->processes = count_seen(seen, nr_rings);
+    for (size_t i = 0; i < nr_rings; i++) {
+        const struct fg_trace_ring *ring = &contents->rings[i];
+
+        for (size_t j = 0; j < ring->nr_tasks; j++)
+            if (ring->tasks[j].last_ticks)
+                seen[nr_tasks++] = (struct sighting){ring->pid, ring->tasks[j].tid, ring->instance};
+    }
+    census->tasks = count_seen(seen, nr_tasks);
+    free(seen);
+    return 0;
+}
+
+struct fg_time_scale fg_contents_time_scale(const struct fg_contents *contents, uint32_t clock_kind)
+{
+    struct fg_time_scale scale = monotonic_scale(contents, clock_kind);
+
+    if (contents->clock_first.monotonic_ns == 0)
+        return scale;
+    return fg_time_scale_on_clock(scale, contents->clock_first, contents->clock_last);
+}
+
+bool fg_contents_has_instances(const struct fg_contents *contents)
+{
+    for (size_t i = 1; i < contents->nr_rings; i++)
+        if (strcmp(contents->rings[i].instance, contents->rings[0].instance) != 0)
+            return true;
+    return false;
+}
+
+int64_t fg_contents_nr_recorded(const struct fg_contents *contents)
+{
+    size_t nr_functions = contents->symbols.nr_functions;
+    uint8_t *recorded = calloc(nr_functions + 1, 1);
+    int64_t count = 0;
+
+    if (recorded == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < contents->nr_rings; i++) {
+        const struct fg_trace_ring *ring = &contents->rings[i];
+
+        for (size_t id = 0; id < ring->functions_capacity; id++)
+            if (ring->recorded[id] && ring->functions[id])
+                recorded[ring->functions[id] - 1] = 1;
+    }
+    for (size_t i = 0; i < nr_functions; i++)
+        count += recorded[i];
+    free(recorded);
+    return count;
+}
+
+uint64_t fg_trace_ring_lost(const struct fg_trace_ring *ring)
+{
+    return ring->state.records_lost + ring->nr_damaged;
+}
+
+static void ring_free(struct fg_trace_ring *ring)
+{
+    for (size_t i = 0; i < ring->nr_tasks; i++) {
+        free(ring->tasks[i].name);
+        free(ring->tasks[i].pieces);
+    }
+    free(ring->name);
+    free(ring->killed);
+    fg_text_free(&ring->argv);
+    free(ring->functions);
+    free(ring->recorded);
+    free(ring->tasks);
+    free(ring->task_slots);
+}
+
+void fg_contents_free(struct fg_contents *contents)
+{
+    for (size_t i = 0; i < contents->nr_rings; i++)
+        ring_free(&contents->rings[i]);
+    free(contents->rings);
+    fg_symbols_free(&contents->symbols);
+    *contents = (struct fg_contents){0};
+}

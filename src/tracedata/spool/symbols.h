@@ -1,0 +1,47 @@
+/* The functions of a whole session. Each process numbers its own functions; the same function (module,
+ * qualified name, file, line, arguments) in several processes is one function of the trace. */
+#ifndef FG_SYMBOLS_H
+#define FG_SYMBOLS_H
+
+#include "engine/ring/ring_layout.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FG_SYMBOLS_NONE UINT32_MAX
+
+enum fg_function_string { FG_FUNCTION_MODULE, FG_FUNCTION_QUALNAME, FG_FUNCTION_FILE, FG_FUNCTION_ARGUMENTS };
+#define FG_FUNCTION_STRINGS 4
+
+struct fg_trace_function {
+    const char *strings[FG_FUNCTION_STRINGS]; /* one allocation, at strings[0] */
+    size_t strings_bytes;                     /* with each string's NUL */
+    uint32_t hash;
+    uint32_t line;
+    uint32_t index; /* in the trace, or FG_SYMBOLS_NONE for one that was only seen */
+    uint16_t flags; /* enum fg_func_flags */
+};
+
+struct fg_symbols {
+    struct fg_trace_function *functions; /* in the order they were first seen */
+    size_t nr_functions, functions_capacity;
+    uint32_t *slots;   /* open addressing: number in `functions` plus 1, or 0 */
+    size_t nr_slots;   /* a power of two, or 0 */
+    uint32_t *matched; /* trace index -> number in `functions` */
+    size_t nr_matched, matched_capacity;
+};
+
+/* Takes a FUNC, CALLER or SEEN symbol of any ring. Returns the function's number in `functions`, or a negative errno.
+ * Strings that are missing count as empty. */
+int64_t fg_symbols_take(struct fg_symbols *symbols, const struct fg_symbol *symbol);
+
+/* The function with this trace index. */
+const struct fg_trace_function *fg_symbols_matched(const struct fg_symbols *symbols, size_t index);
+
+void fg_symbols_free(struct fg_symbols *symbols);
+
+/* The string behind `previous` (NULL: the first) of a symbol, or NULL behind the last one. No string runs
+ * over the symbol's end. */
+const char *fg_symbol_string(const struct fg_symbol *symbol, const char *previous);
+
+#endif

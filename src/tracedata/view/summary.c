@@ -1,0 +1,313 @@
+/* Adds up calls and times, function by function. */
+#include "tracedata/view/summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/ring/record.h"
+#include "tracedata/view/parked_calls.h"
+#include "tracedata/view/summary_lane.h"
+
+#define NO_TASK UINT32_MAX
+#define NO_FUNCTION UINT32_MAX
+
+struct fg_summary {
+    struct fg_merge *merge;
+    struct fg_function_summary *functions;
+    uint32_t nr_functions;
+    struct fg_summary_lane *lanes;
+    struct fg_parked_calls parked;
+};
+
+int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary)
+{
+    uint32_t nr_functions = merge->names->nr_functions, nr_lanes = merge->file->nr_lanes;
+    struct fg_summary *made = calloc(1, sizeof(*made));
+    if (!made)
+        return -ENOMEM;
+    made->merge = merge;
+    made->nr_functions = nr_functions;
+    made->functions = calloc(nr_functions + (size_t)1, sizeof(*made->functions));
+    made->lanes = calloc(nr_lanes + (size_t)1, sizeof(*made->lanes));
+    if (!made->functions || !made->lanes) {
+        fg_summary_free(made);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i <= nr_functions; i++)
+        made->functions[i].min_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < nr_lanes; i++)
+        made->lanes[i].task = NO_TASK;
+    *summary = made;
+    return 0;
+}
+
+void fg_summary_free(struct fg_summary *summary)
+{
+    if (!summary)
+        return;
+    for (uint32_t i = 0; summary->lanes && i < summary->merge->file->nr_lanes; i++)
+        fg_summary_lane_free(&summary->lanes[i]);
+    free(summary->lanes);
+    free(summary->functions);
+    fg_parked_calls_free(&summary->parked);
+    free(summary);
+}
+
+const struct fg_function_summary *fg_summary_functions(const struct fg_summary *summary)
+{
+    return summary->functions;
+}
+
+static inline uint64_t minus(uint64_t from, uint64_t what)
+{
+    return from > what ? from - what : 0;
+}
+
+/* The call at the top of the lane is over, or given up. */
+static inline void close_call(struct fg_summary_lane *lane, struct fg_open_call *call)
+{
+    lane->running[call->func]--;
+    call->is_open = false;
+}
+
+/* Calls at `depth` and beyond whose exits were lost. */
+static inline void give_up_calls(struct fg_summary_lane *lane, uint32_t depth)
+{
+    while (lane->depth > depth) {
+        struct fg_open_call *call = &lane->calls[--lane->depth];
+        if (call->is_open)
+            close_call(lane, call);
+        call->callees_ns = 0;
+    }
+}
+
+/* A call, or a part of one, took `ran_ns`: what of it is the function's own, and what its caller's
+ * callee's. */
+static inline void add_self(struct fg_summary_lane *lane, struct fg_function_summary *function,
+                            uint32_t depth, uint64_t ran_ns)
+{
+    function->self_ns += minus(ran_ns, lane->calls[depth].callees_ns);
+    lane->calls[depth].callees_ns = 0;
+    if (depth)
+        lane->calls[depth - 1].callees_ns += ran_ns;
+}
+
+/* A call that ended inside calls which began unseen, or was one: its total is what was not counted for
+ * calls of the same function in it. */
+static int add_unrooted(struct fg_summary *summary, struct fg_summary_lane *lane, uint32_t depth,
+                        uint32_t func, uint64_t ran_ns)
+{
+    uint64_t inside_ns = fg_lane_settle_unrooted(lane, depth, func);
+    if (lane->running[func]) /* a known call of it goes on around this one */
+        return 0;
+    summary->functions[func].total_ns += minus(ran_ns, inside_ns);
+    uint64_t counted_ns = ran_ns > inside_ns ? ran_ns : inside_ns;
+    return fg_lane_add_unrooted(lane, depth, func, counted_ns, summary->nr_functions) ? 0 : -ENOMEM;
+}
+
+/* The time of a call that was in progress and is closed now. */
+static inline int add_times(struct fg_summary *summary, struct fg_summary_lane *lane, uint32_t depth,
+                            uint64_t ran_ns)
+{
+    const struct fg_open_call *call = &lane->calls[depth];
+    struct fg_function_summary *function = &summary->functions[call->func];
+    add_self(lane, function, depth, ran_ns);
+    if (!call->is_rooted)
+        return add_unrooted(summary, lane, depth, call->func, ran_ns);
+    if (lane->nr_unrooted)
+        fg_lane_drop_unrooted(lane, depth);
+    if (!lane->running[call->func])
+        function->total_ns += ran_ns;
+    return 0;
+}
+
+/* The task's trace is over: what still runs has run until its last event. */
+static int finish_task(struct fg_summary *summary, struct fg_summary_lane *lane)
+{
+    while (lane->depth) {
+        uint32_t depth = lane->depth - 1;
+        struct fg_open_call *call = &lane->calls[depth];
+        if (call->is_open) {
+            close_call(lane, call);
+            uint64_t ran_ns = minus(lane->last_ns, call->began_ns);
+            int error = add_times(summary, lane, depth, minus(ran_ns, lane->wait_ns - call->waited_ns));
+            if (error)
+                return error;
+        }
+        call->callees_ns = 0;
+        lane->depth--;
+    }
+    fg_lane_drop_unrooted(lane, 0);
+    return 0;
+}
+
+static inline uint32_t row_of(const struct fg_summary *summary, uint32_t func)
+{
+    return func < summary->nr_functions ? func : summary->nr_functions;
+}
+
+static inline int add_entry(struct fg_summary *summary, struct fg_summary_lane *lane,
+                            const struct fg_event *event)
+{
+    struct fg_graph_event entry;
+    if (!fg_decode_entry(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
+        return fg_merge_damaged(summary->merge, event, "a funcgraph_entry record is too short or too deep");
+    uint32_t func = row_of(summary, entry.func), depth = entry.depth;
+    if (depth >= lane->capacity && !fg_summary_lane_reserve(lane, depth, summary->nr_functions))
+        return -ENOMEM;
+    if (lane->depth > depth)
+        give_up_calls(lane, depth);
+    if (lane->nr_unrooted)
+        fg_lane_settle_unrooted(lane, depth, NO_FUNCTION);
+
+    bool is_resumed = entry.kind == FG_WIRE_RESUME;
+    summary->functions[func].calls += !is_resumed;
+    summary->functions[func].resumes += is_resumed;
+    lane->calls[depth] = (struct fg_open_call){
+        .func = func,
+        .is_open = true,
+        .is_rooted = depth == 0 || (lane->depth == depth && lane->calls[depth - 1].is_open &&
+                                    lane->calls[depth - 1].is_rooted),
+        .is_resumed = is_resumed,
+        .began_ns = event->time_ns,
+        .waited_ns = lane->wait_ns,
+    };
+    lane->running[func]++;
+    lane->depth = depth + 1;
+    return 0;
+}
+
+/* A call has ended with the part that took `ran_ns`. `is_whole`: it cannot have had earlier parts unseen. */
+static inline void end_call(struct fg_summary *summary, struct fg_function_summary *function, uint64_t ran_ns,
+                            struct fg_parked_call *parked, bool is_whole)
+{
+    if (parked) {
+        ran_ns += parked->ran_ns;
+        fg_parked_calls_remove(&summary->parked, parked);
+    } else if (!is_whole) {
+        return;
+    }
+    function->ended++;
+    function->ended_ns += ran_ns;
+    if (ran_ns < function->min_ns)
+        function->min_ns = ran_ns;
+    if (ran_ns > function->max_ns)
+        function->max_ns = ran_ns;
+}
+
+static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *lane,
+                           const struct fg_event *event)
+{
+    struct fg_graph_event exit;
+    if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
+        return fg_merge_damaged(summary->merge, event, "a funcgraph_exit record is too short or too deep");
+    uint32_t func = row_of(summary, exit.func), depth = exit.depth;
+    if (depth >= lane->capacity && !fg_summary_lane_reserve(lane, depth, summary->nr_functions))
+        return -ENOMEM;
+    if (lane->depth > depth + 1)
+        give_up_calls(lane, depth + 1);
+
+    struct fg_function_summary *function = &summary->functions[func];
+    struct fg_open_call *call = &lane->calls[depth];
+    bool has_entry = lane->depth == depth + 1 && call->is_open && call->func == func;
+    int32_t pid = summary->merge->names->tasks[event->task].pid;
+    uint64_t ran_ns = fg_duration_ns(&exit);
+    struct fg_parked_call *parked =
+        exit.has_start ? fg_parked_calls_find(&summary->parked, exit.start_ns, func, pid) : NULL;
+    bool is_whole = !has_entry || !call->is_resumed;
+    int error;
+
+    if (has_entry) {
+        close_call(lane, call);
+        error = add_times(summary, lane, depth, ran_ns);
+    } else {
+        /* What is open at this depth, if anything, is another call: its exit was lost, and so was the entry
+         * of this one. */
+        uint64_t callees_ns = call->is_open ? 0 : call->callees_ns;
+        give_up_calls(lane, depth);
+        call->callees_ns = callees_ns;
+        if (exit.kind == FG_WIRE_CLOSE) /* the end of a suspended call needs no resume */
+            is_whole = false;
+        else if (parked)
+            function->resumes++;
+        else
+            function->calls++;
+        add_self(lane, function, depth, ran_ns);
+        error = add_unrooted(summary, lane, depth, func, ran_ns);
+    }
+    lane->depth = depth;
+    if (error)
+        return error;
+
+    if (exit.kind == FG_WIRE_SUSPEND) {
+        if (!exit.has_start)
+            return 0;
+        if (!parked && is_whole)
+            parked = fg_parked_calls_add(&summary->parked, exit.start_ns, func, pid);
+        if (!parked)
+            return is_whole ? -ENOMEM : 0;
+        parked->ran_ns += ran_ns;
+        return 0;
+    }
+    function->exceptions += exit.kind == FG_WIRE_RAISE;
+    end_call(summary, function, ran_ns, parked, is_whole);
+    return 0;
+}
+
+static int add_event(struct fg_summary *summary, struct fg_summary_lane *lane, const struct fg_event *event)
+{
+    struct fg_function_event function;
+    uint64_t wait_ns;
+    switch (event->type) {
+    case FG_EVENT_funcgraph_entry:
+        return add_entry(summary, lane, event);
+    case FG_EVENT_funcgraph_exit:
+        return add_exit(summary, lane, event);
+    case FG_EVENT_function: /* this tracer counts calls and knows no times */
+        if (!fg_decode_function(event, &function))
+            return fg_merge_damaged(summary->merge, event, "a function record is too short");
+        summary->functions[row_of(summary, function.func)].calls++;
+        return 0;
+    case FG_EVENT_recorder_wait:
+        if (!fg_decode_number(event, fg_offset_recorder_wait("duration_ns"), &wait_ns))
+            return fg_merge_damaged(summary->merge, event, "a recorder_wait record is too short");
+        lane->wait_ns += wait_ns;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int finish(struct fg_summary *summary)
+{
+    for (uint32_t i = 0; i < summary->merge->file->nr_lanes; i++) {
+        int error = finish_task(summary, &summary->lanes[i]);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+int fg_summary_run(struct fg_summary *summary, uint64_t events)
+{
+    struct fg_event event;
+    while (events--) {
+        int result = fg_merge_next(summary->merge, &event);
+        if (result < 0)
+            return result;
+        if (result == 0)
+            return finish(summary);
+        struct fg_summary_lane *lane = &summary->lanes[event.lane];
+        int error = 0;
+        if (lane->task != event.task) {
+            error = finish_task(summary, lane);
+            lane->task = event.task;
+        }
+        lane->last_ns = event.time_ns;
+        if (!error)
+            error = add_event(summary, lane, &event);
+        if (error)
+            return error;
+    }
+    return 1;
+}

@@ -1,0 +1,104 @@
+/* Depth by depth bookkeeping of one task.
+ *
+ * Total time counts recursion once. Where entries are known that is simple: a call is outermost if none of
+ * its function is in progress. Where they are not (their records were lost, or a threshold trace has exits
+ * only), what encloses a call is learned after it, since a caller's exit comes behind its callees'. So the
+ * time counted for each function is kept by depth until an exit further out arrives, which takes what lies
+ * deeper into its own depth:
+ *
+ *     depth 2:  g 5 us, g 7 us
+ *     depth 1:  f 20 us                    <- exit of f at depth 1, 20 us: g's time moves to depth 1 with it
+ *     depth 0:  g 30 us                    <- g again: 12 us of it are counted already, 18 us are new
+ */
+#include "tracedata/view/summary_lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fg_summary_lane_free(struct fg_summary_lane *lane)
+{
+    free(lane->calls);
+    free(lane->running);
+    free(lane->unrooted);
+    free(lane->unrooted_top);
+    *lane = (struct fg_summary_lane){0};
+}
+
+bool fg_summary_lane_reserve(struct fg_summary_lane *lane, uint32_t depth, uint32_t nr_functions)
+{
+    if (!lane->running) {
+        lane->running = calloc(nr_functions + (size_t)1, sizeof(*lane->running));
+        if (!lane->running)
+            return false;
+    }
+    if (depth < lane->capacity)
+        return true;
+    uint32_t capacity = lane->capacity ? lane->capacity : 64;
+    while (capacity <= depth)
+        capacity *= 2;
+    struct fg_open_call *calls = realloc(lane->calls, capacity * sizeof(*calls));
+    if (!calls)
+        return false;
+    memset(calls + lane->capacity, 0, (capacity - lane->capacity) * sizeof(*calls));
+    lane->calls = calls;
+    lane->capacity = capacity;
+    return true;
+}
+
+void fg_lane_drop_unrooted(struct fg_summary_lane *lane, uint32_t depth)
+{
+    while (lane->nr_unrooted && lane->unrooted[lane->nr_unrooted - 1].depth >= depth) {
+        const struct fg_unrooted_time *top = &lane->unrooted[--lane->nr_unrooted];
+        lane->unrooted_top[top->func] = top->below;
+    }
+}
+
+/* Adds to the function's entry at `depth`, which is not less than any depth there is. */
+static void put_unrooted(struct fg_summary_lane *lane, uint32_t depth, uint32_t func, uint64_t counted_ns)
+{
+    uint32_t top = lane->unrooted_top[func];
+    if (top && lane->unrooted[top - 1].depth == depth) {
+        lane->unrooted[top - 1].counted_ns += counted_ns;
+        return;
+    }
+    lane->unrooted[lane->nr_unrooted++] =
+        (struct fg_unrooted_time){.func = func, .depth = depth, .below = top, .counted_ns = counted_ns};
+    lane->unrooted_top[func] = lane->nr_unrooted;
+}
+
+uint64_t fg_lane_settle_unrooted(struct fg_summary_lane *lane, uint32_t depth, uint32_t func)
+{
+    /* First take off all that is deeper, then put it back at this depth: what is read lies behind what is
+     * written. */
+    uint32_t end = lane->nr_unrooted;
+    uint64_t inside_ns = 0;
+    fg_lane_drop_unrooted(lane, depth + 1);
+    for (uint32_t i = lane->nr_unrooted; i < end; i++) {
+        struct fg_unrooted_time deeper = lane->unrooted[i];
+        if (deeper.func == func)
+            inside_ns += deeper.counted_ns;
+        else
+            put_unrooted(lane, depth, deeper.func, deeper.counted_ns);
+    }
+    return inside_ns;
+}
+
+bool fg_lane_add_unrooted(struct fg_summary_lane *lane, uint32_t depth, uint32_t func, uint64_t counted_ns,
+                          uint32_t nr_functions)
+{
+    if (!lane->unrooted_top) {
+        lane->unrooted_top = calloc(nr_functions + (size_t)1, sizeof(*lane->unrooted_top));
+        if (!lane->unrooted_top)
+            return false;
+    }
+    if (lane->nr_unrooted == lane->unrooted_capacity) {
+        uint32_t capacity = lane->unrooted_capacity ? 2 * lane->unrooted_capacity : 64;
+        struct fg_unrooted_time *unrooted = realloc(lane->unrooted, capacity * sizeof(*unrooted));
+        if (!unrooted)
+            return false;
+        lane->unrooted = unrooted;
+        lane->unrooted_capacity = capacity;
+    }
+    put_unrooted(lane, depth, func, counted_ns);
+    return true;
+}

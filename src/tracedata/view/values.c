@@ -1,0 +1,255 @@
+/* Decodes recorded values and prints them in the notation of values.h. */
+#include "tracedata/view/values.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/ring/record.h"
+
+static bool take(const uint8_t **data, const uint8_t *end, void *into, size_t bytes)
+{
+    if ((size_t)(end - *data) < bytes)
+        return false;
+    memcpy(into, *data, bytes);
+    *data += bytes;
+    return true;
+}
+
+static bool take_text(const uint8_t **data, const uint8_t *end, struct fg_value *value)
+{
+    uint8_t bytes;
+    if (!take(data, end, &bytes, 1) || (size_t)(end - *data) < bytes)
+        return false;
+    value->text = (const char *)*data;
+    value->text_bytes = bytes;
+    *data += bytes;
+    return true;
+}
+
+bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *value)
+{
+    uint8_t tag, negative;
+    int8_t small;
+    uint32_t bits;
+    if (!take(data, end, &tag, 1))
+        return false;
+    value->tag = tag;
+    switch ((enum fg_value_tag)tag) {
+    case FG_VALUE_NONE:
+    case FG_VALUE_TRUE:
+    case FG_VALUE_FALSE:
+    case FG_VALUE_UNBOUND:
+    case FG_VALUE_MORE:
+        return true;
+    case FG_VALUE_INT8:
+        if (!take(data, end, &small, 1))
+            return false;
+        value->integer = small;
+        return true;
+    case FG_VALUE_INT64:
+        return take(data, end, &value->integer, 8);
+    case FG_VALUE_FLOAT:
+        return take(data, end, &value->real, 8);
+    case FG_VALUE_BIGINT:
+        if (!take(data, end, &negative, 1) || !take(data, end, &bits, 4))
+            return false;
+        value->negative = negative != 0;
+        value->length = bits;
+        return true;
+    case FG_VALUE_STR:
+    case FG_VALUE_BYTES:
+    case FG_VALUE_SIZED:
+        return take(data, end, &value->length, 8) && take_text(data, end, value);
+    case FG_VALUE_OBJECT:
+        return take(data, end, &value->address, 8) && take_text(data, end, value);
+    case FG_VALUE_WORD:
+        return take(data, end, &value->size_bytes, 1) && take(data, end, &value->word, 8);
+    case FG_VALUE_END:
+        break;
+    }
+    return false;
+}
+
+/* As Python's repr: the fewest digits that give the same double back, and an exponent
+ * below 1e-4 and from 1e16. */
+static void print_float(struct fg_text *text, double real)
+{
+    if (isnan(real)) {
+        fg_text_lit(text, "nan");
+        return;
+    }
+    if (signbit(real))
+        fg_text_char(text, '-');
+    real = fabs(real);
+    if (isinf(real)) {
+        fg_text_lit(text, "inf");
+        return;
+    }
+    char digits[32];
+    /* 15 digits always come back in text; trailing zeros are cut below. Denormal numbers have fewer. */
+    for (int precision = real < DBL_MIN ? 0 : 14; precision <= 16; precision++) {
+        snprintf(digits, sizeof(digits), "%#.*e", precision, real);
+        if (strtod(digits, NULL) == real)
+            break;
+    }
+    /* "d.dddde+xx" ("#": with a point in any case), cut into its digits without trailing zeros and its
+     * exponent */
+    char *exponent_text = strchr(digits, 'e');
+    int exponent = atoi(exponent_text + 1);
+    memmove(digits + 1, digits + 2, (size_t)(exponent_text - digits - 2));
+    int count = (int)(exponent_text - digits) - 1;
+    while (count > 1 && digits[count - 1] == '0')
+        count--;
+
+    if (exponent < -4 || exponent >= 16) {
+        fg_text_char(text, digits[0]);
+        if (count > 1) {
+            fg_text_char(text, '.');
+            fg_text_put(text, digits + 1, (size_t)count - 1);
+        }
+        fg_text_lit(text, "e");
+        fg_text_char(text, exponent < 0 ? '-' : '+');
+        fg_text_u64(text, (uint64_t)abs(exponent), 2, '0');
+    } else if (exponent < 0) {
+        fg_text_lit(text, "0.");
+        fg_text_fill(text, '0', (size_t)(-exponent - 1));
+        fg_text_put(text, digits, (size_t)count);
+    } else {
+        int whole = count < exponent + 1 ? count : exponent + 1;
+        fg_text_put(text, digits, (size_t)whole);
+        fg_text_fill(text, '0', (size_t)(exponent + 1 - whole));
+        fg_text_char(text, '.');
+        if (count > whole)
+            fg_text_put(text, digits + whole, (size_t)(count - whole));
+        else
+            fg_text_char(text, '0');
+    }
+}
+
+static void print_length(struct fg_text *text, uint64_t length)
+{
+    fg_text_char(text, '(');
+    fg_text_u64(text, length, 0, ' ');
+    fg_text_char(text, ')');
+}
+
+/* Python's choice of quotes: double ones only around a text with single quotes and no double ones. */
+static char quote_for(const struct fg_value *value)
+{
+    bool has_single = memchr(value->text, '\'', value->text_bytes) != NULL;
+    return has_single && !memchr(value->text, '"', value->text_bytes) ? '"' : '\'';
+}
+
+static void print_str(struct fg_text *text, const struct fg_value *value)
+{
+    char quote = quote_for(value);
+    fg_text_char(text, quote);
+    uint64_t shown = fg_text_escaped(text, value->text, value->text_bytes, quote);
+    fg_text_char(text, quote);
+    if (shown < value->length) {
+        fg_text_lit(text, "...");
+        print_length(text, value->length);
+    }
+}
+
+static void print_bytes(struct fg_text *text, const struct fg_value *value)
+{
+    char quote = quote_for(value);
+    fg_text_char(text, 'b');
+    fg_text_char(text, quote);
+    for (uint32_t i = 0; i < value->text_bytes; i++) {
+        unsigned char byte = (unsigned char)value->text[i];
+        if (byte < 0x80)
+            fg_text_escaped(text, value->text + i, 1, quote);
+        else /* no character here, whatever stands behind it */
+            fg_text_byte(text, byte);
+    }
+    fg_text_char(text, quote);
+    if (value->text_bytes < value->length) {
+        fg_text_lit(text, "...");
+        print_length(text, value->length);
+    }
+}
+
+static void print_integer(struct fg_text *text, int64_t integer, bool hex)
+{
+    if (!hex) {
+        fg_text_i64(text, integer);
+        return;
+    }
+    if (integer < 0)
+        fg_text_char(text, '-');
+    fg_text_hex(text, integer < 0 ? -(uint64_t)integer : (uint64_t)integer);
+}
+
+/* The numbers of errors, negative, are the last 4095 of a type's (the kernel's IS_ERR_VALUE). */
+static void print_word(struct fg_text *text, const struct fg_value *value, bool hex)
+{
+    unsigned unused_bits = value->size_bytes - 1u < 7 ? 64 - 8u * value->size_bytes : 0;
+    uint64_t word = value->word << unused_bits >> unused_bits;
+    uint64_t below_zero = (UINT64_MAX >> unused_bits) - word + 1;
+
+    if (!hex && word && below_zero <= 4095)
+        fg_text_i64(text, -(int64_t)below_zero);
+    else
+        fg_text_hex(text, word);
+}
+
+void fg_value_print(struct fg_text *text, const struct fg_value *value, bool hex)
+{
+    switch ((enum fg_value_tag)value->tag) {
+    case FG_VALUE_NONE:
+        fg_text_lit(text, "None");
+        break;
+    case FG_VALUE_TRUE:
+        fg_text_lit(text, "True");
+        break;
+    case FG_VALUE_FALSE:
+        fg_text_lit(text, "False");
+        break;
+    case FG_VALUE_INT8:
+    case FG_VALUE_INT64:
+        print_integer(text, value->integer, hex);
+        break;
+    case FG_VALUE_BIGINT:
+        if (value->negative)
+            fg_text_char(text, '-');
+        fg_text_lit(text, "int(");
+        fg_text_u64(text, value->length, 0, ' ');
+        fg_text_lit(text, " bits)");
+        break;
+    case FG_VALUE_FLOAT:
+        print_float(text, value->real);
+        break;
+    case FG_VALUE_STR:
+        print_str(text, value);
+        break;
+    case FG_VALUE_BYTES:
+        print_bytes(text, value);
+        break;
+    case FG_VALUE_SIZED:
+        fg_text_escaped(text, value->text, value->text_bytes, 0);
+        print_length(text, value->length);
+        break;
+    case FG_VALUE_OBJECT:
+        fg_text_char(text, '<');
+        fg_text_escaped(text, value->text, value->text_bytes, 0);
+        fg_text_lit(text, " at ");
+        fg_text_hex(text, value->address);
+        fg_text_char(text, '>');
+        break;
+    case FG_VALUE_UNBOUND:
+        fg_text_lit(text, "<unbound>");
+        break;
+    case FG_VALUE_MORE:
+        fg_text_lit(text, "...");
+        break;
+    case FG_VALUE_WORD:
+        print_word(text, value, hex);
+        break;
+    case FG_VALUE_END:
+        break;
+    }
+}

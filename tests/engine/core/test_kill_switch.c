@@ -1,0 +1,141 @@
+/* The kill switch: a broken invariant stops all tracing for good, with one warning; the program goes on. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "support/probe.h"
+#include "support/session.h"
+#include "support/sim_arch.h"
+
+static struct fg_func *f;
+static struct probe probe;
+static int warnings;
+
+static void count_warning(const char *message)
+{
+    CHECK(strstr(message, "leads nowhere") != NULL);
+    warnings++;
+}
+
+static void *call_and_end(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 10; i++)
+        sim_call_return(f);
+    return NULL;
+}
+
+/* Standard error as text while `run` runs. */
+static void read_stderr(void (*run)(void), char *text, size_t room)
+{
+    int old = dup(STDERR_FILENO), ends[2];
+    ssize_t bytes;
+
+    CHECK_EQ(pipe(ends), 0);
+    dup2(ends[1], STDERR_FILENO);
+    run();
+    dup2(old, STDERR_FILENO);
+    close(ends[1]);
+    bytes = read(ends[0], text, room - 1);
+    text[bytes > 0 ? bytes : 0] = 0;
+    close(ends[0]);
+    close(old);
+}
+
+static uintptr_t in_progress[4];
+static uint64_t broken_word;
+
+static void corrupt_and_return(void)
+{
+    for (size_t i = 0; i < NR_OF(in_progress); i++)
+        in_progress[i] = sim_call(f);
+    fg_task_current()->top[-1] = broken_word;
+    sim_return(in_progress[3]); /* one frame is broken: all others end untold */
+    for (int i = 2; i >= 0; i--)
+        sim_return(in_progress[i]);
+    fg_kill("a second warning");
+}
+
+/* Broken by leaving out the tests in newest_frame (a crash), by leaving out the exchange in fg_kill (warnings
+ * without end), and by leaving out the 0 in the root's descriptor (calls were traced still). */
+static void test_one_warning_and_all_tracing_stops(void)
+{
+    char text[512];
+    uint64_t entries, ends;
+
+    read_stderr(corrupt_and_return, text, sizeof(text));
+    CHECK(strstr(text, "tracing is off for good, the program goes on") != NULL);
+    CHECK(strchr(text, '\n') == text + strlen(text) - 1);
+    CHECK(strstr(text, "second") == NULL);
+    CHECK_EQ(warnings, 1);
+    CHECK(fg_killed() && strstr(fg_killed(), "leads nowhere"));
+    entries = probe.entries;
+    ends = probe_ends(&probe);
+    call_and_end(NULL);
+    sim_in_thread(call_and_end, NULL);
+    CHECK_EQ(probe.entries, entries);
+    CHECK_EQ(probe_ends(&probe), ends);
+    CHECK_EQ(fg_overrun_total(), 0);
+}
+
+static void *hold_a_subbuffer(void *arg)
+{
+    pthread_barrier_t *barrier = arg;
+
+    call_and_end(NULL);
+    pthread_barrier_wait(barrier);
+    pthread_barrier_wait(barrier);
+    call_and_end(NULL);
+    return NULL;
+}
+
+static int run_with_a_broken_word(void)
+{
+    struct session session;
+    pthread_barrier_t barrier;
+    pthread_t thread;
+    int handle;
+
+    sim_begin();
+    f = sim_function("m", "f");
+    session_begin(&session);
+    handle = session_trace(&session, &(struct session_trace){.mode = FG_RING_DROP});
+    probe_init(&probe, "probe", NULL, 1);
+    probe_register(&probe);
+    fg_on_kill(count_warning);
+    pthread_barrier_init(&barrier, NULL, 2);
+    sim_spawn(&thread, hold_a_subbuffer, &barrier);
+    pthread_barrier_wait(&barrier);
+    test_one_warning_and_all_tracing_stops();
+    pthread_barrier_wait(&barrier);
+    sim_join(thread);
+    /* Broken by asking the (now empty) generations who is to hear of a task's end: the file was then closed
+     * through the cursor of a thread that was gone. */
+    CHECK_EQ(fg_instance_stop(handle), 0);
+    session_read(&session);
+    CHECK(session.tally.records >= 20);
+    CHECK(strstr(session.tally.killed, "leads nowhere") != NULL);
+    probe_unregister(&probe);
+    session_end(&session);
+    return 0;
+}
+
+int main(void)
+{
+    /* No type; a frame without room for itself; an offset that leads below the stack. Each in its own
+     * process: a switch that was thrown stays so. */
+    static const uint64_t words[] = {0, 1 | 2 << 2, 1 | 0xfff << 2};
+
+    for (size_t i = 0; i < NR_OF(words); i++) {
+        pid_t child = fork();
+        int status;
+
+        CHECK(child >= 0);
+        broken_word = words[i];
+        if (!child)
+            _exit(run_with_a_broken_word());
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, 0);
+    }
+    return 0;
+}

@@ -1,0 +1,207 @@
+/* Users that are told of entries alone: their functions have hooks for no more than that, until somebody wants ends; and
+ * nobody who does sees a call whose end would not be told. */
+#include "engine/probe/fprobe.h"
+#include "support/check.h"
+#include "support/sim_arch.h"
+
+static struct fg_func *func;
+
+struct counter {
+    struct fgraph_ops ops;
+    int entries, ends, wants_ends;
+    uint32_t depth; /* as it was told last */
+};
+
+static int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    struct counter *counter = ops->private_data;
+
+    (void)regs;
+    counter->entries++;
+    counter->depth = trace->depth;
+    return counter->wants_ends;
+}
+
+static void on_return(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)trace, (void)regs;
+    ((struct counter *)ops->private_data)->ends++;
+}
+
+static void come(struct counter *counter, bool is_entry_only)
+{
+    *counter = (struct counter){.wants_ends = !is_entry_only};
+    counter->ops = (struct fgraph_ops){
+        .entryfunc = on_entry, .retfunc = on_return, .name = "counter", .private_data = counter};
+    fg_user_of(&counter->ops)->is_entry_only = is_entry_only;
+    CHECK_EQ(fgraph_register(&counter->ops), 0);
+}
+
+static void go(struct counter *counter)
+{
+    CHECK_EQ(fgraph_unregister(&counter->ops), 0);
+    fg_filter_clear(&fg_user_of(&counter->ops)->filter);
+}
+
+static void set_filter(struct counter *counter, const char *pattern)
+{
+    struct fg_pattern_error error;
+
+    CHECK_EQ(fgraph_edit_filter(&counter->ops, FGRAPH_FILTER, &pattern, 1, true, &error), 0);
+}
+
+/* Broken by events_of_users that asks for users, and not for such that want ends: its like here is hook() in sim_arch.c. */
+static void test_its_functions_have_hooks_for_entries_alone(void)
+{
+    struct counter one, both;
+
+    come(&one, true);
+    CHECK(sim_is_hooked(func) && !sim_hears_ends(func));
+    come(&both, false);
+    CHECK(sim_hears_ends(func));
+    sim_call_return(func);
+    go(&both);
+    CHECK(sim_is_hooked(func) && !sim_hears_ends(func));
+    sim_call_return(func);
+    go(&one);
+    CHECK(!sim_is_hooked(func));
+    CHECK_EQ(one.entries, 2);
+    CHECK_EQ(one.ends, 0);
+    CHECK_EQ(both.entries, 1);
+    CHECK_EQ(both.ends, 1);
+}
+
+static void test_it_has_no_frames(void)
+{
+    struct counter one;
+    uintptr_t outer;
+
+    come(&one, true);
+    outer = sim_call(func);
+    CHECK(!fg_top_is(fg_task_self, outer));
+    sim_call(func);
+    CHECK_EQ(one.depth, 0);
+    go(&one);
+}
+
+static void call_now(struct fg_func *synced)
+{
+    if (synced == func)
+        sim_call(func); /* and its end is not told: hooks for that come now */
+}
+
+/* Broken by has_to_wait (fgraph.c) that says no; and, for the plain call, by publish_only_user that does not ask. */
+static void test_who_wants_ends_sees_no_call_before_the_hooks_tell_of_them(void)
+{
+    for (int is_alone = 0; is_alone < 2; is_alone++) {
+        struct counter one, both;
+        int told;
+
+        come(&one, true);
+        sim_before_sync(call_now);
+        come(&both, false);
+        sim_before_sync(NULL);
+        told = one.entries;
+        CHECK_EQ(told, 1);
+        CHECK_EQ(both.entries, 0);
+        if (is_alone)
+            go(&one);
+        sim_call_return(func);
+        CHECK_EQ(one.entries, told + !is_alone);
+        CHECK_EQ(both.entries, 1);
+        CHECK_EQ(both.ends, 1);
+        CHECK_EQ(fg_task_self->lost_returns, 0);
+        go(&both);
+        if (!is_alone)
+            go(&one);
+    }
+}
+
+/* Broken by note_busy that looks for functions without any user, and by loses_ends that says no. */
+static void test_ends_of_calls_in_progress_are_told_behind_a_change_of_filters(void)
+{
+    struct counter one, both;
+    uintptr_t call;
+
+    come(&one, true);
+    come(&both, false);
+    call = sim_call(func);
+    set_filter(&both, "nothing");
+    CHECK(sim_hears_ends(func));
+    sim_return(call);
+    CHECK_EQ(both.ends, 1);
+    CHECK(sim_is_hooked(func) && !sim_hears_ends(func));
+    go(&both);
+    go(&one);
+}
+
+/* ---- fprobes */
+
+struct probe_counter {
+    struct fprobe fp;
+    int entries, exits;
+};
+
+static int on_probe_entry(struct fprobe *fp, struct fg_func *probed, uintptr_t ret_ip,
+                          struct ftrace_regs *regs, void *data)
+{
+    (void)probed, (void)ret_ip, (void)regs, (void)data;
+    ((struct probe_counter *)fp->private_data)->entries++;
+    return 0;
+}
+
+static void on_probe_exit(struct fprobe *fp, struct fg_func *probed, uintptr_t ret_ip,
+                          struct ftrace_regs *regs, void *data)
+{
+    (void)probed, (void)ret_ip, (void)regs, (void)data;
+    ((struct probe_counter *)fp->private_data)->exits++;
+}
+
+static void probe_come(struct probe_counter *counter, bool has_exit)
+{
+    *counter = (struct probe_counter){.fp = {.entry_handler = on_probe_entry}};
+    counter->fp.exit_handler = has_exit ? on_probe_exit : NULL;
+    counter->fp.private_data = counter;
+    CHECK_EQ(fg_fprobe_register_ips(&counter->fp, NULL, &func, NULL, 1), 0);
+}
+
+/* Broken by fg_fprobes_enter that does not look at awaits_hooks: the frame stays; by stays_as_it_was that does not compare
+ * what the user is told: no hooks come. */
+static void test_an_fprobe_with_an_exit_handler_brings_the_hooks_for_ends(void)
+{
+    struct probe_counter entry, both;
+
+    probe_come(&entry, false);
+    CHECK(sim_is_hooked(func) && !sim_hears_ends(func));
+    sim_before_sync(call_now);
+    probe_come(&both, true);
+    sim_before_sync(NULL);
+    CHECK_EQ(entry.entries, 1);
+    CHECK_EQ(both.entries, 0);
+    CHECK(sim_hears_ends(func));
+    sim_call_return(func);
+    CHECK_EQ(both.entries, 1);
+    CHECK_EQ(both.exits, 1);
+    CHECK_EQ(fg_fprobe_unregister(&both.fp), 0);
+    CHECK(sim_is_hooked(func) && !sim_hears_ends(func));
+    sim_call_return(func);
+    CHECK_EQ(entry.entries, 3);
+    CHECK_EQ(fg_task_self->lost_returns, 0);
+    CHECK_EQ(fg_fprobe_unregister(&entry.fp), 0);
+    CHECK(!sim_is_hooked(func));
+}
+
+int main(void)
+{
+    sim_begin();
+    func = sim_function("m", "f");
+    sim_call(func);
+    CHECK(fg_task_current() != NULL);
+    test_its_functions_have_hooks_for_entries_alone();
+    test_it_has_no_frames();
+    test_who_wants_ends_sees_no_call_before_the_hooks_tell_of_them();
+    test_ends_of_calls_in_progress_are_told_behind_a_change_of_filters();
+    test_an_fprobe_with_an_exit_handler_brings_the_hooks_for_ends();
+    CHECK(fg_killed() == NULL);
+    return 0;
+}

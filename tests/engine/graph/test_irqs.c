@@ -1,0 +1,173 @@
+/* Calls that the interpreter makes for signals: told from others, or hidden with all that they call, as each user wants. */
+#include "engine/graph/frame.h"
+#include "support/check.h"
+#include "support/probe.h"
+#include "support/sim_arch.h"
+
+static struct fg_func *handler, *leaf;
+
+/* What a user was told of frames, at their beginnings and ends. */
+struct told {
+    uint32_t begun, ended;
+};
+
+static void note_entry(struct probe *probe, struct ftrace_graph_ent *trace)
+{
+    struct told *told = probe->arg;
+
+    told->begun += fg_frame_is_irq(trace->frame);
+}
+
+static void note_return(struct probe *probe, struct ftrace_graph_ret *trace)
+{
+    struct told *told = probe->arg;
+
+    told->ended += fg_frame_is_irq(trace->frame);
+}
+
+static void start(struct probe *probe, const char *pattern, enum fg_irqs irqs, struct told *told)
+{
+    probe_init(probe, "irqs", pattern, 1);
+    *told = (struct told){0, 0};
+    probe->arg = told;
+    probe->on_entry = note_entry;
+    probe->on_return = note_return;
+    probe->ops.private_data = probe;
+    fg_user_of(&probe->ops)->filter.irqs = irqs;
+    probe_register(probe);
+}
+
+static void call_with_leaf(uintptr_t call)
+{
+    sim_call_return(leaf);
+    sim_return(call);
+}
+
+/* Broken by not asking the arch, by asking it of every function, and by taking the frame's epoch from the bit before. */
+static void test_a_call_for_a_signal_is_told_from_others(void)
+{
+    struct probe probe;
+    struct told told;
+    uintptr_t call;
+
+    start(&probe, NULL, FG_IRQS_TOLD, &told);
+    call_with_leaf(sim_call(handler));
+    CHECK_EQ(told.begun, 0);
+    call_with_leaf(sim_call_for_signal(handler));
+    call_with_leaf(sim_call_for_signal(leaf)); /* which is no handler: nobody asks */
+    CHECK_EQ(told.begun, 1);
+    CHECK_EQ(told.ended, 1);
+    call = sim_call_for_signal(handler);
+    sim_call_return(handler);
+    sim_raise(call);
+    CHECK_EQ(told.begun, 2);
+    CHECK_EQ(told.ended, 2);
+    CHECK_EQ(probe.entries, 8);
+    probe_finish(&probe);
+}
+
+/* Broken by hiding what is called by hand, by leaving `hiding` as it is at the end, and by hiding from the other user. */
+static void test_it_is_hidden_with_what_it_calls(void)
+{
+    struct probe hides, told_user, any;
+    struct told of_hides, of_told, of_any;
+
+    start(&hides, NULL, FG_IRQS_HIDDEN, &of_hides);
+    start(&any, NULL, FG_IRQS_ARE_CALLS, &of_any);
+    start(&told_user, NULL, FG_IRQS_TOLD, &of_told);
+    call_with_leaf(sim_call_for_signal(handler));
+    CHECK_EQ(hides.entries, 0);
+    CHECK_EQ(any.entries, 2);
+    CHECK_EQ(told_user.entries, 2);
+    CHECK_EQ(of_told.begun, 1);
+    CHECK_EQ(of_told.ended, 1);
+    call_with_leaf(sim_call(handler));
+    sim_call_return(leaf);
+    CHECK_EQ(hides.entries, 3);
+    CHECK_EQ(any.entries, 5);
+    CHECK_EQ(of_told.begun, 1);
+    probe_finish(&told_user);
+    probe_finish(&hides);
+    probe_finish(&any);
+}
+
+/* Broken by matching on the filter's patterns alone, and by showing what is hooked to hide. */
+static void test_a_handler_outside_of_the_filter_hides_too(void)
+{
+    struct probe probe;
+    struct told told;
+
+    start(&probe, "s.leaf", FG_IRQS_HIDDEN, &told);
+    CHECK(sim_is_hooked(handler));
+    call_with_leaf(sim_call_for_signal(handler));
+    CHECK_EQ(probe.entries, 0);
+    call_with_leaf(sim_call(handler));
+    CHECK_EQ(probe.entries, 1);
+    probe_finish(&probe);
+    CHECK(!sim_is_hooked(handler));
+}
+
+/* In the middle of a call of it. Broken by leaving out the sync, and by leaving the lists of users as they are. */
+static void test_a_function_becomes_a_handler_late(void)
+{
+    struct fg_func *late = sim_function("s", "late");
+    struct probe probe, hides;
+    struct told told, of_hides;
+    uintptr_t call, signal;
+
+    start(&hides, "s.leaf", FG_IRQS_HIDDEN, &of_hides);
+    CHECK(!sim_is_hooked(late));
+    CHECK(fg_func_set_irq(late));
+    CHECK(sim_is_hooked(late));
+    sim_free(late);
+    late = sim_function("s", "late");
+    start(&probe, NULL, FG_IRQS_TOLD, &told);
+    call = sim_call(late);
+    CHECK(fg_func_set_irq(late));
+    CHECK(fg_func_set_irq(late));
+    signal = sim_call_for_signal(late);
+    CHECK_EQ(told.begun, 1);
+    sim_call_return(leaf);
+    CHECK_EQ(hides.entries, 0);
+    sim_return(signal);
+    sim_return(call);
+    CHECK_EQ(told.ended, 1);
+    sim_call_return(leaf);
+    CHECK_EQ(hides.entries, 1);
+    probe_finish(&hides);
+    probe_finish(&probe);
+    sim_free(late);
+}
+
+/* Broken by leaving the mark in a record that is used again. */
+static void test_the_next_function_of_a_record_is_no_handler(void)
+{
+    struct fg_func *first = sim_function("s", "first"), *second;
+    struct probe probe;
+    struct told told;
+
+    CHECK(fg_func_set_irq(first));
+    sim_free(first);
+    second = sim_function("s", "second");
+    CHECK(second == first);
+    start(&probe, NULL, FG_IRQS_TOLD, &told);
+    call_with_leaf(sim_call_for_signal(second));
+    CHECK_EQ(told.begun, 0);
+    probe_finish(&probe);
+    sim_free(second);
+}
+
+int main(void)
+{
+    sim_begin();
+    handler = sim_function("s", "handler");
+    leaf = sim_function("s", "leaf");
+    CHECK(fg_func_set_irq(handler));
+    test_a_call_for_a_signal_is_told_from_others();
+    test_it_is_hidden_with_what_it_calls();
+    test_a_handler_outside_of_the_filter_hides_too();
+    test_a_function_becomes_a_handler_late();
+    test_the_next_function_of_a_record_is_no_handler();
+    CHECK(fg_killed() == NULL);
+    return 0;
+}

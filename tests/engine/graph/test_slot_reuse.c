@@ -1,0 +1,146 @@
+/* Slot reuse: slots go round in the order they were given back, and a return function is never called for an
+ * entry of the slot's previous owner, however late it returns. */
+#include <errno.h>
+
+#include "support/check.h"
+#include "support/probe.h"
+#include "support/sim_arch.h"
+
+static struct fg_func *f;
+
+/* Broken by taking the slot given back last (a stack): the same slot came again at once. */
+static void test_slots_are_reused_first_in_first_out(void)
+{
+    struct probe probe;
+
+    probe_init(&probe, "probe", NULL, 0);
+    for (uint32_t i = 0; i < 3 * FG_MAX_USERS; i++) {
+        probe_register(&probe);
+        CHECK_EQ(fgraph_slot(&probe.ops), i % FG_MAX_USERS);
+        probe_unregister(&probe);
+    }
+}
+
+/* Broken by comparing generations modulo 2^16 (in fg_users_at): with a multiple of that of
+ * registrations and leavings in between, the entries of the old owner returned to the new one. A keeper wants those
+ * ends too, or the old owner's frames would be gone with it; others only hold slots, so that 32 go round. */
+static void test_no_return_for_another_owners_entry_after_many_registrations(void)
+{
+    enum { ROUNDS = 2 * (1 << 16) - 1, NR_HOLDERS = FG_MAX_USERS / 2 };
+    struct probe old, other, new, holders[NR_HOLDERS];
+    uintptr_t call, generator, collected;
+    int slot;
+
+    probe_init(&old, "old", NULL, 4);
+    probe_init(&other, "other", NULL, 0);
+    probe_init(&new, "new", NULL, 4);
+    for (uint32_t i = 0; i < NR_HOLDERS; i++) {
+        probe_init(&holders[i], "holder", i ? "nothing" : NULL, 0);
+        probe_register(&holders[i]);
+    }
+    probe_register(&old);
+    generator = sim_call(f);
+    sim_suspend(generator);
+    call = sim_call(f);
+    collected = sim_call(f);
+    sim_suspend(collected);
+    slot = fgraph_slot(&old.ops);
+    probe_unregister(&old);
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        probe_register(&other);
+        probe_unregister(&other);
+    }
+    probe_register(&new);
+    CHECK_EQ(fgraph_slot(&new.ops), slot);
+    sim_return(call);
+    sim_resume(generator);
+    sim_suspend(generator);
+    sim_resume(generator);
+    sim_return(generator);
+    sim_close(collected);
+    CHECK_EQ(probe_ends(&holders[0]), 3);
+    CHECK_EQ(probe_ends(&old), 0);
+    CHECK_EQ(old.resumes, 0);
+    CHECK_EQ(probe_ends(&new), 0);
+    CHECK_EQ(new.resumes + new.suspends, 0);
+    sim_call_return(f);
+    CHECK_EQ(probe_ends(&new), 1);
+    CHECK_EQ(new.depth, 0);
+    CHECK_EQ(new.bad, 0);
+    probe_unregister(&new);
+    for (uint32_t i = 0; i < NR_HOLDERS; i++) {
+        probe_unregister(&holders[i]);
+        probe_done(&holders[i]);
+    }
+}
+
+static void leave_and_come_back(struct probe *probe, struct ftrace_graph_ent *trace)
+{
+    (void)trace;
+    probe_unregister(probe);
+    probe_register(probe);
+}
+
+/* Broken by never giving back the slots of users that left in a callback: ENOSPC at the 64th call. */
+static void test_a_user_may_leave_and_come_back_in_its_own_callback(void)
+{
+    struct probe probe;
+
+    probe_init(&probe, "again", NULL, 1);
+    probe.on_entry = leave_and_come_back;
+    probe_register(&probe);
+    for (uint32_t i = 0; i < 5 * FG_MAX_USERS; i++) {
+        sim_call_return(f);
+        CHECK_EQ(probe.entries, i + 1);
+        CHECK_EQ(probe_ends(&probe), 0); /* the one that made the entry has left */
+    }
+    probe.on_entry = NULL;
+    sim_call_return(f);
+    CHECK_EQ(probe_ends(&probe), 1);
+    CHECK_EQ(probe.depth, 0);
+    probe_unregister(&probe);
+}
+
+static void leave_a_full_table(struct probe *probe, struct ftrace_graph_ent *trace)
+{
+    (void)trace;
+    probe_unregister(probe);
+    CHECK_EQ(fgraph_register(&probe->ops), -ENOSPC);
+}
+
+/* Broken by giving the slot back although a callback, the caller's own, still knows it: what was
+ * registered in that callback then began at depth 1. */
+static void test_a_slot_is_not_reused_while_a_callback_may_know_it(void)
+{
+    struct probe fillers[FG_MAX_USERS - 1], probe;
+
+    for (uint32_t i = 0; i < NR_OF(fillers); i++) {
+        probe_init(&fillers[i], "filler", "nothing", 0);
+        probe_register(&fillers[i]);
+    }
+    probe_init(&probe, "again", NULL, 1);
+    probe.on_entry = leave_a_full_table;
+    probe_register(&probe);
+    sim_call_return(f);
+    probe.on_entry = NULL;
+    probe_register(&probe);
+    sim_call_return(f);
+    CHECK_EQ(probe_ends(&probe), 1);
+    CHECK_EQ(probe.depth, 0);
+    probe_unregister(&probe);
+    for (uint32_t i = 0; i < NR_OF(fillers); i++) {
+        probe_unregister(&fillers[i]);
+        probe_done(&fillers[i]);
+    }
+}
+
+int main(void)
+{
+    sim_begin();
+    f = sim_function("m", "f");
+    test_slots_are_reused_first_in_first_out();
+    test_no_return_for_another_owners_entry_after_many_registrations();
+    test_a_user_may_leave_and_come_back_in_its_own_callback();
+    test_a_slot_is_not_reused_while_a_callback_may_know_it();
+    return 0;
+}

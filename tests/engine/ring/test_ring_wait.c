@@ -1,0 +1,229 @@
+/* Wait mode: nothing is lost while a recorder lives, however slow; without one the program goes on, and
+ * what is lost is counted. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "support/probe.h"
+#include "support/session.h"
+#include "support/sim_arch.h"
+
+enum { NR_FUNCS = 64, NR_THREADS = 3 };
+
+static struct fg_func *funcs[NR_FUNCS];
+static struct session session;
+static _Atomic int fallocate_error;
+static _Atomic uint32_t fallocates_left;
+
+/* In the place of the C library's: a file system that is full. */
+int posix_fallocate(int fd, off_t offset, off_t bytes)
+{
+    if (atomic_load(&fallocate_error) && atomic_fetch_sub(&fallocates_left, 1) == 0) {
+        atomic_store(&fallocates_left, 0);
+        return atomic_load(&fallocate_error);
+    }
+    return fallocate(fd, 0, offset, bytes) == 0 ? 0 : errno;
+}
+
+static void *write_calls(void *arg)
+{
+    for (uint64_t i = 0; i < *(uint64_t *)arg; i++)
+        sim_call_return(funcs[i % NR_FUNCS]);
+    return NULL;
+}
+
+static int begin(const struct session_trace *trace)
+{
+    session_begin(&session);
+    session_recorder_begins(&session);
+    return session_trace(&session, trace);
+}
+
+static void end(int handle)
+{
+    CHECK_EQ(fg_instance_stop(handle), 0);
+    if (!session.reader)
+        session_open(&session);
+    session_finish(&session);
+    session_end(&session);
+}
+
+/* Broken by `!wait_for_release(...)` for its opposite; and by taking the sub-buffer before it was
+ * released. */
+static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(bool no_sleep_time)
+{
+    pthread_t threads[NR_THREADS];
+    uint64_t n = 20000;
+    int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT, .no_sleep_time = no_sleep_time});
+
+    session_open(&session);
+    for (int i = 0; i < NR_THREADS; i++)
+        sim_spawn(&threads[i], write_calls, &n);
+    while (!atomic_load(&fg_ring_reader_header(session.reader)->waiters))
+        usleep(100);
+    session_drain_begin(&session, 0, 500);
+    for (int i = 0; i < NR_THREADS; i++)
+        sim_join(threads[i]);
+    session_drain_end(&session);
+    end(handle);
+    CHECK_EQ(session.tally.records, 2 * NR_THREADS * n);
+    CHECK_EQ(session.tally.records_lost + session.tally.lost, 0);
+    CHECK(session.tally.waits > 0);
+    CHECK_EQ(session.tally.kinds[FG_RECORD_WAIT], session.tally.waits);
+    CHECK(session.tally.wait_ticks > 0);
+    /* The converter must not take them out of durations that are without them. */
+    CHECK_EQ(session.tally.waits_in_sleep, no_sleep_time ? session.tally.waits : 0);
+}
+
+/* Broken by leaving out recorder_lives: the program stood still for ever. */
+static void test_the_program_goes_on_when_the_recorder_is_gone(void)
+{
+    uint64_t n = 5000;
+    int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
+
+    session_recorder_dies(&session);
+    write_calls(&n);
+    end(handle);
+    CHECK_EQ(session.tally.records + session.tally.records_lost, 2 * n);
+    CHECK(session.tally.records > 0 && session.tally.records_lost > 0);
+}
+
+static void *stop_later(void *arg)
+{
+    (void)arg;
+    usleep(30000);
+    fg_ring_reader_stop_writer(session.reader);
+    return NULL;
+}
+
+/* Broken by leaving out the test of `stop` in wait_for_release; and by counting the record at hand as
+ * lost. */
+static void test_a_waiting_writer_stops_when_told(void)
+{
+    uint64_t n = 5000;
+    pthread_t stopper;
+    int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
+
+    session_open(&session);
+    sim_spawn(&stopper, stop_later, NULL);
+    write_calls(&n);
+    sim_join(stopper);
+    end(handle);
+    CHECK(session.tally.records > 0 && session.tally.records < 2 * n);
+    CHECK_EQ(session.tally.records_lost, 0);
+}
+
+/* Broken by making take_fresh's failure wait for a release that nobody can give: it hung for ever. */
+static void test_a_full_file_system_at_the_start_does_not_stop_the_program(void)
+{
+    uint64_t n = 1000;
+    int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
+
+    atomic_store(&fallocates_left, 0);
+    atomic_store(&fallocate_error, ENOSPC);
+    write_calls(&n);
+    atomic_store(&fallocate_error, 0);
+    end(handle);
+    CHECK_EQ(session.tally.records, 0);
+    CHECK_EQ(session.tally.records_lost, 2 * n);
+}
+
+/* Broken by losing records in place of waiting once there is no fresh sub-buffer. */
+static void test_a_file_system_that_fills_up_leaves_a_smaller_pool(void)
+{
+    uint64_t n = 5000;
+    int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
+
+    sim_call_return(funcs[0]); /* the task's symbol and the first sub-buffer */
+    atomic_store(&fallocates_left, 2);
+    atomic_store(&fallocate_error, ENOSPC);
+    session_open(&session);
+    session_drain_begin(&session, 0, 500);
+    write_calls(&n);
+    session_drain_end(&session);
+    atomic_store(&fallocate_error, 0);
+    end(handle);
+    CHECK_EQ(session.tally.records, 2 * n + 2);
+    CHECK_EQ(session.tally.records_lost, 0);
+}
+
+/* Broken by taking a file descriptor that cannot be had for a recorder that is gone (records were lost),
+ * and for a full disk (the pool stayed small for ever). */
+static void test_a_program_without_file_descriptors_loses_nothing(void)
+{
+    struct rlimit before, few;
+    uint64_t n = 3000;
+    int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
+
+    sim_call_return(funcs[0]);
+    session_open(&session);
+    getrlimit(RLIMIT_NOFILE, &before);
+    few = (struct rlimit){3, before.rlim_max};
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    CHECK(open("/dev/null", O_RDONLY) < 0 && errno == EMFILE);
+    /* Late enough to be asked several times whether the recorder lives. */
+    session_drain_begin(&session, 100000, 500);
+    write_calls(&n);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    session_drain_end(&session);
+    session_drain(&session);
+    write_calls(&(uint64_t){500}); /* five sub-buffers' worth, and nobody drains */
+    end(handle);
+    CHECK_EQ(session.tally.records, 2 * (n + 500 + 1));
+    CHECK(session.tally.highest_index >= 4);
+    CHECK_EQ(session.tally.records_lost, 0);
+}
+
+/* Broken by leaving out file_forget in ring_start: a file was left behind. */
+static void test_a_file_that_cannot_be_made_is_an_error_and_leaves_nothing(void)
+{
+    struct session_trace trace = {0};
+    int handle;
+
+    session_begin(&session);
+    atomic_store(&fallocates_left, 0);
+    atomic_store(&fallocate_error, ENOSPC);
+    CHECK_EQ(session_try_trace(&session, &trace, &handle), -ENOSPC);
+    atomic_store(&fallocate_error, 0);
+    CHECK_EQ(rmdir(session.directory), 0);
+    CHECK_EQ(session_try_trace(&session, &trace, &handle), -ENOENT);
+    trace.kb = 1;
+    CHECK_EQ(session_try_trace(&session, &trace, &handle), -EINVAL);
+    CHECK_EQ(fg_instance_count(), 0);
+    CHECK(!fg_func_has_users(funcs[0]));
+}
+
+/* Broken by taking errno from a later access(2): the reason came out as EEXIST, after 10,000 tries. */
+static void test_a_directory_that_is_a_file_is_told_as_such(void)
+{
+    char path[sizeof(session.directory)];
+    int handle;
+
+    session_begin(&session);
+    strcpy(path, session.directory);
+    strcat(session.directory, "/x");
+    close(open(session.directory, O_CREAT | O_WRONLY, 0600));
+    CHECK_EQ(session_try_trace(&session, &(struct session_trace){0}, &handle), -ENOTDIR);
+    strcpy(session.directory, path);
+    session_end(&session);
+}
+
+int main(void)
+{
+    sim_begin();
+    sim_functions(funcs, NR_FUNCS);
+    test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(false);
+    test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(true);
+    test_the_program_goes_on_when_the_recorder_is_gone();
+    test_a_waiting_writer_stops_when_told();
+    test_a_full_file_system_at_the_start_does_not_stop_the_program();
+    test_a_file_system_that_fills_up_leaves_a_smaller_pool();
+    test_a_program_without_file_descriptors_loses_nothing();
+    test_a_file_that_cannot_be_made_is_an_error_and_leaves_nothing();
+    test_a_directory_that_is_a_file_is_told_as_such();
+    return 0;
+}

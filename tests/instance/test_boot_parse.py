@@ -1,0 +1,122 @@
+"""The variable FUNCGRAPH: its text becomes settings, or an error: what, where, and what is right."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funcgraph import _engine
+from funcgraph.instance.boot import PARAMETERS, Allowed, BootError, BootInstance, parse
+
+ALLOWED = Allowed(
+    ("nop", "function_graph", "function"),
+    ("funcgraph-args", "funcgraph-tail", "norm"),
+    ("mono", "boot"),
+    _engine.check_pattern,
+)
+
+
+def read(text: str) -> list[BootInstance]:
+    return parse(text, ALLOWED)
+
+
+def test_every_parameter_becomes_its_keyword() -> None:
+    text = (
+        "ftrace=function_graph ftrace_filter=a.*,b.* ftrace_notrace=a.x ftrace_graph_filter=c.run"
+        " ftrace_graph_notrace=d.* ftrace_graph_max_depth=3 tracing_thresh=250"
+        " trace_options=funcgraph-args,nofuncgraph-tail trace_buf_size=2M trace_clock=boot"
+        " ftrace_dump_on_exit=/tmp/t.dat"
+    )
+    assert {word.partition("=")[0] for word in text.split()} == PARAMETERS.keys()
+    keywords = {
+        "tracer": "function_graph",
+        "filter": ["a.*", "b.*"],
+        "notrace": ["a.x"],
+        "graph": ["c.run"],
+        "graph_notrace": ["d.*"],
+        "max_graph_depth": 3,
+        "tracing_thresh": 250,
+        "options": {"funcgraph-args": True, "funcgraph-tail": False},
+        "buffer_size_kb": 2048,
+    }
+    assert read(text) == [BootInstance("top", keywords, "boot", "/tmp/t.dat")]
+
+
+def test_instances_have_what_stands_behind_them() -> None:
+    found = read("ftrace=function trace_instance=a,b tracing_thresh=5 trace_instance=c ftrace=function_graph")
+    assert [(instance.name, instance.keywords) for instance in found] == [
+        ("top", {"tracer": "function"}),
+        ("a", {"tracing_thresh": 5}),
+        ("b", {"tracing_thresh": 5}),
+        ("c", {"tracer": "function_graph"}),
+    ]
+
+
+def test_a_top_instance_that_nothing_is_said_of_is_not_there() -> None:
+    assert [instance.name for instance in read("  trace_instance=a ftrace=function\n")] == ["a"]
+    assert read(" ") == []
+
+
+def test_the_later_of_two_counts_and_options_add_up() -> None:
+    (top,) = read("ftrace=nop ftrace=function trace_options=funcgraph-args trace_options=nofuncgraph-tail")
+    assert top.keywords == {
+        "tracer": "function",
+        "options": {"funcgraph-args": True, "funcgraph-tail": False},
+    }
+
+
+def test_an_option_may_begin_with_no() -> None:
+    (top,) = read("trace_options=norm,nonorm")
+    assert top.keywords["options"] == {"norm": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "size_kb"),
+    [("32768", 32), ("32769", 33), ("64K", 64), ("64k", 64), ("3M", 3072), ("1G", 1 << 20)],
+)
+def test_sizes(text: str, size_kb: int) -> None:
+    (top,) = read(f"trace_buf_size={text}")
+    assert top.keywords == {"buffer_size_kb": size_kb}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ftrase=function", "column 1: ftrase=function: no parameter 'ftrase'; there are: ftrace, ftrace_fi"),
+        ("ftrace=function ftrace_filter", "column 17: ftrace_filter: it has no value; ftrace_filter=VALUE"),
+        ("ftrace=", "column 1: ftrace=: it has no value"),
+        ("ftrace=graph", "no tracer 'graph'; there are: nop, function_graph, function"),
+        ("  ftrace_filter=a.*,b.[", "column 3: ftrace_filter=a.*,b.[: 'b.[': "),
+        ("ftrace_filter=a,,b", "an empty place between commas"),
+        ("trace_options=funcgraph-colour", "no option 'funcgraph-colour'; there are: funcgraph-args"),
+        ("trace_options=nofuncgraph-colour", "no option 'nofuncgraph-colour'"),
+        ("ftrace_graph_max_depth=-1", "'-1' is not allowed; a whole number from 0 to 262143 is"),
+        ("ftrace_graph_max_depth=262144", "a whole number from 0 to 262143"),
+        ("tracing_thresh=0x10", "'0x10' is not allowed"),
+        ("trace_buf_size=31K", "'31K' is not allowed; a size from 32K to 1024G is"),
+        ("trace_buf_size=K", "'K' is not allowed"),
+        ("trace_buf_size=12T", "'12T' is not allowed"),
+        ("trace_clock=x86-tsc", "no clock 'x86-tsc'; there are: mono, boot"),
+        ("trace_instance=a trace_instance=b,a", "column 18: trace_instance=b,a: there is an instance 'a'"),
+        ("trace_instance=b,b", "there is an instance 'b' already"),
+        ("trace_instance=top", "there is an instance 'top' already"),
+        ("trace_instance=a/b", "'a/b' is no name"),
+        ("trace_instance=..", "'..' is no name"),
+        (f"trace_instance={'x' * 64}", "at most 63 bytes"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_what_is_right(text: str, message: str) -> None:
+    with pytest.raises(BootError) as caught:
+        read(text)
+    assert str(caught.value).startswith("FUNCGRAPH, column ")
+    assert message in str(caught.value)
+
+
+@given(st.text(st.sampled_from(" =,abftrace_filter0123KM[]*\tinstance"), max_size=60))
+def test_whatever_is_said_there_is_an_answer(text: str) -> None:
+    try:
+        names = [instance.name for instance in read(text)]
+    except BootError:
+        return
+    assert len(set(names)) == len(names)
