@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from benchmarks.harness import Bench, Figure, at_least, at_most, median_of, ratio_of_pairs
@@ -47,6 +47,8 @@ _ECHO_PAIRS = 160
 _FUNCTIONS, _REGISTER_ROUNDS = 10_000, 3
 #: Instances that trace the same function; fib's argument; how often all run in turn in one process.
 _INSTANCES, _INSTANCE_FIB, _INSTANCE_ROUNDS = (2, 3, 4, 8), 12, 5
+#: fib's arguments where instructions are counted, and the calls that each makes. The difference has no start-up in it.
+_COUNTED = {16: 3193, 12: 465}
 _VALUES = 21  # viztracer takes a microsecond and more for a call with its arguments
 
 
@@ -441,6 +443,25 @@ def memory(bench: Bench) -> Iterator[Figure]:
     )
 
 
+def instructions(bench: Bench) -> Iterator[Figure]:
+    """Count instructions a call (callgrind): what each way of tracing adds to fib(N)."""
+    bench.compile_extension("native_fprobes")
+
+    def per_call(mode: str, traced_by: Sequence[str] = ()) -> float:
+        many, few = (
+            bench.instructions(bench.plain("fib_instructions.py", mode, n), traced_by=traced_by)
+            for n in _COUNTED
+        )
+        return (many - few) / (_COUNTED[16] - _COUNTED[12])
+
+    untraced = per_call("untraced")
+    record = [*bench.funcgraph, "record", "-q", "-o", str(bench.trace), "-l", "__main__.fib", "--"]
+    yield Figure("instructions a call, untraced", f"{untraced:.1f}")
+    yield Figure("instructions a call, record adds", f"{per_call('untraced', record) - untraced:.1f}")
+    for mode in ("function_graph", "function", "C fprobe", "Python pair", "profiler"):
+        yield Figure(f"instructions a call, {mode} adds", f"{per_call(mode) - untraced:.1f}")
+
+
 ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "fib": fib,
     "values": values,
@@ -456,4 +477,5 @@ ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "instances": instances,
     "sustained": sustained,
     "memory": memory,
+    "instructions": instructions,
 }
