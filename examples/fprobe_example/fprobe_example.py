@@ -1,8 +1,8 @@
-"""Runs a program with a probe on any of its functions; prints entries, returns and, if asked to, backtraces.
+"""Runs a program with a probe on any of its functions. Prints entries, returns and, if asked, backtraces.
 
     $ python fprobe_example.py 'json.*.decode' ../two_tools/both.py
 
-The Linux kernel has a sample module of this name, which takes a symbol or a pattern too.
+The Linux kernel has a sample module of this name, which also takes a symbol or a pattern.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ out = sys.stderr
 
 
 def shown(value: object) -> str:
-    """What a value is, without running any of the program's code."""
+    """Return a value's text without running any of the program's code."""
     simple = isinstance(value, int | float | str | bytes | None) and type(value).__module__ == "builtins"
     return repr(value)[:60] if simple else f"<{type(value).__name__}>"
 
@@ -38,7 +38,7 @@ def entry(
     entry_data: memoryview | None,
 ) -> None:
     given = ""
-    if entry_ip.code is not None:  # CPython tells next to nothing of the arguments of C functions
+    if entry_ip.code is not None:  # of a C function's arguments CPython reports next to nothing
         given = ", ".join(f"{name}={shown(value)}" for name, value in regs.arguments().items())
     where = f" from {ret_ip.file}:{ret_ip.line}" if ret_ip else ""
     out.write(f"Enter {entry_ip.name}({given}){where}\n")
@@ -62,16 +62,17 @@ def leave(
     )
 
 
-def is_there() -> None:
-    """Never called. The program's functions come only when it runs: a pattern takes those too, but
-    registering with nothing that matches now is an error, as the kernel has it. This function always
-    matches."""
+def always_matches() -> None:
+    """Give the probe one function that matches at registration. It is never called.
+
+    The program's functions are defined only when it runs. The pattern will match them then, but registering a
+    probe that matches nothing now is an error, as in the kernel."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--backtrace", action="store_true", help="print who called, at each entry")
-    parser.add_argument("--not", dest="notfilter", metavar="PATTERN", help="not these functions")
+    parser.add_argument("--backtrace", action="store_true", help="print a backtrace at each entry")
+    parser.add_argument("--not", dest="notfilter", metavar="PATTERN", help="never probe these functions")
     parser.add_argument(
         "pattern", help='functions: "module.qualname" with *, ? and [...]; C functions by name'
     )
@@ -82,7 +83,7 @@ def main() -> None:
     fp = funcgraph.Fprobe(entry, leave, name="fprobe_example", save_regs=options.backtrace)
     sys.argv[:] = [options.script, *options.arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(options.script))
-    with funcgraph.registered_fprobe(fp, [options.pattern, "__main__.is_there"], options.notfilter):
+    with funcgraph.registered_fprobe(fp, [options.pattern, "__main__.always_matches"], options.notfilter):
         runpy.run_path(options.script, run_name="__main__")
     out.write(f"{fp.nmissed} missed, {fp.errors} errors\n")
 

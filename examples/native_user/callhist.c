@@ -1,11 +1,11 @@
-/* callhist: how often functions run and how long they take, as histograms; a user of funcgraph in C.
+/* callhist: a user of funcgraph in C. Counts how often functions run and how long they take, as histograms.
  *
  *     with callhist.Histogram(filter=["shop.*"]) as histogram:
  *         work()
  *     for function in histogram.results():
  *         print(function["name"], function["calls"], function["self_ns"], function["histogram"])
  *
- * Each Histogram is a user of its own: any number of them, and of other people's users, see the same calls. */
+ * Each Histogram is a separate user. Any number of them, and of other people's users, can watch the same calls. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <funcgraph.h>
@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_FUNCTIONS 65536u /* by their ids; calls of those beyond are only counted, all together */
+#define MAX_FUNCTIONS 65536u /* functions with larger ids are only counted, in one sum */
 #define NR_BUCKETS 64u       /* bucket i: from 2^i ticks to just under 2^(i+1) */
 #define ERROR_NAME_BYTES 64u
 
 enum error_state { ERROR_NONE, ERROR_BEING_NOTED, ERROR_NOTED };
 
-/* What is known of a function. Calls end in any thread at any time, and without a GIL at the same time. */
+/* The counts of one function. Calls can end in any thread, and without the GIL in several threads at once. */
 struct function {
-    char *name, *file; /* copies: the function may go before its figures do */
+    char *name, *file; /* copies: the function may be freed before its counts */
     uint32_t line;
     _Atomic uint64_t calls, measured, raised;
     _Atomic uint64_t total_ticks, self_ticks;
@@ -34,19 +34,18 @@ struct function {
 
 typedef struct {
     PyObject_HEAD struct fgraph_ops ops;
-    uint64_t
-        every; /* of the calls that are not inside a measured one, each thread's every so-many-th is measured */
+    uint64_t every; /* each thread measures every N-th call that is not inside a measured call */
     _Atomic(struct function *) *functions; /* by id */
-    _Atomic uint64_t unknown_calls;        /* of functions for which there was no room */
+    _Atomic uint64_t unknown_calls;        /* calls of functions that had no room */
 } histogram_object;
 
-/* What a call in progress keeps on the shadow stack. */
+/* The data of a call in progress, on the shadow stack. */
 struct running {
-    uint64_t ran_ticks;      /* before it was last suspended */
-    uint64_t children_ticks; /* in measured calls that it made */
+    uint64_t ran_ticks;      /* until it was last suspended */
+    uint64_t children_ticks; /* spent in measured callees */
 };
 
-/* ---- on the way of each call */
+/* ---- the callbacks */
 
 static void add(_Atomic uint64_t *counter, uint64_t n)
 {
@@ -77,7 +76,7 @@ static struct function *function_new(const struct fg_func *func)
     return NULL;
 }
 
-/* NULL: there is no room for it. */
+/* Returns NULL if there is no room for another function. */
 static struct function *function_of(histogram_object *self, const struct fg_func *func)
 {
     uint32_t id = fgraph_func_id(func);
@@ -85,7 +84,7 @@ static struct function *function_of(histogram_object *self, const struct fg_func
 
     if (id >= MAX_FUNCTIONS)
         return NULL;
-    /* acquire, here and below: pairs with the exchange of the thread that made it */
+    /* acquire, here and below: pairs with the compare-exchange of the thread that created it */
     function = atomic_load_explicit(&self->functions[id], memory_order_acquire);
     if (function)
         return function;
@@ -107,13 +106,13 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
         return 0;
     }
     add(&function->calls, 1);
-    /* The thread's own word: no other thread writes it. */
+    /* The task variable is per-thread: no other thread writes it. */
     if (trace->depth == 0 && ++*fgraph_get_task_var(trace->task, ops) % self->every != 0)
         return 0;
     return fgraph_reserve_data(trace, ops, sizeof(struct running)) != NULL;
 }
 
-/* A stretch of a call is over: the whole call, or what ran between two suspensions. */
+/* Adds the time since the call began or last resumed to its own sum and to its caller's. */
 static struct running *end_stretch(struct ftrace_graph_ret *trace, struct fgraph_ops *ops)
 {
     struct running *running = fgraph_retrieve_data(trace, ops, NULL);
@@ -132,7 +131,7 @@ static void suspend(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, stru
     end_stretch(trace, ops);
 }
 
-/* The name of the first exception's type. A type's own name is a C string: nothing of the program runs. */
+/* Keeps the type name of the first exception. tp_name is a C string: reading it runs no code of the program. */
 static void note_error(struct function *function, PyObject *exception)
 {
     PyTypeObject *type;
@@ -140,10 +139,10 @@ static void note_error(struct function *function, PyObject *exception)
 
     if (!exception || !atomic_compare_exchange_strong(&function->error_state, &none, ERROR_BEING_NOTED))
         return;
-    /* Before 3.12 an exception that was not caught yet may be no more than its class. */
+    /* Before 3.12 an uncaught exception may still be just its class, without an instance. */
     type = PyExceptionClass_Check(exception) ? (PyTypeObject *)exception : Py_TYPE(exception);
     strncpy(function->first_error, type->tp_name, ERROR_NAME_BYTES - 1);
-    /* release: a thread that sees it noted sees the text */
+    /* release: pairs with the acquire of function_as_dict(), which then reads the name */
     atomic_store_explicit(&function->error_state, ERROR_NOTED, memory_order_release);
 }
 
@@ -177,7 +176,7 @@ static PyObject *raise_errno(int error)
     return PyErr_SetFromErrno(PyExc_OSError);
 }
 
-/* -1 with an exception: a pattern is none. */
+/* Returns -1 with an exception set if a pattern is invalid. */
 static int check_patterns(const char *const texts[], Py_ssize_t n)
 {
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -244,7 +243,7 @@ static PyObject *histogram_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO$K:Histogram", names, &filter, &notrace, &every))
         return NULL;
     if (!every) {
-        PyErr_SetString(PyExc_ValueError, "every: at least 1 is needed");
+        PyErr_SetString(PyExc_ValueError, "every must be >= 1, got 0");
         return NULL;
     }
     self = (histogram_object *)type->tp_alloc(type, 0);
@@ -265,7 +264,7 @@ static void histogram_dealloc(histogram_object *self)
 {
     PyTypeObject *type = Py_TYPE(self);
 
-    fgraph_clear_filters(&self->ops); /* never registered here: start() holds a reference */
+    fgraph_clear_filters(&self->ops); /* not registered: a registration holds a reference */
     for (uint32_t id = 0; self->functions && id < MAX_FUNCTIONS; id++)
         function_free(atomic_load_explicit(&self->functions[id], memory_order_relaxed));
     free(self->functions);
@@ -279,7 +278,7 @@ static PyObject *histogram_start(histogram_object *self, PyObject *Py_UNUSED(ign
 
     if (error)
         return raise_errno(error);
-    Py_INCREF(self); /* the registration's: the engine knows where the ops lies */
+    Py_INCREF(self); /* for the registration: the engine has the address of ops */
     return Py_NewRef(self);
 }
 
@@ -289,7 +288,7 @@ static PyObject *histogram_stop(histogram_object *self, PyObject *Py_UNUSED(igno
 
     if (error)
         return raise_errno(error);
-    Py_DECREF(self); /* the registration's */
+    Py_DECREF(self); /* the registration's reference */
     Py_RETURN_NONE;
 }
 
@@ -298,7 +297,7 @@ static PyObject *histogram_exit(histogram_object *self, PyObject *Py_UNUSED(exce
     return histogram_stop(self, NULL);
 }
 
-/* [(ns, calls)]: so many took at least this long, and less than twice as long. */
+/* Returns [(ns, calls), ...]: this many calls took at least ns and less than twice ns. */
 static PyObject *buckets_as_list(const struct function *function)
 {
     PyObject *list = PyList_New(0);
@@ -368,23 +367,25 @@ static PyObject *histogram_unknown_calls(histogram_object *self, void *closure)
 #define METHOD(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef histogram_methods[] = {
-    {"start", METHOD(histogram_start), METH_NOARGS, "start() -> itself: see calls from now on."},
-    {"stop", METHOD(histogram_stop), METH_NOARGS, "stop(): see no more; the figures stay, and start() adds."},
-    {"results", METHOD(histogram_results), METH_NOARGS, "results() -> list of a dict for each function."},
+    {"start", METHOD(histogram_start), METH_NOARGS, "start() -> self: begin to count."},
+    {"stop", METHOD(histogram_stop), METH_NOARGS,
+     "stop(): stop counting. The counts stay; start() adds to them."},
+    {"results", METHOD(histogram_results), METH_NOARGS, "results() -> list with a dict for each function."},
     {"__enter__", METHOD(histogram_start), METH_NOARGS, NULL},
     {"__exit__", METHOD(histogram_exit), METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef histogram_getset[] = {
-    {"nmissed", (getter)histogram_nmissed, NULL, "Calls that callbacks made: nobody is told of them.", NULL},
-    {"unknown_calls", (getter)histogram_unknown_calls, NULL, "Calls of functions that had no room.", NULL},
+    {"nmissed", (getter)histogram_nmissed, NULL, "Calls made by callbacks: not traced.", NULL},
+    {"unknown_calls", (getter)histogram_unknown_calls, NULL,
+     "Calls of functions that had no room in the table.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot histogram_slots[] = {
     {Py_tp_doc,
-     "Histogram(filter=(), notrace=(), *, every=1): how often functions run, and how long they take."},
+     "Histogram(filter=(), notrace=(), *, every=1): counts how often functions run and how long they take."},
     {Py_tp_new, histogram_new},
     {Py_tp_dealloc, histogram_dealloc},
     {Py_tp_methods, histogram_methods},
@@ -425,7 +426,7 @@ static PyModuleDef_Slot slots[] = {
 static struct PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "callhist",
-    .m_doc = "How long functions take.",
+    .m_doc = "Counts how often functions run and how long they take.",
     .m_slots = slots,
 };
 

@@ -1,4 +1,4 @@
-"""A tool: how long each function takes by itself, without the functions that it calls."""
+"""A tool that measures each function's own time: without the functions that it calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Latency:
         self.ops = funcgraph.FgraphOps(self._entry, self._return, filter=patterns, name="latency")
 
     def _entry(self, trace: funcgraph.GraphEnt, ops: funcgraph.FgraphOps, regs: funcgraph.FtraceRegs) -> bool:
-        ops.reserve_data(8)  # zeroed: the time that was spent in functions that it calls
+        ops.reserve_data(8)  # zeroed: the time spent in callees
         return True
 
     def _return(

@@ -1,4 +1,4 @@
-"""A tool with a mistake in it, beside one without."""
+"""A tool that raises, registered together with one that works."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import funcgraph
 
 
 def entry(trace: funcgraph.GraphEnt, ops: funcgraph.FgraphOps, regs: funcgraph.FtraceRegs) -> bool:
-    return 10 / trace.depth > 2  # nothing is around the first call: its depth is 0
+    return 10 / trace.depth > 2  # divides by zero: the outermost call has depth 0
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Probing functions: arguments and results of each call, side by side."""
+"""Probes functions and prints the arguments and the result of each call together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import funcgraph
 def entry(fp, entry_ip, ret_ip, regs, entry_data):
     line = regs.get_argument("line")
     entry_data[0] = line.count(":")
-    return "wine" in line  # true: no exit for this call
+    return "wine" in line  # true: skip the exit handler for this call
 
 
 def leave(fp, entry_ip, ret_ip, regs, entry_data):

@@ -1,4 +1,4 @@
-"""A tool: which functions of a module were never called."""
+"""A tool that lists the functions of a module that were never called."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import funcgraph
 
 
 class Reached:
-    """Notes which functions of `module` run. It asks for no returns, and hears of each function once."""
+    """Notes which functions of `module` run. It wants no returns, and sees each function once."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
@@ -17,7 +17,7 @@ class Reached:
 
     def _entry(self, trace: funcgraph.GraphEnt, ops: funcgraph.FgraphOps, regs: funcgraph.FtraceRegs) -> bool:
         self.names.add(trace.func.qualname)
-        ops.set_notrace([trace.func.name])  # once is enough: from now on its calls cost nothing
+        ops.set_notrace([trace.func.name])  # once is enough: its further calls cost nothing
         return False
 
     def report(self) -> str:

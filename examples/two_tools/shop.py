@@ -1,4 +1,4 @@
-"""The program that is watched: a small shop that knows of no tool."""
+"""The traced program: a small shop that knows nothing of the tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ORDERS = ['{"tea": 2}', '{"cake": 1, "coffee": 2}', '{"wine": 1}', '{"tea": 1, "
 
 
 def run() -> int:
-    """Serve all orders; return what was earned."""
+    """Serve all orders; return the earnings."""
     earned = 0
     for line in ORDERS:
         earned += serve(line)

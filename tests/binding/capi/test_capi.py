@@ -712,7 +712,7 @@ def test_the_example_counts_what_others_count_at_the_same_time(fg: Any, tmp_path
     }
     assert fg.plain(sys.executable, "-c", MISUSE).stdout.splitlines() == [
         "ValueError: pattern 'a[b', column 2: '[' without its ']'",
-        "ValueError: every: at least 1 is needed",
+        "ValueError: every must be >= 1, got 0",
         "OSError: [Errno 22] Invalid argument",
         "OSError: [Errno 16] Device or resource busy",
     ]
