@@ -47,7 +47,7 @@ _ECHO_PAIRS = 160
 _FUNCTIONS, _REGISTER_ROUNDS = 10_000, 3
 #: Instances that trace the same function; fib's argument; how often all run in turn in one process.
 _INSTANCES, _INSTANCE_FIB, _INSTANCE_ROUNDS = (2, 3, 4, 8), 12, 5
-#: Arguments of fib where instructions are counted, and the calls that each makes; the difference has no start-up.
+#: Arguments of fib where instructions are counted, with their calls; the difference has no start-up in it.
 _COUNTED = {16: 3193, 12: 465}
 _VALUES = 21  # viztracer takes a microsecond and more for a call with its arguments
 
