@@ -1,7 +1,7 @@
-"""The rooms of src/ and what each may know: read from #include lines and imports, and for the engine from its objects.
+"""The rooms of src/ and what each may know, read from the #include lines.
 
-A room is a folder, or a module of the package that lies beside the folders. It may use itself and what `KNOWS` says;
-between the files of one room, and over all, no circle is allowed. `tests/test_rooms.py` holds the tree to it.
+A room is a folder. It may use itself and what `KNOWS` says. No circle of files is allowed, neither in one room nor over
+several. `tests/test_rooms.py` holds the tree to this.
 """
 
 from __future__ import annotations
