@@ -1,0 +1,44 @@
+/* A growing array: a pointer, a count that its owner keeps, and a capacity that fg_array_reserve keeps.
+ *
+ *     struct { struct thing *items; size_t n, capacity; } things = {0};
+ *
+ *     if (fg_array_reserve(&things.items, &things.capacity, things.n + 1) != 0)
+ *         return -ENOMEM;
+ *     things.items[things.n++] = thing;
+ */
+#ifndef FG_ARRAY_H
+#define FG_ARRAY_H
+
+#include <stddef.h>
+
+/**
+ * fg_array_grow() - The slow path of fg_array_reserve().
+ * @items: where the pointer to the elements is kept, as a pointer to void
+ * @capacity: how many elements have room; set on success
+ * @wanted: how many need room; more than *@capacity
+ * @element_bytes: the size of one
+ *
+ * Return: 0; -ENOMEM: memory is short, or the size overflows, and nothing has changed.
+ */
+int fg_array_grow(void *items, size_t *capacity, size_t wanted, size_t element_bytes);
+/* The same; elements from the old capacity on are zeroed. */
+int fg_array_grow_zeroed(void *items, size_t *capacity, size_t wanted, size_t element_bytes);
+
+/**
+ * fg_array_reserve() - Make room for @wanted elements.
+ * @items: address of the pointer to the elements (NULL in an empty array); they may move
+ * @capacity: address of a size_t (0 in an empty array)
+ * @wanted: how many elements need room
+ *
+ * The capacity doubles at least, so that adding one by one costs the same for each.
+ *
+ * Return: 0; -ENOMEM: nothing has changed. The owner frees the elements with free().
+ */
+#define fg_array_reserve(items, capacity, wanted)                                                            \
+    ((wanted) <= *(capacity) ? 0 : fg_array_grow((items), (capacity), (wanted), sizeof(**(items))))
+
+/* The same; all elements that have room and were never written are zero. */
+#define fg_array_reserve_zeroed(items, capacity, wanted)                                                     \
+    ((wanted) <= *(capacity) ? 0 : fg_array_grow_zeroed((items), (capacity), (wanted), sizeof(**(items))))
+
+#endif

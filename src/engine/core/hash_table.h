@@ -1,0 +1,137 @@
+/* A hash table, and the hash functions of all tables.
+ *
+ * The table maps a 64-bit hash to a value that is not 0: a pointer, or 1 + an index into the owner's
+ * array. It is open-addressed with linear probing, and holds no keys: several values may have the same
+ * hash, and the owner compares keys.
+ *
+ *     for (struct fg_hash_slot *slot = fg_hash_first(&table, hash); slot; slot = fg_hash_next(&table,
+ * slot)) {
+ *         if (is_same(&things[slot->value - 1], key))
+ *             return &things[slot->value - 1];
+ *     }
+ *
+ * The hash of a 64-bit number or a pointer is one-to-one. With these for keys, equal hashes mean equal
+ * keys, and fg_hash_find() does without a comparison. A table of zeros is an empty one. It does not lock.
+ * */
+#ifndef FG_HASH_TABLE_H
+#define FG_HASH_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "engine/core/compiler.h"
+
+/* ---- hash functions */
+
+/* One-to-one. The multiplication (2^64 / golden ratio, Knuth 6.4) moves what differs in the low bits up,
+ * where aligned addresses and small numbers are all alike; the shift brings it back down, where a table
+ * takes its index from. */
+static inline uint64_t fg_hash_uint64(uint64_t key)
+{
+    uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
+
+    return hash ^ hash >> 32;
+}
+
+/* One-to-one, as above. */
+static inline uint64_t fg_hash_pointer(const void *key)
+{
+    return fg_hash_uint64((uintptr_t)key);
+}
+
+#define FG_HASH_BYTES_BEGIN UINT64_C(0xcbf29ce484222325)
+
+/* FNV-1a. The hash of several pieces: begin with FG_HASH_BYTES_BEGIN, then pass what came of the piece
+ * before. */
+static inline uint64_t fg_hash_bytes(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *byte = (const unsigned char *)data;
+
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static inline uint64_t fg_hash_string(const char *text)
+{
+    return fg_hash_bytes(FG_HASH_BYTES_BEGIN, text, strlen(text));
+}
+
+/* ---- the table */
+
+struct fg_hash_slot {
+    uint64_t hash;
+    uint64_t value; /* 0: the slot is empty */
+};
+
+struct fg_hash_table {
+    struct fg_hash_slot *slots;
+    size_t nr_slots; /* a power of two, or 0 before the first value */
+    size_t n;
+};
+
+/**
+ * fg_hash_reserve() - Make room for one more value.
+ *
+ * Return: 0: the next fg_hash_add() cannot fail; -ENOMEM: nothing has changed.
+ */
+int fg_hash_reserve(struct fg_hash_table *table);
+
+/**
+ * fg_hash_add() - Add a value, also where others have its hash.
+ * @table: may move: slots that were found before are no longer valid
+ * @hash: of the value's key
+ * @value: not 0
+ *
+ * Return: 0; -ENOMEM: nothing has changed.
+ */
+int fg_hash_add(struct fg_hash_table *table, uint64_t hash, uint64_t value);
+
+/* Takes a slot's value out. Slots that were found before are no longer valid: values move up. A loop over
+ * table->slots looks at the same slot again. */
+void fg_hash_remove(struct fg_hash_table *table, struct fg_hash_slot *slot);
+
+/* Frees the slots: the table is empty again. What the values lead to stays the owner's. */
+void fg_hash_clear(struct fg_hash_table *table);
+
+static inline size_t fg_hash_mask(const struct fg_hash_table *table)
+{
+    return table->nr_slots - 1;
+}
+
+/* The slot of this hash at `at` or after; NULL: there is none. A table is never full. */
+static inline struct fg_hash_slot *fg_hash_from(const struct fg_hash_table *table, size_t at, uint64_t hash)
+{
+    for (;; at++) {
+        struct fg_hash_slot *slot = &table->slots[at & fg_hash_mask(table)];
+
+        if (!slot->value)
+            return NULL;
+        if (slot->hash == hash)
+            return slot;
+    }
+}
+
+/* The first value that has this hash; NULL: there is none. */
+static inline struct fg_hash_slot *fg_hash_first(const struct fg_hash_table *table, uint64_t hash)
+{
+    return table->n ? fg_hash_from(table, (size_t)hash, hash) : NULL;
+}
+
+/* The next one with the same hash. */
+static inline struct fg_hash_slot *fg_hash_next(const struct fg_hash_table *table,
+                                                const struct fg_hash_slot *slot)
+{
+    return fg_hash_from(table, (size_t)(slot - table->slots) + 1, slot->hash);
+}
+
+/* The value of a key whose hash is one-to-one, or 0. */
+static inline uint64_t fg_hash_find(const struct fg_hash_table *table, uint64_t hash)
+{
+    const struct fg_hash_slot *slot = fg_hash_first(table, hash);
+
+    return slot ? slot->value : 0;
+}
+
+#endif
