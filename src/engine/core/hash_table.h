@@ -4,11 +4,9 @@
  * array. It is open-addressed with linear probing, and holds no keys: several values may have the same
  * hash, and the owner compares keys.
  *
- *     for (struct fg_hash_slot *slot = fg_hash_first(&table, hash); slot; slot = fg_hash_next(&table,
- * slot)) {
- *         if (is_same(&things[slot->value - 1], key))
- *             return &things[slot->value - 1];
- *     }
+ *     slot = fg_hash_first(&table, hash);
+ *     while (slot && !is_same(&things[slot->value - 1], key))
+ *         slot = fg_hash_next(&table, slot);
  *
  * The hash of a 64-bit number or a pointer is one-to-one. With these for keys, equal hashes mean equal
  * keys, and fg_hash_find() does without a comparison. A table of zeros is an empty one. It does not lock.
