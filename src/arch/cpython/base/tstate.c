@@ -11,9 +11,6 @@
 
 _Thread_local PyThreadState *const *fg_tstate_place __attribute__((tls_model("initial-exec")));
 
-/* Of the variable in its block, in words, plus 1; 0: not known. */
-static _Atomic size_t known_word;
-
 static PyThreadState *ask(void)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -24,6 +21,9 @@ static PyThreadState *ask(void)
 }
 
 #if FG_HAVE_MONITORING
+
+/* Of the variable in its block, in words, plus 1; 0: not known. */
+static _Atomic size_t known_word;
 
 /* A module's block in this thread. */
 struct block {
