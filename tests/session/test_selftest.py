@@ -1,4 +1,4 @@
-"""`funcgraph selftest` finds all well here, and each of its checks fails when what it checks is broken."""
+"""`funcgraph selftest` passes here, and each of its checks fails when the promise behind it is broken."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from conftest import Funcgraph
 
 from funcgraph import selftest
 
-# Lets one check run on a broken API. A break replaces what it breaks; `Ops` and `Told` are there to build on.
+# Runs one check against a broken API. A break overrides a part of the API; `Ops` and `Told` help it.
 _PRELUDE = """
 import funcgraph, sys, threading
 from funcgraph import selftest, _engine
 from funcgraph.cli import main
 
 class Told:
-    '''What a callback is told, but for what is given.'''
+    '''A callback's argument with some attributes replaced.'''
     def __init__(self, real, **lies):
         self.__dict__.update(lies, real=real)
     def __getattr__(self, name):
         return getattr(self.real, name)
 
 class Ops(_engine.FgraphOps):
-    '''Hands on what it is told; a break overrides what it changes.'''
+    '''Passes every callback on; a break overrides a method.'''
     def __new__(cls, *args, **settings):
         return super().__new__(cls)
     def __init__(self, entry=None, ret=None, **settings):
@@ -44,12 +44,12 @@ title = sys.argv[1]
 selftest.CHECKS = {title: selftest.CHECKS[title]}
 """
 
-# Title of a check -> a break that it has to find. Beside each: how the engine (or what is named) was broken
-# by hand on 2026-11-21 to see the same check fail with no help of this test's.
+# Title of a check -> a break that the check must find. The comments say which edit of the engine or the
+# arch, made by hand on 2026-11-21, made the same check fail without this test's help.
 BREAKS = {
-    # fgraph.c: the depth is not taken back at a return
+    # fgraph.c: the depth is not decremented at a return
     "one user": "Ops.hand_out = lambda self, ret, *told: (ret(*told), ret(*told))",
-    # evalframe.c: the result given is None; fgraph.c: rettime before calltime
+    # evalframe.c: the return value is always None; fgraph.c: rettime is before calltime
     "arguments and results": """
         def hand_out(self, ret, trace, ops, regs):
             ret(trace, ops, Told(regs, get_return_value=lambda: None))
@@ -61,17 +61,17 @@ BREAKS = {
             return {**settings, "filter": ["funcgraph.selftest.program.*"]}
         Ops.settings = settings
     """,
-    # users.c, fgraph_set_filter: the new lists are not published; marks.c: threads are not looked at
+    # users.c, fgraph_set_filter: the new lists are not published; marks.c: threads are not compared
     "filters changed while in use": "Ops.set_filter = lambda self, patterns, reset=False: None",
-    # marks.c: FG_USER_GRAPH_ONLY, and then `hiding`, is not looked at
-    "only some functions, or all that they call": """
+    # marks.c: FG_USER_GRAPH_ONLY, and then `hiding`, is ignored
+    "functions alone, or with their callees": """
         def settings(self, settings):
             return {**settings, "filter": settings.get("graph", settings["filter"]), "graph": []}
         Ops.settings = settings
     """,
-    # data.c, fg_walk: stops behind the newest frame
+    # data.c, fg_walk: stops after the newest frame
     "calls in progress": "funcgraph.get_ret_stack = lambda *args: []",
-    # data.c: fg_data_find takes another user's; bytes are not zeroed; their number is rounded up
+    # data.c: fg_data_find returns another user's data; bytes are not zeroed; their number is rounded up
     "data of each size, 1 to 256 bytes": """
         def retrieve_data(self):
             view = _engine.FgraphOps.retrieve_data(self)
@@ -80,29 +80,29 @@ BREAKS = {
         Ops.retrieve_data = retrieve_data
     """,
     # data.c, fgraph_retrieve_parent_data: counts one frame too few
-    "data of the calls further out": """
+    "data of enclosing calls": """
         Ops.retrieve_parent_data = lambda self, depth: _engine.FgraphOps.retrieve_parent_data(self, depth + 1)
     """,
-    # data.c, fg_data_drop: lets go of no object
-    "objects, held as long as the call": """
+    # data.c, fg_data_drop: releases no object
+    "objects live as long as their call": """
         kept = []
         def reserve_object(self, thing):
             kept.append(thing)
             return _engine.FgraphOps.reserve_object(self, thing)
         Ops.reserve_object = reserve_object
     """,
-    # users.c, clear_task_slot: leaves `var` as it is
+    # users.c, clear_task_slot: does not clear `var`
     "task variables": """
         words = {}
         Ops.task_var = property(lambda self: words.get(self, 0), words.__setitem__)
     """,
-    # evalframe.c: the end told is FG_END_RETURN
-    "calls that end by an exception": """
+    # evalframe.c: every end is FG_END_RETURN
+    "calls that end with an exception": """
         def hand_out(self, ret, trace, ops, regs):
             ret(Told(trace, end="return"), ops, regs)
         Ops.hand_out = hand_out
     """,
-    # fgraph.c: the first word of data is lost when a frame is pushed again; fg_resume pushes none
+    # fgraph.c: the first word of data is lost when a frame is pushed again; fg_resume pushes no frame
     "generators and coroutines across threads": """
         def retrieve_data(self):
             is_main = threading.current_thread() is threading.main_thread()
@@ -115,15 +115,15 @@ BREAKS = {
             ret(Told(trace, end={"close": "raise"}.get(trace.end, trace.end)), ops, regs)
         Ops.hand_out = hand_out
     """,
-    # evalframe.c: no end is told once the function has lost its last user
+    # evalframe.c: no return is reported after the function has lost its last user
     "users that come late and leave early": "funcgraph.unregister_ftrace_graph = lambda ops: None",
     # users.c, synchronize: waits for no task
     "unregister waits for callbacks": """
         real = funcgraph.unregister_ftrace_graph
         funcgraph.unregister_ftrace_graph = lambda ops: threading.Thread(target=real, args=(ops,)).start()
     """,
-    # users.c: one slot fewer is free; the error for the same ops twice is another one
-    "all slots, and no more": """
+    # users.c: one slot fewer is free; registering the same ops twice fails with another errno
+    "all slots in use": """
         real = funcgraph.register_ftrace_graph
         def register(ops):
             if len(funcgraph.users()) == 40:
@@ -132,7 +132,7 @@ BREAKS = {
         funcgraph.register_ftrace_graph = register
     """,
     # users.h, fg_users_at: the frame's count of registrations is not compared
-    "slots used again": """
+    "slots reused": """
         told = []
         def hand_out(self, ret, trace, ops, regs):
             for one in [*told, (ret, self)]:
@@ -145,13 +145,13 @@ BREAKS = {
             return entry(trace, ops, regs)
         Ops.hand_in, Ops.hand_out = hand_in, hand_out
     """,
-    # fgraph.c, count_overrun: the task's count is not raised
+    # fgraph.c, count_overrun: the task's count is not incremented
     "full shadow stack": """
         def hand_out(self, ret, trace, ops, regs):
             ret(Told(trace, overrun=0), ops, regs)
         Ops.hand_out = hand_out
     """,
-    # fgraph.c, count_missed: adds nothing (on 3.11, where CPython tells of such calls)
+    # fgraph.c, count_missed: adds nothing (on 3.11, where CPython reports such calls)
     "calls made by callbacks": "Ops.nmissed = property(lambda self: 1)",
     # fgraph_error.c: the user is not disabled
     "errors in callbacks": "Ops.enabled = property(lambda self: True)",
@@ -178,7 +178,7 @@ def test_a_check_finds_what_is_broken(fg: Funcgraph, title: str) -> None:
     assert "1 of 1 checks FAILED" in broken.stdout
 
 
-def test_all_is_well_here(fg: Funcgraph) -> None:
+def test_all_checks_pass_here(fg: Funcgraph) -> None:
     result = fg.run("selftest")
     assert result.returncode == 0, result.stdout
     assert result.stderr == ""
@@ -194,7 +194,7 @@ def test_all_is_well_here(fg: Funcgraph) -> None:
     assert last == f"{len(selftest.CHECKS)} checks: ok"
 
 
-def test_quiet_says_nothing_when_all_is_well(fg: Funcgraph) -> None:
+def test_quiet_prints_nothing_when_all_checks_pass(fg: Funcgraph) -> None:
     result = fg.run("selftest", "-q")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
@@ -217,11 +217,11 @@ def test_json_says_what_failed(fg: Funcgraph) -> None:
     found = json.loads(result.stdout)
     assert result.returncode == 1
     assert found["ok"] is False
-    assert "the user was told" in found["checks"][0]["error"]
+    assert found["checks"][0]["error"].startswith("the user's events: expected ['pair {', ")
 
 
 def test_it_runs_beside_a_recording_of_itself(fg: Funcgraph) -> None:
-    """The recording is one user more: the checks must not think that they are alone."""
+    """The recording is another user: the checks must not assume that they are the only users."""
     result = fg.record("-q", "-l", "funcgraph.selftest.program.*", "-m", "funcgraph", "selftest")
     assert result.returncode == 0, result.stdout
     assert ", 1 other user\n" in result.stdout
@@ -251,7 +251,7 @@ def test_a_check_that_hangs_ends_the_command(fg: Funcgraph) -> None:
     assert "app.py" in result.stderr
 
 
-def test_a_thrown_kill_switch_fails_every_check_from_then_on(fg: Funcgraph) -> None:
+def test_a_tripped_kill_switch_fails_every_further_check(fg: Funcgraph) -> None:
     code = """
         import sys
         from funcgraph import _engine, selftest
@@ -262,7 +262,7 @@ def test_a_thrown_kill_switch_fails_every_check_from_then_on(fg: Funcgraph) -> N
     """
     result = fg.plain(sys.executable, fg.script(code))
     assert result.returncode == 1
-    assert result.stdout.count("FAILED: the kill switch was thrown: the facts") == len(selftest.CHECKS)
+    assert result.stdout.count("FAILED: the kill switch tripped: the facts") == len(selftest.CHECKS)
 
 
 def test_it_leaves_the_interpreter_as_it_was(fg: Funcgraph) -> None:

@@ -1,4 +1,4 @@
-"""`funcgraph selftest`: what the function graph promises, checked on this machine and this Python."""
+"""`funcgraph selftest`: checks the promises of the function graph on this machine and this Python."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ import funcgraph
 from funcgraph.commands import CommandError
 
 NAME = "selftest"
-HELP = "check on this machine what the function graph promises"
+HELP = "check the promises of the function graph on this machine"
 DESCRIPTION = """\
-Check on this machine, with this Python, what the function graph promises to its users: that each is told
-of its own calls and of no others, that what it keeps from entry to return is there, that limits are
-counted and slots are used again. A line for each check; exit status 1 if one of them has failed."""
+Check the promises of the function graph on this machine and this Python: each user sees exactly its own
+calls, finds its data at the return, slots are reused, and every limit is counted. Prints a line per check;
+the exit status is 1 if a check has failed."""
 
-# A check takes milliseconds. One that hangs is ended here, with the stacks of all threads on standard error,
-# and exit status 1.
+# A check takes milliseconds. After this time faulthandler prints the stacks of all threads on standard error
+# and exits with status 1.
 _HANGS_S = 60.0
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What the checks ran on; the fields are those of --json.
+    """The machine and the Python of the checks; the fields are those of --json.
 
     Attributes:
-        tool_id: the id of sys.monitoring that we get; None on 3.11, and if none is free.
-        users: those that were registered before the checks (a recording is one).
+        tool_id: funcgraph's sys.monitoring id; None on 3.11, or if no id is free.
+        users: the number of users registered before the checks, such as a recording.
     """
 
     funcgraph: str
@@ -43,17 +43,17 @@ class Machine:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this command's flags."""
+    """Add the flags of this command."""
     parser.add_argument("-q", dest="quiet", action="store_true", help="print only the checks that fail")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run all checks and print what came of them; 1 if one failed."""
+    """Run all checks and print the results. Return 1 if a check failed, else 0."""
     try:
         from funcgraph import selftest
     except ImportError as error:
-        raise CommandError(f"the engine cannot be loaded: {error}", status=1) from None
+        raise CommandError(f"cannot load the engine: {error}", status=1) from None
     machine = _machine()
     width = max(map(len, selftest.CHECKS))
     in_full = not (args.quiet or args.json)
@@ -105,13 +105,13 @@ def _build() -> str:
 
 
 def _status_while_registered() -> dict[str, Any]:
-    """The engine's status. An id of sys.monitoring is held only while there are users."""
+    """Return the engine's status while a user is registered: only then it holds a sys.monitoring id."""
     from funcgraph import _engine
 
     try:
         with funcgraph.registered(funcgraph.FgraphOps(filter=["funcgraph.no_function"], name="self-test")):
             return _engine.status()
-    except (OSError, RuntimeError):  # no slot, no id: the checks will say so
+    except (OSError, RuntimeError):  # no free slot or id: the checks will report it
         return _engine.status()
 
 

@@ -1,11 +1,11 @@
-"""The self-test of the function graph: what it promises, checked on the machine and Python that it runs on.
+"""The self-test of the function graph: checks its promises on this machine and this Python.
 
     for result in selftest.run():
         print(result.title, "ok" if result.error is None else result.error)
 
-It uses the API as any other user does, on functions of its own (program.py). CHECKS is the one table of what
-is checked: the command, its manual page and the tests go by it. The kernel tests its tracers at its start in
-the same way: run a known function, and demand that each user was told exactly what it asked for.
+It uses the public API on functions of its own (program.py). CHECKS is the one table of checks: the command,
+its manual page and the tests follow it. The kernel tests its tracers at boot in the same way: it runs a known
+function and verifies that each user saw exactly the calls that it asked for.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from funcgraph.selftest.observer import FailedError
 
 __all__ = ["CHECKS", "Result", "run"]
 
-# What is checked, and the function that raises FailedError if it does not hold. In this order: what comes
-# later stands on what comes before.
+# Title of a check -> its function, which raises FailedError if the promise does not hold. The order matters:
+# later checks rely on what earlier ones have proven.
 CHECKS: dict[str, Callable[[], None]] = {
     "one user": calls.one_user,
     "arguments and results": calls.arguments_and_results,
     "two users, different filters": calls.two_users,
     "filters changed while in use": calls.filters_in_use,
-    "only some functions, or all that they call": calls.graph_filters,
+    "functions alone, or with their callees": calls.graph_filters,
     "calls in progress": calls.calls_in_progress,
     "data of each size, 1 to 256 bytes": reserved.each_size,
-    "data of the calls further out": reserved.parent_data,
-    "objects, held as long as the call": reserved.objects,
+    "data of enclosing calls": reserved.parent_data,
+    "objects live as long as their call": reserved.objects,
     "task variables": reserved.task_variables,
-    "calls that end by an exception": ends.exceptions,
+    "calls that end with an exception": ends.exceptions,
     "generators and coroutines across threads": ends.across_threads,
     "generators closed, thrown into, collected": ends.closed,
     "users that come late and leave early": late_early.in_the_middle,
     "unregister waits for callbacks": late_early.unregister_waits,
-    "all slots, and no more": limits.all_slots,
-    "slots used again": limits.slot_reuse,
+    "all slots in use": limits.all_slots,
+    "slots reused": limits.slot_reuse,
     "full shadow stack": limits.overrun,
     "calls made by callbacks": limits.missed,
     "errors in callbacks": limits.errors,
@@ -50,12 +50,12 @@ CHECKS: dict[str, Callable[[], None]] = {
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one check.
+    """The result of one check.
 
     Attributes:
-        title: its key in CHECKS.
-        error: what did not hold, in one line; None if all did.
-        seconds: how long it took.
+        title: the check's key in CHECKS.
+        error: one line about the promise that did not hold; None if the check passed.
+        seconds: how long the check took.
     """
 
     title: str
@@ -67,10 +67,11 @@ def run(begin: Callable[[str], None] = lambda title: None) -> Iterator[Result]:
     """Run all checks, one after the other.
 
     Args:
-        begin: called with a check's title before it runs: who sees a crash knows of which check.
+        begin: called with a check's title before the check runs, so that a crash can be attributed to it.
 
     Yields:
-        each check's Result. A check that fails ends no other; the interpreter is as before when it has run.
+        each check's Result. A failed check does not stop the others. Each check restores the interpreter's
+        settings.
     """
     for title, check in CHECKS.items():
         begin(title)
@@ -86,11 +87,11 @@ def _error_of(check: Callable[[], None]) -> str | None:
         check()
     except FailedError as failure:
         error = str(failure)
-    except Exception as failure:  # the API raised what it must not: a failed check like any other
+    except Exception as failure:  # the API raised an exception that it must not raise: the check has failed
         error = f"{type(failure).__name__}: {failure}"
     finally:
         sys.setrecursionlimit(limit)
         sys.unraisablehook = hook
-    gc.collect()  # no call that this check left suspended ends in the next one
+    gc.collect()  # end the calls that this check left suspended, before the next check begins
     killed = _engine.status()["killed"]
-    return error if killed is None else f"the kill switch was thrown: {killed}"
+    return error if killed is None else f"the kill switch tripped: {killed}"

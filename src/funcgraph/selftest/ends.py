@@ -1,4 +1,4 @@
-"""Calls that end otherwise than by a plain return, or on another thread than they began."""
+"""Checks calls that end with an exception or a close, or in another thread than they began in."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class _Exceptions(Observer):
 
     def ended(self, trace: Any, regs: Any) -> None:
         self.seen.append(regs.get_return_value())
-        try:  # an exception of our own, in the middle of the program's
+        try:  # raise and catch an exception while the program's own is in flight
             raise KeyError("the user's own")
         except KeyError:
             pass
 
 
 def exceptions() -> None:
-    """Each call that an exception leaves has its one end; the program gets its exception as it was."""
+    """Each call that an exception ends has exactly one return; the program's exception is unchanged."""
     with _Exceptions("failing", "passing", "catching") as user:
         expect(program.catching(), "failing", "the program's result")
         user.expect([
@@ -37,7 +37,9 @@ def exceptions() -> None:
             "    } failing: raise", "  } passing: raise", "} catching: return",
         ])  # fmt: skip
         expect(
-            [type(value).__name__ for value in user.seen], ["ProgramError", "ProgramError", "str"], "it saw"
+            [type(value).__name__ for value in user.seen],
+            ["ProgramError", "ProgramError", "str"],
+            "types of the return values",
         )
         try:
             program.passing()
@@ -46,14 +48,16 @@ def exceptions() -> None:
             expect(names, ["exceptions", "passing", "failing"], "the exception's traceback")
             expect(error.__context__, None, "the exception's context")
             expect(
-                [value is error for value in user.seen[3:]], [True, True], "it saw the program's exception"
+                [value is error for value in user.seen[3:]],
+                [True, True],
+                "the return value is the program's exception",
             )
         else:
-            raise FailedError("the program's exception did not reach it")
+            raise FailedError("the program's exception did not reach the program")
 
 
 class _Threads(Observer):
-    """Keeps data and an object in each call, and notes the threads of its entry and end."""
+    """Reserves data and an object in each call, and records the threads of its entry and its end."""
 
     def __init__(self, *names: str) -> None:
         super().__init__(*names)
@@ -69,12 +73,12 @@ class _Threads(Observer):
 
     def ended(self, trace: Any, regs: Any) -> None:
         self.threads.append(threading.get_ident())
-        expect(bytes(self.ops.retrieve_data() or b"")[:4], b"kept", "its data on another thread")
-        expect(self.ops.retrieve_object() is self.token, True, "its object is there on another thread")
+        expect(bytes(self.ops.retrieve_data() or b"")[:4], b"kept", "data found in another thread")
+        expect(self.ops.retrieve_object() is self.token, True, "the object is found in another thread")
 
 
 def across_threads() -> None:
-    """A call that gives way is one call, on however many threads: one entry, one end, its own data."""
+    """A call that suspends is one call, on however many threads it runs: one entry, one end, its own data."""
     _across("steps", program.steps, 1)
     _across("waiting", program.waiting, 2)
 
@@ -85,23 +89,23 @@ def _across(name: str, make: Callable[..., _Suspended], result: int) -> None:
     with _Threads(name) as user:
         program.send(suspended)
         expect(funcgraph.get_ret_stack(), [], f"calls in progress while {name}() is suspended")
-        expect(in_thread(lambda: program.send(suspended)), None, f"{name}(), in the middle, returned")
-        user.expect([f"{name} {{"], f"in the middle of {name}() it was told")
-        expect(in_thread(lambda: program.send(suspended)), result, f"{name}(), on the third thread, returned")
-        user.expect([f"}} {name}: return"], f"at the end of {name}() it was told")
-        expect(seen, [name] * 2, f"the newest call in progress while {name}() runs on")
-        expect(len(user.threads), 2, "threads noted")
+        expect(in_thread(lambda: program.send(suspended)), None, f"result of the first resume of {name}()")
+        user.expect([f"{name} {{"], f"events before {name}() ended")
+        expect(in_thread(lambda: program.send(suspended)), result, f"result of {name}() in the third thread")
+        user.expect([f"}} {name}: return"], f"events at the end of {name}()")
+        expect(seen, [name] * 2, f"the newest call in progress after {name}() resumed")
+        expect(len(user.threads), 2, "callbacks")
         expect(
             user.threads[0] == threading.get_ident() != user.threads[1],
             True,
-            "it was told on the right threads",
+            "the entry came in the first thread and the end in another",
         )
 
 
 def closed() -> None:
-    """A suspended call that is closed, collected or thrown into has its one end."""
+    """A suspended call that is closed, collected or thrown into has exactly one end."""
     _ended_by("close", lambda generator: generator.close())
-    _ended_by("close", lambda generator: gc.collect())  # it is gone with the last reference
+    _ended_by("close", lambda generator: gc.collect())  # the `del` in _ended_by() drops the last reference
     _ended_by("raise", _throw)
 
 
@@ -118,4 +122,4 @@ def _ended_by(end: str, action: Callable[[Generator[int, None, int]], object]) -
         program.send(generator)
         action(generator)
         del generator
-        user.expect(["steps {", f"}} steps: {end}"], f"of a generator that ends by {end} it was told")
+        user.expect(["steps {", f"}} steps: {end}"], f"events of a generator that ends with {end!r}")

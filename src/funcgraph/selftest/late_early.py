@@ -1,4 +1,4 @@
-"""Users that come and go while the functions that they watch are running."""
+"""Checks users that register and unregister while the functions that they watch are running."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import funcgraph
 from funcgraph.selftest import program
 from funcgraph.selftest.observer import WAIT_S, FailedError, Observer, expect, patterns
 
-_HELD_S = 0.05  # a callback runs for so long at least, while it is unregistered
+_HELD_S = 0.05  # a callback runs at least this long after unregistering began
 
 
 def in_the_middle() -> None:
-    """No return without its entry, for a user that came too late for that, and none for one that has left."""
+    """A user that registers during a call gets no return for it, nor does one that left during the call."""
     _between_two()
     _alone()
     _other_filter()
@@ -21,7 +21,7 @@ def in_the_middle() -> None:
     program.send(suspended)
     with Observer("steps") as late:
         program.send(suspended)
-        late.expect([], "of the end of a generator that began before it came, a user was told")
+        late.expect([], "events of a generator that began before the user registered")
 
 
 def _between_two() -> None:
@@ -36,31 +36,29 @@ def _between_two() -> None:
 
         program.call(change)
         late.__exit__(None, None, None)
-        late.expect(["leaf {", "} leaf: return"], "a user that came in the middle of call() was told")
-        early.expect(["call {"], "a user that left in the middle of call() was told")
-        stays.expect(["call {", "} call: return"], "the user that stayed was told")
+        late.expect(["leaf {", "} leaf: return"], "events of a user that registered during call()")
+        early.expect(["call {"], "events of a user that left during call()")
+        stays.expect(["call {", "} call: return"], "events of the user that stayed")
 
 
 def _alone() -> None:
-    """The only user of a function leaves in the middle of it: nothing is left behind."""
+    """The only user of a function leaves during a call of it: no frame stays on the shadow stack."""
     user = Observer("call")
     user.__enter__()
     program.call(lambda: user.__exit__(None, None, None))
-    user.expect(["call {"], "the only user, which left in the middle of call(), was told")
-    expect(funcgraph.get_ret_stack(), [], "calls in progress when they are over")
+    user.expect(["call {"], "events of the only user, which left during call()")
+    expect(funcgraph.get_ret_stack(), [], "calls in progress after call() returned")
 
 
 def _other_filter() -> None:
-    """A call that was entered has its return, whatever the filter is by then."""
+    """A user that saw a call's entry sees its return, even if its filter no longer matches."""
     with Observer("call") as user:
         program.call(lambda: user.ops.set_filter(patterns("leaf"), reset=True))
-        user.expect(
-            ["call {", "} call: return"], "a user whose filter changed in the middle of call() was told"
-        )
+        user.expect(["call {", "} call: return"], "events of a user whose filter changed during call()")
 
 
 def unregister_waits() -> None:
-    """When unregister_ftrace_graph() has returned, no callback of the user runs any more."""
+    """After unregister_ftrace_graph() has returned, no callback of the user is running."""
     inside, go_on, left = threading.Event(), threading.Event(), threading.Event()
     order: list[str] = []
 
@@ -80,11 +78,13 @@ def unregister_waits() -> None:
     caller = threading.Thread(target=program.leaf, args=(1,), daemon=True)
     caller.start()
     if not inside.wait(WAIT_S):
-        raise FailedError("the callback did not begin")
+        raise FailedError(f"the callback did not begin within {WAIT_S:.0f} s")
     threading.Thread(target=unregister, daemon=True).start()
     left.wait(_HELD_S)
     go_on.set()
     caller.join(WAIT_S)
     if not left.wait(WAIT_S):
-        raise FailedError("unregister_ftrace_graph() did not return when the callback had")
-    expect(order, ["callback ended", "unregistered"], "what happened, in this order")
+        raise FailedError(
+            f"unregister_ftrace_graph() did not return within {WAIT_S:.0f} s of the callback's end"
+        )
+    expect(order, ["callback ended", "unregistered"], "order of the two ends")

@@ -1,4 +1,4 @@
-"""What is limited, and what is counted: slots, the shadow stack, calls that callbacks make, their errors."""
+"""Checks limits and counters: slots, the shadow stack, calls made by callbacks, errors in callbacks."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ import funcgraph
 from funcgraph.selftest import program
 from funcgraph.selftest.observer import FailedError, Observer, expect, in_thread, patterns
 
-SLOTS = 64  # of the table of users: FG_MAX_USERS
-# A shadow stack of 8 MiB has room for fewer calls than that with 256 bytes each.
-_TOO_DEEP = 50_000
-_OVERRUN = 50  # calls without room, and it is enough
-_FRAME_WORDS, _DATA_WORDS = 6, 33  # of a call, and of its 256 bytes with their descriptor
+SLOTS = 64  # FG_MAX_USERS
+_TOO_DEEP = 50_000  # so many calls with 256 bytes of data each do not fit on a shadow stack of 8 MiB
+_OVERRUN = 50  # the recursion stops after this many calls without room
+_FRAME_WORDS, _DATA_WORDS = 6, 33  # the size of a frame, and of 256 bytes of data with their descriptor
 
 
 def all_slots() -> None:
-    """Each slot has its user, all are told of a call; one more is refused, with who is there."""
+    """With a user in each slot, all see a call. One more is refused, and the error names the users."""
     free = SLOTS - len(funcgraph.users())
     with ExitStack() as stack:
         users = [stack.enter_context(Observer("leaf")) for _ in range(free)]
@@ -30,41 +29,41 @@ def all_slots() -> None:
         _refused_for(errno.EBUSY, "self-test", users[0].ops)
         program.leaf(1)
         for user in users:
-            user.expect(["leaf {", "} leaf: return"], f"the user in slot {user.ops.slot} was told")
-    expect(len(funcgraph.users()), SLOTS - free, "users when all have left")
+            user.expect(["leaf {", "} leaf: return"], f"events of the user in slot {user.ops.slot}")
+    expect(len(funcgraph.users()), SLOTS - free, "users after all of the check's have left")
 
 
 def _refused_for(number: int, text: str, ops: Any) -> None:
     try:
         funcgraph.register_ftrace_graph(ops)
     except OSError as error:
-        expect(error.errno, number, "the error's number")
+        expect(error.errno, number, "errno of register_ftrace_graph()")
         if text not in str(error):
             raise FailedError(f"the error does not name {text!r}: {error}") from None
     else:
-        raise FailedError(f"no error with number {errno.errorcode[number]}")
+        raise FailedError(f"register_ftrace_graph() did not fail with {errno.errorcode[number]}")
 
 
 class _Owner(Observer):
-    """One of many owners of a slot, with a call of its own in progress when it leaves."""
+    """One of many owners of a slot. Its generator is suspended when it leaves."""
 
     def __init__(self) -> None:
         super().__init__("steps")
         self.suspended = program.steps(1)
-        self.told_of_end = 0
+        self.returns = 0
 
     def entered(self, trace: Any, regs: Any) -> None:
         self.ops.reserve_data(8)
 
     def ended(self, trace: Any, regs: Any) -> None:
-        self.told_of_end += 1
+        self.returns += 1
 
 
 def slot_reuse() -> None:
-    """The end of a call goes to nobody when its user has left: not to the next owner of its slot either.
+    """If a user left during a call, nobody sees the call's return, not even the next owner of the slot.
 
-    Three times around all slots. Each owner leaves with a generator of its own suspended; that of the slot's
-    previous owner is run to its end, and the one before is collected, while the slot is the next one's.
+    192 owners use all slots three times. Each owner leaves with its own generator suspended. While the next
+    owner has the slot, the generator of the previous owner runs to its end, and the one before is collected.
     """
     previous: dict[int, list[Generator[int, None, int]]] = {}
     owners = [_Owner() for _ in range(3 * SLOTS)]
@@ -78,20 +77,20 @@ def slot_reuse() -> None:
                 program.send(suspended[-1])
             suspended.append(owner.suspended)
             del owner.suspended
-            owner.expect(["steps {"], f"the owner of slot {owner.ops.slot} was told")
-    expect(len(previous), SLOTS - len(funcgraph.users()), "slots that were used")
-    expect(sum(owner.told_of_end for owner in owners), 0, "ends told to users that had left")
+            owner.expect(["steps {"], f"events of the owner of slot {owner.ops.slot}")
+    expect(len(previous), SLOTS - len(funcgraph.users()), "slots used")
+    expect(sum(owner.returns for owner in owners), 0, "returns seen by users that had left")
 
 
 class _Deep(Observer):
-    """Fills the shadow stack; finds its data at each return."""
+    """Fills the shadow stack, and verifies its data at each return."""
 
     def __init__(self) -> None:
         super().__init__("recurse_until")
         self.calls = self.entries = self.returns = self.without_data = self.overrun = 0
 
     def is_deep(self) -> bool:
-        """Called by each call, traced or not."""
+        """Called within each call, traced or not."""
         self.calls += 1
         return self.calls >= min(self.entries + _OVERRUN, _TOO_DEEP)
 
@@ -109,11 +108,11 @@ class _Deep(Observer):
         self.overrun = trace.overrun
         view = ops.retrieve_data()
         if view is not None:
-            expect(int.from_bytes(view[:4], "little"), trace.depth, "the depth that is kept in the data")
+            expect(int.from_bytes(view[:4], "little"), trace.depth, "the depth kept in the call's data")
 
 
 def overrun() -> None:
-    """A call that finds no room on the shadow stack is counted, not traced; the program does not notice."""
+    """A call that finds no room on the shadow stack runs untraced and is counted."""
     with _Deep() as user:
         sys.setrecursionlimit(2 * _TOO_DEEP)
         in_thread(partial(_fill_twice, user))
@@ -127,31 +126,28 @@ def _fill_twice(user: _Deep) -> None:
 def _fill(user: _Deep) -> None:
     expect(program.recurse_until(user.is_deep), user.calls - 1, "the program's result")
     expect(user.overrun, _OVERRUN, "calls counted as overrun")
-    expect(user.entries, user.calls - _OVERRUN, "entries of the other calls")
-    expect(user.returns, user.entries, "their returns")
-    # Where there is no room for data any more, there is for a few calls without.
-    expect(
-        user.without_data <= _DATA_WORDS // _FRAME_WORDS,
-        True,
-        f"{user.without_data} entries without data are few",
-    )
+    expect(user.entries, user.calls - _OVERRUN, "entries of calls that found room")
+    expect(user.returns, user.entries, "returns of calls that found room")
+    # Where data no longer fits, a few frames without data still fit.
+    most = _DATA_WORDS // _FRAME_WORDS
+    expect(user.without_data <= most, True, f"at most {most} entries without data ({user.without_data})")
 
 
 def _fill_again(user: _Deep) -> None:
-    """There is room again when the calls are over."""
+    """After the calls have returned there is room again."""
     before, user.calls, user.entries, user.returns = user.entries, 0, 0, 0
     program.recurse_until(user.is_deep)
-    expect((user.entries, user.returns), (before, before), "entries and returns when there is room again")
-    expect(user.overrun, 2 * _OVERRUN, "calls counted as overrun, the second time")
+    expect((user.entries, user.returns), (before, before), "entries and returns of the second recursion")
+    expect(user.overrun, 2 * _OVERRUN, "calls counted as overrun after the second recursion")
 
 
 class _Caller(Observer):
     def entered(self, trace: Any, regs: Any) -> None:
-        expect(program.pair(3), 6, "the result of a call that a callback makes")
+        expect(program.pair(3), 6, "the result of a call made by a callback")
 
 
 def _is_alone() -> bool:
-    """No other tool listens to this interpreter: what a callback calls is told to us."""
+    """Return True if no other tool watches this interpreter. CPython then reports a callback's calls."""
     if not hasattr(sys, "monitoring"):
         return True
     tools = sum(sys.monitoring.get_tool(tool_id) is not None for tool_id in range(6))
@@ -159,14 +155,14 @@ def _is_alone() -> bool:
 
 
 def missed() -> None:
-    """What a callback calls is not traced; where CPython tells us of it, it is counted."""
+    """Calls made by a callback are not traced. Where CPython reports them, they are counted."""
     bystander = Observer("leaf")
     with _Caller("pair", "leaf") as user, bystander:
         expect(program.pair(1), 2, "the program's result")
         user.expect(["pair {", *["  leaf {", "  } leaf: return"] * 2, "} pair: return"])
-        bystander.expect(["leaf {", "} leaf: return"] * 2, "the other user was told")
-        # The three entries call pair() once each, and that calls leaf() twice. From 3.12 on CPython tells
-        # either all tools of sys.monitoring of what is called in a callback, or none.
+        bystander.expect(["leaf {", "} leaf: return"] * 2, "events of the other user")
+        # The three entry callbacks call pair() once each, which calls leaf() twice. From 3.12 on CPython
+        # reports a callback's calls either to all tools of sys.monitoring or to none.
         counted = (9, 6) if _is_alone() else (0, 0)
         expect((user.ops.nmissed, bystander.ops.nmissed), counted, "calls counted as missed")
 
@@ -176,7 +172,7 @@ class _UserError(Exception):
 
 
 def errors() -> None:
-    """A callback's exception is reported and counted, disables its own user, never reaches the program."""
+    """A callback's exception is reported and counted, disables its user, and never reaches the program."""
     for keep_on_error, entries in ((False, 1), (True, 3)):
         _errors_of(keep_on_error, entries)
 
@@ -199,7 +195,7 @@ def _errors_of(keep_on_error: bool, entries: int) -> None:
         result = program.catching()
         funcgraph.unregister_ftrace_graph(ops)
         expect(result, "failing", "the program's result")
-        other.expect(["failing {", "} failing: raise"], "the other user was told")
-    expect(reported, [_UserError] * entries, "errors reported")
-    expect((ops.errors, type(ops.last_error)), (entries, _UserError), "errors counted, and the last one")
-    expect(ops.enabled, keep_on_error, "it is enabled")
+        other.expect(["failing {", "} failing: raise"], "events of the other user")
+    expect(reported, [_UserError] * entries, "exceptions reported")
+    expect((ops.errors, type(ops.last_error)), (entries, _UserError), "number of errors and the last error")
+    expect(ops.enabled, keep_on_error, "the user is enabled")

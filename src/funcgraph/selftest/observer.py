@@ -1,4 +1,4 @@
-"""A user that notes what it is told, and what a check says when that is not what it has to be."""
+"""A user that records its events, and the comparisons that make a check fail."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ import funcgraph
 T = TypeVar("T")
 
 PROGRAM = "funcgraph.selftest.program"
-WAIT_S = 20.0  # for another thread, which needs microseconds
+WAIT_S = 20.0  # limit for another thread, which needs microseconds
 
 
 class FailedError(Exception):
-    """Something does not hold. The text says what, for a person."""
+    """A promise does not hold. The message says which one, for a person."""
 
 
 def expect(got: object, wanted: object, what: str) -> None:
-    """Raise FailedError unless `got` is `wanted`."""
+    """Raise FailedError unless `got` equals `wanted`."""
     if got != wanted:
-        raise FailedError(f"{what}: {shortened(got)}, not {shortened(wanted)}")
+        raise FailedError(f"{what}: expected {shortened(wanted)}, got {shortened(got)}")
 
 
 def shortened(value: object) -> str:
-    """Return a value's text, on one line that can be read."""
+    """Return a value's repr, cut to 200 characters."""
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 def patterns(*names: str) -> list[str]:
-    """Return the filter patterns of functions of the program."""
+    """Return filter patterns that match these functions of program.py."""
     return [f"{PROGRAM}.{name}" for name in names]
 
 
 def in_thread(function: Callable[[], T]) -> T:
-    """Run `function` in a new thread; return or raise what it does."""
+    """Run `function` in a new thread; return its result or raise its exception."""
     returned: list[T] = []
     raised: list[BaseException] = []
 
@@ -59,19 +59,19 @@ def in_thread(function: Callable[[], T]) -> T:
 
 
 class Observer:
-    """A registered user for the time of a `with` block.
+    """A user that is registered while a `with` block runs.
 
-    It notes in `told` a line for each entry (``leaf {``) and for each end (``} leaf: return``), indented by
-    the depth that it was told. What a subclass does in `entered` and `ended` comes on top; an error in them
-    makes the check fail at the end of the block.
+    It appends a line to `events` for each entry (``leaf {``) and each end (``} leaf: return``), indented by
+    the call's depth. Subclasses override `entered` and `ended` to do more. If one of these raises, the check
+    fails at the end of the block.
 
     Args:
-        names: the functions of the program that it watches; all of them if there are none.
-        settings: of FgraphOps, in the place of what follows from `names`.
+        names: the functions of program.py to watch; without names, all of them.
+        settings: keywords for FgraphOps, which override those that follow from `names`.
     """
 
     def __init__(self, *names: str, **settings: Any) -> None:
-        self.told: list[str] = []
+        self.events: list[str] = []
         settings = {"filter": patterns(*(names or ("*",))), "name": "self-test", **settings}
         self.ops = funcgraph.FgraphOps(self._entry, self._return, **settings)
 
@@ -82,21 +82,21 @@ class Observer:
         """Called for each return."""
 
     def _entry(self, trace: Any, ops: Any, regs: Any) -> bool:
-        self.told.append(f"{'  ' * trace.depth}{trace.func.qualname} {{")
+        self.events.append(f"{'  ' * trace.depth}{trace.func.qualname} {{")
         self.entered(trace, regs)
         return True
 
     def _return(self, trace: Any, ops: Any, regs: Any) -> None:
-        self.told.append(f"{'  ' * trace.depth}}} {trace.func.qualname}: {trace.end}")
+        self.events.append(f"{'  ' * trace.depth}}} {trace.func.qualname}: {trace.end}")
         self.ended(trace, regs)
 
-    def expect(self, told: Sequence[str], what: str = "the user was told") -> None:
-        """Raise FailedError unless it was told exactly this since the last time; forget it."""
-        got, self.told = self.told, []
-        expect(got, list(told), what)
+    def expect(self, events: Sequence[str], what: str = "the user's events") -> None:
+        """Raise FailedError unless exactly these events came since the last expect()."""
+        got, self.events = self.events, []
+        expect(got, list(events), what)
 
     def __enter__(self) -> Self:
-        sys.unraisablehook = lambda unraisable: None  # the check says it, in its own line
+        sys.unraisablehook = lambda unraisable: None  # __exit__() reports the error, as the check's result
         funcgraph.register_ftrace_graph(self.ops)
         return self
 

@@ -1,4 +1,4 @@
-"""The functions that the self-test traces. They do nothing but call, raise, and give way."""
+"""The functions that the self-test traces. They only call, raise, yield and await."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class ProgramError(Exception):
-    """What the functions below raise."""
+    """Raised by the functions below."""
 
 
 def leaf(value: int) -> int:
@@ -26,12 +26,12 @@ def recurse(depth: int) -> int:
 
 
 def recurse_until(is_deep: Callable[[], bool]) -> int:
-    """Call itself until it is told that this is deep enough; return how often it did."""
+    """Call itself until is_deep() is true; return the number of such calls."""
     return 0 if is_deep() else 1 + recurse_until(is_deep)
 
 
 def call(function: Callable[[], T]) -> T:
-    """Something in the middle of which anything can happen."""
+    """Call `function`: whatever it does happens in the middle of this call."""
     return function()
 
 
@@ -56,7 +56,7 @@ def nothing() -> None:
 
 
 def steps(count: int, between: Callable[[], object] = nothing) -> Generator[int, None, int]:
-    """Yield 0, 1, 2, ..., with a call of `between` after each; return their sum."""
+    """Yield 0, 1, 2, ..., and call `between` after each; return the sum."""
     total = 0
     for step in range(count):
         total += step
@@ -71,7 +71,7 @@ class _Pause:
 
 
 async def waiting(count: int, between: Callable[[], object] = nothing) -> int:
-    """Give way `count` times, with a call of `between` after each; return that."""
+    """Suspend `count` times, and call `between` after each; return `count`."""
     for _ in range(count):
         await _Pause()
         between()
@@ -79,7 +79,7 @@ async def waiting(count: int, between: Callable[[], object] = nothing) -> int:
 
 
 def send(coroutine: Coroutine[Any, Any, T] | Generator[Any, Any, T]) -> T | None:
-    """Run it on to where it next gives way (None), or to its end (what it returned)."""
+    """Resume it. Return None if it suspends again, or its result if it ends."""
     try:
         coroutine.send(None)
     except StopIteration as end:

@@ -1,4 +1,4 @@
-"""What a user keeps: data and objects from a call's entry to its return, and a word for each thread."""
+"""Checks a user's state: data and objects from a call's entry to its return, and task variables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import funcgraph
 from funcgraph.selftest import program
 from funcgraph.selftest.observer import FailedError, Observer, expect, in_thread, patterns
 
-MAX_BYTES = 256  # that a user can reserve at one entry: FGRAPH_MAX_DATA_BYTES
+MAX_BYTES = 256  # FGRAPH_MAX_DATA_BYTES: a user can reserve so many at one entry
 _DEPTH = 3
 
 
 class _Keeper(Observer):
-    """Reserves `size_bytes` at each entry, fills them, and finds them again at the return."""
+    """Reserves `size_bytes` at each entry, fills them, and verifies them at the return."""
 
     def __init__(self, seed: int) -> None:
         super().__init__("recurse")
@@ -24,23 +24,25 @@ class _Keeper(Observer):
         self.found = 0
 
     def pattern(self, depth: int) -> bytes:
-        """Return the bytes of one call: others for each user, depth and size."""
+        """Return the bytes of one call: different for each user, depth and size."""
         first = self.seed + 37 * depth + self.size_bytes
         return bytes((first + 5 * i) % 255 + 1 for i in range(self.size_bytes))
 
     def entered(self, trace: Any, regs: Any) -> None:
         view = self.ops.reserve_data(self.size_bytes)
         if view is None:
-            raise FailedError(f"{self.size_bytes} bytes cannot be reserved")
-        expect(bytes(view), bytes(self.size_bytes), f"{self.size_bytes} bytes just reserved are")
+            raise FailedError(f"reserve_data({self.size_bytes}) found no room")
+        expect(bytes(view), bytes(self.size_bytes), f"the {self.size_bytes} bytes reserved at the entry")
         view[:] = self.pattern(trace.depth)
-        expect(self.ops.reserve_data(1), None, "data reserved a second time at one entry are")
+        expect(self.ops.reserve_data(1), None, "a second reserve_data() at one entry")
 
     def ended(self, trace: Any, regs: Any) -> None:
         view = self.ops.retrieve_data()
         if view is None:
-            raise FailedError(f"{self.size_bytes} bytes were reserved, and there are none at the return")
-        expect(bytes(view), self.pattern(trace.depth), f"{self.size_bytes} bytes at the return are")
+            raise FailedError(
+                f"retrieve_data() did not find the {self.size_bytes} bytes reserved at the entry"
+            )
+        expect(bytes(view), self.pattern(trace.depth), f"the {self.size_bytes} bytes at the return")
         self.found += 1
 
 
@@ -51,7 +53,7 @@ def each_size() -> None:
             up.size_bytes, down.size_bytes = size_bytes, MAX_BYTES + 1 - size_bytes
             expect(program.recurse(_DEPTH), _DEPTH, "the program's result")
         for user in (up, down):
-            expect(user.found, MAX_BYTES * (_DEPTH + 1), "returns with their data")
+            expect(user.found, MAX_BYTES * (_DEPTH + 1), "returns that found their data")
     _refused(0)
     _refused(MAX_BYTES + 1)
 
@@ -67,11 +69,11 @@ def _refused(size_bytes: int) -> None:
 
     with funcgraph.registered(funcgraph.FgraphOps(entry, filter=patterns("leaf"), name="self-test")):
         program.leaf(1)
-    expect(len(errors), 1, f"errors for {size_bytes} bytes")
+    expect(len(errors), 1, f"ValueErrors of reserve_data({size_bytes})")
 
 
 class _Parents(Observer):
-    """Keeps its depth, and reads that of every call further out."""
+    """Keeps each call's depth, and reads the depths of all enclosing calls."""
 
     def __init__(self) -> None:
         super().__init__("recurse")
@@ -92,15 +94,15 @@ class _Parents(Observer):
 
 
 def parent_data() -> None:
-    """A user reads the data of its own calls further out; past the outermost there is nothing."""
-    with Observer(), _Parents() as user, Observer("recurse"):  # others' frames and data lie in between
+    """A user reads the data of its own enclosing calls, and None beyond the outermost one."""
+    with Observer(), _Parents() as user, Observer("recurse"):  # frames of other users lie in between
         program.recurse(2)
         entries = [[100 + depth - out for out in range(depth + 1)] + [None] for depth in range(3)]
-        expect(user.seen, entries + entries[::-1], "data of the calls further out")
+        expect(user.seen, entries + entries[::-1], "data of the enclosing calls")
 
 
 class _Token:
-    """Can be referred to weakly, as an int cannot."""
+    """An object that supports weak references, unlike an int."""
 
 
 class _Objects(Observer):
@@ -112,21 +114,23 @@ class _Objects(Observer):
     def entered(self, trace: Any, regs: Any) -> None:
         token = _Token()
         self.tokens.append(weakref.ref(token))
-        expect(self.ops.reserve_object(token), True, "an object is reserved")
-        expect(self.ops.reserve_object(token), False, "an object is reserved a second time at one entry")
+        expect(self.ops.reserve_object(token), True, "the first reserve_object() at an entry")
+        expect(self.ops.reserve_object(token), False, "a second reserve_object() at the entry")
 
     def ended(self, trace: Any, regs: Any) -> None:
         self.found.append(self.ops.retrieve_object() is self.tokens[trace.depth]())
         alive = [token() is not None for token in self.tokens]
-        expect(alive, [depth <= trace.depth for depth in range(len(alive))], "objects that are alive")
+        expect(alive, [depth <= trace.depth for depth in range(len(alive))], "which objects are alive")
 
 
 def objects() -> None:
-    """An object is there at its call's return, and is let go of when that call is over."""
+    """An object is found at its call's return, and is released when that call is over."""
     with _Objects() as user:
         program.recurse(_DEPTH)
         expect(user.found, [True] * (_DEPTH + 1), "objects found at the return")
-        expect([token() for token in user.tokens], [None] * (_DEPTH + 1), "objects when their calls are over")
+        expect(
+            [token() for token in user.tokens], [None] * (_DEPTH + 1), "objects after their calls are over"
+        )
     refused: list[weakref.ref[_Token]] = []
 
     def entry(trace: Any, ops: Any, regs: Any) -> bool:
@@ -137,18 +141,18 @@ def objects() -> None:
 
     with funcgraph.registered(funcgraph.FgraphOps(entry, filter=patterns("leaf"), name="self-test")):
         program.leaf(1)
-    expect([token() for token in refused], [None], "objects of a call whose return is not wanted")
+    expect([token() for token in refused], [None], "the object of a call whose return the user did not want")
 
 
 def task_variables() -> None:
-    """One word for each thread and user: zero in a new thread and at each registration, and nobody else's."""
+    """Each thread and user has its own word. It is zero in a new thread and after each registration."""
     one, other = Observer("leaf"), Observer("leaf")
     with one, other:
-        expect((one.ops.task_var, other.ops.task_var), (0, 0), "words of a new user")
+        expect((one.ops.task_var, other.ops.task_var), (0, 0), "words of new users")
         one.ops.task_var, other.ops.task_var = 2**64 - 1, 7
-        expect(in_thread(lambda: _exchanged(one, 5)), 0, "a new thread's word")
-        expect(in_thread(lambda: _exchanged(one, 6)), 0, "the next new thread's word")
-        expect((one.ops.task_var, other.ops.task_var), (2**64 - 1, 7), "this thread's words")
+        expect(in_thread(lambda: _exchanged(one, 5)), 0, "the word of a new thread")
+        expect(in_thread(lambda: _exchanged(one, 6)), 0, "the word of the next new thread")
+        expect((one.ops.task_var, other.ops.task_var), (2**64 - 1, 7), "the words of this thread")
         _left_alone_by_registering(one)
 
 
@@ -156,12 +160,12 @@ def _exchanged(user: Observer, value: int) -> int:
     old: int = user.ops.task_var
     user.ops.task_var = value
     program.leaf(1)
-    expect(user.ops.task_var, value, "a thread's word after a call")
+    expect(user.ops.task_var, value, "the word of a thread after a call")
     return old
 
 
 def _left_alone_by_registering(first: Observer) -> None:
-    """Zero for threads that were there before too: around all slots, to the first one's."""
+    """Register users until one has the slot of `first`: its word is zero, also where `first` had set it."""
     slot = first.ops.slot
     ready, done = threading.Event(), threading.Event()
     words: list[int] = []
@@ -185,4 +189,4 @@ def _left_alone_by_registering(first: Observer) -> None:
                 thread.join()
                 break
     done.set()
-    expect(words, [0, 0], "words of the next user in the slot, in two threads")
+    expect(words, [0, 0], "words of the slot's next user, in two threads")
