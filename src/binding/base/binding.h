@@ -20,6 +20,7 @@
 #define FG_FGRAPH_BINDING_H
 
 #include "arch/cpython/base/callback.h"
+#include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/base/lock.h"
 #include "engine/graph/fgraph.h"

@@ -3,6 +3,9 @@
 #ifndef FG_FGRAPH_CALLBACK_H
 #define FG_FGRAPH_CALLBACK_H
 
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/reference.h"
+#include "arch/cpython/base/tstate.h"
 #include "binding/base/binding.h"
 
 #define FG_ALWAYS_INLINE __attribute__((always_inline)) static inline

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/read/regs.h"
 #include "binding/base/registration.h"
 #include "engine/core/clock.h"

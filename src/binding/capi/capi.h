@@ -3,7 +3,7 @@
 #ifndef FG_CAPI_H
 #define FG_CAPI_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 #include "engine/graph/fgraph.h"
 
 /* -1 with an exception. */

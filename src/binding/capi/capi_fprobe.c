@@ -1,4 +1,5 @@
 /* The C API's fprobes, links of kprobe_multi, and its ways of finding functions. */
+#include "arch/cpython/base/compat/exception.h"
 #include "binding/capi/capi.h"
 
 #include <errno.h>

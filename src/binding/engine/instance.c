@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "arch/cpython/base/callback.h"
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/thread.h"
+#include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/symbols.h"
 #include "binding/base/binding.h"

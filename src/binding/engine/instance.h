@@ -2,7 +2,7 @@
 #ifndef FG_ENGINE_INSTANCE_H
 #define FG_ENGINE_INSTANCE_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 #include "engine/tracer/tracer.h"
 
 extern PyType_Spec fg_instance_spec;

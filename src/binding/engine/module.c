@@ -1,4 +1,5 @@
 /* funcgraph._engine: what a traced process controls the engine with. Parses arguments, raises errors, no more. */
+#include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/arch.h"
 
 #include <errno.h>

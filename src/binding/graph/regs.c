@@ -1,4 +1,5 @@
 /* FtraceRegs: what the hook saw at the function's boundary, read without running any of the program's code. */
+#include "arch/cpython/base/compat/frame.h"
 #include "binding/base/binding.h"
 
 #include "arch/cpython/read/code.h"

@@ -1,4 +1,6 @@
 /* Calls in progress: get_ret_stack(), and where a call returns to. */
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/lookup.h"
 #include "binding/base/binding.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/read/code.h"
 #include "binding/base/registration.h"
 #include "structmember.h"

@@ -1,4 +1,7 @@
 /* KprobeRegs: the full frame at the place of a kprobe, read without running any of the program's code. */
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/base/tstate.h"
 #include "binding/probe/kprobe.h"
 
 #include "arch/cpython/read/regs.h"

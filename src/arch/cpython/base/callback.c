@@ -2,7 +2,11 @@
  * go of Python: one that ends in the middle of traced calls. */
 #include "arch/cpython/base/callback.h"
 
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/interp.h"
+#include "arch/cpython/base/tstate.h"
 
 _Thread_local struct fg_callback_scope *fg_callback_scope __attribute__((tls_model("initial-exec")));
 

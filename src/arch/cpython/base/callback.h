@@ -6,7 +6,10 @@
 #ifndef FG_CPYTHON_CALLBACK_H
 #define FG_CPYTHON_CALLBACK_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/monitoring.h"
+#include "arch/cpython/base/compat/thread.h"
 #include "engine/core/compiler.h"
 #include "engine/core/function.h"
 #include "engine/core/regs.h"

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 
 struct fg_c_functions;
 struct fg_orphan;

@@ -4,7 +4,7 @@
 #ifndef FG_CPYTHON_LOCK_H
 #define FG_CPYTHON_LOCK_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 
 enum fg_lock {
     FG_LOCK_CONTROL,   /* starting and stopping */

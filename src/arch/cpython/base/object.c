@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/interp.h"
+#include "arch/cpython/base/tstate.h"
 
 /* Objects that were let go of in a thread without a thread state of their interpreter: a thread that ends, mostly. The
  * main thread takes the main interpreter's between two of its instructions; otherwise whoever drops the next one does. */

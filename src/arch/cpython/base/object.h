@@ -2,7 +2,7 @@
 #ifndef FG_CPYTHON_OBJECT_H
 #define FG_CPYTHON_OBJECT_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 
 struct fg_interp;
 

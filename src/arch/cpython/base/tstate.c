@@ -1,11 +1,13 @@
 /* Where CPython's variable lies is found in its module's thread-local block (System V ABI, PT_TLS): it is the one word there
  * that is the thread state while the thread holds it, and NULL while it does not. */
 #define _GNU_SOURCE
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/tstate.h"
 
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
 
 #define MAX_WORDS 512
 

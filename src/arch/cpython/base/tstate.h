@@ -4,9 +4,7 @@
 #ifndef FG_CPYTHON_TSTATE_H
 #define FG_CPYTHON_TSTATE_H
 
-#include <Python.h>
-#include <stdbool.h>
-
+#include "arch/cpython/base/compat/python.h"
 #include "engine/core/compiler.h"
 
 /* CPython's variable of this thread; NULL: it was not looked for, or is not known. */
@@ -35,6 +33,19 @@ static inline PyThreadState *fg_tstate(void)
     PyThreadState *const *place = fg_tstate_place;
 
     return fg_likely(place != NULL) ? *place : fg_tstate_find();
+}
+
+/* This thread may touch objects. Before 3.12 the thread state is whosever holds the GIL; the one of
+ * PyGILState_GetThisThreadState() is never another interpreter's than the first that the thread was in. */
+static inline bool fg_has_tstate(void)
+{
+    PyThreadState *tstate = fg_tstate();
+
+#if PY_VERSION_HEX < 0x030C0000
+    return tstate && (tstate->thread_id == PyThread_get_thread_ident() || fg_tstate_runs_here(tstate));
+#else
+    return tstate != NULL;
+#endif
 }
 
 #endif

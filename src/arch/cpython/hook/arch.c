@@ -6,6 +6,7 @@
 #include "arch/cpython/base/callback.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/object.h"
+#include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/gen_close.h"
 #include "arch/cpython/hook/greenlet.h"

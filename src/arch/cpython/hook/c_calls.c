@@ -3,6 +3,9 @@
 
 #if !FG_HAVE_MONITORING
 
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/thread.h"
+#include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/read/cfunction.h"

@@ -6,6 +6,7 @@
 #ifndef FG_CPYTHON_C_CALLS_H
 #define FG_CPYTHON_C_CALLS_H
 
+#include "arch/cpython/base/compat/python.h"
 #include "arch/cpython/hook/hooks.h"
 
 /* Some user has asked for C functions since the hooks were installed: each call needs a further look. */

@@ -3,7 +3,7 @@
 #ifndef FG_CPYTHON_C_METHOD_H
 #define FG_CPYTHON_C_METHOD_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 
 struct fg_c_method {
     PyMethodDef *method; /* NULL: ours does not stand before it */

@@ -2,6 +2,7 @@
  *
  * The evaluator runs for every Python frame: also once when a generator is made (up to RETURN_GENERATOR), and
  * once for each of its resumes. An evaluator that was there before us is called in the place of CPython's own. */
+#include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/hook/hooks.h"
 
 #if !FG_HAVE_MONITORING

@@ -1,6 +1,9 @@
 /* See gate.h. */
 #include "arch/cpython/hook/gate.h"
 
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "engine/graph/fgraph.h"
 

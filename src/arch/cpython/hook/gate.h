@@ -3,7 +3,7 @@
 #ifndef FG_CPYTHON_GATE_H
 #define FG_CPYTHON_GATE_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 #include "arch/cpython/base/interp.h"
 #include "engine/core/compiler.h"
 

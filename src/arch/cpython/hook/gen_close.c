@@ -3,7 +3,8 @@
  * end itself; where it did not, we tell it now. */
 #include "arch/cpython/hook/gen_close.h"
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/generator.h"
 
 #if PY_VERSION_HEX >= 0x030D0000
 
@@ -21,7 +22,7 @@ struct watched_type {
     PyTypeObject *type;
     const char *delegate; /* attribute: what it waits for */
     destructor finalize;
-    struct fg_c_method close, throw;
+    struct fg_c_method close_method, throw_method;
 };
 
 static struct watched_type watched[] = {
@@ -55,7 +56,7 @@ static void collect_frames(PyObject *object, struct frames *frames)
     frames->n = 0;
     Py_INCREF(object);
     while (object && frames->n < MAX_DELEGATES && (at = watched_of(object))) {
-        frames->fps[frames->n++] = (uintptr_t) & ((PyGenObject *)object)->gi_iframe;
+        frames->fps[frames->n++] = (uintptr_t)fg_generator_frame((PyGenObject *)object);
         /* A C getter of an exact built-in type. */
         Py_SETREF(object, PyObject_GetAttrString(object, at->delegate));
     }
@@ -97,7 +98,7 @@ static PyObject *on_close(PyObject *object, PyObject *argument)
     PyObject *result;
 
     collect_parked(object, &frames);
-    result = watched_of(object)->close.original(object, argument);
+    result = watched_of(object)->close_method.original(object, argument);
     if (frames.n && fg_generator_has_ended(object))
         abandon_frames(&frames);
     return result;
@@ -109,7 +110,7 @@ static PyObject *on_throw(PyObject *object, PyObject *const *args, Py_ssize_t n)
     PyObject *result;
 
     collect_parked(object, &frames);
-    result = fg_c_method_go_on_fast(&watched_of(object)->throw, object, args, n);
+    result = fg_c_method_go_on_fast(&watched_of(object)->throw_method, object, args, n);
     if (frames.n && fg_generator_has_ended(object))
         abandon_frames(&frames);
     return result;
@@ -122,8 +123,8 @@ static void install(void)
 
         at->finalize = at->type->tp_finalize;
         at->type->tp_finalize = on_finalize;
-        fg_c_method_stand_before(&at->close, fg_c_method_of(at->type, "close"), METH_NOARGS, on_close);
-        fg_c_method_stand_before(&at->throw, fg_c_method_of(at->type, "throw"), METH_FASTCALL,
+        fg_c_method_stand_before(&at->close_method, fg_c_method_of(at->type, "close"), METH_NOARGS, on_close);
+        fg_c_method_stand_before(&at->throw_method, fg_c_method_of(at->type, "throw"), METH_FASTCALL,
                                  fg_fast_method_as_c(on_throw));
     }
 }
@@ -135,8 +136,8 @@ static void restore(void)
 
         if (at->type->tp_finalize == on_finalize)
             at->type->tp_finalize = at->finalize;
-        fg_c_method_step_aside(&at->close);
-        fg_c_method_step_aside(&at->throw);
+        fg_c_method_step_aside(&at->close_method);
+        fg_c_method_step_aside(&at->throw_method);
     }
 }
 

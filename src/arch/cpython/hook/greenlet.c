@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/hook/hooks.h"
 #include "arch/cpython/read/values.h"
 

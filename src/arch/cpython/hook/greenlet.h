@@ -10,7 +10,7 @@
 #ifndef FG_CPYTHON_GREENLET_H
 #define FG_CPYTHON_GREENLET_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 #include "engine/graph/fgraph.h"
 
 /* What a thread keeps of its greenlets, in task->arch_data. A greenlet is known by its first chunk. */

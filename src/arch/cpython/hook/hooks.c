@@ -1,6 +1,7 @@
 /* See hooks.h. */
 #include "arch/cpython/hook/hooks.h"
 
+#include "arch/cpython/base/compat/reference.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/object.h"
 #include "arch/cpython/read/cfunction.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/hook/hooks.h"
 #include "arch/cpython/read/code.h"

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/frame.h"
 #include "engine/core/function.h"
 
 /* Where the program is. Valid while the probes there run. */

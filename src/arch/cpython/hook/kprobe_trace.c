@@ -3,6 +3,9 @@
 
 #if !FG_HAVE_MONITORING
 
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/thread.h"
+#include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/code.h"
 
 /* While we stand there: in which of the thread's states (it has one for each interpreter that it has been in), and whose

@@ -10,6 +10,7 @@
 #ifndef FG_CPYTHON_KPROBE_TRACE_H
 #define FG_CPYTHON_KPROBE_TRACE_H
 
+#include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/hook/kprobe.h"
 
 #if !FG_HAVE_MONITORING

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/monitoring.h"
 #include "arch/cpython/hook/kprobe.h"
 #include "arch/cpython/read/code.h"
 
@@ -39,8 +41,8 @@ static PyType_Spec hook_spec = {
 
 static int call_monitoring(struct monitoring *m, const char *function, int id, PyObject *argument)
 {
-    PyObject *result = argument ? PyObject_CallMethod(m->namespace, function, "iO", id, argument)
-                                : PyObject_CallMethod(m->namespace, function, "i", id);
+    PyObject *result = argument ? PyObject_CallMethod(m->module, function, "iO", id, argument)
+                                : PyObject_CallMethod(m->module, function, "i", id);
 
     Py_XDECREF(result);
     return result ? 0 : -1;
@@ -105,7 +107,7 @@ static void follow_greenlets(struct fg_interp *interp)
 
 static int read_event_bits(struct monitoring *m)
 {
-    PyObject *names = PyObject_GetAttrString(m->namespace, "events");
+    PyObject *names = PyObject_GetAttrString(m->module, "events");
 
     for (int i = 0; names && i < NR_EVENTS; i++) {
         PyObject *bit = PyObject_GetAttrString(names, fg_monitoring_events[i].name);
@@ -121,21 +123,19 @@ static int setup(struct monitoring *m)
 {
     if (m->hooks[NR_EVENTS - 1])
         return 0;
-    m->namespace = Py_XNewRef(PySys_GetObject("monitoring"));
-    if (!m->namespace) {
+    m->module = Py_XNewRef(PySys_GetObject("monitoring"));
+    if (!m->module) {
         PyErr_SetString(PyExc_RuntimeError, "this interpreter has no sys.monitoring");
         return -1;
     }
-    m->set_events = PyObject_GetAttrString(m->namespace, "set_events");
-    m->set_local_events = PyObject_GetAttrString(m->namespace, "set_local_events");
-    m->disable = PyObject_GetAttrString(m->namespace, "DISABLE");
-    m->missing = PyObject_GetAttrString(m->namespace, "MISSING");
+    m->set_events = PyObject_GetAttrString(m->module, "set_events");
+    m->set_local_events = PyObject_GetAttrString(m->module, "set_local_events");
+    m->disable = PyObject_GetAttrString(m->module, "DISABLE");
+    m->missing = PyObject_GetAttrString(m->module, "MISSING");
     if (!m->set_events || !m->set_local_events || !m->disable || !m->missing)
         return -1;
     return read_event_bits(m) == 0 ? make_hooks(m) : -1;
 }
-
-_Atomic(const PyObject *) fg_tool_name;
 
 /* The first free id of our order, taken. -1 with an exception: all are held. */
 static int take_tool_id(struct monitoring *m)
@@ -173,7 +173,7 @@ static bool try_local_ends(struct monitoring *m)
 static int register_callbacks(struct monitoring *m, bool on)
 {
     for (int i = 0; i < NR_EVENTS; i++) {
-        PyObject *old = PyObject_CallMethod(m->namespace, "register_callback", "ilO", m->tool_id, m->bits[i],
+        PyObject *old = PyObject_CallMethod(m->module, "register_callback", "ilO", m->tool_id, m->bits[i],
                                             on ? m->hooks[i] : Py_None);
 
         if (!old)
@@ -242,7 +242,7 @@ static void end(struct fg_interp *interp)
     interp->hooks = NULL;
     for (int i = 0; i < NR_EVENTS; i++)
         Py_XDECREF(m->hooks[i]);
-    Py_XDECREF(m->namespace);
+    Py_XDECREF(m->module);
     Py_XDECREF(m->set_events);
     Py_XDECREF(m->set_local_events);
     Py_XDECREF(m->disable);
@@ -292,42 +292,11 @@ static int arm_globals(struct monitoring *m)
     return set_events(m, events_global(m));
 }
 
-/* A function that answered DISABLE hears of PY_START again only if CPython takes that event for a new one: what it has
- * instrumented is in `active_monitors`, and what is missing there it adds. PY_START, set globally, never is missing,
- * unless we take it out. There are ways without that: restart_events() renews every tool's events, not only ours; and
- * without the global event CPython goes through the function's code twice, and at its next call through that of every
- * other function of the program. */
-static void forget_start(struct monitoring *m, PyCodeObject *code)
-{
-    _PyCoMonitoringData *data = code->_co_monitoring;
-
-    if (FG_CAN_DISABLE && data)
-        data->active_monitors.tools[PY_MONITORING_EVENT_PY_START] &= (uint8_t) ~(1u << m->tool_id);
-}
-
-/* CPython keeps whose INSTRUCTION events are where by offset only once an event of the code has two tools; it begins that
- * with nobody's, and whoever had them hears nothing from then on (gh-157900). So it is begun here, before ours come. */
-static int keep_instructions(PyCodeObject *code)
-{
-    _PyCoMonitoringData *data = code->_co_monitoring;
-    size_t n = (size_t)Py_SIZE(code);
-
-    if (!data || data->per_instruction_tools)
-        return 0;
-    data->per_instruction_tools = PyMem_Malloc(n);
-    if (!data->per_instruction_tools) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    memset(data->per_instruction_tools, data->active_monitors.tools[PY_MONITORING_EVENT_INSTRUCTION], n);
-    return 0;
-}
-
 /* Lines first: then CPython has what it keeps of the code. */
 static int set_first_instructions(struct monitoring *m, PyCodeObject *code, long set)
 {
     return set_local_events(m, (PyObject *)code, set & ~m->bits[EVENT_INSTRUCTION]) != 0 ||
-                   keep_instructions(code) != 0
+                   fg_instruction_tools_make(code) != 0
                ? -1
                : set_local_events(m, (PyObject *)code, set);
 }
@@ -339,7 +308,7 @@ static int change_local_events(struct monitoring *m, PyCodeObject *code, long ha
     if ((set & m->bits[EVENT_PY_RETURN]) && arm_globals(m) != 0)
         return -1;
     if (set & ~has & m->bits[EVENT_PY_START])
-        forget_start(m, code);
+        fg_local_start_forget(code, m->tool_id);
     if (set & ~has & m->bits[EVENT_INSTRUCTION])
         return set_first_instructions(m, code, set);
     return set_local_events(m, (PyObject *)code, set);

@@ -2,14 +2,12 @@
 #ifndef FG_CPYTHON_MONITORING_H
 #define FG_CPYTHON_MONITORING_H
 
+#include "arch/cpython/base/compat/monitoring.h"
 #include "arch/cpython/hook/hooks.h"
 
 #if FG_HAVE_MONITORING
 
 #include "arch/cpython/base/interp.h"
-#if PY_VERSION_HEX < 0x030D0000
-#include "internal/pycore_instruments.h"
-#endif
 
 /* event, its name in sys.monitoring.events, the callback */
 #define EVENTS(X)                                                                                            \
@@ -35,7 +33,7 @@ enum event {
 /* Of one interpreter. */
 struct monitoring {
     struct fg_interp *interp;
-    PyObject *namespace; /* sys.monitoring */
+    PyObject *module; /* sys.monitoring */
     PyObject *set_events, *set_local_events, *disable, *missing;
     PyObject *hooks[NR_EVENTS]; /* callables; they stay: an event may be under way at any time */
     long bits[NR_EVENTS];
@@ -58,17 +56,10 @@ struct fg_monitoring_event {
 
 extern const struct fg_monitoring_event fg_monitoring_events[NR_EVENTS];
 
-/* The events that we have set for this code alone: sys.monitoring.get_local_events() without its objects. CPython
- * keeps them where its header says (cpython/code.h), a bit for each tool. */
-static inline long local_events(struct monitoring *m, const PyCodeObject *code)
+/* The events that we have set for this code alone. */
+static inline long local_events(const struct monitoring *m, const PyCodeObject *code)
 {
-    const _PyCoMonitoringData *data = code->_co_monitoring;
-    const int nr_events = sizeof(data->local_monitors.tools); /* differs between versions */
-    long set = 0;
-
-    for (int event = 0; data && event < nr_events; event++)
-        set |= (long)(data->local_monitors.tools[event] >> m->tool_id & 1) << event;
-    return set;
+    return fg_local_events(code, m->tool_id);
 }
 
 /* Of these, the ones of probes at places within the function: they come and go without any user. */

@@ -1,4 +1,7 @@
 /* What CPython calls at the events of sys.monitoring: they become calls of the engine. */
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/monitoring.h"
+#include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/monitoring.h"
 
 #if FG_HAVE_MONITORING

@@ -8,6 +8,10 @@
 #include <signal.h>
 #include <string.h>
 
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/hook/c_method.h"
 #include "arch/cpython/latency/latency_tracer.h"
 #include "arch/cpython/read/regs.h"

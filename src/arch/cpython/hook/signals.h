@@ -3,7 +3,7 @@
 #ifndef FG_CPYTHON_SIGNALS_H
 #define FG_CPYTHON_SIGNALS_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 #include "engine/graph/fgraph.h"
 
 /* Functions that are handlers now, and those that become one, are marked for it (fg_func_set_irq), until the watch ends. In

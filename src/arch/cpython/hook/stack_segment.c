@@ -2,6 +2,9 @@
 #define _GNU_SOURCE
 #include "arch/cpython/hook/stack_segment.h"
 
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/tstate.h"
+
 #if !FG_HAVE_MONITORING
 
 #include <link.h>

@@ -8,7 +8,7 @@
 #ifndef FG_CPYTHON_STACK_SEGMENT_H
 #define FG_CPYTHON_STACK_SEGMENT_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/frame.h"
 #include "engine/core/compiler.h"
 
 #if !FG_HAVE_MONITORING

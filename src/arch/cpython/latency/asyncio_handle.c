@@ -6,6 +6,8 @@
 #include <structmember.h> /* PyMemberDef */
 #endif
 
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/lookup.h"
 #include "engine/core/compiler.h"
 
 /* Types met so far, with a reference each. Those beyond are looked at anew each time. */

@@ -3,7 +3,7 @@
 #ifndef FG_CPYTHON_ASYNCIO_HANDLE_H
 #define FG_CPYTHON_ASYNCIO_HANDLE_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 
 /* Where the handles of a type have what they have, in bytes from the object on; 0: it has none. */
 struct fg_handle_slots {

@@ -2,6 +2,9 @@
 #define _GNU_SOURCE
 #include "arch/cpython/latency/call_hook.h"
 
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/lookup.h"
+
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef FG_CPYTHON_CALL_HOOK_H
 #define FG_CPYTHON_CALL_HOOK_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 
 struct fg_call_hook {
     vectorcallfunc around;   /* what is called instead: it ends with, or calls, fg_call_hook_go_on */

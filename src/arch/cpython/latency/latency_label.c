@@ -1,5 +1,9 @@
 /* Naming what latency tracers found: functions, callables, asyncio's handles. Only types that CPython's own C code makes are
  * looked into, so that nothing of the program's runs; it is rare, and allocates. */
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/generator.h"
+#include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/latency/latency_tracer.h"
 
 #include <stdio.h>
@@ -153,7 +157,7 @@ static void label_coroutine(PyObject *coroutine, char *runs, char *is_at)
 {
     PyGenObject *generator = (PyGenObject *)coroutine;
     PyCodeObject *code = fg_generator_code(generator);
-    fg_pyframe *frame = (fg_pyframe *)&generator->gi_iframe;
+    fg_pyframe *frame = fg_generator_frame(generator);
     bool has_ended = fg_generator_has_ended(coroutine);
 
     if (runs)

@@ -2,6 +2,7 @@
  * begins when a handle gets ready: made by call_soon(), which puts it into the loop's queue at once, or put there because of
  * I/O (both noted in a table, by the handle's address), or its timer's time; it ends when asyncio.events.Handle._run runs it. What ran meanwhile is named if it
  * ran long enough to matter, at its end: later it may be gone. */
+#include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/latency/latency_tracer.h"
 
 #include <pthread.h>

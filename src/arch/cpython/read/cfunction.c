@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/hook/hooks.h"
 #include "engine/ring/ring_layout.h"

@@ -2,7 +2,7 @@
 #ifndef FG_CPYTHON_CFUNCTION_H
 #define FG_CPYTHON_CFUNCTION_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/interp.h"
 #include "engine/graph/fgraph.h"
 

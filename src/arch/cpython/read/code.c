@@ -3,7 +3,13 @@
 
 #include <string.h>
 
+#include "arch/cpython/base/compat/code.h"
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/base/compat/reference.h"
 #include "arch/cpython/base/lock.h"
+#include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/hook/hooks.h"
 #include "arch/cpython/hook/kprobe.h"

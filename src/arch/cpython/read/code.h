@@ -3,7 +3,8 @@
 #ifndef FG_CPYTHON_CODE_H
 #define FG_CPYTHON_CODE_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/code.h"
+#include "arch/cpython/base/compat/frame.h"
 #include "engine/graph/fgraph.h"
 
 extern Py_ssize_t fg_code_extra_index; /* -1 before fg_code_init */

@@ -1,6 +1,9 @@
 /* What a hook saw, read from the interpreter's own frame. */
 #include "arch/cpython/read/regs.h"
 
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/code.h"
 #include "engine/core/compiler.h"
 

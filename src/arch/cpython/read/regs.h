@@ -3,7 +3,7 @@
 #ifndef FG_CPYTHON_REGS_H
 #define FG_CPYTHON_REGS_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/read/values.h"
 #include "engine/graph/fgraph.h"
 

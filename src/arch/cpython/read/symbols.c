@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/gc.h"
+#include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
 #include "engine/ring/ring_layout.h"

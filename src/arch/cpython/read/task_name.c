@@ -5,6 +5,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/base/tstate.h"
 #include "engine/core/task.h"
 
 /* New reference; NULL also if it is no plain dict. */

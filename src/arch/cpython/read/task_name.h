@@ -2,7 +2,7 @@
 #ifndef FG_CPYTHON_TASK_NAME_H
 #define FG_CPYTHON_TASK_NAME_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/frame.h"
 #include "engine/core/task.h"
 
 /* As struct fg_arch_ops asks. */

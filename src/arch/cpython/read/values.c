@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/ring/record.h"

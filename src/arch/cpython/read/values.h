@@ -2,7 +2,7 @@
 #ifndef FG_CPYTHON_VALUES_H
 #define FG_CPYTHON_VALUES_H
 
-#include "arch/cpython/base/compat.h"
+#include "arch/cpython/base/compat/python.h"
 #include "engine/core/regs.h"
 
 /* regs.frame is the frame, its arguments are in place; regs.value the result, or what is yielded. */

@@ -1,0 +1,76 @@
+/* The exception that a thread has in flight. */
+#ifndef FG_COMPAT_EXCEPTION_H
+#define FG_COMPAT_EXCEPTION_H
+
+#include "arch/cpython/base/compat/python.h"
+
+/* The exception in flight, set aside while we do what may raise. */
+#if PY_VERSION_HEX >= 0x030C0000
+typedef PyObject *fg_exception;
+
+static inline fg_exception fg_exception_set_aside(void)
+{
+    return PyErr_GetRaisedException();
+}
+
+static inline void fg_exception_put_back(fg_exception exception)
+{
+    PyErr_SetRaisedException(exception);
+}
+#else
+typedef struct {
+    PyObject *type, *value, *traceback;
+} fg_exception;
+
+static inline fg_exception fg_exception_set_aside(void)
+{
+    fg_exception exception;
+
+    PyErr_Fetch(&exception.type, &exception.value, &exception.traceback);
+    return exception;
+}
+
+static inline void fg_exception_put_back(fg_exception exception)
+{
+    PyErr_Restore(exception.type, exception.value, exception.traceback);
+}
+#endif
+
+static inline bool fg_exception_is_set(PyThreadState *tstate)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return tstate->current_exception;
+#else
+    return tstate->curexc_type;
+#endif
+}
+
+/* The exception that is set, as one object with its traceback, and unset. New reference. */
+static inline PyObject *fg_exception_take(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type, *value, *traceback;
+
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback)
+        PyException_SetTraceback(value, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+#endif
+}
+
+/* Sets it. Takes over the reference. */
+static inline void fg_exception_raise(PyObject *exception)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyErr_SetRaisedException(exception);
+#else
+    PyErr_Restore(Py_NewRef(Py_TYPE(exception)), exception, PyException_GetTraceback(exception));
+#endif
+}
+
+#endif

@@ -1,0 +1,148 @@
+/* The interpreter's own frame of a Python call: struct _PyInterpreterFrame. */
+#ifndef FG_COMPAT_FRAME_H
+#define FG_COMPAT_FRAME_H
+
+#include "arch/cpython/base/compat/python.h"
+#if PY_VERSION_HEX >= 0x030E0000
+#include "internal/pycore_interpframe.h"
+#include "internal/pycore_stackref.h"
+#endif
+#include "internal/pycore_code.h"
+#include "internal/pycore_frame.h"
+
+typedef struct _PyInterpreterFrame fg_pyframe;
+
+/* Where a thread's newest frame is noted. */
+static inline fg_pyframe **fg_newest_pyframe(PyThreadState *tstate)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return &tstate->current_frame;
+#else
+    return &tstate->cframe->current_frame;
+#endif
+}
+
+static inline fg_pyframe *fg_current_pyframe(PyThreadState *tstate)
+{
+    return *fg_newest_pyframe(tstate);
+}
+
+/* The next frame out that belongs to Python code. */
+static inline fg_pyframe *fg_complete_pyframe(fg_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return _PyFrame_GetFirstComplete(frame);
+#else
+    while (frame && _PyFrame_IsIncomplete(frame))
+        frame = frame->previous;
+    return frame;
+#endif
+}
+
+/* C called it, and not Python code by itself. Before 3.12 a frame that begins does not tell: it may have. */
+static inline bool fg_pyframe_is_called_by_c(const fg_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return frame->previous && frame->previous->owner >= FRAME_OWNED_BY_INTERPRETER;
+#elif PY_VERSION_HEX >= 0x030C0000
+    return frame->previous && frame->previous->owner == FRAME_OWNED_BY_CSTACK;
+#else
+    (void)frame;
+    return true;
+#endif
+}
+
+static inline PyCodeObject *fg_pyframe_code(fg_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return _PyFrame_GetCode(frame);
+#else
+    return frame->f_code;
+#endif
+}
+
+/* Its code is this object, which may be any: native code tells of functions that have something else for code. */
+static inline bool fg_pyframe_is_of(fg_pyframe *frame, PyObject *code)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return PyStackRef_AsPyObjectBorrow(frame->f_executable) == code;
+#elif PY_VERSION_HEX >= 0x030D0000
+    return frame->f_executable == code;
+#else
+    return (PyObject *)frame->f_code == code;
+#endif
+}
+
+/* The line it is at, or 0. */
+static inline int fg_pyframe_line(fg_pyframe *frame)
+{
+    int line = PyCode_Addr2Line(fg_pyframe_code(frame),
+                                _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT));
+
+    return line > 0 ? line : 0;
+}
+
+/* Borrowed; NULL where the slot is empty. */
+static inline PyObject *fg_pyframe_local(fg_pyframe *frame, int i)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return PyStackRef_IsNull(frame->localsplus[i]) ? NULL : PyStackRef_AsPyObjectBorrow(frame->localsplus[i]);
+#else
+    return frame->localsplus[i];
+#endif
+}
+
+/* The function object it runs; borrowed. */
+static inline PyObject *fg_pyframe_function(fg_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return PyStackRef_AsPyObjectBorrow(frame->f_funcobj);
+#elif PY_VERSION_HEX >= 0x030C0000
+    return frame->f_funcobj;
+#else
+    return (PyObject *)frame->f_func;
+#endif
+}
+
+/* Its cells and free variables are in place; before that only its arguments are. */
+static inline bool fg_pyframe_has_begun(fg_pyframe *frame)
+{
+    return !_PyFrame_IsIncomplete(frame);
+}
+
+/* The instruction it is at, or (before 3.13) the last code unit of it. */
+static inline _Py_CODEUNIT *fg_pyframe_instruction(const fg_pyframe *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return frame->instr_ptr;
+#else
+    return frame->prev_instr;
+#endif
+}
+
+/* How many objects lie on its evaluation stack; -1: the evaluator alone knows. */
+static inline int fg_pyframe_stack_depth(fg_pyframe *frame)
+{
+    const PyCodeObject *code = fg_pyframe_code(frame);
+#if PY_VERSION_HEX >= 0x030E0000
+    Py_ssize_t top = frame->stackpointer ? frame->stackpointer - frame->localsplus : -1;
+#else
+    Py_ssize_t top = frame->stacktop;
+#endif
+    Py_ssize_t depth = top - code->co_nlocalsplus;
+
+    return depth >= 0 && depth <= code->co_stacksize ? (int)depth : -1;
+}
+
+/* What lies in place `i` of its evaluation stack; borrowed; NULL: nothing, or no object. */
+static inline PyObject *fg_pyframe_stack_item(fg_pyframe *frame, int i)
+{
+    i += fg_pyframe_code(frame)->co_nlocalsplus;
+#if PY_VERSION_HEX >= 0x030E0000
+    if (PyStackRef_IsTaggedInt(frame->localsplus[i]))
+        return NULL;
+#endif
+    return fg_pyframe_local(frame, i);
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* The garbage collector's lists. */
+#ifndef FG_COMPAT_GC_H
+#define FG_COMPAT_GC_H
+
+#include "arch/cpython/base/compat/python.h"
+#if !defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000
+#include "internal/pycore_gc.h"
+#include "internal/pycore_interp.h"
+#elif defined(Py_GIL_DISABLED)
+#include "internal/pycore_object.h"
+#endif
+
+/* Visits what the garbage collector knows. `visit` returns 1; it makes no object and ends none. Before 3.14 CPython's own
+ * function, where there is one, passes by what gc.freeze() put aside; without the GIL it does so still (before 3.16:
+ * gh-156395). */
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000
+/* Once a thread has started, 3.13 makes functions, classes and modules with their dicts immortal, and the collector
+ * forgets them. What refers to them it knows still: other dicts, among them sys.modules, cells, methods, generators. */
+struct fg_visit {
+    int (*visit)(PyObject *object, void *arg);
+    void *arg;
+};
+
+static inline int fg_visit_if_forgotten(PyObject *object, void *arg)
+{
+    const struct fg_visit *to = arg;
+
+    if (_Py_IsImmortal(object) && PyObject_IS_GC(object) && !PyObject_GC_IsTracked(object))
+        to->visit(object, to->arg);
+    return 0;
+}
+
+static inline int fg_visit_referent(PyObject *object, void *arg)
+{
+    PyObject *dict = PyModule_Check(object) ? PyModule_GetDict(object) : NULL;
+
+    if (dict)
+        Py_TYPE(dict)->tp_traverse(dict, fg_visit_if_forgotten, arg);
+    return fg_visit_if_forgotten(object, arg);
+}
+
+static inline int fg_visit_with_referents(PyObject *object, void *arg)
+{
+    const struct fg_visit *to = arg;
+
+    to->visit(object, to->arg);
+    Py_TYPE(object)->tp_traverse(object, fg_visit_referent, arg);
+    return 1;
+}
+
+/* The world is stopped meanwhile. */
+static inline void fg_visit_objects(int (*visit)(PyObject *object, void *arg), void *arg)
+{
+    struct fg_visit to = {visit, arg};
+
+    PyUnstable_GC_VisitObjects(fg_visit_with_referents, &to);
+}
+#elif PY_VERSION_HEX >= 0x030E0000
+static inline void fg_visit_objects(int (*visit)(PyObject *object, void *arg), void *arg)
+{
+    PyUnstable_GC_VisitObjects(visit, arg);
+}
+#else
+static inline void fg_visit_generation(struct gc_generation *generation,
+                                       int (*visit)(PyObject *object, void *arg), void *arg)
+{
+    PyGC_Head *head = &generation->head;
+
+    for (PyGC_Head *at = _PyGCHead_NEXT(head); at != head; at = _PyGCHead_NEXT(at))
+        visit((PyObject *)(at + 1), arg);
+}
+
+static inline void fg_visit_objects(int (*visit)(PyObject *object, void *arg), void *arg)
+{
+    struct _gc_runtime_state *gc = &PyInterpreterState_Get()->gc;
+
+    for (int i = 0; i < NUM_GENERATIONS; i++)
+        fg_visit_generation(&gc->generations[i], visit, arg);
+    fg_visit_generation(&gc->permanent_generation, visit, arg);
+}
+#endif
+
+#endif
