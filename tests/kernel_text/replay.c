@@ -16,7 +16,7 @@
 
 #include "engine/core/clock.h"
 #include "engine/ring/record.h"
-#include "engine/tracer/instance.h"
+#include "engine/tracer/instance_start.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 
@@ -203,12 +203,12 @@ static void play(void)
 
 /* ---- the instance */
 
-static void read_option(struct fg_instance_config *config, const char *option)
+static void read_option(struct fg_instance_settings *settings, const char *option)
 {
     struct {
         const char *name;
         bool *flag;
-    } flags[] = {{"args", &config->args}, {"retval", &config->retval}, {"retaddr", &config->retaddr}};
+    } flags[] = {{"args", &settings->args}, {"retval", &settings->retval}, {"retaddr", &settings->retaddr}};
     unsigned number;
     char text[64];
 
@@ -219,9 +219,9 @@ static void read_option(struct fg_instance_config *config, const char *option)
         }
     }
     if (sscanf(option, "depth=%u", &number) == 1) {
-        config->max_graph_depth = number;
+        settings->max_graph_depth = number;
     } else if (sscanf(option, "thresh_us=%u", &number) == 1) {
-        config->thresh_us = number;
+        settings->thresh_us = number;
     } else if (sscanf(option, "tid=%u", &number) == 1) {
         fg_task_current()->tid = (int)number;
     } else {
@@ -249,7 +249,7 @@ int main(int argc, char **argv)
     sim_begin();
     count_nanoseconds();
     for (int i = 2; i < argc; i++)
-        read_option(&config, argv[i]);
+        read_option(&config.settings, argv[i]);
     CHECK_EQ(fg_instance_start(&config, &handle), 0);
     play();
     CHECK_EQ(fg_instance_stop(handle), 0);

@@ -18,7 +18,8 @@
 #include "binding/base/registration.h"
 #include "engine/core/clock.h"
 #include "engine/ring/ring_copy.h"
-#include "engine/tracer/instance_control.h"
+#include "engine/tracer/instance_mark.h"
+#include "engine/tracer/instance_start.h"
 
 struct instance {
     PyObject_HEAD int handle; /* 0: none */

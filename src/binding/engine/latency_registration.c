@@ -6,7 +6,7 @@
 
 #include "arch/cpython/base/lock.h"
 #include "binding/base/registration.h"
-#include "engine/tracer/instance.h"
+#include "engine/tracer/instance_start.h"
 
 #define MAX_TRACERS 8
 

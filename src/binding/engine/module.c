@@ -14,7 +14,7 @@
 #include "binding/capi/capi.h"
 #include "binding/engine/instance.h"
 #include "binding/engine/latency.h"
-#include "engine/tracer/instance.h"
+#include "engine/tracer/instance_start.h"
 
 static const char *const mode_names[] = {"wait", "drop", "overwrite", NULL};
 
@@ -138,9 +138,9 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
     }
     memcpy(config->ring.instance, in->instance, strlen(in->instance));
     config->filter.c_calls = in->c_calls;
-    config->max_graph_depth = (uint32_t)in->max_graph_depth;
-    config->thresh_us = (uint64_t)in->thresh_us;
-#define X(name, option) config->name = in->name;
+    config->settings.max_graph_depth = (uint32_t)in->max_graph_depth;
+    config->settings.thresh_us = (uint64_t)in->thresh_us;
+#define X(name, option) config->settings.name = in->name;
     FG_INSTANCE_FLAGS(X)
 #undef X
     config->follow_fork = in->follow_fork;

@@ -8,7 +8,7 @@
 #include "binding/engine/instance.h"
 #include "binding/engine/latency_registration.h"
 #include "binding/probe/fprobe_registration.h"
-#include "engine/tracer/instance.h"
+#include "engine/tracer/instance_start.h"
 
 static PyMethodDef functions[] = {
     {"register_ftrace_graph", fg_register, METH_O,

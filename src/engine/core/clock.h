@@ -4,7 +4,6 @@
 #define FG_CLOCK_H
 
 #include "engine/core/compiler.h"
-#include "engine/ring/ring_layout.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -12,6 +11,14 @@
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
+
+enum fg_clock_kind { FG_CLOCK_MONOTONIC = 0, FG_CLOCK_TSC = 1 };
+
+/* The same instant on the trace clock and on CLOCK_MONOTONIC. */
+struct fg_clock_pair {
+    uint64_t ticks;
+    uint64_t monotonic_ns;
+};
 
 struct fg_clock {
     enum fg_clock_kind kind;

@@ -1,9 +1,9 @@
-/* The two records that nearly all of a graph's are: a call began; a call that was never suspended returned, and
- * nothing more is told. The engine writes them in the tracer's place (plain_call.c). There must be room (ring_buffer.h). */
+/* The two records that make up nearly all of a function graph: the entry of a call, and the return of a call that was
+ * never suspended, both without values. The engine writes them itself, without calling the tracer (plain_call.c). The
+ * caller has checked for room (fg_ring_has_room). */
 #ifndef FG_PLAIN_RECORD_H
 #define FG_PLAIN_RECORD_H
 
-#include "engine/ring/record.h"
 #include "engine/ring/ring_buffer.h"
 
 #define FG_PLAIN_ENTRY_WORDS (sizeof(struct fg_record) / 8)

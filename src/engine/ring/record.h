@@ -1,6 +1,6 @@
-/* The compact record: what a tracer writes into a sub-buffer, and what every reader decodes.
+/* The compact record, which tracers write into sub-buffers and readers decode.
  *
- * One record is a 16-byte head and `words` - 2 payload words behind it:
+ * A record is a 16-byte head and `words` - 2 payload words after it:
  *
  *      63                                     0
  *     +----------------------------------------+
@@ -8,24 +8,24 @@
  *     +-------------------+--------------------+
  *     | info (bit fields) | func: function id  |
  *     +-------------------+--------------------+
- *     | payload words, as the kind says        |
+ *     | payload words, by kind                 |
  *     | values (encoded bytes, zero padded)    |
  *     +----------------------------------------+
  *
  * info, from bit 0:  kind:4 | has_start:1 | has_values:1 | irq:1 | words:7 | depth:18
  *
- * irq: of a call's beginning or end: the interpreter made it, for a signal.
+ * irq: for a call's entry or end: the interpreter made the call to handle a signal.
  *
- * Times are absolute, so a record can be read without the one before it: what an overwrite or a crash
- * removes never makes the rest unreadable.
+ * Times are absolute, so a record can be read without the one before it. The records that an overwrite or a crash
+ * removes never make the others unreadable.
  */
 #ifndef FG_RECORD_H
 #define FG_RECORD_H
 
 #include <stdint.h>
 
-/* kind, value, fixed payload words (without start), what it says. The payload words come in this order:
- * the fixed ones, then `start` if has_start, then the values if has_values. */
+/* X(kind, value, fixed payload words, meaning). The payload has the fixed words first, then `start` if has_start, then
+ * the values if has_values. */
 #define FG_RECORD_KINDS(X)                                                                                   \
     X(ENTRY, 0, 0, "a call began")                                                                           \
     X(RESUME, 1, 0, "a suspended call runs again; start says which")                                         \
@@ -92,7 +92,7 @@ static inline uint32_t fg_record_depth(uint32_t info)
     return info >> FG_RECORD_DEPTH_SHIFT;
 }
 
-/* Payload words before `start` and the values. */
+/* How many payload words come before `start` and the values. */
 static inline uint32_t fg_record_fixed_words(enum fg_record_kind kind)
 {
     static const uint8_t fixed_words[16] = {
@@ -104,15 +104,15 @@ static inline uint32_t fg_record_fixed_words(enum fg_record_kind kind)
     return fixed_words[kind];
 }
 
-/* The first payload word is a time, in ticks, as that of the record is; and so is `start`. */
+/* True if the first payload word is a time, in ticks of the record's clock. `start` always is one. */
 static inline int fg_record_has_time(enum fg_record_kind kind)
 {
     return (kind >= FG_RECORD_RETURN && kind <= FG_RECORD_CLOSE) || kind == FG_RECORD_WAIT;
 }
 
-/* Values: arguments at entry, the result or the exception at the end. A byte stream of tagged values that
- * ends with FG_VALUE_END (also what the zero padding reads as) or with the record. Integers are
- * little-endian and unaligned. A text or a type name is never longer than the length byte before it. */
+/* Values: the arguments at a call's entry, the result or exception at its end. They are a byte stream of tagged values
+ * that ends with FG_VALUE_END, which the zero padding also reads as, or with the record. Integers are little-endian and
+ * unaligned. The length byte before a text or type name holds its length in bytes. */
 #define FG_VALUE_TAGS(X)                                                                                     \
     X(END, 0, "no more values")                                                                              \
     X(NONE, 1, "None")                                                                                       \

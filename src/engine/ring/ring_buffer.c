@@ -1,11 +1,15 @@
-/* Writing: giving a task its next sub-buffer, and what is said in it besides the tracer's records. */
+/* Giving a task its next sub-buffer, and the ring's own records in it: waits and overruns. */
+#include "engine/ring/ring_buffer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/core/clock.h"
 #include "engine/graph/fgraph.h"
-#include "engine/ring/ring_internal.h"
+#include "engine/ring/ring_file.h"
+#include "engine/ring/ring_pool.h"
+#include "engine/ring/ring_symbols.h"
 
 static void clock_renew(struct fg_ring_header *header)
 {
@@ -17,8 +21,8 @@ static void clock_renew(struct fg_ring_header *header)
     atomic_store_explicit(&header->clock_seq, seq + 2, memory_order_release);
 }
 
-/* What a task's calls overran goes to the file when the task passes by. */
-static void tell_overrun(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor)
+/* Adds the task's overruns since its last sub-buffer to the file's total. */
+static void count_overrun(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor)
 {
     uint32_t overrun = (uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed);
 
@@ -48,10 +52,10 @@ static void put_side_records(struct fg_ring *ring, struct fg_task *task, struct 
     if ((uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed) != cursor->overrun_told)
         put_side_record(cursor, FG_RECORD_OVERRUN, 0, fg_clock_now(),
                         atomic_load_explicit(&task->overrun, memory_order_relaxed));
-    tell_overrun(ring, task, cursor);
+    count_overrun(ring, task, cursor);
 }
 
-/* The task as it is called now; asked without the lock, for the arch may run code that comes back to us. */
+/* The task's present name. The arch is asked without the ring's lock: it may run code that writes records here. */
 struct task_name {
     char text[FG_TASK_NAME_BYTES];
 };
@@ -93,7 +97,7 @@ static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_
     fg_ring_retire(ring, cursor);
     if (!fg_ring_take(ring, task, cursor, &wait)) {
         if (atomic_load(&ring->header->stop)) {
-            atomic_store(&ring->stopped, true); /* told to stop while it waited: nothing is lost */
+            atomic_store(&ring->stopped, true); /* stopped by the recorder during the wait: nothing is lost */
             return false;
         }
         lose_record(ring, cursor);
@@ -108,7 +112,7 @@ bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_c
     struct task_name name;
     bool got = false;
 
-    (void)bytes; /* the largest record fits in the smallest sub-buffer with room to spare */
+    (void)bytes; /* the largest record is much smaller than the smallest sub-buffer */
     if (atomic_load_explicit(&ring->stopped, memory_order_relaxed) ||
         atomic_load_explicit(&ring->paused, memory_order_relaxed))
         return false;
@@ -134,7 +138,7 @@ void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_rin
 
     pthread_mutex_lock(&ring->lock);
     if (ring->header && cursor->task == task->id) {
-        tell_overrun(ring, task, cursor);
+        count_overrun(ring, task, cursor);
         rename_task(ring, task, cursor, &name);
         fg_ring_retire(ring, cursor);
     }
@@ -148,7 +152,7 @@ void fg_ring_retire_all_locked(struct fg_ring *ring)
 
         if (!owner.task)
             continue;
-        tell_overrun(ring, owner.task, owner.cursor);
+        count_overrun(ring, owner.task, owner.cursor);
         fg_ring_retire(ring, owner.cursor);
     }
 }
@@ -161,8 +165,7 @@ void fg_ring_retire_all(struct fg_ring *ring)
     pthread_mutex_unlock(&ring->lock);
 }
 
-/* Without room each record comes to fg_ring_switch, which looks whether it may go on. The lock is held. */
-static void set_room(struct fg_ring *ring, bool has_room)
+void fg_ring_set_room(struct fg_ring *ring, bool has_room)
 {
     for (uint32_t i = 0; ring->header && i < ring->pool.nr_fresh; i++) {
         struct fg_ring_cursor *cursor = ring->pool.owners[i].cursor;
@@ -178,15 +181,7 @@ void fg_ring_set_paused(struct fg_ring *ring, bool paused)
 {
     pthread_mutex_lock(&ring->lock);
     atomic_store(&ring->paused, paused);
-    set_room(ring, !paused);
-    pthread_mutex_unlock(&ring->lock);
-}
-
-void fg_ring_move_begin(struct fg_ring *ring)
-{
-    pthread_mutex_lock(&ring->lock);
-    atomic_store(&ring->moves, true);
-    set_room(ring, false);
+    fg_ring_set_room(ring, !paused);
     pthread_mutex_unlock(&ring->lock);
 }
 
@@ -207,7 +202,7 @@ void fg_ring_close(struct fg_ring *ring)
         atomic_store(&ring->stopped, true);
         atomic_store(&ring->header->finished, 1);
     }
-    fg_ring_file_forget(ring);
+    fg_ring_forget(ring);
     free(ring->directory);
     ring->directory = NULL;
     pthread_mutex_unlock(&ring->lock);
@@ -216,7 +211,7 @@ void fg_ring_close(struct fg_ring *ring)
 
 void fg_ring_set_killed(struct fg_ring *ring, const char *message)
 {
-    /* Not waiting for the lock: the thread that found the broken invariant may hold it. */
+    /* The thread that found the broken invariant may hold the lock: waiting for it would hang the program. */
     if (pthread_mutex_trylock(&ring->lock) != 0)
         return;
     if (ring->header)

@@ -1,6 +1,8 @@
-/* See ring_copy.h. The ring's lock is held for one sub-buffer at a time: a writer that needs its next one does not wait
- * for the whole copy. So the oldest may be overwritten while younger ones are copied; what the copy has of them, and the
- * losses that it tells, is kept track of in their heads, for it must not tell the same once more as a loss. */
+/* See ring_copy.h.
+ *
+ * The ring's lock is held for one sub-buffer at a time, so a writer that needs its next sub-buffer does not wait for the
+ * whole copy. Old sub-buffers may therefore be overwritten while younger ones are copied. Each sub-buffer's head notes
+ * which records the copy took and which losses it reported, so that no record is reported as lost twice. */
 #define _GNU_SOURCE
 #include "engine/ring/ring_copy.h"
 
@@ -10,14 +12,7 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
-#include "engine/ring/ring_internal.h"
-
-#define PAGE_BYTES 4096u
-
-static uint64_t page_round(uint64_t bytes)
-{
-    return (bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-}
+#include "engine/ring/record.h"
 
 struct place {
     uint64_t seq;
@@ -28,10 +23,10 @@ struct copy {
     struct fg_ring *ring;
     const struct fg_ring_copy_options *options;
     int fd;
-    struct place *places; /* of what there was when it began, the oldest first */
+    struct place *places; /* the sub-buffers with records when the copy began, the oldest first */
     uint32_t nr_places, nr_copied;
     uint8_t *piece; /* room for one sub-buffer */
-    uint64_t bytes; /* of records so far */
+    uint64_t bytes; /* of records copied so far */
     struct fg_ring_header header;
 };
 
@@ -65,7 +60,7 @@ static bool holds_records(const struct fg_subbuf *subbuf)
     return state == FG_SUBBUF_FULL || state == FG_SUBBUF_OWNED;
 }
 
-/* The ring's lock is held, here and in what follows up to the writing. */
+/* Ring's lock held. */
 static int find_places(struct copy *copy)
 {
     struct fg_ring *ring = copy->ring;
@@ -87,10 +82,11 @@ static int find_places(struct copy *copy)
     return 0;
 }
 
-/* Symbols lie behind the records: what a record needs is there when the record is. */
+/* The header of the copy. Symbols come after the records: they are read last, so the symbols of all copied records are
+ * among them. Ring's lock held. */
 static void lay_out(struct copy *copy)
 {
-    static const struct fg_ring_header nothing = {.subbuf_bytes = PAGE_BYTES};
+    static const struct fg_ring_header nothing = {.subbuf_bytes = FG_RING_PAGE_BYTES};
     const struct fg_ring_header *from = copy->ring->header ? copy->ring->header : &nothing;
     struct fg_ring_header *header = &copy->header;
 
@@ -106,13 +102,13 @@ static void lay_out(struct copy *copy)
     header->clock_latest = header->clock_start;
     header->queue_offset = FG_RING_HEADER_BYTES;
     header->data_offset =
-        header->queue_offset + page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
+        header->queue_offset + fg_ring_page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
     header->symbols_offset = header->data_offset + (uint64_t)header->nr_subbufs * header->subbuf_bytes;
     memcpy(header->killed, from->killed, sizeof(header->killed));
     memcpy(header->instance, copy->ring->instance, sizeof(header->instance));
 }
 
-/* True if a record there may be of the time that is asked for. */
+/* True if a record in [at, end) may be of the time window. */
 static bool is_in_window(const struct copy *copy, const uint8_t *at, const uint8_t *end)
 {
     const struct fg_record *record = (const struct fg_record *)at;
@@ -129,12 +125,12 @@ static bool is_in_window(const struct copy *copy, const uint8_t *at, const uint8
     return last >= copy->options->begin;
 }
 
-/* Takes out of the sub-buffer what the copy is to have. False: nothing. */
+/* Copies a sub-buffer's records to `piece`. False: there are none for this copy. Ring's lock held. */
 static bool take_piece(struct copy *copy, const struct place *place)
 {
     struct fg_subbuf *subbuf = place->subbuf, *piece = (struct fg_subbuf *)copy->piece;
     const uint8_t *data = (const uint8_t *)(subbuf + 1);
-    /* acquire: pairs with the release in fg_ring_commit_to; its owner goes on to write behind it */
+    /* acquire: pairs with the release in fg_ring_commit_to; the owner may append records meanwhile */
     uint64_t commit = atomic_load_explicit(&subbuf->commit, memory_order_acquire);
     uint64_t from = subbuf->consumed, lost;
 
@@ -159,7 +155,7 @@ static bool take_piece(struct copy *copy, const struct place *place)
     return true;
 }
 
-/* Times in the copy are nanoseconds, by the one scale of the process: the same record has the same time in all copies. */
+/* All copies use the process's one scale: a record has the same time in each of them. */
 static void record_to_ns(struct fg_record *record)
 {
     enum fg_record_kind kind = fg_record_kind(record->info);
@@ -205,7 +201,7 @@ static int copy_pieces(struct copy *copy)
     return error;
 }
 
-/* The counts as they are at the end: whatever the copy shows as lost is among them. */
+/* Counts are read after all records: they include each loss that the copy reports. */
 static void take_counts(struct copy *copy)
 {
     struct fg_ring *ring = copy->ring;
@@ -222,13 +218,13 @@ static void take_counts(struct copy *copy)
         header->symbols_lost = atomic_load(&ring->header->symbols_lost);
     }
     pthread_mutex_unlock(&ring->lock);
-    header->symbols_capacity = page_round(header->symbols_committed);
+    header->symbols_capacity = fg_ring_page_round(header->symbols_committed);
     header->file_bytes = header->symbols_offset + header->symbols_capacity;
     header->full_head = copy->nr_copied;
     header->finished = 1;
 }
 
-/* Symbols that are committed never change, and the ring's memory does not go while a copy is made. */
+/* Committed symbols never change, and `copying` keeps the ring's memory mapped: no lock is needed. */
 static int write_rest(struct copy *copy)
 {
     const struct fg_ring *ring = copy->ring;
@@ -241,7 +237,7 @@ static int write_rest(struct copy *copy)
     return error ? error : write_all(copy->fd, header, sizeof(*header), 0);
 }
 
-/* Full sub-buffers of which all is consumed are free again. The ring's lock is held. */
+/* Frees the full sub-buffers whose records are all consumed. Ring's lock held. */
 static void free_consumed(struct fg_ring *ring)
 {
     struct fg_ring_header *header = ring->header;

@@ -1,24 +1,34 @@
-/* Reading by the process itself: a copy of what a ring without a file holds, as a ring-buffer file that is finished
- * (ring_layout.h): ring_reader.c and all above it read it as any other. Others write meanwhile. */
+/* Reading by the process itself. A ring without a file is copied to a finished ring-buffer file (ring_layout.h), which
+ * ring_reader.c reads like any other. Tasks may write to the ring meanwhile. */
 #ifndef FG_RING_COPY_H
 #define FG_RING_COPY_H
 
-#include "engine/ring/ring_buffer.h"
+#include "engine/ring/ring.h"
 
 struct fg_ring_copy_options {
-    bool consumes; /* what is in the copy is in no later one, and its losses are told in no later one */
-    /* Ticks. Only sub-buffers that may hold a record of this time: whole ones, so there is more in it. end 0: all. */
+    bool consumes; /* no later copy has these records or reports their losses again */
+    /* Ticks: only sub-buffers that may hold a record of this window. They are copied whole, so the copy also has
+     * records outside of it. end 0: all sub-buffers. */
     uint64_t begin, end;
 };
 
-/* Writes the copy to an empty file; its times are nanoseconds of CLOCK_MONOTONIC, whatever the ring's are. Returns bytes of records in it, or a negative errno; a consumer has lost nothing
- * then but what was to be in this copy. In a forked child, and of a ring that is closed, it is empty. */
+/**
+ * fg_ring_copy - copy the records of a ring without a file
+ * @fd: an empty file
+ *
+ * Times in the copy are nanoseconds of CLOCK_MONOTONIC, whatever the ring's clock is. The copy of a closed ring, and of
+ * any ring in a forked child, is empty.
+ *
+ * Return: bytes of records in the copy, or a negative errno. On an error a consumer has lost only what this copy would
+ * have held.
+ * Context: takes the ring's locks.
+ */
 int64_t fg_ring_copy(struct fg_ring *ring, int fd, const struct fg_ring_copy_options *options);
 
-/* A consumer would find records. */
+/* True if a consumer would find records. Takes the ring's lock. */
 bool fg_ring_has_unread(struct fg_ring *ring);
 
-/* Forgets all records, and that any were lost. */
+/* Drops all records and all counts of lost ones. Takes the ring's locks. */
 void fg_ring_clear(struct fg_ring *ring);
 
 #endif

@@ -1,5 +1,7 @@
-/* A ring buffer's file: its layout, making it, and a forked child's own. */
+/* See ring_file.h. */
 #define _GNU_SOURCE
+#include "engine/ring/ring_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -10,23 +12,16 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
-#include "engine/ring/ring_internal.h"
 
-#define PAGE_BYTES 4096u
 #define SUBBUF_BYTES_MAX (64u << 10)
 #define MIN_SUBBUFS 8u
 #define COLOURS 12u
 #define COLOUR_BYTES                                                                                         \
-    320u /* five lines of the cache: the head of a sub-buffer, and what is written and fetched ahead */
+    320u /* five cache lines: a sub-buffer's head, the line written to and those prefetched */
 
-static size_t page_round(size_t bytes)
-{
-    return (bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
-}
-
-/* Where in its pages a ring's sub-buffers begin, in bytes: another place for each ring. Instances that trace the same calls
- * write records of the same size, each into a ring of its own; if these were all at the same distance from a page's
- * begin, all that they write would compete for the few lines that a processor's nearest cache has for it. */
+/* The offset of a ring's sub-buffers from a page boundary, different for each ring. Several instances that trace the
+ * same calls write records of the same size, each to its own ring. At equal offsets from a page boundary all these
+ * records would compete for the same few lines of the processor's first-level cache. */
 static size_t colour(void)
 {
     static _Atomic unsigned nr_rings;
@@ -38,7 +33,7 @@ static void header_layout(struct fg_ring_header *header, const struct fg_ring *r
 {
     uint32_t subbuf_bytes = SUBBUF_BYTES_MAX;
 
-    while (subbuf_bytes > PAGE_BYTES && ring->buffer_bytes / subbuf_bytes < MIN_SUBBUFS)
+    while (subbuf_bytes > FG_RING_PAGE_BYTES && ring->buffer_bytes / subbuf_bytes < MIN_SUBBUFS)
         subbuf_bytes /= 2;
     header->header_bytes = FG_RING_HEADER_BYTES;
     header->pid = (uint32_t)getpid();
@@ -49,14 +44,15 @@ static void header_layout(struct fg_ring_header *header, const struct fg_ring *r
     header->clock_start = header->clock_latest = fg_clock_read_pair();
     header->queue_offset = FG_RING_HEADER_BYTES;
     header->symbols_offset =
-        header->queue_offset + page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
+        header->queue_offset + fg_ring_page_round(2 * (size_t)header->nr_subbufs * sizeof(uint32_t));
     header->symbols_capacity = FG_RING_SYMBOL_BYTES;
     header->data_offset = header->symbols_offset + header->symbols_capacity + colour();
-    header->file_bytes = page_round(header->data_offset + (uint64_t)header->nr_subbufs * subbuf_bytes);
+    header->file_bytes =
+        fg_ring_page_round(header->data_offset + (uint64_t)header->nr_subbufs * subbuf_bytes);
     memcpy(header->instance, ring->instance, sizeof(header->instance));
 }
 
-/* A fresh file under a name of its own: PID.N.ring.new. */
+/* Creates PID.N.ring.new with the first N that is free. Returns a descriptor or a negative errno. */
 static int file_create(struct fg_ring *ring, char **temporary)
 {
     for (unsigned n = 0; n < 10000; n++) {
@@ -106,7 +102,7 @@ static int file_map(struct fg_ring *ring, int fd, const struct fg_ring_header *l
 
     if (ftruncate(fd, (off_t)layout->file_bytes) != 0)
         return -errno;
-    /* Memory behind every page before it is written: a full file system is an error here, not a SIGBUS later. */
+    /* Every page gets its memory before it is written: a full file system is an error here, not a SIGBUS later. */
     error = posix_fallocate(fd, 0, (off_t)layout->symbols_offset);
     if (error)
         return -error;
@@ -117,7 +113,7 @@ static int file_map(struct fg_ring *ring, int fd, const struct fg_ring_header *l
     return 0;
 }
 
-/* Shared, so that a fork leaves the pages as they are: the child lets go of them at once. */
+/* The mapping is shared: a fork need not copy its pages, as the child unmaps them at once. */
 static int open_memory(struct fg_ring *ring, const struct fg_ring_header *layout)
 {
     void *mapping = mmap(NULL, layout->file_bytes, PROT_READ | PROT_WRITE,
@@ -129,7 +125,7 @@ static int open_memory(struct fg_ring *ring, const struct fg_ring_header *layout
     return 0;
 }
 
-void fg_ring_file_forget(struct fg_ring *ring)
+void fg_ring_forget(struct fg_ring *ring)
 {
     if (ring->header)
         munmap(ring->header, ring->mapping_bytes);
@@ -149,7 +145,7 @@ static int open_file(struct fg_ring *ring, const struct fg_ring_header *layout)
 
     if (!error) {
         memcpy(ring->header->magic, FG_RING_MAGIC, sizeof(ring->header->magic));
-        /* Whoever lists the directory sees only files with a complete header. */
+        /* The final name comes last: a recorder that lists the directory sees only complete headers. */
         if (rename(temporary, ring->path) != 0)
             error = -errno;
     }
@@ -161,7 +157,7 @@ static int open_file(struct fg_ring *ring, const struct fg_ring_header *layout)
     return error;
 }
 
-/* A new file for a ring whose configuration is set. */
+/* Creates the memory of a ring whose configuration is set. */
 static int ring_start(struct fg_ring *ring)
 {
     struct fg_ring_header layout = {0};
@@ -174,7 +170,7 @@ static int ring_start(struct fg_ring *ring)
     if (ring->pool.owners && ring->pool.free)
         error = ring->directory ? open_file(ring, &layout) : open_memory(ring, &layout);
     if (error)
-        fg_ring_file_forget(ring);
+        fg_ring_forget(ring);
     return error;
 }
 
@@ -183,7 +179,7 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config)
     int error = -ENOMEM;
 
     if (config->buffer_bytes < FG_RING_MIN_KB * 1024u ||
-        config->buffer_bytes > (size_t)UINT32_MAX * PAGE_BYTES ||
+        config->buffer_bytes > (size_t)UINT32_MAX * FG_RING_PAGE_BYTES ||
         (!config->directory && config->mode == FG_RING_WAIT))
         return -EINVAL;
     memset(ring, 0, sizeof(*ring));
@@ -205,7 +201,7 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config)
 
 void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh)
 {
-    fg_ring_file_forget(ring);
+    fg_ring_forget(ring);
     use_mapping(ring, fresh->header);
     ring->pool = fresh->pool;
     ring->buffer_bytes = fresh->buffer_bytes;
@@ -223,9 +219,9 @@ void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh)
 
 void fg_ring_fork_child(struct fg_ring *ring, bool follow)
 {
-    fg_ring_file_forget(ring);
-    atomic_store(&ring->moves, false);        /* whoever moved it is not here, */
-    pthread_mutex_init(&ring->copying, NULL); /* nor who held this */
+    fg_ring_forget(ring);
+    atomic_store(&ring->moves, false);        /* the thread that moved it is not in the child, */
+    pthread_mutex_init(&ring->copying, NULL); /* nor is the one that held this lock */
     atomic_store(&ring->reopen, follow ? FG_RING_TO_REOPEN : FG_RING_IS_OPEN);
     if (!follow)
         atomic_store(&ring->stopped, true);

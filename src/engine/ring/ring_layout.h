@@ -1,5 +1,5 @@
-/* The mapped ring-buffer file: what lies where. Shared by its two sides, ring_buffer.c (in the traced
- * process) and ring_reader.c (in the recorder).
+/* The layout of the mapped ring-buffer file, shared by its two sides: ring_buffer.c in the traced process and
+ * ring_reader.c in the recorder.
  *
  *     +--------------------------+ 0
  *     | struct fg_ring_header    |  one page
@@ -13,8 +13,8 @@
  *     | ...                      |
  *     +--------------------------+
  *
- * Everything is little-endian and is written by one machine for itself. A dead process's file explains
- * itself: a symbol is committed before the first record that uses it.
+ * Everything is little-endian and is read on the machine that wrote it. A symbol is committed before the first record
+ * that uses it, so the file of a dead process is complete.
  */
 #ifndef FG_RING_LAYOUT_H
 #define FG_RING_LAYOUT_H
@@ -22,19 +22,20 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "engine/core/clock.h"
+
 #define FG_RING_MAGIC "FGRING\0\2"
-#define FG_RING_HEADER_BYTES 4096u
+#define FG_RING_PAGE_BYTES 4096u
+#define FG_RING_HEADER_BYTES FG_RING_PAGE_BYTES
 #define FG_INSTANCE_NAME_BYTES 64u /* with the NUL */
-#define FG_RING_SUFFIX ".ring"     /* a file gets this name when its header is complete */
+#define FG_RING_SUFFIX ".ring"     /* a file is renamed to end in it when its header is complete */
 
 enum fg_ring_mode { FG_RING_WAIT = 0, FG_RING_DROP = 1, FG_RING_OVERWRITE = 2 };
-enum fg_clock_kind { FG_CLOCK_MONOTONIC = 0, FG_CLOCK_TSC = 1 };
 
-/* The same instant on the trace clock and on CLOCK_MONOTONIC. */
-struct fg_clock_pair {
-    uint64_t ticks;
-    uint64_t monotonic_ns;
-};
+static inline uint64_t fg_ring_page_round(uint64_t bytes)
+{
+    return (bytes + FG_RING_PAGE_BYTES - 1) & ~(uint64_t)(FG_RING_PAGE_BYTES - 1);
+}
 
 struct fg_ring_header {
     char magic[8];
@@ -50,10 +51,10 @@ struct fg_ring_header {
     uint32_t mode;       /* enum fg_ring_mode */
     uint32_t clock_kind; /* enum fg_clock_kind */
     struct fg_clock_pair clock_start;
-    struct fg_clock_pair clock_latest; /* renewed at each sub-buffer switch; torn reads: see clock_seq */
+    struct fg_clock_pair clock_latest; /* updated at each sub-buffer switch; torn reads: see clock_seq */
     _Atomic uint32_t clock_seq;        /* odd while clock_latest is written */
 
-    _Atomic uint32_t finished;   /* the writer closed the buffer in good order */
+    _Atomic uint32_t finished;   /* the writer closed the buffer: it did not crash */
     _Atomic uint32_t stop;       /* the recorder asks the writer to stop recording */
     _Atomic uint32_t waiters;    /* writers that sleep on free_futex */
     _Atomic uint32_t free_futex; /* counts releases; a writer in wait mode sleeps on it */
@@ -61,9 +62,9 @@ struct fg_ring_header {
 
     _Atomic uint64_t symbols_committed; /* bytes */
     _Atomic uint64_t symbols_lost;      /* symbols that found no room */
-    _Atomic uint64_t full_head,
-        full_tail; /* writer puts at head; whoever claims moves tail by compare-and-swap */
-    _Atomic uint64_t free_head, free_tail; /* the reader puts at head, the writer takes at tail */
+    /* The writer puts at the head. Writer and reader may take: the tail moves by compare-and-swap. */
+    _Atomic uint64_t full_head, full_tail;
+    _Atomic uint64_t free_head, free_tail; /* the reader puts at the head, the writer takes at the tail */
 
     _Atomic uint64_t records_lost; /* dropped or overwritten */
     _Atomic uint64_t overrun;      /* calls not traced: a shadow stack was full */
@@ -77,17 +78,17 @@ enum fg_subbuf_state { FG_SUBBUF_FREE = 0, FG_SUBBUF_OWNED = 1, FG_SUBBUF_FULL =
 struct fg_subbuf {
     _Atomic uint32_t state;  /* enum fg_subbuf_state */
     uint32_t task;           /* task id: symbol of type FG_SYMBOL_TASK */
-    uint64_t seq;            /* orders all sub-buffers of one file in the order they were taken */
-    _Atomic uint64_t commit; /* bytes of whole records behind this header */
-    _Atomic uint64_t lost;   /* records this task lost before the first record here; a reader takes it */
-    /* Of a ring that its own process reads (ring_copy.h), under its lock: */
-    uint64_t consumed;     /* bytes of records that a consumer has had */
-    uint64_t copied;       /* bytes of records up to which the latest copy goes */
-    uint64_t lost_in_copy; /* how much of `lost` the latest copy holds or tells */
+    uint64_t seq;            /* rises with each sub-buffer that a task of the process takes */
+    _Atomic uint64_t commit; /* bytes of whole records after this header */
+    _Atomic uint64_t lost;   /* records that this task lost before the first one here; zeroed by the reader */
+    /* Only used where the process reads its own ring (ring_copy.h), under the ring's lock: */
+    uint64_t consumed;     /* bytes of records that consumers have read */
+    uint64_t copied;       /* bytes of records that the latest copy has read */
+    uint64_t lost_in_copy; /* the part of `lost` that the latest copy holds or reported */
     uint64_t reserved;
 };
 
-/* Symbols: `bytes` long in all, a multiple of 8; behind the struct lie NUL-terminated UTF-8 strings. */
+/* A symbol is `bytes` long in all, a multiple of 8. NUL-terminated UTF-8 strings follow the struct. */
 #define FG_SYMBOL_TYPES(X)                                                                                   \
     X(FUNC, 1,                                                                                               \
       "function that may be recorded; strings: module, qualname, file, argument names joined by ','")        \

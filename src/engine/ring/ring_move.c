@@ -1,9 +1,14 @@
-/* What a ring without a file holds, moved to the memory of another size. */
+/* See ring_move.h. */
+#include "engine/ring/ring_move.h"
+
 #include <string.h>
 
-#include "engine/ring/ring_internal.h"
+#include "engine/ring/record.h"
+#include "engine/ring/ring_buffer.h"
+#include "engine/ring/ring_file.h"
+#include "engine/ring/ring_pool.h"
 
-/* Counts, and symbols: these lie where they lay, and who has put one does not ask again. */
+/* Counts and symbols. Symbols keep their places: nobody puts a symbol again that was put before the move. */
 static void move_head(struct fg_ring *to, const struct fg_ring *from)
 {
     struct fg_ring_header *head = to->header;
@@ -23,7 +28,7 @@ static void move_head(struct fg_ring *to, const struct fg_ring *from)
     to->pool.lost_consumed = from->pool.lost_consumed;
 }
 
-/* How many bytes of whole records fit. */
+/* How many bytes of whole records fit into `room`. */
 static uint64_t fitting(const uint8_t *records, uint64_t bytes, uint64_t room)
 {
     uint64_t fit = 0;
@@ -65,6 +70,14 @@ static void move_all(struct fg_ring *to, const struct fg_ring *from)
         move_records(to, fg_ring_subbuf(from, atomic_load(&from->full_queue[at % header->nr_subbufs])));
     for (uint32_t i = 0; i < FG_RING_ORPHANS; i++)
         fg_ring_put_loss(to, from->pool.orphans[i].task, from->pool.orphans[i].lost);
+}
+
+void fg_ring_move_begin(struct fg_ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    atomic_store(&ring->moves, true);
+    fg_ring_set_room(ring, false);
+    pthread_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_move_end(struct fg_ring *ring, struct fg_ring *fresh)

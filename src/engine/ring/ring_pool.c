@@ -1,6 +1,7 @@
-/* The pool of sub-buffers: who owns which, taking the next one, waiting for the reader. Everything here is called
- * with the ring's lock held. */
+/* See ring_pool.h. */
 #define _GNU_SOURCE
+#include "engine/ring/ring_pool.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -12,10 +13,10 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
-#include "engine/ring/ring_internal.h"
+#include "engine/ring/record.h"
 
-#define WAIT_STEP_NS 5000000 /* a waiting writer looks around this often */
-#define STEPS_PER_LIFE_CHECK 4
+#define WAIT_STEP_NS 5000000   /* a waiting writer wakes up this often */
+#define STEPS_PER_LIFE_CHECK 4 /* and checks this often whether the recorder lives */
 
 static uint32_t index_of(const struct fg_ring *ring, const struct fg_subbuf *subbuf)
 {
@@ -49,7 +50,7 @@ void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor)
     queue_full(ring, subbuf);
 }
 
-/* Sub-buffers that the reader gave back since we looked last. */
+/* Moves the sub-buffers that the reader gave back to our own stack. */
 static void collect_released(struct fg_ring *ring)
 {
     struct fg_ring_header *header = ring->header;
@@ -64,8 +65,8 @@ static void collect_released(struct fg_ring *ring)
     atomic_store_explicit(&header->free_tail, tail, memory_order_release);
 }
 
-/* The one given back last is the one most likely to lie in a cache: while the reader keeps up, a few sub-buffers
- * serve, and the rest of the pool is never touched. */
+/* Takes the sub-buffer that was given back last: it is the most likely to be in a cache. While the reader keeps up, the
+ * writers reuse a few sub-buffers and never touch the rest of the pool. */
 static bool take_released(struct fg_ring *ring, uint32_t *index)
 {
     collect_released(ring);
@@ -75,7 +76,7 @@ static bool take_released(struct fg_ring *ring, uint32_t *index)
     return true;
 }
 
-/* Maps the pages of a new sub-buffer at once; without it each would fault at its first record. */
+/* Maps all pages of a new sub-buffer at once. Otherwise the first record in each page would fault. */
 static int populate(struct fg_ring *ring, uint32_t index)
 {
 #ifdef MADV_POPULATE_WRITE
@@ -83,14 +84,14 @@ static int populate(struct fg_ring *ring, uint32_t index)
 
     begin &= ~(uintptr_t)(FG_RING_HEADER_BYTES - 1); /* whole pages */
     if (madvise((void *)begin, end - begin, MADV_POPULATE_WRITE) != 0)
-        return errno; /* EINVAL before Linux 5.14: they fault */
+        return errno; /* EINVAL before Linux 5.14: the pages then fault */
 #else
     (void)ring, (void)index;
 #endif
     return 0;
 }
 
-/* Memory behind the next sub-buffer of the file. */
+/* Allocates the file's memory for the next sub-buffer. Returns 0 or an errno. */
 static int allocate(struct fg_ring *ring)
 {
     struct fg_ring_header *header = ring->header;
@@ -116,9 +117,9 @@ static bool take_fresh(struct fg_ring *ring, uint32_t *index)
     if (!error && populate(ring, ring->pool.nr_fresh) == ENOMEM && !ring->path)
         error = ENOMEM;
     if (error == EMFILE || error == ENFILE)
-        return false; /* the program may close some */
+        return false; /* the program may close some descriptors later */
     if (error) {
-        ring->pool.nr_usable = ring->pool.nr_fresh; /* the file system is full: make do with what there is */
+        ring->pool.nr_usable = ring->pool.nr_fresh; /* the file system is full: the pool stays this small */
         return false;
     }
     *index = ring->pool.nr_fresh++;
@@ -135,19 +136,20 @@ static uint64_t count_records(const uint8_t *at, uint64_t bytes)
     return n;
 }
 
-/* Whole records between two places in the sub-buffer. */
+/* How many records lie between two offsets in the sub-buffer. */
 static uint64_t count_between(const struct fg_subbuf *subbuf, uint64_t from, uint64_t to)
 {
     return count_records((const uint8_t *)(subbuf + 1) + from, to - from);
 }
 
-/* Records that are lost; and how many of them the latest copy holds all the same, or has told as lost already: copies
- * are made while others write. */
+/* Writers go on while a ring is copied. So a record may be overwritten after the latest copy took it, or after that copy
+ * reported it as lost; no later copy may report it once more. */
 struct loss {
-    uint64_t records, in_copy;
+    uint64_t records;
+    uint64_t in_copy; /* how many of these the latest copy holds, or reported as lost */
 };
 
-/* Where a loss of records of `task` will be seen: at its next sub-buffer, or at the one it takes next. */
+/* Adds a loss of records of `task` to the task's next sub-buffer after `seq`, or to the one that it will take next. */
 static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, struct loss loss)
 {
     struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
@@ -172,7 +174,7 @@ static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, stru
     orphan->lost_in_copy += loss.in_copy;
 }
 
-/* What goes with the sub-buffer when it is used anew: the records that nobody has consumed, and the loss before them. */
+/* The loss when a sub-buffer is reused: its records that no consumer had, and the loss reported before them. */
 static struct loss drop_records(struct fg_ring *ring, struct fg_subbuf *subbuf)
 {
     uint64_t commit = atomic_load_explicit(&subbuf->commit, memory_order_relaxed);
@@ -184,7 +186,7 @@ static struct loss drop_records(struct fg_ring *ring, struct fg_subbuf *subbuf)
     return (struct loss){lost + atomic_exchange(&subbuf->lost, 0), in_copy + subbuf->lost_in_copy};
 }
 
-/* Overwrite mode: takes the oldest full sub-buffer back from the queue; its records are lost. */
+/* Overwrite mode: takes the oldest full sub-buffer back from the queue. Its records are lost. */
 static bool take_oldest(struct fg_ring *ring, uint32_t *index)
 {
     struct fg_ring_header *header = ring->header;
@@ -195,7 +197,7 @@ static bool take_oldest(struct fg_ring *ring, uint32_t *index)
         if (tail == atomic_load_explicit(&header->full_head, memory_order_relaxed))
             return false;
         *index = atomic_load_explicit(&ring->full_queue[tail % header->nr_subbufs], memory_order_relaxed);
-        /* The reader may claim the same one: whoever moves the tail has it. */
+        /* The reader may claim the same sub-buffer now: the side that moves the tail gets it. */
     } while (!atomic_compare_exchange_weak_explicit(&header->full_tail, &tail, tail + 1, memory_order_acq_rel,
                                                     memory_order_relaxed));
     subbuf = fg_ring_subbuf(ring, *index);
@@ -204,9 +206,8 @@ static bool take_oldest(struct fg_ring *ring, uint32_t *index)
     return true;
 }
 
-/* Takes the sub-buffer of a task that is not writing now, the one that took its own longest ago, and queues
- * it. Such a task finds its cursor without room and comes here for another. So any number of threads can
- * share a small pool. */
+/* Queues the oldest sub-buffer whose task is not writing now, so that any number of threads can share a small pool. The
+ * task then finds its cursor without room and takes another sub-buffer. */
 static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
 {
     struct fg_ring_owner *oldest = NULL;
@@ -217,7 +218,8 @@ static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
         if (owner->task && owner->task != self)
             atomic_store_explicit(&owner->cursor->end, NULL, memory_order_relaxed);
     }
-    /* Each of them now either is inside the guard, where we leave it alone, or sees its end gone. */
+    /* After the fence each of these tasks is either seen inside the guard, and keeps its sub-buffer, or sees that its
+     * cursor has no room. */
     fg_task_fence_heavy();
     for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
         struct fg_ring_owner *owner = &ring->pool.owners[i];
@@ -241,10 +243,10 @@ static bool recorder_lives(const struct fg_ring *ring)
 
     if (asprintf(&path, "%s/lock", ring->directory) < 0)
         return false;
-    /* Opened anew each time: the program may have closed a descriptor that we kept, and reused its number. */
+    /* Opened again each time: the program may have closed a descriptor that we kept, and reused its number. */
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
-        lives = errno == EMFILE || errno == ENFILE; /* cannot tell: not a reason to lose records */
+        lives = errno == EMFILE || errno == ENFILE; /* unknown: no reason to lose records */
     if (fd >= 0) {
         lives = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
         close(fd);
@@ -260,13 +262,14 @@ static void sleep_for_release(struct fg_ring_header *header, uint32_t seen)
     syscall(SYS_futex, &header->free_futex, FUTEX_WAIT, seen, &step, NULL, 0);
 }
 
-/* Sleeps, without the lock, until the reader released something, and returns false if none will. */
+/* Sleeps, without the lock, until the reader releases a sub-buffer or a step has passed. False: no reader will release
+ * any. */
 static bool wait_for_release(struct fg_ring *ring, unsigned *steps)
 {
     struct fg_ring_header *header = ring->header;
     uint32_t seen = atomic_load(&header->free_futex);
 
-    /* Without any sub-buffer in the file there is nothing to be released. */
+    /* A file without any sub-buffer has none that could be released. */
     if (ring->pool.recorder_gone || atomic_load(&header->stop) || !ring->pool.nr_fresh)
         return false;
     if (++*steps % STEPS_PER_LIFE_CHECK == 0 && !recorder_lives(ring)) {
@@ -282,7 +285,7 @@ static bool wait_for_release(struct fg_ring *ring, unsigned *steps)
     return true;
 }
 
-/* A free sub-buffer by the ring's mode. */
+/* Finds a free sub-buffer by the ring's mode. False: none. */
 static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index, struct fg_ring_wait *wait)
 {
     unsigned steps = 0;
@@ -292,7 +295,8 @@ static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index,
             break;
         if (ring->mode == FG_RING_OVERWRITE && take_oldest(ring, index))
             break;
-        /* Else some are with the reader. Only overwriting needs one at once: a task that idles keeps its own. */
+        /* If tasks do not own all sub-buffers, the reader has some and will release them. An idle task then keeps its
+         * own, unless the mode is to overwrite, which cannot wait. */
         if ((ring->pool.nr_owned == ring->pool.nr_fresh || ring->mode == FG_RING_OVERWRITE) &&
             revoke_idle(ring, task))
             continue;
@@ -308,13 +312,13 @@ static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index,
     return true;
 }
 
-/* The sub-buffer is the task's next one from now on. */
+/* Makes the sub-buffer the task's next one. */
 static void begin(struct fg_ring *ring, struct fg_subbuf *subbuf, uint32_t task, uint64_t lost)
 {
     struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
     uint64_t untold = atomic_exchange(&subbuf->lost, 0), lost_in_copy = 0;
 
-    /* A loss that was passed on to what lay here when the reader had just claimed it. */
+    /* A loss was added to this sub-buffer's former contents after the reader had claimed them: it is still unreported. */
     if (untold)
         pass_loss_on(ring, subbuf->task, subbuf->seq, (struct loss){untold, 0});
     subbuf->task = task;

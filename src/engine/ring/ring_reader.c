@@ -1,4 +1,4 @@
-/* Reading a ring-buffer file. Nothing the file says is believed before it is checked against the file's size. */
+/* See ring_reader.h. No offset or size in the file is used before it was checked against the file's size. */
 #define _GNU_SOURCE
 #include "engine/ring/ring_reader.h"
 
@@ -18,7 +18,7 @@
 struct fg_ring_reader {
     struct fg_ring_header *header;
     size_t bytes;
-    /* Copies: the header in the file is the traced process's to write, and it may go mad. */
+    /* Copies of the checked values: a traced process gone wrong may overwrite the header. */
     uint32_t nr_subbufs, subbuf_bytes;
     uint64_t symbols_offset, symbols_capacity, data_offset;
     _Atomic uint32_t *full_queue, *free_queue;
@@ -167,12 +167,13 @@ bool fg_ring_reader_next(struct fg_ring_reader *reader, struct fg_ring_chunk *ch
             return false;
         index = atomic_load_explicit(&reader->full_queue[tail % reader->nr_subbufs], memory_order_relaxed) %
                 reader->nr_subbufs;
-        /* In overwrite mode the writer may take the same one back: whoever moves the tail has it. */
+        /* In overwrite mode a writer may take the same sub-buffer back: the side that moves the tail gets it. */
     } while (!atomic_compare_exchange_weak_explicit(&header->full_tail, &tail, tail + 1, memory_order_acq_rel,
                                                     memory_order_acquire));
     atomic_store_explicit(&subbuf_at(reader, index)->state, FG_SUBBUF_CLAIMED, memory_order_relaxed);
     chunk_fill(reader, index, chunk);
-    /* Taken, not read: what an overwriting writer adds from here on it finds again, and tells elsewhere. */
+    /* Exchanged, not just read: a loss that a writer adds to this sub-buffer from now on is the writer's to report,
+     * with another sub-buffer (ring_pool.c, begin). */
     chunk->lost = atomic_exchange(&subbuf_at(reader, index)->lost, 0);
     return true;
 }
@@ -184,8 +185,8 @@ void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_
 
     atomic_store_explicit(&subbuf_at(reader, chunk->index)->state, FG_SUBBUF_FREE, memory_order_relaxed);
     atomic_store_explicit(&reader->free_queue[head % reader->nr_subbufs], chunk->index, memory_order_relaxed);
-    /* seq_cst: a writer counts itself as waiter, then looks at the head; we move the head, then look for
-     * waiters: one sees the other */
+    /* seq_cst: a writer counts itself as waiter, then reads the head; we move the head, then read the count. One of
+     * the two sees the other's store. */
     atomic_store(&header->free_head, head + 1);
     if (atomic_load(&header->waiters)) {
         atomic_fetch_add(&header->free_futex, 1);
@@ -239,7 +240,7 @@ void fg_ring_reader_clock(const struct fg_ring_reader *reader, struct fg_clock_p
 {
     const struct fg_ring_header *header = reader->header;
     uint32_t before, after;
-    int tries = 1000; /* a writer that died in the middle leaves the count odd for ever */
+    int tries = 1000; /* a writer that died between the two stores leaves the count odd for ever */
 
     *start = header->clock_start;
     do {

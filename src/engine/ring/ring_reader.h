@@ -1,5 +1,5 @@
-/* The reading side of a ring-buffer file: claims full sub-buffers in order, hands their records out, gives
- * them back. One reader for each file at a time. Used by the recorder and by `funcgraph recover`. */
+/* Reading a ring-buffer file, for the recorder and `funcgraph recover`. A reader claims full sub-buffers in order, reads
+ * their records and gives them back. Each file has at most one reader at a time. */
 #ifndef FG_RING_READER_H
 #define FG_RING_READER_H
 
@@ -19,29 +19,34 @@ struct fg_ring_chunk {
     uint32_t index; /* the sub-buffer's */
 };
 
-/* Maps the file. Returns 0 or a negative errno: -EINVAL for a file that is not a ring buffer or is damaged
- * (every offset and size in the header is checked against the file's size before it is believed). */
+/**
+ * fg_ring_reader_open - map a ring-buffer file
+ *
+ * Every offset and size in the header is checked against the file's size.
+ *
+ * Return: 0 or a negative errno; -EINVAL: not a ring buffer, or damaged.
+ */
 int fg_ring_reader_open(const char *path, struct fg_ring_reader **reader);
 void fg_ring_reader_close(struct fg_ring_reader *reader);
 
 const struct fg_ring_header *fg_ring_reader_header(const struct fg_ring_reader *reader);
 
-/* Symbols not yet seen by this reader, one at a time; NULL when there is no further one now. */
+/* The next symbol that this reader has not read; NULL: there is none now. */
 const struct fg_symbol *fg_ring_reader_next_symbol(struct fg_ring_reader *reader);
 
-/* Claims the oldest full sub-buffer. False when there is none now. */
+/* Claims the oldest full sub-buffer. False: there is none now. */
 bool fg_ring_reader_next(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk);
-/* Gives it back to the writer and wakes a waiting one. */
+/* Gives a sub-buffer back to the writers and wakes those that wait. */
 void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_chunk *chunk);
 
-/* When the writer is gone or has finished: all that is left, in order of seq, also sub-buffers that a
- * reader which died had claimed and those that their tasks still owned. False at the end. */
+/* For a file whose process died or finished: the remaining sub-buffers in order of seq, including those that tasks still
+ * owned and those that a dead reader had claimed. False: there are no more. */
 bool fg_ring_reader_next_leftover(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk);
 
-/* Asks the writer to stop recording (it frees itself of the file at its next record). */
+/* Asks the traced process to stop recording: it does so when a task needs its next sub-buffer. */
 void fg_ring_reader_stop_writer(struct fg_ring_reader *reader);
 
-/* The clock pairs (start, latest) without a torn read. */
+/* Reads the file's first and latest clock pair, the latter without a torn read. */
 void fg_ring_reader_clock(const struct fg_ring_reader *reader, struct fg_clock_pair *start,
                           struct fg_clock_pair *latest);
 

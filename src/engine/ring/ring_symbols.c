@@ -1,14 +1,14 @@
-/* The symbols in a ring buffer's file: appended, never changed. */
+/* See ring_symbols.h. */
 #define _GNU_SOURCE
+#include "engine/ring/ring_symbols.h"
+
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/ring/ring_internal.h"
+#define STEP_BYTES (256u << 10) /* the file's memory for symbols is allocated in such steps */
 
-#define STEP_BYTES (256u << 10) /* of memory put behind the area at a time */
-
-/* Memory behind the symbol area up to `bytes`. */
+/* Allocates the file's memory for the first `bytes` of the symbol area. False: no room. */
 static bool symbols_allocate(struct fg_ring *ring, size_t bytes)
 {
     struct fg_ring_header *header = ring->header;

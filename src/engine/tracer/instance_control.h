@@ -1,26 +1,44 @@
-/* Changing an instance while it runs. Every change is at once and as a whole: 0, or a negative errno, and then nothing has
- * changed but where it says so. -EBUSY: another thread changes it now, or takes it out.
+/* Changing an instance while it runs.
  *
- * No lock of the engine is held by the caller. Changes wait for callbacks that run now, as users' do (fgraph.h). */
+ * A change takes effect as a whole. On an error nothing has changed, except where a function says so. -EBUSY: another
+ * thread changes or stops the instance now. The caller holds no lock of the engine. Like changes of users (fgraph.h)
+ * these wait for callbacks in progress. */
 #ifndef FG_INSTANCE_CONTROL_H
 #define FG_INSTANCE_CONTROL_H
 
 #include "engine/tracer/instance.h"
 
-/* Another tracer; an empty buffer, as in the kernel. If the tracer refuses to start the instance has nop. -EBUSY also for
- * an instance with a file. */
+/**
+ * fg_instance_set_tracer - change the tracer; the buffer is emptied, as in the kernel
+ *
+ * Return: 0 or a negative errno. -EBUSY also for an instance with a file. If @tracer refuses to start, the instance has
+ * the nop tracer.
+ */
 int fg_instance_set_tracer(struct fg_instance *instance, const struct fg_tracer *tracer);
-/* Another size of its buffer. What is recorded stays, as much as there is room for; calls that begin or end meanwhile are
- * counted as lost. -EINVAL: too small or too large; -ENOMEM. Then nothing has changed. */
+
+/**
+ * fg_instance_set_buffer - change the size of the buffer
+ * @bytes: of all sub-buffers together
+ *
+ * Records stay, as many as there is room for. Entries and returns meanwhile are counted as lost.
+ *
+ * Return: 0; -EINVAL: too small or too large; -ENOMEM; -EBUSY, also for an instance with a file.
+ */
 int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes);
-/* Which functions and calls; takes over the filter's contents (and clears it). */
+
+/**
+ * fg_instance_set_filter - change which functions and calls are traced
+ * @filter: its contents are taken over and cleared on success
+ *
+ * Return: 0 or a negative errno, as fgraph_set_filter().
+ */
 int fg_instance_set_filter(struct fg_instance *instance, struct fg_filter *filter);
 
-/* Settings of the tracers. What is known of calls in progress stays: their ends may be in the trace without their
- * beginnings, and the other way round. */
+/* The tracers' settings. A change keeps what is known of calls in progress: the trace may have the end of a call without
+ * its entry, or the entry without the end. */
 struct fg_instance_settings {
-    uint32_t max_graph_depth;
-    uint64_t thresh_us;
+    uint32_t max_graph_depth; /* 0: no limit */
+    uint64_t thresh_us;       /* 0: none; else only calls that took at least this long */
 #define X(name, option) bool name;
     FG_INSTANCE_FLAGS(X)
 #undef X
@@ -28,26 +46,19 @@ struct fg_instance_settings {
 struct fg_instance_settings fg_instance_settings(const struct fg_instance *instance);
 int fg_instance_set_settings(struct fg_instance *instance, const struct fg_instance_settings *settings);
 
-/* Off: when this returns nothing is recorded any more, and what is there stays. */
+/* For an instance that no other thread knows yet. */
+void fg_instance_init_settings(struct fg_instance *instance, const struct fg_instance_settings *settings);
+
+/**
+ * fg_instance_set_tracing_on - resume or stop recording
+ *
+ * When it returns from stopping, no record is written any longer. What is recorded stays.
+ */
 int fg_instance_set_tracing_on(struct fg_instance *instance, bool on);
 
-/* Puts a text into the trace, in the calling thread, as from function `func` (0: none): in several records if it is long.
- * From anywhere, also from a callback. -EINVAL: no such instance; -ENOSPC: there was no room, and it is counted;
- * -ENOMEM. */
-int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes);
-
-/* Texts that name no instance go there: what records the process as a whole (no name), or is called "top". */
-bool fg_instance_is_top(int handle);
-
-/* ---- for instance.c */
-
-/* From here to the end nobody else changes it. 0 or -EBUSY. */
-int fg_instance_change_begin(struct fg_instance *instance);
-void fg_instance_change_end(struct fg_instance *instance);
-/* The tracer begins: it was started, and the user is registered. Then as fg_instance_set_tracer. */
-int fg_instance_run(struct fg_instance *instance, const struct fg_tracer *tracer);
-/* The user is registered no more, and the tracer stopped. */
-void fg_instance_halt(struct fg_instance *instance);
+/**
+ * fg_instance_thresh_ticks - convert microseconds to ticks of the trace clock
+ */
 uint64_t fg_instance_thresh_ticks(uint64_t thresh_us);
 
 #endif

@@ -18,8 +18,7 @@ static int trace_functions(bool no_repeats, bool stack_trace, enum fg_ring_mode 
     struct fg_instance_config config = {
         .tracer = &fg_tracer_function,
         .ring = {.directory = session.directory, .buffer_bytes = FG_RING_MIN_KB * 1024u, .mode = mode},
-        .no_repeats = no_repeats,
-        .stack_trace = stack_trace,
+        .settings = {.no_repeats = no_repeats, .stack_trace = stack_trace},
     };
     int handle;
 

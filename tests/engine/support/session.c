@@ -83,9 +83,8 @@ int session_try_trace(struct session *session, const struct session_trace *trace
         .ring = {.directory = session->directory,
                  .buffer_bytes = (trace->kb ? trace->kb : FG_RING_MIN_KB) * 1024u,
                  .mode = trace->mode},
-        .max_graph_depth = trace->max_graph_depth,
+        .settings = {.max_graph_depth = trace->max_graph_depth, .no_sleep_time = trace->no_sleep_time},
         .follow_fork = trace->follow_fork,
-        .no_sleep_time = trace->no_sleep_time,
     };
 
     return fg_instance_start(&config, handle);

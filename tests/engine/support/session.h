@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "engine/ring/ring_reader.h"
-#include "engine/tracer/instance.h"
+#include "engine/tracer/instance_start.h"
 
 #define SESSION_MAX_TASKS 65536u
 #define SESSION_MAX_FUNCS 8192u

@@ -6,7 +6,7 @@
 
 #include "engine/core/clock.h"
 #include "engine/tracer/function_profile.h"
-#include "engine/tracer/instance.h"
+#include "engine/tracer/instance_fork.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 

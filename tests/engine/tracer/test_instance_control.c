@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "engine/ring/ring_copy.h"
-#include "engine/tracer/instance_control.h"
+#include "engine/tracer/instance_fork.h"
+#include "engine/tracer/instance_mark.h"
+#include "engine/tracer/instance_start.h"
 #include "support/check.h"
 #include "support/session.h"
 #include "support/sim_arch.h"

@@ -15,7 +15,7 @@
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/task_name.h"
-#include "engine/tracer/instance.h"
+#include "engine/tracer/instance_fork.h"
 
 /* A thread that is in a callback may need the GIL to leave it. Without the GIL it may have let go of its thread state
  * there, to wait for a lock of Python's, and gets it back only when a stop of the world is over: that waits for us, if

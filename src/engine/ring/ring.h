@@ -1,0 +1,89 @@
+/* One ring buffer in the process that it records: its configuration, its memory, its pool of sub-buffers.
+ *
+ * ring_layout.h draws the memory. ring_file.c creates it, ring_pool.c hands out its sub-buffers, ring_symbols.c
+ * appends symbols, ring_buffer.h writes records. There is one ring per process and instance. */
+#ifndef FG_RING_H
+#define FG_RING_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/core/task.h"
+#include "engine/ring/ring_layout.h"
+
+#define FG_RING_SYMBOL_BYTES (64u << 20) /* reserved, sparse */
+#define FG_RING_MIN_KB 32u
+
+struct fg_ring_config {
+    /* The session's directory: the file becomes PID.N.ring in it, and its `lock` tells whether a recorder lives.
+     * NULL: no file. The process itself then reads the ring (ring_copy.h), and no writer can wait for a recorder. */
+    const char *directory;
+    size_t buffer_bytes; /* of all sub-buffers together */
+    enum fg_ring_mode mode;
+    bool times_work;                       /* durations of its records exclude the thread's sleep */
+    char instance[FG_INSTANCE_NAME_BYTES]; /* NUL-terminated; empty: the top instance */
+};
+
+/* A forked child's first record opens the child's file. Other threads wait until the file has its symbols. */
+enum fg_ring_reopen { FG_RING_IS_OPEN = 0, FG_RING_TO_REOPEN = 1, FG_RING_REOPENS = 2 };
+
+struct fg_ring_owner {
+    struct fg_task *task;
+    struct fg_ring_cursor *cursor;
+};
+
+#define FG_RING_ORPHANS 64u
+
+/* Records lost by a task that has no later sub-buffer yet to report the loss in. If two tasks share a place here, the
+ * earlier task's loss is only in the total. */
+struct fg_orphan_loss {
+    uint32_t task;
+    uint64_t lost;
+    uint64_t lost_in_copy; /* as in struct fg_subbuf */
+};
+
+/* The state of the ring's current memory. */
+struct fg_ring_pool {
+    struct fg_ring_owner *owners; /* by sub-buffer */
+    uint32_t nr_owned;
+    uint32_t *free; /* sub-buffers that the reader gave back, the latest on top */
+    uint32_t nr_free;
+    uint32_t nr_fresh;  /* sub-buffers from this one on were never used */
+    uint32_t nr_usable; /* less than nr_subbufs once the file system is full */
+    uint64_t next_seq;
+    struct fg_orphan_loss orphans[FG_RING_ORPHANS]; /* by task id, modulo */
+    size_t symbols_allocated;                       /* bytes of the symbol area that have memory */
+    uint64_t lost_consumed; /* the part of the header's records_lost that consumers were told */
+    bool recorder_gone;
+};
+
+struct fg_ring {
+    struct fg_ring_header *header; /* NULL: closed */
+    _Atomic uint32_t *full_queue, *free_queue;
+    uint8_t *data;
+    size_t mapping_bytes;
+    struct fg_ring_pool pool;
+    _Atomic bool stopped;    /* records are neither kept nor counted as lost, for good */
+    _Atomic bool paused;     /* the same, until the ring is resumed */
+    _Atomic bool moves;      /* to other memory: records are counted as lost */
+    pthread_mutex_t copying; /* held for one copy at a time; taken before `lock` */
+    enum fg_ring_mode mode;
+    bool times_work; /* as configured */
+    size_t buffer_bytes;
+    char instance[FG_INSTANCE_NAME_BYTES];
+    _Atomic uint32_t reopen;                /* enum fg_ring_reopen */
+    void (*reopened)(struct fg_ring *ring); /* writes the symbols that the new file needs */
+    char *directory;
+    char *path; /* of the file as its readers see it */
+    pthread_mutex_t lock;
+};
+
+static inline struct fg_subbuf *fg_ring_subbuf(const struct fg_ring *ring, uint32_t index)
+{
+    return (struct fg_subbuf *)(ring->data + (size_t)index * ring->header->subbuf_bytes);
+}
+
+#endif

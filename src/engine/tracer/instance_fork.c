@@ -1,0 +1,62 @@
+/* Locks are taken in their order: instances, engine, rings, tasks, parked frames. */
+#include "engine/tracer/instance_fork.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "engine/graph/parked.h"
+#include "engine/graph/users.h"
+#include "engine/ring/ring_file.h"
+#include "engine/tracer/function_profile.h"
+#include "engine/tracer/instance.h"
+
+static void prepare(void)
+{
+    fg_instances_lock();
+    fg_engine_lock();
+    for (struct fg_instance *instance = fg_instances_first(); instance; instance = instance->next)
+        pthread_mutex_lock(&instance->ring.lock);
+    fg_task_fork_prepare();
+    fg_parked_lock_all();
+}
+
+static void release(void)
+{
+    fg_parked_unlock_all();
+    for (struct fg_instance *instance = fg_instances_first(); instance; instance = instance->next)
+        pthread_mutex_unlock(&instance->ring.lock);
+    fg_engine_unlock();
+    fg_instances_unlock();
+}
+
+static void parent(void)
+{
+    fg_task_fork_parent();
+    release();
+}
+
+static void cursor_clear(const struct fg_task *task, struct fg_ring_cursor *cursor)
+{
+    memset(cursor, 0, sizeof(*cursor));
+    cursor->overrun_told = (uint32_t)atomic_load(&task->overrun); /* the parent reports those so far */
+}
+
+static void child(void)
+{
+    struct fg_task *self = fg_task_self;
+
+    fg_task_fork_child();
+    fg_function_profiles_fork_child();
+    for (struct fg_instance *instance = fg_instances_first(); instance; instance = instance->next) {
+        fg_ring_fork_child(&instance->ring, instance->follow_fork);
+        atomic_store(&instance->changing, false); /* the thread that changed it is not in the child */
+        if (self && fg_user_of(&instance->ops)->generation)
+            cursor_clear(self, fg_instance_cursor(self, &instance->ops));
+    }
+    release();
+}
+
+void fg_instances_install_fork_handlers(void)
+{
+    pthread_atfork(prepare, parent, child);
+}

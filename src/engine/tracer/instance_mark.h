@@ -1,0 +1,19 @@
+/* Texts that the program puts into a trace. */
+#ifndef FG_INSTANCE_MARK_H
+#define FG_INSTANCE_MARK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * fg_instance_mark - put a text into the trace, as from the calling thread
+ * @func: the id of the function that puts it; 0: none
+ *
+ * A long text becomes several records.
+ *
+ * Return: 0; -EINVAL: no such instance; -ENOSPC: no room, counted as lost; -ENOMEM.
+ * Context: any thread, also in a callback.
+ */
+int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,118 @@
+/* See instance_tracer.h. */
+#include "engine/tracer/instance_tracer.h"
+
+#include <errno.h>
+
+#include "engine/graph/users.h"
+#include "engine/tracer/instance_symbols.h"
+
+int fg_instance_change_begin(struct fg_instance *instance)
+{
+    return atomic_exchange(&instance->changing, true) ? -EBUSY : 0;
+}
+
+void fg_instance_change_end(struct fg_instance *instance)
+{
+    atomic_store(&instance->changing, false);
+}
+
+/* The user has the wanted filter while the tracer records calls, and otherwise one that matches no function. */
+static int effective_filter(const struct fg_instance *instance, const struct fg_filter *wanted,
+                            struct fg_filter *filter)
+{
+    int error = instance->tracer->init ? fg_filter_copy(filter, wanted) : fg_filter_make_none(filter);
+
+    if (!error && instance->tracer->tells_irqs)
+        filter->irqs = instance->no_irqs ? FG_IRQS_HIDDEN : FG_IRQS_TOLD;
+    return error;
+}
+
+int fg_instance_apply_filter(struct fg_instance *instance, const struct fg_filter *wanted)
+{
+    struct fg_filter filter;
+    int error = effective_filter(instance, wanted, &filter);
+
+    if (!error) {
+        error = fgraph_set_filter(&instance->ops, &filter);
+        fg_filter_clear(&filter);
+    }
+    return error;
+}
+
+/* The user's is_plain is read under the engine's lock, when lists of users are published. */
+void fg_instance_update_plain(struct fg_instance *instance)
+{
+    const struct fg_tracer *tracer = instance->tracer;
+    bool is_plain = tracer->is_plain && tracer->is_plain(instance);
+
+    atomic_store(&instance->is_plain, is_plain);
+    fg_engine_lock();
+    fg_user_of(&instance->ops)->is_plain = is_plain;
+    fg_engine_unlock();
+}
+
+/* The user is not registered. */
+static void choose_functions(struct fg_instance *instance)
+{
+    struct fgraph_ops *ops = &instance->ops;
+
+    ops->entryfunc = NULL;
+    ops->retfunc = NULL;
+    ops->suspendfunc = NULL;
+    ops->resumefunc = NULL;
+    ops->name = *instance->ring.instance ? instance->ring.instance : instance->tracer->name;
+    fg_user_of(ops)->is_entry_only = instance->tracer->is_entry_only;
+    if (instance->tracer->init)
+        instance->tracer->init(instance);
+    fg_instance_update_plain(instance);
+}
+
+static void stop_tracer(struct fg_instance *instance)
+{
+    if (instance->tracer->stop)
+        instance->tracer->stop(instance);
+    instance->tracer = &fg_tracer_nop;
+    instance->tracer_data = NULL;
+    atomic_store(&instance->max_latency_ticks, 0);
+}
+
+static int start_tracer(struct fg_instance *instance, const struct fg_tracer *tracer)
+{
+    int error;
+
+    instance->tracer = tracer;
+    error = tracer->start ? tracer->start(instance) : 0;
+    if (error)
+        instance->tracer = &fg_tracer_nop;
+    return error;
+}
+
+static int register_user(struct fg_instance *instance)
+{
+    struct fg_filter filter;
+    int error = effective_filter(instance, &instance->filter, &filter);
+
+    if (error)
+        return error;
+    choose_functions(instance);
+    fgraph_set_filter(&instance->ops, &filter); /* cannot fail: the user is not registered */
+    return fgraph_register(&instance->ops);
+}
+
+int fg_instance_run(struct fg_instance *instance, const struct fg_tracer *tracer)
+{
+    int error, refused;
+
+    fg_instance_put_process(&instance->ring);
+    refused = start_tracer(instance, tracer);
+    error = register_user(instance);
+    if (error)
+        stop_tracer(instance);
+    return error ? error : refused;
+}
+
+void fg_instance_halt(struct fg_instance *instance)
+{
+    fgraph_unregister(&instance->ops); /* -EINVAL: it was never registered */
+    stop_tracer(instance);
+}
