@@ -179,7 +179,7 @@ static int start_instance(PyObject *module, const struct start_arguments *in,
     config->domain = fg_interp_known();
     if (in->after_site)
         fg_cpython_wait_for_site();
-    if (config->retaddr || config->stack_trace)
+    if (config->settings.retaddr || config->settings.stack_trace)
         fg_code_discover_callers();
     error = fg_symbols_meet_named_c(config->domain, &config->filter);
     if (!error)

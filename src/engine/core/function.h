@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "engine/core/compiler.h"
+#include "engine/core/func_flags.h"
 #include "engine/core/retired.h"
 
 struct fgraph_ops;

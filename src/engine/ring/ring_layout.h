@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/func_flags.h"
 
 #define FG_RING_MAGIC "FGRING\0\2"
 #define FG_RING_PAGE_BYTES 4096u
@@ -101,17 +102,6 @@ enum fg_symbol_type {
 #define X(name, value, text) FG_SYMBOL_##name = (value),
     FG_SYMBOL_TYPES(X)
 #undef X
-};
-
-enum fg_func_flags {
-    FG_FUNC_GENERATOR = 1,       /* generator function */
-    FG_FUNC_COROUTINE = 2,       /* async def */
-    FG_FUNC_ASYNC_GENERATOR = 4, /* async def with yield */
-    FG_FUNC_SUSPENDS = 7,        /* any of these */
-    FG_FUNC_C = 8,               /* implemented in C */
-    FG_FUNC_VARARGS = 16,        /* the argument before the last (or the last) is *args */
-    FG_FUNC_VARKEYWORDS = 32,    /* the last argument is **kwargs */
-    FG_FUNC_NATIVE = 64, /* machine code: `line` is its size in bytes, `module` what it was loaded from */
 };
 
 struct fg_symbol {

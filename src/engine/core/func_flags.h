@@ -1,0 +1,15 @@
+/* What kind of function a record is of. Part of the ring-buffer file. */
+#ifndef FG_FUNC_FLAGS_H
+#define FG_FUNC_FLAGS_H
+
+enum fg_func_flags {
+    FG_FUNC_GENERATOR = 1,       /* generator function */
+    FG_FUNC_COROUTINE = 2,       /* async def */
+    FG_FUNC_ASYNC_GENERATOR = 4, /* async def with yield */
+    FG_FUNC_SUSPENDS = 7,        /* any of these */
+    FG_FUNC_C = 8,               /* implemented in C */
+    FG_FUNC_VARARGS = 16,        /* the argument before the last (or the last) is *args */
+    FG_FUNC_VARKEYWORDS = 32,    /* the last argument is **kwargs */
+    FG_FUNC_NATIVE = 64,         /* machine code: `line` is its size in bytes, `module` the file it was loaded from */
+};
+#endif
