@@ -13,6 +13,7 @@
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/text.h"
 #include "tracedata/make/assemble.h"
+#include "tracedata/spool/census.h"
 #include "tracedata/spool/contents.h"
 #include "tracedata/spool/spool.h"
 
@@ -183,7 +184,7 @@ static void assemble(const struct fg_text *bytes)
     assert(fg_spool_open(&spool, path) == 0);
     assert(fg_contents_load(&contents, &spool, &end) == 0);
     assert(end <= bytes->bytes);
-    assert(fg_contents_nr_recorded(&contents) <= (int64_t)contents.symbols.nr_functions);
+    assert(fg_census_nr_recorded(&contents) <= (int64_t)contents.symbols.nr_functions);
     assert(fg_assemble(&contents, &spool, output, "{}") == 0);
     fg_contents_free(&contents);
     fg_spool_close(&spool);

@@ -1,7 +1,8 @@
 /* Traces are written: the class Recorder of funcgraph._tracedata, over recorder.h. */
 #include "binding/tracedata/binding.h"
 
-#include "tracedata/make/recorder.h"
+#include "tracedata/make/assemble.h"
+#include "tracedata/spool/recorder_counts.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -334,6 +335,14 @@ static int check_json_object(PyObject *text)
 PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /)\n--\n\n"
                            "Write the trace.dat file `output` of what the spool holds.");
 
+/* Rings that are still mapped have in the trace what was drained of them, and the counts that they have now. */
+static int assemble(struct fg_recorder *recorder, const char *path, const char *extra)
+{
+    int error = fg_recorder_refresh(recorder);
+
+    return error < 0 ? error : fg_assemble(&recorder->contents, &recorder->spool, path, extra);
+}
+
 static PyObject *recorder_assemble(PyObject *self, PyObject *args)
 {
     struct recorder *recorder = (struct recorder *)self;
@@ -347,7 +356,7 @@ static PyObject *recorder_assemble(PyObject *self, PyObject *args)
     if (extra == NULL || check_json_object(meta) < 0 || !recorder_begin(recorder) ||
         !PyUnicode_FSConverter(output, &encoded))
         return NULL;
-    WITHOUT_GIL(recorder, error = fg_recorder_assemble(&recorder->c, PyBytes_AS_STRING(encoded), extra));
+    WITHOUT_GIL(recorder, error = assemble(&recorder->c, PyBytes_AS_STRING(encoded), extra));
     Py_DECREF(encoded);
     if (error < 0)
         return raise_error(error, output);

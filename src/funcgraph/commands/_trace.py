@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from funcgraph.commands import CommandError, os_error_text
-from funcgraph.tracedata.trace_file import Task, TraceError, TraceFile
+from funcgraph.tracedata.description import Task, TraceError
+from funcgraph.tracedata.trace_file import TraceFile
 
 _TASKS_LISTED = 8
 

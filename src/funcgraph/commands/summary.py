@@ -14,6 +14,7 @@ from funcgraph.commands._trace import (
     wanted_buffers,
     wanted_tasks,
 )
+from funcgraph.tracedata.description import Buffer, Task
 from funcgraph.tracedata.pager import write_text
 from funcgraph.tracedata.summary import (
     SORT_KEYS,
@@ -23,7 +24,7 @@ from funcgraph.tracedata.summary import (
     summary_json,
     summary_table,
 )
-from funcgraph.tracedata.trace_file import Buffer, Task, TraceFile
+from funcgraph.tracedata.trace_file import TraceFile
 
 NAME = "summary"
 HELP = "print calls and times of each function"

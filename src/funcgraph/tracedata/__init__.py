@@ -9,9 +9,10 @@ for row in trace.summary():
 
 from __future__ import annotations
 
+from funcgraph.tracedata.description import Function, Task, TraceError
 from funcgraph.tracedata.report_options import ReportOption, parse_options, report_options
 from funcgraph.tracedata.summary import FunctionSummary
-from funcgraph.tracedata.trace_file import Function, Task, TraceError, TraceFile
+from funcgraph.tracedata.trace_file import TraceFile
 
 __all__ = [
     "Function",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from funcgraph.tracedata.trace_file import Function, Task
+from funcgraph.tracedata.description import Function, Task
 
 
 @dataclass(slots=True)

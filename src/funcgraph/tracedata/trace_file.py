@@ -2,125 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
 from funcgraph import _tracedata
-from funcgraph.tracedata.report_options import known_options, option_bits
+from funcgraph.tracedata.description import Task, TraceError, decode_description
+from funcgraph.tracedata.report_options import option_bits
 from funcgraph.tracedata.summary import FunctionSummary, summary_rows
-
-META_VERSION = 1
-UNNAMED = "<...>"  # what the kernel prints for a task whose name it does not have
-
-# enum fg_func_flags, ring_layout.h
-_VARARGS = 16
-_VARKEYWORDS = 32
-_NATIVE = 64
-
-
-class TraceError(Exception):
-    """A file that is no trace of funcgraph's, or is not whole: the reason, without the file's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function that the trace names.
-
-    Attributes:
-        module: its module's name; `__main__` for a script's own functions.
-        qualname: its qualified name in the module.
-        file: its source file, or "" if it has none.
-        line: the line in which it begins, from 1; 0 if it has no source. Of native code: its size in bytes.
-        flags: what kind of function it is: enum fg_func_flags.
-        arguments: names of its arguments, in the order in which their values are recorded.
-    """
-
-    module: str
-    qualname: str
-    file: str
-    line: int
-    flags: int
-    arguments: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """`module.qualname`, as filters and reports have it; `qualname` alone if there is no module.
-
-        Of native code as the kernel prints it: `symbol [module]`.
-        """
-        if self.flags & _NATIVE:
-            return f"{self.qualname} [{self.module}]" if self.module else self.qualname
-        return f"{self.module}.{self.qualname}" if self.module else self.qualname
-
-    @property
-    def size_bytes(self) -> int:
-        """The size of native code, 0 for any other function."""
-        return self.line if self.flags & _NATIVE else 0
-
-    def starred_arguments(self) -> list[str]:
-        """Return the argument names with the stars of `*args` and `**kwargs`."""
-        names = list(self.arguments)
-        last = len(names) - 1
-        if self.flags & _VARKEYWORDS and last >= 0:
-            names[last] = f"**{names[last]}"
-            last -= 1
-        if self.flags & _VARARGS and last >= 0:
-            names[last] = f"*{names[last]}"
-        return names
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A thread that was traced.
-
-    Attributes:
-        lane: where its records lie. A lane serves several tasks, one after the other.
-        pid: its process.
-        tid: the operating system's number for the thread.
-        name: the thread's name.
-        process: its process's command line; "" if it is not known.
-        first_ns: time of its first record, in nanoseconds of the trace's clock.
-        last_ns: time of its last record.
-        records: how many there are.
-        buffer: number of the buffer (TraceFile.buffers) that they lie in.
-    """
-
-    lane: int
-    pid: int
-    tid: int
-    name: str
-    process: str
-    first_ns: int
-    last_ns: int
-    records: int
-    buffer: int
-
-
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """An instance's part of a trace.
-
-    Attributes:
-        name: the instance's; "" for the top one.
-        tracer: what recorded it.
-        options: what it was recorded to be shown with: option name -> on or off.
-        lost, overrun, waits, wait_ns: what its rings in all processes say of it.
-        events: how many there are.
-    """
-
-    name: str
-    tracer: str
-    options: Mapping[str, bool]
-    lost: int
-    overrun: int
-    waits: int
-    wait_ns: int
-    events: int
 
 
 class TraceFile:
@@ -144,42 +33,15 @@ class TraceFile:
             meta = _tracedata.Reader(self.path).meta
         except ValueError as error:
             raise TraceError(str(error)) from None
-        self.meta = _decode_meta(meta)
-        try:
-            self.functions = [_function(item) for item in self.meta["functions"]]
-            processes = [shlex.join(map(str, item["argv"])) for item in self.meta.get("processes", [])]
-            cpus = _number(self.meta.get("cpus", 2**31)) or 1
-            self.tasks = [_task(item, processes, cpus) for item in self.meta["tasks"]]
-            self.clock = str(self.meta.get("clock", "mono"))
-            names = [str(name) for name in self.meta.get("buffers", [""])]
-            self.lost, self.overrun, self.waits, self.wait_ns, self.events = (
-                _number(self.meta.get(key, 0)) for key in ("lost", "overrun", "waits", "wait_ns", "events")
-            )
-            self.buffers = [self._buffer(number, names) for number in range(len(names))]
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise TraceError(
-                f"damaged: its description makes no sense ({type(error).__name__}: {error})"
-            ) from None
-
-    def _buffer(self, number: int, names: Sequence[str]) -> Buffer:
-        """Gather what the description says of one buffer."""
-        name = names[number]
-        recorded = self.meta.get("instances", {}).get(name, {})
-        tracer = str(recorded.get("tracer", self.meta.get("tracer", "function_graph")))
-        options = known_options(recorded.get("options", ()))
-        if len(names) == 1:  # the totals are its own, and count damaged places too
-            return Buffer(
-                name, tracer, options, self.lost, self.overrun, self.waits, self.wait_ns, self.events
-            )
-        processes = [
-            process for process in self.meta.get("processes", []) if process.get("buffer", 0) == number
-        ]
-        lost, overrun, waits, wait_ns = (
-            sum(_number(process.get(key, 0)) for process in processes)
-            for key in ("lost", "overrun", "waits", "wait_ns")
-        )
-        events = sum(task.records for task in self.tasks if task.buffer == number)
-        return Buffer(name, tracer, options, lost, overrun, waits, wait_ns, events)
+        description = decode_description(meta)
+        self.meta = description.meta
+        self.functions = description.functions
+        self.tasks = description.tasks
+        self.clock = description.clock
+        self.lost, self.overrun = description.lost, description.overrun
+        self.waits, self.wait_ns = description.waits, description.wait_ns
+        self.events = description.events
+        self.buffers = description.buffers
 
     def find_buffers(self, wanted: Sequence[str]) -> list[int]:
         """Return the numbers of the buffers of these names; without a name, of all: the top instance's only
@@ -304,40 +166,3 @@ def _no_buffer(name: str) -> int:
 def _text(text: str) -> str:
     """Return `text` as something UTF-8 can say, and C can end with a NUL."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _decode_meta(meta: bytes) -> dict[str, Any]:
-    try:
-        decoded = json.loads(meta)
-    except (ValueError, RecursionError):
-        raise TraceError("damaged: its description is no JSON") from None
-    if not isinstance(decoded, dict) or "version" not in decoded:
-        raise TraceError("damaged: its description is not that of a trace")
-    if decoded["version"] != META_VERSION:
-        version = decoded["version"]
-        raise TraceError(
-            f"written by another version of funcgraph: {version!r}, this one reads {META_VERSION}"
-        )
-    return decoded
-
-
-def _number(value: object, limit: int = 2**64) -> int:
-    if not isinstance(value, int) or not 0 <= value < limit:
-        raise ValueError(f"{value!r} where a number should be")
-    return value
-
-
-def _function(item: Sequence[Any]) -> Function:
-    module, qualname, file, line, flags, arguments = item
-    return Function(
-        str(module), str(qualname), str(file or ""), _number(line), _number(flags), tuple(map(str, arguments))
-    )
-
-
-def _task(item: Mapping[str, Any], processes: Sequence[str], cpus: int) -> Task:
-    lane, pid, tid = (_number(item[key], 2**31) for key in ("lane", "pid", "tid"))
-    first_ns, last_ns, records = (_number(item.get(key, 0)) for key in ("first_ns", "last_ns", "records"))
-    number = _number(item.get("process", 0))
-    process = processes[number] if number < len(processes) else ""
-    name = str(item["name"]) or UNNAMED
-    return Task(lane, pid, tid, name, process, first_ns, last_ns, records, lane // cpus)

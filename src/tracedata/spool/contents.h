@@ -88,21 +88,6 @@ int fg_contents_load(struct fg_contents *contents, const struct fg_spool *spool,
 /* The conversion of the session for rings of this clock kind, to the trace's clock. */
 struct fg_time_scale fg_contents_time_scale(const struct fg_contents *contents, uint32_t clock_kind);
 
-/* Processes, and threads with records: each shows in each of the process's instances. A number that was two
- * processes' or threads', one after the other, counts twice. */
-struct fg_census {
-    uint64_t processes, tasks;
-};
-
-/* 0 or -ENOMEM. */
-int fg_contents_census(const struct fg_contents *contents, struct fg_census *census);
-
-/* There are rings of more than one instance. */
-bool fg_contents_has_instances(const struct fg_contents *contents);
-
-/* Functions that have a record, over all rings. Or -ENOMEM. */
-int64_t fg_contents_nr_recorded(const struct fg_contents *contents);
-
 /* Records of the ring that are known to be lost. */
 uint64_t fg_trace_ring_lost(const struct fg_trace_ring *ring);
 

@@ -2,8 +2,10 @@
 #ifndef FG_CALL_TEXT_H
 #define FG_CALL_TEXT_H
 
+#include "tracedata/base/text.h"
+#include "tracedata/base/trace_event.h"
 #include "tracedata/read/name_table.h"
-#include "tracedata/view/report.h"
+#include "tracedata/view/report_style.h"
 
 enum fg_color {
     FG_COLOR_NAME,

@@ -5,7 +5,9 @@
 #ifndef FG_FUNCTION_TEXT_H
 #define FG_FUNCTION_TEXT_H
 
-#include "tracedata/view/report.h"
+#include "tracedata/base/text.h"
+#include "tracedata/read/merge.h"
+#include "tracedata/view/report_style.h"
 
 void fg_function_text_header(struct fg_text *text, const struct fg_report_style *style, uint32_t nr_cpus);
 

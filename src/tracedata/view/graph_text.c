@@ -12,10 +12,10 @@
 
 #include "engine/ring/record.h"
 #include "tracedata/view/call_text.h"
+#include "tracedata/view/graph_note.h"
 #include "tracedata/view/values.h"
 
 #define NO_TASK UINT32_MAX
-#define DURATION_COLUMNS 14
 #define ENTER_ARROW "==========>"
 #define LEAVE_ARROW "<=========="
 #define SWITCH_RULE " ------------------------------------------\n"
@@ -24,9 +24,8 @@ int fg_graph_text_init(struct fg_graph_text *graph, const struct fg_report_style
                        struct fg_merge *merge)
 {
     uint32_t nr_lanes = merge->file->nr_lanes;
-    char digits[20];
-    *graph = (struct fg_graph_text){.style = style, .merge = merge, .last_task = NO_TASK};
-    graph->lane_digits = fg_digits(merge->file->nr_cpus ? merge->file->nr_cpus - 1 : 0, digits);
+    *graph = (struct fg_graph_text){.merge = merge, .last_task = NO_TASK};
+    fg_graph_columns_init(&graph->columns, style, merge->names, merge->file->nr_cpus);
     graph->lanes = calloc(nr_lanes + (size_t)1, sizeof(*graph->lanes));
     if (!graph->lanes)
         return -ENOMEM;
@@ -43,165 +42,45 @@ void fg_graph_text_free(struct fg_graph_text *graph)
     graph->lanes = NULL;
 }
 
-static inline bool has(const struct fg_graph_text *graph, enum fg_report_option option)
+static inline bool shows(const struct fg_graph_text *graph, enum fg_report_option option)
 {
-    return (graph->style->options & option) != 0;
-}
-
-void fg_graph_text_header(const struct fg_graph_text *graph, struct fg_text *text)
-{
-    fg_text_lit(text, "# tracer: function_graph\n#\n#");
-    if (has(graph, FG_REPORT_ABSTIME))
-        fg_text_lit(text, "     TIME       ");
-    if (has(graph, FG_REPORT_CPU))
-        fg_text_lit(text, " CPU");
-    if (has(graph, FG_REPORT_PROC))
-        fg_text_lit(text, "  TASK/PID       ");
-    if (has(graph, FG_REPORT_DURATION))
-        fg_text_lit(text, "  DURATION   ");
-    fg_text_lit(text, "               FUNCTION CALLS\n#");
-    if (has(graph, FG_REPORT_ABSTIME))
-        fg_text_lit(text, "      |         ");
-    if (has(graph, FG_REPORT_CPU))
-        fg_text_lit(text, " |  ");
-    if (has(graph, FG_REPORT_PROC))
-        fg_text_lit(text, "   |    |        ");
-    if (has(graph, FG_REPORT_DURATION))
-        fg_text_lit(text, "   |   |      ");
-    fg_text_lit(text, "               |   |   |   |\n");
-}
-
-/* " 0) " */
-static void put_lane(const struct fg_graph_text *graph, struct fg_text *text, uint32_t cpu)
-{
-    fg_text_char(text, ' ');
-    fg_text_u64(text, cpu, graph->lane_digits, ' ');
-    fg_text_lit(text, ") ");
-}
-
-/* "   work-69    ": seven characters of the name at most, centred in 14 columns. */
-static void put_task(const struct fg_graph_text *graph, struct fg_text *text, uint32_t task_index)
-{
-    const struct fg_task_name *task = &graph->merge->names->tasks[task_index];
-    uint64_t magnitude = task->tid < 0 ? -(uint64_t)task->tid : (uint64_t)task->tid;
-    char digits[20];
-    size_t name_bytes;
-    unsigned columns =
-        fg_clip(task->name, 7, &name_bytes) + 1 + (task->tid < 0) + fg_digits(magnitude, digits);
-    unsigned blanks = columns < 14 ? 14 - columns : 0;
-    fg_text_fill(text, ' ', blanks / 2);
-    fg_text_put(text, task->name, name_bytes);
-    fg_text_char(text, '-');
-    fg_text_i64(text, task->tid);
-    fg_text_fill(text, ' ', blanks - blanks / 2);
+    return fg_report_shows(graph->columns.style, option);
 }
 
 static void put_switch(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
 {
     struct fg_graph_lane *lane = &graph->lanes[event->lane];
-    bool has_cpu = has(graph, FG_REPORT_CPU);
-    uint32_t before = has_cpu ? lane->task : graph->last_task;
-    bool shown = has_cpu || !has(graph, FG_REPORT_PROC);
+    bool shows_cpu = shows(graph, FG_REPORT_CPU);
+    uint32_t before = shows_cpu ? lane->task : graph->last_task;
+    bool shown = shows_cpu || !shows(graph, FG_REPORT_PROC);
 
     if (lane->task != event->task)
         lane->depth = 0;
     lane->task = graph->last_task = event->task;
     if (!shown || before == NO_TASK || before == event->task)
         return;
-    fg_color_begin(text, graph->style, FG_COLOR_COMMENT);
+    fg_color_begin(text, graph->columns.style, FG_COLOR_COMMENT);
     fg_text_lit(text, SWITCH_RULE);
-    if (has_cpu)
-        put_lane(graph, text, event->cpu);
+    if (shows_cpu)
+        fg_graph_put_lane(text, &graph->columns, event->cpu);
     else
         fg_text_char(text, ' ');
-    put_task(graph, text, before);
+    fg_graph_put_task(text, &graph->columns, before);
     fg_text_lit(text, " => ");
-    put_task(graph, text, event->task);
+    fg_graph_put_task(text, &graph->columns, event->task);
     fg_text_char(text, '\n');
     fg_text_lit(text, SWITCH_RULE);
-    fg_color_end(text, graph->style);
+    fg_color_end(text, graph->columns.style);
     fg_text_char(text, '\n');
-}
-
-static void put_prefix(const struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
-{
-    if (has(graph, FG_REPORT_ABSTIME)) {
-        fg_put_seconds(text, event->time_ns / 1000);
-        fg_text_lit(text, " |  ");
-    }
-    if (has(graph, FG_REPORT_CPU))
-        put_lane(graph, text, event->cpu);
-    if (has(graph, FG_REPORT_PROC)) {
-        put_task(graph, text, event->task);
-        fg_text_lit(text, " | ");
-    }
-}
-
-static const struct mark {
-    uint64_t above_ns;
-    char mark;
-    int color; /* enum fg_color, or -1 */
-} marks[] = {
-    {1000000000, '$', FG_COLOR_SLOWEST},
-    {100000000, '@', FG_COLOR_SLOWEST},
-    {10000000, '*', FG_COLOR_SLOWER},
-    {1000000, '#', FG_COLOR_SLOW},
-    {100000, '!', -1},
-    {10000, '+', -1},
-    {0, ' ', -1},
-};
-
-static const struct mark *mark_of(uint64_t duration_ns)
-{
-    const struct mark *mark = marks;
-    while (mark->above_ns && duration_ns <= mark->above_ns)
-        mark++;
-    return mark;
-}
-
-static void put_no_duration(const struct fg_graph_text *graph, struct fg_text *text)
-{
-    if (has(graph, FG_REPORT_DURATION)) {
-        fg_text_fill(text, ' ', DURATION_COLUMNS);
-        fg_text_lit(text, "|  ");
-    }
-}
-
-/* "+ 12.379 us   |  ": a number of eight characters at most, point and up to three decimals included, or of
- * as many as the whole microseconds need. */
-static void put_duration(const struct fg_graph_text *graph, struct fg_text *text, uint64_t duration_ns)
-{
-    if (!has(graph, FG_REPORT_DURATION))
-        return;
-    const struct mark *mark = mark_of(duration_ns);
-    char number[24];
-    unsigned columns = fg_digits(duration_ns / 1000, number);
-    if (columns < 7) {
-        unsigned decimals = columns < 4 ? 3 : 7 - columns;
-        number[columns++] = '.';
-        for (uint64_t unit = 100, i = 0; i < decimals; i++, unit /= 10)
-            number[columns++] = (char)('0' + duration_ns / unit % 10);
-    }
-    if (mark->color >= 0)
-        fg_color_begin(text, graph->style, (enum fg_color)mark->color);
-    fg_text_char(text, has(graph, FG_REPORT_OVERHEAD) ? mark->mark : ' ');
-    fg_text_char(text, ' ');
-    fg_text_put(text, number, columns);
-    fg_text_lit(text, " us ");
-    if (mark->color >= 0)
-        fg_color_end(text, graph->style);
-    if (columns < 8)
-        fg_text_fill(text, ' ', 8 - columns);
-    fg_text_lit(text, "|  ");
 }
 
 /* "   ==========> |": what follows runs for a signal. */
 static void put_arrow(const struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event,
                       const char *arrow)
 {
-    bool has_column = has(graph, FG_REPORT_DURATION);
+    bool has_column = shows(graph, FG_REPORT_DURATION);
 
-    put_prefix(graph, text, event);
+    fg_graph_put_prefix(text, &graph->columns, event);
     if (has_column)
         fg_text_lit(text, "  ");
     fg_text_put(text, arrow, strlen(arrow));
@@ -240,7 +119,7 @@ static void comment_part(struct comment *comment, enum fg_color color)
         return;
     }
     comment->has_begun = true;
-    fg_color_begin(comment->text, comment->graph->style, color);
+    fg_color_begin(comment->text, comment->graph->columns.style, color);
     fg_text_lit(comment->text, " /* ");
 }
 
@@ -249,7 +128,7 @@ static void comment_end(struct comment *comment)
     if (!comment->has_begun)
         return;
     fg_text_lit(comment->text, " */");
-    fg_color_end(comment->text, comment->graph->style);
+    fg_color_end(comment->text, comment->graph->columns.style);
 }
 
 static void put_exception(struct fg_text *text, const struct fg_value *value)
@@ -274,7 +153,7 @@ static struct outcome outcome_of(const struct fg_graph_text *graph, const struct
     struct outcome outcome = {.kind = exit->kind};
     const uint8_t *values = exit->values;
     outcome.has_value = fg_value_next(&values, exit->values_end, &outcome.value);
-    outcome.shows_result = outcome.has_value && has(graph, FG_REPORT_RETVAL) &&
+    outcome.shows_result = outcome.has_value && shows(graph, FG_REPORT_RETVAL) &&
                            (exit->kind == FG_WIRE_RETURN || exit->kind == FG_WIRE_SUSPEND);
     return outcome;
 }
@@ -305,16 +184,16 @@ static void put_outcome(struct comment *comment, const struct outcome *outcome)
         return;
     comment_part(comment, FG_COLOR_COMMENT);
     fg_text_lit(text, "ret=");
-    fg_value_print(text, &outcome->value, has(comment->graph, FG_REPORT_RETVAL_HEX));
+    fg_value_print(text, &outcome->value, shows(comment->graph, FG_REPORT_RETVAL_HEX));
 }
 
 /* Where a call was made, and that it is a suspended one which runs on. */
 static void put_origin(struct comment *comment, const struct fg_graph_event *entry)
 {
-    if (entry->caller != FG_FUNC_UNKNOWN && has(comment->graph, FG_REPORT_RETADDR)) {
+    if (entry->caller != FG_FUNC_UNKNOWN && shows(comment->graph, FG_REPORT_RETADDR)) {
         comment_part(comment, FG_COLOR_COMMENT);
         fg_text_lit(comment->text, "<-");
-        fg_put_place(comment->text, comment->graph->merge->names, entry->caller, entry->caller_place);
+        fg_put_place(comment->text, comment->graph->columns.names, entry->caller, entry->caller_place);
     }
     if (entry->kind == FG_WIRE_RESUME) {
         comment_part(comment, FG_COLOR_COMMENT);
@@ -344,10 +223,10 @@ static void put_call(const struct fg_graph_text *graph, struct fg_text *text,
                      const struct fg_graph_event *entry)
 {
     fg_text_fill(text, ' ', 2 * (size_t)entry->depth);
-    fg_put_function(text, graph->style, graph->merge->names, entry->func);
+    fg_put_function(text, graph->columns.style, graph->columns.names, entry->func);
     fg_text_char(text, '(');
-    if (has(graph, FG_REPORT_ARGS))
-        fg_put_arguments(text, graph->merge->names, entry->func, entry->values, entry->values_end);
+    if (shows(graph, FG_REPORT_ARGS))
+        fg_put_arguments(text, graph->columns.names, entry->func, entry->values, entry->values_end);
 }
 
 static void put_leaf(const struct fg_graph_text *graph, struct fg_text *text,
@@ -355,7 +234,7 @@ static void put_leaf(const struct fg_graph_text *graph, struct fg_text *text,
 {
     struct comment comment = {.graph = graph, .text = text};
     const struct outcome outcome = outcome_of(graph, exit);
-    put_duration(graph, text, fg_duration_ns(exit));
+    fg_graph_put_duration(text, &graph->columns, fg_duration_ns(exit));
     put_call(graph, text, entry);
     fg_text_lit(text, ");");
     put_origin(&comment, entry);
@@ -368,7 +247,7 @@ static void put_nested(const struct fg_graph_text *graph, struct fg_text *text,
                        const struct fg_graph_event *entry)
 {
     struct comment comment = {.graph = graph, .text = text};
-    put_no_duration(graph, text);
+    fg_graph_put_no_duration(text, &graph->columns);
     put_call(graph, text, entry);
     fg_text_lit(text, ") {");
     put_origin(&comment, entry);
@@ -386,7 +265,7 @@ static int put_entry(struct fg_graph_text *graph, struct fg_text *text, const st
         return -ENOMEM;
     if (entry.is_irq)
         put_arrow(graph, text, event, ENTER_ARROW);
-    put_prefix(graph, text, event);
+    fg_graph_put_prefix(text, &graph->columns, event);
     const struct fg_event *next = fg_merge_peek(graph->merge);
     bool leaf = next && next->type == FG_EVENT_funcgraph_exit && !next->lost && fg_decode_exit(next, &exit) &&
                 exit.func == entry.func && exit.depth == entry.depth;
@@ -420,134 +299,26 @@ static int put_exit(struct fg_graph_text *graph, struct fg_text *text, const str
     lane->depth = exit.depth;
     lane->functions[exit.depth] = FG_FUNC_UNKNOWN;
 
-    put_prefix(graph, text, event);
-    put_duration(graph, text, fg_duration_ns(&exit));
+    fg_graph_put_prefix(text, &graph->columns, event);
+    fg_graph_put_duration(text, &graph->columns, fg_duration_ns(&exit));
     fg_text_fill(text, ' ', 2 * (size_t)exit.depth);
     fg_text_char(text, '}');
     outcome = outcome_of(graph, &exit);
-    if (!has_entry || has(graph, FG_REPORT_TAIL) || outcome.shows_result) {
-        const struct fg_label *name = fg_function_label(graph->merge->names, exit.func);
+    if (!has_entry || shows(graph, FG_REPORT_TAIL) || outcome.shows_result) {
+        const struct fg_label *name = fg_function_label(graph->columns.names, exit.func);
         comment_part(&comment, FG_COLOR_COMMENT);
         fg_text_put(text, name->text, name->bytes);
     }
     put_outcome(&comment, &outcome);
     comment_end(&comment);
     fg_text_char(text, '\n');
-    if (has(graph, FG_REPORT_OVERRUN)) {
+    if (shows(graph, FG_REPORT_OVERRUN)) {
         fg_text_lit(text, " (Overruns: ");
         fg_text_u64(text, exit.overrun, 0, ' ');
         fg_text_lit(text, ")\n");
     }
     if (exit.is_irq)
         put_arrow(graph, text, event, LEAVE_ARROW);
-    return 0;
-}
-
-/* Begins a line that is a comment where the lane's calls stand. */
-static void comment_line(const struct fg_graph_text *graph, struct fg_text *text,
-                         const struct fg_event *event)
-{
-    fg_text_fill(text, ' ', 2 * (size_t)graph->lanes[event->lane].depth);
-    fg_color_begin(text, graph->style, FG_COLOR_COMMENT);
-    fg_text_lit(text, "/* ");
-}
-
-static void comment_line_end(const struct fg_graph_text *graph, struct fg_text *text)
-{
-    fg_text_lit(text, " */");
-    fg_color_end(text, graph->style);
-    fg_text_char(text, '\n');
-}
-
-/* Of what stands in a comment, which has a colour of its own. */
-static struct fg_report_style plain_style(const struct fg_graph_text *graph)
-{
-    struct fg_report_style style = *graph->style;
-    style.color = false;
-    return style;
-}
-
-static int put_wait(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
-{
-    uint64_t duration_ns;
-    if (!fg_decode_number(event, fg_offset_recorder_wait("duration_ns"), &duration_ns))
-        return fg_merge_damaged(graph->merge, event, "a recorder_wait record is too short");
-    put_prefix(graph, text, event);
-    put_duration(graph, text, duration_ns);
-    comment_line(graph, text, event);
-    fg_text_lit(text, "waited for the recorder");
-    comment_line_end(graph, text);
-    return 0;
-}
-
-static int put_overrun(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
-{
-    uint64_t total;
-    if (!fg_decode_number(event, fg_offset_overrun("total"), &total))
-        return fg_merge_damaged(graph->merge, event, "an overrun record is too short");
-    put_prefix(graph, text, event);
-    put_no_duration(graph, text);
-    comment_line(graph, text, event);
-    fg_text_u64(text, total, 0, ' ');
-    fg_text_lit(text, " calls not traced so far: the shadow stack was full");
-    comment_line_end(graph, text);
-    return 0;
-}
-
-static int put_print(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
-{
-    const uint32_t offset = fg_offset_print("buf[]");
-    if (event->size < offset)
-        return fg_merge_damaged(graph->merge, event, "a print record is too short");
-    const char *message = (const char *)event->data + offset;
-    size_t bytes = strnlen(message, event->size - offset);
-    while (bytes && message[bytes - 1] == '\n')
-        bytes--;
-    put_prefix(graph, text, event);
-    put_no_duration(graph, text);
-    comment_line(graph, text, event);
-    fg_text_escaped(text, message, bytes, 0);
-    comment_line_end(graph, text);
-    return 0;
-}
-
-static int put_function(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
-{
-    struct fg_function_event function;
-    if (!fg_decode_function(event, &function))
-        return fg_merge_damaged(graph->merge, event, "a function record is too short");
-    put_prefix(graph, text, event);
-    put_no_duration(graph, text);
-    comment_line(graph, text, event);
-    const struct fg_report_style plain = plain_style(graph);
-    fg_put_function(text, &plain, graph->merge->names, function.func);
-    fg_put_caller(text, &plain, graph->merge->names, function.caller);
-    comment_line_end(graph, text);
-    return 0;
-}
-
-static int put_stack(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
-{
-    put_prefix(graph, text, event);
-    put_no_duration(graph, text);
-    comment_line(graph, text, event);
-    const struct fg_report_style plain = plain_style(graph);
-    fg_put_stack(text, &plain, graph->merge->names, event);
-    comment_line_end(graph, text);
-    return 0;
-}
-
-static int put_repeats(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
-{
-    struct fg_repeats_event repeats;
-    if (!fg_decode_repeats(event, &repeats))
-        return fg_merge_damaged(graph->merge, event, "a func_repeats record is too short");
-    put_prefix(graph, text, event);
-    put_no_duration(graph, text);
-    comment_line(graph, text, event);
-    const struct fg_report_style plain = plain_style(graph);
-    fg_put_repeats(text, &plain, graph->merge->names, &repeats);
-    comment_line_end(graph, text);
     return 0;
 }
 
@@ -563,8 +334,8 @@ static bool is_left_out(struct fg_graph_text *graph, const struct fg_event *even
 int fg_graph_text_event(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
 {
     if (event->lost)
-        fg_put_lost(text, graph->style, graph->merge->names, event);
-    if (!has(graph, FG_REPORT_IRQS) && is_left_out(graph, event))
+        fg_put_lost(text, graph->columns.style, graph->columns.names, event);
+    if (!shows(graph, FG_REPORT_IRQS) && is_left_out(graph, event))
         return 0;
     if (graph->last_task != event->task || graph->lanes[event->lane].task != event->task)
         put_switch(graph, text, event);
@@ -573,19 +344,7 @@ int fg_graph_text_event(struct fg_graph_text *graph, struct fg_text *text, const
         return put_entry(graph, text, event);
     case FG_EVENT_funcgraph_exit:
         return put_exit(graph, text, event);
-    case FG_EVENT_recorder_wait:
-        return put_wait(graph, text, event);
-    case FG_EVENT_overrun:
-        return put_overrun(graph, text, event);
-    case FG_EVENT_print:
-        return put_print(graph, text, event);
-    case FG_EVENT_function:
-        return put_function(graph, text, event);
-    case FG_EVENT_kernel_stack:
-        return put_stack(graph, text, event);
-    case FG_EVENT_func_repeats:
-        return put_repeats(graph, text, event);
-    default: /* of a later version of funcgraph: nothing this one could say about it */
-        return 0;
+    default:
+        return fg_graph_put_note(text, &graph->columns, graph->merge, event, graph->lanes[event->lane].depth);
     }
 }

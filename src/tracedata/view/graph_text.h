@@ -17,7 +17,9 @@
 #ifndef FG_GRAPH_TEXT_H
 #define FG_GRAPH_TEXT_H
 
-#include "tracedata/view/report.h"
+#include "tracedata/base/text.h"
+#include "tracedata/read/merge.h"
+#include "tracedata/view/graph_columns.h"
 
 struct fg_graph_lane {
     uint32_t *functions; /* by depth: what was entered there last, FG_FUNC_UNKNOWN if it has ended */
@@ -28,19 +30,16 @@ struct fg_graph_lane {
 };
 
 struct fg_graph_text {
-    const struct fg_report_style *style;
+    struct fg_graph_columns columns;
     struct fg_merge *merge;
     struct fg_graph_lane *lanes;
     uint32_t last_task; /* whose event was printed last in any lane */
-    unsigned lane_digits;
 };
 
 /* 0 or -ENOMEM; may be freed whatever was returned. */
 int fg_graph_text_init(struct fg_graph_text *graph, const struct fg_report_style *style,
                        struct fg_merge *merge);
 void fg_graph_text_free(struct fg_graph_text *graph);
-
-void fg_graph_text_header(const struct fg_graph_text *graph, struct fg_text *text);
 
 /* Prints one event, and the exit behind it if the two make one line. Returns 0 or an error of
  * fg_merge_next. */

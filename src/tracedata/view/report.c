@@ -78,7 +78,7 @@ static void put_header(struct fg_report *report, struct fg_text *text)
     if (part->style.layout == FG_LAYOUT_FUNCTION)
         fg_function_text_header(text, &part->style, report->merge->file->nr_cpus);
     else
-        fg_graph_text_header(&part->graph, text);
+        fg_graph_put_header(text, &part->graph.columns);
 }
 
 static int put_event(struct fg_report *report, struct part *part, struct fg_text *text,

@@ -3,7 +3,8 @@
 #ifndef FG_SUMMARY_LANE_H
 #define FG_SUMMARY_LANE_H
 
-#include "tracedata/view/summary.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* A call in progress. The place of a call that began unseen exists too, with is_open false: its callees'
  * times are collected there all the same. */

@@ -33,35 +33,6 @@ struct fg_recorder {
     enum fg_trace_clock clock; /* of a trace that begins; a resumed spool knows its own */
 };
 
-/* Numbers of a ring, or of a whole session. */
-#define FG_RECORDER_COUNTS(X)                                                                                \
-    X(records, "records taken so far")                                                                       \
-    X(bytes, "their bytes")                                                                                  \
-    X(lost, "records dropped, overwritten or damaged")                                                       \
-    X(overrun, "calls not traced because a shadow stack was full")                                           \
-    X(waits, "times that a writer waited for the recorder")                                                  \
-    X(wait_ns, "how long they waited, in nanoseconds")                                                       \
-    X(processes, "a ring: one; a session: processes that were traced")                                       \
-    X(tasks, "tasks that wrote")                                                                             \
-    X(functions, "a ring: functions that may be recorded; a session: functions that were")
-
-struct fg_recorder_counts {
-#define X(name, text) uint64_t name;
-    FG_RECORDER_COUNTS(X)
-#undef X
-};
-
-/* What is known of one ring now. */
-struct fg_recorder_info {
-    struct fg_recorder_counts counts;
-    uint32_t pid;
-    const char *instance; /* empty: the top one */
-    bool finished;        /* the writer closed it in good order */
-    uint64_t seen;        /* functions that ran, whether they may be recorded or not */
-    const char *killed;   /* the kill switch's message */
-    size_t killed_bytes;
-};
-
 /* Makes a new spool at `path` for a trace on this clock, or, to resume, takes in the one that a recorder left
  * there, with its clock. Errors as fg_spool_create and fg_spool_open. */
 int fg_recorder_open(struct fg_recorder *recorder, const char *path, enum fg_trace_clock clock, bool resume);
@@ -83,14 +54,12 @@ int fg_recorder_finish(struct fg_recorder *recorder, uint32_t ring);
 
 int fg_recorder_stop_writer(struct fg_recorder *recorder, uint32_t ring);
 
-/* Also for rings that are finished; -ESRCH for a number that does not exist. */
-int fg_recorder_info(const struct fg_recorder *recorder, uint32_t ring, struct fg_recorder_info *info);
+/* Notes the clock and the counts that the mapped rings have now, in `contents` alone, for a trace that is made before the
+ * writers have finished. 0 or -ENOMEM. */
+int fg_recorder_refresh(struct fg_recorder *recorder);
 
-/* Over all rings. 0 or -ENOMEM. */
-int fg_recorder_totals(const struct fg_recorder *recorder, struct fg_recorder_counts *totals);
-
-/* The trace; see fg_assemble. Rings that are still mapped come in with what was taken of them, and with the
- * counts they have now. */
-int fg_recorder_assemble(struct fg_recorder *recorder, const char *path, const char *extra);
+/* What the header of a mapped ring says now. */
+struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
+                                             const struct fg_recorder_ring *ring);
 
 #endif

@@ -1,0 +1,227 @@
+"""A trace's own description, the JSON at its end: functions, tasks and buffers."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from funcgraph.tracedata.report_options import known_options
+
+META_VERSION = 1
+_COUNTS = ("lost", "overrun", "waits", "wait_ns")
+UNNAMED = "<...>"  # what the kernel prints for a task whose name it does not have
+
+# enum fg_func_flags, ring_layout.h
+_VARARGS = 16
+_VARKEYWORDS = 32
+_NATIVE = 64
+
+
+class TraceError(Exception):
+    """A file that is no trace of funcgraph's, or is not whole: the reason, without the file's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that the trace names.
+
+    Attributes:
+        module: its module's name; `__main__` for a script's own functions.
+        qualname: its qualified name in the module.
+        file: its source file, or "" if it has none.
+        line: the line in which it begins, from 1; 0 if it has no source. Of native code: its size in bytes.
+        flags: what kind of function it is: enum fg_func_flags.
+        arguments: names of its arguments, in the order in which their values are recorded.
+    """
+
+    module: str
+    qualname: str
+    file: str
+    line: int
+    flags: int
+    arguments: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """`module.qualname`, as filters and reports have it; `qualname` alone if there is no module.
+
+        Of native code as the kernel prints it: `symbol [module]`.
+        """
+        if self.flags & _NATIVE:
+            return f"{self.qualname} [{self.module}]" if self.module else self.qualname
+        return f"{self.module}.{self.qualname}" if self.module else self.qualname
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of native code, 0 for any other function."""
+        return self.line if self.flags & _NATIVE else 0
+
+    def starred_arguments(self) -> list[str]:
+        """Return the argument names with the stars of `*args` and `**kwargs`."""
+        names = list(self.arguments)
+        last = len(names) - 1
+        if self.flags & _VARKEYWORDS and last >= 0:
+            names[last] = f"**{names[last]}"
+            last -= 1
+        if self.flags & _VARARGS and last >= 0:
+            names[last] = f"*{names[last]}"
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A thread that was traced.
+
+    Attributes:
+        lane: where its records lie. A lane serves several tasks, one after the other.
+        pid: its process.
+        tid: the operating system's number for the thread.
+        name: the thread's name.
+        process: its process's command line; "" if it is not known.
+        first_ns: time of its first record, in nanoseconds of the trace's clock.
+        last_ns: time of its last record.
+        records: how many there are.
+        buffer: number of the buffer (TraceFile.buffers) that they lie in.
+    """
+
+    lane: int
+    pid: int
+    tid: int
+    name: str
+    process: str
+    first_ns: int
+    last_ns: int
+    records: int
+    buffer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An instance's part of a trace.
+
+    Attributes:
+        name: the instance's; "" for the top one.
+        tracer: what recorded it.
+        options: what it was recorded to be shown with: option name -> on or off.
+        lost, overrun, waits, wait_ns: what its rings in all processes say of it.
+        events: how many there are.
+    """
+
+    name: str
+    tracer: str
+    options: Mapping[str, bool]
+    lost: int
+    overrun: int
+    waits: int
+    wait_ns: int
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Everything that the JSON says.
+
+    Attributes:
+        meta: the JSON's object itself.
+        functions: by index, which is what an event's address stands for.
+        tasks: threads with records; one for each buffer in which a thread has any.
+        clock: the kernel's name of the trace's clock.
+        lost, overrun, waits, wait_ns, events: totals of all buffers.
+        buffers: the top instance's first.
+    """
+
+    meta: dict[str, Any]
+    functions: list[Function]
+    tasks: list[Task]
+    clock: str
+    lost: int
+    overrun: int
+    waits: int
+    wait_ns: int
+    events: int
+    buffers: list[Buffer]
+
+
+def decode_description(text: bytes) -> Description:
+    """Decode a trace's JSON.
+
+    Raises:
+        TraceError: it is no JSON, of another version, or lacks something.
+    """
+    meta = _decode_meta(text)
+    try:
+        functions = [_function(item) for item in meta["functions"]]
+        processes = [shlex.join(map(str, item["argv"])) for item in meta.get("processes", [])]
+        cpus = _number(meta.get("cpus", 2**31)) or 1
+        tasks = [_task(item, processes, cpus) for item in meta["tasks"]]
+        totals = {key: _number(meta.get(key, 0)) for key in (*_COUNTS, "events")}
+        names = [str(name) for name in meta.get("buffers", [""])]
+        if len(names) == 1:  # the totals, which count damaged places too
+            figures = [totals]
+        else:
+            figures = [_buffer_figures(meta, tasks, number) for number in range(len(names))]
+        return Description(
+            meta=meta,
+            functions=functions,
+            tasks=tasks,
+            clock=str(meta.get("clock", "mono")),
+            **totals,
+            buffers=[_buffer(meta, name, counts) for name, counts in zip(names, figures, strict=True)],
+        )
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise TraceError(
+            f"damaged: its description makes no sense ({type(error).__name__}: {error})"
+        ) from None
+
+
+def _decode_meta(text: bytes) -> dict[str, Any]:
+    try:
+        meta = json.loads(text)
+    except (ValueError, RecursionError):
+        raise TraceError("damaged: its description is not JSON") from None
+    if not isinstance(meta, dict) or "version" not in meta:
+        raise TraceError("damaged: its description is not that of a trace")
+    if meta["version"] != META_VERSION:
+        version = meta["version"]
+        raise TraceError(
+            f"written by another version of funcgraph: {version!r}, this one reads {META_VERSION}"
+        )
+    return meta
+
+
+def _number(value: object, limit: int = 2**64) -> int:
+    if not isinstance(value, int) or not 0 <= value < limit:
+        raise ValueError(f"{value!r} where a number should be")
+    return value
+
+
+def _function(item: Sequence[Any]) -> Function:
+    module, qualname, file, line, flags, arguments = item
+    return Function(
+        str(module), str(qualname), str(file or ""), _number(line), _number(flags), tuple(map(str, arguments))
+    )
+
+
+def _task(item: Mapping[str, Any], processes: Sequence[str], cpus: int) -> Task:
+    lane, pid, tid = (_number(item[key], 2**31) for key in ("lane", "pid", "tid"))
+    first_ns, last_ns, records = (_number(item.get(key, 0)) for key in ("first_ns", "last_ns", "records"))
+    number = _number(item.get("process", 0))
+    process = processes[number] if number < len(processes) else ""
+    name = str(item["name"]) or UNNAMED
+    return Task(lane, pid, tid, name, process, first_ns, last_ns, records, lane // cpus)
+
+
+def _buffer_figures(meta: Mapping[str, Any], tasks: Iterable[Task], number: int) -> dict[str, int]:
+    """Add up what a buffer's rings and tasks say."""
+    rings = [ring for ring in meta.get("processes", []) if ring.get("buffer", 0) == number]
+    figures = {key: sum(_number(ring.get(key, 0)) for ring in rings) for key in _COUNTS}
+    return {**figures, "events": sum(task.records for task in tasks if task.buffer == number)}
+
+
+def _buffer(meta: Mapping[str, Any], name: str, figures: Mapping[str, int]) -> Buffer:
+    recorded = meta.get("instances", {}).get(name, {})
+    tracer = str(recorded.get("tracer", meta.get("tracer", "function_graph")))
+    return Buffer(name, tracer, known_options(recorded.get("options", ())), **figures)

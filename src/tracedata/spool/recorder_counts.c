@@ -1,0 +1,76 @@
+/* See recorder_counts.h. */
+#include "tracedata/spool/recorder_counts.h"
+
+#include "tracedata/spool/census.h"
+#include <errno.h>
+
+/* Tasks that a ring says it has, or, if it never got to say so, those whose records we have. */
+static uint64_t nr_tasks(const struct fg_trace_ring *known, const struct fg_spool_state *state)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < known->nr_tasks; i++)
+        count += known->tasks[i].last_ticks != 0;
+    return count > state->nr_tasks ? count : state->nr_tasks;
+}
+
+int fg_recorder_info(const struct fg_recorder *recorder, uint32_t number, struct fg_recorder_info *info)
+{
+    const struct fg_trace_ring *known;
+    const struct fg_ring_reader *reader;
+    struct fg_spool_state state;
+    struct fg_time_scale scale;
+
+    if (number >= recorder->contents.nr_rings)
+        return -ESRCH;
+    known = &recorder->contents.rings[number];
+    reader = number < recorder->nr_rings ? recorder->rings[number].reader : NULL;
+    state = reader ? fg_recorder_ring_state(recorder, &recorder->rings[number]) : known->state;
+    scale = known->clock_kind == FG_CLOCK_TSC ? fg_time_scale_between(known->clock_start, state.clock_latest)
+                                              : fg_time_scale_monotonic();
+    *info = (struct fg_recorder_info){
+        .counts =
+            {
+                .records = known->records,
+                .bytes = known->bytes,
+                .lost = state.records_lost + known->nr_damaged,
+                .overrun = state.overrun,
+                .waits = state.wait_count,
+                .wait_ns = fg_time_scale_span(&scale, state.wait_ticks),
+                .processes = 1,
+                .tasks = nr_tasks(known, &state),
+                .functions = known->nr_functions,
+            },
+        .pid = known->pid,
+        .instance = known->instance,
+        .finished = state.finished != 0,
+        .seen = known->nr_seen,
+        .killed = reader ? fg_ring_reader_header(reader)->killed : known->killed,
+        .killed_bytes = reader || known->killed ? state.killed_bytes : 0,
+    };
+    return 0;
+}
+
+int fg_recorder_totals(const struct fg_recorder *recorder, struct fg_recorder_counts *totals)
+{
+    int64_t nr_recorded = fg_census_nr_recorded(&recorder->contents);
+    struct fg_census census;
+
+    if (nr_recorded < 0 || fg_census_take(&recorder->contents, &census) < 0)
+        return -ENOMEM;
+    *totals = (struct fg_recorder_counts){.lost = recorder->contents.nr_gaps};
+    for (uint32_t i = 0; i < recorder->contents.nr_rings; i++) {
+        struct fg_recorder_info info;
+
+        fg_recorder_info(recorder, i, &info);
+#define X(name, text) totals->name += info.counts.name;
+        FG_RECORDER_COUNTS(X)
+#undef X
+    }
+    totals->functions = (uint64_t)nr_recorded;
+    totals->processes = census.processes;
+    /* Rings know of tasks whose records were all lost too; what instances have in common is known of records. */
+    if (fg_census_has_instances(&recorder->contents))
+        totals->tasks = census.tasks;
+    return 0;
+}

@@ -1,0 +1,14 @@
+/* Lines of the function_graph layout for events that are not calls: a wait for the recorder, an overrun, a message,
+ * a record of the function tracer. Each is a comment in the column of the calls. */
+#ifndef FG_GRAPH_NOTE_H
+#define FG_GRAPH_NOTE_H
+
+#include "tracedata/read/merge.h"
+#include "tracedata/view/graph_columns.h"
+
+/* Prints one event, indented as a call at `depth`; nothing for an event of an unknown type, which a later version of
+ * funcgraph may have written. Returns 0 or an error of fg_merge_next. */
+int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *columns, struct fg_merge *merge,
+                      const struct fg_event *event, uint32_t depth);
+
+#endif
