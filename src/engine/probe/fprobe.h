@@ -3,38 +3,7 @@
 #ifndef FG_FPROBE_H
 #define FG_FPROBE_H
 
-#include "engine/graph/fgraph.h"
-
-/* Which functions, by name: those that are there, and those that come. C functions only by their whole names. */
-struct fg_fprobe_filter {
-    struct fg_patterns filter, notfilter;
-};
-
-struct fg_live;
-
-/* The engine's half of an fprobe: the words `engine` of struct fprobe. */
-struct __attribute__((may_alias)) fg_fprobe {
-    _Atomic uint64_t word; /* which registration this is (fprobe.c); 0: it is not registered */
-    _Atomic uint64_t nmissed;
-    struct fg_live *live;
-    void *domain;
-    struct fprobe *next; /* of its domain, in order of registration */
-    struct fg_fprobe_filter filter;
-    bool has_cookies; /* its data begin with the function's cookie */
-};
-
-_Static_assert(sizeof(struct fg_fprobe) <= FPROBE_ENGINE_WORDS * sizeof(uint64_t),
-               "struct fprobe has too few words for the engine's half");
-
-static inline struct fg_fprobe *fg_fprobe_of(struct fprobe *fp)
-{
-    return (struct fg_fprobe *)fp->engine;
-}
-
-static inline const struct fg_fprobe *fg_fprobe_of_const(const struct fprobe *fp)
-{
-    return (const struct fg_fprobe *)fp->engine;
-}
+#include "engine/probe/fprobe_state.h"
 
 /* A function of this name is one of those. */
 bool fg_fprobe_filter_matches(const struct fg_fprobe_filter *filter, const char *name, const char *module,

@@ -1,7 +1,10 @@
-/* Calling the handlers of fprobes. */
+/* See fprobe_call.h. */
+#include "engine/probe/fprobe_call.h"
+
 #include "engine/graph/frame.h"
 #include "engine/graph/progress.h"
-#include "engine/probe/fprobe_internal.h"
+#include "engine/probe/fprobe_list.h"
+#include "engine/probe/fprobe_state.h"
 
 /* What all handlers of one entry or return are told. */
 struct call {
@@ -93,7 +96,7 @@ static inline bool enter_one(struct call *call, const struct ftrace_graph_ent *t
     struct fprobe *fp = ref->fp;
     uint64_t cookie = ref->cookie;
 
-    if (fg_unlikely(!fg_fprobe_has_word(ref->live, ref->word)))
+    if (fg_unlikely(!fg_live_has_word(ref->live, ref->word)))
         return false;
     if (fp->exit_handler)
         return !call->awaits_hooks && enter_with_piece(call, trace, idx, ref);
@@ -126,7 +129,7 @@ void fg_fprobes_leave(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, st
 
         size_words = fg_data_size_words(*at);
         piece = at - size_words;
-        fp = fg_data_idx(*at) == idx ? fg_fprobe_living(piece[0]) : NULL;
+        fp = fg_data_idx(*at) == idx ? fg_live_fprobe(piece[0]) : NULL;
         if (fg_likely(fp != NULL))
             fp->exit_handler(fp, call.func, ret_ip_of(&call), regs, data_of(piece, size_words));
     }
@@ -139,7 +142,7 @@ void fg_fprobes_missed(struct fg_func *func, struct fgraph_ops *ops)
 
     (void)ops;
     for (uint32_t i = 0; list && i < list->n; i++) {
-        if (fg_fprobe_has_word(list->refs[i].live, list->refs[i].word))
+        if (fg_live_has_word(list->refs[i].live, list->refs[i].word))
             count_missed(list->refs[i].fp);
     }
 }
@@ -162,7 +165,7 @@ static inline const struct fg_fprobe_ref *only_ref(struct fg_func *func)
 {
     const struct fg_fprobe_list *list = fg_fprobe_list_of(func);
 
-    return list && list->n == 1 && fg_fprobe_has_word(list->refs[0].live, list->refs[0].word) &&
+    return list && list->n == 1 && fg_live_has_word(list->refs[0].live, list->refs[0].word) &&
                    list->refs[0].fp->exit_handler
                ? &list->refs[0]
                : NULL;
@@ -230,7 +233,7 @@ static inline bool return_probed(struct fg_task *task, uintptr_t fp, uintptr_t r
     if (fg_unlikely(!probed || frame[FRAME_BITMAP] != user_at(task, probed)->bit))
         return false;
     user_at(task, probed)->depth--;
-    probe = fg_fprobe_living(piece[0]);
+    probe = fg_live_fprobe(piece[0]);
     if (fg_likely(probe != NULL))
         probe->exit_handler(probe, func, ret_ip, regs, data_of(piece, size_words));
     task->top = frame;

@@ -1,0 +1,39 @@
+/* The engine's half of an fprobe. */
+#ifndef FG_FPROBE_STATE_H
+#define FG_FPROBE_STATE_H
+
+#include "engine/graph/fgraph.h"
+
+/* The functions that an fprobe is attached to, by name: known ones and those met later. C functions only by their whole
+ * names. */
+struct fg_fprobe_filter {
+    struct fg_patterns filter, notfilter;
+};
+
+struct fg_live;
+
+/* Lies in the words `engine` of struct fprobe. */
+struct __attribute__((may_alias)) fg_fprobe {
+    _Atomic uint64_t word; /* of its registration (fprobe_live.h); 0: it is not registered */
+    _Atomic uint64_t nmissed;
+    struct fg_live *live;
+    void *domain;
+    struct fprobe *next; /* of its domain, in order of registration */
+    struct fg_fprobe_filter filter;
+    bool has_cookies; /* its data begin with the function's cookie */
+};
+
+_Static_assert(sizeof(struct fg_fprobe) <= FPROBE_ENGINE_WORDS * sizeof(uint64_t),
+               "struct fprobe has too few words for the engine's half");
+
+static inline struct fg_fprobe *fg_fprobe_of(struct fprobe *fp)
+{
+    return (struct fg_fprobe *)fp->engine;
+}
+
+static inline const struct fg_fprobe *fg_fprobe_of_const(const struct fprobe *fp)
+{
+    return (const struct fg_fprobe *)fp->engine;
+}
+
+#endif
