@@ -15,6 +15,7 @@ import pytest
 
 import funcgraph
 from funcgraph import _engine, cli, selftest
+from tools import rooms
 
 ROOT = Path(__file__).resolve().parent.parent
 MAN = ROOT / "docs" / "man"
@@ -133,6 +134,15 @@ def test_each_source_file_is_in_the_path_table() -> None:
     for file in sorted((ROOT / "src").rglob("*")):
         if file.suffix in {".c", ".h", ".py", ".pth"} and file.stem not in {"__init__", "__main__"}:
             assert re.search(rf"(?<!\w){re.escape(file.stem)}(?!\w)", text), f"{file.relative_to(ROOT)}"
+
+
+def test_the_rooms_of_the_layers_are_those_of_tools_rooms() -> None:
+    """In the same order, and each with the rooms that it may use."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    table = text.partition("| room | may use |\n|---|---|\n")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)
+    shown = [(room, tuple(re.findall(r"`([^`]+)`", below))) for room, below in rows]
+    assert shown == list(rooms.KNOWS.items())
 
 
 def test_each_dependency_has_its_reason() -> None:
