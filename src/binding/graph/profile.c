@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "binding/base/registration.h"
-#include "engine/tracer/function_profile.h"
+#include "engine/tracer/profile_figures.h"
 
 struct fg_python_profile {
     PyObject_HEAD struct fg_engine_state *state;

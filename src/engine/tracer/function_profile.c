@@ -1,179 +1,17 @@
-/* The function profiler: an fgraph user that counts. profile_rows.h draws where; here is what makes that room, what a call
- * is that is not plain, and the sum that readers get. */
-#define _GNU_SOURCE
+/* The function profiler is an fgraph user that counts calls in rows (profile_rows.h draws them).
+ *
+ * The engine itself does the plain step of nearly every call (plain_call.c). The functions here do it for the others: the
+ * first call of a function in a thread, calls with several users, and profiles without graph-time or sleep-time. */
 #include "engine/tracer/function_profile.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "engine/core/clock.h"
 #include "engine/graph/users.h"
-#include "engine/tracer/profile_rows.h"
-
-/* What is said of a function in every line about it. It outlives the function's record. */
-struct known_function {
-    char *name, *file;
-    uint32_t line;
-};
-
-/* The rows of a thread, or the sum of several; engine's lock held. */
-struct fg_profile_task {
-    struct fg_profile_task *next;
-    int tid;
-    struct fg_profile_row *rows;
-    uint32_t nr_rows;
-};
-
-/* All that was counted from a start on. All but the rows under the engine's lock. */
-struct fg_profile_data {
-    uint64_t since;                    /* calls that began before, in a parent process, are not its own */
-    struct fg_profile_task *tasks;     /* of living threads, or those that outlived the profile */
-    struct fg_profile_task ended;      /* the sum of those that ended */
-    struct known_function **functions; /* by id; NULL: never called */
-    uint32_t nr_functions;
-};
+#include "engine/tracer/profile_data.h"
 
 static struct fg_function_profile *registered; /* under the engine's lock */
-
-/* ---- memory */
-
-#define MIN_ROWS 128u /* a page */
-
-static size_t bytes_of(uint32_t nr_rows)
-{
-    return nr_rows * sizeof(struct fg_profile_row);
-}
-
-static struct fg_profile_row *map_rows(uint32_t nr_rows)
-{
-    void *mapping = mmap(NULL, bytes_of(nr_rows), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    return mapping == MAP_FAILED ? NULL : mapping;
-}
-
-static struct fg_profile_row *remap_rows(const struct fg_profile_task *task, uint32_t nr_rows)
-{
-    void *mapping = mremap(task->rows, bytes_of(task->nr_rows), bytes_of(nr_rows), MREMAP_MAYMOVE);
-
-    return mapping == MAP_FAILED ? NULL : mapping;
-}
-
-/* Makes room for so many rows. False: no memory, and all is as it was. Engine's lock held, and by its own thread. */
-static bool task_grow(struct fg_profile_task *task, uint32_t least)
-{
-    uint32_t nr_rows = task->nr_rows ? task->nr_rows : MIN_ROWS;
-    struct fg_profile_row *rows;
-
-    if (least <= task->nr_rows)
-        return true;
-    while (nr_rows < least) {
-        if (nr_rows > UINT32_MAX / 2)
-            return false;
-        nr_rows *= 2;
-    }
-    rows = task->rows ? remap_rows(task, nr_rows) : map_rows(nr_rows);
-    if (!rows)
-        return false;
-    task->rows = rows;
-    task->nr_rows = nr_rows;
-    return true;
-}
-
-static void task_clear(struct fg_profile_task *task)
-{
-    if (task->rows)
-        munmap(task->rows, bytes_of(task->nr_rows));
-    *task = (struct fg_profile_task){0};
-}
-
-static void task_free(struct fg_profile_task *task)
-{
-    task_clear(task);
-    free(task);
-}
-
-static void tasks_free(struct fg_profile_data *data)
-{
-    for (struct fg_profile_task *task = data->tasks, *next; task; task = next) {
-        next = task->next;
-        task_free(task);
-    }
-    data->tasks = NULL;
-    task_clear(&data->ended);
-}
-
-static void data_free(struct fg_profile_data *data)
-{
-    if (!data)
-        return;
-    tasks_free(data);
-    for (uint32_t i = 0; i < data->nr_functions; i++) {
-        if (data->functions[i])
-            free(data->functions[i]->name);
-        free(data->functions[i]);
-    }
-    free(data->functions);
-    free(data);
-}
-
-static bool make_room_for(struct fg_profile_data *data, uint32_t func)
-{
-    uint32_t n = data->nr_functions ? data->nr_functions : 256;
-    struct known_function **functions;
-
-    if (func < data->nr_functions)
-        return true;
-    while (n <= func)
-        n *= 2;
-    functions = realloc(data->functions, n * sizeof(struct known_function *));
-    if (!functions)
-        return false;
-    memset(functions + data->nr_functions, 0, (n - data->nr_functions) * sizeof(struct known_function *));
-    data->functions = functions;
-    data->nr_functions = n;
-    return true;
-}
-
-static struct known_function *known_new(const struct fg_func *func)
-{
-    size_t name = strlen(func->name) + 1, file = strlen(func->file) + 1;
-    struct known_function *known = malloc(sizeof(*known));
-    char *texts = known ? malloc(name + file) : NULL;
-
-    if (!texts) {
-        free(known);
-        return NULL;
-    }
-    memcpy(texts, func->name, name);
-    memcpy(texts + name, func->file, file);
-    *known = (struct known_function){texts, texts + name, func->line};
-    return known;
-}
-
-/* The function runs in this very thread: its record is alive. Engine's lock held. */
-static bool know(struct fg_profile_data *data, const struct fg_func *func)
-{
-    if (!make_room_for(data, func->id))
-        return false;
-    if (!data->functions[func->id])
-        data->functions[func->id] = known_new(func);
-    return data->functions[func->id] != NULL;
-}
-
-static struct fg_profile_task *task_new(struct fg_profile_data *data, int tid)
-{
-    struct fg_profile_task *task = calloc(1, sizeof(*task));
-
-    if (task) {
-        task->tid = tid;
-        task->next = data->tasks;
-        data->tasks = task;
-    }
-    return task;
-}
 
 /* ---- counting */
 
@@ -182,22 +20,7 @@ static struct fg_profile_cursor *cursor_of(struct fg_task *task, const struct fg
     return &task->users[fg_user_of_const(ops)->idx].profile;
 }
 
-/* Engine's lock held. False: no memory. */
-static bool make_row(struct fg_profile_cursor *cursor, struct fg_profile_data *data, int tid,
-                     const struct fg_func *func)
-{
-    if (!cursor->task) {
-        cursor->since = data->since;
-        cursor->task = task_new(data, tid);
-    }
-    if (!cursor->task || !know(data, func) || !task_grow(cursor->task, func->id + 1))
-        return false;
-    cursor->rows = cursor->task->rows;
-    cursor->nr_rows = cursor->task->nr_rows;
-    return true;
-}
-
-/* The row of a function, made if it is not there. NULL: there is no memory for it. */
+/* The row of a function, made if there is none. NULL: no memory; the call is counted as missed. */
 FG_COLD static struct fg_profile_row *first_row(struct fgraph_ops *ops, struct fg_task *task,
                                                 const struct fg_func *func)
 {
@@ -205,7 +28,7 @@ FG_COLD static struct fg_profile_row *first_row(struct fgraph_ops *ops, struct f
     bool is_made;
 
     fg_engine_lock();
-    is_made = make_row(cursor, fg_function_profile_of(ops)->data, task->tid, func);
+    is_made = fg_profile_make_row(cursor, fg_function_profile_of(ops)->data, task->tid, func);
     fg_engine_unlock();
     if (is_made)
         return cursor->rows + func->id;
@@ -229,8 +52,8 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
     return 1;
 }
 
-/* A call that began before is the parent process's: the time since then is not this one's. It may have begun in another
- * thread. */
+/* A call that began before the fork is the parent's and is not counted. The call may have begun in another thread, so this
+ * thread may have no row yet. */
 static void count(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, uint64_t time)
 {
     const struct fg_profile_cursor *cursor = cursor_of(trace->task, ops);
@@ -250,16 +73,16 @@ static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct f
     count(trace, ops, trace->rettime - trace->start);
 }
 
-/* ---- without the time of what it calls, or without that in which it did not run
+/* ---- profiles without graph-time (the time of callees) or without sleep-time
  *
- * The task variable is the time that the calls which the newest call made have taken. A call puts that of its caller
- * aside, and gives it back with its own time added. A suspended call takes what it has so far with it, as wherever it runs
- * again it has another caller. */
+ * The task variable holds the time that the newest call's callees have taken so far. When a call begins to run it saves its
+ * caller's value; when it stops it restores that value with its own time added. A suspended call keeps its own sum in its
+ * data, because another caller may resume it. */
 
 struct call {
     uint64_t outer; /* the caller's task variable */
-    uint64_t below; /* time of what it called, before it was last suspended */
-    uint64_t ran;   /* its time before that */
+    uint64_t below; /* time of its callees before it was last suspended */
+    uint64_t ran;   /* its own time before that, callees included */
     uint64_t cpu;   /* the thread's CPU time when it last began to run */
 };
 
@@ -328,58 +151,10 @@ static void end_of_call(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, 
 
 /* ---- tasks that end, and forks */
 
-static void add_row(struct fg_profile_row *to, struct fg_profile_row *from)
-{
-#define ADD(word)                                                                                            \
-    atomic_store_explicit(&to->word,                                                                         \
-                          atomic_load_explicit(&to->word, memory_order_relaxed) +                            \
-                              atomic_load_explicit(&from->word, memory_order_relaxed),                       \
-                          memory_order_relaxed)
-    ADD(hit);
-    ADD(time);
-    ADD(squares);
-#undef ADD
-}
-
-static bool is_empty(struct fg_profile_row *row)
-{
-    return !atomic_load_explicit(&row->hit, memory_order_relaxed) &&
-           !atomic_load_explicit(&row->time, memory_order_relaxed);
-}
-
-/* False: no memory, and nothing was added. Engine's lock held. */
-static bool add_rows(struct fg_profile_task *to, const struct fg_profile_task *from)
-{
-    if (!task_grow(to, from->nr_rows))
-        return false;
-    for (uint32_t i = 0; i < from->nr_rows; i++) {
-        if (!is_empty(&from->rows[i]))
-            add_row(&to->rows[i], &from->rows[i]);
-    }
-    return true;
-}
-
-static void unlink_task(struct fg_profile_data *data, const struct fg_profile_task *task)
-{
-    struct fg_profile_task **at = &data->tasks;
-
-    while (*at != task)
-        at = &(*at)->next;
-    *at = task->next;
-}
-
-/* Its rows go into the sum. Without memory for that they stay as they are: those of a thread that is not there. Engine's
- * lock held. */
+/* Engine's lock held. */
 static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
 {
-    struct fg_profile_data *data = fg_function_profile_of(ops)->data;
-    struct fg_profile_cursor *cursor = cursor_of(task, ops);
-
-    if (cursor->task && add_rows(&data->ended, cursor->task)) {
-        unlink_task(data, cursor->task);
-        task_free(cursor->task);
-    }
-    *cursor = (struct fg_profile_cursor){0};
+    fg_profile_end_task(cursor_of(task, ops), fg_function_profile_of(ops)->data);
 }
 
 void fg_function_profiles_fork_child(void)
@@ -387,7 +162,7 @@ void fg_function_profiles_fork_child(void)
     struct fg_task *self = fg_task_self;
 
     for (struct fg_function_profile *profile = registered; profile; profile = profile->next) {
-        tasks_free(profile->data);
+        fg_profile_data_clear_tasks(profile->data);
         profile->data->since = fg_clock_now();
         if (self)
             *cursor_of(self, &profile->ops) = (struct fg_profile_cursor){0};
@@ -438,7 +213,7 @@ static bool is_enlisted(const struct fg_function_profile *profile)
     return at != NULL;
 }
 
-/* Makes `data` what it counts in, and returns what it was until now; -EBUSY: it counts already. */
+/* Lets the profile count in `data`, and sets *old to the data of its last run. -EBUSY: it counts already. */
 static int enlist(struct fg_function_profile *profile, struct fg_profile_data *data,
                   struct fg_profile_data **old)
 {
@@ -482,7 +257,7 @@ int fg_function_profile_start(struct fg_function_profile *profile,
     error = register_user(&profile->ops);
     if (error)
         delist(profile, old);
-    data_free(error ? data : old);
+    fg_profile_data_free(error ? data : old);
     return error;
 }
 
@@ -493,126 +268,6 @@ int fg_function_profile_stop(struct fg_function_profile *profile)
 
 void fg_function_profile_clear(struct fg_function_profile *profile)
 {
-    data_free(profile->data);
+    fg_profile_data_free(profile->data);
     profile->data = NULL;
-}
-
-/* ---- reading */
-
-/* The rows of a thread, or of all, added up. Engine's lock held. */
-static int sum_up(struct fg_profile_data *data, int tid, struct fg_profile_task *sum)
-{
-    bool is_there = !tid;
-
-    for (const struct fg_profile_task *task = data->tasks; task; task = task->next) {
-        if (tid && task->tid != tid)
-            continue;
-        is_there = true;
-        if (!add_rows(sum, task))
-            return -ENOMEM;
-    }
-    if (!is_there)
-        return -ESRCH;
-    return tid || add_rows(sum, &data->ended) ? 0 : -ENOMEM;
-}
-
-/* 1 / (n (n - 1)) * (n * sum of x^2 - (sum of x)^2), where n counts the calls that began: as the kernel has it. */
-static double variance_of(double n, double sum, double squares)
-{
-    double square = n > 1 ? (n * squares - sum * sum) / (n * (n - 1)) : 0;
-
-    return square > 0 ? square : 0;
-}
-
-static bool put_figures(struct fg_profile_figures *figures, const struct known_function *known,
-                        struct fg_profile_row *row, double ns_per_unit)
-{
-    uint64_t hit = atomic_load_explicit(&row->hit, memory_order_relaxed);
-    double time_ns = (double)atomic_load_explicit(&row->time, memory_order_relaxed) * ns_per_unit;
-    double squares = atomic_load_explicit(&row->squares, memory_order_relaxed) * ns_per_unit * ns_per_unit;
-
-    *figures = (struct fg_profile_figures){.name = strdup(known->name),
-                                           .file = strdup(known->file),
-                                           .line = known->line,
-                                           .hit = hit,
-                                           .time_ns = (uint64_t)time_ns,
-                                           .variance = variance_of((double)hit, time_ns, squares)};
-    return figures->name && figures->file;
-}
-
-void fg_profile_figures_free(struct fg_profile_figures *figures, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        free(figures[i].name);
-        free(figures[i].file);
-    }
-    free(figures);
-}
-
-static int take_figures(const struct fg_profile_data *data, const struct fg_profile_task *sum,
-                        double ns_per_unit, struct fg_profile_figures **out, size_t *n)
-{
-    struct fg_profile_figures *figures = calloc(data->nr_functions + 1u, sizeof(*figures));
-    bool is_complete = figures != NULL;
-    size_t at = 0;
-
-    for (uint32_t id = 0; is_complete && id < data->nr_functions && id < sum->nr_rows; id++) {
-        if (is_empty(&sum->rows[id]) || !data->functions[id])
-            continue;
-        is_complete = put_figures(&figures[at++], data->functions[id], &sum->rows[id], ns_per_unit);
-        figures[at - 1].func = id;
-    }
-    if (!is_complete) {
-        fg_profile_figures_free(figures, at);
-        return -ENOMEM;
-    }
-    *out = figures;
-    *n = at;
-    return 0;
-}
-
-static int read_locked(struct fg_function_profile *profile, int tid, double ns_per_unit,
-                       struct fg_profile_task *sum, struct fg_profile_figures **figures, size_t *n)
-{
-    struct fg_profile_data nothing = {0}, *data = profile->data ? profile->data : &nothing;
-    int error = sum_up(data, tid, sum);
-
-    return error ? error : take_figures(data, sum, ns_per_unit, figures, n);
-}
-
-int fg_function_profile_read(struct fg_function_profile *profile, int tid,
-                             struct fg_profile_figures **figures, size_t *n)
-{
-    double ns_per_unit = profile->sleep_time ? fg_clock_ns_per_tick() : 1;
-    struct fg_profile_task sum = {0};
-    int error;
-
-    fg_engine_lock();
-    error = read_locked(profile, tid, ns_per_unit, &sum, figures, n);
-    fg_engine_unlock();
-    task_clear(&sum);
-    return error;
-}
-
-static size_t count_tasks(const struct fg_profile_data *data)
-{
-    size_t n = 0;
-
-    for (const struct fg_profile_task *task = data ? data->tasks : NULL; task; task = task->next)
-        n++;
-    return n;
-}
-
-int *fg_function_profile_tids(struct fg_function_profile *profile, size_t *n)
-{
-    int *tids;
-
-    fg_engine_lock();
-    tids = malloc((count_tasks(profile->data) + 1) * sizeof(*tids));
-    *n = 0;
-    for (const struct fg_profile_task *task = tids && profile->data ? profile->data->tasks : NULL; task;
-         task = task->next)
-        tids[(*n)++] = task->tid;
-    fg_engine_unlock();
-    return tids;
 }

@@ -41,7 +41,7 @@ struct fg_instance {
     uint32_t refs;         /* under the lock of the list of instances */
     _Atomic bool changing; /* a thread changes or stops it */
     uint64_t *told; /* functions whose symbols are in the ring: a bit for each id; under the engine's lock */
-    uint32_t nr_told_words;
+    size_t nr_told_words;
 };
 
 /**

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core/array.h"
 #include "engine/ring/ring_symbols.h"
 
 #define MAX_ARGV 64u
@@ -27,16 +28,8 @@ static bool tell_once(struct fg_instance *instance, uint32_t id)
 {
     uint32_t word = id / 64;
 
-    if (word >= instance->nr_told_words) {
-        uint32_t words = word + 1 + word / 2;
-        uint64_t *told = realloc(instance->told, words * sizeof(*told));
-
-        if (!told)
-            return true;
-        memset(told + instance->nr_told_words, 0, (words - instance->nr_told_words) * sizeof(*told));
-        instance->told = told;
-        instance->nr_told_words = words;
-    }
+    if (fg_array_reserve_zeroed(&instance->told, &instance->nr_told_words, (size_t)word + 1) != 0)
+        return true;
     if (instance->told[word] >> id % 64 & 1)
         return false;
     instance->told[word] |= 1ull << id % 64;

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
-#include "engine/tracer/function_profile.h"
 #include "engine/tracer/instance_fork.h"
+#include "engine/tracer/profile_figures.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 

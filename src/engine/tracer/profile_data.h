@@ -1,0 +1,62 @@
+/* What a function profile has counted: rows for each thread, and the names of the functions.
+ *
+ * profile_rows.h draws the rows, which their own thread writes without a lock. Everything else here is under the engine's
+ * lock, which the caller holds. */
+#ifndef FG_PROFILE_DATA_H
+#define FG_PROFILE_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/core/function.h"
+#include "engine/tracer/profile_rows.h"
+
+/* What figures say of a function. It outlives the function's record. */
+struct fg_profile_function {
+    char *name, *file;
+    uint32_t line;
+};
+
+/* The rows of a thread, or the sum of several. */
+struct fg_profile_task {
+    struct fg_profile_task *next;
+    int tid;
+    struct fg_profile_row *rows;
+    uint32_t nr_rows;
+};
+
+/* From a start of the profile on. */
+struct fg_profile_data {
+    uint64_t since;                /* calls that began earlier, in a parent process, are not counted */
+    struct fg_profile_task *tasks; /* of living threads, or those that outlived the profile */
+    struct fg_profile_task ended;  /* the sum of the threads that ended */
+    struct fg_profile_function **functions; /* by id; NULL: never called */
+    size_t nr_functions;                    /* the array's capacity */
+};
+
+void fg_profile_data_free(struct fg_profile_data *data);
+
+/* Frees the rows of all threads: nothing is counted yet. */
+void fg_profile_data_clear_tasks(struct fg_profile_data *data);
+
+/**
+ * fg_profile_make_row - make a row for a function in the calling thread
+ * @cursor: where the thread counts; set to the new rows
+ * @func: runs in the calling thread
+ *
+ * Return: false: no memory, and the cursor's rows are as before.
+ */
+bool fg_profile_make_row(struct fg_profile_cursor *cursor, struct fg_profile_data *data, int tid,
+                         const struct fg_func *func);
+
+/* The cursor's thread ends: adds its rows to the sum. Without memory for that they stay in the list of threads. */
+void fg_profile_end_task(struct fg_profile_cursor *cursor, struct fg_profile_data *data);
+
+/* Adds the rows of a thread to a sum. False: no memory, and nothing was added. */
+bool fg_profile_add_rows(struct fg_profile_task *sum, const struct fg_profile_task *task);
+bool fg_profile_row_is_empty(struct fg_profile_row *row);
+/* Frees the rows. */
+void fg_profile_clear_rows(struct fg_profile_task *task);
+
+#endif
