@@ -1,4 +1,4 @@
-"""The fixture of tests that run the installed funcgraph of the interpreter under test, as a person would."""
+"""The fixture `fg`: runs the installed funcgraph on the interpreter under test, as a person would."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ import pytest
 
 TIMEOUT_S = 60.0
 
-# A shell starts what runs in its background with these ignored, and so would be all that the tests start.
+# A shell starts background jobs with these signals ignored, and the tests' children would inherit that.
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that compares a time with a limit is tried again: a machine may be busy with other things.
+    """Retry tests that compare a time with a limit, because the machine may be busy.
 
-    What it promises has to hold once in five times. A promise that is broken is so each time.
+    The promise must hold once in five runs. A broken promise fails in every run.
     """
     for item in items:
         if item.get_closest_marker("timed"):
@@ -39,8 +39,8 @@ class Funcgraph:
     """Runs funcgraph commands as a person would.
 
     Args:
-        folder: the working directory; traces and scripts lie there.
-        runtime: what XDG_RUNTIME_DIR is: sessions of this test lie there and no others.
+        folder: the working directory, with traces and scripts.
+        runtime: the value of XDG_RUNTIME_DIR; it holds only this test's sessions.
     """
 
     def __init__(self, folder: Path, runtime: Path) -> None:
@@ -58,19 +58,19 @@ class Funcgraph:
         return path
 
     def run(self, *words: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
-        """Run `funcgraph WORDS...` to its end; standard streams are text."""
+        """Run `funcgraph WORDS...` until it exits; standard streams are text."""
         return self._run([*self.command, *map(str, words)], settings)
 
     def record(self, *words: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
-        """Run `funcgraph record WORDS...` to its end."""
+        """Run `funcgraph record WORDS...` until it exits."""
         return self.run("record", *words, **settings)
 
     def plain(self, *words: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
-        """Run a command as it is, without us: what record must be the same as."""
+        """Run a command without funcgraph. `record` must behave the same."""
         return self._run([*map(str, words)], settings)
 
     def start(self, *words: str | Path, **settings: Any) -> subprocess.Popen[str]:
-        """Start `funcgraph WORDS...`; standard streams are pipes of text unless told otherwise."""
+        """Start `funcgraph WORDS...`; standard streams are text pipes unless `settings` override them."""
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(
             [*self.command, *map(str, words)],
@@ -93,27 +93,27 @@ class Funcgraph:
         )
 
     def summary(self, trace: str | Path | None = None) -> dict[str, Any]:
-        """Return what `funcgraph summary --json` says of a trace."""
+        """Return the output of `funcgraph summary --json` for a trace."""
         result = self.run("summary", "--json", "-i", trace or self.trace)
         assert result.returncode == 0, result.stderr
         summary: dict[str, Any] = json.loads(result.stdout)
         return summary
 
     def calls(self, trace: str | Path | None = None) -> Counter[str]:
-        """Return how often each function was called, by module.qualname."""
+        """Return each function's number of calls, by module.qualname."""
         counts: Counter[str] = Counter()
         for function in self.summary(trace)["functions"]:
             counts[function["name"]] += function["calls"]
         return counts
 
     def sessions(self) -> list[Path]:
-        """Return the session directories that are there."""
+        """Return the existing session directories."""
         return sorted(self.runtime.glob("funcgraph-*"))
 
 
 @pytest.fixture
 def fg(tmp_path: Path) -> Iterator[Funcgraph]:
-    """funcgraph of the interpreter under test, in a temporary folder, its sessions in a memory-backed one."""
+    """Return a Funcgraph in a temporary folder, with its sessions in a memory-backed folder."""
     runtime = Path(tempfile.mkdtemp(prefix="fgtest-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     try:
         yield Funcgraph(tmp_path, runtime)

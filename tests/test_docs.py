@@ -1,6 +1,6 @@
-"""The documents agree with the code: links lead somewhere, options are in their manual page, every folder and
-every dependency is explained, the reference says what the docstrings say. (test_tutorial.py runs what the
-tutorial and the README show.)"""
+"""The documents agree with the code: links have targets, a manual page has its command's options, every
+folder and every dependency is explained, the API reference is generated from the docstrings.
+(test_tutorial.py runs the code of the tutorial and the README.)"""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z][\w-]*)")
 
 
 def anchors(document: Path) -> set[str]:
-    """The names that a document's headings can be linked by."""
+    """Return the anchors of a document's headings."""
     found = set()
     for heading in re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE):
         kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
@@ -35,7 +35,7 @@ def anchors(document: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(document: Path) -> None:
+def test_links_have_targets(document: Path) -> None:
     for link in _LINK.findall(document.read_text()):
         if re.match(r"[a-z]+:", link):
             continue
@@ -51,7 +51,7 @@ def options_of(parser: argparse.ArgumentParser) -> set[str]:
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
-def test_each_option_is_in_its_manual_page_and_no_other(command: str) -> None:
+def test_a_manual_page_has_exactly_its_commands_options(command: str) -> None:
     page = (MAN / f"funcgraph-{command}.md").read_text()
     body = re.search(r"^## Options$(.*?)^## ", page, re.MULTILINE | re.DOTALL)
     assert body, "the page has no Options"
@@ -79,7 +79,7 @@ def test_each_check_of_the_self_test_is_in_its_manual_page_in_order() -> None:
 
 
 def test_the_api_reference_is_what_the_docstrings_say() -> None:
-    """Also fails for a public name without a docstring."""
+    """tools.api_reference also fails for a public name without a docstring."""
     result = subprocess.run(
         [sys.executable, "-m", "tools.api_reference", "--check"], cwd=ROOT, capture_output=True, text=True
     )
@@ -88,14 +88,14 @@ def test_the_api_reference_is_what_the_docstrings_say() -> None:
 
 def test_each_public_name_is_in_the_api_reference() -> None:
     text = (ROOT / "docs" / "api.md").read_text()
-    # Recordings: docs/man/funcgraph-record.md. A TraceMarker: docs/instances.md.
+    # docs/man/funcgraph-record.md documents recordings, docs/instances.md the trace marker.
     elsewhere = {"RecordBlock", "__version__", "record", "trace_marker"}
     for name in set(funcgraph.__all__) - elsewhere:
         assert f"### `{name}`" in text, f"{name} is not in docs/api.md"
 
 
 def test_the_names_beside_the_kernels_are_ours() -> None:
-    """Of docs/kernel-names.md: what stands for Python is in the API, and what stands for C in the header."""
+    """In docs/kernel-names.md: names in the Python column are in the API, names in the C column in a header."""
     header = (ROOT / "src" / "include" / "funcgraph.h").read_text()
     engine = (ROOT / "src" / "engine" / "core" / "task.h").read_text()
     text = (ROOT / "docs" / "kernel-names.md").read_text()
@@ -110,7 +110,7 @@ def test_the_names_beside_the_kernels_are_ours() -> None:
 
 
 def folders(top: str) -> list[Path]:
-    """`top` and the folders in it that have something in them, without caches."""
+    """Return `top` and all non-empty folders below it, without caches."""
     found = [ROOT / top, *(ROOT / top).rglob("*/")]
     return [
         folder
@@ -129,7 +129,7 @@ def test_each_folder_is_in_the_path_table(top: str) -> None:
 
 
 def test_each_source_file_is_in_the_path_table() -> None:
-    """By its stem: `task` stands for task.c and task.h."""
+    """The table has stems: `task` for task.c and task.h."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     for file in sorted((ROOT / "src").rglob("*")):
         if file.suffix in {".c", ".h", ".py", ".pth"} and file.stem not in {"__init__", "__main__"}:

@@ -1,4 +1,4 @@
-"""The example that probes any function of any program prints what that does."""
+"""The example fprobe_example prints entries, returns and backtraces of any function of a program."""
 
 from __future__ import annotations
 

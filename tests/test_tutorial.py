@@ -1,4 +1,4 @@
-"""What the tutorial and the README show: their code is the examples', their output is what that prints."""
+"""The tutorial's and the README's code is that of the examples, which print the output shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ README = (ROOT / "README.md").read_text()
 
 
 def run(*words: str) -> str:
-    """What this Python prints for these words, in the examples' folder."""
+    """Run this Python with these arguments in the examples' folder; return its output."""
     result = subprocess.run(
         [sys.executable, "-B", *words], cwd=TOOLS, capture_output=True, text=True, timeout=60
     )
@@ -30,14 +30,14 @@ def python_blocks(text: str) -> list[str]:
 
 
 def output_block(text: str, command: str) -> str:
-    """The indented lines below `    $ COMMAND`, without the indentation."""
+    """Return the indented lines below `    $ COMMAND`, dedented."""
     found = re.search(rf"^    \$ {re.escape(command)}\n((?:    .*\n|\n(?=    ))+)", text, re.MULTILINE)
     assert found, f"no output of {command}"
     return textwrap.dedent(found[1])
 
 
 def without_times(text: str) -> list[list[str]]:
-    """Lines as words. Times are chance: rows of the table keep their name and the sum of their counts."""
+    """Split the lines into words. Times vary: a row of the table keeps its name and the sum of its counts."""
     rows = []
     for line in text.strip().splitlines():
         words = line.split()
@@ -61,7 +61,7 @@ def test_the_tutorials_output_is_what_the_examples_print(script: str) -> None:
 
 @pytest.mark.parametrize("script", ["both.py", "mistake.py"])
 def test_the_examples_work_beside_cprofile(script: str) -> None:
-    """With the same results, and all of the program's calls in the profile."""
+    """Their output is the same, and the profile has all calls of the program."""
     profiled = run("-m", "cProfile", script)
     plain = run(script)
     assert without_times(plain) == without_times(profiled)[: len(without_times(plain))]

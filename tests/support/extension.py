@@ -1,4 +1,4 @@
-"""Compiling small extension modules that use the C API, for the tests."""
+"""Compiles small extension modules that use the C API, for the tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from types import ModuleType
 import funcgraph
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
-#: name of a compiler -> how it is called for one of the two languages
+#: Name of a compiler -> its command, as C or as C++.
 COMPILERS = {
     "gcc": ["gcc", "-std=c11", "-D_GNU_SOURCE"],
     "g++": ["g++", "-x", "c++", "-std=c++11"],
@@ -26,7 +26,7 @@ COMPILERS = {
 
 
 def available() -> list[str]:
-    """The compilers that are here."""
+    """Return the names of the installed compilers."""
     return [name for name in COMPILERS if shutil.which(name)]
 
 
@@ -44,7 +44,7 @@ def compile_extension(
 
 
 def load(path: Path, name: str) -> ModuleType:
-    """Import the extension module that lies at `path`, without a place in sys.modules."""
+    """Import the extension module at `path`, without adding it to sys.modules."""
     spec = importlib.util.spec_from_loader(name, importlib.machinery.ExtensionFileLoader(name, str(path)))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -53,7 +53,7 @@ def load(path: Path, name: str) -> ModuleType:
 
 
 def pip_install(source: Path, folder: Path) -> None:
-    """Build the project at `source` with the funcgraph that is installed here, and put it into `folder`."""
+    """Build the project at `source` against the installed funcgraph, and install it into `folder`."""
     binaries = os.path.dirname(sys.executable)  # cmake and ninja may come from PyPI
     environment = {**os.environ, "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', '')}"}
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]

@@ -1,4 +1,4 @@
-"""What the tests of fprobes share: one that notes what its handlers are told."""
+"""An fprobe that records its handlers' calls, for the tests of fprobes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import funcgraph
 
 
 class Notes:
-    """An fprobe that notes (what, function, value) of each handler that is called, in a list it may share."""
+    """An fprobe that appends (handler, function) to a list for each handler call. Several may share it."""
 
     def __init__(self, label: str = "", into: list[Any] | None = None, **settings: Any) -> None:
         self.label = label
@@ -34,5 +34,5 @@ class Notes:
 
 
 def here() -> int:
-    """The line of the caller."""
+    """Return the caller's line."""
     return sys._getframe(1).f_lineno

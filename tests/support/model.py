@@ -1,8 +1,8 @@
-"""The rules of the function graph, small and slow: what the engine must tell its users. test_model.py holds
-the engine against them, fgraph/test_model_cpython.py the package in CPython.
+"""A small, slow model of the function graph: which callbacks the engine must make. test_model.py compares the
+engine with it, test_model_cpython.py the package in CPython.
 
-Nothing here knows of words, bitmaps, locks or lists that are published: a frame is an object, and a user that
-left is one whose registration is over.
+The model has no words, bitmaps, locks or published lists. A frame is an object, and a user that left has
+`here` False.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 MAX_USERS = 64
-FPROBES = 100  #: fprobe i is told of as user FPROBES + i
+FPROBES = 100  #: fprobe i appears in events as user FPROBES + i
 
 
 class Kind(IntEnum):
-    """What a user is told of."""
+    """The kind of a callback."""
 
     ENTRY = 0
     RETURN = 1
@@ -46,20 +46,20 @@ class Set(IntEnum):
 class Part(IntEnum):
     """What a frame is for a user."""
 
-    OWN = 0  #: it was told the entry and wants the return
-    HIDES = 1  #: it sees neither the call nor anything below
-    ROOT = 2  #: it does not see the call, but what is below
+    OWN = 0  #: the user saw the entry and wants the return
+    HIDES = 1  #: the user sees neither the call nor anything below it
+    ROOT = 2  #: the user does not see the call itself, but calls below it
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that a user is told.
+    """One callback of a user.
 
     Attributes:
-        token: what the entry put into its reserved data; 0: no data.
-        parent: the token of the user's own frame below this one, as its data there says; 0: none.
-        grandparent: that of the one below that.
-        var: the task variable, which each callback counts up.
+        token: the number that the entry put into its reserved data; 0: no data.
+        parent: the token in the data of the user's own enclosing call; 0: there is none.
+        grandparent: the token of the call around that one.
+        var: the task variable, which each callback increments.
     """
 
     kind: Kind
@@ -86,7 +86,7 @@ def glob_matches(glob: str, name: str) -> bool:
 
 @dataclass
 class Place:
-    """What a user has in one task."""
+    """A user's counters in one task."""
 
     depth: int = 0  #: own frames in progress
     hiding: int = 0  #: frames in progress that hide what is below them
@@ -94,7 +94,7 @@ class Place:
     var: int = 0
 
     def count(self, part: Part, by: int) -> None:
-        """A frame begins (by = 1) or ceases to be in progress here."""
+        """Count a frame that begins (by = 1) or stops (by = -1) being in progress in this task."""
         if part is Part.OWN:
             self.depth += by
         elif part is Part.HIDES:
@@ -105,7 +105,7 @@ class Place:
 
 @dataclass
 class Registration:
-    """A user from its registration to its leaving. A user that comes back is another one."""
+    """A user, from its registration to its unregistration. Registering it again makes another Registration."""
 
     user: int
     slot: int
@@ -124,14 +124,14 @@ class Registration:
         return any(glob_matches(glob, name) for glob in self.sets[which])
 
     def shows(self, name: str) -> bool:
-        """The function itself is asked for."""
+        """Return True if the filter selects the function itself."""
         return (not self.sets[Set.FILTER] or self.has(Set.FILTER, name)) and not self.has(Set.NOTRACE, name)
 
     def is_attached(self, name: str) -> bool:
         return self.shows(name) or self.has(Set.GRAPH, name) or self.has(Set.GRAPH_NOTRACE, name)
 
     def part_of(self, name: str, task: int, tid: int) -> Part | None:
-        """Say what a call that begins is for this user; OWN means that its entry function is asked."""
+        """Return a new call's part for this user; OWN means that its entry function runs."""
         place = self.at(task)
         is_inside = place.depth > 0 or place.rooted > 0
         if (self.tids is not None and tid not in self.tids) or place.hiding:
@@ -148,7 +148,7 @@ class Registration:
 
 @dataclass
 class Fprobe:
-    """An fprobe from its registration to its leaving."""
+    """An fprobe, from its registration to its unregistration."""
 
     number: int
     filter: str
@@ -165,7 +165,7 @@ class Fprobe:
 
 @dataclass
 class Fprobes(Registration):
-    """The one user that serves all fprobes, from the first to the last."""
+    """The single user that serves all fprobes, while there is at least one."""
 
     all: list[Fprobe] = field(default_factory=list)  #: in order of registration
 
@@ -178,20 +178,20 @@ class Fprobes(Registration):
 
 @dataclass
 class Frame:
-    """A call in progress: what it is for whom, in the order of registration, with each one's token."""
+    """A call in progress: its part for each user and the user's token, in the order of registration."""
 
     func: int
     call: int
     parts: list[tuple[Registration, Part, int]] = field(default_factory=list)
     objects: list[int] = field(default_factory=list)
-    fprobes: list[tuple[Fprobe, int]] = field(default_factory=list)  #: that want the exit, with their tokens
+    fprobes: list[tuple[Fprobe, int]] = field(default_factory=list)  #: those that want the exit; their tokens
 
     def here(self) -> list[tuple[Registration, Part, int]]:
-        """Return the parts of those that have not left."""
+        """Return the parts of users that are still registered."""
         return [part for part in self.parts if part[0].here]
 
     def token_of(self, user: Registration) -> int | None:
-        """Return its token if the frame is the user's own; 0: without data."""
+        """Return the user's token if the frame is its own, else None; 0: it has no data."""
         for other, part, token in self.parts:
             if other is user and part is Part.OWN:
                 return token if user.has_data else 0
@@ -202,10 +202,10 @@ class Model:
     """Users, tasks with their stacks, and suspended calls.
 
     Args:
-        names: the name of each function; functions are told by index.
-        free_slots: slots in the order in which they will be used.
-        tokens: how many entries there were before.
-        tells_suspends: users have functions for it.
+        names: the name of each function; events have the index.
+        free_slots: the free slots, in the order in which they will be used.
+        tokens: the number of entries before.
+        tells_suspends: users have suspend and resume functions.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class Model:
         has_data: bool,
         has_object: bool,
     ) -> bool:
-        """A user comes; false if it is here already or there is no slot."""
+        """Register a user; False if it is registered already or there is no free slot."""
         if user in self.users or not self.free_slots:
             return False
         include, notrace, graph, graph_notrace = map(list, sets)
@@ -250,7 +250,7 @@ class Model:
         return True
 
     def unregister(self, user: int) -> bool:
-        """A user leaves; false if it is not here."""
+        """Unregister a user; False if it is not registered."""
         registration = self.users.pop(user, None)
         if registration is None:
             return False
@@ -262,13 +262,13 @@ class Model:
         return True
 
     def edit_filter(self, user: int, which: Set, patterns: Sequence[str], reset: bool) -> None:
-        """Change what a user wants from now on. Calls in progress end as they began."""
+        """Change a user's filter for new calls. The user still sees the returns of calls in progress."""
         if user in self.users:
             chosen = self.users[user].sets[which]
             chosen[:] = [*([] if reset else chosen), *patterns]
 
     def set_tids(self, user: int, tids: Iterable[int] | None) -> None:
-        """Change in which threads it wants calls."""
+        """Change the threads in which a user wants calls."""
         if user in self.users:
             self.users[user].tids = None if tids is None else frozenset(tids)
 
@@ -277,7 +277,7 @@ class Model:
     def register_fprobe(
         self, number: int, filter: str, notfilter: str, refused: Iterable[int], has_data: bool, has_exit: bool
     ) -> bool | None:
-        """An fprobe comes; false if it is here already, None if it matches nothing."""
+        """Register an fprobe; False if it is registered already, None if it matches no function."""
         shared = self._shared()
         if shared is not None and any(fprobe.number == number for fprobe in shared.all):
             return False
@@ -292,7 +292,7 @@ class Model:
         return True
 
     def unregister_fprobe(self, number: int) -> bool:
-        """An fprobe leaves; false if it is not here."""
+        """Unregister an fprobe; False if it is not registered."""
         shared = self._shared()
         for fprobe in shared.all if shared is not None else ():
             if fprobe.number == number:
@@ -305,7 +305,7 @@ class Model:
         return True
 
     def enable_fprobe(self, number: int, enabled: bool) -> bool:
-        """An fprobe is called from now on, or not; false if it is not here."""
+        """Enable or disable an fprobe; False if it is not registered."""
         shared = self._shared()
         for fprobe in shared.all if shared is not None else ():
             if fprobe.number == number:
@@ -320,7 +320,7 @@ class Model:
     # ---- calls
 
     def enter(self, task: int, func: int, call: int) -> None:
-        """A call begins."""
+        """Begin a call."""
         if any(user.is_attached(self.names[func]) for user in self.users.values()):
             self._reap(task)
         frame = Frame(func, call)
@@ -334,12 +334,12 @@ class Model:
             self.stacks[task].append(frame)
 
     def end(self, task: int, call: int, end: End) -> None:
-        """A call returns or raises. One that began before it was traced is nothing."""
+        """End a call by return or exception. Nothing happens if it began before it was traced."""
         if self._bring_to_top(task, call):
             self._end_top(task, end)
 
     def suspend(self, task: int, call: int) -> None:
-        """A generator gives way."""
+        """Suspend a call: a generator yields."""
         if not self._bring_to_top(task, call):
             return
         frame = self.stacks[task].pop()
@@ -350,7 +350,7 @@ class Model:
         self.suspended[call] = frame
 
     def resume(self, task: int, call: int) -> bool:
-        """A suspended call runs again, perhaps on another task; false if there is none."""
+        """Resume a suspended call, perhaps in another task; False if there is no such call."""
         frame = self.suspended.pop(call, None)
         if frame is None:
             return False
@@ -362,19 +362,19 @@ class Model:
         return True
 
     def close(self, task: int, call: int) -> None:
-        """A suspended call is closed or collected."""
+        """Close a suspended call, as close() or the garbage collector does."""
         if self.resume(task, call):
             self._end_top(task, End.CLOSE)
 
     # ---- tasks
 
     def begin_task(self, task: int, tid: int) -> None:
-        """A thread begins."""
+        """Start a thread."""
         self.stacks[task] = []
         self.tids[task] = tid
 
     def end_task(self, task: int) -> None:
-        """A thread ends, and with it its calls."""
+        """End a thread and all its calls."""
         while self.stacks[task]:
             self._end_top(task, End.CLOSE)
         del self.stacks[task], self.tids[task]
@@ -384,10 +384,11 @@ class Model:
     # ---- objects
 
     def objects(self) -> tuple[set[int], set[int]]:
-        """Return the objects that must be there, and those that may be.
+        """Return the objects that must be alive, and those that may be alive.
 
-        A frame keeps its objects until it goes: at its end or, if nobody is left who wants that, at any time,
-        the latest when its thread ends or, after the next user has left, enters a function.
+        A frame keeps its objects until it is removed. That is at the call's end. If all users that want the
+        return have left, the engine may remove the frame earlier. At the latest it does so when the thread
+        ends or, after another user has left, when the thread enters a function.
         """
         must: set[int] = set()
         may = set(self.lingering)
@@ -406,7 +407,7 @@ class Model:
         return self.tells_suspends and not isinstance(user, Fprobes)
 
     def _ask(self, user: Registration, task: int, frame: Frame) -> bool:
-        """Tell a user of an entry; true if it wants the return."""
+        """Call a user's entry function; True if the user wants the return."""
         if isinstance(user, Fprobes):
             return self._ask_fprobes(user, frame)
         self.tokens += 1
@@ -435,14 +436,14 @@ class Model:
         self.events.append(Event(kind, FPROBES + fprobe.number, func, 0, 0, token, 0, 0, 0))
 
     def _reap(self, task: int) -> None:
-        """The newest frames go, if those that wanted their ends have left."""
+        """Remove the newest frames whose users have all left."""
         stack = self.stacks[task]
         while task in self.to_reap and stack and not stack[-1].here():
             self.lingering.update(stack.pop().objects)
         self.to_reap.discard(task)
 
     def _bring_to_top(self, task: int, call: int) -> bool:
-        """Make the call's frame the newest: close those above it, or resume it if that was not told."""
+        """Make the call's frame the newest: close those above it, or resume it if no resume was reported."""
         stack = self.stacks[task]
         if any(frame.call == call for frame in stack):
             while stack[-1].call != call:
@@ -464,7 +465,7 @@ class Model:
     def _tell(
         self, kind: Kind, user: Registration, task: int, func: int, token: int, end: End = End.RETURN
     ) -> None:
-        """Log what the user is told of a frame that is not on the stack (yet, or any more)."""
+        """Append a user's event of a frame that is not yet, or no longer, on the stack."""
         place = user.at(task)
         own = [frame.token_of(user) for frame in reversed(self.stacks[task])]
         parent, grandparent, *_ = [*(token for token in own if token is not None), 0, 0]

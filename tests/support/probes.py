@@ -1,6 +1,6 @@
-"""What the tests of the Python API share, as a plugin: a user that notes all that it is told.
+"""A pytest plugin for the tests of the Python API: a user that records all its callbacks.
 
-A conftest.py would take the place of the one above this folder, which other tests import from.
+It is no conftest.py, because that would hide tests/conftest.py, which other tests import from.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import funcgraph
 
 
 class Call(NamedTuple):
-    """One callback: what it was told, and in which thread it ran."""
+    """One callback: its data, and the thread in which it ran."""
 
     what: str  # "entry" or an end
     function: str
@@ -27,9 +27,9 @@ class Call(NamedTuple):
 
 
 class Probe:
-    """A user that takes part in each call and notes it.
+    """A user that wants entry and return of each call, and records both.
 
-    Each entry reserves an object of its own; the return must find that very object.
+    Each entry reserves its own object; the return must find exactly that object.
     """
 
     def __init__(self, *filter: str, **settings: Any) -> None:
@@ -55,11 +55,11 @@ class Probe:
         self.calls.append(Call(trace.end, trace.func.qualname, trace.depth, value, threading.get_ident()))
 
     def of(self, name: str) -> list[str]:
-        """What happened to calls of the functions whose last name is `name`, in order."""
+        """Return the events of calls of functions whose last name is `name`, in order."""
         return [call.what for call in self.calls if call.function.rpartition(".")[2] == name]
 
     def check(self) -> None:
-        """Each entry had its return, with what the entry reserved, and no callback raised."""
+        """Assert that each entry had its return and found its object there, and that no callback raised."""
         assert self.ops.last_error is None
         assert not self.unpaired
         assert not self.open
@@ -67,7 +67,7 @@ class Probe:
 
 @pytest.fixture
 def probe() -> Iterator[Callable[..., Probe]]:
-    """Make registered probes; at the end they are unregistered, and each call of theirs must be paired."""
+    """Return a function that makes registered probes. At the end it unregisters and checks them."""
     made: list[Probe] = []
 
     def make(*filter: str, **settings: Any) -> Probe:
@@ -84,7 +84,7 @@ def probe() -> Iterator[Callable[..., Probe]]:
 
 @pytest.fixture
 def nobody_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """No user is left behind by a test; what reaches sys.unraisablehook is what the fixture gives."""
+    """Assert that the test leaves no user registered. Gives the list of what reaches sys.unraisablehook."""
     unraisable: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
     yield unraisable

@@ -1,8 +1,8 @@
-"""Random programs in real Python functions, for test_model_cpython.py: a program is a tree of actions.
+"""Random programs made of real Python functions, for test_model_cpython.py. A program is a tree of actions.
 
-Each function walks through the actions of its call, and reports to the model what the program itself does:
-which call begins, gives way, runs again, ends and how. None of this knows what funcgraph hears of it. What
-surrounds the functions is in modules that no filter names.
+Each function performs the actions of its call and reports them to the model: which call begins, suspends,
+resumes and ends, and how. The reports do not depend on funcgraph's events. The code around the functions is
+in modules that no filter matches.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from model import End, Model
 
 Action = tuple[Any, ...]
 
-#: A generator that is closed while it waits outside of any `try` does not run for it (gh-100762); from
-#: 3.14 on it does if a tool listens to PY_UNWIND.
+#: close() does not run the frame of a generator that is suspended outside of any `try` (gh-100762). From
+#: 3.14 on it does if a tool has PY_UNWIND events.
 CLOSES_IN_SILENCE = (3, 13) <= sys.version_info < (3, 14)
-#: What never ran is evaluated to be closed, to raise at its first line (until gh-101013).
+#: To close a generator that never ran, CPython runs its frame, which raises at once (until gh-101013).
 CLOSES_UNSTARTED = sys.version_info < (3, 12)
 NR_THREADS = 3
 
 
 class BoomError(Exception):
-    """What the programs raise."""
+    """Raised by the programs."""
 
 
 @dataclass(eq=False)
@@ -39,10 +39,11 @@ class Call:
     """One call, from before it begins to its end.
 
     Attributes:
-        answer: what a guarded function makes of an exception that arrives: "raise", "return" or "go on".
-        reaction: actions that it does before.
+        answer: how a guarded function handles an exception thrown into it: "raise", "return" or "go on".
+        reaction: actions that it performs first.
         object: the generator or coroutine.
-        outer, delegate: who waits for it with `yield from` or `await`, and whom it waits for.
+        outer: the call that waits for this one with `yield from` or `await`.
+        delegate: the call that this one waits for.
     """
 
     func: Function
@@ -61,11 +62,11 @@ class Call:
     raised: bool = False
 
     def chain(self) -> list[Call]:
-        """Return the call, whom it waits for, and so on."""
+        """Return the call, the call that it waits for, and so on."""
         return [self, *(self.delegate.chain() if self.delegate else ())]
 
 
-# ---- the functions: templates, of which each name gets a code object of its own
+# ---- the functions: templates; each name gets its own copy of the code object
 
 
 def plain(run: Program, call: Call) -> None:
@@ -198,7 +199,7 @@ async def guarded_async_generator(run: Program, call: Call) -> AsyncGenerator[No
 
 @dataclass(frozen=True)
 class Function:
-    """One of the functions that programs call."""
+    """A function that programs call."""
 
     index: int
     module: str
@@ -214,7 +215,7 @@ class Function:
         return self.template.__name__.startswith("guarded")
 
     def make(self) -> Callable[..., Any]:
-        """Return a new function with a code object of its own."""
+        """Return a new function with its own code object."""
         name = self.qualname.rpartition(".")[2]
         code = self.template.__code__.replace(co_name=name, co_qualname=self.qualname)
         return types.FunctionType(code, {"__name__": self.module}, name)
@@ -246,7 +247,7 @@ def _pause() -> Generator[None, None, None]:
 
 
 class Worker(threading.Thread):
-    """A thread that does one thing at a time, while the one that asks for it waits."""
+    """A thread that runs one function at a time, while its caller waits."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -276,20 +277,20 @@ class Worker(threading.Thread):
 
 
 def _starts(call: Call, how: str) -> bool:
-    """Say if the function runs, if only to raise at its first line, when this is done before it ever ran."""
+    """Return True if CPython runs the frame of a call that never ran, but only to raise at its first line."""
     if how in ("send", "throw"):
-        return how == "throw"  # else it says so itself
+        return how == "throw"  # after send() the function itself reports that it began
     if call.func.index in COROUTINES and how != "close":
-        return False  # nobody awaited it: that is warned of, and nothing else
+        return False  # it was never awaited: CPython only warns
     return CLOSES_UNSTARTED or (how == "close" and call.func.index in ASYNC_GENERATORS)
 
 
 class Program:
-    """Runs actions, and drives the model with what it sees of them.
+    """Performs actions, and reports all calls to the model.
 
     Args:
-        model: is told of all calls.
-        control: does the actions that are about users.
+        model: gets all calls.
+        control: performs the actions that change users.
     """
 
     def __init__(self, model: Model, control: Callable[[Action], None]) -> None:
@@ -297,7 +298,7 @@ class Program:
         self.control = control
         self.functions = [func.make() for func in FUNCTIONS]
         self.ids = itertools.count(1)
-        self.pool: list[Call] = []  #: generators and coroutines that somebody holds
+        self.pool: list[Call] = []  #: generators and coroutines that the program holds
         self.task = 0
         self.busy = {0}
         self.workers: dict[int, Worker] = {}
@@ -308,7 +309,7 @@ class Program:
     # ---- actions
 
     def top(self, actions: Iterable[Action]) -> None:
-        """Do actions that nobody called for: what they raise ends here."""
+        """Perform top-level actions, and catch their exceptions."""
         for action in actions:
             try:
                 self.do(action, None)
@@ -318,7 +319,7 @@ class Program:
     def do(self, action: Action, call: Call | None) -> None:
         name, *arguments = action
         if name in ("yield", "delegate", "iterate"):
-            return  # nothing of the kind of function that it is in
+            return  # not possible in this kind of function
         method = getattr(self, f"do_{name}", None)
         if method is None:
             self.control(action)
@@ -406,14 +407,14 @@ class Program:
         self.model.enter(self.task, call.func.index, call.id)
 
     def suspend(self, call: Call) -> None:
-        """It gives way, and so do those that wait for it."""
+        """Suspend the call and all calls that wait for it."""
         at: Call | None = call
         while at:
             self.suspend_alone(at)
             at = at.outer
 
     def resumed(self, call: Call) -> None:
-        """Those that wait for it run again, the outermost first, and so does it."""
+        """Resume the calls that wait for it, the outermost first, then the call."""
         if call.outer:
             self.resumed(call.outer)
         self.resumed_alone(call)
@@ -426,9 +427,9 @@ class Program:
         self.model.resume(self.task, call.id)
 
     def thrown_into(self, call: Call, thrown: BaseException) -> str:
-        """An exception arrives; those that wait for it do not run for that. Say what to make of it."""
+        """Resume a call that gets an exception, but not the calls that wait for it; return its answer."""
         self.resumed_alone(call)
-        call.raised = True  # unless it comes to its end
+        call.raised = True  # unless the reaction completes
         for action in call.reaction:
             self.do(action, call)
         call.raised = False
@@ -438,7 +439,7 @@ class Program:
         return answer
 
     def delegate(self, outer: Call, action: Action) -> Any:
-        """Return what the call waits for from now on."""
+        """Make a call for `outer` to wait for, and return its generator or coroutine."""
         _, func, actions, answer, reaction = action
         inner = self._new(func, actions, answer, reaction)
         inner.outer, outer.delegate = outer, inner
@@ -449,7 +450,7 @@ class Program:
         assert call.delegate
         self._end(call.delegate, End.RETURN)
         call.delegate = None
-        self.resumed_alone(call)  # if it ended by throw(): then nothing else was told
+        self.resumed_alone(call)  # if throw() ended the delegate, this resume is the only one reported
 
     def delegate_raised(self, call: Call, thrown: BaseException) -> str:
         assert call.delegate
@@ -467,7 +468,7 @@ class Program:
         return Call(FUNCTIONS[func], next(self.ids), actions, answer, list(reaction), in_loop=in_loop)
 
     def _may_touch(self, call: Call) -> bool:
-        """An event loop takes care of the end of async generators that are first iterated in it, later."""
+        """Return False for async generators in an event loop: the loop would end them later."""
         return not (call.func.index in ASYNC_GENERATORS and self.task in self.in_loop)
 
     def _step(self, call: Call, how: str) -> None:
@@ -479,7 +480,7 @@ class Program:
             ring.append(ring)
             call.object = None
             del ring
-            gc.collect(1)  # all of it is young: nothing is collected by itself
+            gc.collect(1)  # the ring is young, so this collects it; automatic collection is off
             self.is_collecting = False
         elif call.func.index in ASYNC_GENERATORS:
             self._step_async_generator(call, how)
@@ -499,16 +500,16 @@ class Program:
         except StopAsyncIteration:
             self._end(call, End.RETURN)
         except StopIteration:
-            pass  # what it yielded; or it is closed
+            pass  # it yielded, or it is closed
 
     def _unwound(self, call: Call, raised: BaseException) -> None:
-        """An exception left the call and all that it waited for."""
+        """End the call and the chain of calls that it waited for: an exception left them."""
         end = End.CLOSE if isinstance(raised, GeneratorExit) else End.RAISE
         for each in reversed(call.chain()):
             if each.raised:
                 end = End.RAISE
             if end is End.CLOSE and each.outer and self._closes_in_silence(each):
-                self.resumed_alone(each.outer)  # and lets go of it: that is when its end is noticed
+                self.resumed_alone(each.outer)  # it drops the generator; only then the end is noticed
             self._end(each, End.RETURN if each.swallowed else end)
 
     def _closes_in_silence(self, call: Call) -> bool:
@@ -541,7 +542,7 @@ class Program:
             self._end(call, End.RETURN)
 
     def finish(self) -> None:
-        """Close what is suspended, and end the threads."""
+        """Close all suspended calls, and end the threads."""
         while self.pool:
             try:
                 self.do_resume(0, "close")

@@ -1,7 +1,7 @@
-"""A small writer of ring-buffer files, independent of the one in C: what tests of the recorder drain.
+"""A small writer of ring-buffer files for the tests of the recorder, independent of the writer in C.
 
-It follows ring_layout.h and record.h, and knows nothing else of funcgraph. Times are ticks of the ring's
-clock: nanoseconds, unless the ring says otherwise.
+It follows ring_layout.h and record.h, and uses nothing else of funcgraph. Times are ticks of the ring's
+clock: nanoseconds, unless the ring's header says otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def record(
     start: int | None = None,
     values: bytes = b"",
 ) -> bytes:
-    """Encode one record; `payload` are the fixed words of its kind."""
+    """Encode one record; `payload` holds the fixed words of its kind."""
     words = list(payload) + ([] if start is None else [start])
     body = struct.pack(f"<{len(words)}Q", *words) + values + bytes(-len(values) % 8)
     info = kind | (start is not None) << 4 | bool(values) << 5 | (2 + len(body) // 8) << 7 | depth << 14
@@ -56,7 +56,7 @@ def leave(
 
 
 def leaf(time: int, func: int, depth: int, duration: int) -> bytes:
-    """A call without calls in it: its two records."""
+    """Encode the two records of a call without callees."""
     return enter(time, func, depth) + leave(time + duration, func, depth, time)
 
 
@@ -114,9 +114,9 @@ class RingFile:
     """One process's ring-buffer file, written as the process would.
 
     Args:
-        path: where; the folder must be there.
-        instance: whose it is; empty: the top one's.
-        clock: (ticks, ns) of the start and of the latest pair, for a ring whose clock is the TSC.
+        path: the file; its folder must exist.
+        instance: name of the instance; empty for the top one.
+        clock: (ticks, ns) at the start and at the latest reading, for a ring whose clock is the TSC.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class RingFile:
     def function(
         self, number: int, name: str, *, args: str = "", line: int = 1, flags: int = 0, kind: int = FUNC
     ) -> None:
-        """A function `module.qualname` that may be recorded (or, with kind SEEN, only ran)."""
+        """Add the symbol of a function `module.qualname` (with kind SEEN, of one that ran unrecorded)."""
         module, _, qualname = name.partition(".")
         self.symbol(kind, number, (module, qualname, f"/src/{module}.py", args), line=line, flags=flags)
 
@@ -187,7 +187,7 @@ class RingFile:
     # ---- records
 
     def take(self) -> int:
-        """Take a free sub-buffer from the pool, as a writer does; IndexError when there is none."""
+        """Take a free sub-buffer from the pool, as a writer does; IndexError if no one is free."""
         if self.header.free_tail != self.header.free_head:
             index = self.free_queue[self.header.free_tail % self.header.nr_subbufs]
             self.header.free_tail += 1
@@ -198,7 +198,7 @@ class RingFile:
         return self.fresh - 1
 
     def put(self, task: int, data: bytes, *, lost: int = 0, state: int = FULL) -> int:
-        """Fill one sub-buffer with a task's records, and queue it if it is to be full; return its index."""
+        """Fill one sub-buffer with a task's records, and queue it if its state is FULL; return its index."""
         index = self.take()
         at = self.header.data_offset + index * self.header.subbuf_bytes
         subbuf = Subbuf.from_buffer(self.map, at)
@@ -218,7 +218,7 @@ class RingFile:
         return index
 
     def put_all(self, task: int, records: list[bytes]) -> None:
-        """Fill as many sub-buffers with these records as they need."""
+        """Write these records into as many sub-buffers as they need."""
         room = self.header.subbuf_bytes - SUBBUF_HEADER_BYTES
         data = b""
         for item in records:

@@ -1,6 +1,6 @@
-"""A small writer of trace.dat files, independent of the one in C: what tests of the reading side read.
+"""A small writer of trace.dat files for the tests of the reader, independent of the writer in C.
 
-It follows wire.h and facts of the format, and knows nothing else of funcgraph.
+It follows wire.h and the facts of the format, and uses nothing else of funcgraph.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def text_value(tag: int, number: int, text: bytes, limit: int) -> bytes:
 
 
 def value(thing: object) -> bytes:
-    """Encode one value as record.h says."""
+    """Encode one value as record.h describes."""
     if thing is None:
         return b"\1"
     if thing is True or thing is False:
@@ -72,7 +72,7 @@ def tail(kind: int, start: int | None, recorded: bytes) -> bytes:
 
 @dataclass
 class Task:
-    """A task and its lane; each method adds a record at a time in nanoseconds."""
+    """A task and its lane. Each method adds a record; times are in nanoseconds."""
 
     lane: Lane
     tid: int

@@ -1,7 +1,7 @@
-"""What tests of the recorder need: a folder to record in, and a small reader of trace.dat files.
+"""A folder to record in and a small reader of trace.dat files, for the tests of the recorder.
 
-The reader is independent of the one in C. It follows wire.h and facts of the format, and knows nothing else
-of funcgraph.
+The reader is independent of the one in C. It follows wire.h and the facts of the format, and uses nothing
+else of funcgraph.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Event:
     lost: int
     type: int
     tid: int
-    data: bytes  # behind the common fields
+    data: bytes  # after the common fields
 
     def fields(self, layout: str) -> tuple[Any, ...]:
         return struct.unpack_from("<" + layout, self.data)
@@ -37,7 +37,7 @@ class Event:
 
 @dataclass
 class Trace:
-    """A trace.dat of version 6, taken apart."""
+    """The parts of a trace.dat of version 6."""
 
     lanes: list[list[Event]] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Trace:
     page_sizes: list[int] = field(default_factory=list)
     buffers: list[str] = field(default_factory=list)
     clock: str = ""
-    cpus: int = 0  # lanes of each buffer
+    cpus: int = 0  # number of lanes of each buffer
 
     @property
     def events(self) -> list[Event]:
@@ -153,7 +153,7 @@ def read_trace(path: Path) -> Trace:
 
 
 class Desk:
-    """A folder in which one session is recorded."""
+    """A folder with the rings, the spool and the trace of one session."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -170,7 +170,7 @@ class Desk:
         return Recorder(str(self.part), clock=clock, resume=resume)
 
     def record(self, *rings: RingFile, meta: dict[str, Any] | None = None, clock: str = "mono") -> Trace:
-        """Record what the rings hold, all at once."""
+        """Drain all rings at once, assemble the trace and read it."""
         recorder = self.recorder(clock=clock)
         for ring in rings or self.rings:
             recorder.finish(recorder.add_ring(ring.path))
@@ -179,7 +179,7 @@ class Desk:
         return read_trace(self.output)
 
     def trace_cmd(self, *words: str) -> str:
-        """Return what stock trace-cmd prints of the trace; it must not complain."""
+        """Return the output of stock trace-cmd for the trace; it must print no warning."""
         result = subprocess.run(
             ["trace-cmd", "report", "-i", str(self.output), *words],
             capture_output=True,
@@ -191,7 +191,7 @@ class Desk:
         return result.stdout
 
     def assemble_spool(self, spool: bytes) -> Trace:
-        """Make a trace of a spool alone."""
+        """Assemble a trace from a spool without rings."""
         self.part.write_bytes(spool)
         recorder = self.recorder(resume=True)
         try:
