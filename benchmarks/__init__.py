@@ -1,1 +1,2 @@
-"""The figures of docs/performance.md. `make bench` measures them all on each CPython that they name."""
+"""Measures the figures of docs/performance.md. `make bench` runs it on each CPython that the document
+names."""

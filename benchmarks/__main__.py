@@ -1,4 +1,4 @@
-"""Measures on this Python, which has funcgraph and viztracer installed; `make bench` runs it.
+"""Measures figures on this Python, which must have funcgraph and viztracer installed. `make bench` runs it.
 
 Usage: python -m benchmarks [--rounds N] [--only NAME]... [--json FILE]
 """
@@ -18,9 +18,13 @@ from benchmarks.harness import Bench, Figure
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks")
-    parser.add_argument("--rounds", type=int, default=7, help="of each comparison (default: %(default)s)")
-    parser.add_argument("--only", action="append", choices=tuple(ALL), help="only these; may be repeated")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="rounds of each comparison (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--only", action="append", choices=tuple(ALL), help="measure only these; may be repeated"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     arguments = parser.parse_args()
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="funcgraph-bench-") as folder:

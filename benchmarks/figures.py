@@ -1,4 +1,4 @@
-"""What is measured, and against which target. Each function returns rows of the table."""
+"""The figures and their targets. Each function of ALL yields rows of the table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import partial
 from benchmarks.harness import Bench, Figure, at_least, at_most, median_of, ratio_of_pairs
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
-#: The least there is: benchmarks/least_callbacks.
+#: The cheapest possible hooks: benchmarks/least_callbacks.
 _EMPTY_HOOK = (
     "an empty sys.monitoring callback pair" if _HAS_MONITORING else "a frame evaluator that does nothing"
 )
@@ -24,32 +24,33 @@ _BUFFER_KB = 8192
 _LIVE_THREADS = 64
 _SHORT_THREADS = 2000
 
-#: fib's argument. BURST: all records fit in the default buffer. LONG: the recorder has to keep up.
+#: fib's argument. BURST: all records fit into the default buffer. LONG: the recorder has to keep up.
 _BURST, _BURST_ROUNDS, _PAUSE_S = 24, 5, 0.3
 _LONG = 30
-#: Users in C of one function, and of others; fib's argument; how often all run in turn in one process.
+#: Numbers of users in C of fib, and of users of other functions; fib's argument; rounds within one process.
 _NATIVE_USERS = (1, 2, 4, 8)
 _OTHER_USERS = 63
 _NATIVE, _NATIVE_ROUNDS = 18, 25
-#: Calls, how often all run in turn, and how often a user reads an argument at each.
+#: Calls; rounds within one process; reads of an argument at each call.
 _READ_CALLS, _READ_ROUNDS, _READS = 20_000, 25, 64
-#: The same for pairs of Python callbacks.
+#: fib's argument and rounds, for pairs of Python callbacks.
 _CALLBACKS, _CALLBACK_ROUNDS = 18, 25
-#: The same for fprobes; how many are on other functions.
+#: fib's argument and rounds, for fprobes; the number of fprobes on other functions.
 _FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES = 18, 25, 200
-#: The same for profilers.
+#: fib's argument and rounds, for profilers.
 _PROFILE, _PROFILE_ROUNDS = 20, 15
-#: Turns of a loop with a probe at one of its lines; how often all run in turn in one process.
+#: Iterations of a loop with a kprobe on one of its lines; rounds within one process.
 _TURNS, _TURN_ROUNDS = 100_000, 15
 #: Pairs of segments of the echo server in each process.
 _ECHO_PAIRS = 160
-#: Functions that users are registered over, and how often in one process.
+#: Functions that users register for; rounds within one process.
 _FUNCTIONS, _REGISTER_ROUNDS = 10_000, 3
-#: Instances that trace the same function; fib's argument; how often all run in turn in one process.
+#: Numbers of instances that trace fib; fib's argument; rounds within one process.
 _INSTANCES, _INSTANCE_FIB, _INSTANCE_ROUNDS = (2, 3, 4, 8), 12, 5
-#: Arguments of fib where instructions are counted, with their calls; the difference has no start-up in it.
+#: fib's argument -> its calls, where instructions are counted. The difference of the two cancels the
+#: start-up.
 _COUNTED = {16: 3193, 12: 465}
-_VALUES = 21  # viztracer takes a microsecond and more for a call with its arguments
+_VALUES = 21  # small, because viztracer takes more than a microsecond for a call with its arguments
 
 
 def _per_call_ns(bench: Bench, command: list[str]) -> float:
@@ -72,7 +73,7 @@ def _ratio(
 
 
 def fib(bench: Bench) -> Iterator[Figure]:
-    """The time tracing adds to a call, beside what others add in the same rounds."""
+    """Measure the time that tracing adds to a call, and that other tools add in the same rounds."""
     long = (_LONG, 1)
     burst = (_BURST, _BURST_ROUNDS, _PAUSE_S)
     commands = {
@@ -118,7 +119,7 @@ def fib(bench: Bench) -> Iterator[Figure]:
 
 
 def values(bench: Bench) -> Iterator[Figure]:
-    """Arguments and results, beside viztracer with the same."""
+    """Measure recording with arguments and results, for funcgraph and viztracer."""
     words = (_VALUES, _BURST_ROUNDS, _PAUSE_S)
     commands = {
         "untraced": bench.plain("fib.py", *words),
@@ -134,7 +135,7 @@ def values(bench: Bench) -> Iterator[Figure]:
 
 
 def nothing_matches(bench: Bench) -> Iterator[Figure]:
-    """What a program pays for a tracer that watches another function."""
+    """Measure the cost for a program of a recording that watches another function."""
     options = ["-l", "__main__.wanted"]
     few, many = 2, 6
 
@@ -169,10 +170,10 @@ def nothing_matches(bench: Bench) -> Iterator[Figure]:
 
 
 def sustained(bench: Bench) -> Iterator[Figure]:
-    """A program that does nothing but call, its trace, and how fast that is read."""
+    """Record a program that does nothing but call; check the trace, and measure reading it."""
     result = bench.result(bench.recorded("fib.py", _LONG, 1))
     calls = result["calls"]
-    # fib(12) before the measured round, the module and main().
+    # The trace also has the calls of fib(12) before the measured round.
     summary = json.loads(bench.run([*bench.funcgraph, "summary", "--json", "-i", str(bench.trace)]).stdout)
     found = sum(row["calls"] for row in summary["functions"] if row["name"] == "__main__.fib")
     size = bench.trace.stat().st_size
@@ -189,20 +190,20 @@ def sustained(bench: Bench) -> Iterator[Figure]:
 
 
 def _slope(points: Mapping[int, float]) -> float:
-    """Return what each further one costs: the slope of the line that fits best."""
+    """Return the cost of each further one: the slope of the regression line."""
     x, y = statistics.fmean(points), statistics.fmean(points.values())
     return sum((n - x) * (one - y) for n, one in points.items()) / sum((n - x) ** 2 for n in points)
 
 
 def native_users(bench: Bench) -> Iterator[Figure]:
-    """What users of the C API cost that want entry and return of fib, and what others cost."""
+    """Measure users of the C API that want entry and return of fib, and users of other functions."""
     bench.compile_extension("native_users")
     users = [f"{n}={n}+0" for n in (0, *_NATIVE_USERS)]
     command = bench.plain("fib_users.py", _NATIVE, _NATIVE_ROUNDS, *users, f"others=1+{_OTHER_USERS}")
     firsts, slopes, ratios = [], [], []
     for _ in range(bench.rounds):
         result = bench.result(command)
-        # The quickest of each: everything runs in turn in one process, and what disturbs it only adds.
+        # The minimum: the variants run in turn in one process, and disturbances only add time.
         ns = {name: min(seconds) / result["calls"] * 1e9 for name, seconds in result["seconds"].items()}
         firsts.append(ns["1"] - ns["0"])
         slopes.append(_slope({n: ns[str(n)] for n in _NATIVE_USERS}))
@@ -218,7 +219,7 @@ def native_users(bench: Bench) -> Iterator[Figure]:
 
 
 def arguments(bench: Bench) -> Iterator[Figure]:
-    """What a user of the C API pays for an argument of the traced function, by its name."""
+    """Measure how long a user of the C API takes to read an argument by its name."""
     bench.compile_extension("native_users")
     command = bench.plain("arguments.py", _READ_CALLS, _READ_ROUNDS, 0, _READS)
     found = []
@@ -232,9 +233,9 @@ def arguments(bench: Bench) -> Iterator[Figure]:
 
 
 def _quickest_ns(bench: Bench, command: list[str], count: str = "calls") -> list[dict[str, float]]:
-    """Return for each round what one of `count` took in each variant, in nanoseconds.
+    """Return for each round the nanoseconds of one of `count` in each variant.
 
-    The quickest of each: everything runs in turn in one process, and what disturbs it only adds.
+    They are minima: the variants run in turn in one process, and disturbances only add time.
     """
     results = [bench.result(command) for _ in range(bench.rounds)]
     return [
@@ -244,7 +245,7 @@ def _quickest_ns(bench: Bench, command: list[str], count: str = "calls") -> list
 
 
 def python_callbacks(bench: Bench) -> Iterator[Figure]:
-    """What an entry and a return function in Python add to a call, and the same for sys.monitoring."""
+    """Measure an entry and a return function in Python, and the same functions under sys.monitoring."""
     rounds = _quickest_ns(bench, bench.plain("fib_callbacks.py", _CALLBACKS, _CALLBACK_ROUNDS))
     for kind, label in (
         ("trivial", "a trivial pair of Python callbacks"),
@@ -261,7 +262,7 @@ def python_callbacks(bench: Bench) -> Iterator[Figure]:
 
 
 def fprobes(bench: Bench) -> Iterator[Figure]:
-    """What an fprobe in C or in Python adds to a call of its function, and what those of others do."""
+    """Measure an fprobe in C or Python on the called function, and fprobes on other functions."""
     bench.compile_extension("native_fprobes")
     bench.compile_extension("least_callbacks")
     rounds = _quickest_ns(bench, bench.plain("fib_fprobes.py", _FPROBES, _FPROBE_ROUNDS, _OTHER_FPROBES))
@@ -294,7 +295,7 @@ def fprobes(bench: Bench) -> Iterator[Figure]:
 
 
 def kprobes(bench: Bench) -> Iterator[Figure]:
-    """What a probe at a line costs the other lines of the function, and what coming to it costs."""
+    """Measure what a kprobe on a line costs the function's other lines, and the cost of a hit."""
     rounds = _quickest_ns(bench, bench.plain("kprobe_lines.py", _TURNS, _TURN_ROUNDS), "hits")
     elsewhere = median_of(rounds, lambda one: one["elsewhere"] / one["untraced"])
     label = "a kprobe on one line: a loop of ten other lines, of untraced"
@@ -312,7 +313,7 @@ def kprobes(bench: Bench) -> Iterator[Figure]:
 
 
 def function_profile(bench: Bench) -> Iterator[Figure]:
-    """What the function profiler adds to a call, beside function_graph and cProfile."""
+    """Measure what the function profiler, function_graph and cProfile add to a call."""
     rounds = _quickest_ns(bench, bench.plain("fib_profile.py", _PROFILE, _PROFILE_ROUNDS))
     ours = _added(of="profile")
     for name, label in (
@@ -329,7 +330,7 @@ def function_profile(bench: Bench) -> Iterator[Figure]:
 
 
 def registration(bench: Bench) -> Iterator[Figure]:
-    """What a change of users takes over functions that run already; what CPython takes to hook as many."""
+    """Measure registering users for functions that have run, and CPython's part of that."""
     processes = ("users", "floor") if _HAS_MONITORING else ("users",)
     found: dict[str, list[float]] = {}
     for _ in range(bench.rounds):
@@ -369,7 +370,7 @@ def registration(bench: Bench) -> Iterator[Figure]:
 
 
 def latency_tracers(bench: Bench) -> Iterator[Figure]:
-    """An asyncio echo server with each latency tracer: seconds for a message, in pairs of short segments."""
+    """Measure an asyncio echo server with each latency tracer, in pairs of short segments."""
     least = [("evaluator", "a frame evaluator that does nothing", None)] if not _HAS_MONITORING else []
     bench.compile_extension("least_callbacks")
     for what, label, limit in (
@@ -393,7 +394,7 @@ def latency_tracers(bench: Bench) -> Iterator[Figure]:
 
 
 def instances(bench: Bench) -> Iterator[Figure]:
-    """What instances inside the program cost, and changing the filter of one."""
+    """Measure instances inside the program, and changing the filter of one."""
     calls = bench.plain("instances.py", "calls", _INSTANCE_FIB, _INSTANCE_ROUNDS, 0, 1, *_INSTANCES)
     firsts, slopes = [], []
     for ns in _quickest_ns(bench, calls):
@@ -413,7 +414,7 @@ def instances(bench: Bench) -> Iterator[Figure]:
 
 
 def memory(bench: Bench) -> Iterator[Figure]:
-    """What the traced process holds."""
+    """Measure the memory of the traced process."""
     name = f"{_SHORT_THREADS:,} short-lived threads: growth after the first tenth"
     for label, command in (
         ("untraced", bench.plain("threads.py", _SHORT_THREADS)),
@@ -422,7 +423,7 @@ def memory(bench: Bench) -> Iterator[Figure]:
         result = bench.result(command)
         grown = result["late"]["RssAnon"] - result["early"]["RssAnon"]
         traced = label == "traced"
-        # A page here and there is the allocator's; a leak of one page a thread would be 7,200 KiB.
+        # The allocator accounts for a few pages; a leak of one page per thread would be 7,200 KiB.
         yield Figure(
             f"{name}, {label}",
             f"{grown} KiB",
@@ -444,7 +445,7 @@ def memory(bench: Bench) -> Iterator[Figure]:
 
 
 def instructions(bench: Bench) -> Iterator[Figure]:
-    """Count instructions a call (callgrind): what each way of tracing adds to fib(N)."""
+    """Count the instructions per call (callgrind) that each way of tracing adds to fib(N)."""
     bench.compile_extension("native_fprobes")
 
     def per_call(mode: str, traced_by: Sequence[str] = ()) -> float:

@@ -1,7 +1,7 @@
-"""Running the benchmark programs: alternately, several times, and comparing round by round.
+"""Runs the benchmark programs in turn, several rounds, and compares them within each round.
 
-The machine's speed drifts. So what is compared runs in turn (A B C A B C ...), each round gives its own
-ratio, and the median of the ratios is what counts.
+The machine's speed drifts. So variants run in turn (A B C A B C ...), each round gives its own ratio, and the
+result is the median of the ratios.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROGRAMS = HERE / "programs"
 
 @dataclass(frozen=True)
 class Figure:
-    """One row of the table: what was measured, the result, what it has to be, and whether it is."""
+    """One row of the table: name, measured value, target, and whether the value meets the target."""
 
     name: str
     measured: str
@@ -37,21 +37,21 @@ class Figure:
 
 
 def at_most(name: str, value: float, limit: float, unit: str = "", digits: int = 2) -> Figure:
-    """Return the figure of a value that may not be greater than `limit`."""
+    """Return the figure of a value that must not exceed `limit`."""
     return Figure(name, f"{value:.{digits}f}{unit}", f"≤ {limit:g}{unit}", value <= limit)
 
 
 def at_least(name: str, value: float, limit: float, unit: str = "", digits: int = 1) -> Figure:
-    """Return the figure of a value that may not be less than `limit`."""
+    """Return the figure of a value that must not be below `limit`."""
     return Figure(name, f"{value:.{digits}f}{unit}", f"≥ {limit:g}{unit}", value >= limit)
 
 
 class Bench:
-    """Runs programs on this Python, plain or recorded, in a folder of its own.
+    """Runs programs on this Python, untraced or traced, in a folder of their own.
 
     Args:
-        folder: for traces and everything else that a run leaves.
-        rounds: how often each comparison is made.
+        folder: working directory of the programs, for traces and other files.
+        rounds: the number of rounds of each comparison.
     """
 
     def __init__(self, folder: Path, rounds: int) -> None:
@@ -63,7 +63,7 @@ class Bench:
         self.environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(folder)}
 
     def program(self, name: str, *words: object) -> list[str]:
-        """Return the command of one of our programs, without the interpreter."""
+        """Return the command line of a benchmark program, without the interpreter."""
         return [str(PROGRAMS / name), *map(str, words)]
 
     def plain(self, name: str, *words: object) -> list[str]:
@@ -90,7 +90,7 @@ class Bench:
         ]
 
     def run(self, command: Sequence[str], **settings: Any) -> subprocess.CompletedProcess[str]:
-        """Run a command in our folder. RuntimeError, with what it said, if it fails."""
+        """Run a command in the folder. Raise RuntimeError with its output if it fails."""
         result = subprocess.run(
             command,
             cwd=self.folder,
@@ -107,17 +107,17 @@ class Bench:
         return result
 
     def result(self, command: Sequence[str]) -> dict[str, Any]:
-        """Run a command and return the JSON object in the last line that it printed."""
+        """Run a command and return the last JSON object that it printed on a line."""
         lines = self.run(command).stdout.strip().splitlines()
         found: dict[str, Any] = json.loads(next(line for line in reversed(lines) if line.startswith("{")))
         return found
 
     def compare(self, variants: Mapping[str, Callable[[], float]]) -> list[dict[str, float]]:
-        """Measure every variant in turn, `rounds` times; return one dictionary for each round."""
+        """Measure all variants in turn, `rounds` times; return a dictionary per round."""
         return [{name: measure() for name, measure in variants.items()} for _ in range(self.rounds)]
 
     def wall_s(self, command: Sequence[str]) -> float:
-        """Return how long a command takes, its start-up included. What it prints is thrown away."""
+        """Return the seconds that a command takes, its start-up included. Its output is discarded."""
         start = time.perf_counter()
         subprocess.run(
             command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
@@ -126,7 +126,7 @@ class Bench:
         return time.perf_counter() - start
 
     def instructions(self, command: Sequence[str], *, traced_by: Sequence[str] = ()) -> int:
-        """Return how many instructions a program takes. FileNotFoundError without valgrind."""
+        """Return the number of instructions of a program. Raise FileNotFoundError without valgrind."""
         valgrind = shutil.which("valgrind")
         if valgrind is None:
             raise FileNotFoundError("valgrind")
@@ -136,7 +136,7 @@ class Bench:
         return int(collected.rpartition(":")[2])
 
     def compile_extension(self, name: str) -> None:
-        """Build benchmarks/NAME/NAME.c into our folder, from which every program can import it."""
+        """Compile benchmarks/NAME/NAME.c into the folder, where every program can import it."""
         source = HERE / name / f"{name}.c"
         target = self.folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
         includes = ["-I", sysconfig.get_paths()["include"], "-I", funcgraph.get_include()]
@@ -145,15 +145,15 @@ class Bench:
 
 
 def median_of(rounds: Sequence[Mapping[str, float]], value: Callable[[Mapping[str, float]], float]) -> float:
-    """Return the median over the rounds of what `value` makes of one."""
+    """Return the median of `value(round)` over all rounds."""
     return statistics.median(value(one) for one in rounds)
 
 
 def ratio_of_pairs(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return how many times the first the second of a pair is, and the standard error of that.
+    """Return the mean ratio of the second to the first of a pair, and its standard error.
 
-    The logarithms' mean without the fifth at either end, which something else on the machine made; its error
-    is Tukey and McLaughlin's (1963), from the winsorized variance.
+    It is the mean of the logarithms, without the lowest and the highest fifth: other work on the machine
+    causes those. The error is Tukey and McLaughlin's (1963), from the winsorized variance.
     """
     logs = sorted(math.log(second / first) for first, second in pairs)
     cut = len(logs) // 5

@@ -95,7 +95,7 @@ def test_each_public_name_is_in_the_api_reference() -> None:
 
 
 def test_the_names_beside_the_kernels_are_ours() -> None:
-    """In docs/kernel-names.md: names in the Python column are in the API, names in the C column in a header."""
+    """docs/kernel-names.md: names in the Python column are in the API, names in the C column in a header."""
     header = (ROOT / "src" / "include" / "funcgraph.h").read_text()
     engine = (ROOT / "src" / "engine" / "core" / "task.h").read_text()
     text = (ROOT / "docs" / "kernel-names.md").read_text()

@@ -1,6 +1,6 @@
-/* The least that a hook can cost: a pair of sys.monitoring callbacks, or a frame evaluator where there is no
- * sys.monitoring (3.11), that do nothing, and the same that do no more than read the clock and keep what it said. What
- * our hooks are held against. The benchmark compiles this itself. */
+/* The cheapest possible hooks, to compare funcgraph's with: a pair of sys.monitoring callbacks, or a frame
+ * evaluator on 3.11, that do nothing, and the same that only read the clock and store it. The benchmark
+ * compiles this file. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 static volatile uint64_t kept;
 
-/* As engine/clock.h reads it where the time stamp counter can be trusted. */
+/* Reads the clock as engine/core/clock.h does where the time stamp counter is reliable. */
 static uint64_t now(void)
 {
 #if defined(__x86_64__)
@@ -71,7 +71,8 @@ static PyMethodDef methods[] = {
     {"clock", (PyCFunction)(void (*)(void))clock_only, METH_FASTCALL, "Reads the clock."},
 #if PY_VERSION_HEX < 0x030C0000
     {"set_evaluator", set_evaluator, METH_O,
-     "Sets an evaluator that does nothing, or reads the clock if true; None: CPython's own."},
+     "set_evaluator(clock): an evaluator that does nothing, or reads the clock if true; None: CPython's "
+     "own."},
 #endif
     {NULL, NULL, 0, NULL},
 };

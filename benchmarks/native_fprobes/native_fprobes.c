@@ -1,4 +1,5 @@
-/* fprobes whose C handlers read two ints at the entry, and take part in the exit. The benchmark compiles this itself. */
+/* fprobes whose C entry handler reads two ints, with or without an exit handler. The benchmark compiles
+ * this file. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <funcgraph.h>
@@ -58,23 +59,23 @@ static PyObject *add_entry(PyObject *module, PyObject *function)
     return add_with(function, NULL);
 }
 
-/* Unregisters all; (exits, sum of the arguments) since the last time. */
+/* Unregisters all; returns (exits, sum of the arguments) since the last call. */
 static PyObject *clear(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
-    PyObject *told = Py_BuildValue("Kl", (unsigned long long)exits, sum);
+    PyObject *counts = Py_BuildValue("Kl", (unsigned long long)exits, sum);
 
     (void)module;
     while (nr_probes)
         unregister_fprobe(&probes[--nr_probes]);
     exits = 0;
     sum = 0;
-    return told;
+    return counts;
 }
 
 static PyMethodDef methods[] = {
-    {"add", add, METH_O, "add(function): one more fprobe, on this function."},
+    {"add", add, METH_O, "add(function): register another fprobe on this function."},
     {"add_entry", add_entry, METH_O, "add_entry(function): the same without an exit handler."},
-    {"clear", clear, METH_NOARGS, "clear() -> (exits, sum of the arguments); they are gone."},
+    {"clear", clear, METH_NOARGS, "clear() -> (exits, sum of the arguments): unregister all."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,5 +1,5 @@
-/* Users of the C API that want entry and return of some functions and do next to nothing there: what a user costs is
- * then the engine's. The benchmark compiles this itself. */
+/* Users of the C API that want entry and return of some functions and do next to nothing there, so that
+ * their cost is the engine's. The benchmark compiles this file. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <funcgraph.h>
@@ -10,9 +10,9 @@
 #define MAX_USERS 64
 
 static struct fgraph_ops users[MAX_USERS];
-static uint64_t returns[MAX_USERS]; /* each user's */
-static const char *argument;        /* what reading users read, and how often at each entry */
-static unsigned times;
+static uint64_t returns[MAX_USERS]; /* per user */
+static const char *argument;        /* the argument that reading users read */
+static unsigned times;              /* how often they read it at each entry */
 static unsigned nr_users;
 
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
@@ -21,7 +21,7 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
     return 1;
 }
 
-/* Refuses the return if there is no such argument, so that the count of returns tells. */
+/* Does not want the return if there is no such argument: the number of returns then shows the mistake. */
 static int entry_reading(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     int found = 1;
@@ -71,7 +71,7 @@ static PyObject *add(PyObject *module, PyObject *pattern)
     return text ? add_user(entry, text) : NULL;
 }
 
-/* One at a time; the str of the argument's name must live as long. */
+/* Only one such user at a time. The caller keeps the str of the argument's name alive. */
 static PyObject *add_reading(PyObject *module, PyObject *args)
 {
     const char *pattern;
@@ -81,7 +81,7 @@ static PyObject *add_reading(PyObject *module, PyObject *args)
                                                                       : NULL;
 }
 
-/* Unregisters all; what each user was told of, in order. */
+/* Unregisters all; returns each user's number of returns, in order. */
 static PyObject *clear(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     PyObject *counts = PyList_New(0);
@@ -101,10 +101,10 @@ static PyObject *clear(PyObject *module, PyObject *Py_UNUSED(ignored))
 }
 
 static PyMethodDef methods[] = {
-    {"add", add, METH_O, "add(pattern): one more user, of the functions that match."},
+    {"add", add, METH_O, "add(pattern): register another user of the functions that match."},
     {"add_reading", add_reading, METH_VARARGS,
-     "add_reading(pattern, name, times): a user that reads an argument so often at each entry."},
-    {"clear", clear, METH_NOARGS, "clear() -> how many returns each user was told of; they are gone."},
+     "add_reading(pattern, name, times): register a user that reads this argument `times` times per entry."},
+    {"clear", clear, METH_NOARGS, "clear() -> [returns of each user]: unregister all."},
     {NULL, NULL, 0, NULL},
 };
 

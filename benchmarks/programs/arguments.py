@@ -1,8 +1,8 @@
-"""Times calls with a user in C that reads an argument by name; prints a line, {"calls": C, "seconds": {...}}.
+"""Times calls with a user in C that reads an argument by name. Prints {"calls": C, "seconds": {...}}.
 
 Usage: arguments.py CALLS ROUNDS READS...
 
-The user reads the argument READS times at each entry. All run in turn, ROUNDS times.
+The user reads the argument READS times at each entry. All READS run in turn, ROUNDS times.
 """
 
 import json

@@ -1,12 +1,13 @@
-"""Times an asyncio echo server with and without a latency tracer, in short segments that take turns at random
-within one process; prints one line of JSON, {"pairs": [[[wall, cpu], [wall, cpu]], ...]}: for each pair of
-segments the server's seconds for a message without the tracer and with it, by the clock and of CPU time.
+"""Times an asyncio echo server with and without a latency tracer, in short segments of one process.
+
+Prints {"pairs": [[[wall, cpu], [wall, cpu]], ...]}. A pair is a segment without the tracer and one with it,
+run in random order; wall and cpu are the server's elapsed seconds and CPU seconds per message.
 
 Usage: echo_server.py streams|protocol TRACER|none|graph:TRACER|evaluator PAIRS
 
-"none" compares segments without a tracer with each other; "evaluator" has a frame evaluator that does nothing
-in the place of a tracer (3.11). The client is another process, on another processor
-if there is one: it keeps 16 connections busy over loopback TCP, a message of 100 bytes on each at a time.
+"none" compares segments without a tracer with each other. "evaluator" uses a frame evaluator that does
+nothing instead of a tracer (3.11). The client is another process, on another processor if there is one. It
+keeps 16 connections busy over loopback TCP, with one message of 100 bytes at a time on each.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ import sys
 import time
 
 CONNECTIONS = 16
-#: Seconds: until CPython knows the code; behind each change of the tracer; of what is measured.
+#: Seconds until CPython has specialised the code; after each change of the tracer; of the measured segment.
 BEGIN_S, SETTLE_S, SEGMENT_S = 0.5, 0.015, 0.04
 CLIENT = """
 import socket, sys
@@ -87,7 +88,7 @@ def traced(what):
 
 
 async def segment(what):
-    """Return the seconds for a message, by the clock and of CPU time."""
+    """Return the elapsed seconds and the CPU seconds per message."""
     with traced(what):
         await asyncio.sleep(SETTLE_S)
         begin = (time.perf_counter(), time.process_time(), served)
@@ -107,7 +108,7 @@ async def pair(tracer):
 
 
 def client_of(port):
-    """Start the client; it and this process get a processor each, if there are two."""
+    """Start the client. If there are two processors, the client and this process each get one."""
     processors = sorted(os.sched_getaffinity(0))
     client = subprocess.Popen([sys.executable, "-c", CLIENT, str(port), str(CONNECTIONS)])
     if len(processors) > 1:

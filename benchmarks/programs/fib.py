@@ -1,8 +1,8 @@
-"""Nothing but calls: fib(N), ROUNDS times. Prints the seconds of each round and the calls in one, as JSON.
+"""Runs fib(N) ROUNDS times. Prints the seconds of each round and the calls of one round, as JSON.
 
 Usage: fib.py N ROUNDS [PAUSE_S [empty|clock]]
 
-With a pause before each round the recorder has emptied the buffer; without, it has to keep up.
+In a pause before each round the recorder can empty the buffer. Without a pause it has to keep up.
 """
 
 import json
@@ -35,7 +35,7 @@ def main():
     pause = float(sys.argv[3]) if len(sys.argv) > 3 else 0.0
     if len(sys.argv) > 4:
         hook_with(sys.argv[4])
-    fib(12)  # specialised, and found by whoever traces
+    fib(12)  # CPython specialises it, and a tracer creates its records
     seconds = []
     for _ in range(rounds):
         if pause:

@@ -2,8 +2,8 @@
 
 Usage: fib_callbacks.py N ROUNDS
 
-The pairs do the same work twice: given to sys.monitoring directly, and as a user of ours. "trivial" ones only
-return, "counting" ones count calls by the function's name. All run in turn, ROUNDS times.
+Each pair runs twice: given to sys.monitoring directly, and as a user of funcgraph. A "trivial" pair only
+returns, a "counting" pair counts calls by the function's name. All run in turn, ROUNDS times.
 """
 
 import contextlib

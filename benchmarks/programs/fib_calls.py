@@ -1,4 +1,4 @@
-"""How many calls fib(n) is."""
+"""The number of calls of fib(n)."""
 
 
 def calls_of(n):

@@ -2,10 +2,11 @@
 
 Usage: fib_fprobes.py N ROUNDS OTHERS
 
-"C" is an fprobe whose C handlers read both arguments, "entry" one that has no exit handler; "others" is
-nothing on fib and OTHERS of those on other functions, "both" is both. "python" handlers read both arguments
-and the result; "monitoring" ones do so by sys._getframe, given to sys.monitoring directly. "least" is a pair
-in C that does nothing, given to it directly. All run in turn, ROUNDS times.
+"C" is an fprobe whose C entry handler reads both arguments; "entry" is the same without an exit handler.
+"others" has no fprobe on fib and OTHERS on other functions; "both" has both. "python" is an fprobe whose
+Python handlers read both arguments and the result. "monitoring" is a pair given to sys.monitoring that
+reads the same through sys._getframe. "least" is a pair in C given to sys.monitoring that does nothing. All
+run in turn, ROUNDS times.
 """
 
 import contextlib

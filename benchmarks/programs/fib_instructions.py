@@ -48,7 +48,7 @@ MODES = {
 
 def main(mode, n):
     with MODES[mode]():
-        fib(10)  # specialised, and found by whoever traces
+        fib(10)  # CPython specialises it, and a tracer creates its records
         fib(n)
 
 

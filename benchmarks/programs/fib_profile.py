@@ -2,8 +2,8 @@
 
 Usage: fib_profile.py N ROUNDS
 
-All run in turn, ROUNDS times, with all functions profiled. "function_graph" is the tracer of that name, into
-a ring buffer that nobody reads.
+All run in turn, ROUNDS times, with all functions profiled. "function_graph" is the tracer of that name,
+with a ring buffer that nobody reads.
 """
 
 import contextlib

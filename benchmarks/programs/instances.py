@@ -1,7 +1,7 @@
 """Times instances inside the program; prints one line of JSON.
 
-Usage: instances.py calls N ROUNDS COUNT...   {"calls": C, "seconds": {"COUNT": [...], ...}}: fib(N), and so
-                                              many instances that trace it
+Usage: instances.py calls N ROUNDS COUNT...   {"calls": C, "seconds": {"COUNT": [...], ...}}: fib(N), with
+                                              COUNT instances that trace it
        instances.py filter FUNCTIONS ROUNDS   {"seconds": {"all to one": [...], "one to all": [...]}}
 """
 
@@ -34,7 +34,7 @@ def time_calls(n, rounds, *counts):
                 for i in range(int(count))
             ]
             fib(int(n))
-            # The quickest of some: what disturbs only adds.
+            # The minimum of several runs: disturbances only add time.
             seconds[count].append(min(timed(fib, int(n)) for _ in range(100)))
             for instance in instances:
                 instance.close()

@@ -2,9 +2,9 @@
 
 Usage: kprobe_lines.py TURNS ROUNDS
 
-"elsewhere": the probe is on a line of the same function that the loop does not come to. "hit": on one of the
-loop's lines, with a handler that does nothing. "monitoring": the same line, a callback of sys.monitoring that
-reads a variable through sys._getframe, beside "reading", a handler that reads it. All run in turn, ROUNDS
+"elsewhere": the probe is on a line of the same function that the loop never executes. "hit": it is on a
+line of the loop, with a handler that does nothing. "reading": the handler reads a variable. "monitoring": a
+callback of sys.monitoring on that line reads the variable through sys._getframe. All run in turn, ROUNDS
 times.
 """
 
@@ -32,7 +32,7 @@ def loop(turns):
         b = b + a - c
         c = 3  # the probed line
     if turns < 0:
-        c = 4  # never come to
+        c = 4  # never executed
     return c
 
 

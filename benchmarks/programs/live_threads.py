@@ -1,4 +1,4 @@
-"""Threads that are all alive at once. Prints the process's memory in KiB while they are, as JSON.
+"""Keeps THREADS threads alive at once. Prints the process's memory in KiB at that time, as JSON.
 
 Usage: live_threads.py THREADS
 """

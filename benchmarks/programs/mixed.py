@@ -1,8 +1,8 @@
-"""A little of everything, for what tracing costs the functions that nobody asked for.
+"""Runs a mix of Python code, to measure what tracing costs functions that no filter matches.
 
 Usage: mixed.py ROUNDS
 
-Prints the seconds of each round as JSON. `wanted`, which runs once, is there for a filter to match.
+Prints the seconds of each round as JSON. The filter matches only `wanted`, which runs once.
 """
 
 import json

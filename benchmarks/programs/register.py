@@ -1,9 +1,9 @@
-"""Times registering users over N functions that have all been called; prints one line of JSON,
-{"seconds": {"STEP": [...], ...}, "first": {...}, "second": {...}}: the step, and then all functions, twice.
+"""Times registering users for N functions that have all been called. Prints {"seconds": {"STEP": [...], ...},
+"first": {...}, "second": {...}}: the seconds of each step, and of calling all functions twice after it.
 
 Usage: register.py N ROUNDS users|floor
 
-`floor` does to CPython what it takes for as many code objects, through sys.monitoring, and nothing else.
+`floor` only sets the events of as many code objects through sys.monitoring: CPython's part.
 """
 
 import json
@@ -12,7 +12,7 @@ import time
 import types
 from collections import defaultdict
 
-# As long as a function of the standard library is on average: CPython looks through all of its code.
+# As long as an average function of the standard library, because CPython looks through all of its code.
 SOURCE = """
 def f{i}(values, limit=10):
     total, seen = 0, []
@@ -36,7 +36,7 @@ def make_functions(n):
 
 
 class Stopwatch:
-    """Notes what a step takes, and what the next two calls of every function take together."""
+    """Records the seconds of each step, and of the next two calls of all functions."""
 
     def __init__(self, functions):
         self.functions = functions
@@ -104,7 +104,7 @@ def main(n, rounds, what):
     functions = make_functions(int(n))
     watch = Stopwatch(functions)
     for _ in range(10):
-        watch.call_all()  # as CPython runs them when it knows them
+        watch.call_all()  # until CPython has specialised them
     {"users": time_users, "floor": time_floor}[what](watch, int(n), int(rounds))
     print(json.dumps({"seconds": watch.seconds, "first": watch.first, "second": watch.second}))
 

@@ -1,4 +1,4 @@
-"""Many short-lived threads. Prints the process's memory in KiB after the first tenth and after all, as JSON.
+"""Runs THREADS short-lived threads. Prints the memory in KiB after the first tenth and after all, as JSON.
 
 Usage: threads.py THREADS
 """

@@ -5,7 +5,8 @@
  *     for function in histogram.results():
  *         print(function["name"], function["calls"], function["self_ns"], function["histogram"])
  *
- * Each Histogram is a separate user. Any number of them, and of other people's users, can watch the same calls. */
+ * Each Histogram is a separate user. Any number of them, and of other people's users, can watch the same
+ * calls. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <funcgraph.h>
@@ -131,7 +132,8 @@ static void suspend(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, stru
     end_stretch(trace, ops);
 }
 
-/* Keeps the type name of the first exception. tp_name is a C string: reading it runs no code of the program. */
+/* Keeps the type name of the first exception. tp_name is a C string: reading it runs no code of the
+ * program. */
 static void note_error(struct function *function, PyObject *exception)
 {
     PyTypeObject *type;

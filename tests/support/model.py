@@ -105,7 +105,8 @@ class Place:
 
 @dataclass
 class Registration:
-    """A user, from its registration to its unregistration. Registering it again makes another Registration."""
+    """A user, from its registration to its unregistration. Registering it again makes another
+    Registration."""
 
     user: int
     slot: int
