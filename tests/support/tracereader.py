@@ -41,6 +41,7 @@ class Trace:
 
     lanes: list[list[Event]] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)
+    formats: list[str] = field(default_factory=list)
     kallsyms: str = ""
     cmdlines: str = ""
     page_sizes: list[int] = field(default_factory=list)
@@ -112,12 +113,10 @@ def read_trace(path: Path) -> Trace:
     piece("Q")
     expect(b"header_event\0")
     piece("Q")
-    for _ in range(take("I")):
-        piece("Q")
+    trace.formats += [piece("Q").decode() for _ in range(take("I"))]
     for _ in range(take("I")):
         at = data.index(b"\0", at) + 1
-        for _ in range(take("I")):
-            piece("Q")
+        trace.formats += [piece("Q").decode() for _ in range(take("I"))]
     trace.kallsyms = piece("I").decode()
     piece("I")
     trace.cmdlines = piece("Q").decode()

@@ -61,12 +61,12 @@ static void put_header(struct fg_text *file)
     }
 }
 
-static void put_common(struct fg_text *record, unsigned event, unsigned tid)
-{
-    put(record, event, 2);
-    put(record, 0, 2);
-    put(record, tid, 4);
-}
+/* A record of an event with these fields, to which a tail may be appended. */
+#define PUT_EVENT(record, event, tid, ...)                                                                   \
+    fg_text_put(record,                                                                                      \
+                (const char *)&(struct fg_wire_##event){                                                     \
+                    .common_type = FG_EVENT_##event, .common_pid = (int32_t)(tid), __VA_ARGS__},             \
+                sizeof(struct fg_wire_##event))
 
 static void put_values(struct fg_text *record)
 {
@@ -82,15 +82,22 @@ static void put_values(struct fg_text *record)
     fg_text_lit(record, "Foo");
 }
 
-/* Of the function tracer: a call, what it was made from, or its repeats. */
+/* A record of the function tracer: a call, its callers, or its repeats. */
 static void put_call(struct fg_text *record, unsigned n, uint32_t func, unsigned tid)
 {
-    static const uint32_t types[] = {FG_EVENT_function, FG_EVENT_kernel_stack, FG_EVENT_func_repeats};
-    put_common(record, types[n % 3], tid);
-    put(record, func, 4);
-    put(record, func, 4);
-    if (n % 3)
+    switch (n % 3) {
+    case 0:
+        PUT_EVENT(record, function, tid, .ip = func, .parent_ip = func);
+        break;
+    case 1:
+        PUT_EVENT(record, kernel_stack, tid, .size = 2);
         put(record, func, 8);
+        put(record, func, 8);
+        break;
+    default:
+        PUT_EVENT(record, func_repeats, tid, .ip = func, .parent_ip = func, .count = 3,
+                  .bottom_delta_ts = func);
+    }
 }
 
 /* The n-th record of a lane: all kinds in turn. */
@@ -99,23 +106,16 @@ static void put_record(struct fg_text *record, unsigned n, unsigned tid)
     uint32_t func = FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * (n % 3), depth = n % 4;
     switch (n % 8) {
     default:
-        put_common(record, FG_EVENT_funcgraph_entry, tid);
-        put(record, func, 4);
-        put(record, depth, 4);
-        put(record, n % 2 ? FG_WIRE_RESUME | FG_WIRE_HAS_START : FG_WIRE_START | FG_WIRE_HAS_CALLER, 1);
+        PUT_EVENT(record, funcgraph_entry, tid, .func = func, .depth = depth,
+                  .kind = n % 2 ? FG_WIRE_RESUME | FG_WIRE_HAS_START : FG_WIRE_START | FG_WIRE_HAS_CALLER);
         put(record, n % 2 ? 1000 + n % 5 : func | UINT64_C(0x4f) << 32, 8);
         put_values(record);
         break;
     case 2:
     case 3:
     case 4:
-        put_common(record, FG_EVENT_funcgraph_exit, tid);
-        put(record, func, 4);
-        put(record, depth, 4);
-        put(record, 1000 + n, 8);
-        put(record, 2000 + 2 * n, 8);
-        put(record, 0, 2);
-        put(record, (n / 8 % 4) | FG_WIRE_HAS_START, 1);
+        PUT_EVENT(record, funcgraph_exit, tid, .func = func, .depth = depth, .calltime = 1000 + n,
+                  .rettime = 2000 + 2 * n, .kind = (uint8_t)((n / 8 % 4) | FG_WIRE_HAS_START));
         put(record, 1000 + n % 5, 8);
         put_values(record);
         break;
@@ -123,12 +123,13 @@ static void put_record(struct fg_text *record, unsigned n, unsigned tid)
         put_call(record, n / 8, func, tid);
         break;
     case 6:
-        put_common(record, n % 16 == 6 ? FG_EVENT_recorder_wait : FG_EVENT_overrun, tid);
-        put(record, n, 8);
+        if (n % 16 == 6)
+            PUT_EVENT(record, recorder_wait, tid, .duration_ns = n);
+        else
+            PUT_EVENT(record, overrun, tid, .total = n);
         break;
     case 7:
-        put_common(record, FG_EVENT_print, tid);
-        put(record, 0, 8);
+        PUT_EVENT(record, print, tid, .ip = 0);
         fg_text_lit(record, "a message\0");
         break;
     }
@@ -266,6 +267,37 @@ static void save(const char *path, const char *data, size_t bytes)
     close(fd);
 }
 
+/* Reads a trace in which the first record of lane 0 is an event of `type` with `bytes` of zeros for its fields. */
+static int read_event(const char *path, const struct fg_text *whole, uint16_t type, size_t bytes)
+{
+    char *copy = malloc(whole->bytes);
+    uint32_t head = (uint32_t)((bytes + 3) / 4);
+    uint64_t commit = sizeof(head) + head * sizeof(uint32_t);
+    size_t at = FG_WIRE_PAGE_BYTES, text_bytes = 0;
+    uint64_t calls = 0;
+
+    assert(copy);
+    memcpy(copy, whole->data, whole->bytes);
+    memcpy(copy + at + 8, &commit, sizeof(commit));
+    at += FG_WIRE_PAGE_HEADER_BYTES;
+    memcpy(copy + at, &head, sizeof(head));
+    memset(copy + at + sizeof(head), 0, head * sizeof(uint32_t));
+    memcpy(copy + at + sizeof(head), &type, sizeof(type));
+    save(path, copy, whole->bytes);
+    free(copy);
+    return read_all(path, 0, &text_bytes, &calls);
+}
+
+/* Promise: a record without all of its event's fields is damage, whichever fields the table gives the event. */
+static void short_records_are_damage(const char *path, const struct fg_text *whole)
+{
+#define X(event, id, system, print)                                                                          \
+    assert(read_event(path, whole, (id), sizeof(struct fg_wire_##event)) == 0);                              \
+    assert(read_event(path, whole, (id), (sizeof(struct fg_wire_##event) - 1) & ~(size_t)3) == -EINVAL);
+    FG_WIRE_EVENTS(X)
+#undef X
+}
+
 int main(void)
 {
     char path[] = "/tmp/fg_reader_damage_XXXXXX";
@@ -280,6 +312,8 @@ int main(void)
     uint64_t calls = 0;
     save(path, whole.data, whole.bytes);
     assert(read_all(path, 0, &bytes, &calls) == 0 && bytes > 10000 && calls > 50);
+
+    short_records_are_damage(path, &whole);
 
     srandom(1);
     int nr_errors = 0;

@@ -1,7 +1,7 @@
 """The options of an instance: the kernel's names, whose each of them is, and what is set at first.
 
-What a report can show is said by the table FG_REPORT_OPTIONS (report_style.h), what a tracer can record besides by
-FG_INSTANCE_FLAGS (instance.h). An option may be of both: `funcgraph-args` records arguments, and shows them.
+What a report can show is said by the table FG_REPORT_OPTIONS (report_style.h), what a tracer can record
+besides by FG_INSTANCE_FLAGS (instance.h). An option may be of both: `funcgraph-args` records arguments, and shows them.
 """
 
 from __future__ import annotations

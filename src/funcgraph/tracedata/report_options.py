@@ -1,4 +1,4 @@
-"""The options of a report. Names, effects and defaults are in one table: FG_REPORT_OPTIONS in report_style.h."""
+"""The options of a report; FG_REPORT_OPTIONS in report_style.h is their one table."""
 
 from __future__ import annotations
 

@@ -9,10 +9,6 @@
 
 #include "tracedata/base/wire.h"
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "trace.dat is read as it lies in the file, little-endian"
-#endif
-
 #define FG_LOST_UNKNOWN UINT64_MAX
 #define FG_FUNC_UNKNOWN UINT32_MAX
 
@@ -28,22 +24,33 @@ struct fg_event {
     uint32_t task;        /* index in the name table */
 };
 
-enum fg_event_id {
-#define X(event, id, system) FG_EVENT_##event = (id),
-    FG_WIRE_EVENTS(X)
-#undef X
-};
-
-/* fg_offset_EVENT("field"): a constant once inlined, since name and table are literals. */
-#define FG_OFFSET_IF(type, field, offset, size, is_signed)                                                   \
-    +(__builtin_strcmp(name, #field) == 0 ? (offset) : 0u)
-#define X(event, id, system)                                                                                 \
-    static inline __attribute__((always_inline)) uint32_t fg_offset_##event(const char *name)                \
+/* fg_event_funcgraph_entry(event) and so on: the record's fields, or NULL if it is too short for them. The compiler learns
+ * that the data's address is not NULL, so that the caller's check costs one comparison, that of the size. */
+#define X(name, id, system, print)                                                                           \
+    static inline const struct fg_wire_##name *fg_event_##name(const struct fg_event *event)                 \
     {                                                                                                        \
-        return 0 FG_WIRE_FIELDS_##event(FG_OFFSET_IF);                                                       \
+        if (event->size < sizeof(struct fg_wire_##name))                                                     \
+            return NULL;                                                                                     \
+        if (!event->data)                                                                                    \
+            __builtin_unreachable();                                                                         \
+        return (const struct fg_wire_##name *)event->data;                                                   \
     }
 FG_WIRE_EVENTS(X)
 #undef X
+
+/* The name of a type of event, or NULL for one that we do not know. */
+static inline const char *fg_event_name(uint32_t type)
+{
+    switch (type) {
+#define X(name, id, system, print)                                                                           \
+    case id:                                                                                                 \
+        return #name;
+        FG_WIRE_EVENTS(X)
+#undef X
+    default:
+        return NULL;
+    }
+}
 
 static inline uint16_t fg_load16(const uint8_t *at)
 {
@@ -87,16 +94,14 @@ struct fg_graph_event {
     const uint8_t *values, *values_end;
 };
 
-static inline __attribute__((always_inline)) bool fg_decode_tail(const struct fg_event *event,
-                                                                 uint32_t kind_offset, uint32_t tail_offset,
-                                                                 struct fg_graph_event *graph)
+static inline __attribute__((always_inline)) bool
+fg_decode_tail(const struct fg_event *event, uint8_t kind, const uint8_t *tail, struct fg_graph_event *graph)
 {
-    uint8_t kind = event->data[kind_offset];
     graph->kind = kind & ~(FG_WIRE_HAS_START | FG_WIRE_HAS_CALLER | FG_WIRE_IRQ);
     graph->is_irq = (kind & FG_WIRE_IRQ) != 0;
     graph->has_start = (kind & FG_WIRE_HAS_START) != 0;
     graph->start_ns = 0;
-    graph->values = event->data + tail_offset;
+    graph->values = tail;
     graph->values_end = event->data + event->size;
     if (graph->has_start) {
         if (graph->values_end - graph->values < 8)
@@ -115,49 +120,33 @@ static inline __attribute__((always_inline)) bool fg_decode_tail(const struct fg
     return true;
 }
 
-/* False: the record is too short. */
+/* False, here and below: the record is too short. */
 static inline bool fg_decode_entry(const struct fg_event *event, struct fg_graph_event *graph)
 {
-    const uint32_t tail = fg_offset_funcgraph_entry("tail[]");
-    if (event->size < tail)
+    const struct fg_wire_funcgraph_entry *entry = fg_event_funcgraph_entry(event);
+
+    if (!entry)
         return false;
-    graph->func = fg_function_index(fg_load32(event->data + fg_offset_funcgraph_entry("func")));
-    graph->depth = fg_load32(event->data + fg_offset_funcgraph_entry("depth"));
-    return fg_decode_tail(event, fg_offset_funcgraph_entry("kind"), tail, graph);
+    graph->func = fg_function_index(entry->func);
+    graph->depth = entry->depth;
+    return fg_decode_tail(event, entry->kind, entry->tail, graph);
 }
 
 static inline bool fg_decode_exit(const struct fg_event *event, struct fg_graph_event *graph)
 {
-    const uint32_t tail = fg_offset_funcgraph_exit("tail[]");
-    if (event->size < tail)
+    const struct fg_wire_funcgraph_exit *exit = fg_event_funcgraph_exit(event);
+
+    if (!exit)
         return false;
-    graph->func = fg_function_index(fg_load32(event->data + fg_offset_funcgraph_exit("func")));
-    graph->depth = fg_load32(event->data + fg_offset_funcgraph_exit("depth"));
-    graph->calltime_ns = fg_load64(event->data + fg_offset_funcgraph_exit("calltime"));
-    graph->rettime_ns = fg_load64(event->data + fg_offset_funcgraph_exit("rettime"));
-    graph->overrun = fg_load16(event->data + fg_offset_funcgraph_exit("overrun"));
-    return fg_decode_tail(event, fg_offset_funcgraph_exit("kind"), tail, graph);
+    graph->func = fg_function_index(exit->func);
+    graph->depth = exit->depth;
+    graph->calltime_ns = exit->calltime;
+    graph->rettime_ns = exit->rettime;
+    graph->overrun = exit->overrun;
+    return fg_decode_tail(event, exit->kind, exit->tail, graph);
 }
 
-/* A record of the function tracer. `caller` is FG_FUNC_UNKNOWN if it was not recorded. */
-struct fg_function_event {
-    uint32_t func, caller;
-    const uint8_t *values, *values_end;
-};
-
-static inline bool fg_decode_function(const struct fg_event *event, struct fg_function_event *function)
-{
-    const uint32_t tail = fg_offset_function("tail[]");
-    if (event->size < tail)
-        return false;
-    function->func = fg_function_index(fg_load32(event->data + fg_offset_function("ip")));
-    function->caller = fg_function_index(fg_load32(event->data + fg_offset_function("parent_ip")));
-    function->values = event->data + tail;
-    function->values_end = event->data + event->size;
-    return true;
-}
-
-/* Calls of the function tracer's that came again and again. `last_ns`: the last of them. */
+/* Calls that the function tracer counted instead of recording each. `last_ns`: when the last of them began. */
 struct fg_repeats_event {
     uint32_t func, caller, count;
     uint64_t last_ns;
@@ -165,24 +154,14 @@ struct fg_repeats_event {
 
 static inline bool fg_decode_repeats(const struct fg_event *event, struct fg_repeats_event *repeats)
 {
-    const uint8_t *data = event->data;
-    if (event->size < fg_offset_func_repeats("bottom_delta_ts") + 4)
-        return false;
-    repeats->func = fg_function_index(fg_load32(data + fg_offset_func_repeats("ip")));
-    repeats->caller = fg_function_index(fg_load32(data + fg_offset_func_repeats("parent_ip")));
-    repeats->count = fg_load16(data + fg_offset_func_repeats("count"));
-    repeats->last_ns =
-        event->time_ns - ((uint64_t)fg_load16(data + fg_offset_func_repeats("top_delta_ts")) << 32 |
-                          fg_load32(data + fg_offset_func_repeats("bottom_delta_ts")));
-    return true;
-}
+    const struct fg_wire_func_repeats *record = fg_event_func_repeats(event);
 
-/* The one number of a recorder_wait or an overrun event. */
-static inline bool fg_decode_number(const struct fg_event *event, uint32_t offset, uint64_t *number)
-{
-    if (event->size < offset + sizeof(*number))
+    if (!record)
         return false;
-    *number = fg_load64(event->data + offset);
+    repeats->func = fg_function_index(record->ip);
+    repeats->caller = fg_function_index(record->parent_ip);
+    repeats->count = record->count;
+    repeats->last_ns = event->time_ns - ((uint64_t)record->top_delta_ts << 32 | record->bottom_delta_ts);
     return true;
 }
 

@@ -1,13 +1,19 @@
-/* The events of a trace.dat file as funcgraph writes them: one table for writer, reader and format texts.
+/* The events of a trace.dat file: the one table from which the writer, the reader, the format texts in the file and the
+ * check for damage are made. docs/trace-file.md has the same table for people; a test compares the two.
  *
- * Fields are smaller than the kernel's where they can be: trace.dat readers take offsets and sizes from the
- * format text. Every event starts with the four common fields:
- *     u16 common_type, u8 common_flags, u8 common_preempt_count, s32 common_pid (the thread id)
+ * To add a field: add a line to its event's FG_WIRE_FIELDS below and to the table of docs/trace-file.md. convert.c
+ * fills it in (it is 0 until then), and what view/ prints of it goes there. To add an event: a line in FG_WIRE_EVENTS,
+ * its FG_WIRE_FIELDS, and the same in the document.
  *
- * `tail[]` of entry and exit: u64 start (CLOCK_MONOTONIC ns at which the call first began; names the call
- * across suspends) if kind has FG_WIRE_HAS_START; in an entry that has FG_WIRE_HAS_CALLER, where the call was made:
- * u32 the caller's address, u32 its line (of a native function: the offset in it); then values as in record.h, ended
- * by a 0 tag or the record.
+ * Each event begins with the kernel's common fields. A field may be smaller than the kernel's, because readers of
+ * trace.dat take offsets and sizes from the format texts.
+ *
+ * `tail` of entries and exits, in this order:
+ *     FG_WIRE_HAS_START in kind: u64, when the call first began, in ns of the trace's clock. It names the call across
+ *                                its suspends.
+ *     FG_WIRE_HAS_CALLER in kind (entries): u32 address of the function that made the call, u32 the line (in native
+ *                                code: the offset) at which it did.
+ *     Values as in record.h, up to a tag 0 or the end of the record.
  */
 #ifndef FG_WIRE_H
 #define FG_WIRE_H
@@ -20,74 +26,114 @@
 /* Function i of the trace has the synthetic address FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * i. */
 #define FG_WIRE_FUNC_BASE 0x10000000u
 #define FG_WIRE_FUNC_STEP 16u
-/* What a record has whose function is not known: its symbol found no room, or the file is damaged. */
+/* The address in a record of an unknown function: its symbol found no room, or the file is damaged. */
 #define FG_WIRE_FUNC_UNKNOWN (FG_WIRE_FUNC_BASE - FG_WIRE_FUNC_STEP)
-/* What a text that no function put in comes from: the kernel's name for it. */
+/* The address in a message that no function is named for, and the kernel's name for that. */
 #define FG_WIRE_FUNC_MARK (FG_WIRE_FUNC_UNKNOWN - FG_WIRE_FUNC_STEP)
 #define FG_WIRE_MARK_NAME "tracing_mark_write"
 
 #define FG_WIRE_HAS_START 0x80u
 #define FG_WIRE_HAS_CALLER 0x40u
-#define FG_WIRE_IRQ 0x20u /* of an entry or exit: the call was made for a signal */
+#define FG_WIRE_IRQ 0x20u /* the interpreter made the call for a signal */
 
 enum fg_wire_entry_kind { FG_WIRE_START = 0, FG_WIRE_RESUME = 1 };
 enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND = 2, FG_WIRE_CLOSE = 3 };
 
-/* X(event, id, system) and below F(type, name, offset, size, is_signed); size 0: to the end of the record */
+/* X(event, id, system, print format). Readers that do not know ftrace's own events print them by that format. */
 #define FG_WIRE_EVENTS(X)                                                                                    \
-    X(funcgraph_entry, 11, "ftrace")                                                                         \
-    X(funcgraph_exit, 10, "ftrace")                                                                          \
-    X(function, 1, "ftrace")                                                                                 \
-    X(kernel_stack, 4, "ftrace")                                                                             \
-    X(func_repeats, 20, "ftrace")                                                                            \
-    X(print, 5, "ftrace")                                                                                    \
-    X(recorder_wait, 2001, "funcgraph")                                                                      \
-    X(overrun, 2002, "funcgraph")
+    X(funcgraph_entry, 11, "ftrace", "\"depth %u: %ps\", REC->depth, (void *)(unsigned long)REC->func")      \
+    X(funcgraph_exit, 10, "ftrace",                                                                          \
+      "\"depth %u: end of %ps\", REC->depth, (void *)(unsigned long)REC->func")                              \
+    X(function, 1, "ftrace",                                                                                 \
+      "\"%ps <-- %ps\", (void *)(unsigned long)REC->ip, (void *)(unsigned long)REC->parent_ip")              \
+    X(kernel_stack, 4, "ftrace", "\"<stack trace> of %d functions\", REC->size")                             \
+    X(func_repeats, 20, "ftrace",                                                                            \
+      "\"%ps <-%ps (repeats:%u  delta: -%llu)\", (void *)(unsigned long)REC->ip, "                           \
+      "(void *)(unsigned long)REC->parent_ip, REC->count, "                                                  \
+      "((unsigned long long)REC->top_delta_ts << 32) | REC->bottom_delta_ts")                                \
+    X(print, 5, "ftrace", "\"%ps: %s\", (void *)REC->ip, REC->buf")                                          \
+    X(recorder_wait, 2001, "funcgraph", "\"waited %llu ns for the recorder\", REC->duration_ns")             \
+    X(overrun, 2002, "funcgraph", "\"%llu calls not traced so far: shadow stack full\", REC->total")
 
-#define FG_WIRE_FIELDS_funcgraph_entry(F)                                                                    \
-    F("unsigned int", func, 8, 4, 0)                                                                         \
-    F("unsigned int", depth, 12, 4, 0)                                                                       \
-    F("unsigned char", kind, 16, 1, 0)                                                                       \
-    F("unsigned char", tail[], 17, 0, 0)
+/* M(sort, type, type in the format text, name). Sorts: FIELD; PADDING, which no format text names; TAIL, which takes the
+ * rest of the record. */
+#define FG_WIRE_COMMON_FIELDS(M)                                                                             \
+    M(FIELD, uint16_t, "unsigned short", common_type)                                                        \
+    M(FIELD, uint8_t, "unsigned char", common_flags)                                                         \
+    M(FIELD, uint8_t, "unsigned char", common_preempt_count)                                                 \
+    M(FIELD, int32_t, "int", common_pid) /* the thread id */
 
-#define FG_WIRE_FIELDS_funcgraph_exit(F)                                                                     \
-    F("unsigned int", func, 8, 4, 0)                                                                         \
-    F("unsigned int", depth, 12, 4, 0)                                                                       \
-    F("unsigned long long", calltime, 16, 8, 0)                                                              \
-    F("unsigned long long", rettime, 24, 8, 0)                                                               \
-    F("unsigned short", overrun, 32, 2, 0)                                                                   \
-    F("unsigned char", kind, 34, 1, 0)                                                                       \
-    F("unsigned char", tail[], 35, 0, 0)
+#define FG_WIRE_FIELDS_funcgraph_entry(M)                                                                    \
+    M(FIELD, uint32_t, "unsigned int", func)                                                                 \
+    M(FIELD, uint32_t, "unsigned int", depth)                                                                \
+    M(FIELD, uint8_t, "unsigned char", kind)                                                                 \
+    M(TAIL, uint8_t, "unsigned char", tail)
 
-#define FG_WIRE_FIELDS_function(F)                                                                           \
-    F("unsigned int", ip, 8, 4, 0)                                                                           \
-    F("unsigned int", parent_ip, 12, 4, 0)                                                                   \
-    F("unsigned char", tail[], 16, 0, 0)
+#define FG_WIRE_FIELDS_funcgraph_exit(M)                                                                     \
+    M(FIELD, uint32_t, "unsigned int", func)                                                                 \
+    M(FIELD, uint32_t, "unsigned int", depth)                                                                \
+    M(FIELD, uint64_t, "unsigned long long", calltime)                                                       \
+    M(FIELD, uint64_t, "unsigned long long", rettime)                                                        \
+    M(FIELD, uint16_t, "unsigned short", overrun)                                                            \
+    M(FIELD, uint8_t, "unsigned char", kind)                                                                 \
+    M(TAIL, uint8_t, "unsigned char", tail)
 
-/* What the call before it was made from, the nearest first: addresses of 8 bytes, as its readers take for granted. */
-#define FG_WIRE_FIELDS_kernel_stack(F)                                                                       \
-    F("int", size, 8, 4, 1)                                                                                  \
-    F("unsigned long", caller[], 16, 0, 0)
+#define FG_WIRE_FIELDS_function(M)                                                                           \
+    M(FIELD, uint32_t, "unsigned int", ip)                                                                   \
+    M(FIELD, uint32_t, "unsigned int", parent_ip)                                                            \
+    M(TAIL, uint8_t, "unsigned char", tail)
 
-/* delta_ts: from the last of the repeated calls to this record's time; 0, for the record is that of the last. */
-#define FG_WIRE_FIELDS_func_repeats(F)                                                                       \
-    F("unsigned int", ip, 8, 4, 0)                                                                           \
-    F("unsigned int", parent_ip, 12, 4, 0)                                                                   \
-    F("unsigned short", count, 16, 2, 0)                                                                     \
-    F("unsigned short", top_delta_ts, 18, 2, 0)                                                              \
-    F("unsigned int", bottom_delta_ts, 20, 4, 0)
+/* The callers of the call before it, the nearest first. Readers take addresses of 8 bytes at offset 16 for granted. */
+#define FG_WIRE_FIELDS_kernel_stack(M)                                                                       \
+    M(FIELD, int32_t, "int", size)                                                                           \
+    M(PADDING, uint32_t, "", padding)                                                                        \
+    M(TAIL, uint64_t, "unsigned long", caller)
 
-#define FG_WIRE_FIELDS_print(F)                                                                              \
-    F("unsigned long", ip, 8, 8, 0)                                                                          \
-    F("char", buf[], 16, 0, 0)
+/* delta_ts is the time from the last of the repeated calls to this record: 0, since the record has the last one's time. */
+#define FG_WIRE_FIELDS_func_repeats(M)                                                                       \
+    M(FIELD, uint32_t, "unsigned int", ip)                                                                   \
+    M(FIELD, uint32_t, "unsigned int", parent_ip)                                                            \
+    M(FIELD, uint16_t, "unsigned short", count)                                                              \
+    M(FIELD, uint16_t, "unsigned short", top_delta_ts)                                                       \
+    M(FIELD, uint32_t, "unsigned int", bottom_delta_ts)
 
-#define FG_WIRE_FIELDS_recorder_wait(F) F("unsigned long long", duration_ns, 8, 8, 0)
+#define FG_WIRE_FIELDS_print(M)                                                                              \
+    M(FIELD, uint64_t, "unsigned long", ip)                                                                  \
+    M(TAIL, uint8_t, "char", buf)
 
-#define FG_WIRE_FIELDS_overrun(F) F("unsigned long long", total, 8, 8, 0)
+#define FG_WIRE_FIELDS_recorder_wait(M) M(FIELD, uint64_t, "unsigned long long", duration_ns)
 
-/* The trace's own JSON lies behind the last lane's data, and this at the file's very end says where. Stock
- * trace-cmd never looks there. (It passes over options that it does not know, but options come before the
- * data, and what the JSON says of the tasks is known only behind it.) */
+#define FG_WIRE_FIELDS_overrun(M) M(FIELD, uint64_t, "unsigned long long", total)
+
+/* struct fg_wire_EVENT, as it lies in the file: not aligned, and little-endian. */
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "trace.dat is written and read as it lies in memory, little-endian"
+#endif
+#define FG_WIRE_MEMBER_FIELD(type, name) type name;
+#define FG_WIRE_MEMBER_PADDING(type, name) type name;
+#define FG_WIRE_MEMBER_TAIL(type, name) type name[];
+#define FG_WIRE_MEMBER(sort, type, text, name) FG_WIRE_MEMBER_##sort(type, name)
+struct __attribute__((packed)) fg_wire_common {
+    FG_WIRE_COMMON_FIELDS(FG_WIRE_MEMBER)
+};
+#define X(event, id, system, print)                                                                          \
+    struct __attribute__((packed)) fg_wire_##event {                                                         \
+        FG_WIRE_COMMON_FIELDS(FG_WIRE_MEMBER)                                                                \
+        FG_WIRE_FIELDS_##event(FG_WIRE_MEMBER)                                                               \
+    };
+FG_WIRE_EVENTS(X)
+#undef X
+
+/* FG_EVENT_funcgraph_entry and so on: common_type. */
+enum fg_event_id {
+#define X(event, id, system, print) FG_EVENT_##event = (id),
+    FG_WIRE_EVENTS(X)
+#undef X
+};
+
+/* The trace's own JSON lies after the last lane's data, and the last bytes of the file say where. trace-cmd never looks
+ * there. (It would skip an option that it does not know, but options come before the data, and the JSON says how many
+ * records each task has, which is known only after them.) */
 #define FG_WIRE_FOOTER_MAGIC "FGEXTRA1"
 
 struct fg_wire_footer {

@@ -6,50 +6,29 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The common fields as one word: type, flags 0, preempt count 0, pid. */
-static inline uint64_t common_fields(const struct fg_convert *convert, enum fg_event_id type)
-{
-    return (uint64_t)type | (uint64_t)(uint32_t)convert->tid << 32;
-}
-
-static inline void store16(unsigned char *at, uint16_t value)
-{
-    memcpy(at, &value, sizeof(value));
-}
-
-static inline void store32(unsigned char *at, uint32_t value)
-{
-    memcpy(at, &value, sizeof(value));
-}
-
-static inline void store64(unsigned char *at, uint64_t value)
-{
-    memcpy(at, &value, sizeof(value));
-}
-
-static inline uint32_t load32(const unsigned char *at)
-{
-    uint32_t value;
-
-    memcpy(&value, at, sizeof(value));
-    return value;
-}
-
 static inline uint32_t func_address(const struct fg_convert *convert, uint32_t func)
 {
     return fg_likely(func < convert->nr_addresses) ? convert->addresses[func] : FG_WIRE_FUNC_UNKNOWN;
 }
 
-static inline unsigned char *event_reserve(struct fg_convert *convert, enum fg_event_id type, uint64_t ns,
-                                           uint32_t bytes)
+static inline void *event_reserve(struct fg_convert *convert, uint64_t ns, size_t bytes)
 {
-    unsigned char *event = fg_pages_reserve(convert->pages, ns, bytes);
+    unsigned char *event = fg_pages_reserve(convert->pages, ns, (uint32_t)bytes);
 
     if (convert->events++ == 0)
         convert->first_ns = convert->pages->last_ns;
-    store64(event, common_fields(convert, type));
     return event;
 }
+
+/* Room for an event with `tail_bytes` in its tail, and its fields: the common ones and those given, all others 0. */
+#define EVENT(convert, event, ns, tail_bytes, ...)                                                           \
+    ({                                                                                                       \
+        struct fg_wire_##event *made = event_reserve(convert, ns, sizeof(*made) + (tail_bytes));             \
+                                                                                                             \
+        *made = (struct fg_wire_##event){                                                                    \
+            .common_type = FG_EVENT_##event, .common_pid = (convert)->tid, __VA_ARGS__};                     \
+        made;                                                                                                \
+    })
 
 static int wait_add(struct fg_convert *convert, uint64_t begin, uint64_t end)
 {
@@ -105,26 +84,6 @@ static inline uint64_t calltime_without_waits(const struct fg_convert *convert, 
     return calltime + waited_within(convert, calltime, rettime);
 }
 
-/* The part behind an event's fixed fields: kind is its last fixed byte, start and values follow. */
-static inline void store_tail(const struct fg_convert *convert, unsigned char *kind_at, uint32_t kind,
-                              const uint64_t *start, const void *values, size_t values_bytes)
-{
-    if (start) {
-        store64(kind_at + 1, fg_time_scale_ns(&convert->scale, *start));
-        memcpy(kind_at + 9, values, values_bytes);
-        kind |= FG_WIRE_HAS_START;
-    } else if (values_bytes) {
-        memcpy(kind_at + 1, values, values_bytes);
-    }
-    *kind_at = (unsigned char)kind;
-}
-
-/* What the kind's byte has besides. */
-static inline uint32_t irq_bit(const struct fg_record *record)
-{
-    return record->info & FG_RECORD_IRQ ? FG_WIRE_IRQ : 0;
-}
-
 /* The payload of a record, taken apart. */
 struct payload {
     const uint64_t *fixed;
@@ -152,140 +111,141 @@ static inline uint32_t caller_address(const struct fg_convert *convert, uint32_t
     return caller ? func_address(convert, caller) : 0;
 }
 
+/* Bytes of `start` and the values in an event's tail. */
+static inline uint32_t tail_bytes(const struct payload *payload)
+{
+    return (payload->start ? 8 : 0) + payload->values_bytes;
+}
+
+static inline void store_tail(const struct fg_convert *convert, uint8_t *kind, uint8_t *tail,
+                              const struct payload *payload)
+{
+    if (payload->start) {
+        uint64_t start_ns = fg_time_scale_ns(&convert->scale, *payload->start);
+
+        *kind |= FG_WIRE_HAS_START;
+        memcpy(tail, &start_ns, sizeof(start_ns));
+        tail += sizeof(start_ns);
+    }
+    if (payload->values_bytes)
+        memcpy(tail, payload->values, payload->values_bytes);
+}
+
+/* The flag of a call that the interpreter made for a signal. */
+static inline uint32_t irq_flag(const struct fg_record *record)
+{
+    return record->info & FG_RECORD_IRQ ? FG_WIRE_IRQ : 0;
+}
+
 static inline void convert_entry(struct fg_convert *convert, const struct fg_record *record,
                                  enum fg_wire_entry_kind kind)
 {
-    const uint32_t kind_offset = fg_offset_funcgraph_entry("kind");
     struct payload payload = record_payload(record, 0);
-    unsigned char *event =
-        event_reserve(convert, FG_EVENT_funcgraph_entry, fg_time_scale_ns(&convert->scale, record->time),
-                      kind_offset + 1 + (payload.start ? 8 : 0) + payload.values_bytes);
+    struct fg_wire_funcgraph_entry *entry =
+        EVENT(convert, funcgraph_entry, fg_time_scale_ns(&convert->scale, record->time), tail_bytes(&payload),
+              .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
+              .kind = (uint8_t)(kind | irq_flag(record)));
 
-    store32(event + fg_offset_funcgraph_entry("func"), func_address(convert, record->func));
-    store32(event + fg_offset_funcgraph_entry("depth"), fg_record_depth(record->info));
-    store_tail(convert, event + kind_offset, kind | irq_bit(record), payload.start, payload.values,
-               payload.values_bytes);
+    store_tail(convert, &entry->kind, entry->tail, &payload);
 }
 
-/* The same, with where the call was made in front of the values. */
+/* An entry with the place that the call was made from. */
 static void convert_call_at(struct fg_convert *convert, const struct fg_record *record)
 {
-    const uint32_t kind_offset = fg_offset_funcgraph_entry("kind");
     struct payload payload = record_payload(record, 1);
-    unsigned char *event =
-        event_reserve(convert, FG_EVENT_funcgraph_entry, fg_time_scale_ns(&convert->scale, record->time),
-                      kind_offset + 1 + 8 + payload.values_bytes);
+    uint32_t caller[2] = {caller_address(convert, (uint32_t)*payload.fixed),
+                          (uint32_t)(*payload.fixed >> 32)};
+    struct fg_wire_funcgraph_entry *entry =
+        EVENT(convert, funcgraph_entry, fg_time_scale_ns(&convert->scale, record->time),
+              sizeof(caller) + payload.values_bytes, .func = func_address(convert, record->func),
+              .depth = fg_record_depth(record->info),
+              .kind = (uint8_t)(FG_WIRE_START | FG_WIRE_HAS_CALLER | irq_flag(record)));
 
-    store32(event + fg_offset_funcgraph_entry("func"), func_address(convert, record->func));
-    store32(event + fg_offset_funcgraph_entry("depth"), fg_record_depth(record->info));
-    event[kind_offset] = (unsigned char)(FG_WIRE_START | FG_WIRE_HAS_CALLER | irq_bit(record));
-    store32(event + kind_offset + 1, caller_address(convert, (uint32_t)*payload.fixed));
-    store32(event + kind_offset + 5, (uint32_t)(*payload.fixed >> 32));
-    memcpy(event + kind_offset + 9, payload.values, payload.values_bytes);
+    memcpy(entry->tail, caller, sizeof(caller));
+    memcpy(entry->tail + sizeof(caller), payload.values, payload.values_bytes);
 }
 
 static inline void convert_exit(struct fg_convert *convert, const struct fg_record *record,
                                 enum fg_wire_exit_kind kind)
 {
-    const uint32_t kind_offset = fg_offset_funcgraph_exit("kind");
     struct payload payload = record_payload(record, 1);
     uint64_t rettime = fg_time_scale_ns(&convert->scale, record->time);
     uint64_t calltime = calltime_without_waits(convert, payload.fixed[0], record->time);
-    unsigned char *event = event_reserve(convert, FG_EVENT_funcgraph_exit, rettime,
-                                         kind_offset + 1 + (payload.start ? 8 : 0) + payload.values_bytes);
+    struct fg_wire_funcgraph_exit *exit =
+        EVENT(convert, funcgraph_exit, rettime, tail_bytes(&payload),
+              .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
+              .calltime = fg_time_scale_ns(&convert->scale, calltime), .rettime = rettime,
+              .overrun = (uint16_t)(convert->overrun < UINT16_MAX ? convert->overrun : UINT16_MAX),
+              .kind = (uint8_t)(kind | irq_flag(record)));
 
-    store32(event + fg_offset_funcgraph_exit("func"), func_address(convert, record->func));
-    store32(event + fg_offset_funcgraph_exit("depth"), fg_record_depth(record->info));
-    store64(event + fg_offset_funcgraph_exit("calltime"), fg_time_scale_ns(&convert->scale, calltime));
-    store64(event + fg_offset_funcgraph_exit("rettime"), rettime);
-    store16(event + fg_offset_funcgraph_exit("overrun"),
-            (uint16_t)(convert->overrun < UINT16_MAX ? convert->overrun : UINT16_MAX));
-    store_tail(convert, event + kind_offset, kind | irq_bit(record), payload.start, payload.values,
-               payload.values_bytes);
+    store_tail(convert, &exit->kind, exit->tail, &payload);
 }
 
 static void convert_function(struct fg_convert *convert, const struct fg_record *record)
 {
-    const uint32_t tail = fg_offset_function("tail[]");
     struct payload payload = record_payload(record, 1);
-    unsigned char *event =
-        event_reserve(convert, FG_EVENT_function, fg_time_scale_ns(&convert->scale, record->time),
-                      tail + payload.values_bytes);
+    struct fg_wire_function *function =
+        EVENT(convert, function, fg_time_scale_ns(&convert->scale, record->time), payload.values_bytes,
+              .ip = func_address(convert, record->func),
+              .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]));
 
-    store32(event + fg_offset_function("ip"), func_address(convert, record->func));
-    store32(event + fg_offset_function("parent_ip"), caller_address(convert, (uint32_t)payload.fixed[0]));
-    memcpy(event + tail, payload.values, payload.values_bytes);
+    memcpy(function->tail, payload.values, payload.values_bytes);
 }
 
 static void convert_stack(struct fg_convert *convert, const struct fg_record *record)
 {
-    const uint32_t callers_offset = fg_offset_kernel_stack("caller[]");
     struct payload payload = record_payload(record, 0);
-    const unsigned char *ids = payload.values;
-    uint32_t most = payload.values_bytes / 4, n = 0;
-    unsigned char *event;
+    const uint32_t *ids = payload.values;
+    uint32_t most = payload.values_bytes / sizeof(*ids), n = 0;
+    struct fg_wire_kernel_stack *stack;
 
-    while (n < most && load32(ids + 4 * (size_t)n))
+    while (n < most && ids[n])
         n++;
-    event = event_reserve(convert, FG_EVENT_kernel_stack, fg_time_scale_ns(&convert->scale, record->time),
-                          callers_offset + n * 8);
-    store32(event + fg_offset_kernel_stack("size"), n);
-    store32(event + fg_offset_kernel_stack("size") + 4, 0);
+    stack = EVENT(convert, kernel_stack, fg_time_scale_ns(&convert->scale, record->time),
+                  n * sizeof(stack->caller[0]), .size = (int32_t)n);
     for (uint32_t i = 0; i < n; i++)
-        store64(event + callers_offset + i * (size_t)8, func_address(convert, load32(ids + 4 * (size_t)i)));
+        stack->caller[i] = func_address(convert, ids[i]);
 }
 
 static void convert_repeats(struct fg_convert *convert, const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 2);
     uint64_t count = payload.fixed[1];
-    unsigned char *event =
-        event_reserve(convert, FG_EVENT_func_repeats, fg_time_scale_ns(&convert->scale, record->time),
-                      fg_offset_func_repeats("bottom_delta_ts") + 4);
 
-    store32(event + fg_offset_func_repeats("ip"), func_address(convert, record->func));
-    store32(event + fg_offset_func_repeats("parent_ip"), caller_address(convert, (uint32_t)payload.fixed[0]));
-    store16(event + fg_offset_func_repeats("count"), (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX));
-    store16(event + fg_offset_func_repeats("top_delta_ts"), 0);
-    store32(event + fg_offset_func_repeats("bottom_delta_ts"), 0);
+    EVENT(convert, func_repeats, fg_time_scale_ns(&convert->scale, record->time), 0,
+          .ip = func_address(convert, record->func),
+          .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]),
+          .count = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX));
 }
 
 static int convert_wait(struct fg_convert *convert, const struct fg_record *record)
 {
     uint64_t begin = *record_payload(record, 1).fixed;
     uint64_t ticks = record->time > begin ? record->time - begin : 0;
-    unsigned char *event =
-        event_reserve(convert, FG_EVENT_recorder_wait, fg_time_scale_ns(&convert->scale, record->time),
-                      fg_offset_recorder_wait("duration_ns") + 8);
 
-    store64(event + fg_offset_recorder_wait("duration_ns"), fg_time_scale_span(&convert->scale, ticks));
+    EVENT(convert, recorder_wait, fg_time_scale_ns(&convert->scale, record->time), 0,
+          .duration_ns = fg_time_scale_span(&convert->scale, ticks));
     return fg_record_depth(record->info) ? 0 : wait_add(convert, begin, record->time);
 }
 
 static void convert_overrun(struct fg_convert *convert, const struct fg_record *record)
 {
-    unsigned char *event =
-        event_reserve(convert, FG_EVENT_overrun, fg_time_scale_ns(&convert->scale, record->time),
-                      fg_offset_overrun("total") + 8);
-
     convert->overrun = *record_payload(record, 1).fixed;
-    store64(event + fg_offset_overrun("total"), convert->overrun);
+    EVENT(convert, overrun, fg_time_scale_ns(&convert->scale, record->time), 0, .total = convert->overrun);
 }
 
-/* The text ends with a NUL, as the kernel's does. One that says it is longer than its record is damaged. */
+/* The text ends with a NUL, as the kernel's does. A length beyond the record's end is damage. */
 static void convert_mark(struct fg_convert *convert, const struct fg_record *record)
 {
-    const uint32_t buf = fg_offset_print("buf[]");
     const uint64_t *length = record_payload(record, 1).fixed;
     size_t room = (size_t)(fg_record_words(record->info) - 3) * FG_RECORD_WORD_BYTES;
     size_t bytes = *length < room ? (size_t)*length : room;
-    unsigned char *event = event_reserve(
-        convert, FG_EVENT_print, fg_time_scale_ns(&convert->scale, record->time), buf + (uint32_t)bytes + 1);
+    struct fg_wire_print *print =
+        EVENT(convert, print, fg_time_scale_ns(&convert->scale, record->time), bytes + 1,
+              .ip = record->func ? func_address(convert, record->func) : FG_WIRE_FUNC_MARK);
 
-    store64(event + fg_offset_print("ip"),
-            record->func ? func_address(convert, record->func) : FG_WIRE_FUNC_MARK);
-    memcpy(event + buf, length + 1, bytes);
-    event[buf + bytes] = 0;
+    memcpy(print->buf, length + 1, bytes);
+    print->buf[bytes] = 0;
 }
 
 void fg_convert_begin_task(struct fg_convert *convert, int32_t tid)

@@ -3,21 +3,9 @@
 
 #include "tracedata/base/json.h"
 #include "tracedata/base/wire.h"
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-/* How generic readers print each event. Those that know ftrace's own events do not use theirs. */
-#define PRINT_FORMATS(X)                                                                                     \
-    X(funcgraph_entry, "\"depth %u: %ps\", REC->depth, (void *)(unsigned long)REC->func")                    \
-    X(funcgraph_exit, "\"depth %u: end of %ps\", REC->depth, (void *)(unsigned long)REC->func")              \
-    X(function, "\"%ps <-- %ps\", (void *)(unsigned long)REC->ip, (void *)(unsigned long)REC->parent_ip")    \
-    X(kernel_stack, "\"<stack trace> of %d functions\", REC->size")                                          \
-    X(func_repeats, "\"%ps <-%ps (repeats:%u  delta: -%llu)\", (void *)(unsigned long)REC->ip, "             \
-                    "(void *)(unsigned long)REC->parent_ip, REC->count, "                                    \
-                    "((unsigned long long)REC->top_delta_ts << 32) | REC->bottom_delta_ts")                  \
-    X(print, "\"%ps: %s\", (void *)REC->ip, REC->buf")                                                       \
-    X(recorder_wait, "\"waited %llu ns for the recorder\", REC->duration_ns")                                \
-    X(overrun, "\"%llu calls not traced so far: shadow stack full\", REC->total")
 
 static void put_u16(struct fg_text *text, uint16_t value)
 {
@@ -102,8 +90,16 @@ static void put_page_layout(struct fg_text *text)
     end_u64(text, begin);
 }
 
+/* The lines of a field table, of whose struct `record` is the type. A tail has the size 0. */
+#define PUT_FIELD(type, text_type, name)                                                                     \
+    put_field(text, text_type, #name, offsetof(record, name), sizeof(type), (type)-1 < (type)1);
+#define PUT_PADDING(type, text_type, name)
+#define PUT_TAIL(type, text_type, name) put_field(text, text_type, #name "[]", offsetof(record, name), 0, 0);
+#define PUT(sort, type, text_type, name) PUT_##sort(type, text_type, name)
+
 static size_t begin_format(struct fg_text *text, const char *name, unsigned id)
 {
+    typedef struct fg_wire_common record;
     size_t begin = begin_u64(text);
 
     fg_text_lit(text, "name: ");
@@ -111,10 +107,7 @@ static size_t begin_format(struct fg_text *text, const char *name, unsigned id)
     fg_text_lit(text, "\nID: ");
     fg_text_u64(text, id, 0, ' ');
     fg_text_lit(text, "\nformat:\n");
-    put_field(text, "unsigned short", "common_type", 0, 2, 0);
-    put_field(text, "unsigned char", "common_flags", 2, 1, 0);
-    put_field(text, "unsigned char", "common_preempt_count", 3, 1, 0);
-    put_field(text, "int", "common_pid", 4, 4, 1);
+    FG_WIRE_COMMON_FIELDS(PUT)
     fg_text_lit(text, "\n");
     return begin;
 }
@@ -127,25 +120,22 @@ static void end_format(struct fg_text *text, size_t begin, const char *print)
     end_u64(text, begin);
 }
 
-/* put_format_EVENT, from the tables. */
-#define FIELD(type, name, offset, size, is_signed) put_field(text, type, #name, offset, size, is_signed);
-#define X(event, print)                                                                                      \
-    static void put_format_##event(struct fg_text *text, unsigned id)                                        \
+#define X(event, id, system, print)                                                                          \
+    static void put_format_##event(struct fg_text *text)                                                     \
     {                                                                                                        \
+        typedef struct fg_wire_##event record;                                                               \
         size_t begin = begin_format(text, #event, id);                                                       \
                                                                                                              \
-        FG_WIRE_FIELDS_##event(FIELD) end_format(text, begin, print);                                        \
+        FG_WIRE_FIELDS_##event(PUT) end_format(text, begin, print);                                          \
     }
-PRINT_FORMATS(X)
+FG_WIRE_EVENTS(X)
 #undef X
-#undef FIELD
 
 static const struct {
     const char *system;
-    unsigned id;
-    void (*put)(struct fg_text *text, unsigned id);
+    void (*put)(struct fg_text *text);
 } formats[] = {
-#define X(event, id, system) {system, id, put_format_##event},
+#define X(event, id, system, print) {system, put_format_##event},
     FG_WIRE_EVENTS(X)
 #undef X
 };
@@ -161,7 +151,7 @@ static void put_formats_of(struct fg_text *text, const char *system)
     put_u32(text, count);
     for (size_t i = 0; i < NR_FORMATS; i++)
         if (strcmp(formats[i].system, system) == 0)
-            formats[i].put(text, formats[i].id);
+            formats[i].put(text);
 }
 
 static void put_formats(struct fg_text *text)

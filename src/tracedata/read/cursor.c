@@ -12,7 +12,6 @@ enum { TYPE_LONG = 0, TYPE_MAX_WORDS = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND =
 #define COMMIT_MISSING (UINT64_C(1) << 31)
 #define COMMIT_MISSING_STORED (UINT64_C(1) << 30)
 #define DELTA_BITS 27
-#define COMMON_FIELDS_BYTES 8u
 
 static int damaged(const struct fg_cursor *cursor, const uint8_t *at, const char *what,
                    char reason[FG_REASON_BYTES])
@@ -125,14 +124,15 @@ int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
         if (error)
             return error;
     }
-    if (bytes < COMMON_FIELDS_BYTES)
+    const struct fg_wire_common *common = (const struct fg_wire_common *)data;
+    if (bytes < sizeof(*common))
         return damaged(cursor, data, "an event too short for its common fields", reason);
     cursor->head.time_ns = cursor->time_ns;
     cursor->head.lost = cursor->lost;
     cursor->head.data = data;
     cursor->head.size = bytes;
-    cursor->head.type = fg_load16(data);
-    cursor->head.tid = (int32_t)fg_load32(data + 4);
+    cursor->head.type = common->common_type;
+    cursor->head.tid = common->common_pid;
     cursor->lost = 0;
     return 0;
 }

@@ -135,9 +135,11 @@ void fg_merge_skip(struct fg_merge *merge)
     merge->error = fg_cursor_advance(&merge->lanes[merge->heap[0]].cursor, merge->reason);
 }
 
-int fg_merge_damaged(struct fg_merge *merge, const struct fg_event *event, const char *what)
+int fg_merge_damaged(struct fg_merge *merge, const struct fg_event *event)
 {
-    snprintf(merge->reason, sizeof(merge->reason), "damaged: lane %" PRIu32 " at %" PRIu64 " ns: %s",
-             event->lane, event->time_ns, what);
+    snprintf(merge->reason, sizeof(merge->reason),
+             "damaged: lane %" PRIu32 " at %" PRIu64 " ns: a %s record of %" PRIu32
+             " bytes is too short, or a field of it is impossible",
+             event->lane, event->time_ns, fg_event_name(event->type), event->size);
     return -EINVAL;
 }

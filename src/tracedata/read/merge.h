@@ -37,7 +37,8 @@ const struct fg_event *fg_merge_peek(const struct fg_merge *merge);
 /* Drops the event that fg_merge_peek showed. */
 void fg_merge_skip(struct fg_merge *merge);
 
-/* A record that its reader finds too short or impossible. Returns -EINVAL. */
-int fg_merge_damaged(struct fg_merge *merge, const struct fg_event *event, const char *what);
+/* To be called for a record that is too short for its event's fields or has an impossible one: fills in merge->reason.
+ * Returns -EINVAL. */
+int fg_merge_damaged(struct fg_merge *merge, const struct fg_event *event);
 
 #endif

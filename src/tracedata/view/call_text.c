@@ -80,12 +80,14 @@ void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
 }
 
 void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
-                  const struct fg_name_table *names, const struct fg_event *event)
+                  const struct fg_name_table *names, const struct fg_event *event,
+                  const struct fg_wire_kernel_stack *stack)
 {
+    size_t nr_callers = (event->size - sizeof(*stack)) / sizeof(stack->caller[0]);
     fg_text_lit(text, "<stack trace>");
-    for (size_t at = fg_offset_kernel_stack("caller[]"); at + 8 <= event->size; at += 8) {
+    for (size_t i = 0; i < nr_callers; i++) {
         fg_text_lit(text, "\n => ");
-        fg_put_function(text, style, names, fg_function_index(fg_load32(event->data + at)));
+        fg_put_function(text, style, names, fg_function_index((uint32_t)stack->caller[i]));
     }
 }
 

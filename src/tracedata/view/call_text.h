@@ -34,7 +34,8 @@ void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
                    const struct fg_name_table *names, uint32_t caller);
 /* "<stack trace>", and on lines of their own " => app.main"; without the newline behind the last. */
 void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
-                  const struct fg_name_table *names, const struct fg_event *event);
+                  const struct fg_name_table *names, const struct fg_event *event,
+                  const struct fg_wire_kernel_stack *stack);
 /* "app.parse <-app.main (repeats: 3, last_ts:     5.473396)" */
 void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
                     const struct fg_name_table *names, const struct fg_repeats_event *repeats);

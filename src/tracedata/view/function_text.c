@@ -36,97 +36,104 @@ static void put_context(struct fg_text *text, const struct fg_name_table *names,
 }
 
 static void put_comment(struct fg_text *text, const struct fg_report_style *style, const char *before,
-                        uint64_t number, const char *behind)
+                        uint64_t number, const char *after)
 {
     fg_color_begin(text, style, FG_COLOR_COMMENT);
     fg_text_puts(text, before);
     fg_text_u64(text, number, 0, ' ');
-    fg_text_puts(text, behind);
+    fg_text_puts(text, after);
     fg_color_end(text, style);
-    fg_text_char(text, '\n');
 }
 
-static int put_function(struct fg_text *text, const struct fg_report_style *style, struct fg_merge *merge,
-                        const struct fg_event *event)
+static void put_function(struct fg_text *text, const struct fg_report_style *style,
+                         const struct fg_name_table *names, const struct fg_event *event,
+                         const struct fg_wire_function *function)
 {
-    struct fg_function_event function;
-    if (!fg_decode_function(event, &function))
-        return fg_merge_damaged(merge, event, "a function record is too short");
-    put_context(text, merge->names, event);
-    fg_put_function(text, style, merge->names, function.func);
-    if ((style->options & FG_REPORT_ARGS) && function.values < function.values_end && *function.values) {
+    const uint8_t *values = function->tail, *values_end = event->data + event->size;
+    uint32_t func = fg_function_index(function->ip);
+    fg_put_function(text, style, names, func);
+    if (fg_report_shows(style, FG_REPORT_ARGS) && values < values_end && *values) {
         fg_text_char(text, '(');
-        fg_put_arguments(text, merge->names, function.func, function.values, function.values_end);
+        fg_put_arguments(text, names, func, values, values_end);
         fg_text_char(text, ')');
     }
-    fg_put_caller(text, style, merge->names, function.caller);
-    fg_text_char(text, '\n');
-    return 0;
+    fg_put_caller(text, style, names, fg_function_index(function->parent_ip));
 }
 
-static int put_repeats(struct fg_text *text, const struct fg_report_style *style, struct fg_merge *merge,
-                       const struct fg_event *event)
+/* "tracing_mark_write: text", or the name of the function that wrote the text. */
+static void put_print(struct fg_text *text, const struct fg_report_style *style,
+                      const struct fg_name_table *names, const struct fg_event *event,
+                      const struct fg_wire_print *print)
 {
-    struct fg_repeats_event repeats;
-    if (!fg_decode_repeats(event, &repeats))
-        return fg_merge_damaged(merge, event, "a func_repeats record is too short");
-    put_context(text, merge->names, event);
-    fg_put_repeats(text, style, merge->names, &repeats);
-    fg_text_char(text, '\n');
-    return 0;
-}
-
-/* "tracing_mark_write: text", or with the function that put it in. */
-static int put_print(struct fg_text *text, const struct fg_report_style *style, struct fg_merge *merge,
-                     const struct fg_event *event)
-{
-    const uint32_t offset = fg_offset_print("buf[]");
-    uint64_t ip;
-    if (event->size < offset || !fg_decode_number(event, fg_offset_print("ip"), &ip))
-        return fg_merge_damaged(merge, event, "a print record is too short");
-    const char *message = (const char *)event->data + offset;
-    put_context(text, merge->names, event);
-    if (ip >= FG_WIRE_FUNC_BASE && ip <= UINT32_MAX)
-        fg_put_function(text, style, merge->names, fg_function_index((uint32_t)ip));
+    const char *message = (const char *)print->buf;
+    if (print->ip >= FG_WIRE_FUNC_BASE && print->ip <= UINT32_MAX)
+        fg_put_function(text, style, names, fg_function_index((uint32_t)print->ip));
     else
         fg_text_lit(text, FG_WIRE_MARK_NAME);
     fg_text_lit(text, ": ");
-    fg_text_escaped(text, message, strnlen(message, event->size - offset), 0);
-    fg_text_char(text, '\n');
-    return 0;
+    fg_text_escaped(text, message, strnlen(message, event->size - sizeof(*print)), 0);
 }
 
 int fg_function_text_event(struct fg_text *text, const struct fg_report_style *style, struct fg_merge *merge,
                            const struct fg_event *event)
 {
-    uint64_t number;
+    const struct fg_name_table *names = merge->names;
+
     if (event->lost)
-        fg_put_lost(text, style, merge->names, event);
+        fg_put_lost(text, style, names, event);
     switch (event->type) {
-    case FG_EVENT_function:
-        return put_function(text, style, merge, event);
-    case FG_EVENT_func_repeats:
-        return put_repeats(text, style, merge, event);
-    case FG_EVENT_kernel_stack:
-        put_context(text, merge->names, event);
-        fg_put_stack(text, style, merge->names, event);
-        fg_text_char(text, '\n');
-        return 0;
-    case FG_EVENT_print:
-        return put_print(text, style, merge, event);
-    case FG_EVENT_recorder_wait:
-        if (!fg_decode_number(event, fg_offset_recorder_wait("duration_ns"), &number))
-            return fg_merge_damaged(merge, event, "a recorder_wait record is too short");
-        put_context(text, merge->names, event);
-        put_comment(text, style, "/* waited ", number / 1000, " us for the recorder */");
-        return 0;
-    case FG_EVENT_overrun:
-        if (!fg_decode_number(event, fg_offset_overrun("total"), &number))
-            return fg_merge_damaged(merge, event, "an overrun record is too short");
-        put_context(text, merge->names, event);
-        put_comment(text, style, "/* ", number, " calls not traced so far: the shadow stack was full */");
-        return 0;
+    case FG_EVENT_function: {
+        const struct fg_wire_function *function = fg_event_function(event);
+        if (!function)
+            return fg_merge_damaged(merge, event);
+        put_context(text, names, event);
+        put_function(text, style, names, event, function);
+        break;
+    }
+    case FG_EVENT_func_repeats: {
+        struct fg_repeats_event repeats;
+        if (!fg_decode_repeats(event, &repeats))
+            return fg_merge_damaged(merge, event);
+        put_context(text, names, event);
+        fg_put_repeats(text, style, names, &repeats);
+        break;
+    }
+    case FG_EVENT_kernel_stack: {
+        const struct fg_wire_kernel_stack *stack = fg_event_kernel_stack(event);
+        if (!stack)
+            return fg_merge_damaged(merge, event);
+        put_context(text, names, event);
+        fg_put_stack(text, style, names, event, stack);
+        break;
+    }
+    case FG_EVENT_print: {
+        const struct fg_wire_print *print = fg_event_print(event);
+        if (!print)
+            return fg_merge_damaged(merge, event);
+        put_context(text, names, event);
+        put_print(text, style, names, event, print);
+        break;
+    }
+    case FG_EVENT_recorder_wait: {
+        const struct fg_wire_recorder_wait *wait = fg_event_recorder_wait(event);
+        if (!wait)
+            return fg_merge_damaged(merge, event);
+        put_context(text, names, event);
+        put_comment(text, style, "/* waited ", wait->duration_ns / 1000, " us for the recorder */");
+        break;
+    }
+    case FG_EVENT_overrun: {
+        const struct fg_wire_overrun *overrun = fg_event_overrun(event);
+        if (!overrun)
+            return fg_merge_damaged(merge, event);
+        put_context(text, names, event);
+        put_comment(text, style, "/* ", overrun->total,
+                    " calls not traced so far: the shadow stack was full */");
+        break;
+    }
     default:
         return 0;
     }
+    fg_text_char(text, '\n');
+    return 0;
 }

@@ -39,48 +39,58 @@ int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *colum
                       const struct fg_event *event, uint32_t depth)
 {
     const struct fg_name_table *names = columns->names;
-    struct fg_function_event function;
-    struct fg_repeats_event repeats;
-    uint64_t number;
 
     switch (event->type) {
-    case FG_EVENT_recorder_wait:
-        if (!fg_decode_number(event, fg_offset_recorder_wait("duration_ns"), &number))
-            return fg_merge_damaged(merge, event, "a recorder_wait record is too short");
-        begin_note(text, columns, event, depth, &number);
+    case FG_EVENT_recorder_wait: {
+        const struct fg_wire_recorder_wait *wait = fg_event_recorder_wait(event);
+        if (!wait)
+            return fg_merge_damaged(merge, event);
+        begin_note(text, columns, event, depth, &(uint64_t){wait->duration_ns});
         fg_text_lit(text, "waited for the recorder");
         break;
-    case FG_EVENT_overrun:
-        if (!fg_decode_number(event, fg_offset_overrun("total"), &number))
-            return fg_merge_damaged(merge, event, "an overrun record is too short");
+    }
+    case FG_EVENT_overrun: {
+        const struct fg_wire_overrun *overrun = fg_event_overrun(event);
+        if (!overrun)
+            return fg_merge_damaged(merge, event);
         begin_note(text, columns, event, depth, NULL);
-        fg_text_u64(text, number, 0, ' ');
+        fg_text_u64(text, overrun->total, 0, ' ');
         fg_text_lit(text, " calls not traced so far: the shadow stack was full");
         break;
-    case FG_EVENT_print:
-        if (event->size < fg_offset_print("buf[]"))
-            return fg_merge_damaged(merge, event, "a print record is too short");
+    }
+    case FG_EVENT_print: {
+        const struct fg_wire_print *print = fg_event_print(event);
+        if (!print)
+            return fg_merge_damaged(merge, event);
         begin_note(text, columns, event, depth, NULL);
-        put_message(text, (const char *)event->data + fg_offset_print("buf[]"),
-                    event->size - fg_offset_print("buf[]"));
+        put_message(text, (const char *)print->buf, event->size - sizeof(*print));
         break;
-    case FG_EVENT_function:
-        if (!fg_decode_function(event, &function))
-            return fg_merge_damaged(merge, event, "a function record is too short");
+    }
+    case FG_EVENT_function: {
+        const struct fg_wire_function *function = fg_event_function(event);
+        if (!function)
+            return fg_merge_damaged(merge, event);
         begin_note(text, columns, event, depth, NULL);
-        fg_put_function(text, &plain, names, function.func);
-        fg_put_caller(text, &plain, names, function.caller);
+        fg_put_function(text, &plain, names, fg_function_index(function->ip));
+        fg_put_caller(text, &plain, names, fg_function_index(function->parent_ip));
         break;
-    case FG_EVENT_kernel_stack:
+    }
+    case FG_EVENT_kernel_stack: {
+        const struct fg_wire_kernel_stack *stack = fg_event_kernel_stack(event);
+        if (!stack)
+            return fg_merge_damaged(merge, event);
         begin_note(text, columns, event, depth, NULL);
-        fg_put_stack(text, &plain, names, event);
+        fg_put_stack(text, &plain, names, event, stack);
         break;
-    case FG_EVENT_func_repeats:
+    }
+    case FG_EVENT_func_repeats: {
+        struct fg_repeats_event repeats;
         if (!fg_decode_repeats(event, &repeats))
-            return fg_merge_damaged(merge, event, "a func_repeats record is too short");
+            return fg_merge_damaged(merge, event);
         begin_note(text, columns, event, depth, NULL);
         fg_put_repeats(text, &plain, names, &repeats);
         break;
+    }
     default:
         return 0;
     }

@@ -260,7 +260,7 @@ static int put_entry(struct fg_graph_text *graph, struct fg_text *text, const st
     struct fg_graph_lane *lane = &graph->lanes[event->lane];
     struct fg_graph_event entry, exit;
     if (!fg_decode_entry(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
-        return fg_merge_damaged(graph->merge, event, "a funcgraph_entry record is too short or too deep");
+        return fg_merge_damaged(graph->merge, event);
     if (!reserve_depth(lane, entry.depth))
         return -ENOMEM;
     if (entry.is_irq)
@@ -291,7 +291,7 @@ static int put_exit(struct fg_graph_text *graph, struct fg_text *text, const str
     struct outcome outcome;
     struct fg_graph_event exit;
     if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
-        return fg_merge_damaged(graph->merge, event, "a funcgraph_exit record is too short or too deep");
+        return fg_merge_damaged(graph->merge, event);
     if (!reserve_depth(lane, exit.depth))
         return -ENOMEM;
     bool has_entry =

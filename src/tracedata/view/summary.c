@@ -151,7 +151,7 @@ static inline int add_entry(struct fg_summary *summary, struct fg_summary_lane *
 {
     struct fg_graph_event entry;
     if (!fg_decode_entry(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
-        return fg_merge_damaged(summary->merge, event, "a funcgraph_entry record is too short or too deep");
+        return fg_merge_damaged(summary->merge, event);
     uint32_t func = row_of(summary, entry.func), depth = entry.depth;
     if (depth >= lane->capacity && !fg_summary_lane_reserve(lane, depth, summary->nr_functions))
         return -ENOMEM;
@@ -200,7 +200,7 @@ static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *l
 {
     struct fg_graph_event exit;
     if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
-        return fg_merge_damaged(summary->merge, event, "a funcgraph_exit record is too short or too deep");
+        return fg_merge_damaged(summary->merge, event);
     uint32_t func = row_of(summary, exit.func), depth = exit.depth;
     if (depth >= lane->capacity && !fg_summary_lane_reserve(lane, depth, summary->nr_functions))
         return -ENOMEM;
@@ -256,22 +256,24 @@ static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *l
 
 static int add_event(struct fg_summary *summary, struct fg_summary_lane *lane, const struct fg_event *event)
 {
-    struct fg_function_event function;
-    uint64_t wait_ns;
+    const struct fg_wire_function *function;
+    const struct fg_wire_recorder_wait *wait;
     switch (event->type) {
     case FG_EVENT_funcgraph_entry:
         return add_entry(summary, lane, event);
     case FG_EVENT_funcgraph_exit:
         return add_exit(summary, lane, event);
     case FG_EVENT_function: /* this tracer counts calls and knows no times */
-        if (!fg_decode_function(event, &function))
-            return fg_merge_damaged(summary->merge, event, "a function record is too short");
-        summary->functions[row_of(summary, function.func)].calls++;
+        function = fg_event_function(event);
+        if (!function)
+            return fg_merge_damaged(summary->merge, event);
+        summary->functions[row_of(summary, fg_function_index(function->ip))].calls++;
         return 0;
     case FG_EVENT_recorder_wait:
-        if (!fg_decode_number(event, fg_offset_recorder_wait("duration_ns"), &wait_ns))
-            return fg_merge_damaged(summary->merge, event, "a recorder_wait record is too short");
-        lane->wait_ns += wait_ns;
+        wait = fg_event_recorder_wait(event);
+        if (!wait)
+            return fg_merge_damaged(summary->merge, event);
+        lane->wait_ns += wait->duration_ns;
         return 0;
     default:
         return 0;
