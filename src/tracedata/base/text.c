@@ -1,7 +1,10 @@
 /* Growing text: memory, the rarer number formats, and the escaping of text from traced programs. */
 #include "tracedata/base/text.h"
 
+#include "engine/core/array.h"
 #include <stdlib.h>
+
+#define LEAST_BYTES 4096u
 
 void fg_text_free(struct fg_text *text)
 {
@@ -11,16 +14,14 @@ void fg_text_free(struct fg_text *text)
 
 bool fg_text_grow(struct fg_text *text, size_t bytes)
 {
-    size_t capacity = text->capacity ? text->capacity : 4096;
-    while (capacity - text->bytes < bytes)
-        capacity *= 2;
-    char *data = realloc(text->data, capacity);
-    if (!data) {
+    size_t wanted = text->bytes + bytes;
+
+    if (wanted < LEAST_BYTES)
+        wanted = LEAST_BYTES;
+    if (bytes > SIZE_MAX - text->bytes || fg_array_reserve(&text->data, &text->capacity, wanted) < 0) {
         text->failed = true;
         return false;
     }
-    text->data = data;
-    text->capacity = capacity;
     return true;
 }
 

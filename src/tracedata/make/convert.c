@@ -1,6 +1,7 @@
 /* See convert.h. */
 #include "tracedata/make/convert.h"
 
+#include "engine/core/array.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/spool/record_check.h"
 #include <errno.h>
@@ -32,24 +33,18 @@ static inline void *event_reserve(struct fg_convert *convert, uint64_t ns, size_
 
 static int wait_add(struct fg_convert *convert, uint64_t begin, uint64_t end)
 {
-    const struct fg_convert_wait *last = convert->nr_waits ? &convert->waits[convert->nr_waits - 1] : NULL;
+    struct fg_convert_wait last = {0};
 
-    if (end < begin || (last && begin < last->end))
+    if (convert->nr_waits)
+        last = convert->waits[convert->nr_waits - 1];
+    if (end < begin || begin < last.end)
         return 0; /* damage: the list stays in order */
-    if (convert->nr_waits == convert->waits_capacity) {
-        size_t capacity = convert->waits_capacity ? convert->waits_capacity * 2 : 64;
-        struct fg_convert_wait *waits = realloc(convert->waits, capacity * sizeof(*waits));
-
-        if (waits == NULL)
-            return -ENOMEM;
-        convert->waits = waits;
-        convert->waits_capacity = capacity;
-        last = convert->nr_waits ? &waits[convert->nr_waits - 1] : NULL;
-    }
+    if (fg_array_reserve(&convert->waits, &convert->waits_capacity, convert->nr_waits + 1) < 0)
+        return -ENOMEM;
     convert->waits[convert->nr_waits++] = (struct fg_convert_wait){
         .begin = begin,
         .end = end,
-        .total = (last ? last->total : 0) + (end - begin),
+        .total = last.total + (end - begin),
     };
     return 0;
 }

@@ -1,6 +1,7 @@
 /* See lanes.h. */
 #include "tracedata/make/lanes.h"
 
+#include "engine/core/array.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ static int assign_cpus(struct fg_lanes *lanes)
     /* Of buffer b's lane, where the last task ends: [b + lane * nr_buffers]. No buffer has more lanes than
      * there are tasks; the table grows with the lanes, not with the tasks. */
     uint64_t *ends = NULL;
+    size_t capacity = 0;
 
     lanes->nr_cpus = 0;
     for (size_t i = 0; i < lanes->nr_tasks; i++) {
@@ -91,14 +93,11 @@ static int assign_cpus(struct fg_lanes *lanes)
             task->lane++;
         if (task->lane == lanes->nr_cpus) {
             size_t row = (size_t)lanes->nr_cpus * lanes->nr_buffers;
-            uint64_t *grown = realloc(ends, (row + lanes->nr_buffers) * sizeof(*ends));
 
-            if (grown == NULL) {
+            if (fg_array_reserve_zeroed(&ends, &capacity, row + lanes->nr_buffers) < 0) {
                 free(ends);
                 return -ENOMEM;
             }
-            ends = grown;
-            memset(ends + row, 0, lanes->nr_buffers * sizeof(*ends));
             lanes->nr_cpus++;
         }
         ends[task->buffer + (size_t)task->lane * lanes->nr_buffers] = task->last_ns;

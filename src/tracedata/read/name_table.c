@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/array.h"
 #include "tracedata/base/text.h"
 
 /* A damaged file could have another thread id in every record: beyond this many, unknown tasks of all lanes
@@ -13,10 +14,11 @@
 
 int fg_name_table_init(struct fg_name_table *table, uint32_t nr_functions, uint32_t nr_tasks)
 {
-    *table = (struct fg_name_table){.nr_functions = nr_functions, .task_capacity = nr_tasks + 1};
+    *table = (struct fg_name_table){.nr_functions = nr_functions};
     table->functions = calloc(nr_functions + (size_t)1, sizeof(*table->functions));
-    table->tasks = calloc(table->task_capacity, sizeof(*table->tasks));
-    return table->functions && table->tasks ? 0 : -ENOMEM;
+    if (!table->functions)
+        return -ENOMEM;
+    return fg_array_reserve(&table->tasks, &table->tasks_capacity, nr_tasks);
 }
 
 void fg_name_table_free(struct fg_name_table *table)
@@ -84,14 +86,8 @@ int fg_name_table_set_function(struct fg_name_table *table, uint32_t index, cons
 
 int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_name *task)
 {
-    if (table->nr_tasks == table->task_capacity) {
-        uint32_t capacity = table->task_capacity ? 2 * table->task_capacity : 8;
-        struct fg_task_name *tasks = realloc(table->tasks, capacity * sizeof(*tasks));
-        if (!tasks)
-            return -ENOMEM;
-        table->tasks = tasks;
-        table->task_capacity = capacity;
-    }
+    if (fg_array_reserve(&table->tasks, &table->tasks_capacity, table->nr_tasks + (size_t)1) < 0)
+        return -ENOMEM;
     struct fg_text name = {0};
     fg_text_escaped(&name, task->name, strlen(task->name), 0);
     fg_text_char(&name, 0);

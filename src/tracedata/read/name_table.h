@@ -35,7 +35,7 @@ struct fg_name_table {
     struct fg_task_name *tasks; /* those of the JSON in order of lane and time, then the unknown ones */
     uint32_t nr_tasks;
     uint32_t nr_known_tasks;
-    uint32_t task_capacity;
+    size_t tasks_capacity;
     bool select_unknown;
 };
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/array.h"
 #include "tracedata/base/trace_event.h"
 
 #define MAGIC "\x17\x08\x44tracing"
@@ -152,8 +153,6 @@ static void walk_machine(struct header_walk *walk)
 /* The next buffer's lanes. */
 static void walk_lanes(struct header_walk *walk, struct fg_trace_file *file)
 {
-    struct fg_lane_data *lanes;
-
     walk_section(walk, "flyrecord");
     if (walk->error)
         return;
@@ -164,15 +163,13 @@ static void walk_lanes(struct header_walk *walk, struct fg_trace_file *file)
                              file->nr_cpus);
         return;
     }
-    lanes = realloc(file->lanes, (file->nr_lanes + (size_t)file->nr_cpus + 1) * sizeof(*lanes));
-    if (!lanes) {
+    if (fg_array_reserve(&file->lanes, &file->lanes_capacity, file->nr_lanes + (size_t)file->nr_cpus) < 0) {
         walk->error = -ENOMEM;
         return;
     }
-    file->lanes = lanes;
     file->nr_buffers++;
     for (uint32_t i = 0; i < file->nr_cpus && !walk->error; i++) {
-        struct fg_lane_data *lane = &lanes[file->nr_lanes++];
+        struct fg_lane_data *lane = &file->lanes[file->nr_lanes++];
         lane->offset = walk_u64(walk);
         lane->bytes = walk_u64(walk);
         if (walk->error)

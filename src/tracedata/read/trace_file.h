@@ -23,7 +23,8 @@ struct fg_trace_file {
     uint32_t nr_buffers;
     uint32_t nr_lanes;
     struct fg_lane_data *lanes; /* of the top instance's buffer, then of the others' */
-    char *meta;                 /* JSON */
+    size_t lanes_capacity;
+    char *meta; /* JSON */
     size_t meta_bytes;
 };
 

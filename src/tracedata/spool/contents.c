@@ -1,6 +1,7 @@
 /* See contents.h. */
 #include "tracedata/spool/contents.h"
 
+#include "engine/core/array.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/json.h"
 #include "tracedata/spool/record_check.h"
@@ -11,80 +12,30 @@
 /* A number in a damaged file may be anything; what lies above this is not taken for a function's. */
 #define MAX_FUNCTION_ID (UINT32_C(1) << 24)
 
-/* Makes room for `count` elements of `size` bytes, at least doubling, new bytes zero. */
-static int grow(void **array, size_t *capacity, size_t count, size_t size)
-{
-    size_t wanted = *capacity ? *capacity : 8;
-    void *grown;
-
-    if (count <= *capacity)
-        return 0;
-    while (wanted < count)
-        wanted *= 2;
-    grown = realloc(*array, wanted * size);
-    if (grown == NULL)
-        return -ENOMEM;
-    memset((char *)grown + *capacity * size, 0, (wanted - *capacity) * size);
-    *array = grown;
-    *capacity = wanted;
-    return 0;
-}
-
 static int contents_ring(struct fg_contents *contents, uint32_t number, struct fg_trace_ring **ring)
 {
-    int error = grow((void **)&contents->rings, &contents->rings_capacity, (size_t)number + 1,
-                     sizeof(*contents->rings));
+    size_t count = (size_t)number + 1;
 
-    if (error < 0)
-        return error;
-    if (number >= contents->nr_rings)
-        contents->nr_rings = (size_t)number + 1;
-    *ring = &contents->rings[number];
-    return 0;
-}
-
-static size_t task_slot(const struct fg_trace_ring *ring, uint32_t id)
-{
-    size_t slot = (id * UINT32_C(2654435761)) & (ring->nr_task_slots - 1);
-
-    while (ring->task_slots[slot] && ring->tasks[ring->task_slots[slot] - 1].id != id)
-        slot = (slot + 1) & (ring->nr_task_slots - 1);
-    return slot;
-}
-
-/* At most half of the slots are taken, so a search always ends. */
-static int task_slots_grow(struct fg_trace_ring *ring)
-{
-    size_t nr_slots = ring->nr_task_slots ? ring->nr_task_slots * 2 : 16;
-    uint32_t *slots;
-
-    if ((ring->nr_tasks + 1) * 2 <= ring->nr_task_slots)
-        return 0;
-    slots = calloc(nr_slots, sizeof(*slots));
-    if (slots == NULL)
+    if (fg_array_reserve_zeroed(&contents->rings, &contents->rings_capacity, count) < 0)
         return -ENOMEM;
-    free(ring->task_slots);
-    ring->task_slots = slots;
-    ring->nr_task_slots = nr_slots;
-    for (size_t i = 0; i < ring->nr_tasks; i++)
-        slots[task_slot(ring, ring->tasks[i].id)] = (uint32_t)i + 1;
+    if (count > contents->nr_rings)
+        contents->nr_rings = count;
+    *ring = &contents->rings[number];
     return 0;
 }
 
 static int ring_task(struct fg_trace_ring *ring, uint32_t id, struct fg_trace_task **task)
 {
-    size_t slot;
+    uint64_t hash = fg_hash_uint64(id), place = fg_hash_find(&ring->by_id, hash);
 
-    if (task_slots_grow(ring) < 0)
-        return -ENOMEM;
-    slot = task_slot(ring, id);
-    if (ring->task_slots[slot] == 0) {
-        if (grow((void **)&ring->tasks, &ring->tasks_capacity, ring->nr_tasks + 1, sizeof(*ring->tasks)) < 0)
+    if (place == 0) {
+        if (fg_array_reserve(&ring->tasks, &ring->tasks_capacity, ring->nr_tasks + 1) < 0 ||
+            fg_hash_add(&ring->by_id, hash, ring->nr_tasks + 1) < 0)
             return -ENOMEM;
         ring->tasks[ring->nr_tasks] = (struct fg_trace_task){.id = id, .tid = ring->pid};
-        ring->task_slots[slot] = (uint32_t)++ring->nr_tasks;
+        place = ++ring->nr_tasks;
     }
-    *task = &ring->tasks[ring->task_slots[slot] - 1];
+    *task = &ring->tasks[place - 1];
     return 0;
 }
 
@@ -119,10 +70,9 @@ static int take_function(struct fg_contents *contents, struct fg_trace_ring *rin
     if (symbol->type == FG_SYMBOL_SEEN || symbol->id > MAX_FUNCTION_ID)
         return 0;
     ring->nr_functions += symbol->type == FG_SYMBOL_FUNC;
-    if (grow((void **)&ring->recorded, &capacity, (size_t)symbol->id + 1, sizeof(*ring->recorded)) < 0)
-        return -ENOMEM;
-    if (grow((void **)&ring->functions, &ring->functions_capacity, (size_t)symbol->id + 1,
-             sizeof(*ring->functions)) < 0)
+    /* Both have the same capacity. */
+    if (fg_array_reserve_zeroed(&ring->recorded, &capacity, (size_t)symbol->id + 1) < 0 ||
+        fg_array_reserve_zeroed(&ring->functions, &ring->functions_capacity, (size_t)symbol->id + 1) < 0)
         return -ENOMEM;
     ring->functions[symbol->id] = (uint32_t)number + 1;
     return 0;
@@ -257,7 +207,7 @@ static int take_data(struct fg_trace_ring *ring, const struct fg_spool_chunk *ch
 
     if (error < 0)
         return error;
-    if (grow((void **)&task->pieces, &task->pieces_capacity, task->nr_pieces + 1, sizeof(*task->pieces)) < 0)
+    if (fg_array_reserve(&task->pieces, &task->pieces_capacity, task->nr_pieces + 1) < 0)
         return -ENOMEM;
     if (chunk->bytes > 0 && (task->last_ticks == 0 || chunk->first_ticks < task->first_ticks))
         task->first_ticks = chunk->first_ticks;
@@ -417,7 +367,7 @@ static void ring_free(struct fg_trace_ring *ring)
     free(ring->functions);
     free(ring->recorded);
     free(ring->tasks);
-    free(ring->task_slots);
+    fg_hash_clear(&ring->by_id);
 }
 
 void fg_contents_free(struct fg_contents *contents)

@@ -4,6 +4,7 @@
 #ifndef FG_CONTENTS_H
 #define FG_CONTENTS_H
 
+#include "engine/core/hash_table.h"
 #include "tracedata/base/text.h"
 #include "tracedata/spool/spool.h"
 #include "tracedata/spool/symbols.h"
@@ -48,8 +49,7 @@ struct fg_trace_ring {
     size_t functions_capacity;
     struct fg_trace_task *tasks;
     size_t nr_tasks, tasks_capacity;
-    uint32_t *task_slots; /* open addressing by task id: place in `tasks` plus 1, or 0 */
-    size_t nr_task_slots;
+    struct fg_hash_table by_id; /* task id -> place in `tasks` plus 1 */
 
     uint64_t nr_symbols; /* in the spool: a resumed ring's first ones are not appended again */
     uint64_t nr_functions, nr_seen;

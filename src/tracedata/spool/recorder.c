@@ -1,6 +1,7 @@
 /* See recorder.h. */
 #include "tracedata/spool/recorder.h"
 
+#include "engine/core/array.h"
 #include "engine/core/clock.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ void fg_recorder_close(struct fg_recorder *recorder)
         ring_close(&recorder->rings[i]);
     free(recorder->rings);
     recorder->rings = NULL;
-    recorder->nr_rings = 0;
+    recorder->nr_rings = recorder->rings_capacity = 0;
     fg_contents_free(&recorder->contents);
     fg_spool_close(&recorder->spool);
 }
@@ -160,22 +161,6 @@ static int append_ring(struct fg_recorder *recorder, uint32_t number, const stru
     return error;
 }
 
-/* Room for ring `number`. */
-static int rings_grow(struct fg_recorder *recorder, size_t number)
-{
-    struct fg_recorder_ring *rings;
-
-    if (number < recorder->nr_rings)
-        return 0;
-    rings = realloc(recorder->rings, (number + 1) * sizeof(*rings));
-    if (rings == NULL)
-        return -ENOMEM;
-    memset(rings + recorder->nr_rings, 0, (number + 1 - recorder->nr_rings) * sizeof(*rings));
-    recorder->rings = rings;
-    recorder->nr_rings = number + 1;
-    return 0;
-}
-
 static int join(struct fg_recorder *recorder, struct fg_ring_reader *reader, const char *name)
 {
     const struct fg_ring_header *header = fg_ring_reader_header(reader);
@@ -188,9 +173,10 @@ static int join(struct fg_recorder *recorder, struct fg_ring_reader *reader, con
         number++;
     if (number >= FG_CONTENTS_MAX_RINGS)
         return -ENOSPC;
-    error = rings_grow(recorder, number);
-    if (error < 0)
-        return error;
+    if (fg_array_reserve_zeroed(&recorder->rings, &recorder->rings_capacity, number + 1) < 0)
+        return -ENOMEM;
+    if (number >= recorder->nr_rings)
+        recorder->nr_rings = number + 1;
     if (recorder->rings[number].reader)
         return -EEXIST;
     if (number < recorder->contents.nr_rings)

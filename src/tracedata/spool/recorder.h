@@ -28,7 +28,7 @@ struct fg_recorder {
     struct fg_spool spool;
     struct fg_contents contents;
     struct fg_recorder_ring *rings;
-    size_t nr_rings;
+    size_t nr_rings, rings_capacity;
     bool resumed;
     enum fg_trace_clock clock; /* of a trace that begins; a resumed spool knows its own */
 };

@@ -1,6 +1,7 @@
 /* See symbols.h. */
 #include "tracedata/spool/symbols.h"
 
+#include "engine/core/array.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,23 +14,13 @@ const char *fg_symbol_string(const struct fg_symbol *symbol, const char *previou
     return text < end && memchr(text, '\0', (size_t)(end - text)) ? text : NULL;
 }
 
-/* FNV-1a, 32 bits. */
-static uint32_t hash_bytes(uint32_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *byte = data;
-
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ byte[i]) * 16777619u;
-    return hash;
-}
-
 /* Strings, line and hash as the symbol has them, pointing into it. */
 static struct fg_trace_function function_of(const struct fg_symbol *symbol)
 {
     struct fg_trace_function function = {
         .line = symbol->line, .flags = symbol->flags, .index = FG_SYMBOLS_NONE};
     const char *text = NULL;
-    uint32_t hash = 2166136261u;
+    uint64_t hash = FG_HASH_BYTES_BEGIN;
     bool more = true;
 
     for (int i = 0; i < FG_FUNCTION_STRINGS; i++) {
@@ -39,9 +30,9 @@ static struct fg_trace_function function_of(const struct fg_symbol *symbol)
         text = next;
         function.strings[i] = next ? next : "";
         function.strings_bytes += strlen(function.strings[i]) + 1;
-        hash = hash_bytes(hash, function.strings[i], strlen(function.strings[i]) + 1);
+        hash = fg_hash_bytes(hash, function.strings[i], strlen(function.strings[i]) + 1);
     }
-    function.hash = hash_bytes(hash, &function.line, sizeof(function.line));
+    function.hash = fg_hash_bytes(hash, &function.line, sizeof(function.line));
     return function;
 }
 
@@ -53,32 +44,6 @@ static bool same_function(const struct fg_trace_function *one, const struct fg_t
         if (strcmp(one->strings[i], other->strings[i]) != 0)
             return false;
     return true;
-}
-
-/* Room for one more: at most half of the slots are taken, so a search always ends. */
-static int slots_grow(struct fg_symbols *symbols)
-{
-    size_t nr_slots = symbols->nr_slots ? symbols->nr_slots * 2 : 256;
-    uint32_t *slots;
-
-    if ((symbols->nr_functions + 1) * 2 <= symbols->nr_slots)
-        return 0;
-    if (symbols->nr_functions >= UINT32_MAX / 4)
-        return -ENOMEM;
-    slots = calloc(nr_slots, sizeof(*slots));
-    if (slots == NULL)
-        return -ENOMEM;
-    for (size_t i = 0; i < symbols->nr_functions; i++) {
-        size_t slot = symbols->functions[i].hash & (nr_slots - 1);
-
-        while (slots[slot])
-            slot = (slot + 1) & (nr_slots - 1);
-        slots[slot] = (uint32_t)i + 1;
-    }
-    free(symbols->slots);
-    symbols->slots = slots;
-    symbols->nr_slots = nr_slots;
-    return 0;
 }
 
 static int function_copy_strings(struct fg_trace_function *function)
@@ -96,22 +61,29 @@ static int function_copy_strings(struct fg_trace_function *function)
     return 0;
 }
 
-static int64_t function_add(struct fg_symbols *symbols, struct fg_trace_function function, size_t slot)
+static int64_t function_add(struct fg_symbols *symbols, struct fg_trace_function function)
 {
-    if (symbols->nr_functions == symbols->functions_capacity) {
-        size_t capacity = symbols->functions_capacity ? symbols->functions_capacity * 2 : 128;
-        struct fg_trace_function *functions = realloc(symbols->functions, capacity * sizeof(*functions));
+    size_t number = symbols->nr_functions;
 
-        if (functions == NULL)
-            return -ENOMEM;
-        symbols->functions = functions;
-        symbols->functions_capacity = capacity;
-    }
-    if (function_copy_strings(&function) < 0)
+    if (number >= UINT32_MAX / 4) /* numbers and addresses have 32 bits */
+        return -ENOMEM;
+    if (fg_array_reserve(&symbols->functions, &symbols->functions_capacity, number + 1) < 0 ||
+        fg_hash_reserve(&symbols->by_hash) < 0 || function_copy_strings(&function) < 0)
         return -ENOMEM;
     symbols->functions[symbols->nr_functions++] = function;
-    symbols->slots[slot] = (uint32_t)symbols->nr_functions;
-    return (int64_t)symbols->nr_functions - 1;
+    fg_hash_add(&symbols->by_hash, function.hash, number + 1);
+    return (int64_t)number;
+}
+
+/* The function's number, or -1. */
+static int64_t function_find(const struct fg_symbols *symbols, const struct fg_trace_function *function)
+{
+    const struct fg_hash_slot *slot = fg_hash_first(&symbols->by_hash, function->hash);
+
+    for (; slot; slot = fg_hash_next(&symbols->by_hash, slot))
+        if (same_function(&symbols->functions[slot->value - 1], function))
+            return (int64_t)slot->value - 1;
+    return -1;
 }
 
 /* A function that some process may record gets a trace index, once. */
@@ -119,15 +91,8 @@ static int function_match(struct fg_symbols *symbols, struct fg_trace_function *
 {
     if (function->index != FG_SYMBOLS_NONE)
         return 0;
-    if (symbols->nr_matched == symbols->matched_capacity) {
-        size_t capacity = symbols->matched_capacity ? symbols->matched_capacity * 2 : 128;
-        uint32_t *matched = realloc(symbols->matched, capacity * sizeof(*matched));
-
-        if (matched == NULL)
-            return -ENOMEM;
-        symbols->matched = matched;
-        symbols->matched_capacity = capacity;
-    }
+    if (fg_array_reserve(&symbols->matched, &symbols->matched_capacity, symbols->nr_matched + 1) < 0)
+        return -ENOMEM;
     function->index = (uint32_t)symbols->nr_matched;
     symbols->matched[symbols->nr_matched++] = number;
     return 0;
@@ -136,26 +101,13 @@ static int function_match(struct fg_symbols *symbols, struct fg_trace_function *
 int64_t fg_symbols_take(struct fg_symbols *symbols, const struct fg_symbol *symbol)
 {
     struct fg_trace_function function = function_of(symbol);
-    int64_t number = -1;
-    size_t slot;
-    int error = slots_grow(symbols);
+    int64_t number = function_find(symbols, &function);
 
-    if (error < 0)
-        return error;
-    for (slot = function.hash & (symbols->nr_slots - 1); symbols->slots[slot];
-         slot = (slot + 1) & (symbols->nr_slots - 1)) {
-        if (same_function(&symbols->functions[symbols->slots[slot] - 1], &function)) {
-            number = symbols->slots[slot] - 1;
-            break;
-        }
-    }
     if (number < 0)
-        number = function_add(symbols, function, slot);
-    if (number >= 0 && symbol->type != FG_SYMBOL_SEEN) {
-        error = function_match(symbols, &symbols->functions[number], (uint32_t)number);
-        if (error < 0)
-            return error;
-    }
+        number = function_add(symbols, function);
+    if (number >= 0 && symbol->type != FG_SYMBOL_SEEN &&
+        function_match(symbols, &symbols->functions[number], (uint32_t)number) < 0)
+        return -ENOMEM;
     return number;
 }
 
@@ -169,7 +121,7 @@ void fg_symbols_free(struct fg_symbols *symbols)
     for (size_t i = 0; i < symbols->nr_functions; i++)
         free((char *)symbols->functions[i].strings[0]);
     free(symbols->functions);
-    free(symbols->slots);
+    fg_hash_clear(&symbols->by_hash);
     free(symbols->matched);
     *symbols = (struct fg_symbols){0};
 }

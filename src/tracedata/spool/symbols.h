@@ -3,6 +3,7 @@
 #ifndef FG_SYMBOLS_H
 #define FG_SYMBOLS_H
 
+#include "engine/core/hash_table.h"
 #include "engine/ring/ring_layout.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@ enum fg_function_string { FG_FUNCTION_MODULE, FG_FUNCTION_QUALNAME, FG_FUNCTION_
 struct fg_trace_function {
     const char *strings[FG_FUNCTION_STRINGS]; /* one allocation, at strings[0] */
     size_t strings_bytes;                     /* with each string's NUL */
-    uint32_t hash;
+    uint64_t hash;
     uint32_t line;
     uint32_t index; /* in the trace, or FG_SYMBOLS_NONE for one that was only seen */
     uint16_t flags; /* enum fg_func_flags */
@@ -25,9 +26,8 @@ struct fg_trace_function {
 struct fg_symbols {
     struct fg_trace_function *functions; /* in the order they were first seen */
     size_t nr_functions, functions_capacity;
-    uint32_t *slots;   /* open addressing: number in `functions` plus 1, or 0 */
-    size_t nr_slots;   /* a power of two, or 0 */
-    uint32_t *matched; /* trace index -> number in `functions` */
+    struct fg_hash_table by_hash; /* fg_trace_function.hash -> number in `functions` plus 1 */
+    uint32_t *matched;            /* trace index -> number in `functions` */
     size_t nr_matched, matched_capacity;
 };
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/array.h"
 #include "engine/ring/record.h"
 #include "tracedata/view/call_text.h"
 #include "tracedata/view/graph_note.h"
@@ -205,16 +206,11 @@ static bool reserve_depth(struct fg_graph_lane *lane, uint32_t depth)
 {
     if (depth < lane->capacity)
         return true;
-    uint32_t capacity = lane->capacity ? lane->capacity : 32;
-    while (capacity <= depth)
-        capacity *= 2;
-    uint32_t *functions = realloc(lane->functions, capacity * sizeof(*functions));
-    if (!functions)
+    size_t before = lane->capacity;
+    if (fg_array_reserve(&lane->functions, &lane->capacity, depth + (size_t)1) < 0)
         return false;
-    for (uint32_t i = lane->capacity; i < capacity; i++)
-        functions[i] = FG_FUNC_UNKNOWN;
-    lane->functions = functions;
-    lane->capacity = capacity;
+    for (size_t i = before; i < lane->capacity; i++)
+        lane->functions[i] = FG_FUNC_UNKNOWN;
     return true;
 }
 

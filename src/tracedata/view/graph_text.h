@@ -23,7 +23,7 @@
 
 struct fg_graph_lane {
     uint32_t *functions; /* by depth: what was entered there last, FG_FUNC_UNKNOWN if it has ended */
-    uint32_t capacity;
+    size_t capacity;
     uint32_t depth;               /* calls in progress */
     uint32_t task;                /* whose event was printed last in this lane */
     uint32_t irq_task, irq_depth; /* who is in a call for a signal that is not shown, and how deep */

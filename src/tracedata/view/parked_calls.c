@@ -1,88 +1,72 @@
-/* The table of suspended calls: as large as the calls suspended at one time need, however many there were. */
+/* See parked_calls.h. */
 #include "tracedata/view/parked_calls.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
-static size_t home(const struct fg_parked_calls *calls, uint64_t start_ns, uint32_t func, int32_t pid)
+#include "engine/core/array.h"
+
+static uint64_t hash_of(uint64_t start_ns, uint32_t func, int32_t pid)
 {
-    uint64_t hash =
-        (start_ns ^ (uint64_t)func << 40 ^ (uint64_t)(uint32_t)pid << 20) * UINT64_C(0x9e3779b97f4a7c15);
-    return (size_t)(hash >> 20) & (calls->capacity - 1);
+    return fg_hash_uint64(start_ns ^ (uint64_t)func << 40 ^ (uint64_t)(uint32_t)pid << 20);
 }
 
-static size_t next(const struct fg_parked_calls *calls, size_t slot)
+static struct fg_hash_slot *find_slot(const struct fg_parked_calls *parked, uint64_t start_ns, uint32_t func,
+                                      int32_t pid)
 {
-    return (slot + 1) & (calls->capacity - 1);
-}
+    struct fg_hash_slot *slot = fg_hash_first(&parked->by_key, hash_of(start_ns, func, pid));
 
-/* The slot of the call, or the free one where it would go. */
-static size_t probe(const struct fg_parked_calls *calls, uint64_t start_ns, uint32_t func, int32_t pid)
-{
-    size_t slot = home(calls, start_ns, func, pid);
-    for (;; slot = next(calls, slot)) {
-        const struct fg_parked_call *call = &calls->slots[slot];
-        if (!call->used || (call->start_ns == start_ns && call->func == func && call->pid == pid))
-            return slot;
+    for (; slot; slot = fg_hash_next(&parked->by_key, slot)) {
+        const struct fg_parked_call *call = &parked->calls[slot->value - 1];
+
+        if (call->start_ns == start_ns && call->func == func && call->pid == pid)
+            break;
     }
+    return slot;
 }
 
-void fg_parked_calls_free(struct fg_parked_calls *calls)
+static struct fg_hash_slot *slot_of(const struct fg_parked_calls *parked, const struct fg_parked_call *call)
 {
-    free(calls->slots);
-    *calls = (struct fg_parked_calls){0};
+    return find_slot(parked, call->start_ns, call->func, call->pid);
 }
 
-struct fg_parked_call *fg_parked_calls_find(const struct fg_parked_calls *calls, uint64_t start_ns,
+void fg_parked_calls_free(struct fg_parked_calls *parked)
+{
+    free(parked->calls);
+    fg_hash_clear(&parked->by_key);
+    *parked = (struct fg_parked_calls){0};
+}
+
+struct fg_parked_call *fg_parked_calls_find(const struct fg_parked_calls *parked, uint64_t start_ns,
                                             uint32_t func, int32_t pid)
 {
-    if (!calls->count)
-        return NULL;
-    struct fg_parked_call *call = &calls->slots[probe(calls, start_ns, func, pid)];
-    return call->used ? call : NULL;
+    const struct fg_hash_slot *slot = find_slot(parked, start_ns, func, pid);
+
+    return slot ? &parked->calls[slot->value - 1] : NULL;
 }
 
-static bool grow(struct fg_parked_calls *calls)
-{
-    struct fg_parked_calls larger = {.capacity = calls->capacity ? 2 * calls->capacity : 256,
-                                     .count = calls->count};
-    larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
-    if (!larger.slots)
-        return false;
-    for (size_t i = 0; i < calls->capacity; i++) {
-        const struct fg_parked_call *call = &calls->slots[i];
-        if (call->used)
-            larger.slots[probe(&larger, call->start_ns, call->func, call->pid)] = *call;
-    }
-    free(calls->slots);
-    *calls = larger;
-    return true;
-}
-
-struct fg_parked_call *fg_parked_calls_add(struct fg_parked_calls *calls, uint64_t start_ns, uint32_t func,
+struct fg_parked_call *fg_parked_calls_add(struct fg_parked_calls *parked, uint64_t start_ns, uint32_t func,
                                            int32_t pid)
 {
-    if (2 * (calls->count + 1) > calls->capacity && !grow(calls))
+    struct fg_parked_call *call;
+
+    if (fg_array_reserve(&parked->calls, &parked->capacity, parked->nr_calls + 1) < 0 ||
+        fg_hash_add(&parked->by_key, hash_of(start_ns, func, pid), parked->nr_calls + 1) < 0)
         return NULL;
-    struct fg_parked_call *call = &calls->slots[probe(calls, start_ns, func, pid)];
-    if (!call->used) {
-        *call = (struct fg_parked_call){.start_ns = start_ns, .func = func, .pid = pid, .used = true};
-        calls->count++;
-    }
+    call = &parked->calls[parked->nr_calls++];
+    *call = (struct fg_parked_call){.start_ns = start_ns, .func = func, .pid = pid};
     return call;
 }
 
-void fg_parked_calls_remove(struct fg_parked_calls *calls, struct fg_parked_call *call)
+/* The last call moves into the gap. */
+void fg_parked_calls_remove(struct fg_parked_calls *parked, const struct fg_parked_call *call)
 {
-    size_t mask = calls->capacity - 1, hole = (size_t)(call - calls->slots);
-    calls->count--;
-    /* Close the gap: whatever behind it could no longer be reached from its home moves into it. */
-    for (size_t slot = next(calls, hole); calls->slots[slot].used; slot = next(calls, slot)) {
-        const struct fg_parked_call *later = &calls->slots[slot];
-        size_t distance = (slot - home(calls, later->start_ns, later->func, later->pid)) & mask;
-        if (distance >= ((slot - hole) & mask)) {
-            calls->slots[hole] = *later;
-            hole = slot;
-        }
+    size_t place = (size_t)(call - parked->calls), last = parked->nr_calls - 1;
+
+    fg_hash_remove(&parked->by_key, slot_of(parked, call));
+    if (place != last) {
+        slot_of(parked, &parked->calls[last])->value = place + 1;
+        parked->calls[place] = parked->calls[last];
     }
-    calls->slots[hole].used = false;
+    parked->nr_calls--;
 }

@@ -12,8 +12,8 @@
  */
 #include "tracedata/view/summary_lane.h"
 
+#include "engine/core/array.h"
 #include <stdlib.h>
-#include <string.h>
 
 void fg_summary_lane_free(struct fg_summary_lane *lane)
 {
@@ -31,18 +31,7 @@ bool fg_summary_lane_reserve(struct fg_summary_lane *lane, uint32_t depth, uint3
         if (!lane->running)
             return false;
     }
-    if (depth < lane->capacity)
-        return true;
-    uint32_t capacity = lane->capacity ? lane->capacity : 64;
-    while (capacity <= depth)
-        capacity *= 2;
-    struct fg_open_call *calls = realloc(lane->calls, capacity * sizeof(*calls));
-    if (!calls)
-        return false;
-    memset(calls + lane->capacity, 0, (capacity - lane->capacity) * sizeof(*calls));
-    lane->calls = calls;
-    lane->capacity = capacity;
-    return true;
+    return fg_array_reserve_zeroed(&lane->calls, &lane->capacity, depth + (size_t)1) == 0;
 }
 
 void fg_lane_drop_unrooted(struct fg_summary_lane *lane, uint32_t depth)
@@ -91,14 +80,8 @@ bool fg_lane_add_unrooted(struct fg_summary_lane *lane, uint32_t depth, uint32_t
         if (!lane->unrooted_top)
             return false;
     }
-    if (lane->nr_unrooted == lane->unrooted_capacity) {
-        uint32_t capacity = lane->unrooted_capacity ? 2 * lane->unrooted_capacity : 64;
-        struct fg_unrooted_time *unrooted = realloc(lane->unrooted, capacity * sizeof(*unrooted));
-        if (!unrooted)
-            return false;
-        lane->unrooted = unrooted;
-        lane->unrooted_capacity = capacity;
-    }
+    if (fg_array_reserve(&lane->unrooted, &lane->unrooted_capacity, lane->nr_unrooted + (size_t)1) < 0)
+        return false;
     put_unrooted(lane, depth, func, counted_ns);
     return true;
 }

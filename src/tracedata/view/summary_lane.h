@@ -4,6 +4,7 @@
 #define FG_SUMMARY_LANE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A call in progress. The place of a call that began unseen exists too, with is_open false: its callees'
@@ -28,7 +29,7 @@ struct fg_unrooted_time {
 
 struct fg_summary_lane {
     struct fg_open_call *calls; /* by depth */
-    uint32_t capacity;
+    size_t capacity;
     uint32_t depth; /* no call is open at or beyond it */
     uint32_t task;
     uint64_t last_ns;  /* the task's latest event */
@@ -36,7 +37,8 @@ struct fg_summary_lane {
     uint32_t *running; /* by function: calls in progress */
 
     struct fg_unrooted_time *unrooted; /* depths never fall from bottom to top */
-    uint32_t nr_unrooted, unrooted_capacity;
+    uint32_t nr_unrooted;
+    size_t unrooted_capacity;
     uint32_t *unrooted_top; /* by function: 1 + index of its topmost entry, or 0 */
 };
 
