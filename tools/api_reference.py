@@ -93,14 +93,18 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "Instances": (
         (_INSTANCE, "Instance"),
-        (_INSTANCE, "TracePipe"),
-        (_INSTANCE, "Snapshot"),
+        ("instance/files.py", "Files"),
+        ("instance/pipe.py", "TracePipe"),
+        ("instance/snapshot.py", "Snapshot"),
         (_INSTANCE, "instances"),
         (_MARKER, "TraceMarker"),
         (_STUB, "trace_printk"),
     ),
     "Building extensions": ((_INCLUDE, "get_include"),),
 }
+
+# Class -> the file and the name of the base class that has part of its attributes.
+_BASES = {"Instance": ("instance/attributes.py", "FileAttributes")}
 
 Callable_ = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -190,10 +194,17 @@ def _said_elsewhere(file: str, node: ast.ClassDef) -> dict[str, str]:
 def _attribute_list(file: str, node: ast.ClassDef) -> str:
     said = _said_elsewhere(file, node)
     lines = []
-    for name, kind, text in _attributes(node):
+    for name, kind, text in [*_attributes(node), *_inherited(node)]:
         words = _escaped(" ".join((text or said.get(name, "")).split()))
         lines.append(f"- `{name}: {kind}`" + (f": {words}" if words else ""))
     return "\n".join(lines)
+
+
+def _inherited(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
+    file, name = _BASES.get(node.name, ("", ""))
+    base = _definitions(file).get(name) if file else None
+    if isinstance(base, ast.ClassDef):
+        yield from _attributes(base)
 
 
 def _methods(node: ast.ClassDef) -> Iterator[Item]:

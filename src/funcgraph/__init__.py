@@ -51,9 +51,11 @@ if TYPE_CHECKING:
         register_fprobe_syms,
         registered_fprobe,
     )
-    from funcgraph.instance.instance import Instance, Snapshot, TracePipe, instances
+    from funcgraph.instance.instance import Instance, instances
     from funcgraph.instance.marker import TraceMarker, trace_marker
+    from funcgraph.instance.pipe import TracePipe
     from funcgraph.instance.profile import FunctionProfile, ProfileRow
+    from funcgraph.instance.snapshot import Snapshot
     from funcgraph.kprobe import probed, register_kprobe
     from funcgraph.kretprobe import (
         Kretprobe,
@@ -150,9 +152,9 @@ _LAZY = {
     "RetFrame": "funcgraph._engine",
     "ReturnAddress": "funcgraph._engine",
     "ReturnLocation": "funcgraph._engine",
-    "Snapshot": "funcgraph.instance.instance",
+    "Snapshot": "funcgraph.instance.snapshot",
     "TraceMarker": "funcgraph.instance.marker",
-    "TracePipe": "funcgraph.instance.instance",
+    "TracePipe": "funcgraph.instance.pipe",
     "User": "funcgraph._engine",
     "available_filter_functions": "funcgraph.fgraph",
     "disable_fprobe": "funcgraph._engine",

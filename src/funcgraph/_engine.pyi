@@ -107,6 +107,10 @@ def latency_section(tracer: str, /) -> dict[str, Any] | None:
 # Option -> the setting that has a tracer record it, and the option's value with which that is set.
 INSTANCE_FLAGS: Final[dict[str, tuple[str, bool]]]
 
+# Setting -> its least and greatest value.
+INSTANCE_LIMITS: Final[dict[str, tuple[int, int]]]
+INSTANCE_NAME_BYTES: Final[int]  # of the longest name, in UTF-8
+
 @final
 class Instance:
     """An instance of the tracer in this process's memory; funcgraph.Instance is made of it.

@@ -90,14 +90,14 @@ def test_without_a_tracer_nothing_is_recorded_as_in_the_kernel() -> None:
     [
         (
             "ftrase=function",
-            "FUNCGRAPH, column 1: ftrase=function: no parameter 'ftrase'; there are: ftrace, ",
+            "FUNCGRAPH, column 1: ftrase=function: unknown parameter 'ftrase': must be one of ftrace, ",
         ),
-        ("ftrace=graph", "no tracer 'graph'; there are: "),
-        (f"{CALLS} trace_options=colour", "no option 'colour'; there are: "),
-        (f"{CALLS} trace_clock=sundial", "no clock 'sundial'; there are: mono, boot"),
+        ("ftrace=graph", "ftrace=graph: must be one of "),
+        (f"{CALLS} trace_options=colour", "'colour': must be one of "),
+        (f"{CALLS} trace_clock=sundial", "=sundial: must be one of mono, boot"),
         (f"{CALLS},json.[", "'json.[': "),
-        (f"{CALLS} trace_buf_size=big", "'big' is not allowed; a size from 32K"),
-        (f"{CALLS} trace_instance=a/b", "'a/b' is no name"),
+        (f"{CALLS} trace_buf_size=big", "=big: must be a size from 32K"),
+        (f"{CALLS} trace_instance=a/b", "'a/b': must be non-empty"),
         (
             f"{CALLS} trace_instance={','.join(map(str, range(70)))} ftrace=function",
             "FUNCGRAPH: ",

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funcgraph import _engine
 from funcgraph.session import config, options
 
 KEYS = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8)
@@ -49,14 +46,6 @@ INSTANCES = st.lists(
 def test_settings_come_back_with_their_kinds(settings: dict[str, object]) -> None:
     text = config.dump(options.to_config(settings))
     assert options.from_config(config.parse(text)) == settings
-
-
-@pytest.mark.parametrize("option", options.LIMITS)
-def test_limits_are_the_engines(tmp_path: Path, option: str) -> None:
-    least, most = options.LIMITS[option]
-    for value in (least - 1, most + 1):
-        with pytest.raises(ValueError, match=option):
-            _engine.start(str(tmp_path), **{option: value})
 
 
 def test_a_number_that_is_none_is_refused() -> None:

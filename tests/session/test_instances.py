@@ -262,7 +262,7 @@ def test_a_block_records_instances(fg: Funcgraph, monkeypatch: pytest.MonkeyPatc
         ({"instances": {"a": {"filter": ["["]}}}, ValueError, r"filter: '\[': "),
         ({"instances": {"a": {"filter": "x"}}}, TypeError, "filter must be a list of patterns"),
         ({"clock": "sundial"}, ValueError, "clock: 'sundial': must be one of mono"),
-        ({"options": ["funcgraph-colour"]}, ValueError, "no option 'funcgraph-colour'"),
+        ({"options": ["funcgraph-colour"]}, ValueError, "options: 'funcgraph-colour': must be one of"),
     ],
 )
 def test_a_block_refuses_what_cannot_be(

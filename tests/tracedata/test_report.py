@@ -416,7 +416,7 @@ def test_every_option_can_be_turned_on_and_off(command: Command, tmp_path: Path)
 def test_an_unknown_option_says_which_there_are(command: Command) -> None:
     ran = command("report", "-O", "funcgraph-cups")
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert "no option 'funcgraph-cups'; there are: funcgraph-cpu, funcgraph-overhead, " in ran.err
+    assert "invalid option 'funcgraph-cups': must be one of funcgraph-cpu, funcgraph-overhead, " in ran.err
 
 
 # Bad input

@@ -252,13 +252,13 @@ static int change_setting(struct fg_instance_settings *settings, const char *nam
     uint64_t number = 0;
 
     if (strcmp(name, "max_graph_depth") == 0) {
-        int error = number_of(value, FG_RECORD_MAX_DEPTH, &number);
+        int error = number_of(value, FG_INSTANCE_MAX_DEPTH, &number);
 
         settings->max_graph_depth = (uint32_t)number;
         return error;
     }
     if (strcmp(name, "thresh_us") == 0)
-        return number_of(value, (uint64_t)1 << 40, &settings->thresh_us);
+        return number_of(value, FG_INSTANCE_MAX_THRESH_US, &settings->thresh_us);
 #define X(field, option)                                                                                     \
     if (strcmp(name, #field) == 0)                                                                           \
         return flag_of(value, &settings->field);
@@ -628,6 +628,23 @@ PyObject *fg_instance_flags(void)
     FG_INSTANCE_FLAGS(X)
 #undef X
     return flags;
+}
+
+PyObject *fg_instance_limits(void)
+{
+    PyObject *limits = PyDict_New();
+
+#define X(name, least, most)                                                                                 \
+    if (limits) {                                                                                            \
+        PyObject *pair = Py_BuildValue("(LL)", (long long)(least), (long long)(most));                       \
+                                                                                                             \
+        if (!pair || PyDict_SetItemString(limits, #name, pair) != 0)                                         \
+            Py_CLEAR(limits);                                                                                \
+        Py_XDECREF(pair);                                                                                    \
+    }
+    FG_INSTANCE_LIMITS(X)
+#undef X
+    return limits;
 }
 
 /* ---- working untraced */

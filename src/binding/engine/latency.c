@@ -51,9 +51,9 @@ static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *args)
     tracer = find_tracer(name);
     if (!tracer)
         return NULL;
-    if (inside_kb && (inside_kb < (Py_ssize_t)FG_RING_MIN_KB || inside_kb > (Py_ssize_t)1 << 30))
+    if (inside_kb && (inside_kb < (Py_ssize_t)FG_RING_MIN_KB || inside_kb > (Py_ssize_t)FG_RING_MAX_KB))
         return PyErr_Format(PyExc_ValueError, "inside_kb: %zd is out of range (%u to %zd)", inside_kb,
-                            FG_RING_MIN_KB, (Py_ssize_t)1 << 30);
+                            FG_RING_MIN_KB, (Py_ssize_t)FG_RING_MAX_KB);
     inside.bytes = (size_t)inside_kb * 1024;
     error = fg_binding_latency_start(tracer, inside, &why);
     if (error)

@@ -118,10 +118,11 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
         PyErr_Format(PyExc_ValueError, "mode '%s' is unknown; there are wait, drop and overwrite", in->mode);
         return -1;
     }
-    if (check_range("max_graph_depth", in->max_graph_depth, 0, FG_RECORD_MAX_DEPTH) != 0 ||
-        check_range("thresh_us", in->thresh_us, 0, (Py_ssize_t)1 << 40) != 0 ||
-        check_range("buffer_kb", in->buffer_kb, FG_RING_MIN_KB, (Py_ssize_t)1 << 30) != 0)
+#define CHECK(name, least, most)                                                                             \
+    if (check_range(#name, in->name, least, most) != 0)                                                      \
         return -1;
+    FG_INSTANCE_LIMITS(CHECK)
+#undef CHECK
     if (in->no_repeats && in->args) {
         PyErr_SetString(
             PyExc_ValueError,
@@ -336,7 +337,9 @@ static int exec_module(PyObject *module)
         tracers[nr_tracers] = tracer->name;
     if (add_names(module, "TRACERS", tracers, nr_tracers) != 0 || fg_fgraph_add(module) != 0 ||
         fg_capi_add(module) != 0 || fg_latency_add(module) != 0 ||
-        add_object(module, "INSTANCE_FLAGS", fg_instance_flags()) != 0)
+        add_object(module, "INSTANCE_FLAGS", fg_instance_flags()) != 0 ||
+        add_object(module, "INSTANCE_LIMITS", fg_instance_limits()) != 0 ||
+        PyModule_AddIntConstant(module, "INSTANCE_NAME_BYTES", FG_INSTANCE_NAME_BYTES - 1) != 0)
         return -1;
     return add_names(module, "MODES", mode_names, 3);
 }

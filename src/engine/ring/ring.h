@@ -16,6 +16,7 @@
 
 #define FG_RING_SYMBOL_BYTES (64u << 20) /* reserved, sparse */
 #define FG_RING_MIN_KB 32u
+#define FG_RING_MAX_KB (1u << 30)
 
 struct fg_ring_config {
     /* The session's directory: the file becomes PID.N.ring in it, and its `lock` tells whether a recorder lives.

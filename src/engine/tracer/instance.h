@@ -20,6 +20,14 @@
     X(no_sleep_time, "nosleep-time")                                                                         \
     X(no_irqs, "nofuncgraph-irqs")
 
+/* Limits of an instance's numbers: X(name, least, most). tests/settings/ compares them with funcgraph.settings.table. */
+#define FG_INSTANCE_MAX_DEPTH FG_RECORD_MAX_DEPTH
+#define FG_INSTANCE_MAX_THRESH_US ((int64_t)1 << 40)
+#define FG_INSTANCE_LIMITS(X)                                                                                \
+    X(max_graph_depth, 0, FG_INSTANCE_MAX_DEPTH)                                                             \
+    X(thresh_us, 0, FG_INSTANCE_MAX_THRESH_US)                                                               \
+    X(buffer_kb, FG_RING_MIN_KB, FG_RING_MAX_KB)
+
 struct fg_instance {
     struct fgraph_ops ops;
     struct fg_ring ring;

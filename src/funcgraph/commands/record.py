@@ -9,16 +9,27 @@ import shlex
 from typing import Any
 
 import funcgraph
-from funcgraph import _engine, _tracedata
 from funcgraph.commands import CommandError, say
 from funcgraph.session import environ, outcome
-from funcgraph.session.check import RECORD_OPTIONS, OptionError, check, record_options
+from funcgraph.session.check import CHOICES, RECORD_OPTIONS, OptionError, check, record_options
 from funcgraph.session.child import Child, NotStartedError, die_like, occupy_standard_descriptors, resolve
 from funcgraph.session.directory import Session
 from funcgraph.session.options import DEFAULTS, RECORDING, describe, wanted_patterns
 from funcgraph.session.output import check_output
 from funcgraph.session.progress import ProgressLine, plural
 from funcgraph.session.recording import Recording
+from funcgraph.settings.table import (
+    BY_NAME,
+    CHOICE,
+    FLAG,
+    INSTANCE,
+    NUMBER,
+    PATTERNS,
+    SETTINGS,
+    WORDS,
+    Setting,
+)
+from funcgraph.settings.table import RECORDING as RECORDING_SCOPE
 
 NAME = "record"
 HELP = "run a command and record the functions it calls"
@@ -28,30 +39,17 @@ Run COMMAND and record which Python functions run in it and in every Python proc
 trace.dat file.
 
 COMMAND is 'script.py ARGS', '-m MODULE ARGS', '-c CODE', or any executable whose Python processes have
-funcgraph installed. Options of funcgraph's own come before it. The exit status is the command's; 2 if nothing
-was recorded.
+funcgraph installed. Options of funcgraph's own come before it. The exit status is the command's; 2 if
+nothing was recorded.
 
 PATTERN is a glob over module.qualname: 'json.*', '*Parser.feed', '__main__.main', with ':mod:NAME' for a
 module.
 
-Several instances can record at once, each what it is told, into a buffer of its own in the one trace: options
-before the first -B are the top instance's, options behind a -B that instance's. -o, -C, --no-follow and -q
-are the whole recording's, wherever they stand."""
+Several instances can record at once, each what it is told, into a buffer of its own in the one trace:
+options before the first -B are the top instance's, options behind a -B that instance's. -o, -C,
+--no-follow and -q are the whole recording's, wherever they stand."""
 
 GRACE_S = 1.0  # for processes that outlive the command, to end by themselves
-
-# Flags of the options whose values are checked, for the message.
-_CHECKED_FLAGS = {
-    "filter": "-l",
-    "notrace": "-n",
-    "graph": "-g",
-    "max_graph_depth": "--max-graph-depth",
-    "thresh_us": "--thresh",
-    "buffer_kb": "-b",
-    "options": "-O",
-    "clock": "-C",
-    "name": "-B",
-}
 
 
 class _NextInstance(argparse.Action):
@@ -70,8 +68,8 @@ class _NextInstance(argparse.Action):
         namespace.name = values
 
 
-class _Mode(argparse.Action):
-    """--drop and --overwrite: one of them for each instance."""
+class _OneValue(argparse.Action):
+    """A flag that stands for a value, such as --drop and --overwrite: one of them for each instance."""
 
     def __call__(
         self,
@@ -80,9 +78,9 @@ class _Mode(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        if namespace.mode not in (None, self.const):
-            parser.error(f"argument {option_string}: not allowed with --{namespace.mode}")
-        namespace.mode = self.const
+        if getattr(namespace, self.dest) not in (None, self.const):
+            parser.error(f"argument {option_string}: not allowed with --{getattr(namespace, self.dest)}")
+        setattr(namespace, self.dest, self.const)
 
 
 def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
@@ -94,50 +92,59 @@ def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this command's flags; each sets the recording's option (options.py) of the name in `dest`."""
+    """Add the command's flags: those of the settings (settings/table.py), and those of the command itself."""
     parser.usage = "funcgraph record [OPTIONS] [-B NAME OPTIONS]... COMMAND..."
     add = parser.add_argument
     add("-o", dest="output", metavar="FILE", default="trace.dat", help="the trace (trace.dat)")
-    add("-p", dest="tracer", metavar="TRACER", choices=_engine.TRACERS, help=" or ".join(_engine.TRACERS))
-    add("-l", dest="filter", metavar="PATTERN", action="append", help="only these functions")
-    add("-n", dest="notrace", metavar="PATTERN", action="append", help="never these functions")
-    add("-g", dest="graph", metavar="PATTERN", action="append", help="these and all that they call")
-    add("--max-graph-depth", metavar="N", type=int, help="only the first N levels of calls")
-    add("--thresh", dest="thresh_us", metavar="USEC", type=int, help="only calls that take at least so long")
-    add("--args", action="store_true", help="record the arguments of calls")
-    add("--retval", action="store_true", help="record what calls return")
-    add("--c-calls", action="store_true", help="record C functions that recorded functions call")
-    add(
-        "-O",
-        dest="options",
-        metavar="OPTION",
-        action="append",
-        help="an option of the report ('funcgraph report --help' lists them), on, or off with 'no' in front; "
-        "what is recorded besides is said by " + ", ".join(RECORD_OPTIONS),
-    )
-    add("-b", dest="buffer_kb", metavar="KB", type=int, help="size of each process's ring buffer (8192)")
-    add(
-        "--drop", dest="mode", action=_Mode, nargs=0, const="drop", help="buffer full: drop the newest events"
-    )
-    add(
-        "--overwrite",
-        dest="mode",
-        action=_Mode,
-        nargs=0,
-        const="overwrite",
-        help="buffer full: overwrite the oldest events (default: wait, nothing is lost)",
-    )
+    for setting in SETTINGS:
+        if setting.scope == INSTANCE:
+            _add_setting(parser, setting)
     add(
         "-B",
         dest="name",
         metavar="NAME",
         action=_NextInstance,
-        help="record into an instance of this name too: the options above that follow are its own",
+        help="record into an instance of this name too; the options above that follow are its own",
     )
-    add("-C", dest="clock", metavar="CLOCK", help=f"the trace's clock: {', '.join(_tracedata.CLOCKS)} (mono)")
-    add("--no-follow", dest="follow_fork", action="store_false", help="do not record child processes")
+    for setting in SETTINGS:
+        if setting.scope == RECORDING_SCOPE:
+            _add_setting(parser, setting)
     add("-q", dest="quiet", action="store_true", help="no progress line, no closing summary")
     parser.set_defaults(**RECORDING, **dict.fromkeys(DEFAULTS), name="", instances=[])
+
+
+def _add_setting(parser: argparse.ArgumentParser, setting: Setting) -> None:
+    """Add the flag of a setting, which argparse stores under the setting's name."""
+    for value, text in setting.values.items():
+        parser.add_argument(
+            f"--{value}", dest=setting.name, action=_OneValue, nargs=0, const=value, help=text
+        )
+    if not setting.flag:
+        return
+    keywords: dict[str, Any] = {"dest": setting.name, "help": _help(setting)}
+    if setting.kind == FLAG:
+        keywords["action"] = "store_false" if setting.default else "store_true"
+    else:
+        keywords["metavar"] = setting.metavar
+        if setting.kind in (PATTERNS, WORDS):
+            keywords["action"] = "append"
+        elif setting.kind == NUMBER:
+            keywords["type"] = int
+    parser.add_argument(setting.flag, **keywords)
+
+
+def _help(setting: Setting) -> str:
+    text = setting.help
+    if setting.kind == CHOICE:
+        text += f": {', '.join(CHOICES[setting.name])}"
+    elif setting.kind == WORDS:
+        text += (
+            " ('funcgraph report --help' lists the report's; what is recorded is said by "
+            f"{', '.join(RECORD_OPTIONS)})"
+        )
+    if setting.kind in (CHOICE, NUMBER) and setting.default:
+        text += f" ({' '.join(filter(None, [str(setting.default), setting.unit]))})"
+    return text
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -159,7 +166,7 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     try:
         check(settings)
     except OptionError as error:
-        flag = _CHECKED_FLAGS.get(error.option, error.option)
+        flag = "-B" if error.option == "name" else BY_NAME[error.option].flag or error.option
         raise CommandError(f"{flag} {shlex.quote(str(error.value))}: {error.reason}") from None
     for instance in instances:
         instance.update(record_options(instance["options"]))

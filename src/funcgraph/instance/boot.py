@@ -1,12 +1,12 @@
-"""Instances from the very start of a program: the variable FUNCGRAPH, with the kernel's boot parameters.
+"""Instances from the start of a program: the variable FUNCGRAPH, with the kernel's boot parameters.
 
     FUNCGRAPH="ftrace=function_graph ftrace_filter=shop.*,pay.* trace_options=funcgraph-args" python app.py
 
-The names and their meanings are those of Documentation/admin-guide/kernel-parameters.txt. Parameters before
-the first `trace_instance` are about the instance `top`, those behind one about the instances that it names:
-the kernel has only events for these.
+The names and their meanings are those of Documentation/admin-guide/kernel-parameters.txt; the table of
+settings has them. Parameters before the first `trace_instance` configure the instance `top`, those after
+one the instances that it names. In the kernel only events follow such a name.
 
-`parse` is pure: a text becomes settings, or one error. `start` makes the instances.
+`parse` is pure: it turns a text into settings, or raises one error. `start` makes the instances.
 """
 
 from __future__ import annotations
@@ -17,22 +17,35 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from funcgraph.session.environ import BOOT_VARIABLE as VARIABLE
-from funcgraph.session.options import LIMITS
+from funcgraph.settings import check
+from funcgraph.settings.table import (
+    CHOICE,
+    NAME_BYTES,
+    NUMBER,
+    OPTIONS,
+    PATTERNS,
+    SETTINGS,
+    TEXT,
+    WORDS,
+    Setting,
+)
 
 __all__ = ["PARAMETERS", "TOP", "Allowed", "BootError", "BootInstance", "parse", "start"]
 
 TOP = "top"
-NAME_BYTES = 63  # FG_INSTANCE_NAME_BYTES without the NUL
+_INSTANCE = "trace_instance"
+_UNITS_KB = {"k": 1, "m": 1 << 10, "g": 1 << 20}
 
-_UNITS = {"k": 1, "m": 1 << 10, "g": 1 << 20}  # in KiB
+# The kernel's name of a parameter -> the setting.
+PARAMETERS: Mapping[str, Setting] = {setting.boot: setting for setting in SETTINGS if setting.boot}
 
 
 class BootError(ValueError):
-    """What is wrong in the variable.
+    """The variable has a mistake.
 
     Args:
         column: where the word begins, from 1.
-        word: the parameter as it stands there.
+        word: the parameter as given.
         reason: what is wrong with it, and what is allowed.
     """
 
@@ -42,11 +55,11 @@ class BootError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What values can be, as the engine knows it.
+    """The values that the engine and the trace writer know.
 
     Attributes:
         tracers, options, clocks: names.
-        check_pattern: raises ValueError (why) for what is no pattern.
+        check_pattern: raises ValueError, with the reason, for an invalid pattern.
     """
 
     tracers: tuple[str, ...]
@@ -57,13 +70,13 @@ class Allowed:
 
 @dataclass(slots=True)
 class BootInstance:
-    """An instance that is to be made.
+    """An instance to make.
 
     Attributes:
         name: its name.
-        keywords: those of funcgraph.Instance.
+        keywords: the keywords of funcgraph.Instance.
         clock: its trace_clock.
-        dump: the file into which its trace goes when the program ends; "": none.
+        dump: the file that gets its trace when the program ends; "": none.
     """
 
     name: str
@@ -72,26 +85,18 @@ class BootInstance:
     dump: str = ""
 
 
-def _tracer(value: str, allowed: Allowed) -> str:
-    if value not in allowed.tracers:
-        raise ValueError(f"no tracer {value!r}; there are: {', '.join(allowed.tracers)}")
-    return value
-
-
-def _clock(value: str, allowed: Allowed) -> str:
-    if value not in allowed.clocks:
-        raise ValueError(f"no clock {value!r}; there are: {', '.join(allowed.clocks)}")
-    return value
-
-
 def _words(value: str) -> list[str]:
     words = value.split(",")
     if "" in words:
-        raise ValueError("an empty place between commas")
+        raise ValueError("no text between two commas")
     return words
 
 
-def _patterns(value: str, allowed: Allowed) -> list[str]:
+def _choice(setting: Setting, value: str, allowed: Allowed) -> str:
+    return check.one_of(value, allowed.tracers if setting.name == "tracer" else allowed.clocks)
+
+
+def _patterns(setting: Setting, value: str, allowed: Allowed) -> list[str]:
     patterns = _words(value)
     for pattern in patterns:
         try:
@@ -101,75 +106,60 @@ def _patterns(value: str, allowed: Allowed) -> list[str]:
     return patterns
 
 
-def _options(value: str, allowed: Allowed) -> dict[str, bool]:
+def _options(setting: Setting, value: str, allowed: Allowed) -> dict[str, bool]:
     chosen: dict[str, bool] = {}
     for word in _words(value):
-        off = word not in allowed.options and word.startswith("no")
-        name = word[2:] if off else word
-        if name not in allowed.options:
-            names = ", ".join(allowed.options)
-            raise ValueError(f"no option {word!r}; there are: {names} (with 'no' in front: off)")
-        chosen[name] = not off
+        try:
+            name, chosen[name] = check.option_word(word, allowed.options)
+        except ValueError as error:
+            raise ValueError(f"{word!r}: {error}") from None
     return chosen
 
 
-def _number(value: str, option: str) -> int:
-    least, most = LIMITS[option]
-    if not (value.isascii() and value.isdecimal()) or not least <= int(value) <= most:
-        raise ValueError(f"{value!r} is not allowed; a whole number from {least} to {most} is")
-    return int(value)
+def _number(setting: Setting, value: str, allowed: Allowed) -> int:
+    if setting.unit == "KiB":
+        return _size_kb(setting, value)
+    if value.isascii() and value.isdecimal():
+        return check.number(setting, int(value))
+    raise ValueError(f"must be {check.range_text(setting)}")
 
 
-def _depth(value: str, allowed: Allowed) -> int:
-    return _number(value, "max_graph_depth")
-
-
-def _thresh(value: str, allowed: Allowed) -> int:
-    return _number(value, "thresh_us")
-
-
-def _size_kb(value: str, allowed: Allowed) -> int:
-    """A size in bytes, or with K, M or G behind it; rounded up to KiB."""
-    least, most = LIMITS["buffer_kb"]
-    digits, unit = (value[:-1], value[-1:].lower()) if value[-1:].lower() in _UNITS else (value, "")
+def _size_kb(setting: Setting, value: str) -> int:
+    """Return a size given in bytes, or with K, M or G after it; rounded up to KiB."""
+    unit = value[-1:].lower()
+    digits = value[:-1] if unit in _UNITS_KB else value
     if digits.isascii() and digits.isdecimal():
-        size_kb = int(digits) * _UNITS[unit] if unit else -(-int(digits) // 1024)
-        if least <= size_kb <= most:
+        size_kb = int(digits) * _UNITS_KB[unit] if unit in _UNITS_KB else -(-int(digits) // 1024)
+        if setting.least <= size_kb <= setting.most:
             return size_kb
-    raise ValueError(f"{value!r} is not allowed; a size from 32K to 1024G is, in bytes or with K, M or G")
+    raise ValueError(
+        f"must be a size from {setting.least}K to {setting.most >> 20}G, in bytes or with K, M or G after it"
+    )
 
 
-def _file(value: str, allowed: Allowed) -> str:
+def _text(setting: Setting, value: str, allowed: Allowed) -> str:
     return value
 
 
-# The kernel's name: keyword of Instance (or attribute of BootInstance), and what makes its value of the text.
-PARAMETERS: Mapping[str, tuple[str, Callable[[str, Allowed], Any]]] = {
-    "ftrace": ("tracer", _tracer),
-    "ftrace_filter": ("filter", _patterns),
-    "ftrace_notrace": ("notrace", _patterns),
-    "ftrace_graph_filter": ("graph", _patterns),
-    "ftrace_graph_notrace": ("graph_notrace", _patterns),
-    "ftrace_graph_max_depth": ("max_graph_depth", _depth),
-    "tracing_thresh": ("tracing_thresh", _thresh),
-    "trace_options": ("options", _options),
-    "trace_buf_size": ("buffer_size_kb", _size_kb),
-    "trace_clock": ("clock", _clock),
-    "ftrace_dump_on_exit": ("dump", _file),  # ours
+_PARSERS: Mapping[str, Callable[[Setting, str, Allowed], Any]] = {
+    CHOICE: _choice,
+    PATTERNS: _patterns,
+    NUMBER: _number,
+    WORDS: _options,
+    TEXT: _text,
 }
-_INSTANCE = "trace_instance"
-_OWN = ("clock", "dump")  # attributes of BootInstance
 
 
 def parse(text: str, allowed: Allowed) -> list[BootInstance]:
     """Return the instances that the variable's text asks for.
 
     Args:
-        text: parameters, NAME=VALUE, with blanks between them. Of two about the same thing the later one
-            counts, but options add up.
+        text: parameters, NAME=VALUE, with white space between them. The last one of the same name wins, but
+            options add up.
+        allowed: the values that are allowed.
 
     Raises:
-        BootError: a parameter that is none, or a value that is not allowed.
+        BootError: an unknown parameter, or a value that is not allowed.
     """
     top = BootInstance(TOP)
     made: list[BootInstance] = []
@@ -181,14 +171,16 @@ def parse(text: str, allowed: Allowed) -> list[BootInstance]:
         name, equals, value = word.partition("=")
         try:
             if name != _INSTANCE and name not in PARAMETERS:
-                raise ValueError(f"no parameter {name!r}; there are: {', '.join([*PARAMETERS, _INSTANCE])}")
+                raise ValueError(
+                    f"unknown parameter {name!r}: must be one of {', '.join([*PARAMETERS, _INSTANCE])}"
+                )
             if not equals or not value:
-                raise ValueError(f"it has no value; {name}=VALUE is right")
+                raise ValueError(f"no value: must be {name}=VALUE")
             if name == _INSTANCE:
                 current = _new_instances(value, made)
                 made += current
             else:
-                _set(current, *PARAMETERS[name], value, allowed)
+                _set(current, PARAMETERS[name], value, allowed)
         except ValueError as error:
             raise BootError(begin + 1, word, str(error)) from None
     return [top, *made] if top != BootInstance(TOP) else made
@@ -198,36 +190,33 @@ def _new_instances(value: str, made: list[BootInstance]) -> list[BootInstance]:
     names = [TOP, *(instance.name for instance in made)]
     for name in _words(value):
         if name in names:
-            raise ValueError(f"there is an instance {name!r} already")
-        if "/" in name or name in (".", ".."):
-            raise ValueError(f"{name!r} is no name; one has no '/' and is no dot")
-        if len(name.encode("utf-8", "surrogateescape")) > NAME_BYTES:
-            raise ValueError(f"a name has at most {NAME_BYTES} bytes")
+            raise ValueError(f"{name!r}: another instance has that name")
+        try:
+            check.name(name)
+        except ValueError as error:
+            raise ValueError(f"{name!r}: {error}") from None
+        if check.is_too_long(name):
+            raise ValueError(f"the name must have at most {NAME_BYTES} bytes")
         names.append(name)
     return [BootInstance(name) for name in _words(value)]
 
 
-def _set(
-    instances: list[BootInstance],
-    keyword: str,
-    convert: Callable[[str, Allowed], Any],
-    text: str,
-    allowed: Allowed,
-) -> None:
-    value = convert(text, allowed)
+def _set(instances: list[BootInstance], setting: Setting, text: str, allowed: Allowed) -> None:
+    """Set one parameter: a keyword of Instance, or where it has none an attribute of BootInstance."""
+    value = _PARSERS[setting.kind](setting, text, allowed)
     for instance in instances:
-        if keyword in _OWN:
-            setattr(instance, keyword, value)
+        if not setting.keyword:
+            setattr(instance, setting.name, value)
         elif isinstance(value, dict):
-            instance.keywords[keyword] = {**instance.keywords.get(keyword, {}), **value}
+            instance.keywords[setting.keyword] = {**instance.keywords.get(setting.keyword, {}), **value}
         else:
-            instance.keywords[keyword] = value
+            instance.keywords[setting.keyword] = value
 
 
 def start(text: str) -> None:
-    """Make the instances that the variable's text asks for: all of them, or, if one cannot be, none.
+    """Make the instances that the variable's text asks for. Raises nothing.
 
-    Then a line on standard error says why. Nothing is raised.
+    If one of them cannot be made, none is, and a line on standard error says why.
     """
     from funcgraph import _engine
     from funcgraph.instance.instance import Instance
@@ -240,7 +229,7 @@ def start(text: str) -> None:
             instances[-1].trace_clock = wanted.clock
         for instance, wanted in zip(instances, all_wanted, strict=True):
             instance.current_tracer = wanted.keywords.get("tracer", "nop")
-            _engine.wait_for_site()  # of no effect before there is a tracer
+            _engine.wait_for_site()  # has no effect before there is a tracer
         for instance, wanted in zip(instances, all_wanted, strict=True):
             if wanted.dump:
                 _dump_at_exit(instance, wanted.dump)
@@ -253,9 +242,8 @@ def start(text: str) -> None:
 
 def _allowed() -> Allowed:
     from funcgraph import _engine, _tracedata
-    from funcgraph.instance.options import option_names
 
-    return Allowed(_engine.TRACERS, tuple(option_names()), _tracedata.CLOCKS, _engine.check_pattern)
+    return Allowed(_engine.TRACERS, tuple(OPTIONS), _tracedata.CLOCKS, _engine.check_pattern)
 
 
 def _reason(error: Exception) -> str:
@@ -263,7 +251,7 @@ def _reason(error: Exception) -> str:
 
 
 def _dump_at_exit(instance: Any, path: str) -> None:
-    """Write the instance's trace when the program ends; not when a fork's child does."""
+    """Write the instance's trace when the program ends, but not when a fork's child ends."""
     import atexit
 
     pid = os.getpid()
@@ -284,4 +272,4 @@ def _say(text: str) -> None:
     try:
         os.write(2, f"funcgraph: {text}\n".encode("utf-8", "backslashreplace"))
     except OSError:
-        pass  # nobody listens
+        pass  # standard error is closed

@@ -1,121 +1,105 @@
-"""The options of an instance: the kernel's names, whose each of them is, and what is set at first.
-
-What a report can show is said by the table FG_REPORT_OPTIONS (report_style.h), what a tracer can record
-besides by FG_INSTANCE_FLAGS (instance.h). An option may be of both: `funcgraph-args` records arguments, and shows them.
-"""
+"""The trace options of an instance: the kernel's folder `options` and its file `trace_options`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from errno import EINVAL
-from typing import TYPE_CHECKING, Any
 
-from funcgraph import _engine
+from funcgraph.instance.state import State
+from funcgraph.instance.tracers import apply_options, restart_latency
+from funcgraph.settings import check
+from funcgraph.settings.table import EXCLUSIVE, OPTIONS
 
-if TYPE_CHECKING:
-    from funcgraph.instance.instance import Instance
-
-# The kernel's: those that are on before anybody says anything.
-_INITIALLY_ON = frozenset(
-    {
-        "overwrite",
-        "funcgraph-cpu",
-        "funcgraph-overhead",
-        "funcgraph-duration",
-        "funcgraph-irqs",
-        "sleep-time",
-        "graph-time",
-    }
-)
-_OF_FUNCTION_GRAPH = frozenset({"sleep-time", "graph-time"})
-# Not both, as in the kernel: calls that are counted together have arguments of their own.
-EXCLUSIVE = ("func-args", "func-no-repeats")
+__all__ = ["Options", "current_options", "option_words", "parse_words", "set_options"]
 
 
-def option_names() -> list[str]:
-    """Return the names of all options."""
-    from funcgraph import _tracedata
-
-    shown = [row[0] for row in _tracedata.REPORT_OPTIONS]
-    return list(dict.fromkeys(["overwrite", "display-graph", *shown, *_engine.INSTANCE_FLAGS, "graph-time"]))
-
-
-def tracer_of(option: str) -> str:
-    """Return the tracer whose option it is; "" if it is one of the buffer's, which all have."""
-    if option.startswith("funcgraph-") or option in _OF_FUNCTION_GRAPH:
-        return "function_graph"
-    return "function" if option.startswith(("func-", "func_")) else ""
-
-
-def initial_options() -> dict[str, bool]:
-    """Return all options as they are in a new instance."""
-    return {name: name in _INITIALLY_ON for name in option_names()}
-
-
-def not_allowed(what: str, value: object, allowed: Iterable[str]) -> OSError:
-    """Return the error for a value that is none of those allowed, which it names."""
-    return OSError(EINVAL, f"{what}: {value!r} is not allowed; there are: {', '.join(allowed)}")
-
-
-def parse_words(what: str, words: str | Iterable[str], names: Iterable[str]) -> dict[str, bool]:
-    """Return what words like `funcgraph-args` and `nofuncgraph-cpu` say: name -> on or off.
+def set_options(state: State, chosen: Mapping[str, bool]) -> None:
+    """Change the options in `chosen`, which exist.
 
     Raises:
-        OSError: EINVAL: a word that is no option of `names`.
+        OSError: EINVAL: two options that cannot be on together.
     """
-    known = list(names)
+    with state.lock:
+        if all({**state.options, **chosen}[option] for option in EXCLUSIVE):
+            raise OSError(EINVAL, f"invalid options: {' and '.join(EXCLUSIVE)} cannot be on together")
+        if "overwrite" in chosen:
+            state.engine.set_overwrite(chosen["overwrite"])
+        state.options.update(chosen)
+        apply_options(state, state.engine.tracer)
+        if "display-graph" in chosen:
+            restart_latency(state)
+
+
+def current_options(state: State) -> dict[str, bool]:
+    """Return the options that every tracer has, and those of the current tracer."""
+    allowed = ("", state.engine.tracer)
+    return {name: on for name, on in state.options.items() if OPTIONS[name].tracer in allowed}
+
+
+def parse_words(what: str, words: str | Iterable[str], allowed: Iterable[str]) -> dict[str, bool]:
+    """Return what words such as "funcgraph-args" and "nofuncgraph-cpu" say: option -> on or off.
+
+    Args:
+        what: the name of the setting, for the error.
+        words: the words, or a text with white space or commas between them.
+        allowed: the options that may be named.
+
+    Raises:
+        OSError: EINVAL: a word that names none of these.
+    """
+    names = tuple(allowed)
     chosen = {}
     for word in words.replace(",", " ").split() if isinstance(words, str) else words:
-        if word in known:
-            chosen[word] = True
-        elif word.startswith("no") and word[2:] in known:
-            chosen[word[2:]] = False
-        else:
-            raise not_allowed(what, word, known)
+        try:
+            name, chosen[name] = check.option_word(word, names)
+        except ValueError as error:
+            raise OSError(EINVAL, f"invalid {what} {word!r}: {error}") from None
     return chosen
 
 
+def option_words(values: Mapping[str, bool]) -> list[str]:
+    """Return options as the kernel's `trace_options` lists them: with "no" before those that are off."""
+    return [name if on else f"no{name}" for name, on in values.items()]
+
+
 class Options(MutableMapping[str, bool]):
-    """All options of an instance: name -> on or off, as the files of the kernel's `options` folder.
+    """All trace options of an instance: name -> on or off, as the files of the kernel's folder `options`.
 
         i.options["funcgraph-args"] = True
 
     Raises:
-        OSError: EINVAL: there is no such option; the text names those that there are.
+        OSError: EINVAL: no option has that name; the text lists the names. Or the value is neither 0 nor
+            1.
     """
 
-    def __init__(self, instance: Instance, values: dict[str, bool]) -> None:
-        self._instance = instance
-        self._values = values
+    def __init__(self, state: State) -> None:
+        self._state = state
 
     def __getitem__(self, name: str) -> bool:
         try:
-            return self._values[name]
+            return self._state.options[name]
         except KeyError:
-            raise not_allowed("options", name, self._values) from None
+            raise OSError(EINVAL, f"invalid option {name!r}: must be one of {', '.join(OPTIONS)}") from None
 
     def __contains__(self, name: object) -> bool:
-        return name in self._values
+        return name in OPTIONS
 
     def __setitem__(self, name: str, value: bool) -> None:
-        self[name]  # it is there
-        if value not in (0, 1):
-            raise not_allowed(f"options: {name}", value, ("0", "1"))
-        self._instance._set_options({name: bool(value)})
+        self[name]  # raises if there is none
+        try:
+            on = check.flag(value)
+        except ValueError as error:
+            raise OSError(EINVAL, f"invalid option {name}={value!r}: {error}") from None
+        set_options(self._state, {name: on})
 
     def __delitem__(self, name: str) -> None:
-        raise TypeError("an option cannot be deleted; it can be set to False")
+        raise TypeError("an option cannot be deleted; set it to False")
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(OPTIONS)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(OPTIONS)
 
     def __repr__(self) -> str:
-        return f"<options {' '.join(option_words(self._values))}>"
-
-
-def option_words(values: Mapping[str, Any]) -> list[str]:
-    """Return options as the kernel's `trace_options` has them: with `no` before what is off."""
-    return [name if on else f"no{name}" for name, on in values.items()]
+        return f"<options {' '.join(option_words(self._state.options))}>"

@@ -28,8 +28,9 @@ from typing import Any
 from funcgraph import _engine
 from funcgraph.session import environ
 from funcgraph.session.check import check, record_options
-from funcgraph.session.options import DEFAULTS, PATTERN_OPTIONS, engine_keywords
+from funcgraph.session.options import DEFAULTS, RECORDING, engine_keywords
 from funcgraph.session.output import check_output
+from funcgraph.settings.table import BY_NAME, PATTERNS
 
 __all__ = ["RecordBlock", "record"]
 
@@ -191,30 +192,13 @@ def record(
 
     The semantics are those of the kernel's function_graph tracer (Documentation/trace/ftrace.rst).
     """
-    top: dict[str, Any] = {
-        "tracer": tracer,
-        "filter": filter,
-        "notrace": notrace,
-        "graph": graph,
-        "max_graph_depth": max_graph_depth,
-        "thresh_us": thresh_us,
-        "args": args,
-        "retval": retval,
-        "retaddr": retaddr,
-        "stack_trace": stack_trace,
-        "no_repeats": no_repeats,
-        "no_sleep_time": no_sleep_time,
-        "no_irqs": no_irqs,
-        "c_calls": c_calls,
-        "buffer_kb": buffer_kb,
-        "mode": mode,
-        "options": options,
-    }
+    given_keywords = locals()
+    top = {name: given_keywords[name] for name in DEFAULTS}
     named = [_instance(name, keywords) for name, keywords in (instances or {}).items()]
     given = _instance("", top)
     if not named or any(given[name] != _own(default) for name, default in DEFAULTS.items()):
         named.insert(0, given)
-    settings = {"follow_fork": follow_fork, "clock": clock, "instances": named}
+    settings = {name: given_keywords[name] for name in RECORDING} | {"instances": named}
     check(settings)
     for instance in named:
         instance.update(record_options(instance["options"]))
@@ -235,7 +219,7 @@ def _instance(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
         value = keywords.get(option, default)
         if isinstance(default, tuple):
             if isinstance(value, str):
-                what = "patterns" if option in PATTERN_OPTIONS else "words"
+                what = "patterns" if BY_NAME[option].kind == PATTERNS else "words"
                 raise TypeError(f"{option} must be a list of {what}, not one str: [{value!r}]")
             value = list(value)
         instance[option] = value

@@ -1,28 +1,33 @@
-"""Whether a recording's settings are ones that can be: asked before anything runs."""
+"""Checks a recording's settings before anything runs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from funcgraph import _engine, _tracedata
-from funcgraph.session.options import LIMITS, PATTERN_OPTIONS
-from funcgraph.tracedata.report_options import parse_options
+from funcgraph.settings import check as valid
+from funcgraph.settings.table import BY_NAME, CHOICE, EXCLUSIVE, NAME_BYTES, NUMBER, OPTIONS, PATTERNS
+from funcgraph.tracedata.report_options import report_options
 
-__all__ = ["RECORD_OPTIONS", "OptionError", "check", "record_options"]
+__all__ = ["CHOICES", "RECORD_OPTIONS", "OptionError", "check", "record_options"]
 
-# The kernel's options that say what is recorded: name -> ours for the same, and the value that sets it.
-RECORD_OPTIONS = _engine.INSTANCE_FLAGS
+# The trace options that say what is recorded: name -> the setting, and the option's value that turns it
+# on.
+RECORD_OPTIONS = {name: option.records for name, option in OPTIONS.items() if option.records}
 
-NAME_BYTES = 63  # FG_INSTANCE_NAME_BYTES without the NUL
+# The names that each choice has.
+CHOICES = {"tracer": _engine.TRACERS, "mode": _engine.MODES, "clock": _tracedata.CLOCKS}
 
 
 class OptionError(ValueError):
-    """A setting that cannot be.
+    """A setting has a value that it cannot have.
 
     Args:
-        option: its name, as in options.DEFAULTS or options.RECORDING; "name" for an instance's name.
-        value: what it was to be; of several patterns or words the one that is wrong.
-        reason: what is wrong with that, and what would be right.
+        option: the setting's name; "name" for an instance's name.
+        value: the value as given; of several patterns or words the wrong one.
+        reason: what is wrong with the value, and what would be right.
     """
 
     def __init__(self, option: str, value: object, reason: str) -> None:
@@ -33,54 +38,60 @@ class OptionError(ValueError):
 
 
 def check(settings: dict[str, Any]) -> None:
-    """Raise OptionError for the first of a recording's settings that cannot be."""
-    if settings["clock"] not in _tracedata.CLOCKS:
-        raise OptionError("clock", settings["clock"], f"must be one of {', '.join(_tracedata.CLOCKS)}")
+    """Raise OptionError for the first of a recording's settings that is wrong."""
+    _checked("clock", settings["clock"], partial(valid.one_of, allowed=CHOICES["clock"]))
     names: set[str] = set()
     for instance in settings["instances"]:
         _check_name(instance["name"], names)
         _check_instance(instance)
 
 
+def _checked(option: str, value: object, checker: Callable[[Any], object]) -> None:
+    try:
+        checker(value)
+    except ValueError as error:
+        raise OptionError(option, value, str(error)) from None
+
+
 def _check_name(name: str, names: set[str]) -> None:
-    """As the kernel, whose instances are folders; ours have a limit of their own, and are one word."""
+    """Check an instance's name: a folder's name, as in the kernel, but one word and shorter."""
     if name in names:
-        raise OptionError("name", name, "there is an instance of that name already")
+        raise OptionError("name", name, "another instance has that name")
     names.add(name)
     if name in (".", "..") or "/" in name or any(c.isspace() or not c.isprintable() for c in name):
         raise OptionError("name", name, "must be one word without '/'")
-    if len(name.encode("utf-8", "surrogateescape")) > NAME_BYTES:
+    if valid.is_too_long(name):
         raise OptionError("name", name, f"must have at most {NAME_BYTES} bytes")
 
 
 def _check_instance(instance: dict[str, Any]) -> None:
-    for option in PATTERN_OPTIONS:
-        for pattern in instance[option]:
-            try:
-                _engine.check_pattern(pattern)
-            except ValueError as error:
-                raise OptionError(option, pattern, str(error)) from None
-    for option, allowed in (("tracer", _engine.TRACERS), ("mode", _engine.MODES)):
-        if instance[option] not in allowed:
-            raise OptionError(option, instance[option], f"must be one of {', '.join(allowed)}")
-    for option, (least, most) in LIMITS.items():
-        if not least <= instance[option] <= most:
-            raise OptionError(option, instance[option], f"must be from {least} to {most}")
+    for option, value in instance.items():
+        setting = BY_NAME.get(option)  # none for the name
+        if setting is None:
+            continue
+        if setting.kind == PATTERNS:
+            for pattern in value:
+                _checked(option, pattern, _engine.check_pattern)
+        elif setting.kind == CHOICE:
+            _checked(option, value, partial(valid.one_of, allowed=CHOICES[option]))
+        elif setting.kind == NUMBER:
+            _checked(option, value, partial(valid.number, setting))
     chosen = {**instance, **record_options(instance["options"])}
-    if chosen["args"] and chosen["no_repeats"]:  # as the engine has it, with any tracer
-        raise OptionError("options", "func-no-repeats", "not together with arguments")
+    if chosen["args"] and chosen["no_repeats"]:  # the engine refuses both together with any tracer
+        raise OptionError("options", EXCLUSIVE[1], "cannot be on together with arguments")
 
 
 def record_options(words: list[str]) -> dict[str, bool]:
-    """Return what trace options say of what is recorded: option of ours -> on or off.
+    """Return what trace options say of what is recorded: setting -> on or off.
 
     Raises:
         OptionError: a word that is no option; the reason lists all.
     """
     recorded: dict[str, bool] = {}
+    allowed = dict.fromkeys([*(option.name for option in report_options()), *RECORD_OPTIONS])
     for word in words:
         try:
-            (name, on), *_ = parse_options([word], RECORD_OPTIONS).items()
+            name, on = valid.option_word(word, allowed)
         except ValueError as error:
             raise OptionError("options", word, str(error)) from None
         if name in RECORD_OPTIONS:

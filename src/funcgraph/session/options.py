@@ -1,11 +1,14 @@
-"""The options of a recording: their names, kinds and defaults, in one table.
+"""The settings of a recording: their defaults, as the engine takes them, and as the config file holds them.
 
-The flags of `funcgraph record`, the keywords of `funcgraph.record()`, a session's config file and the
-engine's keywords all come from it. Imported by every traced process, so it imports nothing.
+What settings there are is in funcgraph.settings.table. A recording's settings are a dict: those of
+RECORDING, and `instances`, a list with a dict for each instance: its `name` ("": the top instance) and
+the settings of DEFAULTS.
 
-A recording's settings are RECORDING's options and `instances`: for each instance its `name` ("": the top one)
-and DEFAULTS' options.
+Every traced process imports this module, so it imports nothing but that table.
 """
+
+from funcgraph.settings.table import INSTANCE, SETTINGS
+from funcgraph.settings.table import RECORDING as WHOLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULTS",
-    "LIMITS",
-    "PATTERN_OPTIONS",
     "RECORDING",
     "describe",
     "engine_keywords",
@@ -23,48 +24,27 @@ __all__ = [
     "wanted_patterns",
 ]
 
-# Name: default. The default's type is the option's kind; a tuple stands for any number of texts.
-
-# The options that each instance has.
-DEFAULTS: dict[str, str | int | bool | tuple[str, ...]] = {
-    "tracer": "function_graph",
-    "filter": (),
-    "notrace": (),
-    "graph": (),
-    "max_graph_depth": 0,
-    "thresh_us": 0,
-    "args": False,
-    "retval": False,
-    "retaddr": False,
-    "stack_trace": False,
-    "no_repeats": False,
-    "no_sleep_time": False,
-    "no_irqs": False,
-    "c_calls": False,
-    "buffer_kb": 8192,
-    "mode": "wait",
-    "options": (),  # how the report shows it: names, with "no" in front: off
+# The settings of each instance and their defaults.
+DEFAULTS: "dict[str, Any]" = {
+    setting.name: setting.default for setting in SETTINGS if setting.scope == INSTANCE
 }
 
-# The options of the whole recording.
-RECORDING: dict[str, str | int | bool | tuple[str, ...]] = {"follow_fork": True, "clock": "mono"}
+# The settings of the whole recording and their defaults.
+RECORDING: "dict[str, Any]" = {
+    setting.name: setting.default for setting in SETTINGS if setting.scope == WHOLE
+}
 
-# The options whose values are filter patterns.
-PATTERN_OPTIONS = ("filter", "notrace", "graph")
+# The settings of an instance that the engine does not take: they say how the report shows the trace.
+_DISPLAY_SETTINGS = ("options",)
 
-# Least and greatest value of the numbers; the engine refuses others.
-LIMITS = {"max_graph_depth": (0, (1 << 18) - 1), "thresh_us": (0, 1 << 40), "buffer_kb": (32, 1 << 30)}
-
-# Those of an instance that the engine has nothing to do with.
-_DISPLAY_OPTIONS = ("options",)
-
-# In a config file: the instances' names in their order; an option of the i-th is i.NAME.
+# The config file's key for the names of the instances, in order. The setting NAME of instance i has the
+# key i.NAME.
 _INSTANCES = "instances"
 
 
 def engine_keywords(settings: "dict[str, Any]", instance: "dict[str, Any]") -> "dict[str, Any]":
     """Return the keywords of the engine's start() for one instance of a recording."""
-    keywords = {name: value for name, value in instance.items() if name not in _DISPLAY_OPTIONS}
+    keywords = {name: value for name, value in instance.items() if name not in _DISPLAY_SETTINGS}
     keywords["instance"] = keywords.pop("name")
     keywords["follow_fork"] = settings["follow_fork"]
     return keywords

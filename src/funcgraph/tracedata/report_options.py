@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from funcgraph import _tracedata
+from funcgraph.settings.check import option_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,10 @@ def parse_options(words: Iterable[str], others: Iterable[str] = ()) -> dict[str,
     names = list(dict.fromkeys([*(option.name for option in report_options()), *others]))
     chosen: dict[str, bool] = {}
     for word in words:
-        if word in names:
-            chosen[word] = True
-        elif word.startswith("no") and word[2:] in names:
-            chosen[word[2:]] = False
-        else:
-            raise ValueError(f"no option '{word}'; there are: {', '.join(names)} (with 'no' in front: off)")
+        try:
+            name, chosen[name] = option_word(word, names)
+        except ValueError as error:
+            raise ValueError(f"invalid option '{word}': {error}") from None
     return chosen
 
 

@@ -118,7 +118,7 @@ def test_names() -> None:
     ("attribute", "value", "said"),
     [
         ("current_tracer", "irqsoff", "function_graph, function, nop"),
-        ("tracing_on", 2, "0, 1"),
+        ("tracing_on", 2, "must be 0 or 1"),
         ("max_graph_depth", -1, "from 0 to 262143"),
         ("max_graph_depth", "3", "from 0 to 262143"),
         ("tracing_thresh", 2**41, "from 0 to"),
@@ -163,7 +163,7 @@ def test_a_busy_one_cannot_be_removed_nor_have_another_tracer() -> None:
 def test_a_callback_that_a_change_waits_for_is_not_waited_for_in_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from funcgraph.instance import instance as module
+    from funcgraph.instance import lock as module
 
     monkeypatch.setattr(module, "LOCK_TIMEOUT_S", 0.3)
     refused: list[int | None] = []

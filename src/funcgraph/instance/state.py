@@ -1,0 +1,98 @@
+"""The state of an instance: the engine's instance, and what the engine does not keep of it."""
+
+from __future__ import annotations
+
+from errno import EBUSY
+from typing import TYPE_CHECKING, Any
+
+from funcgraph import _engine
+from funcgraph.instance.lock import InstanceLock
+from funcgraph.settings.table import OPTIONS
+
+if TYPE_CHECKING:
+    from funcgraph.instance.latency_instance import InstanceLatency
+    from funcgraph.instance.profile import FunctionProfile
+
+__all__ = ["State"]
+
+
+class State:
+    """What an instance consists of. Whoever changes it holds `lock`.
+
+    Attributes:
+        name: the instance's name.
+        engine: its tracer, buffer and user of the function graph.
+        lock: held for each change and each read.
+        pipes: id of each trace_pipe that is open.
+        options: trace option -> whether it is on.
+        filters: setting -> its patterns, or thread ids.
+        c_calls: C functions are recorded where recorded functions call them.
+        clock: trace_clock.
+        latency: the latency tracer, if that is the current tracer.
+        profile: the function profiler, once it was enabled.
+    """
+
+    __slots__ = (
+        "c_calls",
+        "clock",
+        "engine",
+        "filters",
+        "latency",
+        "lock",
+        "name",
+        "options",
+        "pipes",
+        "profile",
+    )
+
+    def __init__(self, name: str, buffer_kb: int, c_calls: bool) -> None:
+        self.name = name
+        self.engine = _engine.Instance(name, buffer_kb=buffer_kb)
+        self.lock = InstanceLock()
+        self.pipes: set[int] = set()
+        self.options = {name: option.initial for name, option in OPTIONS.items()}
+        self.filters: dict[str, tuple[Any, ...]] = {}
+        self.c_calls = c_calls
+        self.clock = "mono"
+        self.latency: InstanceLatency | None = None
+        self.profile: FunctionProfile | None = None
+
+    def check_no_pipe(self) -> None:
+        """Raise OSError EBUSY if a trace_pipe is open."""
+        if self.pipes:
+            raise OSError(EBUSY, "the instance is busy: its trace_pipe is open", self.name)
+
+    def after_fork(self) -> None:
+        """Forget, in a fork's child, the threads that held the lock or a pipe."""
+        self.lock = InstanceLock()
+        self.pipes.clear()
+
+    def trace(self) -> str:
+        """Return the text of `trace`: what the buffer holds, or what the latency tracer found."""
+        with self.lock:
+            return self.latency.report() if self.latency else self.read(consume=False)
+
+    def read(self, *, consume: bool) -> str:
+        """Return the buffer's text. The caller holds the lock."""
+        text: str = _engine.untraced(_read, self, consume)
+        return text
+
+    def write_trace(self, path: str) -> None:
+        """Write a trace.dat file of the buffer. The caller holds the lock."""
+        _engine.untraced(_write_trace, self, path)
+
+
+# What reading needs is imported when somebody reads.
+
+
+def _read(state: State, consume: bool) -> str:
+    from funcgraph.instance import reading
+
+    return reading.read_text(state.engine, state.name, state.options, consume=consume, clock=state.clock)
+
+
+def _write_trace(state: State, path: str) -> None:
+    from funcgraph.instance import reading
+
+    meta = reading.describe(state.engine.tracer, state.name)
+    reading.write_trace(state.engine, path, meta, consume=False, clock=state.clock)

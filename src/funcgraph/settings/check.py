@@ -1,0 +1,88 @@
+"""Whether a value is one that a setting can have.
+
+Each function returns the value in its settled form, or raises ValueError with the reason: what would be
+right. The caller says in its own exception what the setting is and which value was given.
+"""
+
+from funcgraph.settings.table import NAME_BYTES, OPTIONS, Setting
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["flag", "name", "number", "one_of", "option_word", "pattern_list", "range_text"]
+
+
+def range_text(setting: Setting) -> str:
+    """Return the values of a number, as a reason says them: "a whole number from 0 to 262143"."""
+    return f"a whole number from {setting.least} to {setting.most}"
+
+
+def flag(value: object) -> bool:
+    """Return a flag: True, False, 1 or 0. Raises ValueError."""
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    raise ValueError("must be 0 or 1")
+
+
+def number(setting: Setting, value: object) -> int:
+    """Return a number within the setting's limits. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int) or not setting.least <= value <= setting.most:
+        raise ValueError(f"must be {range_text(setting)}")
+    return value
+
+
+def one_of(value: object, allowed: "Iterable[str]") -> str:
+    """Return a name that is one of those allowed. Raises ValueError, which lists them."""
+    names = tuple(allowed)
+    if isinstance(value, str) and value in names:
+        return value
+    raise ValueError(f"must be one of {', '.join(names)}")
+
+
+def option_word(word: object, allowed: "Iterable[str]" = OPTIONS) -> tuple[str, bool]:
+    """Return what a word says of a trace option: its name, and whether it is on: not with "no" before it.
+
+    Args:
+        word: "funcgraph-args" or "nofuncgraph-args".
+        allowed: the names of the options that may be meant.
+
+    Raises:
+        ValueError: the word names none of these; the text lists them.
+    """
+    names = tuple(allowed)
+    if isinstance(word, str):
+        if word in names:
+            return word, True
+        if word.startswith("no") and word[2:] in names:
+            return word[2:], False
+    raise ValueError(f"must be one of {', '.join(names)}, or one of them with 'no' before it")
+
+
+def pattern_list(value: "str | Iterable[str]", check_pattern: "Callable[[str], object]") -> tuple[str, ...]:
+    """Return patterns as a tuple: of an iterable, or of a text with white space between patterns.
+
+    Args:
+        check_pattern: raises ValueError for a text that is no pattern (_engine.check_pattern).
+
+    Raises:
+        ValueError: an item that is no pattern.
+    """
+    patterns = tuple(value.split() if isinstance(value, str) else value)
+    for pattern in patterns:
+        if not isinstance(pattern, str):
+            raise ValueError(f"each pattern must be a str, not {type(pattern).__name__}")
+        check_pattern(pattern)
+    return patterns
+
+
+def name(value: str) -> str:
+    """Return an instance's name. Raises ValueError."""
+    if value in ("", ".", "..") or "/" in value or "\0" in value:
+        raise ValueError("must be non-empty, contain no '/', and not be '.' or '..'")
+    return value
+
+
+def is_too_long(value: str) -> bool:
+    """Return whether an instance's name has more than NAME_BYTES bytes."""
+    return len(value.encode("utf-8", "surrogatepass")) > NAME_BYTES

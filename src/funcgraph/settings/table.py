@@ -1,0 +1,438 @@
+"""The one table of settings and trace options.
+
+A setting is a value of a recording or an instance: the tracer, the filters, the buffer's size. A trace
+option is one of the kernel's switches in `trace_options`. The following are derived from the table, or
+tests compare them with it:
+
+- the flags of `funcgraph record` (commands/record.py) and their help
+- the keywords of `funcgraph.record()` (session/block.py) and of `funcgraph.Instance` (instance/instance.py)
+- the keys of a session's config file (session/options.py)
+- the parameters of the variable FUNCGRAPH (instance/boot.py)
+- the properties of Instance and the files of Instance.files (instance/access.py, instance/files.py)
+- the engine's limits and flags (FG_INSTANCE_LIMITS and FG_INSTANCE_FLAGS) and the report's options
+- the tables in docs/instances.md, docs/boot.md and docs/man/funcgraph-record.md
+
+A new setting is one entry of SETTINGS, a new trace option one entry of OPTIONS; the tests in
+tests/settings/ then name each place that lacks it.
+"""
+
+TYPE_CHECKING = False  # as typing's, without importing typing
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = [
+    "BY_FILE",
+    "BY_NAME",
+    "CHOICE",
+    "EXCLUSIVE",
+    "FLAG",
+    "INSTANCE",
+    "LIVE",
+    "NAMES",
+    "NAME_BYTES",
+    "NUMBER",
+    "OPTIONS",
+    "PATTERNS",
+    "RECORDING",
+    "SETTINGS",
+    "TEXT",
+    "THREADS",
+    "WORDS",
+    "Setting",
+    "TraceOption",
+]
+
+# The kinds of settings.
+FLAG = "flag"  # on or off
+NUMBER = "number"  # a whole number from `least` to `most`
+CHOICE = "choice"  # one of a set of names that the engine or the trace writer knows
+PATTERNS = "patterns"  # any number of filter patterns
+THREADS = "threads"  # any number of native thread ids, each from `least` to `most`
+WORDS = "words"  # trace options by name, "no" before the name: off
+NAMES = "names"  # a list of names to read
+TEXT = "text"  # any text
+
+# Whose setting it is.
+INSTANCE = "instance"  # of each instance of a recording, and of an Instance if it has a keyword or a file
+RECORDING = "recording"  # of a recording as a whole
+LIVE = "live"  # of an Instance alone: recordings do not have it
+
+NAME_BYTES = 63  # the longest name of an instance, in UTF-8
+
+
+class Setting:
+    """One setting: a row of SETTINGS.
+
+    Attributes:
+        name: the keyword of funcgraph.record(), the key of the config file, and the engine's name.
+        kind: FLAG, NUMBER, CHOICE, PATTERNS, THREADS, WORDS, NAMES or TEXT.
+        help: one sentence for a person, without a capital letter and a full stop.
+        scope: INSTANCE, RECORDING or LIVE.
+        default: the default of a recording; its type fits the kind, and a tuple stands for any number of
+            texts.
+        least, most: the limits of a NUMBER, or of each of the THREADS.
+        unit: the unit of a NUMBER.
+        flag: the flag of `funcgraph record`; "": none.
+        metavar: the name of the flag's value in the help.
+        values: CHOICE: each value that has a flag of its own instead, `--VALUE`, with the help of that
+            flag.
+        keyword: the keyword of funcgraph.Instance; "": none.
+        initial: the default of that keyword.
+        file: the kernel's name of the file in an instance's folder, and of Instance's attribute; "":
+            none.
+        access: how the file can be used while the instance runs: "r", "w" or "rw".
+        empty: PATTERNS, THREADS: the line that the file holds when the list is empty.
+        boot: the kernel's boot parameter; "": none.
+        boot_value: the name of the parameter's value in the documents.
+    """
+
+    __slots__ = (
+        "access",
+        "boot",
+        "boot_value",
+        "default",
+        "empty",
+        "file",
+        "flag",
+        "help",
+        "initial",
+        "keyword",
+        "kind",
+        "least",
+        "metavar",
+        "most",
+        "name",
+        "scope",
+        "unit",
+        "values",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        help: str,
+        *,
+        scope: str = INSTANCE,
+        default: "Any" = None,
+        least: int = 0,
+        most: int = 0,
+        unit: str = "",
+        flag: str = "",
+        metavar: str = "",
+        values: "dict[str, str] | None" = None,
+        keyword: str = "",
+        initial: "Any" = None,
+        file: str = "",
+        access: str = "rw",
+        empty: str = "",
+        boot: str = "",
+        boot_value: str = "",
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.help = help
+        self.scope = scope
+        self.default = default
+        self.least = least
+        self.most = most
+        self.unit = unit
+        self.flag = flag
+        self.metavar = metavar
+        self.values = values or {}
+        self.keyword = keyword
+        self.initial = default if initial is None else initial
+        self.file = file
+        self.access = access
+        self.empty = empty
+        self.boot = boot
+        self.boot_value = boot_value
+
+    def __repr__(self) -> str:
+        return f"<Setting {self.name}, {self.kind}>"
+
+
+_ALL_ENABLED = "#### all functions enabled ####"
+_NONE_DISABLED = "#### no functions disabled ####"
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "tracer",
+        CHOICE,
+        "the tracer, which says what is recorded of a call",
+        default="function_graph",
+        flag="-p",
+        metavar="TRACER",
+        keyword="tracer",
+        initial="nop",
+        file="current_tracer",
+        boot="ftrace",
+        boot_value="TRACER",
+    ),
+    Setting(
+        "filter",
+        PATTERNS,
+        "only functions that match; can be given again",
+        default=(),
+        flag="-l",
+        metavar="PATTERN",
+        keyword="filter",
+        file="set_ftrace_filter",
+        empty=_ALL_ENABLED,
+        boot="ftrace_filter",
+        boot_value="PATTERN,...",
+    ),
+    Setting(
+        "notrace",
+        PATTERNS,
+        "never functions that match; can be given again",
+        default=(),
+        flag="-n",
+        metavar="PATTERN",
+        keyword="notrace",
+        file="set_ftrace_notrace",
+        empty=_NONE_DISABLED,
+        boot="ftrace_notrace",
+        boot_value="PATTERN,...",
+    ),
+    Setting(
+        "graph",
+        PATTERNS,
+        "only functions that match and all that they call; can be given again",
+        default=(),
+        flag="-g",
+        metavar="PATTERN",
+        keyword="graph",
+        file="set_graph_function",
+        empty=_ALL_ENABLED,
+        boot="ftrace_graph_filter",
+        boot_value="PATTERN,...",
+    ),
+    Setting(
+        "graph_notrace",
+        PATTERNS,
+        "neither functions that match nor what they call",
+        scope=LIVE,
+        default=(),
+        keyword="graph_notrace",
+        file="set_graph_notrace",
+        empty=_NONE_DISABLED,
+        boot="ftrace_graph_notrace",
+        boot_value="PATTERN,...",
+    ),
+    Setting(
+        "tids",
+        THREADS,
+        "only calls in these threads",
+        scope=LIVE,
+        default=(),
+        least=1,
+        most=2**31 - 1,
+        keyword="tids",
+        file="set_ftrace_pid",
+        empty="no pid",
+    ),
+    Setting(
+        "max_graph_depth",
+        NUMBER,
+        "only the first N levels of calls; 0: all",
+        default=0,
+        most=(1 << 18) - 1,
+        flag="--max-graph-depth",
+        metavar="N",
+        keyword="max_graph_depth",
+        file="max_graph_depth",
+        boot="ftrace_graph_max_depth",
+        boot_value="N",
+    ),
+    Setting(
+        "thresh_us",
+        NUMBER,
+        "only calls that take at least USEC microseconds; 0: all",
+        default=0,
+        most=1 << 40,
+        unit="us",
+        flag="--thresh",
+        metavar="USEC",
+        keyword="tracing_thresh",
+        file="tracing_thresh",
+        boot="tracing_thresh",
+        boot_value="USEC",
+    ),
+    Setting("args", FLAG, "record the arguments of calls", default=False, flag="--args"),
+    Setting("retval", FLAG, "record the return values of calls", default=False, flag="--retval"),
+    Setting("retaddr", FLAG, "record where calls are made", default=False),
+    Setting("stack_trace", FLAG, "record the stack of callers of each call", default=False),
+    Setting("no_repeats", FLAG, "record repeated calls once, with their number", default=False),
+    Setting("no_sleep_time", FLAG, "leave time off the CPU out of durations", default=False),
+    Setting("no_irqs", FLAG, "leave out signal handlers and what they call", default=False),
+    Setting(
+        "c_calls",
+        FLAG,
+        "record C functions that recorded functions call",
+        default=False,
+        flag="--c-calls",
+        keyword="c_calls",
+    ),
+    Setting(
+        "buffer_kb",
+        NUMBER,
+        "size of each process's ring buffer",
+        default=8192,
+        least=32,
+        most=1 << 30,
+        unit="KiB",
+        flag="-b",
+        metavar="KB",
+        keyword="buffer_size_kb",
+        initial=1408,
+        file="buffer_size_kb",
+        boot="trace_buf_size",
+        boot_value="SIZE",
+    ),
+    Setting(
+        "mode",
+        CHOICE,
+        "what happens when the ring buffer is full",
+        default="wait",
+        values={
+            "drop": "drop the newest events when the buffer is full",
+            "overwrite": "overwrite the oldest events when the buffer is full (default: wait, lose nothing)",
+        },
+    ),
+    Setting(
+        "options",
+        WORDS,
+        "a trace option to turn on, or off with 'no' before its name; can be given again",
+        default=(),
+        flag="-O",
+        metavar="OPTION",
+        keyword="options",
+        file="trace_options",
+        boot="trace_options",
+        boot_value="OPTION,...",
+    ),
+    Setting(
+        "follow_fork",
+        FLAG,
+        "do not record child processes",
+        scope=RECORDING,
+        default=True,
+        flag="--no-follow",
+    ),
+    Setting(
+        "clock",
+        CHOICE,
+        "the clock of the trace's times",
+        scope=RECORDING,
+        default="mono",
+        flag="-C",
+        metavar="CLOCK",
+        file="trace_clock",
+        boot="trace_clock",
+        boot_value="CLOCK",
+    ),
+    Setting("tracing_on", FLAG, "whether the tracer records", scope=LIVE, default=True, file="tracing_on"),
+    Setting(
+        "max_latency_us",
+        NUMBER,
+        "the longest time that a latency tracer has seen; 0: start again",
+        scope=LIVE,
+        default=0,
+        most=1 << 40,
+        unit="us",
+        file="tracing_max_latency",
+    ),
+    Setting(
+        "profile",
+        FLAG,
+        "whether the function profiler counts",
+        scope=LIVE,
+        default=False,
+        file="function_profile_enabled",
+    ),
+    Setting("tracers", NAMES, "the tracers", scope=LIVE, file="available_tracers", access="r"),
+    Setting(
+        "buffer_total_kb",
+        NUMBER,
+        "size of the buffer, which all threads share",
+        scope=LIVE,
+        unit="KiB",
+        file="buffer_total_size_kb",
+        access="r",
+    ),
+    Setting("trace", TEXT, "what the buffer holds; writing empties it", scope=LIVE, file="trace"),
+    Setting("mark", TEXT, "a text to put into the trace", scope=LIVE, file="trace_marker", access="w"),
+    Setting(
+        "dump",
+        TEXT,
+        "where the trace goes when the program ends",
+        scope=LIVE,
+        default="",
+        boot="ftrace_dump_on_exit",
+        boot_value="FILE",
+    ),
+)
+
+BY_NAME: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}
+BY_FILE: dict[str, Setting] = {setting.file: setting for setting in SETTINGS if setting.file}
+
+
+class TraceOption:
+    """One trace option: a row of OPTIONS. Its file is options/NAME.
+
+    What a report shows for it, and by default, is in FG_REPORT_OPTIONS (report_style.h).
+
+    Attributes:
+        name: the kernel's name.
+        initial: whether it is on in a new instance: the kernel's default.
+        tracer: the tracer that it belongs to; "": every tracer has it.
+        records: the setting that has the engine record what the option shows, and the option's value
+            that turns the setting on; None: the option changes nothing that is recorded.
+            FG_INSTANCE_FLAGS in C.
+    """
+
+    __slots__ = ("initial", "name", "records", "tracer")
+
+    def __init__(
+        self, name: str, initial: bool, tracer: str, records: "tuple[str, bool] | None" = None
+    ) -> None:
+        self.name = name
+        self.initial = initial
+        self.tracer = tracer
+        self.records = records
+
+    def __repr__(self) -> str:
+        return f"<TraceOption {self.name}>"
+
+
+_GRAPH, _FUNCTION, _ALL = "function_graph", "function", ""
+
+OPTIONS: dict[str, TraceOption] = {
+    option.name: option
+    for option in (
+        TraceOption("overwrite", True, _ALL),
+        TraceOption("display-graph", False, _ALL),
+        TraceOption("funcgraph-cpu", True, _GRAPH),
+        TraceOption("funcgraph-overhead", True, _GRAPH),
+        TraceOption("funcgraph-proc", False, _GRAPH),
+        TraceOption("funcgraph-duration", True, _GRAPH),
+        TraceOption("funcgraph-abstime", False, _GRAPH),
+        TraceOption("funcgraph-irqs", True, _GRAPH, ("no_irqs", False)),
+        TraceOption("funcgraph-tail", False, _GRAPH),
+        TraceOption("funcgraph-overrun", False, _GRAPH),
+        TraceOption("funcgraph-args", False, _GRAPH, ("args", True)),
+        TraceOption("funcgraph-retaddr", False, _GRAPH, ("retaddr", True)),
+        TraceOption("funcgraph-retval", False, _GRAPH, ("retval", True)),
+        TraceOption("funcgraph-retval-hex", False, _GRAPH),
+        TraceOption("func-args", False, _FUNCTION, ("args", True)),
+        TraceOption("func_stack_trace", False, _FUNCTION, ("stack_trace", True)),
+        TraceOption("func-no-repeats", False, _FUNCTION, ("no_repeats", True)),
+        TraceOption("sleep-time", True, _GRAPH, ("no_sleep_time", False)),
+        TraceOption("graph-time", True, _GRAPH),
+    )
+}
+
+# Two options that cannot be on together, as in the kernel: repeats are counted without looking at
+# arguments.
+EXCLUSIVE = ("func-args", "func-no-repeats")
