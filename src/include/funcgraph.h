@@ -19,8 +19,9 @@
  *     if (!error)
  *         error = register_ftrace_graph(&ops);
  *
- * The semantics are those of the Linux kernel's fgraph_ops (Documentation/trace/ftrace-uses.rst and fgraph's
- * own header). docs/c-api.md describes every function and struct, and who may call what in which thread.
+ * The semantics are those of the Linux kernel's fgraph_ops (Documentation/trace/ftrace-uses.rst and
+ * fgraph's own header). docs/c-api.md describes every function and struct, and who may call what in which
+ * thread.
  *
  * C11 or C++11, gcc or clang. Python.h comes first where funcgraph_import() is used. */
 #ifndef FUNCGRAPH_H
@@ -33,8 +34,9 @@
 extern "C" {
 #endif
 
-/* The first number changes when what was compiled against the header before would break; the second grows with
- * what is added at the end of struct funcgraph_api. A module asks for at least the numbers it was built with. */
+/* The first number changes when what was compiled against the header before would break; the second grows
+ * with what is added at the end of struct funcgraph_api. A module asks for at least the numbers it was
+ * built with. */
 #define FUNCGRAPH_API_MAJOR 1
 #define FUNCGRAPH_API_MINOR 1
 #define FUNCGRAPH_CAPSULE "funcgraph._engine._C_API"
@@ -87,13 +89,14 @@ typedef void (*trace_func_graph_resume_t)(struct ftrace_graph_ent *trace, struct
 
 #define FGRAPH_OPS_ENGINE_WORDS 48
 
-/* A user. Its memory is the caller's; it must live, unmoved, until unregister_ftrace_graph has returned. All that
- * is not set must be zero. Any of the functions may be NULL: without an entryfunc all returns are wanted, without
- * a retfunc none are told. */
+/* A user. Its memory is the caller's; it must live, unmoved, until unregister_ftrace_graph has returned.
+ * All that is not set must be zero. Any of the functions may be NULL: without an entryfunc all returns
+ * are wanted, without a retfunc none are told. */
 struct fgraph_ops {
     trace_func_graph_ent_t entryfunc;
     trace_func_graph_ret_t retfunc;
-    /* Optional: a generator or coroutine that is in progress gives way (`end` says nothing), and runs again. */
+    /* Optional: a generator or coroutine that is in progress gives way (`end` says nothing), and runs
+     * again. */
     trace_func_graph_ret_t suspendfunc;
     trace_func_graph_resume_t resumefunc;
     const char *name;   /* what users() and error messages call it; must live as long as the ops */
@@ -110,13 +113,15 @@ enum fgraph_filter_set {
 };
 #define FGRAPH_NR_FILTER_SETS 4
 
-/* ---- fprobes: handlers at the entry and the exit of many functions. All of an interpreter share one user. */
+/* ---- fprobes: handlers at the entry and the exit of many functions. All of an interpreter share one
+ * user. */
 
 struct fprobe;
 
-/* `entry_ip` is the function; `ret_ip` the address of the instruction in its caller that it returns behind, 0 if there is
- * none: only to be compared, ftrace_regs_get_return_location() says where that is. `entry_data` is zeroed at the entry
- * and the same at the exit; NULL without an exit handler or with a size of 0.
+/* `entry_ip` is the function; `ret_ip` the address of the instruction in its caller that it returns
+ * behind, 0 if there is none: only to be compared, ftrace_regs_get_return_location() says where that is.
+ * `entry_data` is zeroed at the entry and the same at the exit; NULL without an exit handler or with a
+ * size of 0.
  *
  * Nonzero: the exit handler is not called for this call. */
 typedef int (*fprobe_entry_cb)(struct fprobe *fp, struct fg_func *entry_ip, uintptr_t ret_ip,
@@ -126,8 +131,8 @@ typedef void (*fprobe_exit_cb)(struct fprobe *fp, struct fg_func *entry_ip, uint
 
 #define FPROBE_ENGINE_WORDS 24
 
-/* Its memory is the caller's; it must live, unmoved, until unregister_fprobe has returned. All that is not set must be
- * zero, and nothing may be changed while it is registered. Either handler may be NULL. */
+/* Its memory is the caller's; it must live, unmoved, until unregister_fprobe has returned. All that is
+ * not set must be zero, and nothing may be changed while it is registered. Either handler may be NULL. */
 struct fprobe {
     fprobe_entry_cb entry_handler;
     fprobe_exit_cb exit_handler;
@@ -183,27 +188,29 @@ struct fgraph_ret_frame {
     uint64_t users;    /* bit i: the user in slot i wants the return */
 };
 
-/* What is behind the capsule. All functions that return int return 0 or a negative errno, and neither set a Python
- * exception nor lose one that is set. Those under "control" need the GIL (in a free-threaded build: an attached
- * thread state); the others need nothing. */
+/* What is behind the capsule. All functions that return int return 0 or a negative errno, and neither set
+ * a Python exception nor lose one that is set. Those under "control" need the GIL (in a free-threaded
+ * build: an attached thread state); the others need nothing. */
 struct funcgraph_api {
     int major, minor;
     size_t bytes; /* sizeof(struct funcgraph_api) of the library */
 
     /* ---- control: anywhere but in signal handlers, in callbacks too */
 
-    /* -EBUSY: registered already. -ENOSPC: every slot is taken. -ENOMEM. -EIO: no hook of CPython's is free. */
+    /* -EBUSY: registered already. -ENOSPC: every slot is taken. -ENOMEM. -EIO: no hook of CPython's is
+     * free. */
     int (*register_ftrace_graph)(struct fgraph_ops *ops);
-    /* Returns when none of its functions runs any more, other than the caller itself; the GIL is given away for as
-     * long as that takes. -EINVAL: not registered. */
+    /* Returns when none of its functions runs any more, other than the caller itself; the GIL is given
+     * away for as long as that takes. -EINVAL: not registered. */
     int (*unregister_ftrace_graph)(struct fgraph_ops *ops);
-    /* Adds patterns to one of the sets, or (reset) makes them the set; n = 0 with reset empties it. All or nothing.
-     * -EINVAL: no such set, or a bad pattern. At any time, also before the registration. */
+    /* Adds patterns to one of the sets, or (reset) makes them the set; n = 0 with reset empties it. All
+     * or nothing. -EINVAL: no such set, or a bad pattern. At any time, also before the registration. */
     int (*set_filter)(struct fgraph_ops *ops, enum fgraph_filter_set set, const char *const patterns[],
                       size_t n, int reset);
     /* Only calls in these threads (their OS ids); NULL: in all. */
     int (*set_tids)(struct fgraph_ops *ops, const int tids[], size_t n);
-    /* Frees what the filters of an ops hold: the last thing done to one whose memory goes. -EBUSY: registered. */
+    /* Frees what the filters of an ops hold: the last thing done to one whose memory goes. -EBUSY:
+     * registered. */
     int (*clear_filters)(struct fgraph_ops *ops);
     /* 0, or -EINVAL with what is wrong (a static text) and where (counted from 0); either may be NULL. */
     int (*check_pattern)(const char *pattern, const char **reason, size_t *column);
@@ -214,11 +221,11 @@ struct funcgraph_api {
 
     /* ---- in callbacks */
 
-    /* In an entry function, once: up to FGRAPH_MAX_DATA_BYTES zeroed bytes, aligned to 8, that the same user finds at
-     * the return. NULL: no room, too many, none, or asked twice. */
+    /* In an entry function, once: up to FGRAPH_MAX_DATA_BYTES zeroed bytes, aligned to 8, that the same
+     * user finds at the return. NULL: no room, too many, none, or asked twice. */
     void *(*reserve_data)(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops, size_t bytes);
-    /* In a return or suspend function: what was reserved at this entry, or NULL. `bytes`, which may be NULL, gets
-     * its size. */
+    /* In a return or suspend function: what was reserved at this entry, or NULL. `bytes`, which may be
+     * NULL, gets its size. */
     void *(*retrieve_data)(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops, size_t *bytes);
     /* The data of this user's frame that lies `depth` of its own frames further down; 0 is this one. */
     void *(*retrieve_parent_data)(const struct fg_task *task, const uint64_t *frame,
@@ -235,13 +242,13 @@ struct funcgraph_api {
     /* The calls in progress of the calling thread, newest first. Returns how many were written. */
     size_t (*get_ret_stack)(struct fgraph_ret_frame frames[], size_t room);
 
-    /* Ticks as CLOCK_MONOTONIC, and the length of a number of ticks, in nanoseconds. Half a microsecond each: keep
-     * ticks in callbacks, and convert what is shown. */
+    /* Ticks as CLOCK_MONOTONIC, and the length of a number of ticks, in nanoseconds. Half a microsecond
+     * each: keep ticks in callbacks, and convert what is shown. */
     uint64_t (*ns)(uint64_t ticks);
     uint64_t (*duration_ns)(uint64_t ticks);
 
-    /* Of a function. Texts are UTF-8 and live as long as it does: copy what is kept longer. The id is never another
-     * function's; `line` is the first one. */
+    /* Of a function. Texts are UTF-8 and live as long as it does: copy what is kept longer. The id is
+     * never another function's; `line` is the first one. */
     const char *(*func_name)(const struct fg_func *func); /* "module.qualname" */
     const char *(*func_module)(const struct fg_func *func);
     const char *(*func_qualname)(const struct fg_func *func);
@@ -251,8 +258,8 @@ struct funcgraph_api {
 
     /* ---- what a callback's regs hold */
 
-    /* Borrowed; NULL where there is none: argument n at entry, in the order of the code object's variables; the
-     * result at a return, the yielded value at a suspend; the exception at an end by one. */
+    /* Borrowed; NULL where there is none: argument n at entry, in the order of the code object's
+     * variables; the result at a return, the yielded value at a suspend; the exception at an end by one. */
     struct _object *(*regs_get_argument)(const struct ftrace_regs *regs, unsigned n);
     struct _object *(*regs_get_return_value)(const struct ftrace_regs *regs);
     struct _object *(*regs_get_exception)(const struct ftrace_regs *regs);
@@ -263,33 +270,36 @@ struct funcgraph_api {
     struct _object *(*regs_get_argument_by_name)(const struct ftrace_regs *regs, const char *name);
     /* The called object, borrowed: the Python function, or the C function. NULL: not known. */
     struct _object *(*regs_get_callable)(const struct ftrace_regs *regs);
-    /* Where the function is: at its start, or at the instruction that it ends or gives way at. And where it returns to.
-     * Nonzero: known. */
+    /* Where the function is: at its start, or at the instruction that it ends or gives way at. And where
+     * it returns to. Nonzero: known. */
     int (*regs_get_location)(const struct ftrace_regs *regs, struct ftrace_location *location);
     int (*regs_get_return_location)(const struct ftrace_regs *regs, struct ftrace_location *location);
     /* Addresses: of the interpreter's frame, of the top of its evaluation stack; 0: not known. */
     uintptr_t (*regs_get_frame_pointer)(const struct ftrace_regs *regs);
     uintptr_t (*regs_get_stack_pointer)(const struct ftrace_regs *regs);
-    /* The number of a variable's place in the frame, for regs_get_stack_nth; -1: there is none of this name. */
+    /* The number of a variable's place in the frame, for regs_get_stack_nth; -1: there is none of this
+     * name. */
     int (*regs_query_register_offset)(const struct ftrace_regs *regs, const char *name);
-    /* What lies in the frame's n-th place: arguments first, then other variables, cells, the evaluation stack. Borrowed;
-     * NULL: nothing, or no such place. */
+    /* What lies in the frame's n-th place: arguments first, then other variables, cells, the evaluation
+     * stack. Borrowed; NULL: nothing, or no such place. */
     struct _object *(*regs_get_stack_nth)(const struct ftrace_regs *regs, unsigned n);
 
     /* ---- fprobes: control. On success an fprobe sees every call that begins after the return.
      *
-     * -EINVAL: nothing given, or a bad pattern; -ENOENT: no function matches, or one of the names is nobody's; -E2BIG:
-     * too much entry data; -EEXIST: registered already; -ENOSPC, -ENOMEM, -EIO as register_ftrace_graph. Then nothing
-     * is registered. */
+     * -EINVAL: nothing given, or a bad pattern; -ENOENT: no function matches, or one of the names is
+     * nobody's; -E2BIG: too much entry data; -EEXIST: registered already; -ENOSPC, -ENOMEM, -EIO as
+     * register_ftrace_graph. Then nothing is registered. */
 
-    /* Patterns, separated by spaces: the functions that are there, called or not, and those that come. `notfilter` may
-     * be NULL. */
+    /* Patterns, separated by spaces: the functions that are there, called or not, and those that come.
+     * `notfilter` may be NULL. */
     int (*register_fprobe)(struct fprobe *fp, const char *filter, const char *notfilter);
     int (*register_fprobe_ips)(struct fprobe *fp, struct fg_func *const funcs[], size_t n);
     int (*register_fprobe_syms)(struct fprobe *fp, const char *const names[], size_t n);
-    /* Returns when none of its handlers runs any more, other than the caller itself. -EINVAL: not registered. */
+    /* Returns when none of its handlers runs any more, other than the caller itself. -EINVAL: not
+     * registered. */
     int (*unregister_fprobe)(struct fprobe *fp);
-    /* Does not wait: its memory must live on until unregister_fprobe of another, or any registration, has returned. */
+    /* Does not wait: its memory must live on until unregister_fprobe of another, or any registration, has
+     * returned. */
     int (*unregister_fprobe_async)(struct fprobe *fp);
     /* Soft: it stays where it is, its handlers are not called. -EINVAL: not registered. */
     int (*enable_fprobe)(struct fprobe *fp);
@@ -308,25 +318,28 @@ struct funcgraph_api {
     int (*kprobe_multi_detach)(struct kprobe_multi_link *link);
     uint64_t (*kprobe_multi_nmissed)(const struct kprobe_multi_link *link);
 
-    /* The record of a Python function, method, code object or C function, made if need be; NULL: it is none, or memory is
-     * short. And all functions of this name (UTF-8), called or not: how many there are; `funcs` gets `room` of them. */
+    /* The record of a Python function, method, code object or C function, made if need be; NULL: it is
+     * none, or memory is short. And all functions of this name (UTF-8), called or not: how many there
+     * are; `funcs` gets `room` of them. */
     struct fg_func *(*func_of)(struct _object *callable);
     size_t (*funcs_named)(const char *name, struct fg_func *funcs[], size_t room);
 };
 
 #ifndef FUNCGRAPH_ENGINE /* the engine has functions of these names itself */
 
-/* One for all files of a module: a single funcgraph_import() serves them all. Hidden, so that each module has its
- * own; weak, so that each file may bring it. */
+/* One for all files of a module: a single funcgraph_import() serves them all. Hidden, so that each module
+ * has its own; weak, so that each file may bring it. */
 extern const struct funcgraph_api *funcgraph_api_ __attribute__((weak, visibility("hidden")));
 const struct funcgraph_api *funcgraph_api_;
 
 #ifdef Py_PYTHON_H
 
-/* Before anything else, with the GIL: imports funcgraph. -1 with an ImportError: it is not there, or too old. */
+/* Before anything else, with the GIL: imports funcgraph. -1 with an ImportError: it is not there, or too
+ * old. */
 static inline int funcgraph_import(void)
 {
-    /* PyCapsule_Import imports no submodule: it would miss it in a process that has not loaded the engine yet. */
+    /* PyCapsule_Import imports no submodule: it would miss it in a process that has not loaded the engine
+     * yet. */
     PyObject *module = PyImport_ImportModule("funcgraph._engine");
     void *table = module ? PyCapsule_Import(FUNCGRAPH_CAPSULE, 0) : NULL;
 #ifdef __cplusplus

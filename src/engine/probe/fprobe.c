@@ -9,7 +9,8 @@
 #include "engine/probe/fprobe_list.h"
 #include "engine/ring/ring_layout.h"
 
-/* The one user of the function graph that all fprobes of a domain share, from the first of them to the last. */
+/* The one user of the function graph that all fprobes of a domain share, from the first of them to the
+ * last. */
 struct shared_user {
     struct fg_retired retired;
     struct shared_user *next;
@@ -83,7 +84,8 @@ static struct shared_user *shared_new(void *domain)
     return shared;
 }
 
-/* Attaches the domain's shared user to the functions that have fprobes now. On an error nothing has changed. */
+/* Attaches the domain's shared user to the functions that have fprobes now. On an error nothing has
+ * changed. */
 static int shared_update(void *domain, struct fg_plan *plan)
 {
     struct shared_user **at = find_shared(domain), *shared = *at;
@@ -341,7 +343,8 @@ static void unregister_begin(struct fprobe *fp, struct leaving *leaving)
     state->filter = (struct fg_fprobe_filter){.filter = {.n = 0}};
     atomic_store_explicit(&state->word, 0, memory_order_relaxed);
     if (shared->first) {
-        /* Without memory for new lists the user stays attached to functions without fprobes, and does nothing there. */
+        /* Without memory for new lists the user stays attached to functions without fprobes, and does
+         * nothing there. */
         fg_users_refilter_begin(&shared->ops, &leaving->plan);
         return;
     }

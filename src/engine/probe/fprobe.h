@@ -1,5 +1,6 @@
-/* fprobes: entry and exit handlers on many functions (Documentation/trace/fprobe.rst). All fprobes of a domain are one
- * user of the function graph; the functions they are on have the list of them in their record. */
+/* fprobes: entry and exit handlers on many functions (Documentation/trace/fprobe.rst). All fprobes of a
+ * domain are one user of the function graph; the functions they are on have the list of them in their
+ * record. */
 #ifndef FG_FPROBE_H
 #define FG_FPROBE_H
 
@@ -9,12 +10,13 @@
 bool fg_fprobe_filter_matches(const struct fg_fprobe_filter *filter, const char *name, const char *module,
                               bool is_c);
 
-/* 0, or: -EINVAL: nothing given; -ENOENT: no known function matches; -E2BIG: too much entry data; -EEXIST: registered
- * already; -ENOSPC, -ENOMEM: as fgraph_register. Then nothing has changed. Takes the filter's contents over (and clears
- * it) on success. nmissed begins at 0 again. */
+/* 0, or: -EINVAL: nothing given; -ENOENT: no known function matches; -E2BIG: too much entry data;
+ * -EEXIST: registered already; -ENOSPC, -ENOMEM: as fgraph_register. Then nothing has changed. Takes the
+ * filter's contents over (and clears it) on success. nmissed begins at 0 again. */
 int fg_fprobe_register(struct fprobe *fp, void *domain, struct fg_fprobe_filter *filter);
-/* The same for given functions; a function given twice counts once. -ENOENT: one of them is gone, or of another domain.
- * `cookies` is NULL or has n: entry_data then begins with a word that holds the function's cookie, at the entry too. */
+/* The same for given functions; a function given twice counts once. -ENOENT: one of them is gone, or of
+ * another domain. `cookies` is NULL or has n: entry_data then begins with a word that holds the
+ * function's cookie, at the entry too. */
 int fg_fprobe_register_ips(struct fprobe *fp, void *domain, struct fg_func *const funcs[],
                            const uint64_t cookies[], size_t n);
 /* Returns when none of its handlers runs any more, other than the caller itself. -EINVAL: not registered. */

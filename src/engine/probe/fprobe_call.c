@@ -147,8 +147,8 @@ void fg_fprobes_missed(struct fg_func *func, struct fgraph_ops *ops)
     }
 }
 
-/* A call that one fprobe alone watches, no other user: all at once, and not by way of the fprobes' user. The frame is as
- * fg_enter and fg_fprobes_enter make it together, so each end of it may come either way. */
+/* A call that one fprobe alone watches, no other user: all at once, and not by way of the fprobes' user.
+ * The frame is as fg_enter and fg_fprobes_enter make it together, so each end of it may come either way. */
 
 static inline struct fg_task_user *user_at(struct fg_task *task, uint32_t probed)
 {
@@ -213,8 +213,8 @@ bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, u
     return is_done;
 }
 
-/* That the descriptor is what an entry would write now, and the function still has no other user, says that the user is the
- * same. A second piece on the frame would be where the descriptor is looked for. */
+/* That the descriptor is what an entry would write now, and the function still has no other user, says
+ * that the user is the same. A second piece on the frame would be where the descriptor is looked for. */
 static inline bool return_probed(struct fg_task *task, uintptr_t fp, uintptr_t ret_ip,
                                  struct ftrace_regs *regs)
 {

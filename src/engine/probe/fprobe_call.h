@@ -2,7 +2,7 @@
  *
  * For each fprobe that wants the return, the entry puts a piece of data on the frame:
  *
- *     | word of the registration | cookie, if the fprobe has any | entry data of the fprobe | descriptor (frame.h) |
+ *     | word of the registration | cookie, if it has one | entry data | descriptor (frame.h) |
  */
 #ifndef FG_FPROBE_CALL_H
 #define FG_FPROBE_CALL_H

@@ -1,5 +1,5 @@
-/* The list of fprobes in a function's record. It is immutable once published: a change publishes a copy, and the old list
- * is freed when no callback can read it any longer. Changes hold the engine's lock. */
+/* The list of fprobes in a function's record. It is immutable once published: a change publishes a copy,
+ * and the old list is freed when no callback can read it any longer. Changes hold the engine's lock. */
 #ifndef FG_FPROBE_LIST_H
 #define FG_FPROBE_LIST_H
 
@@ -7,8 +7,8 @@
 #include "engine/core/retired.h"
 #include "engine/probe/fprobe_live.h"
 
-/* An fprobe on one function, with all that callbacks need of the engine's half of the fprobe: an unregistration that did
- * not wait, and another registration, may have changed that half already. */
+/* An fprobe on one function, with all that callbacks need of the engine's half of the fprobe: an
+ * unregistration that did not wait, and another registration, may have changed that half already. */
 struct fg_fprobe_ref {
     struct fg_live *live;
     uint64_t word;
@@ -44,8 +44,8 @@ bool fg_fprobe_list_wants_returns(const struct fg_fprobe_list *list);
 /* Makes `list`, or NULL, the function's. The old list is still the caller's to retire. */
 void fg_fprobe_list_publish(struct fg_func *func, struct fg_fprobe_list *list);
 void fg_fprobe_list_retire(struct fg_fprobe_list *list);
-/* Takes the fprobes that no longer live out of the function's list, which has some. Without memory for a shorter list the
- * old one stays: callbacks skip these fprobes. */
+/* Takes the fprobes that no longer live out of the function's list, which has some. Without memory for a
+ * shorter list the old one stays: callbacks skip these fprobes. */
 void fg_fprobe_list_remove_dead(struct fg_func *func);
 
 #endif

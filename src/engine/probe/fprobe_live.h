@@ -1,12 +1,14 @@
-/* The table of registrations: which fprobes are registered and enabled, for callbacks to read without a lock.
+/* The table of registrations: which fprobes are registered and enabled, for callbacks to read without a
+ * lock.
  *
  * Each registration has a word, which no other registration ever has:
  *
  *     number of the registration:43 | index in this table:20 | disabled:1
  *
- * The table has, at that index, the word of the registration that holds the place now. Lists of functions (fprobe_list.h)
- * and frames (fprobe_call.c) keep the word they were made for. An fprobe that was unregistered, or registered again, has no
- * word in the table or another one. So neither an old list nor an old frame leads to it. */
+ * The table has, at that index, the word of the registration that holds the place now. Lists of functions
+ * (fprobe_list.h) and frames (fprobe_call.c) keep the word they were made for. An fprobe that was
+ * unregistered, or registered again, has no word in the table or another one. So neither an old list nor
+ * an old frame leads to it. */
 #ifndef FG_FPROBE_LIVE_H
 #define FG_FPROBE_LIVE_H
 
@@ -70,7 +72,8 @@ static inline bool fg_live_has_word(const struct fg_live *live, uint64_t word)
     return atomic_load_explicit(&live->word, memory_order_acquire) == word;
 }
 
-/* The fprobe of a registration that lives and is enabled, or NULL. It stays until the caller leaves the guard. */
+/* The fprobe of a registration that lives and is enabled, or NULL. It stays until the caller leaves the
+ * guard. */
 static inline struct fprobe *fg_live_fprobe(uint64_t word)
 {
     uint32_t idx = (uint32_t)(word >> FG_LIVE_IDX_SHIFT) & (FG_LIVE_MAX - 1);
@@ -80,7 +83,8 @@ static inline struct fprobe *fg_live_fprobe(uint64_t word)
 
     if (!fg_live_has_word(live, word))
         return NULL;
-    /* acquire: a thread that reads the fprobe of the place's next registration also sees that the word is gone */
+    /* acquire: a thread that reads the fprobe of the place's next registration also sees that the word is
+     * gone */
     fp = atomic_load_explicit(&live->fp, memory_order_acquire);
     return fg_live_has_word(live, word) ? fp : NULL;
 }

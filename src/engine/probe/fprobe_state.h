@@ -4,8 +4,8 @@
 
 #include "engine/graph/fgraph.h"
 
-/* The functions that an fprobe is attached to, by name: known ones and those met later. C functions only by their whole
- * names. */
+/* The functions that an fprobe is attached to, by name: known ones and those met later. C functions only
+ * by their whole names. */
 struct fg_fprobe_filter {
     struct fg_patterns filter, notfilter;
 };

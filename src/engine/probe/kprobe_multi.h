@@ -1,11 +1,12 @@
-/* kprobe_multi: one program on many functions, with a cookie for each (the kernel's BPF_TRACE_KPROBE_MULTI). An fprobe
- * of its own behind each link. */
+/* kprobe_multi: one program on many functions, with a cookie for each (the kernel's
+ * BPF_TRACE_KPROBE_MULTI). An fprobe of its own behind each link. */
 #ifndef FG_KPROBE_MULTI_H
 #define FG_KPROBE_MULTI_H
 
 #include "engine/probe/fprobe.h"
 
-/* As fg_fprobe_register_ips; -EINVAL: also without a program, or of no such kind. `cookies` has n of them, or is NULL. */
+/* As fg_fprobe_register_ips; -EINVAL: also without a program, or of no such kind. `cookies` has n of
+ * them, or is NULL. */
 int fg_kprobe_multi_attach(struct kprobe_multi_link *link, void *domain, struct fg_func *const funcs[],
                            const uint64_t cookies[], size_t n);
 /* As fg_fprobe_register. The cookie is 0. */

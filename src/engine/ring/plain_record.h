@@ -1,6 +1,6 @@
-/* The two records that make up nearly all of a function graph: the entry of a call, and the return of a call that was
- * never suspended, both without values. The engine writes them itself, without calling the tracer (plain_call.c). The
- * caller has checked for room (fg_ring_has_room). */
+/* The two records that make up nearly all of a function graph: the entry of a call, and the return of a
+ * call that was never suspended, both without values. The engine writes them itself, without calling the
+ * tracer (plain_call.c). The caller has checked for room (fg_ring_has_room). */
 #ifndef FG_PLAIN_RECORD_H
 #define FG_PLAIN_RECORD_H
 

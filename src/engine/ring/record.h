@@ -16,16 +16,16 @@
  *
  * irq: for a call's entry or end: the interpreter made the call to handle a signal.
  *
- * Times are absolute, so a record can be read without the one before it. The records that an overwrite or a crash
- * removes never make the others unreadable.
+ * Times are absolute, so a record can be read without the one before it. The records that an overwrite or
+ * a crash removes never make the others unreadable.
  */
 #ifndef FG_RECORD_H
 #define FG_RECORD_H
 
 #include <stdint.h>
 
-/* X(kind, value, fixed payload words, meaning). The payload has the fixed words first, then `start` if has_start, then
- * the values if has_values. */
+/* X(kind, value, fixed payload words, meaning). The payload has the fixed words first, then `start` if
+ * has_start, then the values if has_values. */
 #define FG_RECORD_KINDS(X)                                                                                   \
     X(ENTRY, 0, 0, "a call began")                                                                           \
     X(RESUME, 1, 0, "a suspended call runs again; start says which")                                         \
@@ -110,9 +110,10 @@ static inline int fg_record_has_time(enum fg_record_kind kind)
     return (kind >= FG_RECORD_RETURN && kind <= FG_RECORD_CLOSE) || kind == FG_RECORD_WAIT;
 }
 
-/* Values: the arguments at a call's entry, the result or exception at its end. They are a byte stream of tagged values
- * that ends with FG_VALUE_END, which the zero padding also reads as, or with the record. Integers are little-endian and
- * unaligned. The length byte before a text or type name holds its length in bytes. */
+/* Values: the arguments at a call's entry, the result or exception at its end. They are a byte stream of
+ * tagged values that ends with FG_VALUE_END, which the zero padding also reads as, or with the record.
+ * Integers are little-endian and unaligned. The length byte before a text or type name holds its length
+ * in bytes. */
 #define FG_VALUE_TAGS(X)                                                                                     \
     X(END, 0, "no more values")                                                                              \
     X(NONE, 1, "None")                                                                                       \

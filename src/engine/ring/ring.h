@@ -1,7 +1,8 @@
 /* One ring buffer in the process that it records: its configuration, its memory, its pool of sub-buffers.
  *
- * ring_layout.h draws the memory. ring_file.c creates it, ring_pool.c hands out its sub-buffers, ring_symbols.c
- * appends symbols, ring_buffer.h writes records. There is one ring per process and instance. */
+ * ring_layout.h draws the memory. ring_file.c creates it, ring_pool.c hands out its sub-buffers,
+ * ring_symbols.c appends symbols, ring_buffer.h writes records. There is one ring per process and
+ * instance. */
 #ifndef FG_RING_H
 #define FG_RING_H
 
@@ -19,8 +20,9 @@
 #define FG_RING_MAX_KB (1u << 30)
 
 struct fg_ring_config {
-    /* The session's directory: the file becomes PID.N.ring in it, and its `lock` tells whether a recorder lives.
-     * NULL: no file. The process itself then reads the ring (ring_copy.h), and no writer can wait for a recorder. */
+    /* The session's directory: the file becomes PID.N.ring in it, and its `lock` tells whether a recorder
+     * lives. NULL: no file. The process itself then reads the ring (ring_copy.h), and no writer can wait
+     * for a recorder. */
     const char *directory;
     size_t buffer_bytes; /* of all sub-buffers together */
     enum fg_ring_mode mode;
@@ -28,7 +30,8 @@ struct fg_ring_config {
     char instance[FG_INSTANCE_NAME_BYTES]; /* NUL-terminated; empty: the top instance */
 };
 
-/* A forked child's first record opens the child's file. Other threads wait until the file has its symbols. */
+/* A forked child's first record opens the child's file. Other threads wait until the file has its
+ * symbols. */
 enum fg_ring_reopen { FG_RING_IS_OPEN = 0, FG_RING_TO_REOPEN = 1, FG_RING_REOPENS = 2 };
 
 struct fg_ring_owner {
@@ -38,8 +41,8 @@ struct fg_ring_owner {
 
 #define FG_RING_ORPHANS 64u
 
-/* Records lost by a task that has no later sub-buffer yet to report the loss in. If two tasks share a place here, the
- * earlier task's loss is only in the total. */
+/* Records lost by a task that has no later sub-buffer yet to report the loss in. If two tasks share a
+ * place here, the earlier task's loss is only in the total. */
 struct fg_orphan_loss {
     uint32_t task;
     uint64_t lost;

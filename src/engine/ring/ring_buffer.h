@@ -1,7 +1,7 @@
 /* Writing records into a ring buffer.
  *
- * A task owns one sub-buffer at a time and writes to it without a lock. Taking the next sub-buffer, once in some
- * thousand records, takes the ring's lock. */
+ * A task owns one sub-buffer at a time and writes to it without a lock. Taking the next sub-buffer, once
+ * in some thousand records, takes the ring's lock. */
 #ifndef FG_RING_BUFFER_H
 #define FG_RING_BUFFER_H
 
@@ -73,8 +73,8 @@ void fg_ring_set_killed(struct fg_ring *ring, const char *message);
 FG_COLD bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
                             size_t bytes);
 
-/* True if the cursor's sub-buffer has room for a record of up to `bytes` at `pos`. Only inside the guard: outside of it
- * another task's fg_ring_switch may take the sub-buffer away (ring_pool.c, revoke_idle). */
+/* True if the cursor's sub-buffer has room for a record of up to `bytes` at `pos`. Only inside the guard:
+ * outside of it another task's fg_ring_switch may take the sub-buffer away (ring_pool.c, revoke_idle). */
 static inline bool fg_ring_has_room(const struct fg_ring_cursor *cursor, size_t bytes)
 {
     const uint8_t *end = atomic_load_explicit(&cursor->end, memory_order_relaxed);
@@ -82,7 +82,8 @@ static inline bool fg_ring_has_room(const struct fg_ring_cursor *cursor, size_t 
     return fg_likely((uintptr_t)cursor->pos + bytes <= (uintptr_t)end);
 }
 
-/* Room for a record of up to `bytes` in this sub-buffer or the next one. NULL: the record is lost, and counted. */
+/* Room for a record of up to `bytes` in this sub-buffer or the next one. NULL: the record is lost, and
+ * counted. */
 static inline void *fg_ring_reserve(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
                                     size_t bytes)
 {
@@ -91,8 +92,8 @@ static inline void *fg_ring_reserve(struct fg_ring *ring, struct fg_task *task, 
     return cursor->pos;
 }
 
-/* How far ahead of the writer memory is prefetched: some ten records. The recorder, on another processor, read these
- * lines last, and a store to them would wait. */
+/* How far ahead of the writer memory is prefetched: some ten records. The recorder, on another processor,
+ * read these lines last, and a store to them would wait. */
 #define FG_RING_AHEAD_BYTES 512
 
 /* Publishes the record that ends at `pos`. */

@@ -1,8 +1,9 @@
 /* See ring_copy.h.
  *
- * The ring's lock is held for one sub-buffer at a time, so a writer that needs its next sub-buffer does not wait for the
- * whole copy. Old sub-buffers may therefore be overwritten while younger ones are copied. Each sub-buffer's head notes
- * which records the copy took and which losses it reported, so that no record is reported as lost twice. */
+ * The ring's lock is held for one sub-buffer at a time, so a writer that needs its next sub-buffer does
+ * not wait for the whole copy. Old sub-buffers may therefore be overwritten while younger ones are
+ * copied. Each sub-buffer's head notes which records the copy took and which losses it reported, so that
+ * no record is reported as lost twice. */
 #define _GNU_SOURCE
 #include "engine/ring/ring_copy.h"
 
@@ -82,8 +83,8 @@ static int find_places(struct copy *copy)
     return 0;
 }
 
-/* The header of the copy. Symbols come after the records: they are read last, so the symbols of all copied records are
- * among them. Ring's lock held. */
+/* The header of the copy. Symbols come after the records: they are read last, so the symbols of all
+ * copied records are among them. Ring's lock held. */
 static void lay_out(struct copy *copy)
 {
     static const struct fg_ring_header nothing = {.subbuf_bytes = FG_RING_PAGE_BYTES};

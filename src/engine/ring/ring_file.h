@@ -1,4 +1,5 @@
-/* Creating a ring buffer: a file in the session's directory, or anonymous memory; and a forked child's own file. */
+/* Creating a ring buffer: a file in the session's directory, or anonymous memory; and a forked child's
+ * own file. */
 #ifndef FG_RING_FILE_H
 #define FG_RING_FILE_H
 
@@ -8,8 +9,8 @@
  * fg_ring_open - create and map a ring's memory; a file gets its final name
  * @ring: not used before
  *
- * Return: 0 or a negative errno, and then nothing is left over. -EINVAL: too small, too large, or a mode that waits for
- * a recorder without a file.
+ * Return: 0 or a negative errno, and then nothing is left over. -EINVAL: too small, too large, or a mode
+ * that waits for a recorder without a file.
  */
 int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config);
 

@@ -1,5 +1,5 @@
-/* The layout of the mapped ring-buffer file, shared by its two sides: ring_buffer.c in the traced process and
- * ring_reader.c in the recorder.
+/* The layout of the mapped ring-buffer file, shared by its two sides: ring_buffer.c in the traced process
+ * and ring_reader.c in the recorder.
  *
  *     +--------------------------+ 0
  *     | struct fg_ring_header    |  one page
@@ -13,8 +13,8 @@
  *     | ...                      |
  *     +--------------------------+
  *
- * Everything is little-endian and is read on the machine that wrote it. A symbol is committed before the first record
- * that uses it, so the file of a dead process is complete.
+ * Everything is little-endian and is read on the machine that wrote it. A symbol is committed before the
+ * first record that uses it, so the file of a dead process is complete.
  */
 #ifndef FG_RING_LAYOUT_H
 #define FG_RING_LAYOUT_H

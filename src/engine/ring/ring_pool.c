@@ -65,8 +65,8 @@ static void collect_released(struct fg_ring *ring)
     atomic_store_explicit(&header->free_tail, tail, memory_order_release);
 }
 
-/* Takes the sub-buffer that was given back last: it is the most likely to be in a cache. While the reader keeps up, the
- * writers reuse a few sub-buffers and never touch the rest of the pool. */
+/* Takes the sub-buffer that was given back last: it is the most likely to be in a cache. While the reader
+ * keeps up, the writers reuse a few sub-buffers and never touch the rest of the pool. */
 static bool take_released(struct fg_ring *ring, uint32_t *index)
 {
     collect_released(ring);
@@ -142,14 +142,15 @@ static uint64_t count_between(const struct fg_subbuf *subbuf, uint64_t from, uin
     return count_records((const uint8_t *)(subbuf + 1) + from, to - from);
 }
 
-/* Writers go on while a ring is copied. So a record may be overwritten after the latest copy took it, or after that copy
- * reported it as lost; no later copy may report it once more. */
+/* Writers go on while a ring is copied. So a record may be overwritten after the latest copy took it, or
+ * after that copy reported it as lost; no later copy may report it once more. */
 struct loss {
     uint64_t records;
     uint64_t in_copy; /* how many of these the latest copy holds, or reported as lost */
 };
 
-/* Adds a loss of records of `task` to the task's next sub-buffer after `seq`, or to the one that it will take next. */
+/* Adds a loss of records of `task` to the task's next sub-buffer after `seq`, or to the one that it will
+ * take next. */
 static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, struct loss loss)
 {
     struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
@@ -174,7 +175,8 @@ static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, stru
     orphan->lost_in_copy += loss.in_copy;
 }
 
-/* The loss when a sub-buffer is reused: its records that no consumer had, and the loss reported before them. */
+/* The loss when a sub-buffer is reused: its records that no consumer had, and the loss reported before
+ * them. */
 static struct loss drop_records(struct fg_ring *ring, struct fg_subbuf *subbuf)
 {
     uint64_t commit = atomic_load_explicit(&subbuf->commit, memory_order_relaxed);
@@ -206,8 +208,8 @@ static bool take_oldest(struct fg_ring *ring, uint32_t *index)
     return true;
 }
 
-/* Queues the oldest sub-buffer whose task is not writing now, so that any number of threads can share a small pool. The
- * task then finds its cursor without room and takes another sub-buffer. */
+/* Queues the oldest sub-buffer whose task is not writing now, so that any number of threads can share a
+ * small pool. The task then finds its cursor without room and takes another sub-buffer. */
 static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
 {
     struct fg_ring_owner *oldest = NULL;
@@ -218,8 +220,8 @@ static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
         if (owner->task && owner->task != self)
             atomic_store_explicit(&owner->cursor->end, NULL, memory_order_relaxed);
     }
-    /* After the fence each of these tasks is either seen inside the guard, and keeps its sub-buffer, or sees that its
-     * cursor has no room. */
+    /* After the fence each of these tasks is either seen inside the guard, and keeps its sub-buffer, or
+     * sees that its cursor has no room. */
     fg_task_fence_heavy();
     for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
         struct fg_ring_owner *owner = &ring->pool.owners[i];
@@ -243,7 +245,8 @@ static bool recorder_lives(const struct fg_ring *ring)
 
     if (asprintf(&path, "%s/lock", ring->directory) < 0)
         return false;
-    /* Opened again each time: the program may have closed a descriptor that we kept, and reused its number. */
+    /* Opened again each time: the program may have closed a descriptor that we kept, and reused its
+     * number. */
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         lives = errno == EMFILE || errno == ENFILE; /* unknown: no reason to lose records */
@@ -262,8 +265,8 @@ static void sleep_for_release(struct fg_ring_header *header, uint32_t seen)
     syscall(SYS_futex, &header->free_futex, FUTEX_WAIT, seen, &step, NULL, 0);
 }
 
-/* Sleeps, without the lock, until the reader releases a sub-buffer or a step has passed. False: no reader will release
- * any. */
+/* Sleeps, without the lock, until the reader releases a sub-buffer or a step has passed. False: no reader
+ * will release any. */
 static bool wait_for_release(struct fg_ring *ring, unsigned *steps)
 {
     struct fg_ring_header *header = ring->header;
@@ -295,8 +298,8 @@ static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index,
             break;
         if (ring->mode == FG_RING_OVERWRITE && take_oldest(ring, index))
             break;
-        /* If tasks do not own all sub-buffers, the reader has some and will release them. An idle task then keeps its
-         * own, unless the mode is to overwrite, which cannot wait. */
+        /* If tasks do not own all sub-buffers, the reader has some and will release them. An idle task
+         * then keeps its own, unless the mode is to overwrite, which cannot wait. */
         if ((ring->pool.nr_owned == ring->pool.nr_fresh || ring->mode == FG_RING_OVERWRITE) &&
             revoke_idle(ring, task))
             continue;
@@ -318,7 +321,8 @@ static void begin(struct fg_ring *ring, struct fg_subbuf *subbuf, uint32_t task,
     struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
     uint64_t untold = atomic_exchange(&subbuf->lost, 0), lost_in_copy = 0;
 
-    /* A loss was added to this sub-buffer's former contents after the reader had claimed them: it is still unreported. */
+    /* A loss was added to this sub-buffer's former contents after the reader had claimed them: it is
+     * still unreported. */
     if (untold)
         pass_loss_on(ring, subbuf->task, subbuf->seq, (struct loss){untold, 0});
     subbuf->task = task;

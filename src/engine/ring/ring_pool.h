@@ -1,5 +1,5 @@
-/* The pool of sub-buffers: which task owns which, taking the next one, waiting for the reader. The caller of each
- * function here holds the ring's lock. */
+/* The pool of sub-buffers: which task owns which, taking the next one, waiting for the reader. The caller
+ * of each function here holds the ring's lock. */
 #ifndef FG_RING_POOL_H
 #define FG_RING_POOL_H
 
@@ -30,8 +30,8 @@ void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor);
  * @task: the task that wrote them
  * @lost: how many records of the task were lost before these
  *
- * Without a free sub-buffer the ring's mode decides: the oldest one is overwritten, or the records are lost and
- * reported as lost.
+ * Without a free sub-buffer the ring's mode decides: the oldest one is overwritten, or the records are
+ * lost and reported as lost.
  */
 void fg_ring_put_full(struct fg_ring *ring, uint32_t task, const void *records, uint64_t bytes,
                       uint64_t lost);

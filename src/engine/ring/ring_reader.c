@@ -167,13 +167,14 @@ bool fg_ring_reader_next(struct fg_ring_reader *reader, struct fg_ring_chunk *ch
             return false;
         index = atomic_load_explicit(&reader->full_queue[tail % reader->nr_subbufs], memory_order_relaxed) %
                 reader->nr_subbufs;
-        /* In overwrite mode a writer may take the same sub-buffer back: the side that moves the tail gets it. */
+        /* In overwrite mode a writer may take the same sub-buffer back: the side that moves the tail gets
+         * it. */
     } while (!atomic_compare_exchange_weak_explicit(&header->full_tail, &tail, tail + 1, memory_order_acq_rel,
                                                     memory_order_acquire));
     atomic_store_explicit(&subbuf_at(reader, index)->state, FG_SUBBUF_CLAIMED, memory_order_relaxed);
     chunk_fill(reader, index, chunk);
-    /* Exchanged, not just read: a loss that a writer adds to this sub-buffer from now on is the writer's to report,
-     * with another sub-buffer (ring_pool.c, begin). */
+    /* Exchanged, not just read: a loss that a writer adds to this sub-buffer from now on is the writer's
+     * to report, with another sub-buffer (ring_pool.c, begin). */
     chunk->lost = atomic_exchange(&subbuf_at(reader, index)->lost, 0);
     return true;
 }
@@ -185,8 +186,8 @@ void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_
 
     atomic_store_explicit(&subbuf_at(reader, chunk->index)->state, FG_SUBBUF_FREE, memory_order_relaxed);
     atomic_store_explicit(&reader->free_queue[head % reader->nr_subbufs], chunk->index, memory_order_relaxed);
-    /* seq_cst: a writer counts itself as waiter, then reads the head; we move the head, then read the count. One of
-     * the two sees the other's store. */
+    /* seq_cst: a writer counts itself as waiter, then reads the head; we move the head, then read the
+     * count. One of the two sees the other's store. */
     atomic_store(&header->free_head, head + 1);
     if (atomic_load(&header->waiters)) {
         atomic_fetch_add(&header->free_futex, 1);

@@ -1,5 +1,5 @@
-/* Reading a ring-buffer file, for the recorder and `funcgraph recover`. A reader claims full sub-buffers in order, reads
- * their records and gives them back. Each file has at most one reader at a time. */
+/* Reading a ring-buffer file, for the recorder and `funcgraph recover`. A reader claims full sub-buffers
+ * in order, reads their records and gives them back. Each file has at most one reader at a time. */
 #ifndef FG_RING_READER_H
 #define FG_RING_READER_H
 
@@ -39,8 +39,8 @@ bool fg_ring_reader_next(struct fg_ring_reader *reader, struct fg_ring_chunk *ch
 /* Gives a sub-buffer back to the writers and wakes those that wait. */
 void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_chunk *chunk);
 
-/* For a file whose process died or finished: the remaining sub-buffers in order of seq, including those that tasks still
- * owned and those that a dead reader had claimed. False: there are no more. */
+/* For a file whose process died or finished: the remaining sub-buffers in order of seq, including those
+ * that tasks still owned and those that a dead reader had claimed. False: there are no more. */
 bool fg_ring_reader_next_leftover(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk);
 
 /* Asks the traced process to stop recording: it does so when a task needs its next sub-buffer. */

@@ -1,7 +1,8 @@
 /* The function profiler is an fgraph user that counts calls in rows (profile_rows.h draws them).
  *
- * The engine itself does the plain step of nearly every call (plain_call.c). The functions here do it for the others: the
- * first call of a function in a thread, calls with several users, and profiles without graph-time or sleep-time. */
+ * The engine itself does the plain step of nearly every call (plain_call.c). The functions here do it for
+ * the others: the first call of a function in a thread, calls with several users, and profiles without
+ * graph-time or sleep-time. */
 #include "engine/tracer/function_profile.h"
 
 #include <errno.h>
@@ -52,8 +53,8 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
     return 1;
 }
 
-/* A call that began before the fork is the parent's and is not counted. The call may have begun in another thread, so this
- * thread may have no row yet. */
+/* A call that began before the fork is the parent's and is not counted. The call may have begun in
+ * another thread, so this thread may have no row yet. */
 static void count(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, uint64_t time)
 {
     const struct fg_profile_cursor *cursor = cursor_of(trace->task, ops);
@@ -75,9 +76,9 @@ static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct f
 
 /* ---- profiles without graph-time (the time of callees) or without sleep-time
  *
- * The task variable holds the time that the newest call's callees have taken so far. When a call begins to run it saves its
- * caller's value; when it stops it restores that value with its own time added. A suspended call keeps its own sum in its
- * data, because another caller may resume it. */
+ * The task variable holds the time that the newest call's callees have taken so far. When a call begins
+ * to run it saves its caller's value; when it stops it restores that value with its own time added. A
+ * suspended call keeps its own sum in its data, because another caller may resume it. */
 
 struct call {
     uint64_t outer; /* the caller's task variable */

@@ -27,7 +27,8 @@ void fg_function_profile_init(struct fg_function_profile *profile, bool graph_ti
  * fg_function_profile_start - count calls from now on, from zero
  * @register_user: fgraph_register, or an arch's function that calls it
  *
- * Return: 0; -EBUSY: it counts already; -ENOMEM; or the error of @register_user. On an error nothing has changed.
+ * Return: 0; -EBUSY: it counts already; -ENOMEM; or the error of @register_user. On an error nothing has
+ * changed.
  * Context: no lock held.
  */
 int fg_function_profile_start(struct fg_function_profile *profile,

@@ -9,8 +9,8 @@
 #include "engine/ring/ring_buffer.h"
 #include "engine/tracer/tracer.h"
 
-/* What a tracer records in addition, or leaves out: X(name, the kernel's options that set it). An option with "no" in
- * front sets the flag when it is off. */
+/* What a tracer records in addition, or leaves out: X(name, the kernel's options that set it). An option
+ * with "no" in front sets the flag when it is off. */
 #define FG_INSTANCE_FLAGS(X)                                                                                 \
     X(args, "funcgraph-args func-args")                                                                      \
     X(retval, "funcgraph-retval")                                                                            \
@@ -85,7 +85,8 @@ void fg_instance_hide(struct fg_instance *instance);
 /* Takes an instance out of the list, and drops the list's reference. */
 void fg_instance_unlink(struct fg_instance *instance);
 
-/* For the fork handlers, which hold the list's lock across a fork: the latest instance; `next` leads to the others. */
+/* For the fork handlers, which hold the list's lock across a fork: the latest instance; `next` leads to
+ * the others. */
 void fg_instances_lock(void);
 struct fg_instance *fg_instances_first(void);
 void fg_instances_unlock(void);

@@ -115,8 +115,8 @@ void fg_instance_init_settings(struct fg_instance *instance, const struct fg_ins
 #undef X
 }
 
-/* The tracer's own functions must see the settings before calls become plain, and after they cease to be. Lists of users
- * hold is_plain and no_irqs, so a change of these applies the filter again. */
+/* The tracer's own functions must see the settings before calls become plain, and after they cease to be.
+ * Lists of users hold is_plain and no_irqs, so a change of these applies the filter again. */
 static int change_settings(struct fg_instance *instance, const struct fg_instance_settings *settings)
 {
     struct fg_instance_settings old = fg_instance_settings(instance);

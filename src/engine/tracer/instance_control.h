@@ -1,8 +1,8 @@
 /* Changing an instance while it runs.
  *
- * A change takes effect as a whole. On an error nothing has changed, except where a function says so. -EBUSY: another
- * thread changes or stops the instance now. The caller holds no lock of the engine. Like changes of users (fgraph.h)
- * these wait for callbacks in progress. */
+ * A change takes effect as a whole. On an error nothing has changed, except where a function says so.
+ * -EBUSY: another thread changes or stops the instance now. The caller holds no lock of the engine. Like
+ * changes of users (fgraph.h) these wait for callbacks in progress. */
 #ifndef FG_INSTANCE_CONTROL_H
 #define FG_INSTANCE_CONTROL_H
 
@@ -11,8 +11,8 @@
 /**
  * fg_instance_set_tracer - change the tracer; the buffer is emptied, as in the kernel
  *
- * Return: 0 or a negative errno. -EBUSY also for an instance with a file. If @tracer refuses to start, the instance has
- * the nop tracer.
+ * Return: 0 or a negative errno. -EBUSY also for an instance with a file. If @tracer refuses to start,
+ * the instance has the nop tracer.
  */
 int fg_instance_set_tracer(struct fg_instance *instance, const struct fg_tracer *tracer);
 
@@ -34,8 +34,8 @@ int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes);
  */
 int fg_instance_set_filter(struct fg_instance *instance, struct fg_filter *filter);
 
-/* The tracers' settings. A change keeps what is known of calls in progress: the trace may have the end of a call without
- * its entry, or the entry without the end. */
+/* The tracers' settings. A change keeps what is known of calls in progress: the trace may have the end of
+ * a call without its entry, or the entry without the end. */
 struct fg_instance_settings {
     uint32_t max_graph_depth; /* 0: no limit */
     uint64_t thresh_us;       /* 0: none; else only calls that took at least this long */

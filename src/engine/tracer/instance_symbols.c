@@ -23,7 +23,8 @@ static void put_function(struct fg_ring *ring, const struct fg_func *func, enum 
     fg_ring_put_symbol(ring, &symbol, strings);
 }
 
-/* True the first time for each function. Without memory for the note a symbol is put twice, which is harmless. */
+/* True the first time for each function. Without memory for the note a symbol is put twice, which is
+ * harmless. */
 static bool tell_once(struct fg_instance *instance, uint32_t id)
 {
     uint32_t word = id / 64;
@@ -36,8 +37,8 @@ static bool tell_once(struct fg_instance *instance, uint32_t id)
     return true;
 }
 
-/* An instance without a file puts each symbol once, though its filter changes often. Functions that match no filter get
- * a symbol only in a file, or where records may name them as callers. */
+/* An instance without a file puts each symbol once, though its filter changes often. Functions that match
+ * no filter get a symbol only in a file, or where records may name them as callers. */
 void fg_instance_found(struct fg_func *func, struct fgraph_ops *ops, bool matched)
 {
     struct fg_instance *instance = fg_instance_of(ops);

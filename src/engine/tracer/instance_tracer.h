@@ -1,6 +1,7 @@
 /* The tracer of an instance: starting and stopping it, and keeping the instance's user in step with it.
  *
- * The caller is between fg_instance_change_begin() and fg_instance_change_end(), or nobody else knows the instance. */
+ * The caller is between fg_instance_change_begin() and fg_instance_change_end(), or nobody else knows the
+ * instance. */
 #ifndef FG_INSTANCE_TRACER_H
 #define FG_INSTANCE_TRACER_H
 

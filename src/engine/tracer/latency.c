@@ -103,7 +103,8 @@ static bool is_max(const struct fg_latency *latency, const struct fg_latency_sec
     return length_of(section) == atomic_load(&latency->max_ticks);
 }
 
-/* Two threads may claim the maximum one after the other and come here the other way round: it is the later one's. */
+/* Two threads may claim the maximum one after the other and come here the other way round: it is the
+ * later one's. */
 static void put(struct fg_latency *latency, struct fg_latency_section *section)
 {
     struct fg_latency_section *other = atomic_exchange(&latency->section, section);

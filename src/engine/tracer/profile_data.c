@@ -30,8 +30,8 @@ static struct fg_profile_row *remap_rows(const struct fg_profile_task *task, uin
     return mapping == MAP_FAILED ? NULL : mapping;
 }
 
-/* Makes room for `least` rows. False: no memory, and nothing has changed.
- * Not an fg_array: rows get memory only where a function's id touches them, and mremap() moves pages, not contents. */
+/* Makes room for `least` rows. False: no memory, and nothing has changed. Not an fg_array: rows get
+ * memory only where a function's id touches them, and mremap() moves pages, not contents. */
 static bool task_grow(struct fg_profile_task *task, uint32_t least)
 {
     uint32_t nr_rows = task->nr_rows ? task->nr_rows : MIN_ROWS;

@@ -1,7 +1,7 @@
 /* What a function profile has counted: rows for each thread, and the names of the functions.
  *
- * profile_rows.h draws the rows, which their own thread writes without a lock. Everything else here is under the engine's
- * lock, which the caller holds. */
+ * profile_rows.h draws the rows, which their own thread writes without a lock. Everything else here is
+ * under the engine's lock, which the caller holds. */
 #ifndef FG_PROFILE_DATA_H
 #define FG_PROFILE_DATA_H
 
@@ -50,7 +50,8 @@ void fg_profile_data_clear_tasks(struct fg_profile_data *data);
 bool fg_profile_make_row(struct fg_profile_cursor *cursor, struct fg_profile_data *data, int tid,
                          const struct fg_func *func);
 
-/* The cursor's thread ends: adds its rows to the sum. Without memory for that they stay in the list of threads. */
+/* The cursor's thread ends: adds its rows to the sum. Without memory for that they stay in the list of
+ * threads. */
 void fg_profile_end_task(struct fg_profile_cursor *cursor, struct fg_profile_data *data);
 
 /* Adds the rows of a thread to a sum. False: no memory, and nothing was added. */

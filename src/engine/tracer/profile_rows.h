@@ -1,13 +1,14 @@
-/* What a task counts of each function for one function profile: rows by function id that only its own thread writes, and
- * the two steps that nearly every call is.
+/* What a task counts of each function for one function profile: rows by function id that only its own
+ * thread writes, and the two steps that nearly every call is.
  *
  *     fg_profile_cursor      +---------------------------+
  *     | rows          | ---> | hit | time | squares |    |  function 0
  *     | nr_rows       |      | hit | time | squares |    |  function 1
  *     | since         |      | ...                       |
  *
- * They are reserved by powers of two and touched only as used. Whoever reads them, or makes room for more, holds the
- * engine's lock. Each word is whole whenever it is read; those of a row may be one call apart. */
+ * They are reserved by powers of two and touched only as used. Whoever reads them, or makes room for
+ * more, holds the engine's lock. Each word is whole whenever it is read; those of a row may be one call
+ * apart. */
 #ifndef FG_PROFILE_ROWS_H
 #define FG_PROFILE_ROWS_H
 
@@ -20,8 +21,8 @@
 struct fg_profile_row {
     _Atomic uint64_t hit;  /* calls that began */
     _Atomic uint64_t time; /* of those that ended, in the profile's unit */
-    /* Of their times, one by one. Such a sum leaves 64 bits within seconds; what a double rounds off is far below what
-     * the clock does. */
+    /* Of their times, one by one. Such a sum leaves 64 bits within seconds; what a double rounds off is
+     * far below what the clock does. */
     _Atomic double squares;
     uint64_t unused; /* a row never lies in two cache lines */
 };

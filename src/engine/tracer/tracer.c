@@ -1,13 +1,28 @@
-/* The table of tracers. */
+/* See tracer.h. */
 #include "engine/tracer/tracer.h"
 
 #include <errno.h>
 #include <string.h>
 
+/* How many come from FG_TRACERS. */
+enum {
+#define X(name) +1
+    NR_BUILT_IN = FG_TRACERS(X)
+#undef X
+};
+
 static struct {
     const struct fg_tracer *all[FG_MAX_TRACERS];
     unsigned n;
-} tracers = {{&fg_tracer_function_graph, &fg_tracer_function, &fg_tracer_nop}, 3};
+} tracers = {
+    .all =
+        {
+#define X(name) &fg_tracer_##name,
+            FG_TRACERS(X)
+#undef X
+        },
+    .n = NR_BUILT_IN,
+};
 
 const struct fg_tracer *fg_tracer_at(unsigned number)
 {

@@ -1,9 +1,18 @@
-/* Tracers: what an instance can record with. A tracer is one file, and one line in the table of tracer.c; one that is
- * the arch's is put there by a call of fg_tracer_add, before any instance is made. */
+/* Tracers: what an instance can record with.
+ *
+ * A tracer is a file of its own and a name in FG_TRACERS. Everything that lists tracers asks
+ * fg_tracer_at(): the flags of commands, the files of instances, the messages. An arch adds its own with
+ * fg_tracer_add(). docs/add-a-tracer.md builds one, step by step. */
 #ifndef FG_TRACER_H
 #define FG_TRACER_H
 
 #include <stdbool.h>
+
+/* X(name): the tracer fg_tracer_NAME. */
+#define FG_TRACERS(X)                                                                                        \
+    X(function_graph)                                                                                        \
+    X(function)                                                                                              \
+    X(nop)
 
 #define FG_MAX_TRACERS 16u
 
@@ -11,34 +20,52 @@ struct fg_instance;
 
 struct fg_tracer {
     const char *name;
-    /* Chooses the functions of the instance's ops, before they are registered. NULL: it records nothing, and no
-     * function is hooked. */
+    /* Sets the functions of the instance's ops, before the ops are registered. NULL: the tracer records
+     * no calls, and no function is hooked. */
     void (*init)(struct fg_instance *instance);
-    /* Its calls can be plain (struct fg_user) with the instance's settings as they are now: asked again whenever one has
-     * changed. NULL: never. */
+    /* Optional: true if calls can be plain (struct fg_user) with the instance's present settings. Called
+     * again after each change of a setting. */
     bool (*is_plain)(const struct fg_instance *instance);
-    /* Optional, what else it needs while an instance has it. Start: before the ops are registered; 0 or a negative errno,
-     * and then nothing is left of it. Stop: when they have left. No lock of the engine is held. */
+    /* Optional. start: before the ops are registered. Returns 0 or a negative errno, and then leaves
+     * nothing behind. stop: after the ops were unregistered. No lock of the engine is held. */
     int (*start)(struct fg_instance *instance);
     void (*stop)(struct fg_instance *instance);
-    /* It is told of entries alone: its functions have no hook for ends, and its calls no frames. */
+    /* It needs entries only: its functions get no return hooks, and its calls no frames. */
     bool is_entry_only;
-    /* Its records name functions from which others were called, traced or not, whatever the settings. */
+    /* Its records name callers, traced or not, whatever the settings. */
     bool names_callers;
-    /* It tells calls that are made for signals from others, or (no_irqs) does not record them. */
+    /* It marks calls that the interpreter makes to handle signals, or (no_irqs) leaves them out. */
     bool tells_irqs;
-    /* It looks for a longest time: the instance's max_latency_ticks, which may be read and set at any time. */
+    /* It looks for a longest time, the instance's max_latency_ticks, which can be read and set at any
+     * time. */
     bool has_max_latency;
 };
 
-extern const struct fg_tracer fg_tracer_function_graph, fg_tracer_function, fg_tracer_nop;
+#define X(name) extern const struct fg_tracer fg_tracer_##name;
+FG_TRACERS(X)
+#undef X
 
-/* All tracers in the order in which they came, from 0 on; NULL: there are no more. */
+/**
+ * fg_tracer_at - iterate over all tracers
+ * @number: from 0 on
+ *
+ * Return: the tracer, or NULL: there are no more.
+ */
 const struct fg_tracer *fg_tracer_at(unsigned number);
-/* NULL: there is none of that name. */
+
+/**
+ * fg_tracer_find - find a tracer by its name
+ *
+ * Return: the tracer, or NULL.
+ */
 const struct fg_tracer *fg_tracer_find(const char *name);
-/* One more, which is never taken out. Not while another thread is in here. 0; -EEXIST: there is one of that name;
- * -ENOSPC. */
+
+/**
+ * fg_tracer_add - add a tracer, for good
+ *
+ * Return: 0; -EEXIST: there is one of that name; -ENOSPC.
+ * Context: before any other thread uses tracers.
+ */
 int fg_tracer_add(const struct fg_tracer *tracer);
 
 #endif

@@ -67,9 +67,9 @@ static void put_stack(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, co
     fg_ring_commit(cursor, words * 8);
 }
 
-/* func-no-repeats: the task variable says where the task's newest record of a call lies. If nothing lies behind it in the
- * ring, or only its stack, the same call again only counts, in a record that grows by nothing: whoever reads it at that
- * moment sees one count or the next. */
+/* func-no-repeats: the task variable says where the task's newest record of a call lies. If nothing lies
+ * behind it in the ring, or only its stack, the same call again only counts, in a record that grows by
+ * nothing: whoever reads it at that moment sees one count or the next. */
 
 static inline const uint8_t *end_of(const struct fg_record *record)
 {

@@ -69,9 +69,9 @@ static inline void writer_close(struct writer *writer, struct fgraph_ops *ops, s
     fg_ring_commit(fg_instance_cursor(task, ops), words * 8);
 }
 
-/* Without the time in which the thread slept: what the clock of the thread's work said when this stretch of the call
- * began is kept with the frame. It is read last, for a record may have to wait for pages of a new sub-buffer: that is no
- * work of the call. */
+/* Without the time in which the thread slept: what the clock of the thread's work said when this stretch
+ * of the call began is kept with the frame. It is read last, for a record may have to wait for pages of a
+ * new sub-buffer: that is no work of the call. */
 static void note_work(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops)
 {
     uint64_t *begin = fgraph_reserve_data(trace, ops, sizeof(*begin));
@@ -90,7 +90,8 @@ static void note_work_again(const struct ftrace_graph_ent *trace, const struct f
         *begin = fg_clock_work_ns();
 }
 
-/* When the call would have begun if the thread had only worked since, which cannot be longer than the time that passed. */
+/* When the call would have begun if the thread had only worked since, which cannot be longer than the
+ * time that passed. */
 static uint64_t calltime_of_work(const struct ftrace_graph_ret *trace, struct fgraph_ops *ops)
 {
     double ticks_per_ns = fg_instance_of(ops)->ticks_per_ns;

@@ -85,7 +85,7 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Seque
     lines = []
     for instance in settings["instances"]:
         patterns = [*instance["filter"], *instance["graph"]]
-        records_calls = instance["tracer"] in ("function_graph", "function")
+        records_calls = instance["tracer"] != "nop"
         is_known = all(any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)
         is_quick = instance["thresh_us"] and is_known  # calls that did not take as long
         if records.get(instance["name"]) or not patterns or not records_calls or is_quick:

@@ -1,5 +1,5 @@
-/* fprobes: who is told of an entry and of its exit, in which order, with which data; and who is not, because it came,
- * left, was disabled or did not want it meanwhile. */
+/* fprobes: who is told of an entry and of its exit, in which order, with which data; and who is not,
+ * because it came, left, was disabled or did not want it meanwhile. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -42,7 +42,8 @@ static void end_three(void)
     CHECK(fg_task_current()->top == fg_task_current()->stack);
 }
 
-/* Broken by putting a new fprobe at the head of the list; and by walking the pieces of a frame from the oldest. */
+/* Broken by putting a new fprobe at the head of the list; and by walking the pieces of a frame from the
+ * oldest. */
 static void test_entries_are_in_order_of_registration_and_exits_in_reverse(void)
 {
     begin_three(8);
@@ -105,7 +106,8 @@ static void test_an_fprobe_that_came_in_between_has_no_exit(void)
     end_three();
 }
 
-/* Broken by a live word without the number of the registration: b and d had b's place and were both called. */
+/* Broken by a live word without the number of the registration: b and d had b's place and were both
+ * called. */
 static void test_an_fprobe_that_left_and_came_back_in_between_has_no_exit(void)
 {
     struct watch d;
@@ -127,7 +129,8 @@ static void test_an_fprobe_that_left_and_came_back_in_between_has_no_exit(void)
     end_three();
 }
 
-/* Broken by leaving out the store in fg_fprobe_set_enabled; and by unregistering in its place: it was not called again. */
+/* Broken by leaving out the store in fg_fprobe_set_enabled; and by unregistering in its place: it was not
+ * called again. */
 static void test_a_disabled_fprobe_stays_and_is_not_called(void)
 {
     uintptr_t call;
@@ -240,8 +243,8 @@ static void test_the_return_address_is_asked_for_once_and_only_for_a_handler(voi
         CHECK_EQ(fg_fprobe_unregister(&fps[i]), 0);
 }
 
-/* Broken by each of the checks left out in begin, register_attempt and add_to_given; by an undo that puts no list back:
- * g was on the way of an fprobe that never came; and by list_has left out of add_to: f was. */
+/* Broken by each of the checks left out in begin, register_attempt and add_to_given; by an undo that puts
+ * no list back: g was on the way of an fprobe that never came; and by list_has left out of add_to: f was. */
 static void test_a_registration_does_all_or_nothing(void)
 {
     struct fg_func *gone = sim_function("m", "gone"), *given[3] = {f, g, gone};
@@ -308,8 +311,9 @@ static void test_no_slot_for_the_user_of_all_fprobes(void)
     end(&watch);
 }
 
-/* Broken by leaving out fg_fprobes_find; by a domain that has its latest fprobe first; by globs for C functions in `matches`; and by a list that is not forgotten with
- * its function: the record's next owner had it. */
+/* Broken by leaving out fg_fprobes_find; by a domain that has its latest fprobe first; by globs for C
+ * functions in `matches`; and by a list that is not forgotten with its function: the record's next owner
+ * had it. */
 static void test_functions_that_come_later_match_and_those_that_go_take_nothing_along(void)
 {
     struct fg_func_desc desc = {

@@ -1,5 +1,5 @@
-/* fprobes that come and go at any moment: from handlers, their own too, and from other threads while calls run. When
- * unregister has returned its memory is the caller's again. */
+/* fprobes that come and go at any moment: from handlers, their own too, and from other threads while
+ * calls run. When unregister has returned its memory is the caller's again. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -39,7 +39,8 @@ static void do_away_with(struct watch *watch, struct fg_func *func)
     free(victim);
 }
 
-/* Broken by an entry that looks at its fprobe again behind the handler (`fp->exit_handler`): ASan says that it is gone. */
+/* Broken by an entry that looks at its fprobe again behind the handler (`fp->exit_handler`): ASan says
+ * that it is gone. */
 static void test_an_fprobe_that_its_own_handler_unregisters(void)
 {
     for (int at_exit = 0; at_exit < 2; at_exit++) {
@@ -353,8 +354,8 @@ static void *change_on(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out the wait in unregister; by a list that is freed at once; and by live_fprobe that looks at the
- * word once: an exit handler got another's frame. */
+/* Broken by leaving out the wait in unregister; by a list that is freed at once; and by live_fprobe that
+ * looks at the word once: an exit handler got another's frame. */
 static void test_fprobes_come_and_go_while_calls_run(void)
 {
     pthread_t callers[NR_CALLERS], changers[NR_CHANGERS];

@@ -1,5 +1,5 @@
-/* fprobes in numbers: many on one function, one on many; what finds no room, or is made by a handler, is counted, once;
- * and a registration that finds no memory leaves all as it was. */
+/* fprobes in numbers: many on one function, one on many; what finds no room, or is made by a handler, is
+ * counted, once; and a registration that finds no memory leaves all as it was. */
 #include <errno.h>
 
 #include "engine/graph/frame.h"
@@ -38,8 +38,8 @@ void *calloc(size_t n, size_t bytes)
     return is_short() ? NULL : __libc_calloc(n, bytes);
 }
 
-/* Broken by leaving out `undo` in register_attempt: f kept a list that led to nobody; and by a domain that is not freed
- * when its user found no memory. */
+/* Broken by leaving out `undo` in register_attempt: f kept a list that led to nobody; and by a domain
+ * that is not freed when its user found no memory. */
 static void test_without_memory_a_registration_changes_nothing(void)
 {
     struct fg_func *two[2] = {f, g};
@@ -65,8 +65,8 @@ static void test_without_memory_a_registration_changes_nothing(void)
     watch_unregister(&watch);
 }
 
-/* Broken by `publish` of the NULL that is no shorter list: the other fprobe was gone too; and by an entry that trusts
- * the list. */
+/* Broken by `publish` of the NULL that is no shorter list: the other fprobe was gone too; and by an entry
+ * that trusts the list. */
 static void test_without_memory_an_fprobe_leaves_all_the_same(void)
 {
     struct watch stays, goes;
@@ -180,8 +180,8 @@ static void test_200_fprobes_with_15_words_on_one_function(void)
     unregister_many(MANY);
 }
 
-/* Broken by leaving out FG_FPROBES_END_WORDS in piece_push: offsets did not fit, and the kill switch was thrown; and by
- * FG_OFFSET_MASK in its place: the user behind found no room. */
+/* Broken by leaving out FG_FPROBES_END_WORDS in piece_push: offsets did not fit, and the kill switch was
+ * thrown; and by FG_OFFSET_MASK in its place: the user behind found no room. */
 static void test_those_that_find_no_room_are_counted_and_others_still_have_theirs(void)
 {
     struct probe behind;
@@ -263,8 +263,8 @@ static void call_g_twice(struct watch *watch, struct fg_func *func)
     sim_call_return(g);
 }
 
-/* Broken by leaving out tell_missed in count_missed; by counting a disabled one; and by counting only the one whose
- * handler made the call. */
+/* Broken by leaving out tell_missed in count_missed; by counting a disabled one; and by counting only the
+ * one whose handler made the call. */
 static void test_a_call_that_a_handler_makes_counts_one_on_each_fprobe_of_the_function(void)
 {
     struct watch caller, other, disabled, elsewhere;
@@ -319,7 +319,8 @@ static void *fill_the_stack(void *arg)
     return NULL; /* its calls end with it */
 }
 
-/* Broken by leaving out tell_missed in find_room; and by a handler that runs although its data found no room. */
+/* Broken by leaving out tell_missed in find_room; and by a handler that runs although its data found no
+ * room. */
 static void test_calls_that_find_the_stack_full_count_one_each(void)
 {
     struct watch watch[3];

@@ -1,4 +1,5 @@
-/* kprobe_multi: one program on many functions, with each function's cookie, at the entry, the return, or both. */
+/* kprobe_multi: one program on many functions, with each function's cookie, at the entry, the return, or
+ * both. */
 #include <errno.h>
 
 #include "engine/probe/kprobe_multi.h"
@@ -53,8 +54,8 @@ static void call_nested(void)
     sim_call_return(funcs[2]);
 }
 
-/* Broken by the first function's cookie for all; by none at a return; and by an entry handler for a link that has only
- * returns. */
+/* Broken by the first function's cookie for all; by none at a return; and by an entry handler for a link
+ * that has only returns. */
 static void test_each_function_has_its_cookie_at_entry_and_return(void)
 {
     static const uint64_t cookies[2] = {11, UINT64_MAX};

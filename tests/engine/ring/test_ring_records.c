@@ -1,4 +1,5 @@
-/* Records come out of the ring file as the tracers put them in, in order, after the symbols that they use. */
+/* Records come out of the ring file as the tracers put them in, in order, after the symbols that they
+ * use. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -125,8 +126,8 @@ static void check_caller(struct tally *tally, uint32_t task, const struct fg_rec
     parents[record->func] = *(const uint64_t *)(record + 1);
 }
 
-/* Broken by telling the nearest traced function, which for funcs[2] is funcs[0]; and by a tracer that is not is_entry_only:
- * the functions had hooks for ends. */
+/* Broken by telling the nearest traced function, which for funcs[2] is funcs[0]; and by a tracer that is
+ * not is_entry_only: the functions had hooks for ends. */
 static void test_the_function_tracer_tells_the_caller_and_needs_no_ends(void)
 {
     static uint64_t parents[SESSION_MAX_FUNCS];
@@ -216,8 +217,8 @@ static void *resume_slowly(void *call)
     return NULL;
 }
 
-/* Broken by reading the clock before the record is put: what a thread's first record takes, 5 ms and more where the pages of
- * its sub-buffer come slowly, was the call's. */
+/* Broken by reading the clock before the record is put: what a thread's first record takes, 5 ms and more
+ * where the pages of its sub-buffer come slowly, was the call's. */
 static void test_what_a_sub_buffer_takes_is_no_work_of_the_call(void)
 {
     uint64_t longest_ns = 0;

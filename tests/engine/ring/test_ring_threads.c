@@ -164,8 +164,8 @@ static void *let_go_later(void *arg)
     return NULL;
 }
 
-/* Broken by asking the published slots who is to hear of a task's end: the task that ended while its user was
- * leaving was not told of, and the ring was closed through its cursor. */
+/* Broken by asking the published slots who is to hear of a task's end: the task that ended while its user
+ * was leaving was not told of, and the ring was closed through its cursor. */
 static void test_a_thread_ends_while_its_session_does(void)
 {
     pthread_t slow, ends, waits;

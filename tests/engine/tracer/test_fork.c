@@ -20,7 +20,8 @@ static struct session session;
 #endif
 #endif
 
-/* The allocators of AddressSanitizer and ThreadSanitizer do not survive a fork while other threads are in them. */
+/* The allocators of AddressSanitizer and ThreadSanitizer do not survive a fork while other threads are in
+ * them. */
 #if defined(FG_TSAN) || defined(__SANITIZE_ADDRESS__)
 static const bool survives_fork = false;
 #else

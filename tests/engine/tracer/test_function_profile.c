@@ -1,4 +1,5 @@
-/* The function profiler: what it counts is what a user that is told of the same calls would, whoever reads meanwhile. */
+/* The function profiler: what it counts is what a user that is told of the same calls would, whoever
+ * reads meanwhile. */
 #include <errno.h>
 #include <math.h>
 #include <sys/wait.h>
@@ -225,7 +226,8 @@ static void random_program(uint32_t steps)
         sim_close(parked[--nr_parked]);
 }
 
-/* Broken by leaving out `call->below += *var`, by `*var = call->outer`, and by a sum of squares of the sum. */
+/* Broken by leaving out `call->below += *var`, by `*var = call->outer`, and by a sum of squares of the
+ * sum. */
 static void test_figures_are_a_witness_s(bool graph_time)
 {
     nr_events = nr_told = 0;
@@ -262,7 +264,8 @@ static void test_plain_calls_count_the_same(void)
     CHECK_EQ(fg_function_profile_stop(&profile), 0);
 }
 
-/* Broken by `call->ran` without what came before a suspend, and by a clock that goes on while the thread sleeps. */
+/* Broken by `call->ran` without what came before a suspend, and by a clock that goes on while the thread
+ * sleeps. */
 static void test_without_sleep_time_only_running_counts(void)
 {
     uintptr_t call;

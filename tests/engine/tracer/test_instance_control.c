@@ -127,8 +127,8 @@ static void *call_many(void *arg)
     return NULL;
 }
 
-/* Each record is in exactly one copy, or told as lost in exactly one. Broken by not looking at `consumed` in
- * drop_records. */
+/* Each record is in exactly one copy, or told as lost in exactly one. Broken by not looking at `consumed`
+ * in drop_records. */
 static void test_a_consumer_reads_while_others_write(enum fg_ring_mode mode, size_t kb)
 {
     struct fg_instance *instance = open_instance("busy", &fg_tracer_function_graph, kb, mode);
@@ -161,8 +161,9 @@ static void *write_until_over(void *arg)
     return NULL;
 }
 
-/* What a copy holds it does not tell as lost, also if it is overwritten while the copy is made: within a task the records
- * there and those told are all from the first copy on. Broken by leaving out lost_in_copy. */
+/* What a copy holds it does not tell as lost, also if it is overwritten while the copy is made: within a
+ * task the records there and those told are all from the first copy on. Broken by leaving out
+ * lost_in_copy. */
 static void test_a_copy_does_not_tell_its_own_records_as_lost(void)
 {
     struct fg_instance *instance = open_instance("race", &fg_tracer_function_graph, 32, FG_RING_OVERWRITE);
@@ -254,8 +255,9 @@ static void test_changes_while_it_runs(void)
     close_instance(instance);
 }
 
-/* Larger and smaller, with sub-buffers of another size each time; in overwrite mode the oldest go, else the newest. Broken by
- * forgetting `lost` in move_records, and by taking the first record instead of as many as fit. */
+/* Larger and smaller, with sub-buffers of another size each time; in overwrite mode the oldest go, else
+ * the newest. Broken by forgetting `lost` in move_records, and by taking the first record instead of as
+ * many as fit. */
 static void test_another_size_keeps_what_there_is_room_for(enum fg_ring_mode mode)
 {
     struct fg_instance *instance = open_instance("sized", &fg_tracer_function_graph, 32, mode);
@@ -286,8 +288,8 @@ static void test_another_size_keeps_what_there_is_room_for(enum fg_ring_mode mod
     close_instance(instance);
 }
 
-/* Each record is there, or told as lost, though the buffer's size changes while others write. Broken by pausing the ring
- * instead of moving it. */
+/* Each record is there, or told as lost, though the buffer's size changes while others write. Broken by
+ * pausing the ring instead of moving it. */
 static void test_another_size_while_others_write(void)
 {
     struct fg_instance *instance = open_instance("sized", &fg_tracer_function_graph, 64, FG_RING_OVERWRITE);

@@ -1,8 +1,8 @@
-/* The longest section is the one that readers find, with a threshold the latest over it, whoever finds sections and reads them
- * at the same time.
+/* The longest section is the one that readers find, with a threshold the latest over it, whoever finds
+ * sections and reads them at the same time.
  *
- * Broken by hand: a section that was claimed earlier and published later replaced the maximum; give_back put an old one in
- * the place of a new one. */
+ * Broken by hand: a section that was claimed earlier and published later replaced the maximum; give_back
+ * put an old one in the place of a new one. */
 #include <pthread.h>
 
 #include "engine/core/clock.h"

@@ -1,0 +1,102 @@
+/* The tracer that docs/add-a-tracer.md builds up does what the page says. Its code is compiled from the
+ * page (CMakeLists.txt). */
+#include <stdio.h>
+
+#include "engine/core/clock.h"
+#include "support/check.h"
+#include "support/session.h"
+#include "support/sim_arch.h"
+
+extern const struct fg_tracer fg_tracer_slowest;
+
+enum { MAX_LINES = 40, MAX_SEEN = 16 };
+
+static struct fg_func *funcs[3];
+static struct session session;
+
+static struct {
+    uint32_t task, func;
+    uint64_t ticks;
+} seen[MAX_SEEN];
+static uint32_t nr_seen;
+
+static void note(struct tally *tally, uint32_t task, const struct fg_record *record, uint64_t lost)
+{
+    (void)tally, (void)lost;
+    CHECK_EQ(fg_record_kind(record->info), FG_RECORD_RETURN);
+    CHECK(nr_seen < MAX_SEEN);
+    seen[nr_seen].task = task;
+    seen[nr_seen].func = record->func;
+    seen[nr_seen++].ticks = record->time - *(const uint64_t *)(record + 1);
+}
+
+static void call_for(struct fg_func *func, uint64_t ns)
+{
+    uintptr_t call = sim_call(func);
+    uint64_t begin = fg_clock_now();
+
+    while (fg_clock_duration_ns(fg_clock_now() - begin) < ns)
+        ;
+    sim_return(call);
+}
+
+static void *call_in_thread(void *arg)
+{
+    call_for(arg, 1000000);
+    return NULL;
+}
+
+static void test_it_records_calls_that_took_longer_than_all_before_in_their_thread(void)
+{
+    struct session_trace trace = {.tracer = &fg_tracer_slowest, .mode = FG_RING_DROP};
+    int handle;
+
+    session_begin(&session);
+    session.tally.on_record = note;
+    handle = session_trace(&session, &trace);
+    call_for(funcs[0], 2000000);
+    call_for(funcs[1], 0);
+    call_for(funcs[2], 40000000);
+    call_for(funcs[1], 0);
+    sim_in_thread(call_in_thread, funcs[1]);
+    CHECK_EQ(fg_instance_stop(handle), 0);
+    session_read(&session);
+    /* the thread ended first, so its sub-buffer is the reader's first */
+    CHECK_EQ(nr_seen, 3);
+    CHECK_EQ(seen[0].func, funcs[1]->id);
+    CHECK_EQ(seen[1].func, funcs[0]->id);
+    CHECK_EQ(seen[2].func, funcs[2]->id);
+    CHECK(seen[2].ticks > seen[1].ticks);
+    CHECK(seen[1].task == seen[2].task && seen[0].task != seen[1].task);
+    session_end(&session);
+}
+
+static void test_it_is_found_by_its_name(void)
+{
+    CHECK_EQ(fg_tracer_add(&fg_tracer_slowest), 0);
+    CHECK(fg_tracer_find("slowest") == &fg_tracer_slowest);
+}
+
+/* Blank lines do not count. */
+static void test_it_has_40_lines_at_most(void)
+{
+    FILE *file = fopen(FG_PAGE_CODE, "r");
+    char line[256];
+    int n = 0;
+
+    CHECK(file != NULL);
+    while (fgets(line, sizeof(line), file))
+        n += *line != '\n';
+    fclose(file);
+    CHECK(n > 0 && n <= MAX_LINES);
+}
+
+int main(void)
+{
+    sim_begin();
+    sim_functions(funcs, 3);
+    test_it_records_calls_that_took_longer_than_all_before_in_their_thread();
+    test_it_is_found_by_its_name();
+    test_it_has_40_lines_at_most();
+    return 0;
+}
