@@ -1,6 +1,6 @@
-"""What a Linux kernel's function_graph trace says, read from its text; and the same as what can be replayed.
+"""Parses the text of a Linux kernel's function_graph trace, and converts it for a replay.
 
-That is a script for the engine (replay.c), or a trace file of ours: several tasks of a CPU, and losses.
+That is a script for the engine (replay.c) or, for several tasks on a CPU and for losses, a trace file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LINE = re.compile(
     """,
     re.VERBOSE,
 )
-# In the place of a call's line, with the same columns before it.
+# Lines that are not calls, but have the same columns.
 ARROW = re.compile(
     r"(?: *\d+\.\d{6} \|  )?(?: +\d+\) )?(?: *\S{1,7}-\d+ +\| )?"
     r"(?:  (?=.* \|$))?(==========>|<==========)(?: \|)?"
@@ -41,8 +41,8 @@ PASSED_OVER = re.compile(r"#.*| -+| \(Overruns: 0\)|")
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """A call begins. `args`: its arguments' text; `caller`: where it is made, function and offset; `irq`: an
-    interrupt makes it."""
+    """A call begins. `args`: the text of its arguments; `caller`: function and offset of the call; `irq`: an
+    interrupt makes the call."""
 
     time_ns: int
     function: str
@@ -54,7 +54,7 @@ class Enter:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """It ends; `ret` is the result's text."""
+    """A call ends; `ret` is the text of the result."""
 
     time_ns: int
     function: str
@@ -65,24 +65,24 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """From here on a CPU's events are those of this task."""
+    """The CPU switches to this task: the CPU's further events belong to it."""
 
     cpu: int
     task: str
 
 
 class Capture:
-    """A kernel's text, line by line.
+    """The events of a kernel's text.
 
     Attributes:
-        events: for each: the CPU, how many were lost just before it, and what it was.
-        sizes: caller's name -> its size in bytes.
+        events: (CPU, number of events lost just before it, event).
+        sizes: name of a caller -> its size in bytes.
     """
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
         self.sizes: dict[str, int] = {}
-        self.irq = False  # an arrow stands before the next call
+        self.irq = False  # the text has an arrow before the next call
         self.events = [event for line in self.lines for event in self.read(line)]
 
     def read(self, line: str) -> Iterator[tuple[int, Enter | Leave | Switch | int]]:
@@ -121,7 +121,7 @@ class Capture:
 
 
 def value_word(text: str) -> str:
-    """A number of the kernel's text as replay.c reads it."""
+    """Return a number of the kernel's text in the form that replay.c reads."""
     if text.startswith("0x"):
         return f"w8:{text[2:]}"
     number = int(text)
@@ -136,8 +136,8 @@ class Script:
     """The script of one task's calls.
 
     Args:
-        capture: of one task, without losses.
-        max_depth: what the kernel did not show because it was deeper is called too, and must not be shown.
+        capture: the events of one task, without losses.
+        max_depth: the kernel's limit. The script also calls a function beyond it, which must not be shown.
     """
 
     def __init__(self, capture: Capture, max_depth: int = 0) -> None:
@@ -147,7 +147,7 @@ class Script:
         self.arguments: dict[str, str] = {}
         self.steps: list[str] = []
         self.stack: list[str] = []
-        self.time = 10**13  # lines with a time set it to theirs
+        self.time = 10**13  # a line with a time sets it
         events = [event for _, event in capture.events if isinstance(event, Enter | Leave)]
         for place, event in enumerate(events):
             if isinstance(event, Enter):
@@ -184,13 +184,13 @@ class Script:
             self.steps.append(f"return {self.time} 0")
 
     def leave(self, event: Leave, behind: list[Enter | Leave]) -> None:
-        while len(self.stack) <= event.depth:  # only ends are shown: the beginnings, of those around it too
+        while len(self.stack) <= event.depth:  # the text has only ends: begin this call and those around it
             depth = len(self.stack)
             ends = (e for e in [event, *behind] if isinstance(e, Leave) and e.depth <= depth)
             end = next(ends, None)
             name = end.function if end and end.depth == depth else "around"
             self.enter(Enter(0, name, depth))
-        while len(self.stack) > event.depth + 1:  # whose own ends are not shown: too short
+        while len(self.stack) > event.depth + 1:  # calls too short for the text to have their ends
             assert self.stack.pop() == "around", event
             self.steps.append(f"return {self.time} 0")
         self.stack.pop()
@@ -202,7 +202,7 @@ class Script:
 
 
 class Written:
-    """Reads events one by one; `trace` has what they say. A CPU is a lane."""
+    """Writes events one by one into `trace`, with a lane for each CPU."""
 
     def __init__(self, capture: Capture) -> None:
         self.ids: dict[str, int] = {}
@@ -212,7 +212,7 @@ class Written:
         self.open: dict[int, dict[int, str]] = {}
         self.lost: dict[int, int] = {}
         self.clock = 10**13
-        for line in capture.lines:  # a lane's first task is named where it ends
+        for line in capture.lines:  # the first task of a lane is named only where it ends
             if (switch := SWITCH.fullmatch(line)) and int(switch[1]) not in self.current:
                 self.switch(Switch(int(switch[1]), f"{switch[2]}-{switch[3]}"))
         for cpu, event in capture.events:

@@ -1,17 +1,17 @@
-"""Our text is the kernel's, line by line, for the same calls.
+"""For the same calls funcgraph's text is the kernel's, line by line.
 
-The folder data has what a Linux kernel (7.2) printed. Each text is read back into the calls that it tells of.
-These are made again, in the simulated arch, for our tracer to record (replay.c), and the trace is reported
-with the same options. What the calls of one task cannot say, several tasks of a CPU and losses, is written
-into a trace file instead.
+The folder data has texts that a Linux kernel (7.2) printed. Each text is parsed into its calls. The
+simulated arch repeats these calls, funcgraph's tracer records them (replay.c), and the trace is reported
+with the same options. One task cannot replay several tasks on a CPU, nor losses: these are written into a
+trace file instead.
 
-The first lines of a file of data, which begin with `#:`, say
+A file of data begins with lines that start with `#:`
 
-    from     where in the kernel's own captures the text is a piece of, if it is one
-    report   our options for the report
-    record   what the instance is set to (replay.c)
-    written  that it is written into a trace file
-    made     that no capture has it: what the kernel prints it as is known from elsewhere
+    from     the place in the kernel's own captures that the text is a piece of, if it is one
+    report   the options of the report
+    record   the settings of the instance (replay.c)
+    written  the text is written into a trace file
+    made     no capture has this text: its form is known from elsewhere
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DATA = sorted((HERE / "data").glob("*.txt"))
 
 @dataclass(frozen=True)
 class Text:
-    """A file of data: what its first lines say, and the kernel's text."""
+    """A file of data: the settings of its first lines, and the kernel's text."""
 
     said: dict[str, str]
     text: str
@@ -54,7 +54,7 @@ class Text:
 
 @pytest.fixture(scope="session")
 def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The engine with the simulated arch, as a program that plays scripts."""
+    """Build the engine with the simulated arch as a program that runs scripts."""
     compiler = shutil.which("gcc") or shutil.which("clang") or pytest.fail("no C compiler")
     program = tmp_path_factory.mktemp("replay") / "replay"
     sources = sorted((ROOT / "src/engine").rglob("*.c"))
@@ -67,7 +67,7 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def task_of(capture: Capture) -> list[str]:
-    """The name and number of the one task, if the text says them."""
+    """Return the name and number of the only task, if the text has them."""
     for _, event in capture.events:
         if isinstance(event, Switch):
             name, _, tid = event.task.rpartition("-")
@@ -76,7 +76,7 @@ def task_of(capture: Capture) -> list[str]:
 
 
 def replayed(replay: Path, text: Text, folder: Path) -> Path:
-    """The trace that our tracer makes of the text's calls."""
+    """Return the trace that funcgraph records of the text's calls."""
     capture = Capture(text.text)
     options = text.said["record"].split()
     depth = next((int(option[6:]) for option in options if option.startswith("depth=")), 0)
@@ -91,7 +91,7 @@ def replayed(replay: Path, text: Text, folder: Path) -> Path:
 
 
 def in_lane_0(text: str) -> str:
-    """The text as if the task had run on CPU 0, for that is the first task's lane."""
+    """Return the text as if the task had run on CPU 0, because the first task has lane 0."""
     return re.sub(r"(?m)^ \d+\) ", " 0) ", text)
 
 

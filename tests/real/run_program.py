@@ -1,8 +1,8 @@
-"""Runs one of programs/ in one of several ways: `run_program.py PROGRAM WAY [OUTPUT]`.
+"""Runs a program of programs/ in one of several ways: `run_program.py PROGRAM WAY [OUTPUT]`.
 
-Every way imports the same modules and makes the same preparations, so that what `work` calls more than `idle`
-are exactly the calls of the program's main(). CPython's own profilers count those in the other two ways and
-leave JSON in OUTPUT: [[file, line, name, calls], ...].
+Every way imports the same modules and makes the same preparations. So the calls of `work` minus those of
+`idle` are exactly the calls of the program's main(). The other ways count these calls with a profiler, and
+write JSON to OUTPUT: [[file, line, name, calls], ...].
 """
 
 import _lsprof
@@ -21,17 +21,17 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "pro
 
 
 def idle(main, output):
-    """Do not run it."""
+    """Prepare, but do not run main()."""
 
 
 def work(main, output):
-    """Run it."""
+    """Run main()."""
     main()
     gc.collect()
 
 
 def cprofile(main, output):
-    """Run it under cProfile. Its calls include resumes of generators and coroutines."""
+    """Run main() under cProfile. Its calls include resumes of generators and coroutines."""
     profiler = cProfile.Profile()
     profiler.enable()
     try:
@@ -39,7 +39,8 @@ def cprofile(main, output):
         gc.collect()
     finally:
         profiler.disable()
-    # C functions have a str in place of the code. pstats lets one of two equal labels win: all are kept here.
+    # A C function has a str instead of a code object. pstats keeps only one of two equal labels; this keeps
+    # both.
     write(
         output,
         [
@@ -52,7 +53,7 @@ def cprofile(main, output):
 
 
 def setprofile(main, output):
-    """Run it with a profile function in every thread that counts "call" events: starts and resumes."""
+    """Run main() with a profile function in every thread that counts "call" events: starts and resumes."""
     counts = collections.Counter()
 
     def count(frame, event, argument):
@@ -72,7 +73,7 @@ def setprofile(main, output):
 
 
 def function_profile(main, output):
-    """Run it under our function profiler: calls, without resumes. The name has the module in front."""
+    """Run main() under funcgraph's function profiler: calls, without resumes. Names begin with the module."""
     import funcgraph
 
     with funcgraph.FunctionProfile() as profiler:
@@ -92,8 +93,8 @@ WAYS = {way.__name__: way for way in (idle, work, cprofile, setprofile, function
 if __name__ == "__main__":
     program, way, *rest = sys.argv[1:]
     module = importlib.import_module(program)
-    typing.get_type_hints(idle)  # from 3.14 on typing imports what reads annotations when it first has to
-    gc.disable()  # collections happen where the program asks for them, the same in every way
+    typing.get_type_hints(idle)  # from 3.14 on typing imports annotationlib at its first use
+    gc.disable()  # so garbage is collected only where the program does so, the same in every way
     assert _lsprof
     random.seed(0)
     WAYS[way](module.main, rest[0] if rest else None)

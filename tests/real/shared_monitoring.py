@@ -1,7 +1,8 @@
-"""CPython's test.test_monitoring where one tool id is in use: ours.
+"""Runs CPython's test.test_monitoring while funcgraph uses one tool id.
 
-The test asserts, before and after each of its cases, that no id has events, and takes three ids, of which
-one may be ours. Here its third id is a free one, and our own id looks unused to it. Nothing else is changed.
+The test asserts, before and after each of its cases, that no id has events. It takes three ids, one of
+which may be funcgraph's. Here the test takes a free id instead, and funcgraph's id looks unused to it.
+Nothing else is changed.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Counts equal cProfile's, function by function, on real programs.
+"""For real programs, funcgraph's counts equal cProfile's, function by function.
 
-cProfile takes each resume of a generator or coroutine for a call: a call is one call of ours, and each time
-it goes on after a suspend is one resume of ours. So calls + resumes = cProfile's ncalls, for every function.
+cProfile counts each resume of a generator or coroutine as a call; funcgraph counts calls and resumes
+separately. So calls + resumes = cProfile's ncalls, for every function.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SMALL = ("recursion", "generators", "coroutines", "exceptions", "classes", "stdl
 
 
 def test_cprofile_counts_each_resume_as_a_call(fg: Funcgraph) -> None:
-    """What the equation rests on, asked of CPython itself."""
+    """The premise of the equation, verified with CPython itself."""
     script = fg.script(
         """
         import cProfile
@@ -51,7 +51,7 @@ def test_cprofile_counts_each_resume_as_a_call(fg: Funcgraph) -> None:
         """
     )
     result = fg.plain(sys.executable, script)
-    # 3.11 runs the frame also of a generator that is closed or collected before it ever ran.
+    # 3.11 also runs the frame of a generator that is closed or collected before it ever ran.
     never_ran = "1" if sys.version_info < (3, 12) else "0"
     assert result.stdout.split() == [never_ran, "2", "3", "3", "2", "2", "1", never_ran]
 
@@ -67,7 +67,7 @@ def test_counts_equal_cprofiles(fg: Funcgraph, program: str) -> None:
 
 @pytest.mark.parametrize("program", SMALL)
 def test_counts_with_values_and_c_calls_equal_cprofiles(fg: Funcgraph, program: str) -> None:
-    """C functions too, each by its name: their records, and those of arguments, change no count."""
+    """The counts of C functions match too. Recording them, and arguments, changes no count."""
     warm(fg, program)
     ours, our_c_functions = recorded(fg, program, "--c-calls", "--args", "--retval")
     theirs, their_c_functions = profile(fg, program, "cprofile")
@@ -78,7 +78,7 @@ def test_counts_with_values_and_c_calls_equal_cprofiles(fg: Funcgraph, program: 
 
 @pytest.mark.parametrize("program", SMALL)
 def test_counts_equal_those_of_a_profile_function(fg: Funcgraph, program: str) -> None:
-    """A second witness, which shares no code with cProfile: "call" events of sys.setprofile."""
+    """The "call" events of sys.setprofile are a second reference, which shares no code with cProfile."""
     warm(fg, program)
     ours, _ = recorded(fg, program)
     theirs, _ = profile(fg, program, "setprofile")
@@ -89,14 +89,14 @@ def test_counts_equal_those_of_a_profile_function(fg: Funcgraph, program: str) -
     bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="cProfile never ends there when threads call"
 )
 def test_counts_of_threads(fg: Funcgraph) -> None:
-    """cProfile sees all threads from 3.12 on; before, a profile function in each is the witness."""
+    """From 3.12 on cProfile sees all threads; on 3.11 a profile function in each thread is the reference."""
     warm(fg, "threads")
     ours, _ = recorded(fg, "threads")
     if sys.version_info >= (3, 12):
         theirs, _ = profile(fg, "threads", "cprofile")
     else:
         theirs, _ = profile(fg, "threads", "setprofile")
-        # Threads set it once they run: what threading calls before and after is not seen.
+        # A thread sets its profile function when it runs: it does not see threading's calls before and after.
         import threading
 
         ours = type(ours)({key: calls for key, calls in ours.items() if key[0] != threading.__file__})

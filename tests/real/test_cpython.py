@@ -1,7 +1,7 @@
 """CPython's own tests pass while they are traced, as they do untraced.
 
-The few cases that cannot are listed in docs/compatibility.md with their reasons; nothing else is left out.
-Some of the tests run here always, all of them with FUNCGRAPH_ALL_CPYTHON_TESTS=1.
+docs/compatibility.md lists the few cases that fail, with reasons; no others are left out. Some of the tests
+always run, all of them with FUNCGRAPH_ALL_CPYTHON_TESTS=1.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SLOW = (
     "test_types",
     "test_weakref",
 )
-#: It demands code without instrumentation (docs/compatibility.md).
+#: It asserts that code is not instrumented (docs/compatibility.md).
 LEFT_OUT = {"test_code": ["-i", "test_stateless"]} if sys.version_info >= (3, 14) else {}
 ALL = os.environ.get("FUNCGRAPH_ALL_CPYTHON_TESTS") == "1"
 
@@ -75,7 +75,7 @@ BAD = re.compile(r"^(?:FAIL|ERROR): (.*)$", re.MULTILINE)
 
 @dataclass
 class Outcome:
-    """What one run of a test module came to."""
+    """The result of one run of a test module."""
 
     status: int
     tests: int
@@ -115,7 +115,7 @@ def test_passes_while_traced(fg: Funcgraph, name: str) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(not ALL, reason="takes two minutes: FUNCGRAPH_ALL_CPYTHON_TESTS=1")
 def test_multiprocessing_passes_while_traced(fg: Funcgraph) -> None:
-    """All of test_multiprocessing_fork, which some installations leave out, by the module that makes it."""
+    """Generates test_multiprocessing_fork, which some installations lack, from the module that defines it."""
     need("_test_multiprocessing")
     script = fg.script(
         """
@@ -134,14 +134,15 @@ def test_multiprocessing_passes_while_traced(fg: Funcgraph) -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
 def test_monitoring_passes_with_one_id_in_use(fg: Funcgraph) -> None:
-    """test_monitoring asserts that no tool has events: it passes whole once ours does not show."""
+    """test_monitoring asserts that no tool has events. If funcgraph's id is hidden from it, every case
+    passes."""
     need("test_monitoring")
     check(fg, SHARED_MONITORING)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
 def test_what_monitoring_refuses_is_any_tool(fg: Funcgraph) -> None:
-    """Its cases fail in the same way with a tool of sys.monitoring that is not ours."""
+    """The same cases fail in the same way with any other tool of sys.monitoring."""
     need("test_monitoring")
     other = fg.script(
         """

@@ -1,7 +1,7 @@
-"""fprobes in whole programs: real ones, with other tools, forks, interpreters, and at the end of it all.
+"""fprobes in whole programs, with other tools, forks and subinterpreters, and at the interpreter's end.
 
-Broken by hand: fg_probes_end() did nothing; fg_probes_mute() did nothing; add_to_matching() left every second
-function out.
+Each of these edits of the engine made tests here fail: fg_probes_end() does nothing; fg_probes_mute() does
+nothing; add_to_matching() skips every second function.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from conftest import Funcgraph
 from test_subinterpreters import program, run
 
-#: Probes a package of the standard library that does real work, and compares with cProfile's counts.
+#: Probes a package of the standard library during real work, and compares its counts with cProfile's.
 REAL = """
 import collections, cProfile, sys
 import email, email.policy, email.message, email.parser, email.generator

@@ -1,6 +1,6 @@
-"""The function profiler's hits equal cProfile's calls, function by function, on real programs.
+"""For real programs, the function profiler's hits equal cProfile's calls, function by function.
 
-cProfile takes each resume of a generator or coroutine for a call. How many there are, our own recording knows
+cProfile counts each resume of a generator or coroutine as a call. A recording counts the resumes
 (test_counts.py): hits + resumes = cProfile's ncalls.
 """
 
@@ -16,7 +16,7 @@ SMALL = ("recursion", "generators", "coroutines", "exceptions", "classes", "stdl
 
 
 def named_as(theirs: Counter[Key], ours: Counter[Key]) -> Counter[Key]:
-    """Our counts under their names, which have no module in front."""
+    """Return our counts by cProfile's names, which lack the module."""
     known = {(file, line): set[str]() for file, line, _ in theirs}
     for file, line, qualname in theirs:
         known[file, line].add(qualname)

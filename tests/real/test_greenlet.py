@@ -1,11 +1,11 @@
-"""Calls follow their greenlet: each is told as begun once and ended once, below the call that made it.
+"""Calls follow their greenlet: each has one entry and one end, below the call that made it.
 
-The programs count their own calls, and note who called: a trace must say the same. Hand-made breaks that
-fail here: fg_greenlet_changed returns at once (the calls of a greenlet that gave way end as closed);
-resume_calls resumes the newest first; change() never takes the base for it (the main greenlet's calls are
-suspended with the others'), or leaves task->floor as it is; is_in_progress says yes to all, or no, or
-forgets the call that has just ended (3.11); find_main finds nothing; begin() takes all calls for the
-running greenlet's (3.11); has_grown says no (3.11); fg_greenlet_task_exit does not end the calls.
+The programs count their own calls and note the callers: the trace must match. Each of these edits makes a
+test here fail: fg_greenlet_changed returns at once (calls of a greenlet that switched away end as closed);
+resume_calls resumes the newest call first; change() never takes the base for the main greenlet (its calls are
+suspended with the others'), or does not change task->floor; is_in_progress always returns true, or false, or
+forgets the call that has just ended (3.11); find_main finds nothing; begin() takes all calls for the running
+greenlet's (3.11); has_grown returns false (3.11); fg_greenlet_task_exit does not end the calls.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ RETURN, RAISE, SUSPEND, CLOSE = range(4)
 
 @pytest.fixture(autouse=True)
 def gil(fg: Funcgraph) -> None:
-    """A greenlet that cannot do without the GIL brings it back, and CPython says so on standard error."""
+    """Set PYTHON_GIL: a greenlet that needs the GIL enables it, and CPython reports that on standard
+    error."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         fg.env["PYTHON_GIL"] = "1"
 
 
-# What every program begins with. Each of its functions calls note() first.
+# The beginning of every program. Each function of the programs calls note() first.
 NOTES = """
 import collections, gc, json, os, sys, threading, warnings
 import greenlet
@@ -90,7 +91,7 @@ PROGRAMS = {
             let.switch(i % 5)
         finish([let for let in lets if not let.dead])
     """,
-    # Deeper than one chunk of Python's stack (about 150 calls), up and down again in each of them.
+    # Each greenlet recurses deeper than one chunk of Python's stack (about 150 calls), and returns.
     "deep": """
         def run(n):
             note()
@@ -191,7 +192,7 @@ PROGRAMS = {
             except ValueError:
                 pass
     """,
-    # Greenlets that begin others, and that switch to one another without the main one.
+    # Greenlets start other greenlets, and switch to each other without the main greenlet.
     "family": """
         def child(n):
             note()
@@ -235,7 +236,7 @@ PROGRAMS = {
         for thread in all: thread.start()
         for thread in all: thread.join()
     """,
-    # A thread ends another's greenlet: it is told to, and does it at its next switch.
+    # A thread kills a greenlet of another thread: greenlet raises GreenletExit at that thread's next switch.
     "killed by another thread": """
         def run(n):
             note()
@@ -266,7 +267,7 @@ CLOSED = {"generators": {"gen": 3}}
 
 
 def story(trace: Trace) -> tuple[Counter[str], Counter[tuple[str, str]], Counter[tuple[str, int]]]:
-    """Calls, calls by caller (that is no C function), and ends by kind."""
+    """Return calls, calls by (Python) caller, and ends by kind."""
     calls: Counter[str] = Counter()
     callers: Counter[tuple[str, str]] = Counter()
     ends: Counter[tuple[str, int]] = Counter()
@@ -288,7 +289,7 @@ def story(trace: Trace) -> tuple[Counter[str], Counter[tuple[str, str]], Counter
 
 
 def name_of(trace: Trace, event: Event) -> str:
-    """Short for the program's own functions; others' begin with their module, or with C."""
+    """Return a short name for the program's own functions; others begin with their module, or with C."""
     (func,) = event.fields("I")
     module, qualname, file, *_ = trace.meta["functions"][(func - FUNC_BASE) // FUNC_STEP]
     if module == "__main__":
@@ -304,7 +305,7 @@ def kind_of(event: Event) -> int:
 def check(
     fg: Funcgraph, script: Path, *options: str, filter: str = "__main__.*", only: Set[str] = frozenset()
 ) -> Counter[tuple[str, int]]:
-    """Record a program that tells of itself: the trace must agree, on these functions if not on all.
+    """Record a program that counts its own calls. The trace must agree, on these functions or on all.
 
     Returns the ends of its calls.
     """
@@ -321,7 +322,7 @@ def check(
         own_calls = {name: n for name, n in own_calls.items() if name in (only or own_calls)}
         assert own_calls
         assert {name: calls[name] for name in own_calls} == own_calls
-        # The first call of a greenlet has no caller of its own: it stands below the main greenlet's.
+        # The first call of a greenlet has no caller in it: the trace has it below the main greenlet's calls.
         for caller, name, n in own_callers:
             if caller in (only or own_calls) and name in own_calls:
                 assert callers[caller, name] == n, (caller, name)
@@ -334,7 +335,7 @@ def check(
 @pytest.mark.parametrize("options", [[], ["--args", "--retval"], ["--c-calls"]], ids=["plain", "values", "C"])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_program(fg: Funcgraph, program: str, options: list[str]) -> None:
-    """No call is closed but those that the program itself closes."""
+    """Only calls that the program itself closes end as closed."""
     ends = check(fg, fg.script(NOTES + textwrap.dedent(PROGRAMS[program]) + "\ntell()\n"), *options)
     closed = {name: n for (name, kind), n in ends.items() if kind == CLOSE}
     assert closed == CLOSED.get(program, {})
@@ -342,7 +343,7 @@ def test_program(fg: Funcgraph, program: str, options: list[str]) -> None:
 
 @pytest.mark.parametrize("program", ["recursion", "family", "threads"])
 def test_only_the_greenlets_are_traced(fg: Funcgraph, program: str) -> None:
-    """The main one is never seen: one greenlet's calls do not stand below another's."""
+    """If the main greenlet is not traced, one greenlet's calls still never appear below another's."""
     script = fg.script(NOTES + textwrap.dedent(PROGRAMS[program]) + "\ntell()\n")
     check(fg, script, filter="__main__.fib", only={"fib"})
     depths = {event.fields("II")[1] for event in read_trace(fg.trace).events if event.type == 11}
@@ -350,7 +351,7 @@ def test_only_the_greenlets_are_traced(fg: Funcgraph, program: str) -> None:
 
 
 def test_the_main_greenlets_calls_stay(fg: Funcgraph) -> None:
-    """Only the others' are suspended; what a greenlet runs stands below the switch to it."""
+    """A switch suspends only other greenlets' calls. A greenlet's calls appear below the switch to it."""
     script = fg.script(
         NOTES
         + """
@@ -380,7 +381,8 @@ tell()
 
 
 def test_recording_begins_and_ends_within_a_greenlet(fg: Funcgraph) -> None:
-    """The greenlet it begins in is not the main one: others' calls do not stand below its own."""
+    """If recording begins in a greenlet that is not the main one, other greenlets' calls are not below its
+    own."""
     script = fg.script(
         NOTES
         + """
@@ -414,7 +416,7 @@ while not (one.dead and two.dead):
     trace = read_trace(fg.folder / "block.dat")
     nested(fg.folder / "block.dat")
     calls, callers, ends = story(trace)
-    # Five switches: `other` began within the block, so all of its calls are in it until the block ends.
+    # Five switches: `other` began within the block, so the trace has all its calls until the block ends.
     assert callers["", "work"] + callers["outer", "work"] + callers["other", "work"] == calls["work"] == 4
     assert callers["work", "work"] == 0
     assert callers["other", "work"] == 2
@@ -422,7 +424,7 @@ while not (one.dead and two.dead):
 
 
 def test_thread_ends_with_suspended_greenlets(fg: Funcgraph) -> None:
-    """They will never run again: their calls end with the thread, as closed, each once."""
+    """The greenlets never run again: each of their calls ends once, with the thread, as closed."""
     script = fg.script(
         NOTES
         + """
@@ -453,7 +455,7 @@ tell()
 
 
 def test_fork_with_suspended_greenlets(fg: Funcgraph) -> None:
-    """They go on in both processes; other threads' are gone in the child."""
+    """The forking thread's greenlets continue in both processes; other threads' are gone in the child."""
     script = fg.script(
         NOTES
         + """
@@ -492,19 +494,19 @@ thread.join()
     trace = read_trace(fg.trace)
     nested(fg.trace)
     _, _, ends = story(trace)
-    # Begun before the fork by each of the two threads; the main thread's end in both processes.
+    # Each of the two threads began them before the fork; those of the main thread end in both processes.
     assert ends["run", RETURN] == 3 + 3 + 3
     assert {kind for (_, kind), n in ends.items() if n} == {RETURN}
 
 
 def run_plain(fg: Funcgraph, program: str) -> None:
-    """A program that uses funcgraph itself, and asserts."""
+    """Run a program that uses funcgraph itself and has its own assertions."""
     result = fg.plain(sys.executable, fg.script(program))
     assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_data_follows(fg: Funcgraph) -> None:
-    """What a user keeps on a call is there when that call returns, whatever ran meanwhile."""
+    """A user finds its data at a call's return, whatever ran meanwhile."""
     run_plain(
         fg,
         """
@@ -551,10 +553,10 @@ def test_data_follows(fg: Funcgraph) -> None:
 
 
 def test_callback_gives_way(fg: Funcgraph) -> None:
-    """What runs while a callback has given way is not traced.
+    """While a callback has switched away, calls are not traced.
 
-    Calls that ended then are told as closed, at the latest with their thread, and never stand on the stack of
-    a greenlet that has their place in memory now.
+    Calls that end meanwhile are reported as closed, at the latest when their thread ends. Their frames never
+    appear on the stack of another greenlet that reuses their memory.
     """
     run_plain(
         fg,
@@ -713,7 +715,8 @@ print(json.dumps([dict(calls), [[*key, n] for key, n in callers.items()]]))
 @pytest.mark.parametrize("filter", ["__main__.*", "*"], ids=["own", "all"])
 @pytest.mark.parametrize("options", [[], ["--args", "--retval"], ["--c-calls"]], ids=["plain", "values", "C"])
 def test_gevent(fg: Funcgraph, options: list[str], filter: str) -> None:
-    """Workers, queues, a pool, time-outs, kills, patched threads, the thread pool; the hub traced or not."""
+    """gevent: workers, queues, a pool, timeouts, kills, patched threads, the thread pool; hub traced or
+    not."""
     pytest.importorskip("gevent")
     ends = check(fg, fg.script(GEVENT), *options, filter=filter)
     own = {

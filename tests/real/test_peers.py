@@ -1,4 +1,5 @@
-"""Other tools that watch the same program at the same time find what they find without us, and so do we."""
+"""Other tools that watch the same program find the same with and without funcgraph, and funcgraph with
+them."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ OPTIONS = pytest.mark.parametrize("options", [[], ["--args", "--retval", "--c-ca
 
 
 def app(fg: Funcgraph, program: str) -> Path:
-    """A script in the test's folder that runs one of programs/."""
+    """Write a script into the test's folder that runs a program of programs/."""
     text = (PROGRAMS / f"{program}.py").read_text()
     return fg.script(text + '\n\nif __name__ == "__main__":\n    main()\n', f"{program}.py")
 
 
 def own_calls(fg: Funcgraph, script: Path) -> Counter[tuple[int, str]]:
-    """Calls and resumes of the script's own functions in the trace."""
+    """Return the calls and resumes of the script's own functions in the trace."""
     counts: Counter[tuple[int, str]] = Counter()
     for function in fg.summary()["functions"]:
         if function["file"] == str(script):
@@ -38,7 +39,7 @@ def own_calls(fg: Funcgraph, script: Path) -> Counter[tuple[int, str]]:
 def check(
     fg: Funcgraph, script: Path, options: list[str], tool: list[str], result: Callable[[], Any]
 ) -> None:
-    """Run `tool` without us and while we record: what `result` makes of it must be equal, and our counts."""
+    """Run `tool` with and without a recording. Its `result` must be equal, and so must funcgraph's counts."""
     python = [sys.executable, *tool]
     expected = fg.plain(*python, timeout=120)
     assert expected.returncode == 0, expected.stderr
@@ -79,7 +80,7 @@ def test_coverage(
 @OPTIONS
 @pytest.mark.parametrize("program", HERE)
 def test_cprofile(fg: Funcgraph, program: str, options: list[str]) -> None:
-    """All that cProfile says of the program's functions: calls, recursive calls, who called whom."""
+    """cProfile's calls, recursive calls and callers of the program's functions."""
     script = app(fg, program)
     watcher = fg.script(
         """
@@ -188,7 +189,7 @@ def test_trace_function(fg: Funcgraph, program: str, options: list[str]) -> None
 
 @OPTIONS
 def test_bdb_steps(fg: Funcgraph, options: list[str]) -> None:
-    """A debugger's every step, with breakpoints that come and go."""
+    """Every step of a debugger, with breakpoints that are set and cleared."""
     script = app(fg, "recursion")
     watcher = fg.script(
         """
@@ -227,7 +228,7 @@ def test_bdb_steps(fg: Funcgraph, options: list[str]) -> None:
 @OPTIONS
 @pytest.mark.parametrize("program", HERE)
 def test_monitoring_user(fg: Funcgraph, program: str, options: list[str]) -> None:
-    """A tool of sys.monitoring with every event there is, and DISABLE now and then, and restart_events()."""
+    """A tool of sys.monitoring with all events, which sometimes returns DISABLE or calls restart_events()."""
     script = app(fg, program)
     watcher = fg.script(
         """

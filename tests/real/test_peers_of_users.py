@@ -1,4 +1,4 @@
-"""Users of the fgraph API in a program that other tools watch too: everybody finds what they find alone."""
+"""Users of the function graph and other tools watch one program: each finds the same as when it is alone."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ with open(output, "w") as file:
 
 
 def watch(fg: Funcgraph, script: Path, tool: str, users: str, command: Sequence[str] = ()) -> Any:
-    """Run the program with a tool and with users, or without; return what both found and what it wrote."""
+    """Run the program with a tool, users, or both; return what they found and the program's output."""
     watcher = fg.script(_WATCHER, "watcher.py")
     output = fg.folder / "found.json"
     arguments = [sys.executable, str(watcher), str(script), tool, users, str(output)]
@@ -115,8 +115,8 @@ def watch(fg: Funcgraph, script: Path, tool: str, users: str, command: Sequence[
     return json.loads(output.read_text()), done.stdout
 
 
-# Broken on 3.11 by not pausing the tracing around a callback (settrace and setprofile heard of it), and
-# by a pause and its end that do not balance (cProfile's counts).
+# These edits make it fail on 3.11: tracing is not paused around a callback (settrace and setprofile see
+# it); pausing and resuming are not balanced (cProfile's counts differ).
 @pytest.mark.parametrize("recorded", [False, True], ids=["", "recorded"])
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("program", HERE)

@@ -1,10 +1,10 @@
-"""Each interpreter of a process has its own users: they see its functions alone, and end with it.
+"""Each interpreter of a process has its own users: they see only its functions, and end with it.
 
-Hand-made breaks that fail here: users.c attaches users without a look at the domain (in one place or the
-other); fg_users lists all; note_and_mute takes every interpreter's users; at_exit leaves a
-subinterpreter's users registered; fg_gen_close_remove takes the functions out with the first interpreter;
-next_here is not put in (3.11); is_left_alone does not look at the domain (3.11); request_index takes the
-first slot.
+Each of these edits makes a test here fail: users.c attaches users without comparing domains (in one place
+or the other); fg_users lists the users of all interpreters; note_and_mute takes every interpreter's users;
+at_exit leaves a subinterpreter's users registered; fg_gen_close_remove takes the functions out with the
+first interpreter; next_here is not inserted (3.11); is_left_alone does not compare domains (3.11);
+request_index takes the first slot.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from conftest import Funcgraph
 from tracereader import read_trace
 
-# Legacy ones share the GIL with the main one; isolated ones have their own from 3.12 on.
+# Legacy interpreters share the GIL with the main one; from 3.12 on isolated ones have their own.
 KINDS = ["legacy", "isolated"]
 
 REQUEST_SLOT = (
@@ -81,7 +81,8 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def program(kind: str, text: str, **codes: str) -> str:
-    """A program with subinterpreters of a kind; `codes` are variables with what they run: HEAD and a text."""
+    """Return a program with subinterpreters of a kind. `codes` are variables with their code: HEAD and a
+    text."""
     head = HEAD.format(kind=kind)
     variables = "".join(f"{name} = {head + textwrap.dedent(code)!r}\n" for name, code in codes.items())
     return head + variables + textwrap.dedent(text)
@@ -96,7 +97,7 @@ def run(fg: Funcgraph, text: str) -> str:
 
 
 def test_own_users(fg: Funcgraph, kind: str) -> None:
-    """Functions of the same name, within each other's calls: a user is told of its own, at its own depth."""
+    """Functions of one name call each other across interpreters: a user sees its own, at its own depth."""
     run(
         fg,
         program(
@@ -143,7 +144,7 @@ def test_own_users(fg: Funcgraph, kind: str) -> None:
 
 
 def test_users_come_in_any_order(fg: Funcgraph) -> None:
-    """The main interpreter's users may come after the others', and others may go while they stay."""
+    """The main interpreter's users may register after the others', and others may leave while they stay."""
     for kind in KINDS:
         run(
             fg,
@@ -198,7 +199,8 @@ def test_users_come_in_any_order(fg: Funcgraph) -> None:
 
 
 def test_ends_with_users_registered(fg: Funcgraph, kind: str) -> None:
-    """A hundred interpreters end with users registered, calls suspended and objects kept: nothing stays."""
+    """A hundred interpreters end with registered users, suspended calls and reserved objects: nothing
+    leaks."""
     run(
         fg,
         program(
@@ -267,8 +269,10 @@ def test_no_slot_tells_of_other_interpreters(fg: Funcgraph, kind: str) -> None:
 
 
 def test_another_thread_waits_in_one_without_the_gil(fg: Funcgraph, kind: str) -> None:
-    """What waits for a callback lets it have the GIL, also in an interpreter that another thread has made.
-    Broken (3.11) by fg_has_tstate asking only who made the thread state: it stands still for ever."""
+    """A thread that waits for a callback releases the GIL, also in an interpreter that another thread
+    created.
+
+    On 3.11 it deadlocks if fg_has_tstate only compares the thread that created the thread state."""
     run(
         fg,
         program(
@@ -305,7 +309,7 @@ def test_another_thread_waits_in_one_without_the_gil(fg: Funcgraph, kind: str) -
 
 
 def test_in_parallel(fg: Funcgraph, kind: str) -> None:
-    """Four interpreters and the main one, each in a thread: with GILs of their own they run at once."""
+    """Four interpreters and the main one, each in a thread: with their own GILs they run in parallel."""
     run(
         fg,
         program(
@@ -347,7 +351,7 @@ PARALLEL = """
 
 @pytest.mark.parametrize("options", [[], ["--args", "--retval", "--c-calls"]], ids=["plain", "all"])
 def test_record(fg: Funcgraph, kind: str, options: list[str]) -> None:
-    """`funcgraph record` traces them too, into rings of their own."""
+    """`funcgraph record` traces subinterpreters too, each into its own ring."""
     fg.env["PYTHONDONTWRITEBYTECODE"] = "1"
     text = program(
         kind,
@@ -386,7 +390,7 @@ def test_record(fg: Funcgraph, kind: str, options: list[str]) -> None:
     calls = fg.calls()
     assert calls["__main__.main"] == 1
     if "--c-calls" in options and sys.version_info < (3, 12):
-        # Told, not done: a thread has one profile function.
+        # Refused with a message: a thread has one profile function.
         assert "C functions are traced in the main interpreter only" in result.stderr
         assert (calls["__main__.work"], calls["__main__.other"]) == (8, 0)
         return
@@ -398,7 +402,7 @@ def test_record(fg: Funcgraph, kind: str, options: list[str]) -> None:
 
 
 def lanes_are_nested(fg: Funcgraph) -> bool:
-    """One thread, several rings: each alone is nested; together they are merged by time."""
+    """One thread, several rings: the calls of each ring are nested; all rings are merged by time."""
     starts: Counter[int] = Counter()
     for event in read_trace(fg.trace).events:
         starts[event.type] += 1
@@ -407,7 +411,8 @@ def lanes_are_nested(fg: Funcgraph) -> bool:
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
 def test_refused_without_a_tool_id(fg: Funcgraph, kind: str) -> None:
-    """Its own ids are all held: that is said, and the main interpreter's users are none the worse."""
+    """If all ids of a subinterpreter are in use, registering fails there; the main one's users are
+    unaffected."""
     run(
         fg,
         program(
@@ -440,7 +445,8 @@ def test_refused_without_a_tool_id(fg: Funcgraph, kind: str) -> None:
 
 
 def test_refused_without_a_code_slot(fg: Funcgraph) -> None:
-    """Code objects' extra slots are numbered by each interpreter: ours must be free."""
+    """Each interpreter numbers the extra slots of code objects itself: funcgraph's number must be free
+    there."""
     run(
         fg,
         program(
@@ -473,7 +479,8 @@ def test_refused_without_a_code_slot(fg: Funcgraph) -> None:
 
 
 def test_code_slots_that_differ(fg: Funcgraph) -> None:
-    """The main interpreter has others' slots before ours: the number is one for all interpreters."""
+    """If other tools took slots of the main interpreter first, funcgraph has one number for all
+    interpreters."""
     run(
         fg,
         program(
@@ -504,9 +511,10 @@ def test_code_slots_that_differ(fg: Funcgraph) -> None:
 
 
 def test_functions_that_interpreters_share(fg: Funcgraph, kind: str) -> None:
-    """CPython 3.11 has one code object of a frozen module's function for all interpreters.
+    """On CPython 3.11 all interpreters share the code objects of frozen modules.
 
-    It is the first one's, and the others' calls of it are told to nobody. From 3.12 on each has its own.
+    Such a function belongs to the interpreter that ran it first; no user sees the others' calls of it. From
+    3.12 on each interpreter has its own code object.
     """
     run(
         fg,
@@ -543,7 +551,7 @@ def test_functions_that_interpreters_share(fg: Funcgraph, kind: str) -> None:
 )
 @pytest.mark.parametrize("first", ["main", "other"])
 def test_another_frame_evaluator(fg: Funcgraph, first: str) -> None:
-    """Each interpreter's own one is called, whoever came first."""
+    """Each interpreter's own frame evaluator is called, whichever was installed first."""
     evaluator = """
             import ctypes, mmap
             api = ctypes.pythonapi

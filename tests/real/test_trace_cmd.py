@@ -1,4 +1,4 @@
-"""Stock trace-cmd prints what we counted: an entry for each call and each resume, and as many exits."""
+"""Stock trace-cmd prints one entry for each call and resume that funcgraph counted, and as many exits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ PROCESSES = """
 
 
 def trace_cmd(trace: Path, *words: str) -> Iterator[str]:
-    """The lines that stock trace-cmd prints of a trace; it must not complain."""
+    """Return the lines that stock trace-cmd prints for a trace; it must print no warning."""
     with subprocess.Popen(
         ["trace-cmd", "report", *words, "-i", str(trace)],
         stdout=subprocess.PIPE,
@@ -79,7 +79,7 @@ def trace_cmd(trace: Path, *words: str) -> Iterator[str]:
 
 
 def check(fg: Funcgraph, trace: Path) -> None:
-    """All of a trace, in trace-cmd's words and taken apart by a reader of its own."""
+    """Compare trace-cmd's output of a whole trace with that of an independent reader."""
     summary = fg.summary(trace)
     wanted: Counter[str] = Counter()
     for function in summary["functions"]:
@@ -93,7 +93,7 @@ def check(fg: Funcgraph, trace: Path) -> None:
             (entries if "funcgraph_entry:" in line else exits)[name] += 1
     assert entries == +wanted
     assert exits == entries
-    # The graph it prints has a line for each entry: a leaf `f();`, or `f() {` with its `}`.
+    # trace-cmd's graph has one line per entry: a leaf `f();`, or `f() {` with its `}`.
     opened = closed = leaves = 0
     for line in trace_cmd(trace):
         if line.endswith("{"):
@@ -119,7 +119,7 @@ def check(fg: Funcgraph, trace: Path) -> None:
 
 
 def nested(trace: Path) -> None:
-    """In each task every exit closes the newest entry that is open, at its depth, in its time."""
+    """Assert that in each task every exit matches the newest open entry, in depth and time."""
     stacks: dict[int, list[tuple[int, int]]] = defaultdict(list)
     below: dict[int, int] = {}  # a forked child begins in the middle of its parent's calls
     for event in read_trace(trace).events:
@@ -132,7 +132,7 @@ def nested(trace: Path) -> None:
             func, depth, calltime, rettime = event.fields("IIQQ")
             opened, time = stack.pop()
             assert (opened, len(stack) + below[event.tid]) == (func, depth)
-            # A wait for the recorder counts in nobody's time: calltime moves by it.
+            # A wait for the recorder counts in no call's time: calltime is moved by it.
             assert time <= calltime <= rettime == event.time
     assert not any(stacks.values())
     assert sum(depth > 0 for depth in below.values()) <= 1

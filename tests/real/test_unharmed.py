@@ -1,4 +1,4 @@
-"""What a traced program does, prints, raises and ends with is what it does untraced."""
+"""A traced program does, prints and raises the same as untraced, and has the same exit status."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MODES = pytest.mark.parametrize("options", OPTIONS, ids=["plain", "values", "c-c
 
 
 def same(fg: Funcgraph, text: str, *options: str, flags: tuple[str, ...] = (), told: str = "") -> str:
-    """Run a program without us and recorded: status, output and errors must be equal. Return its output.
+    """Run a program untraced and recorded; status, output and errors must be equal. Return its output.
 
-    `told` is a pattern of what the recorder may say itself.
+    `told` is a pattern for messages of the recorder itself.
     """
     script = fg.script(text)
     words = [sys.executable, "-X", "faulthandler", *flags, str(script)]
@@ -29,7 +29,7 @@ def same(fg: Funcgraph, text: str, *options: str, flags: tuple[str, ...] = (), t
 
 
 def without_addresses(text: str) -> str:
-    # faulthandler lists what extension modules a crashed process has loaded: ours too.
+    # faulthandler lists the extension modules of a crashed process, funcgraph's included.
     return re.sub(r"0x[0-9a-f]+", "0x", re.sub(r"\n\nExtension modules: .*", "", text))
 
 
@@ -125,7 +125,7 @@ def test_tracebacks(fg: Funcgraph, options: list[str]) -> None:
 @pytest.mark.parametrize("limit", [60, 1000, 5_000])
 @pytest.mark.parametrize("shape", ["python", "generator", "through_c", "method", "repr"])
 def test_recursion_limit(fg: Funcgraph, shape: str, limit: int) -> None:
-    """The depth at which RecursionError comes is the same, however the program recurses."""
+    """RecursionError is raised at the same depth, however the program recurses."""
     same(
         fg,
         f"""
@@ -179,7 +179,7 @@ def test_recursion_limit(fg: Funcgraph, shape: str, limit: int) -> None:
 
 @pytest.mark.parametrize("where", ["main", "thread"])
 def test_deep_recursion(fg: Funcgraph, where: str) -> None:
-    """60,000 Python calls deep: CPython needs no C stack for it, so being traced must not either."""
+    """60,000 nested Python calls need no C stack in CPython, so a traced program must not need it either."""
     out = same(
         fg,
         f"""
@@ -298,7 +298,7 @@ def test_signals_during_traced_code(fg: Funcgraph) -> None:
 
 
 def test_shutdown_with_threads_that_still_run(fg: Funcgraph) -> None:
-    """Daemon threads are in the middle of traced code when the interpreter goes away."""
+    """Daemon threads run traced code while the interpreter is finalised."""
     for _ in range(3):
         same(
             fg,
@@ -365,7 +365,7 @@ def test_fork_in_threads(fg: Funcgraph) -> None:
 
 
 def test_functions_made_at_run_time_leave_nothing(fg: Funcgraph) -> None:
-    """Code objects that die give their records back: the table does not grow with 20,000 of them."""
+    """A code object's record is freed with it: the table does not grow with 20,000 code objects."""
     out = fg.script(
         """
         import funcgraph._engine as engine
@@ -751,7 +751,7 @@ GREENLETS = """
 
 @MODES
 def test_greenlets(fg: Funcgraph, options: list[str]) -> None:
-    """Stacks are swapped under the engine: calls may be shown as cut short, but the program is unharmed."""
+    """greenlet swaps stacks under the engine: calls may appear truncated, but the program is unharmed."""
     pytest.importorskip("greenlet")
     same(fg, GREENLETS, *options)
 
@@ -803,10 +803,10 @@ DEEP_GREENLETS = """
 
 @MODES
 def test_deep_greenlets(fg: Funcgraph, options: list[str]) -> None:
-    """Greenlets switch in the middle of a recursion that needs no C stack when it is not traced.
+    """Greenlets switch in the middle of a recursion that needs no C stack untraced.
 
-    On 3.11 it does when it is: from some depth on it runs untraced, which is told. When it has ended, tracing
-    goes on.
+    On 3.11 it needs C stack when traced. From some depth on it runs untraced, and the recorder reports that.
+    After the recursion tracing continues.
     """
     pytest.importorskip("greenlet")
     same(fg, DEEP_GREENLETS, *options, told=r"^funcgraph: \d+ calls? not traced: .*\n")
@@ -916,7 +916,7 @@ def test_multiprocessing(fg: Funcgraph) -> None:
 
 
 def test_interpreter_with_development_mode(fg: Funcgraph) -> None:
-    """Debug hooks of memory, warnings of resources left open: nothing of them is ours."""
+    """Memory debug hooks and resource warnings report nothing about funcgraph."""
     same(fg, TRACEBACKS, flags=("-X", "dev"))
 
 
@@ -980,7 +980,7 @@ def test_deep_recursion_on_a_small_stack(fg: Funcgraph, kib: int) -> None:
 
 
 def test_threads_that_never_end_deep_in_recursion(fg: Funcgraph) -> None:
-    """At the end of the interpreter, daemon threads are thousands of calls deep; some fork there."""
+    """When the interpreter ends, daemon threads are thousands of calls deep; some of them fork there."""
     same(
         fg,
         """

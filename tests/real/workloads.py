@@ -1,4 +1,4 @@
-"""The programs of programs/, under `funcgraph record` and under CPython's own profilers: who called what."""
+"""Runs the programs of programs/ under `funcgraph record` and under CPython's profilers, and counts calls."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tracereader import FUNC_BASE, FUNC_STEP, Trace, read_trace
 RUNNER = Path(__file__).parent / "run_program.py"
 PROGRAMS = tuple(sorted(path.stem for path in (RUNNER.parent / "programs").glob("*.py")))
 
-# How stock CPython is told of a C function, and the name it has in a trace.
-C_METHOD = re.compile(r"<method '([^']*)'(?: of '.*' objects)?>")  # 3.15's cProfile does not say of what
+# cProfile's names of C functions, and the name in a trace.
+C_METHOD = re.compile(r"<method '([^']*)'(?: of '.*' objects)?>")  # 3.15's cProfile leaves out the type
 C_FUNCTION = re.compile(r"<built-in method (?:.*\.)?([^. ]+)(?: of type object at .*)?>")
 C_SHADOWED = re.compile(r"<function (?:.*\.)?([^. ]+) at .*>")  # a Python subclass has a method of that name
 
@@ -23,18 +23,18 @@ Key = tuple[str, int, str]  # file, line, qualified name
 
 
 def environment(fg: Funcgraph) -> dict[str, str]:
-    # The same order in every set; modules compiled once, not in one of two runs that are compared.
+    # Sets have the same order in all runs. Modules are compiled once, not in only one of two compared runs.
     return {**fg.env, "PYTHONHASHSEED": "0", "PYTHONPYCACHEPREFIX": str(fg.folder / "pycache")}
 
 
 def warm(fg: Funcgraph, program: str) -> None:
-    """Leave compiled modules behind."""
+    """Run the program once, so that its modules are compiled."""
     result = fg.plain(sys.executable, RUNNER, program, "work", env=environment(fg), timeout=120)
     assert result.returncode == 0, result.stderr
 
 
 def profile(fg: Funcgraph, program: str, way: str) -> tuple[Counter[Key], Counter[str]]:
-    """Calls of the program's main() as a profiler of CPython counts them; C functions by name."""
+    """Return the calls of the program's main() that a profiler of CPython counts; C functions by name."""
     output = fg.folder / f"{program}.{way}.json"
     result = fg.plain(sys.executable, RUNNER, program, way, output, env=environment(fg), timeout=120)
     assert result.returncode == 0, result.stderr
@@ -66,7 +66,7 @@ def record(fg: Funcgraph, program: str, way: str, *options: str) -> Path:
 
 
 def read_counts(fg: Funcgraph, trace: Path) -> tuple[Counter[Key], Counter[str]]:
-    """Calls and resumes of each Python function of a trace, and those of C functions by their last name."""
+    """Return the calls and resumes of each Python function of a trace; of C functions by their last name."""
     summary = fg.summary(trace)
     assert summary["lost"] == summary["overrun"] == 0
     functions: Counter[Key] = Counter()
@@ -83,7 +83,8 @@ def read_counts(fg: Funcgraph, trace: Path) -> tuple[Counter[Key], Counter[str]]
 
 
 def recorded(fg: Funcgraph, program: str, *options: str) -> tuple[Counter[Key], Counter[str]]:
-    """Calls of the program's main() as we count them: what a process called more than one without it."""
+    """Return funcgraph's counts of main(): those of a process that ran it, minus those of one that did
+    not."""
     functions, c_functions = read_counts(fg, record(fg, program, "work", *options))
     idle_functions, idle_c_functions = read_counts(fg, record(fg, program, "idle", *options))
     functions.subtract(idle_functions)
@@ -93,11 +94,11 @@ def recorded(fg: Funcgraph, program: str, *options: str) -> tuple[Counter[Key], 
 
 
 def silent_closes(path: Path) -> Counter[Key]:
-    """Resumes that CPython did not tell of: there are none, but for one kind on 3.13.
+    """Return the resumes that CPython did not report: only 3.13 has any, of one kind.
 
     gen.close() of CPython 3.13.0 drops the frame of a generator that is suspended outside of any `try`
-    without running it and without an event (gh-140373). Tracing tells the end of such a call all the same,
-    as a resume and a close at one instant, by which they are known.
+    without running it and without an event (gh-140373). funcgraph still records the end of such a call, as a
+    resume and a close at the same time; that identifies them.
     """
     counts: Counter[Key] = Counter()
     if sys.version_info < (3, 13):
@@ -117,5 +118,5 @@ def key_of(trace: Trace, func: int) -> Key:
 
 
 def difference(ours: Counter[Key], theirs: Counter[Key]) -> dict[Key, tuple[int, int]]:
-    """What the two count differently: {function: (ours, theirs)}."""
+    """Return the counts that differ: {function: (ours, theirs)}."""
     return {key: (ours[key], theirs[key]) for key in {*ours, *theirs} if ours[key] != theirs[key]}

@@ -1,4 +1,4 @@
-"""Bad input gets one clear line and exit status 2; a command that cannot run, a shell's status."""
+"""Bad input gives one clear line and exit status 2. A command that cannot run gives a shell's exit status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ RUNS = ["-c", "print('ran')"]
 
 
 def refused(fg: Funcgraph, *words: str | Path, status: int = 2) -> str:
-    """Run what must be refused before the program starts; return the one line without its prefix."""
+    """Run a command that must be refused before the program starts; return its error line without the
+    prefix."""
     result = fg.run(*words)
     assert (result.returncode, result.stdout) == (status, ""), result.stderr
     (line,) = result.stderr.splitlines()
@@ -35,7 +36,7 @@ def refused(fg: Funcgraph, *words: str | Path, status: int = 2) -> str:
     [
         (["--bogus"], "--bogus"),
         (["-z"], "-z"),
-        (["--arg"], "--arg"),  # no abbreviations: what is short today is ambiguous tomorrow
+        (["--arg"], "--arg"),  # no abbreviations: a new option could make one ambiguous
         (["-p", "latency"], "latency"),
         (["--thresh", "soon"], "soon"),
         (["--thresh", "-1"], "-1"),
@@ -109,7 +110,7 @@ def test_command_that_cannot_run_has_a_shells_status(fg: Funcgraph, word: str, s
     (fg.folder / "nonsense").write_bytes(b"\x7fELF nonsense")
     (fg.folder / "nonsense").chmod(0o755)
     if word == "./nonsense":
-        # A shell runs it itself and fails in its own words.
+        # A shell would run it as a script, and print its own error.
         assert fg.record("-q", word).returncode in (126, 127, 2)
         return
     shell = subprocess.run(["sh", "-c", word], cwd=fg.folder, capture_output=True, timeout=60)
@@ -195,7 +196,7 @@ def test_device_is_no_output(fg: Funcgraph) -> None:
 
 
 def give_up_roots_rights() -> None:
-    """In a child before exec: lose root's right to read and write everything; nothing to lose for others."""
+    """Drop root's right to read and write every file, in a child before exec. For other users do nothing."""
     for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
@@ -228,7 +229,7 @@ main()
 
 def test_limit_of_file_size_stops_recording_not_the_program(fg: Funcgraph) -> None:
     script = fg.script(BUSY)
-    # The limit is the recorder's alone: the program must keep its own.
+    # Only the recorder has this limit: the program must keep its own.
     code = (
         "import resource, sys; from funcgraph.session import child\n"
         "become = child._become\n"
@@ -274,7 +275,7 @@ def _kept_what_was_written(fg: Funcgraph, result: subprocess.CompletedProcess[st
     assert "Traceback" not in result.stderr
     assert fg.sessions() == []
     part = Path(f"{fg.trace}.part")
-    if part.exists():  # there was no room for the trace beside it
+    if part.exists():  # the trace had no room beside it
         fg.trace = fg.folder / "elsewhere.dat"
         recovered = fg.run("recover", "-o", fg.trace, part)
         assert recovered.returncode == 0, recovered.stderr

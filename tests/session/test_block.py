@@ -1,4 +1,4 @@
-"""`with funcgraph.record(...)`: the same recording for a block of a running program."""
+"""`with funcgraph.record(...)` records a block of a running program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import funcgraph
 
 @pytest.fixture(autouse=True)
 def here(fg: Funcgraph, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Blocks of this very process: its sessions and traces lie in the test's folders."""
+    """Let blocks of this process use the test's folders for sessions and traces."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(fg.runtime))
     monkeypatch.chdir(fg.folder)
     with warnings.catch_warnings():
@@ -141,7 +141,7 @@ def test_one_recording_does_not_run_twice_at_once(fg: Funcgraph) -> None:
         with pytest.raises(RuntimeError, match="runs already"), recording:
             pass
         work()
-    with recording:  # but again afterwards
+    with recording:  # after the first block has ended it works again
         work(2)
     assert fg.calls("t.dat")[name(step)] == 2
 

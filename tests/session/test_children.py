@@ -1,4 +1,4 @@
-"""Every kind of child process is in the trace, whatever environment it gets; none is with --no-follow."""
+"""The trace has every kind of child process, whatever its environment. With --no-follow it has no child."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import time
 import pytest
 from conftest import Funcgraph
 
-# Each starts one Python process that calls child(), waits for it, and exits 0 only if it did.
+# Each program starts one Python process that calls child(), waits for it, and exits with 0 only if it
+# succeeded.
 CHILD = "def child(): pass\nchild()"
 PRELUDE = f"""
 import multiprocessing, os, subprocess, sys

@@ -1,4 +1,4 @@
-"""The session's config file gives back what was written, whatever is in it."""
+"""Reading the session's config file returns the written values, whatever text they hold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from funcgraph.session import config, options
 
 KEYS = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8)
-# Any text a file name or an argument can be, lone surrogates (bytes that are no UTF-8) included.
+# Any text that a file name or an argument can hold, including lone surrogates (bytes that are not UTF-8).
 VALUES = st.text(st.characters(exclude_characters="\0"), max_size=20)
 
 

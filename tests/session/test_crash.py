@@ -1,4 +1,4 @@
-"""What was recorded before a crash is in the trace: the program's crash, and the recorder's."""
+"""After a crash of the program or of the recorder, the trace has everything recorded before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 
-# Writes how many calls it made to a file it maps, so that the count survives any end.
+# Writes its number of calls into a mapped file, so that the count survives any crash.
 COUNTED = """
 import ctypes, faulthandler, mmap, os, signal, sys, time
 
@@ -62,7 +62,7 @@ def no_core() -> None:
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.01, 0.05, 0.2, 0.7])
 def test_program_killed_at_a_random_moment(fg: Funcgraph, delay_s: float) -> None:
-    # The first call is over when the moment begins: a program that calls nothing leaves no trace.
+    # Wait until the first call is over: a program without calls leaves no trace.
     script = fg.script(f"{COUNTED}\nstep()\ncell.value += 1\nprint(os.getpid(), flush=True)\nmain(0)\n")
     process = fg.start("record", "-q", "-l", "__main__.step", script)
     assert process.stdout is not None
@@ -72,7 +72,7 @@ def test_program_killed_at_a_random_moment(fg: Funcgraph, delay_s: float) -> Non
     _, errors = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     assert errors == ""
-    # The counter follows the call: killed in between, the trace is one ahead.
+    # The program counts a call after making it. If it is killed in between, the trace has one more.
     assert fg.calls()["__main__.step"] - count(fg) in (0, 1)
 
 
@@ -88,7 +88,7 @@ def test_recorder_killed_program_goes_on_and_recover_makes_the_trace(fg: Funcgra
     process.kill()
     process.wait(timeout=30)
     (fg.folder / "go").touch()
-    wait_for(fg.folder / "after")  # the program went on and finished its work
+    wait_for(fg.folder / "after")  # the program finished its work
     process.communicate(timeout=30)
     assert not fg.trace.exists()
 

@@ -1,4 +1,4 @@
-"""The builtins of funcgraph._environ behave and look as those they stand in for."""
+"""The builtins of funcgraph._environ behave and look like the ones that they replace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def variable() -> Iterator[None]:
 
 
 def spawned(environment: Any, spawn: Callable[..., int] | None = None) -> dict[bytes, bytes]:
-    """Return the environment of a child that posix_spawn starts with `environment`."""
+    """Return the environment that a child of posix_spawn(..., environment) sees."""
     read_end, write_end = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, write_end, 1)]
     pid = (spawn or _environ.wrap(posix.posix_spawn))(
@@ -41,7 +41,7 @@ def spawned(environment: Any, spawn: Callable[..., int] | None = None) -> dict[b
         text = pipe.read()
     assert os.waitpid(pid, 0)[1] == 0
     pairs: dict[bytes, bytes] = dict(eval(text))
-    pairs.pop(b"LC_CTYPE", None)  # Python's own, in the C locale
+    pairs.pop(b"LC_CTYPE", None)  # set by Python in the C locale
     return pairs
 
 
@@ -74,7 +74,7 @@ def test_wrap_refuses_other_functions(thing: Any) -> None:
 
 
 class Mapping(UserDict):  # type: ignore[type-arg]
-    """Not a dict: the original takes any mapping."""
+    """A mapping that is not a dict: the original accepts any mapping."""
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ def test_subprocess_takes_it_by_fork_exec(monkeypatch: pytest.MonkeyPatch) -> No
         pairs = eval(subprocess.check_output(PRINT, env=environment))
         assert (NAME, VALUE) in pairs
     assert (NAME, b"mine") in eval(subprocess.check_output(PRINT, env={NAME: b"mine"}))
-    assert NAME not in dict(eval(subprocess.check_output(PRINT)))  # inherited: the C environment rules
+    assert NAME not in dict(eval(subprocess.check_output(PRINT)))  # a child inherits the C environment
 
 
 class Broken:
-    """A mapping that fails where it is told to."""
+    """A mapping that raises at a chosen operation."""
 
     def __init__(self, where: str) -> None:
         self.where = where

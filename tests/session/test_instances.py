@@ -1,4 +1,4 @@
-"""Instances of a recording: each sees what it is told, and all are in one trace that says whose is whose."""
+"""Instances of a recording: each has its own events, and one trace has them all, with the instance's name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TWO = ["-l", "__main__.mid", "--args", "-B", "leaves", "-p", "function", "-l", "
 
 
 def calls(trace: str | Path, name: str) -> Counter[str]:
-    """How often each function was called, as one instance saw it."""
+    """Return each function's number of calls in one instance."""
     read = TraceFile(trace)
     rows = read.summary(buffers=read.find_buffers([name]))
     return Counter({row.name: row.calls for row in rows})
@@ -169,7 +169,7 @@ def test_options_record_what_they_show_and_stay_with_the_trace(fg: Funcgraph) ->
 
 
 def test_options_of_both_tracers_are_recorded(fg: Funcgraph) -> None:
-    """Broken by: func-args not an option of arguments; flags that are not handed to the engine."""
+    """Fails if func-args does not record arguments, or if flags are not passed to the engine."""
     result = fg.record(
         "-l", "__main__.mid", "-O", "funcgraph-retaddr", "-O", "nosleep-time",
         "-B", "calls", "-p", "function", "-l", "__main__.leaf", "-O", "func_stack_trace", "-O", "func-args",
@@ -184,7 +184,7 @@ def test_options_of_both_tracers_are_recorded(fg: Funcgraph) -> None:
 
 @pytest.mark.parametrize("tracer", ["function", "function_graph"])
 def test_options_that_exclude_each_other_are_refused(fg: Funcgraph, tracer: str) -> None:
-    """Broken by: leaving it to the engine with one of the tracers, which refuses in each process."""
+    """Fails if the check is left to the engine, which refuses in each traced process."""
     result = fg.record("-p", tracer, "--args", "-O", "func-no-repeats", fg.script(APP))
     assert result.returncode == 2
     assert "func-no-repeats: not together with arguments" in result.stderr
@@ -208,7 +208,7 @@ work()
 
 
 def test_signals_are_shown_in_one_and_left_out_of_another(fg: Funcgraph) -> None:
-    """Broken by: an option that is only of the report; one that is lost on its way to the engine."""
+    """Fails if the option only affects the report, or if it does not reach the engine."""
     names = ["-l", "__main__.work", "-l", "__main__.handler", "-l", "__main__.leaf"]
     fg.record("-q", *names, "-B", "off", *names, "-O", "nofuncgraph-irqs", fg.script(SIGNALS))
     assert calls(fg.trace, "") == {"__main__.work": 1, "__main__.handler": 1, "__main__.leaf": 1}

@@ -1,4 +1,4 @@
-"""The closing lines name what was near to a pattern, and every loss."""
+"""The closing lines suggest names similar to an unmatched pattern, and report every loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A recorded program sees its arguments, streams, environment and interpreter flags as without us."""
+"""A recorded program sees the same arguments, streams, environment and interpreter flags as an untraced
+one."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 
-# Prints everything of its surroundings that funcgraph could change by mistake.
+# Prints everything about its surroundings that funcgraph could change by mistake.
 SURROUNDINGS = """
 import os, posix, resource, signal, sys
 

@@ -1,4 +1,4 @@
-"""The end of a process that is not our child is noticed, with pidfds and without them."""
+"""The recorder notices the end of a process that is not its child, with and without pidfds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from funcgraph.session.process import ProcessWatch
 
 @pytest.fixture(params=["pidfd", "proc"])
 def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With pidfds, and as in a container that forbids them."""
+    """Run the test with pidfds, and without them as in a container that forbids them."""
 
     def forbidden(pid: int, flags: int = 0) -> int:
         os.kill(pid, 0)

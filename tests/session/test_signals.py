@@ -1,4 +1,5 @@
-"""Signals reach the program as without us, once each, and the trace is finished whatever ends it."""
+"""Each signal reaches the program once, as without funcgraph. The trace is completed whatever ends the
+program."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 
-# Prints "ready", then each signal it gets; ends 0.5 s after the first.
+# Prints "ready", then each signal that it gets; exits 0.5 s after the first.
 COUNTS = """
 import signal, sys, time
 
@@ -42,7 +43,7 @@ FORWARDED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signa
 
 
 def started(fg: Funcgraph, *words: str | Path) -> subprocess.Popen[str]:
-    """Start a recording in a process group of its own and wait for the program's "ready"."""
+    """Start a recording in its own process group and wait for the program's "ready"."""
     process = fg.start("record", *words, start_new_session=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -134,7 +135,7 @@ def test_blocked_signals_stay_blocked(fg: Funcgraph) -> None:
 
 
 class Terminal:
-    """A recording on a pseudo-terminal of its own, as in a terminal window."""
+    """A recording on its own pseudo-terminal, as in a terminal window."""
 
     def __init__(self, fg: Funcgraph, command: list[str]) -> None:
         self.output = b""
@@ -231,7 +232,7 @@ def test_progress_line_on_a_terminal_shows_and_goes(fg: Funcgraph) -> None:
     counts = [int(count.replace(b",", b"")) for count in shown]
     assert counts == sorted(counts)
     assert counts[-1] > 0
-    # The last thing before the closing summary is that the line is erased.
+    # The progress line is erased immediately before the closing summary.
     assert terminal.output.split(b"\r\x1b[K")[-1].startswith(b"funcgraph: ")
     assert terminal.output.endswith(b"\r\n")
 
@@ -258,7 +259,7 @@ def test_no_progress_line_over_a_program_that_owns_the_screen(fg: Funcgraph) -> 
     assert b"\x1b[K" not in terminal.output
 
 
-# A shell with job control; the recording is its job. Its prompts are kept out of the way.
+# A shell with job control, and the recording as its job. The prompts do not appear in the output.
 SHELL = ["/bin/bash", "--norc", "--noprofile", "-i"]
 
 
@@ -330,7 +331,7 @@ def test_recorder_that_is_killed_leaves_no_witness_behind(fg: Funcgraph) -> None
     )
     process = started(fg, "-q", script)
     process.kill()
-    process.communicate(timeout=30)  # would hang if somebody held the pipes
+    process.communicate(timeout=30)  # would hang if a process still held the pipes
     deadline = time.monotonic() + 10
     while True:
         try:

@@ -1,4 +1,4 @@
-"""`funcgraph status` tells how this Python is hooked, by whom, and which sessions there are."""
+"""`funcgraph status` shows how this Python is hooked, by which tools, and the existing sessions."""
 
 from __future__ import annotations
 
