@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "arch/cpython/hook/gate.h"
-#include "arch/cpython/hook/hooks.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/symbols.h"
 #include "binding/base/binding.h"
@@ -179,7 +178,7 @@ static int start_instance(PyObject *module, const struct start_arguments *in,
         return 0;
     config->domain = fg_interp_known();
     if (in->after_site)
-        fg_cpython_wait_for_site();
+        fg_gate_wait_for_site();
     if (config->settings.retaddr || config->settings.stack_trace)
         fg_code_discover_callers();
     error = fg_symbols_meet_named_c(config->domain, &config->filter);
@@ -229,7 +228,7 @@ static PyObject *wait_for_site(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
 {
     if (fg_hooks_hold() != 0)
         return NULL;
-    fg_cpython_wait_for_site();
+    fg_gate_wait_for_site();
     fg_hooks_release();
     Py_RETURN_NONE;
 }
@@ -281,7 +280,7 @@ static PyObject *status(PyObject *module, PyObject *Py_UNUSED(ignored))
     (void)module;
     if (!users)
         return NULL;
-    return Py_BuildValue("{s:s,s:i,s:N,s:I,s:I,s:K,s:z}", "arch", fg_cpython_hooks.name, "tool_id",
+    return Py_BuildValue("{s:s,s:i,s:N,s:I,s:I,s:K,s:z}", "arch", fg_cpython_backend_name(), "tool_id",
                          fg_cpython_tool_id(), "users", users, "functions", fg_func_count(), "tasks",
                          fg_task_count(), "overrun", (unsigned long long)fg_overrun_total(), "killed",
                          fg_killed());

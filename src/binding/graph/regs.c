@@ -4,6 +4,7 @@
 
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
+#include "arch/cpython/read/variables.h"
 #include "binding/base/types.h"
 
 static void dealloc(PyObject *object)

@@ -5,6 +5,7 @@
 #include "binding/probe/kprobe.h"
 
 #include "arch/cpython/read/regs.h"
+#include "arch/cpython/read/variables.h"
 #include "binding/base/types.h"
 
 static void dealloc(PyObject *object)

@@ -268,7 +268,7 @@ int fg_kprobe_register(struct fg_kprobe *kp, struct fg_func *func)
     list_drop(old);
     if (error)
         return error;
-    if (fg_cpython_listen(func) == 0)
+    if (fg_hooks_listen(func) == 0)
         return 0;
     fg_kprobe_unregister(kp);
     return -EIO;
@@ -287,7 +287,7 @@ int fg_kprobe_unregister(struct fg_kprobe *kp)
     if (error)
         return error;
     if (func)
-        fg_cpython_sync(func);
+        fg_hooks_sync(func);
     fg_users_synchronize();
     return 0;
 }
@@ -299,8 +299,8 @@ int fg_kprobe_set_enabled(struct fg_kprobe *kp, bool enabled)
     if (atomic_exchange(&kp->is_enabled, enabled) == enabled || !func)
         return 0;
     if (enabled)
-        return fg_cpython_listen(func);
-    fg_cpython_sync(func);
+        return fg_hooks_listen(func);
+    fg_hooks_sync(func);
     return 0;
 }
 
