@@ -514,7 +514,7 @@ static PyObject *max_latency_us(struct fg_instance *instance)
 {
     uint64_t ticks = atomic_load(&instance->max_latency_ticks);
 
-    return PyLong_FromUnsignedLongLong((uint64_t)((double)ticks * fg_clock_ns_per_tick() / 1000.0));
+    return PyLong_FromUnsignedLongLong((uint64_t)((double)ticks * fg_clock_ns_per_tick() / 1000.0 + 0.5));
 }
 
 /* An attribute's value is that of a function of the instance. */
