@@ -1,6 +1,6 @@
-"""The files of an instance as text: what the kernel prints of each, takes for each, and refuses with which number.
+"""The files of an instance as text: what each prints, takes, and refuses with which number.
 
-The texts and numbers are those that a Linux kernel gave for the same writes, with names of ours for its functions.
+A Linux kernel gave these texts and numbers for the same writes; the functions' names are ours.
 """
 
 from __future__ import annotations
