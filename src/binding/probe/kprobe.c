@@ -81,8 +81,9 @@ static PyObject *kprobe_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObj
     if (!self)
         return NULL;
     self->state = fg_engine_state(module);
+    self->kp.arch = &fg_kprobe_cpython;
     self->kp.run = run;
-    self->kp.owner = (PyObject *)self;
+    self->kp.owner = self;
     atomic_store(&self->kp.is_enabled, true);
     return (PyObject *)self;
 }
