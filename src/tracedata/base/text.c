@@ -1,4 +1,4 @@
-/* Growing text: memory, the rarer number formats, and the escaping of text from traced programs. */
+/* See text.h. */
 #include "tracedata/base/text.h"
 
 #include "engine/core/array.h"
@@ -44,7 +44,8 @@ void fg_text_hex(struct fg_text *text, uint64_t value)
         fg_text_char(text, hex_digits[value >> (4 * digits) & 15]);
 }
 
-/* Length of the UTF-8 character at `data` and its code point; 0 if it is none, -1 if it is cut short. */
+/* The length of the UTF-8 character at `data`, and its code point. 0: not UTF-8. -1: cut short. Lone surrogates, which a
+ * Python str may hold, are let through here. */
 static int utf8_length(const unsigned char *data, size_t bytes, uint32_t *code)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -68,7 +69,7 @@ static int utf8_length(const unsigned char *data, size_t bytes, uint32_t *code)
     return *code < smallest[length] || *code > 0x10ffff ? 0 : length;
 }
 
-/* C0 and C1 controls, format characters that reorder or hide text, and the lone surrogates a str may hold. */
+/* C0 and C1 controls, format characters that reorder or hide text, and lone surrogates. */
 static bool is_unprintable(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad ||

@@ -1,6 +1,7 @@
-/* A growing piece of text, made for printing millions of lines: plain appends, no format strings on the hot
- * path. An allocation that fails sets `failed` and drops what does not fit; the owner asks once, when all is
- * written. */
+/* A growing text, for printing millions of lines: appends without format strings.
+ *
+ * When an allocation fails, `failed` is set and what does not fit is dropped. The owner looks at `failed` once, after
+ * the last append. A text of zeros is an empty one. */
 #ifndef FG_TEXT_H
 #define FG_TEXT_H
 
@@ -18,9 +19,10 @@ struct fg_text {
 
 void fg_text_free(struct fg_text *text);
 
-/* Makes room for `bytes` more. */
+/* The slow path of fg_text_reserve(). */
 bool fg_text_grow(struct fg_text *text, size_t bytes);
 
+/* Makes room for `bytes` more; false, and `failed` is set, if memory is short. */
 static inline bool fg_text_reserve(struct fg_text *text, size_t bytes)
 {
     return text->capacity - text->bytes >= bytes || fg_text_grow(text, bytes);
@@ -34,7 +36,7 @@ static inline void fg_text_put(struct fg_text *text, const char *data, size_t by
     text->bytes += bytes;
 }
 
-/* A string literal. */
+/* Appends a string literal. */
 #define fg_text_lit(text, literal) fg_text_put(text, "" literal, sizeof(literal) - 1)
 
 static inline void fg_text_puts(struct fg_text *text, const char *string)
@@ -56,7 +58,7 @@ static inline void fg_text_fill(struct fg_text *text, char c, size_t count)
     text->bytes += count;
 }
 
-/* Decimal digits of `value`; returns how many. `digits` has room for 20. */
+/* Writes the decimal digits of `value` to `digits`, which has room for 20; returns how many there are. */
 static inline unsigned fg_digits(uint64_t value, char *digits)
 {
     char reversed[20];
@@ -70,7 +72,7 @@ static inline unsigned fg_digits(uint64_t value, char *digits)
     return count;
 }
 
-/* Decimal, right-aligned in at least `width` characters with `fill` in front. */
+/* Decimal, padded on the left with `fill` to at least `width` characters. */
 static inline void fg_text_u64(struct fg_text *text, uint64_t value, unsigned width, char fill)
 {
     char digits[20];
@@ -81,13 +83,18 @@ static inline void fg_text_u64(struct fg_text *text, uint64_t value, unsigned wi
 }
 
 void fg_text_i64(struct fg_text *text, int64_t value);
-void fg_text_hex(struct fg_text *text, uint64_t value);      /* with 0x in front */
-void fg_text_byte(struct fg_text *text, unsigned char byte); /* as \xff */
+void fg_text_hex(struct fg_text *text, uint64_t value);      /* 0x2a */
+void fg_text_byte(struct fg_text *text, unsigned char byte); /* \xff */
 
-/* Text from a traced program, made harmless for a terminal: control characters, bidirectional overrides and
- * bytes that are no UTF-8 appear as escapes; with a `quote` (else 0), that and the backslash do too. An
- * incomplete character at the end was cut by the recording and is left out. Returns how many characters of
- * `data` were printed. */
+/**
+ * fg_text_escaped() - Append text from a traced program so that it is harmless for a terminal.
+ * @quote: a quotation mark to escape too, together with the backslash; or 0
+ *
+ * Control characters, bidirectional overrides and bytes that are not UTF-8 become escapes. An incomplete character at
+ * the end was cut by the recording and is left out.
+ *
+ * Return: how many characters of @data were printed.
+ */
 size_t fg_text_escaped(struct fg_text *text, const char *data, size_t bytes, char quote);
 
 #endif

@@ -1,13 +1,13 @@
-/* The clocks of a trace. Records have ticks, which are converted to CLOCK_MONOTONIC; for another clock the
- * recorder notes what both say, at the beginning and from time to time, and the trace is made with the straight
- * line from the first of these pairs to the last. */
+/* The clocks that a trace can have. Records have ticks, which are converted to CLOCK_MONOTONIC. For another clock, the
+ * recorder reads both clocks at the beginning and from time to time. The straight line from the first of these pairs to
+ * the last converts one to the other. */
 #ifndef FG_TRACE_CLOCK_H
 #define FG_TRACE_CLOCK_H
 
 #include <stdint.h>
 
-/* X(enum name, the kernel's name, clockid_t). The kernel's local and global are a processor's own clock and one
- * that is in order between processors; ours is in order in any case. */
+/* X(enum name, the kernel's name, clockid_t). The kernel's local clock may differ between processors, and its global
+ * clock does not. Both are one clock here, which does not. */
 #define FG_TRACE_CLOCKS(X)                                                                                   \
     X(MONO, "mono", CLOCK_MONOTONIC)                                                                         \
     X(BOOT, "boot", CLOCK_BOOTTIME)                                                                          \
@@ -29,10 +29,10 @@ struct fg_trace_clock_pair {
     uint64_t clock_ns;
 };
 
-/* By enum fg_trace_clock. */
+/* Indexed by enum fg_trace_clock. */
 extern const char *const fg_trace_clock_names[FG_NR_TRACE_CLOCKS];
 
-/* As close as a few tries get them. */
+/* Reads both clocks a few times, and returns the pair that was read in the shortest time. Any thread. */
 struct fg_trace_clock_pair fg_trace_clock_read(enum fg_trace_clock clock);
 
 #endif

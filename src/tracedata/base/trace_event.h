@@ -1,5 +1,5 @@
-/* One event of a trace.dat as the reader's parts hand it around, and the decoding of its fields. Offsets
- * come from the table in wire.h. */
+/* One event of a trace.dat, as cursor, merge and view pass it on, and the decoding of its fields. The fields are those of
+ * the table in wire.h. */
 #ifndef FG_TRACE_EVENT_H
 #define FG_TRACE_EVENT_H
 
@@ -14,31 +14,40 @@
 
 struct fg_event {
     uint64_t time_ns;
-    uint64_t lost;       /* records lost just before this one in its lane; FG_LOST_UNKNOWN: some */
-    const uint8_t *data; /* with the common fields */
+    uint64_t lost;       /* records lost just before this one in its lane, or FG_LOST_UNKNOWN */
+    const uint8_t *data; /* begins with the common fields */
     uint32_t size;
-    uint32_t type; /* an id of FG_WIRE_EVENTS, or one we do not know */
+    uint32_t type; /* enum fg_event_id, or one that a later version knows */
     int32_t tid;
     uint32_t lane;
-    uint32_t buffer, cpu; /* the lane as buffer and number within it */
+    uint32_t buffer, cpu; /* the lane's buffer, and its number there */
     uint32_t task;        /* index in the name table */
 };
 
-/* fg_event_funcgraph_entry(event) and so on: the record's fields, or NULL if it is too short for them. The compiler learns
- * that the data's address is not NULL, so that the caller's check costs one comparison, that of the size. */
+/* False for a record that is too short for its event's fields. A record of an unknown type has none. */
+static inline bool fg_event_is_whole(const struct fg_event *event)
+{
+    switch (event->type) {
+#define X(name, id, system, print)                                                                           \
+    case id:                                                                                                 \
+        return event->size >= sizeof(struct fg_wire_##name);
+        FG_WIRE_EVENTS(X)
+#undef X
+    default:
+        return true;
+    }
+}
+
+/* fg_event_funcgraph_entry(event) and so on: the fields of a whole record of that type. */
 #define X(name, id, system, print)                                                                           \
     static inline const struct fg_wire_##name *fg_event_##name(const struct fg_event *event)                 \
     {                                                                                                        \
-        if (event->size < sizeof(struct fg_wire_##name))                                                     \
-            return NULL;                                                                                     \
-        if (!event->data)                                                                                    \
-            __builtin_unreachable();                                                                         \
         return (const struct fg_wire_##name *)event->data;                                                   \
     }
 FG_WIRE_EVENTS(X)
 #undef X
 
-/* The name of a type of event, or NULL for one that we do not know. */
+/* The name of a type of event, or NULL if it is unknown. */
 static inline const char *fg_event_name(uint32_t type)
 {
     switch (type) {
@@ -73,23 +82,23 @@ static inline uint64_t fg_load64(const uint8_t *at)
     return value;
 }
 
-/* The function's index; FG_FUNC_UNKNOWN for an address that is none of ours. */
+/* A function's index from its address; FG_FUNC_UNKNOWN if the address is no function's. */
 static inline uint32_t fg_function_index(uint32_t address)
 {
     return address < FG_WIRE_FUNC_BASE ? FG_FUNC_UNKNOWN : (address - FG_WIRE_FUNC_BASE) / FG_WIRE_FUNC_STEP;
 }
 
-/* A funcgraph_entry or funcgraph_exit. */
+/* A decoded funcgraph_entry or funcgraph_exit. */
 struct fg_graph_event {
     uint32_t func; /* index */
     uint32_t depth;
     uint32_t kind; /* enum fg_wire_entry_kind or fg_wire_exit_kind */
     uint32_t overrun;
     bool has_start;
-    bool is_irq; /* the call was made for a signal */
+    bool is_irq; /* the interpreter made the call for a signal */
     uint64_t start_ns;
     uint64_t calltime_ns, rettime_ns; /* exit only */
-    /* Entry only: where the call was made; FG_FUNC_UNKNOWN: that was not recorded. */
+    /* Entry only: the place of the call; caller is FG_FUNC_UNKNOWN if it was not recorded. */
     uint32_t caller, caller_place;
     const uint8_t *values, *values_end;
 };
@@ -120,12 +129,12 @@ fg_decode_tail(const struct fg_event *event, uint8_t kind, const uint8_t *tail, 
     return true;
 }
 
-/* False, here and below: the record is too short. */
+/* False: the record is too short. So too for an exit. */
 static inline bool fg_decode_entry(const struct fg_event *event, struct fg_graph_event *graph)
 {
     const struct fg_wire_funcgraph_entry *entry = fg_event_funcgraph_entry(event);
 
-    if (!entry)
+    if (event->size < sizeof(*entry))
         return false;
     graph->func = fg_function_index(entry->func);
     graph->depth = entry->depth;
@@ -136,7 +145,7 @@ static inline bool fg_decode_exit(const struct fg_event *event, struct fg_graph_
 {
     const struct fg_wire_funcgraph_exit *exit = fg_event_funcgraph_exit(event);
 
-    if (!exit)
+    if (event->size < sizeof(*exit))
         return false;
     graph->func = fg_function_index(exit->func);
     graph->depth = exit->depth;
@@ -146,26 +155,15 @@ static inline bool fg_decode_exit(const struct fg_event *event, struct fg_graph_
     return fg_decode_tail(event, exit->kind, exit->tail, graph);
 }
 
-/* Calls that the function tracer counted instead of recording each. `last_ns`: when the last of them began. */
-struct fg_repeats_event {
-    uint32_t func, caller, count;
-    uint64_t last_ns;
-};
-
-static inline bool fg_decode_repeats(const struct fg_event *event, struct fg_repeats_event *repeats)
+/* The time of the last of the calls that a whole func_repeats record counts. */
+static inline uint64_t fg_last_repeat_ns(const struct fg_event *event)
 {
-    const struct fg_wire_func_repeats *record = fg_event_func_repeats(event);
+    const struct fg_wire_func_repeats *repeats = fg_event_func_repeats(event);
 
-    if (!record)
-        return false;
-    repeats->func = fg_function_index(record->ip);
-    repeats->caller = fg_function_index(record->parent_ip);
-    repeats->count = record->count;
-    repeats->last_ns = event->time_ns - ((uint64_t)record->top_delta_ts << 32 | record->bottom_delta_ts);
-    return true;
+    return event->time_ns - ((uint64_t)repeats->top_delta_ts << 32 | repeats->bottom_delta_ts);
 }
 
-/* What the call (or the part of it that ended here) took; 0 where the clock seems to run backwards. */
+/* How long the stretch of the call that ended here took; 0 if its times are in the wrong order. */
 static inline uint64_t fg_duration_ns(const struct fg_graph_event *exit)
 {
     return exit->rettime_ns > exit->calltime_ns ? exit->rettime_ns - exit->calltime_ns : 0;

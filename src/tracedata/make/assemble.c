@@ -42,7 +42,7 @@ static int by_seq(const void *a, const void *b)
     return (one->seq > other->seq) - (one->seq < other->seq);
 }
 
-/* The addresses of a ring's functions, made when its first task comes and kept for its others. */
+/* Makes the table of addresses of a ring's functions, for the first of its tasks. */
 static int ring_addresses(struct assembly *assembly, uint32_t number)
 {
     const struct fg_trace_ring *ring = &assembly->contents->rings[number];
@@ -100,7 +100,7 @@ static int convert_task(struct assembly *assembly, struct fg_lane_task *lane_tas
     return error;
 }
 
-/* Writes all lanes' pages and notes where they lie. */
+/* Writes the pages of all lanes, and notes where they lie. */
 static int convert_lanes(struct assembly *assembly)
 {
     size_t next = 0;
@@ -135,7 +135,7 @@ static int write_meta(struct assembly *assembly, int fd, const char *extra)
     return fg_file_write(fd, assembly->meta.data, assembly->meta.bytes, offset);
 }
 
-/* The head comes last: until then the file is recognised by nobody. */
+/* The head is written last: no reader takes an incomplete file for a trace. */
 static int write_trace(struct assembly *assembly, int fd, const char *extra)
 {
     int error;
@@ -185,7 +185,7 @@ static void assembly_free(struct assembly *assembly)
     fg_convert_free(&assembly->convert);
 }
 
-/* The file that is to be replaced: what a link leads to, and nothing but a regular file. */
+/* The file to replace, which a link may lead to. It must be a regular file, or not exist. */
 static int resolve_target(const char *path, char target[PATH_MAX])
 {
     struct stat status;
@@ -239,7 +239,7 @@ int fg_assemble(struct fg_contents *contents, const struct fg_spool *spool, cons
     error = assembly_init(&assembly, contents, spool);
     if (error == 0)
         error = write_trace(&assembly, fd, extra);
-    /* close tells of writes that failed late on some file systems. */
+    /* On some file systems, close() is the first to report a failed write. */
     if (close(fd) < 0 && error == 0)
         error = -errno;
     if (error == 0 && rename(temporary, target) < 0)

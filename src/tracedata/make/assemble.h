@@ -1,14 +1,22 @@
-/* From a spool to a trace.dat file: lanes, names, conversion, all at once when a session is over. */
+/* Makes a trace.dat file of a spool. */
 #ifndef FG_ASSEMBLE_H
 #define FG_ASSEMBLE_H
 
 #include "tracedata/spool/contents.h"
 #include "tracedata/spool/spool.h"
 
-/* Writes the trace to a temporary file beside `path` and renames it: there is a whole trace or none, and what
- * was at `path` before stays until then. A symbolic link is followed. `extra` is a JSON object whose members
- * join the trace's own. The spool is left as it is, so a failure (-ENOSPC, -EIO, -EACCES, ...) can be
- * retried. -EISDIR or -ENOTSUP if `path` is something that must not be replaced (a folder, a device). */
+/**
+ * fg_assemble() - Write the trace of a spool.
+ * @contents: what the spool holds; the pieces of its tasks are sorted
+ * @path: a symbolic link is followed
+ * @extra: text of a JSON object, whose members come before the trace's own
+ *
+ * The trace is written to a temporary file beside @path, which is then renamed. So there is a whole trace or none, and an
+ * older file at @path stays until then. The spool does not change.
+ *
+ * Return: 0; -EISDIR or -ENOTSUP: @path is a folder, a device or the like; or another negative errno (-ENOSPC, -EIO,
+ * -EACCES, ...), after which the call may be repeated.
+ */
 int fg_assemble(struct fg_contents *contents, const struct fg_spool *spool, const char *path,
                 const char *extra);
 

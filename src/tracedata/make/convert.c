@@ -21,7 +21,8 @@ static inline void *event_reserve(struct fg_convert *convert, uint64_t ns, size_
     return event;
 }
 
-/* Room for an event with `tail_bytes` in its tail, and its fields: the common ones and those given, all others 0. */
+/* Reserves an event with `tail_bytes` in its tail, and fills in its fields: the common ones and those given; others are
+ * 0. Its value is the event, a struct fg_wire_EVENT. */
 #define EVENT(convert, event, ns, tail_bytes, ...)                                                           \
     ({                                                                                                       \
         struct fg_wire_##event *made = event_reserve(convert, ns, sizeof(*made) + (tail_bytes));             \
@@ -38,7 +39,7 @@ static int wait_add(struct fg_convert *convert, uint64_t begin, uint64_t end)
     if (convert->nr_waits)
         last = convert->waits[convert->nr_waits - 1];
     if (end < begin || begin < last.end)
-        return 0; /* damage: the list stays in order */
+        return 0; /* damage: keep the list in order */
     if (fg_array_reserve(&convert->waits, &convert->waits_capacity, convert->nr_waits + 1) < 0)
         return -ENOMEM;
     convert->waits[convert->nr_waits++] = (struct fg_convert_wait){
@@ -49,16 +50,16 @@ static int wait_add(struct fg_convert *convert, uint64_t begin, uint64_t end)
     return 0;
 }
 
-/* Ticks of the waits that lie within a call. The writer reads the clock before it waits for room, so a wait
- * can stand before the record of an event that happened earlier: hence both ends are compared. */
+/* Ticks of the waits within a call. A writer reads the clock for a record, and may then have to wait for room for it. So a
+ * wait can lie before the record of an earlier event, and both of its ends must be compared. */
 static uint64_t waited_within(const struct fg_convert *convert, uint64_t calltime, uint64_t rettime)
 {
     const struct fg_convert_wait *waits = convert->waits;
-    size_t low = 0, behind = convert->nr_waits, high;
+    size_t low = 0, end = convert->nr_waits, high;
 
-    while (behind > 0 && waits[behind - 1].end > rettime)
-        behind--;
-    for (high = behind; low < high;) {
+    while (end > 0 && waits[end - 1].end > rettime)
+        end--;
+    for (high = end; low < high;) {
         size_t middle = low + (high - low) / 2;
 
         if (waits[middle].begin < calltime)
@@ -66,9 +67,9 @@ static uint64_t waited_within(const struct fg_convert *convert, uint64_t calltim
         else
             high = middle;
     }
-    if (low == behind)
+    if (low == end)
         return 0;
-    return waits[behind - 1].total - (low ? waits[low - 1].total : 0);
+    return waits[end - 1].total - (low ? waits[low - 1].total : 0);
 }
 
 static inline uint64_t calltime_without_waits(const struct fg_convert *convert, uint64_t calltime,
@@ -79,7 +80,7 @@ static inline uint64_t calltime_without_waits(const struct fg_convert *convert, 
     return calltime + waited_within(convert, calltime, rettime);
 }
 
-/* The payload of a record, taken apart. */
+/* The parts of a record's payload. */
 struct payload {
     const uint64_t *fixed;
     const uint64_t *start; /* or NULL */
@@ -250,7 +251,7 @@ void fg_convert_begin_task(struct fg_convert *convert, int32_t tid)
     convert->overrun = 0;
     convert->events = 0;
     convert->first_ns = convert->last_ns = 0;
-    /* What the lane's task before lost at its very end is no loss of this one. */
+    /* Records that the lane's previous task lost at its end are not lost before this task's first. */
     convert->pages->missed = 0;
 }
 

@@ -1,5 +1,5 @@
-/* From compact records (record.h) to trace.dat events (wire.h): one task at a time, a sub-buffer after the
- * other. What a task must remember between its records is here: its waits and its overrun count. */
+/* Converts compact records (record.h) to trace.dat events (wire.h): one task at a time, sub-buffer by sub-buffer. Between
+ * records it keeps the task's waits and its overrun count. */
 #ifndef FG_CONVERT_H
 #define FG_CONVERT_H
 
@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A time in which the task waited for the recorder, in ticks. */
+/* A wait of the task for the recorder, in ticks. */
 struct fg_convert_wait {
     uint64_t begin, end;
-    uint64_t total; /* ticks of all waits up to this one's end */
+    uint64_t total; /* of this wait and all earlier ones */
 };
 
 struct fg_convert {
@@ -29,11 +29,11 @@ struct fg_convert {
     uint64_t first_ns, last_ns;
 };
 
-/* Begins a task: forgets the one before. The memory for waits is kept for the next one. */
+/* Begins a task and forgets the one before; the memory for waits is reused. */
 void fg_convert_begin_task(struct fg_convert *convert, int32_t tid);
 
-/* Converts one sub-buffer's records. The first that is not sound ends it, and the task's next event shows one
- * more as lost. 0 or -ENOMEM; errors of writing are kept in `pages`. */
+/* Converts the records of one sub-buffer, up to the first one that is not sound, for which the task's next event shows one
+ * more record as lost. Return: 0 or -ENOMEM; `pages` keeps errors of writing. */
 int fg_convert_records(struct fg_convert *convert, const void *data, size_t bytes);
 
 void fg_convert_free(struct fg_convert *convert);

@@ -56,7 +56,7 @@ static int collect(const struct fg_contents *contents, struct fg_lanes *lanes)
     return 0;
 }
 
-/* The buffers, in the order in which the first ring of each joined, and which of them each ring's is. */
+/* Finds the buffers, in the order of their first rings, and the buffer of each ring. */
 static int find_buffers(const struct fg_contents *contents, struct fg_lanes *lanes)
 {
     lanes->buffers = calloc(contents->nr_rings + 1, sizeof(*lanes->buffers));
@@ -76,11 +76,11 @@ static int find_buffers(const struct fg_contents *contents, struct fg_lanes *lan
     return 0;
 }
 
-/* Gives the tasks, which are in order of time, their lanes within their buffers. */
+/* Assigns the tasks, which are in order of time, lanes within their buffers. */
 static int assign_cpus(struct fg_lanes *lanes)
 {
-    /* Of buffer b's lane, where the last task ends: [b + lane * nr_buffers]. No buffer has more lanes than
-     * there are tasks; the table grows with the lanes, not with the tasks. */
+    /* [b + lane * nr_buffers]: when the last task in that lane of buffer b ends. It grows with the lanes, of which there
+     * are fewer than tasks. */
     uint64_t *ends = NULL;
     size_t capacity = 0;
 

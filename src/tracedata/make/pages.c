@@ -18,7 +18,7 @@ void fg_pages_free(struct fg_pages *pages)
     pages->buffer = NULL;
 }
 
-/* Completes the header of the current page and clears what no record uses. */
+/* Completes the header of the current page, and clears the unused rest. */
 static void page_close(struct fg_pages *pages)
 {
     uint64_t commit = pages->used - FG_WIRE_PAGE_HEADER_BYTES;

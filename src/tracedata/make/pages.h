@@ -1,15 +1,15 @@
-/* Writing ftrace data pages: records with time deltas into 4096-byte pages, pages in big pieces into a file.
+/* Writes ftrace data pages: records with time deltas into pages of 4096 bytes, and many pages at once into a file.
  *
  *     +-----------------------+ 0
  *     | u64 time of the first |
- *     | u64 commit | flags    |  bytes used behind this header; bits 30 and 31 say "records were lost"
+ *     | u64 commit | flags    |  bytes used after this header; bits 30 and 31: records were lost
  *     +-----------------------+ 16
  *     | u32 type_len:5 delta:27, payload (words of 4 bytes)
  *     | ...                   |
  *     +-----------------------+
  *
- * The layout is that of the kernel's ring buffer as `header_page` and `header_event` in a trace.dat file
- * declare it. One run of pages per lane; the state lies open because the converter writes in place.
+ * This is the layout of the kernel's ring buffer, which `header_page` and `header_event` in the file declare. Each lane
+ * is one run of pages. The state is public because the converter writes records in place.
  */
 #ifndef FG_PAGES_H
 #define FG_PAGES_H
@@ -21,17 +21,17 @@
 
 #define FG_PAGES_BUFFERED 256u /* pages: one write() of 1 MiB */
 
-#define FG_PAGE_TYPE_LEN_MAX_WORDS 28u /* longer payloads have their length in a word of their own */
+#define FG_PAGE_TYPE_LEN_MAX_WORDS 28u /* the length of a longer payload has a word of its own */
 #define FG_PAGE_TIME_EXTEND 30u
 #define FG_PAGE_DELTA_BITS 27
 #define FG_PAGE_MISSED_EVENTS (UINT64_C(1) << 31)
-#define FG_PAGE_MISSED_STORED (UINT64_C(1) << 30) /* their count lies behind the last record */
+#define FG_PAGE_MISSED_STORED (UINT64_C(1) << 30) /* their count lies after the last record */
 
 struct fg_pages {
     int fd;
-    int error;             /* the first failed write's negative errno; later pages are dropped */
+    int error;             /* negative errno of the first write that failed; later pages are dropped */
     unsigned char *buffer; /* FG_PAGES_BUFFERED pages */
-    unsigned char *page;   /* the one being filled, or NULL before the lane's first record */
+    unsigned char *page;   /* the current one; NULL before the lane's first record */
     uint32_t used;         /* bytes used in it, with its header */
     uint32_t limit;        /* bytes that may be used in it */
     uint64_t last_ns;      /* of the newest record in the lane */
@@ -40,25 +40,25 @@ struct fg_pages {
     uint64_t offset;       /* where in the file the buffer's first page goes */
 };
 
-/* Pages go to `offset` of the file and on. 0 or -ENOMEM. */
+/* Pages are written from `offset` of the file on. Return: 0 or -ENOMEM. */
 int fg_pages_init(struct fg_pages *pages, int fd, uint64_t offset);
 void fg_pages_free(struct fg_pages *pages);
 
-/* Begins a page. Not for use outside of fg_pages_reserve. */
+/* Begins a page: the slow path of fg_pages_reserve(). */
 void fg_pages_turn(struct fg_pages *pages, uint64_t ns);
 
-/* Ends the lane: its last page goes to the file too. Returns 0 or the first error of any write so far. */
+/* Ends the lane and writes its last pages. Return: 0, or the error of the first write that failed. */
 int fg_pages_end_lane(struct fg_pages *pages);
 
-/* The next record is to show that `count` before it were lost. */
+/* The next record shows `count` more records as lost before it. */
 static inline void fg_pages_miss(struct fg_pages *pages, uint64_t count)
 {
     pages->missed += count;
 }
 
-/* Room for a record of `bytes` payload, at most 1100, at time `ns`: the head is written, the payload is to
- * be filled in. The up to 3 bytes that pad it are zero. Times run backwards in no lane: an earlier `ns`
- * counts as the newest so far. */
+/* Reserves a record at time `ns` with `bytes` of payload, at most 1100. The head and the up to 3 bytes of padding, zeros,
+ * are written; the caller fills in the payload. Times never run backwards in a lane: an earlier `ns` counts as the
+ * latest one. */
 static inline unsigned char *fg_pages_reserve(struct fg_pages *pages, uint64_t ns, uint32_t bytes)
 {
     uint32_t words = (bytes + 3) / 4;
@@ -67,7 +67,7 @@ static inline unsigned char *fg_pages_reserve(struct fg_pages *pages, uint64_t n
 
     if (fg_unlikely(ns < pages->last_ns))
         ns = pages->last_ns;
-    /* At the most: a time extend (8 bytes), the head and a length word. */
+    /* At most: a time extend (8 bytes), the head, a length word. */
     if (fg_unlikely(pages->page == NULL || pages->missed || pages->used + words * 4 + 16 > pages->limit))
         fg_pages_turn(pages, ns);
     delta = ns - pages->last_ns;

@@ -22,10 +22,10 @@ static void put_u64(struct fg_text *text, uint64_t value)
     fg_text_put(text, (const char *)&value, sizeof(value));
 }
 
-/* With its NUL. */
+/* Appends a string literal with its NUL. */
 #define put_name(text, literal) fg_text_put(text, "" literal, sizeof(literal))
 
-/* A piece of text is written behind a size that is known only when it is complete. */
+/* A section follows its size, which end_u32() or end_u64() fills in when the section is complete. */
 static size_t begin_u32(struct fg_text *text)
 {
     put_u32(text, 0);
@@ -90,7 +90,7 @@ static void put_page_layout(struct fg_text *text)
     end_u64(text, begin);
 }
 
-/* The lines of a field table, of whose struct `record` is the type. A tail has the size 0. */
+/* The lines of a table of fields, in a function where `record` is the type of its struct. A tail has the size 0. */
 #define PUT_FIELD(type, text_type, name)                                                                     \
     put_field(text, text_type, #name, offsetof(record, name), sizeof(type), (type)-1 < (type)1);
 #define PUT_PADDING(type, text_type, name)
@@ -162,8 +162,8 @@ static void put_formats(struct fg_text *text)
     put_formats_of(text, "funcgraph");
 }
 
-/* A name ends at its first blank for those who read kallsyms, at the line's end for those who read cmdlines:
- * what is below `lowest`, or not UTF-8, becomes '_'. */
+/* A name in kallsyms ends at the first blank, one in cmdlines at the end of the line. So characters below `lowest`, and
+ * bytes that are not UTF-8, become '_'. */
 static void put_one_word(struct fg_text *text, const char *name, unsigned char lowest)
 {
     size_t left = strlen(name);
@@ -227,7 +227,7 @@ static void put_cmdlines(struct fg_text *text, const struct fg_contents *content
     end_u64(text, begin);
 }
 
-/* In the form of the kernel's trace_clock file: the clock in use has brackets. */
+/* As in the kernel's file trace_clock, the clock in use has brackets. */
 static void put_trace_clock(struct fg_text *text, enum fg_trace_clock clock)
 {
     fg_text_char(text, '[');
@@ -279,7 +279,7 @@ static void put_buffer(struct fg_text *text, const struct fg_lanes *lanes, enum 
 {
     fg_text_put(text, section_name, sizeof(section_name));
     fg_text_fill(text, 0, lanes->nr_cpus * sizeof(struct fg_lane_extent));
-    /* The option said that the clock's name follows here once more. */
+    /* trace-cmd reads the clock's name here because there is an option TRACECLOCK. */
     put_u64(text, trace_clock_bytes(clock));
     put_trace_clock(text, clock);
 }

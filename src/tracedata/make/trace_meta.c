@@ -154,7 +154,7 @@ static void put_totals(struct fg_text *json, const struct fg_contents *contents,
     fg_json_number(json, "events", events);
 }
 
-/* The inside of an object's braces. */
+/* What stands within an object's braces. */
 static void put_members(struct fg_text *json, const char *object)
 {
     const char *end = object + strlen(object);

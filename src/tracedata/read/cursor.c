@@ -1,4 +1,4 @@
-/* Decodes the ring-buffer pages of one lane. Every length is checked against the page before it is used. */
+/* See cursor.h. Every length is checked against its page before it is used. */
 #include "tracedata/read/cursor.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static int open_page(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     uint64_t commit = fg_load64(page + 8), used = commit & COMMIT_BYTES;
     const uint8_t *data = page + FG_WIRE_PAGE_HEADER_BYTES, *page_end = page + FG_WIRE_PAGE_BYTES;
     if (used > (uint64_t)(page_end - data) || used % 4)
-        return damaged(cursor, page, "a page says it holds an impossible number of bytes", reason);
+        return damaged(cursor, page, "a page claims to hold an impossible number of bytes", reason);
     cursor->time_ns = fg_load64(page);
     cursor->position = data;
     cursor->page_end = data + used;
@@ -56,13 +56,13 @@ static int open_page(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     if (commit & COMMIT_MISSING) {
         bool stored = (commit & COMMIT_MISSING_STORED) && page_end - cursor->page_end >= 8;
         uint64_t lost = stored ? fg_load64(cursor->page_end) : FG_LOST_UNKNOWN;
-        /* An empty page before this one may have brought losses already. */
+        /* An empty page before this one may have had losses too. */
         cursor->lost = lost > FG_LOST_UNKNOWN - cursor->lost ? FG_LOST_UNKNOWN : cursor->lost + lost;
     }
     return 0;
 }
 
-/* Takes one ring-buffer record off the page. Sets *data for an event, leaves it NULL for padding and time. */
+/* Takes the next ring-buffer record of the page. *data is NULL for padding and times, which are not events. */
 static int take_record(struct fg_cursor *cursor, const uint8_t **data, uint32_t *bytes,
                        char reason[FG_REASON_BYTES])
 {
@@ -90,7 +90,7 @@ static int take_record(struct fg_cursor *cursor, const uint8_t **data, uint32_t 
             cursor->position = at;
             return 0;
         }
-        if (second < 4) /* an explicit length counts its own word */
+        if (second < 4) /* an explicit length includes its own word */
             return damaged(cursor, at - 8, "a record with an impossible length", reason);
         length = ((size_t)second - 4 + 3) & ~(size_t)3;
     }

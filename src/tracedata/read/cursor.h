@@ -2,8 +2,8 @@
  *
  *     +----------------+ page
  *     | u64 timestamp  |
- *     | u64 commit     |  bytes used; bit 31: events are missing before them,
- *     +----------------+  bit 30: and their number lies behind the data
+ *     | u64 commit     |  bytes used; bit 31: events were lost just before,
+ *     +----------------+  bit 30: their number lies after the data
  *     | u32 type_len:5 time_delta:27, payload
  *     | ...            |
  */
@@ -17,30 +17,29 @@
 
 struct fg_cursor {
     const struct fg_trace_file *file;
-    struct fg_event
-        head; /* the event at which the cursor stands; only type, time, tid, data and lost are set */
+    struct fg_event head; /* the current event, without its task */
     bool at_end;
 
-    const uint8_t *position, *page_end; /* behind `head`, in the current page */
+    const uint8_t *position, *page_end; /* after `head`, in the current page */
     uint64_t time_ns;
-    uint64_t lost; /* before the next event */
+    uint64_t lost; /* just before the next event */
 
-    /* Pages are read in windows. There are two, so that an event stays readable while the one behind it is
-     * looked at, even if a window ends between them. */
+    /* Pages are read in windows. There are two, so that an event stays valid while the next one is looked at, even if a
+     * window ends between them. */
     uint8_t *windows[2];
     unsigned window;
     uint32_t window_bytes;
     const uint8_t *next_page, *window_end;
-    uint64_t file_offset, file_end; /* behind the window, and of the lane */
+    uint64_t file_offset, file_end; /* ends of the window and of the lane */
 };
 
-/* Stands at the lane's first event, or at its end. Returns 0 or as fg_trace_file_read. The cursor may be
- * closed whatever was returned. */
+/* Moves to the lane's first event, or to its end if there is none. Return: 0, or an error of fg_trace_file_read(). The
+ * cursor must be closed in any case. */
 int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, uint32_t lane,
                    uint32_t window_bytes, char reason[FG_REASON_BYTES]);
 void fg_cursor_close(struct fg_cursor *cursor);
 
-/* Moves to the next event. The data of the head before stays valid until the call after this one. */
+/* Moves to the next event. The data of the event before stays valid until the next call. */
 int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES]);
 
 #endif

@@ -1,5 +1,5 @@
-/* K-way merge of the lanes: a binary heap, put in order again only when the top has moved. A lane that stays
- * the earliest, which is the common case, costs two comparisons an event. */
+/* See merge.h. A k-way merge with a binary heap, which is put in order when its top has moved. An event of a lane that
+ * stays the earliest, the common case, costs two comparisons. */
 #include "tracedata/read/merge.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WINDOWS_BYTES (32u << 20) /* of all lanes together, as long as each has a few pages */
+#define WINDOWS_BYTES (32u << 20) /* of all lanes together, unless each then had less than a few pages */
 #define WINDOW_MAX_BYTES (256u << 10)
 #define WINDOW_MIN_BYTES (4u * FG_WIRE_PAGE_BYTES)
 

@@ -1,4 +1,4 @@
-/* All lanes of a trace as one stream of events in order of time, in constant memory. */
+/* Merges all lanes of a trace to one stream of events in order of time, in constant memory. */
 #ifndef FG_MERGE_H
 #define FG_MERGE_H
 
@@ -15,26 +15,25 @@ struct fg_merge {
     const struct fg_trace_file *file;
     struct fg_name_table *names;
     struct fg_merge_lane *lanes;
-    uint32_t *heap; /* lanes by the time of their head; heap[0] is the earliest */
+    uint32_t *heap; /* lanes by the time of their next event; heap[0] is the earliest */
     uint32_t heap_lanes;
-    bool top_moved; /* heap[0]'s head has changed since the heap was put in order */
-    int error;      /* met behind the latest event; returned by the next call */
+    bool top_moved; /* heap[0] has moved on since the heap was put in order */
+    int error;      /* met after the latest event; the next call returns it */
     char reason[FG_REASON_BYTES];
 };
 
-/* Returns 0; -EINVAL with merge->reason filled; or another negative errno. The merge may be closed whatever
- * was returned. */
+/* Return: 0; -EINVAL, and merge->reason says why; or another negative errno. The merge must be closed in any case. */
 int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, struct fg_name_table *names);
 void fg_merge_close(struct fg_merge *merge);
 
-/* The next event of a selected task: 1, or 0 at the end, or an error as above. The event's data is valid
- * until the call after the next one that moves its lane. */
+/* Takes the next event of a selected task. Return: 1; 0 at the end; or an error as above. The event's data stays valid
+ * while fg_merge_peek() shows the next one of its lane. */
 int fg_merge_next(struct fg_merge *merge, struct fg_event *event);
 
-/* The event that follows the latest one in its lane, if it is the same task's; else NULL. */
+/* The event after the latest one in its lane; NULL if it belongs to another task. */
 const struct fg_event *fg_merge_peek(const struct fg_merge *merge);
 
-/* Drops the event that fg_merge_peek showed. */
+/* Skips the event that fg_merge_peek() showed. */
 void fg_merge_skip(struct fg_merge *merge);
 
 /* To be called for a record that is too short for its event's fields or has an impossible one: fills in merge->reason.

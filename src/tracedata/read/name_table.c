@@ -1,4 +1,4 @@
-/* Functions and tasks by what events say of them. */
+/* See name_table.h. */
 #include "tracedata/read/name_table.h"
 
 #include <errno.h>
@@ -8,8 +8,7 @@
 #include "engine/core/array.h"
 #include "tracedata/base/text.h"
 
-/* A damaged file could have another thread id in every record: beyond this many, unknown tasks of all lanes
- * share the last one. */
+/* A damaged file may have another thread id in every record: from this many on, unknown tasks share the last one. */
 #define MAX_UNKNOWN_TASKS 1024u
 
 int fg_name_table_init(struct fg_name_table *table, uint32_t nr_functions, uint32_t nr_tasks)
@@ -18,7 +17,7 @@ int fg_name_table_init(struct fg_name_table *table, uint32_t nr_functions, uint3
     table->functions = calloc(nr_functions + (size_t)1, sizeof(*table->functions));
     if (!table->functions)
         return -ENOMEM;
-    return fg_array_reserve(&table->tasks, &table->tasks_capacity, nr_tasks);
+    return fg_array_reserve(&table->tasks, &table->tasks_capacity, nr_tasks + (size_t)1);
 }
 
 void fg_name_table_free(struct fg_name_table *table)
@@ -68,7 +67,7 @@ int fg_name_table_set_function(struct fg_name_table *table, uint32_t index, cons
         free(labels);
         return -ENOMEM;
     }
-    /* The text has stopped moving: now the labels may point into it. */
+    /* The text no longer moves: labels may point into it. */
     char *exact = realloc(text.data, text.bytes);
     const char *at = exact ? exact : text.data;
     function->text = exact ? exact : text.data;
@@ -117,7 +116,7 @@ void fg_name_table_sort(struct fg_name_table *table)
 static uint32_t find_known(const struct fg_name_table *table, uint32_t lane, int32_t tid, uint64_t time_ns)
 {
     uint32_t low = 0, high = table->nr_known_tasks;
-    while (low < high) { /* the first task that begins later, or in a lane behind */
+    while (low < high) { /* the first task that begins later, or in a later lane */
         uint32_t middle = low + (high - low) / 2;
         const struct fg_task_name *task = &table->tasks[middle];
         if (task->lane < lane || (task->lane == lane && task->first_ns <= time_ns))

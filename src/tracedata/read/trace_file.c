@@ -1,4 +1,4 @@
-/* Opens a trace.dat of version 6 and checks its header before anything in it is believed. */
+/* See trace_file.h. Reads trace.dat of version 6, and checks all of its header before it uses any of it. */
 #include "tracedata/read/trace_file.h"
 
 #include <errno.h>
@@ -30,7 +30,8 @@ int fg_trace_file_read(const struct fg_trace_file *file, uint64_t offset, void *
                        char reason[FG_REASON_BYTES])
 {
     if (offset > file->bytes || bytes > file->bytes - offset)
-        return refuse(reason, "truncated: it ends at byte %" PRIu64 ", but goes on to byte %" PRIu64,
+        return refuse(reason,
+                      "truncated: the file has %" PRIu64 " bytes, and should have %" PRIu64 " at least",
                       file->bytes, offset + bytes);
     while (bytes) {
         ssize_t got = pread(file->fd, into, bytes, (off_t)offset);
@@ -47,7 +48,7 @@ int fg_trace_file_read(const struct fg_trace_file *file, uint64_t offset, void *
     return 0;
 }
 
-/* Walks the header from front to back. The first error sticks and turns every further step into none. */
+/* Walks the header from front to back. The first error stays, and all later steps do nothing. */
 struct header_walk {
     const struct fg_trace_file *file;
     uint64_t offset;
@@ -89,7 +90,7 @@ static void walk_skip(struct header_walk *walk, uint64_t bytes)
         walk->offset += bytes;
 }
 
-/* Fixed bytes, the terminating NUL of `expected` included. */
+/* Expects these bytes, with the NUL of `expected`. */
 static void walk_expect(struct header_walk *walk, const char *expected, size_t bytes)
 {
     char found[16];
@@ -134,9 +135,10 @@ static void walk_start(struct header_walk *walk)
             walk->error = refuse(walk->reason, "not a trace.dat file: it has no version number");
     }
     if (!walk->error && strcmp(version, "6") != 0)
-        walk->error = refuse(
-            walk->reason, "not recorded by funcgraph: it is a trace.dat of version %s, ours are of version 6",
-            version);
+        walk->error =
+            refuse(walk->reason,
+                   "not recorded by funcgraph: it is a trace.dat of version %s, funcgraph writes version 6",
+                   version);
 }
 
 static void walk_machine(struct header_walk *walk)
@@ -150,16 +152,16 @@ static void walk_machine(struct header_walk *walk)
             machine[0] ? "big-endian" : "little-endian", machine[1], page_bytes);
 }
 
-/* The next buffer's lanes. */
+/* Reads the table of lanes of one buffer. */
 static void walk_lanes(struct header_walk *walk, struct fg_trace_file *file)
 {
     walk_section(walk, "flyrecord");
     if (walk->error)
         return;
-    /* No lane's place is another's too: so many of them can be in no file. */
+    /* Each lane has 16 bytes of a table: no file has more lanes than that allows. */
     if (file->nr_cpus > (file->bytes - walk->offset) / 16 ||
         file->nr_lanes + (uint64_t)file->nr_cpus > file->bytes / 16) {
-        walk->error = refuse(walk->reason, "damaged or truncated: it has no room for its table of %u lanes",
+        walk->error = refuse(walk->reason, "damaged or truncated: it is too short for its table of %u lanes",
                              file->nr_cpus);
         return;
     }
@@ -180,11 +182,12 @@ static void walk_lanes(struct header_walk *walk, struct fg_trace_file *file)
                 file->bytes, file->nr_lanes - 1);
         else if (lane->bytes % FG_WIRE_PAGE_BYTES)
             walk->error =
-                refuse(walk->reason, "damaged: lane %u is not made of whole pages", file->nr_lanes - 1);
+                refuse(walk->reason, "damaged: the data of lane %u is not a multiple of the page size",
+                       file->nr_lanes - 1);
     }
 }
 
-/* Walks one option; an option that says where a buffer lies gives its offset. False behind the last. */
+/* Walks one option. *buffer_offset is that of a BUFFER option, else 0. False after the last option. */
 static bool walk_option(struct header_walk *walk, uint64_t *buffer_offset)
 {
     enum { OPTION_END = 0, OPTION_BUFFER = 3 };
@@ -204,7 +207,7 @@ static bool walk_option(struct header_walk *walk, uint64_t *buffer_offset)
     return !walk->error;
 }
 
-/* The options, and behind them the top instance's buffer; where the other buffers lie is said by options. */
+/* The top instance's buffer follows the options; options say where the other buffers lie. */
 static void walk_buffers(struct header_walk *walk, struct fg_trace_file *file)
 {
     uint64_t options, buffer_offset;
@@ -241,12 +244,13 @@ static void read_meta(struct header_walk *walk, struct fg_trace_file *file)
         return;
     if (memcmp(footer.magic, FG_WIRE_FOOTER_MAGIC, sizeof(footer.magic)) != 0) {
         walk->error = refuse(walk->reason,
-                             "truncated, or not recorded by funcgraph: its end is not that of a whole trace");
+                             "truncated, or not recorded by funcgraph: its last %zu bytes are not the footer",
+                             sizeof(footer));
         return;
     }
     if (footer.offset > file->bytes || footer.bytes > file->bytes - footer.offset) {
         walk->error =
-            refuse(walk->reason, "damaged: its description should lie at byte %" PRIu64, footer.offset);
+            refuse(walk->reason, "damaged: its description cannot lie at byte %" PRIu64, footer.offset);
         return;
     }
     file->meta = malloc(footer.bytes + 1);
@@ -271,7 +275,7 @@ static void walk_header(struct header_walk *walk, struct fg_trace_file *file)
         walk_skip_name(walk);
         walk_skip_formats(walk);
     }
-    walk_skip(walk, walk_u32(walk)); /* kallsyms: the JSON says more */
+    walk_skip(walk, walk_u32(walk)); /* kallsyms: the JSON has more */
     walk_skip(walk, walk_u32(walk)); /* printk formats */
     walk_skip(walk, walk_u64(walk)); /* command lines */
     file->nr_cpus = walk_u32(walk);

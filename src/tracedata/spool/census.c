@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Something of a process that shows in each of its instances. */
+/* A process or thread as one of its instances recorded it. */
 struct sighting {
     uint32_t pid, tid;
     const char *instance;
@@ -26,10 +26,11 @@ static int by_sighting(const void *a, const void *b)
     return order ? order : strcmp(one->instance, other->instance);
 }
 
-/* How many there are behind the sightings: of one number, as many as the instance saw that saw the most. */
+/* How many processes or threads the sightings are of. One id stands for as many as it has sightings in that instance
+ * which has the most. */
 static uint64_t count_seen(struct sighting *seen, size_t nr_seen)
 {
-    uint64_t count = 0, most = 0, same = 0; /* all before; of this number; of this number and instance */
+    uint64_t count = 0, most = 0, same = 0; /* of earlier ids; of this id; of this id and instance */
 
     qsort(seen, nr_seen, sizeof(*seen), by_sighting);
     for (size_t i = 0; i < nr_seen; i++) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number in a damaged file may be anything; what lies above this is not taken for a function's. */
+/* In a damaged file a function's number may be anything; above this one it is not believed. */
 #define MAX_FUNCTION_ID (UINT32_C(1) << 24)
 
 static int contents_ring(struct fg_contents *contents, uint32_t number, struct fg_trace_ring **ring)
@@ -39,7 +39,7 @@ static int ring_task(struct fg_trace_ring *ring, uint32_t id, struct fg_trace_ta
     return 0;
 }
 
-/* Replaces *text; an empty one becomes NULL. */
+/* Replaces *text by a copy; an empty text becomes NULL. */
 static int replace_text(char **text, const char *new_text, size_t bytes)
 {
     char *copy = NULL;
@@ -70,7 +70,7 @@ static int take_function(struct fg_contents *contents, struct fg_trace_ring *rin
     if (symbol->type == FG_SYMBOL_SEEN || symbol->id > MAX_FUNCTION_ID)
         return 0;
     ring->nr_functions += symbol->type == FG_SYMBOL_FUNC;
-    /* Both have the same capacity. */
+    /* Both arrays have functions_capacity. */
     if (fg_array_reserve_zeroed(&ring->recorded, &capacity, (size_t)symbol->id + 1) < 0 ||
         fg_array_reserve_zeroed(&ring->functions, &ring->functions_capacity, (size_t)symbol->id + 1) < 0)
         return -ENOMEM;
@@ -119,7 +119,7 @@ static int take_symbol(struct fg_contents *contents, struct fg_trace_ring *ring,
     case FG_SYMBOL_PROCESS:
         return take_process(ring, symbol);
     }
-    return 0; /* a type that a later version may know */
+    return 0; /* of a later version */
 }
 
 static int take_symbols(struct fg_contents *contents, struct fg_trace_ring *ring, const char *payload,
@@ -142,7 +142,7 @@ static int take_symbols(struct fg_contents *contents, struct fg_trace_ring *ring
     return 0;
 }
 
-/* What is not UTF-8 in it, because the spool is damaged, becomes '_': it goes into texts. */
+/* The name goes into texts: bytes that are not UTF-8, from a damaged spool, become '_'. */
 static void mend_name(char *name)
 {
     for (size_t at = 0, bytes = strlen(name), length; at < bytes; at += length) {
@@ -252,7 +252,7 @@ int fg_contents_take(struct fg_contents *contents, const struct fg_spool_chunk *
     case FG_SPOOL_STATE:
         return take_state(contents, ring, payload, chunk->bytes);
     case FG_SPOOL_CLOCK:
-        break; /* it is of no ring */
+        break; /* taken in above */
     }
     contents->nr_gaps++;
     return 0;

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How much of a session's clock and counts may be missing from a spool whose rings are gone too. */
+/* How old the clock and counts in the spool may be, when the rings are gone and the spool is all that is left. */
 #define STATE_INTERVAL_NS UINT64_C(500000000)
 
-/* A line through clock pairs closer than this is too inexact to be followed for long. */
+/* Clock pairs closer than this give a line that is too inexact to extend far. */
 #define CLOCK_BASE_NS UINT64_C(10000000)
 
 static void ring_close(struct fg_recorder_ring *ring)
@@ -33,7 +33,7 @@ void fg_recorder_close(struct fg_recorder *recorder)
     fg_spool_close(&recorder->spool);
 }
 
-/* Appends a chunk and takes it in. */
+/* Appends a chunk to the spool and takes it in. */
 static int append(struct fg_recorder *recorder, struct fg_spool_chunk *chunk, const void *payload,
                   size_t bytes)
 {
@@ -42,16 +42,16 @@ static int append(struct fg_recorder *recorder, struct fg_spool_chunk *chunk, co
 
     if (error < 0)
         return error;
-    /* The padding of a payload that is no multiple of 8 is only in the file. */
+    /* Only the file has the padding. */
     chunk->bytes = bytes;
     error = fg_contents_take(&recorder->contents, chunk, payload, offset);
     if (error < 0)
-        fg_spool_resume_at(&recorder->spool, before); /* the caller will bring it again */
+        fg_spool_resume_at(&recorder->spool, before); /* the caller will append it again */
     return error;
 }
 
-/* Notes what the trace's clock says: in the spool too, or only here. Not for a spool that was left behind: the
- * machine may have slept since, or been started anew. */
+/* Takes in the trace's clock, and appends it to the spool if asked to. Not of a resumed spool: since it was left, the
+ * machine may have slept or been restarted. */
 static int take_clock(struct fg_recorder *recorder, bool in_spool)
 {
     struct fg_spool_chunk chunk = {.type = FG_SPOOL_CLOCK, .bytes = sizeof(struct fg_spool_clock)};
@@ -121,7 +121,7 @@ static int by_number(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/* Notes what the resumed spool has of the ring. */
+/* Notes which symbols and sub-buffers of the ring the resumed spool has. */
 static int ring_resume(struct fg_recorder_ring *ring, const struct fg_trace_ring *known)
 {
     size_t count = 0;
@@ -152,7 +152,7 @@ static int append_ring(struct fg_recorder *recorder, uint32_t number, const stru
     struct fg_text payload = {0};
     int error;
 
-    /* The header is the traced process's: its last byte may be anything. */
+    /* The traced process may have written anything into its header: the last byte stays 0. */
     memcpy(facts.instance, header->instance, sizeof(facts.instance) - 1);
     fg_text_put(&payload, (const char *)&facts, sizeof(facts));
     fg_text_puts(&payload, name);
@@ -210,9 +210,8 @@ static struct fg_recorder_ring *mapped_ring(struct fg_recorder *recorder, uint32
     return number < recorder->nr_rings && recorder->rings[number].reader ? &recorder->rings[number] : NULL;
 }
 
-/* What the ring's header says now. The latest clock pair is the recorder's own where that gives the longer
- * base. Not so for a ring that was left behind: the machine may have slept since, and its two clocks do not
- * agree about sleep. Then the writer's own pair counts, if it will do. */
+/* The latest clock pair is the recorder's own, if that gives the longer line. In a resumed spool it is the writer's, if
+ * that is not too close to the first: the machine may have slept since, and its clocks disagree about sleep. */
 struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
                                              const struct fg_recorder_ring *ring)
 {
@@ -237,7 +236,7 @@ struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
     };
 }
 
-/* Notes what the ring's header says now: in the spool too, or only here. */
+/* Takes in the counts of the ring's header, and appends them to the spool if asked to. */
 static int take_state(struct fg_recorder *recorder, uint32_t number, bool in_spool)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
@@ -261,7 +260,7 @@ static int take_state(struct fg_recorder *recorder, uint32_t number, bool in_spo
     return error < 0 ? error : take_clock(recorder, in_spool);
 }
 
-/* New symbols go to the spool; what cannot be appended now is kept for the next time. */
+/* Appends new symbols to the spool; those whose append fails are kept for the next call. */
 static int take_symbols(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
@@ -291,8 +290,8 @@ static bool is_spooled(const struct fg_recorder_ring *ring, uint64_t seq)
            bsearch(&seq, ring->spooled, ring->nr_spooled, sizeof(*ring->spooled), by_number) != NULL;
 }
 
-/* Brings the ring's claimed sub-buffer into the spool and gives it back. Symbols first: a spool then explains
- * all of its own records, wherever it ends. */
+/* Appends the ring's claimed sub-buffer to the spool and releases it. Symbols go first, so that a spool has the symbols
+ * of all of its records, wherever it ends. Return: how many records, or a negative errno. */
 static int64_t take_chunk(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
@@ -319,15 +318,15 @@ static int64_t take_chunk(struct fg_recorder *recorder, uint32_t number)
             return error;
         recorder->contents.rings[number].records += survey.records;
     }
-    /* What is left over stays as it is: its writer is gone, and the file goes when the trace is made. */
+    /* Leftovers need no release: their writer is gone, and the file is removed when the trace is made. */
     if (!ring->at_leftovers)
         fg_ring_reader_release(ring->reader, &ring->chunk);
     ring->has_chunk = false;
     return (int64_t)survey.records;
 }
 
-/* A queue that claims to hold more than there are sub-buffers was written over. What they hold is found by
- * their own state when the ring is finished. */
+/* A queue that claims to hold more sub-buffers than there are was overwritten. fg_recorder_finish() finds what the
+ * sub-buffers hold by their own state. */
 static bool queue_is_sound(const struct fg_recorder_ring *ring)
 {
     const struct fg_ring_header *header = fg_ring_reader_header(ring->reader);
@@ -343,8 +342,8 @@ static bool next_chunk(struct fg_recorder_ring *ring, bool leftovers)
     if (!ring->at_leftovers)
         ring->has_chunk = queue_is_sound(ring) && fg_ring_reader_next(ring->reader, &ring->chunk);
     if (!ring->has_chunk && leftovers) {
-        /* From here on the queue is not asked again: a writer that has not heard of its end yet may queue a
-         * sub-buffer that is among the leftovers. */
+        /* The queue is not read again: a writer that has not seen the stop yet may queue a sub-buffer that is among
+         * the leftovers, which would be drained twice. */
         ring->at_leftovers = true;
         ring->has_chunk = fg_ring_reader_next_leftover(ring->reader, &ring->chunk);
     }
@@ -359,7 +358,7 @@ int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t number)
 
     if (ring == NULL)
         return -ESRCH;
-    /* A writer that is as fast as we are does not keep us here for ever. */
+    /* Bounded: a writer as fast as the recorder would keep it here for ever. */
     for (uint32_t i = 0; i < ring->nr_subbufs && next_chunk(ring, false); i++) {
         int64_t taken = take_chunk(recorder, number);
 

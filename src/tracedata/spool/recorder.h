@@ -1,5 +1,5 @@
-/* The recorder: maps the ring-buffer files of a session's processes, empties them into the spool while the
- * programs run, and knows at any time what it has. One thread at a time. */
+/* The recorder: maps the ring-buffer files of a session's processes, and drains them into the spool while the programs
+ * run. It knows nothing of trace.dat, which is assembled from its contents and spool. One thread at a time. */
 #ifndef FG_RECORDER_H
 #define FG_RECORDER_H
 
@@ -10,18 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A ring that this recorder has mapped, or had. Its number is that of contents.rings. */
+/* A ring that this recorder maps or mapped; it has the same number as in contents.rings. */
 struct fg_recorder_ring {
-    struct fg_ring_reader *reader; /* NULL: finished, or only known from a resumed spool */
-    uint32_t nr_subbufs;           /* a copy: the header is the traced process's, which may go mad */
-    struct fg_ring_chunk chunk;    /* claimed and not yet in the spool ... */
-    bool has_chunk;                /* ... if this says so: an append failed */
-    bool at_leftovers;             /* the queue is done with; what is left is found by its state */
-    struct fg_text symbols;        /* read from the ring and not yet in the spool */
-    uint64_t symbols_to_skip;      /* these are in the resumed spool already */
-    uint64_t *spooled;             /* sorted: sub-buffers that are in the resumed spool already */
+    struct fg_ring_reader *reader; /* NULL: finished, or known only from a resumed spool */
+    uint32_t nr_subbufs;           /* a copy: the traced process may overwrite the header */
+    struct fg_ring_chunk chunk;    /* a claimed sub-buffer whose append failed, ... */
+    bool has_chunk;                /* ... if this is true */
+    bool at_leftovers;             /* the queue is no longer read: sub-buffers are found by their state */
+    struct fg_text symbols;        /* read from the ring, but not yet in the spool */
+    uint64_t symbols_to_skip;      /* in the resumed spool already */
+    uint64_t *spooled;             /* sorted seq of sub-buffers in the resumed spool */
     size_t nr_spooled;
-    uint64_t state_ns; /* when the ring's state was last written */
+    uint64_t state_ns; /* when the ring's last STATE chunk was appended */
 };
 
 struct fg_recorder {
@@ -30,35 +30,35 @@ struct fg_recorder {
     struct fg_recorder_ring *rings;
     size_t nr_rings, rings_capacity;
     bool resumed;
-    enum fg_trace_clock clock; /* of a trace that begins; a resumed spool knows its own */
+    enum fg_trace_clock clock; /* of a new spool; a resumed one has its own */
 };
 
-/* Makes a new spool at `path` for a trace on this clock, or, to resume, takes in the one that a recorder left
- * there, with its clock. Errors as fg_spool_create and fg_spool_open. */
+/* Creates a spool at `path` for a trace on `clock`; or, with `resume`, takes in the one that a recorder left there, with
+ * its clock. Return: 0, or an error of fg_spool_create() or fg_spool_open(). */
 int fg_recorder_open(struct fg_recorder *recorder, const char *path, enum fg_trace_clock clock, bool resume);
 void fg_recorder_close(struct fg_recorder *recorder);
 
-/* Maps a ring file; returns its number or a negative errno (-EINVAL: no ring file, or damaged). A file that
- * the resumed spool knows gets its number again, and what is in the spool is not taken twice. */
+/* Maps a ring file. A file that the resumed spool knows gets its former number, and what the spool has of it is not
+ * drained again. Return: the ring's number, or a negative errno (-EINVAL: not a ring file, or damaged). */
 int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path);
 
-/* All that follow: -ESRCH for a ring that is not mapped. An error of the spool (-ENOSPC, ...) loses nothing:
+/* The functions below return -ESRCH for a ring that is not mapped. An error of the spool (-ENOSPC, ...) loses nothing:
  * the call may be repeated. */
 
-/* Takes what is there now: all sub-buffers that were full at the call, and new symbols. Returns the records
- * taken. */
+/* Drains the sub-buffers that are full now, and new symbols. Return: how many records, or a negative errno. */
 int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t ring);
 
-/* The writer is gone or has finished: takes the rest and lets go of the file. */
+/* Drains the rest of a ring whose writer has finished or is gone, and unmaps it. Return: 0 or a negative errno. */
 int fg_recorder_finish(struct fg_recorder *recorder, uint32_t ring);
 
+/* Asks the ring's writer to stop recording. */
 int fg_recorder_stop_writer(struct fg_recorder *recorder, uint32_t ring);
 
-/* Notes the clock and the counts that the mapped rings have now, in `contents` alone, for a trace that is made before the
- * writers have finished. 0 or -ENOMEM. */
+/* Takes the clock and the counts of the mapped rings into `contents`, not into the spool: for a trace that is assembled
+ * before all writers have finished. Return: 0 or -ENOMEM. */
 int fg_recorder_refresh(struct fg_recorder *recorder);
 
-/* What the header of a mapped ring says now. */
+/* The counts in the header of a mapped ring. */
 struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
                                              const struct fg_recorder_ring *ring);
 

@@ -4,7 +4,7 @@
 #include "tracedata/spool/census.h"
 #include <errno.h>
 
-/* Tasks that a ring says it has, or, if it never got to say so, those whose records we have. */
+/* As many tasks as the ring counts; or those that have records, if the ring was cut off before it counted them. */
 static uint64_t nr_tasks(const struct fg_trace_ring *known, const struct fg_spool_state *state)
 {
     uint64_t count = 0;
@@ -69,7 +69,7 @@ int fg_recorder_totals(const struct fg_recorder *recorder, struct fg_recorder_co
     }
     totals->functions = (uint64_t)nr_recorded;
     totals->processes = census.processes;
-    /* Rings know of tasks whose records were all lost too; what instances have in common is known of records. */
+    /* The sum has tasks whose records were all lost, but counts a task once for each of its instances. */
     if (fg_census_has_instances(&recorder->contents))
         totals->tasks = census.tasks;
     return 0;

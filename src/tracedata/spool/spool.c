@@ -15,7 +15,7 @@ _Static_assert(sizeof(struct fg_spool_chunk) == 64, "the file's layout");
 
 #define SCAN_BYTES 65536u
 
-/* A lock on the open file goes when its last holder dies, so a spool left by a killed recorder is free. */
+/* The kernel drops the lock with the last process that has the file open, so the spool of a killed recorder is free. */
 static int spool_lock(int fd)
 {
     return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
@@ -84,8 +84,8 @@ int fg_spool_append(struct fg_spool *spool, struct fg_spool_chunk *chunk, const 
     chunk->bytes = bytes + padding;
     error = fg_file_write_pieces(spool->fd, pieces, 3, spool->end);
     if (error < 0) {
-        /* Give the room back: the disk may be full. Should this fail too, the next append overwrites the
-         * piece, and a scan sees it as a tail that was cut off. */
+        /* The disk may be full: free what was written. If that fails too, the next append overwrites it, and
+         * fg_spool_next() passes over an incomplete chunk. */
         if (ftruncate(spool->fd, (off_t)spool->end) < 0)
             return error;
         return error;
@@ -102,7 +102,7 @@ static bool chunk_is_whole(const struct fg_spool_chunk *chunk, uint64_t at, uint
            chunk->bytes <= file_bytes - at - sizeof(*chunk);
 }
 
-/* Finds the next whole chunk at or behind `at` by its magic number. Chunks begin at multiples of 8. */
+/* Finds the first whole chunk from `at` on by its magic number. Chunks begin at multiples of 8. */
 static int spool_search(const struct fg_spool *spool, uint64_t at, uint64_t file_bytes, uint64_t *found)
 {
     uint64_t *words = malloc(SCAN_BYTES);

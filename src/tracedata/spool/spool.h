@@ -1,19 +1,19 @@
-/* The spool: the self-contained file (OUTPUT.part) into which the recorder empties ring buffers while the
- * programs run, and from which the trace is made at the end. It only grows, so what is in it survives the
- * recorder.
+/* The spool: the file (OUTPUT.part) into which the recorder drains ring buffers while the programs run, and from which
+ * the trace is made at the end. It is self-contained and only grows, so its contents survive the recorder.
  *
  *     +------------------------+ 0
  *     | struct fg_spool_header |
  *     +------------------------+
- *     | struct fg_spool_chunk  |  64 bytes: what follows, and whose it is
+ *     | struct fg_spool_chunk  |  64 bytes: what the payload is, and of which ring
  *     | payload                |  chunk.bytes, a multiple of 8
  *     +------------------------+
  *     | ...                    |
  *
- * The payload of a DATA chunk is a sub-buffer's records just as the traced process wrote them (record.h):
- * emptying is one copy, and all that needs the whole session's knowledge (clock, function numbers, lanes) is
- * done when the trace is assembled. A chunk is whole or it is not there: a failed append is taken back, and
- * a tail that was cut off is passed over when the spool is resumed.
+ * The payload of a DATA chunk is the records of one sub-buffer, as the traced process wrote them (record.h). So draining
+ * is one copy. What needs the whole session (clock, function numbers, lanes) is done when the trace is assembled.
+ *
+ * A chunk is whole or it does not exist: a failed append is undone, and an incomplete chunk at the end is cut off when
+ * the spool is resumed.
  */
 #ifndef FG_SPOOL_H
 #define FG_SPOOL_H
@@ -29,11 +29,11 @@
 
 /* X(type, value, payload) */
 #define FG_SPOOL_CHUNKS(X)                                                                                   \
-    X(RING, 1, "struct fg_spool_ring, then the ring file's name: a ring joined, and has this number")        \
-    X(SYMBOLS, 2, "struct fg_symbol ... as in the ring file, each once and in order")                        \
+    X(RING, 1, "struct fg_spool_ring, then the ring file's name: a ring of this number was added")           \
+    X(SYMBOLS, 2, "struct fg_symbol ... as in the ring file, in its order, each once")                       \
     X(DATA, 3, "struct fg_record ... of one sub-buffer")                                                     \
-    X(STATE, 4, "struct fg_spool_state, then the kill switch's message: the latest counts")                  \
-    X(CLOCK, 5, "struct fg_spool_clock: the trace's clock, and what it says now; of no ring")
+    X(STATE, 4, "struct fg_spool_state, then the kill switch's message: the ring's latest counts")           \
+    X(CLOCK, 5, "struct fg_spool_clock: the trace's clock and its time now; belongs to no ring")
 
 enum fg_spool_chunk_type {
 #define X(name, value, payload) FG_SPOOL_##name = (value),
@@ -49,13 +49,13 @@ struct fg_spool_header {
 struct fg_spool_chunk {
     uint64_t magic;
     uint32_t type; /* enum fg_spool_chunk_type */
-    uint32_t ring; /* rings are numbered from 0 in the order they joined */
+    uint32_t ring; /* numbered from 0 in the order in which they were added */
     uint64_t bytes;
     /* DATA only */
     uint32_t task;
-    uint32_t damaged; /* the sub-buffer's rest was not records and was left out */
+    uint32_t damaged; /* the rest of the sub-buffer was not sound records, and was left out */
     uint64_t seq;
-    uint64_t lost; /* records of this task lost before the first one here */
+    uint64_t lost; /* records of this task lost just before the first one here */
     uint64_t first_ticks, last_ticks;
 };
 
@@ -63,7 +63,7 @@ struct fg_spool_ring {
     uint32_t pid;
     uint32_t clock_kind; /* enum fg_clock_kind */
     struct fg_clock_pair clock_start;
-    char instance[FG_INSTANCE_NAME_BYTES]; /* NUL-terminated; empty: the top instance */
+    char instance[FG_INSTANCE_NAME_BYTES]; /* ended by a NUL; empty for the top instance */
     uint64_t name_bytes;
 };
 
@@ -85,30 +85,41 @@ struct fg_spool_state {
 
 struct fg_spool {
     int fd;
-    uint64_t end; /* bytes of whole chunks; the next one goes here */
+    uint64_t end; /* of the last whole chunk: the next one goes here */
 };
 
-/* Makes a new spool; -EEXIST if the file is there. The file is locked (flock) while it is open, so that two
- * processes never append to one spool. */
+/* One thread at a time may use a spool. All functions return 0 or a negative errno, if nothing else is said. */
+
+/* Creates a spool; -EEXIST if the file exists. The file is locked (flock) while it is open, so that two processes never
+ * append to one spool. */
 int fg_spool_create(struct fg_spool *spool, const char *path);
 
-/* Opens a spool that was left behind, to read it with fg_spool_next and then append to it. -EINVAL if the
- * file is no spool, -EWOULDBLOCK if another process has it open. `end` is 0 until fg_spool_resume_at. */
+/* Opens a spool that a recorder left, to read it with fg_spool_next() and then append to it. -EINVAL: the file is not a
+ * spool. -EWOULDBLOCK: another process has it open. `end` is 0 until fg_spool_resume_at(). */
 int fg_spool_open(struct fg_spool *spool, const char *path);
 
-/* Appends one chunk; `payload` need not be a multiple of 8 bytes, the file's is (zero padded) and so is
- * chunk->bytes then. Fills in chunk->magic and, in *offset, where the payload lies. On an error (-ENOSPC,
- * -EIO, ...) the spool is as before and the call may be repeated. */
+/**
+ * fg_spool_append() - Append one chunk.
+ * @chunk: its magic and bytes are filled in; bytes is that of the file, padded to a multiple of 8
+ * @payload: any number of @bytes
+ * @offset: set to where the payload lies in the file
+ *
+ * Return: 0; or an error (-ENOSPC, -EIO, ...): the spool is as before, and the call may be repeated.
+ */
 int fg_spool_append(struct fg_spool *spool, struct fg_spool_chunk *chunk, const void *payload, size_t bytes,
                     uint64_t *offset);
 
-/* Reading from the beginning: *at is where to look (0 at first), moved behind the chunk; the chunk's payload
- * then lies in the `chunk->bytes` before *at. Damage between chunks is passed over, *skipped tells how much.
- * 1: a chunk; 0: the end of what is whole; or a negative errno. */
+/**
+ * fg_spool_next() - Find the next whole chunk.
+ * @at: where to look, 0 at first; moved to the end of the chunk, whose payload is the chunk->bytes before it
+ * @skipped: set to the bytes of damage before the chunk
+ *
+ * Return: 1 and the chunk; 0: no whole chunk is left; or a negative errno.
+ */
 int fg_spool_next(const struct fg_spool *spool, uint64_t *at, struct fg_spool_chunk *chunk,
                   uint64_t *skipped);
 
-/* Cuts off what lies behind `end`, the place behind the last whole chunk; appends go there. */
+/* Cuts the file off at `end`, that of the last whole chunk; appends go there. */
 int fg_spool_resume_at(struct fg_spool *spool, uint64_t end);
 
 void fg_spool_close(struct fg_spool *spool);

@@ -14,7 +14,7 @@ const char *fg_symbol_string(const struct fg_symbol *symbol, const char *previou
     return text < end && memchr(text, '\0', (size_t)(end - text)) ? text : NULL;
 }
 
-/* Strings, line and hash as the symbol has them, pointing into it. */
+/* The function that a symbol describes; its strings point into the symbol. */
 static struct fg_trace_function function_of(const struct fg_symbol *symbol)
 {
     struct fg_trace_function function = {
@@ -86,7 +86,7 @@ static int64_t function_find(const struct fg_symbols *symbols, const struct fg_t
     return -1;
 }
 
-/* A function that some process may record gets a trace index, once. */
+/* Gives a function that some process records its index in the trace, once. */
 static int function_match(struct fg_symbols *symbols, struct fg_trace_function *function, uint32_t number)
 {
     if (function->index != FG_SYMBOLS_NONE)

@@ -1,5 +1,5 @@
-/* The functions of a whole session. Each process numbers its own functions; the same function (module,
- * qualified name, file, line, arguments) in several processes is one function of the trace. */
+/* The functions of a session. Each process numbers its functions itself. A function with the same module, qualified
+ * name, file, line and arguments in several processes is one function of the trace. */
 #ifndef FG_SYMBOLS_H
 #define FG_SYMBOLS_H
 
@@ -19,7 +19,7 @@ struct fg_trace_function {
     size_t strings_bytes;                     /* with each string's NUL */
     uint64_t hash;
     uint32_t line;
-    uint32_t index; /* in the trace, or FG_SYMBOLS_NONE for one that was only seen */
+    uint32_t index; /* in the trace; FG_SYMBOLS_NONE: it ran, but is not recorded */
     uint16_t flags; /* enum fg_func_flags */
 };
 
@@ -31,8 +31,8 @@ struct fg_symbols {
     size_t nr_matched, matched_capacity;
 };
 
-/* Takes a FUNC, CALLER or SEEN symbol of any ring. Returns the function's number in `functions`, or a negative errno.
- * Strings that are missing count as empty. */
+/* Takes in a FUNC, CALLER or SEEN symbol of any ring; missing strings count as empty. Return: the function's number in
+ * `functions`, or -ENOMEM. */
 int64_t fg_symbols_take(struct fg_symbols *symbols, const struct fg_symbol *symbol);
 
 /* The function with this trace index. */
@@ -40,8 +40,7 @@ const struct fg_trace_function *fg_symbols_matched(const struct fg_symbols *symb
 
 void fg_symbols_free(struct fg_symbols *symbols);
 
-/* The string behind `previous` (NULL: the first) of a symbol, or NULL behind the last one. No string runs
- * over the symbol's end. */
+/* The string of a symbol after `previous` (NULL: the first one); NULL if there is none that ends within the symbol. */
 const char *fg_symbol_string(const struct fg_symbol *symbol, const char *previous);
 
 #endif

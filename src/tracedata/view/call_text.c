@@ -1,4 +1,4 @@
-/* Pieces of a line that both layouts print. */
+/* See call_text.h. */
 #include "tracedata/view/call_text.h"
 
 #include "engine/ring/record.h"
@@ -46,7 +46,8 @@ void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, u
             fg_text_lit(text, ", ");
         if (function && i < function->nr_arguments && value.tag != FG_VALUE_MORE)
             fg_text_put(text, function->arguments[i].text, function->arguments[i].bytes);
-        fg_value_print(text, &value, value.tag == FG_VALUE_WORD); /* as the kernel: no argument is an error */
+        fg_value_print(text, &value,
+                       value.tag == FG_VALUE_WORD); /* as the kernel does: no argument is an error number */
     }
 }
 
@@ -80,9 +81,9 @@ void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
 }
 
 void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
-                  const struct fg_name_table *names, const struct fg_event *event,
-                  const struct fg_wire_kernel_stack *stack)
+                  const struct fg_name_table *names, const struct fg_event *event)
 {
+    const struct fg_wire_kernel_stack *stack = fg_event_kernel_stack(event);
     size_t nr_callers = (event->size - sizeof(*stack)) / sizeof(stack->caller[0]);
     fg_text_lit(text, "<stack trace>");
     for (size_t i = 0; i < nr_callers; i++) {
@@ -92,14 +93,15 @@ void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
 }
 
 void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
-                    const struct fg_name_table *names, const struct fg_repeats_event *repeats)
+                    const struct fg_name_table *names, const struct fg_event *event)
 {
-    fg_put_function(text, style, names, repeats->func);
-    fg_put_caller(text, style, names, repeats->caller);
+    const struct fg_wire_func_repeats *repeats = fg_event_func_repeats(event);
+    fg_put_function(text, style, names, fg_function_index(repeats->ip));
+    fg_put_caller(text, style, names, fg_function_index(repeats->parent_ip));
     fg_text_lit(text, " (repeats: ");
     fg_text_u64(text, repeats->count, 0, ' ');
     fg_text_lit(text, ", last_ts: ");
-    fg_put_seconds(text, (repeats->last_ns + 500) / 1000);
+    fg_put_seconds(text, (fg_last_repeat_ns(event) + 500) / 1000);
     fg_text_char(text, ')');
 }
 
@@ -130,7 +132,7 @@ void fg_put_lost(struct fg_text *text, const struct fg_report_style *style, cons
     if (style->layout == FG_LAYOUT_FUNCTION || (style->options & FG_REPORT_CPU)) {
         fg_text_lit(text, "CPU:");
         fg_text_u64(text, event->cpu, 0, ' ');
-    } else { /* no line says a lane's number here, so the task stands for it */
+    } else { /* lines do not show the lane: name the task */
         fg_text_lit(text, "TASK:");
         fg_text_puts(text, task->name);
         fg_text_char(text, '-');

@@ -1,4 +1,4 @@
-/* The pieces of a line that both layouts have: function names, arguments, tasks, times, losses, colour. */
+/* Parts of a line that both layouts have: function names, arguments, times, losses, colour. */
 #ifndef FG_CALL_TEXT_H
 #define FG_CALL_TEXT_H
 
@@ -16,34 +16,33 @@ enum fg_color {
     FG_COLOR_SLOWEST
 };
 
-/* Nothing unless the style has colour. */
+/* They do nothing if the style has no colour. */
 void fg_color_begin(struct fg_text *text, const struct fg_report_style *style, enum fg_color color);
 void fg_color_end(struct fg_text *text, const struct fg_report_style *style);
 
-/* `func`: an index, or FG_FUNC_UNKNOWN, as in all of these. */
+/* `func` is an index or FG_FUNC_UNKNOWN, here and below. */
 const struct fg_label *fg_function_label(const struct fg_name_table *names, uint32_t func);
 void fg_put_function(struct fg_text *text, const struct fg_report_style *style,
                      const struct fg_name_table *names, uint32_t func);
 /* "n=3, s='abc'" */
 void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, uint32_t func,
                       const uint8_t *values, const uint8_t *end);
-/* "app.main:12"; in native code as the kernel has it: "symbol+0x4f/0xd0 [module]" */
+/* "app.main:12"; of native code "symbol+0x4f/0xd0 [module]", as the kernel prints it. */
 void fg_put_place(struct fg_text *text, const struct fg_name_table *names, uint32_t func, uint32_t place);
-/* " <-app.main"; nothing if it is not known. */
+/* " <-app.main"; nothing if the caller is unknown. */
 void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
                    const struct fg_name_table *names, uint32_t caller);
-/* "<stack trace>", and on lines of their own " => app.main"; without the newline behind the last. */
+/* "<stack trace>" and lines " => app.main", without the last newline. */
 void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
-                  const struct fg_name_table *names, const struct fg_event *event,
-                  const struct fg_wire_kernel_stack *stack);
+                  const struct fg_name_table *names, const struct fg_event *event);
 /* "app.parse <-app.main (repeats: 3, last_ts:     5.473396)" */
 void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
-                    const struct fg_name_table *names, const struct fg_repeats_event *repeats);
-/* How many characters `utf8` has, at most `limit`; *bytes: how many bytes they take. */
+                    const struct fg_name_table *names, const struct fg_event *event);
+/* The number of characters in `utf8`, at most `limit`; *bytes is their size. */
 unsigned fg_clip(const char *utf8, unsigned limit, size_t *bytes);
 /* "    5.473396" */
 void fg_put_seconds(struct fg_text *text, uint64_t microseconds);
-/* "CPU:0 [LOST 813 EVENTS]" and a newline */
+/* "CPU:0 [LOST 813 EVENTS]" and a newline. */
 void fg_put_lost(struct fg_text *text, const struct fg_report_style *style, const struct fg_name_table *names,
                  const struct fg_event *event);
 

@@ -1,4 +1,4 @@
-/* Lines of the `function` layout. */
+/* See function_text.h. */
 #include "tracedata/view/function_text.h"
 
 #include "tracedata/view/call_text.h"
@@ -31,7 +31,7 @@ static void put_context(struct fg_text *text, const struct fg_name_table *names,
     fg_text_lit(text, " [");
     fg_text_u64(text, event->cpu, 3, '0');
     fg_text_lit(text, "]  ");
-    fg_put_seconds(text, (event->time_ns + 500) / 1000); /* rounded, as the kernel does here and only here */
+    fg_put_seconds(text, (event->time_ns + 500) / 1000); /* rounded: the kernel does so in this layout only */
     fg_text_lit(text, ": ");
 }
 
@@ -46,9 +46,9 @@ static void put_comment(struct fg_text *text, const struct fg_report_style *styl
 }
 
 static void put_function(struct fg_text *text, const struct fg_report_style *style,
-                         const struct fg_name_table *names, const struct fg_event *event,
-                         const struct fg_wire_function *function)
+                         const struct fg_name_table *names, const struct fg_event *event)
 {
+    const struct fg_wire_function *function = fg_event_function(event);
     const uint8_t *values = function->tail, *values_end = event->data + event->size;
     uint32_t func = fg_function_index(function->ip);
     fg_put_function(text, style, names, func);
@@ -62,9 +62,9 @@ static void put_function(struct fg_text *text, const struct fg_report_style *sty
 
 /* "tracing_mark_write: text", or the name of the function that wrote the text. */
 static void put_print(struct fg_text *text, const struct fg_report_style *style,
-                      const struct fg_name_table *names, const struct fg_event *event,
-                      const struct fg_wire_print *print)
+                      const struct fg_name_table *names, const struct fg_event *event)
 {
+    const struct fg_wire_print *print = fg_event_print(event);
     const char *message = (const char *)print->buf;
     if (print->ip >= FG_WIRE_FUNC_BASE && print->ip <= UINT32_MAX)
         fg_put_function(text, style, names, fg_function_index((uint32_t)print->ip));
@@ -81,56 +81,35 @@ int fg_function_text_event(struct fg_text *text, const struct fg_report_style *s
 
     if (event->lost)
         fg_put_lost(text, style, names, event);
+    if (!fg_event_is_whole(event))
+        return fg_merge_damaged(merge, event);
     switch (event->type) {
-    case FG_EVENT_function: {
-        const struct fg_wire_function *function = fg_event_function(event);
-        if (!function)
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_function:
         put_context(text, names, event);
-        put_function(text, style, names, event, function);
+        put_function(text, style, names, event);
         break;
-    }
-    case FG_EVENT_func_repeats: {
-        struct fg_repeats_event repeats;
-        if (!fg_decode_repeats(event, &repeats))
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_func_repeats:
         put_context(text, names, event);
-        fg_put_repeats(text, style, names, &repeats);
+        fg_put_repeats(text, style, names, event);
         break;
-    }
-    case FG_EVENT_kernel_stack: {
-        const struct fg_wire_kernel_stack *stack = fg_event_kernel_stack(event);
-        if (!stack)
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_kernel_stack:
         put_context(text, names, event);
-        fg_put_stack(text, style, names, event, stack);
+        fg_put_stack(text, style, names, event);
         break;
-    }
-    case FG_EVENT_print: {
-        const struct fg_wire_print *print = fg_event_print(event);
-        if (!print)
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_print:
         put_context(text, names, event);
-        put_print(text, style, names, event, print);
+        put_print(text, style, names, event);
         break;
-    }
-    case FG_EVENT_recorder_wait: {
-        const struct fg_wire_recorder_wait *wait = fg_event_recorder_wait(event);
-        if (!wait)
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_recorder_wait:
         put_context(text, names, event);
-        put_comment(text, style, "/* waited ", wait->duration_ns / 1000, " us for the recorder */");
+        put_comment(text, style, "/* waited ", fg_event_recorder_wait(event)->duration_ns / 1000,
+                    " us for the recorder */");
         break;
-    }
-    case FG_EVENT_overrun: {
-        const struct fg_wire_overrun *overrun = fg_event_overrun(event);
-        if (!overrun)
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_overrun:
         put_context(text, names, event);
-        put_comment(text, style, "/* ", overrun->total,
+        put_comment(text, style, "/* ", fg_event_overrun(event)->total,
                     " calls not traced so far: the shadow stack was full */");
         break;
-    }
     default:
         return 0;
     }

@@ -1,4 +1,4 @@
-/* The kernel's `function` layout, without its column of interrupt flags:
+/* The kernel's `function` layout without the column of interrupt flags:
  *
  *             work-69      [000]     5.473396: parse <-main
  */
@@ -11,7 +11,7 @@
 
 void fg_function_text_header(struct fg_text *text, const struct fg_report_style *style, uint32_t nr_cpus);
 
-/* Prints one event; nothing for the function_graph tracer's. Returns 0 or an error of fg_merge_next. */
+/* Prints one event; nothing for the events of the function_graph tracer. Return: 0, or an error of fg_merge_next(). */
 int fg_function_text_event(struct fg_text *text, const struct fg_report_style *style, struct fg_merge *merge,
                            const struct fg_event *event);
 

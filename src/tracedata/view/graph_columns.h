@@ -13,17 +13,17 @@ struct fg_graph_columns {
     unsigned lane_digits; /* of the highest lane number */
 };
 
-/* Which columns are shown, and how wide they are, for a buffer with `nr_lanes` lanes. */
+/* For a buffer with `nr_lanes` lanes. */
 void fg_graph_columns_init(struct fg_graph_columns *columns, const struct fg_report_style *style,
                            const struct fg_name_table *names, uint32_t nr_lanes);
 
 /* The two header lines that name the columns. */
 void fg_graph_put_header(struct fg_text *text, const struct fg_graph_columns *columns);
 
-/* Time, lane and task: every line of an event begins with them. */
+/* Time, lane and task, with which every line of an event begins. */
 void fg_graph_put_prefix(struct fg_text *text, const struct fg_graph_columns *columns,
                          const struct fg_event *event);
-/* The duration with its mark, or blanks as wide. */
+/* The duration with its mark, or as many blanks. */
 void fg_graph_put_duration(struct fg_text *text, const struct fg_graph_columns *columns,
                            uint64_t duration_ns);
 void fg_graph_put_no_duration(struct fg_text *text, const struct fg_graph_columns *columns);

@@ -27,9 +27,12 @@ static void end_note(struct fg_text *text, const struct fg_graph_columns *column
     fg_text_char(text, '\n');
 }
 
-static void put_message(struct fg_text *text, const char *message, size_t most_bytes)
+/* The text of a print event, without the newlines at its end. */
+static void put_message(struct fg_text *text, const struct fg_event *event)
 {
-    size_t bytes = strnlen(message, most_bytes);
+    const struct fg_wire_print *print = fg_event_print(event);
+    const char *message = (const char *)print->buf;
+    size_t bytes = strnlen(message, event->size - sizeof(*print));
     while (bytes && message[bytes - 1] == '\n')
         bytes--;
     fg_text_escaped(text, message, bytes, 0);
@@ -38,59 +41,35 @@ static void put_message(struct fg_text *text, const char *message, size_t most_b
 int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *columns, struct fg_merge *merge,
                       const struct fg_event *event, uint32_t depth)
 {
-    const struct fg_name_table *names = columns->names;
-
+    if (!fg_event_is_whole(event))
+        return fg_merge_damaged(merge, event);
     switch (event->type) {
-    case FG_EVENT_recorder_wait: {
-        const struct fg_wire_recorder_wait *wait = fg_event_recorder_wait(event);
-        if (!wait)
-            return fg_merge_damaged(merge, event);
-        begin_note(text, columns, event, depth, &(uint64_t){wait->duration_ns});
+    case FG_EVENT_recorder_wait:
+        begin_note(text, columns, event, depth, &(uint64_t){fg_event_recorder_wait(event)->duration_ns});
         fg_text_lit(text, "waited for the recorder");
         break;
-    }
-    case FG_EVENT_overrun: {
-        const struct fg_wire_overrun *overrun = fg_event_overrun(event);
-        if (!overrun)
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_overrun:
         begin_note(text, columns, event, depth, NULL);
-        fg_text_u64(text, overrun->total, 0, ' ');
+        fg_text_u64(text, fg_event_overrun(event)->total, 0, ' ');
         fg_text_lit(text, " calls not traced so far: the shadow stack was full");
         break;
-    }
-    case FG_EVENT_print: {
-        const struct fg_wire_print *print = fg_event_print(event);
-        if (!print)
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_print:
         begin_note(text, columns, event, depth, NULL);
-        put_message(text, (const char *)print->buf, event->size - sizeof(*print));
+        put_message(text, event);
         break;
-    }
-    case FG_EVENT_function: {
-        const struct fg_wire_function *function = fg_event_function(event);
-        if (!function)
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_function:
         begin_note(text, columns, event, depth, NULL);
-        fg_put_function(text, &plain, names, fg_function_index(function->ip));
-        fg_put_caller(text, &plain, names, fg_function_index(function->parent_ip));
+        fg_put_function(text, &plain, columns->names, fg_function_index(fg_event_function(event)->ip));
+        fg_put_caller(text, &plain, columns->names, fg_function_index(fg_event_function(event)->parent_ip));
         break;
-    }
-    case FG_EVENT_kernel_stack: {
-        const struct fg_wire_kernel_stack *stack = fg_event_kernel_stack(event);
-        if (!stack)
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_kernel_stack:
         begin_note(text, columns, event, depth, NULL);
-        fg_put_stack(text, &plain, names, event, stack);
+        fg_put_stack(text, &plain, columns->names, event);
         break;
-    }
-    case FG_EVENT_func_repeats: {
-        struct fg_repeats_event repeats;
-        if (!fg_decode_repeats(event, &repeats))
-            return fg_merge_damaged(merge, event);
+    case FG_EVENT_func_repeats:
         begin_note(text, columns, event, depth, NULL);
-        fg_put_repeats(text, &plain, names, &repeats);
+        fg_put_repeats(text, &plain, columns->names, event);
         break;
-    }
     default:
         return 0;
     }

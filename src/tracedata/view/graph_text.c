@@ -1,9 +1,8 @@
-/* Lines of the function_graph layout.
+/* See graph_text.h.
  *
- * Task switches. The kernel prints a block where the task of a CPU changes, and so do we, for a lane, when
- * the line says the lane (funcgraph-cpu). When it does not, but says the task (funcgraph-proc), a block
- * would repeat what every line says. When it says neither, the block comes whenever the task of the output
- * changes. */
+ * Task switches: the kernel prints a block where the task of a CPU changes. With the lane on each line (funcgraph-cpu),
+ * the block comes where the task of a lane changes. With only the task on each line (funcgraph-proc), there is no block,
+ * since it would repeat what the lines say. With neither, the block comes where the task changes from line to line. */
 #include "tracedata/view/graph_text.h"
 
 #include <errno.h>
@@ -75,7 +74,7 @@ static void put_switch(struct fg_graph_text *graph, struct fg_text *text, const 
     fg_text_char(text, '\n');
 }
 
-/* "   ==========> |": what follows runs for a signal. */
+/* "   ==========> |" before and "   <========== |" after a call for a signal. */
 static void put_arrow(const struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event,
                       const char *arrow)
 {
@@ -90,7 +89,7 @@ static void put_arrow(const struct fg_graph_text *graph, struct fg_text *text, c
     fg_text_char(text, '\n');
 }
 
-/* Calls for signals are not to be shown, nor what they call; of those that are lost either end may be missing. */
+/* Without funcgraph-irqs, calls for signals and their callees are hidden. Either end of such a call may be lost. */
 static bool is_hidden(struct fg_graph_lane *lane, const struct fg_event *event,
                       const struct fg_graph_event *call)
 {
@@ -106,7 +105,7 @@ static bool is_hidden(struct fg_graph_lane *lane, const struct fg_event *event,
     return call->is_irq;
 }
 
-/* A comment that is begun by its first part; blanks stand between the parts. */
+/* A comment, which its first part begins. Blanks separate the parts. */
 struct comment {
     const struct fg_graph_text *graph;
     struct fg_text *text;
@@ -135,13 +134,13 @@ static void comment_end(struct comment *comment)
 static void put_exception(struct fg_text *text, const struct fg_value *value)
 {
     fg_text_char(text, ' ');
-    if (value->tag == FG_VALUE_OBJECT || value->tag == FG_VALUE_SIZED) /* its type says it all */
+    if (value->tag == FG_VALUE_OBJECT || value->tag == FG_VALUE_SIZED) /* the type is enough */
         fg_text_escaped(text, value->text, value->text_bytes, 0);
     else
         fg_value_print(text, value, false);
 }
 
-/* What a call, or a part of it, came to. */
+/* How a stretch of a call ended. */
 struct outcome {
     uint32_t kind; /* enum fg_wire_exit_kind */
     bool has_value;
@@ -188,7 +187,7 @@ static void put_outcome(struct comment *comment, const struct outcome *outcome)
     fg_value_print(text, &outcome->value, shows(comment->graph, FG_REPORT_RETVAL_HEX));
 }
 
-/* Where a call was made, and that it is a suspended one which runs on. */
+/* "<-app.main:12", "resumed". */
 static void put_origin(struct comment *comment, const struct fg_graph_event *entry)
 {
     if (entry->caller != FG_FUNC_UNKNOWN && shows(comment->graph, FG_REPORT_RETADDR)) {

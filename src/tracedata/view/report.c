@@ -1,4 +1,4 @@
-/* The stream of a report: takes events off the merge and has each printed in its buffer's layout. */
+/* See report.h. */
 #include "tracedata/view/report.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "tracedata/view/function_text.h"
 #include "tracedata/view/graph_text.h"
 
-/* One buffer's text. */
+/* The text of one buffer. */
 struct part {
     struct fg_report_style style;
     struct fg_graph_text graph;
@@ -20,7 +20,7 @@ struct fg_report {
     struct part *parts;
     uint32_t nr_parts;
     uint32_t header;
-    struct fg_text line; /* that gets a prefix */
+    struct fg_text line; /* to which a prefix is added */
     bool has_begun;
 };
 
@@ -89,7 +89,7 @@ static int put_event(struct fg_report *report, struct part *part, struct fg_text
     return fg_graph_text_event(&part->graph, text, event);
 }
 
-/* Appends `lines`, each behind the prefix; an empty one stays empty. */
+/* Appends `lines`, each after the prefix. An empty line stays empty. */
 static void put_prefixed(struct fg_text *text, const char *prefix, const struct fg_text *lines)
 {
     const char *at = lines->data, *end = at + lines->bytes;

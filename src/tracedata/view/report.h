@@ -1,6 +1,5 @@
-/* A trace as text, line by line in order of time: the kernel's function_graph layout, or its `function`
- * layout for traces of that tracer. Here are the options and the stream; the lines are in graph_text.c and
- * function_text.c. */
+/* A trace as text, line by line in order of time: in the kernel's function_graph layout, or in its `function` layout for
+ * buffers of that tracer. graph_text and function_text print the lines. */
 #ifndef FG_REPORT_H
 #define FG_REPORT_H
 
@@ -10,15 +9,22 @@
 
 struct fg_report;
 
-/* Prints what the merge delivers; the merge stays the caller's. Each of the trace's buffers has its style, by
- * number; the header is that of buffer `header`. Lines of several buffers stand in order of time, those of
- * each are the ones that it has alone. Prefixes are copied. Returns 0 or -ENOMEM. */
+/**
+ * fg_report_new() - Begin a report of all events of @merge.
+ * @styles: a style for each of the trace's buffers; copied
+ * @header: the buffer whose header is printed
+ * @merge: stays the caller's, and must live as long as the report
+ *
+ * Lines of several buffers come in order of time. The lines of each buffer are those of a report of that buffer alone.
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int fg_report_new(const struct fg_report_style *styles, uint32_t nr_styles, uint32_t header,
                   struct fg_merge *merge, struct fg_report **report);
 void fg_report_free(struct fg_report *report);
 
-/* Replaces `text` by the next lines, at least `bytes` of them if there are so many: 1, or 0 when these are
- * the last. On an error, as fg_merge_next returns them, `text` holds the lines before it. */
+/* Replaces `text` by the next lines, at least `bytes` of them if so much is left. Return: 1; 0: these are the last lines;
+ * or an error of fg_merge_next(), before which come the lines in `text`. */
 int fg_report_next(struct fg_report *report, struct fg_text *text, size_t bytes);
 
 #endif

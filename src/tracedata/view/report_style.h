@@ -1,4 +1,4 @@
-/* How a report looks: the options, which are one table, and the style of one buffer's lines. */
+/* How a report looks: the one table of its options, and the style of a buffer's lines. */
 #ifndef FG_REPORT_STYLE_H
 #define FG_REPORT_STYLE_H
 
@@ -7,21 +7,20 @@
 
 enum fg_option_initial { FG_OPTION_OFF, FG_OPTION_ON, FG_OPTION_AUTO };
 
-/* X(enum name, name, initially, what it shows). AUTO: on if the report shows more than one task. */
+/* X(enum name, name, default, what it shows). AUTO: on if the report shows more than one task. */
 #define FG_REPORT_OPTIONS(X)                                                                                 \
-    X(CPU, "funcgraph-cpu", OFF, "the lane of the trace, which stands where the kernel has the CPU")         \
+    X(CPU, "funcgraph-cpu", OFF, "the lane of the trace, where the kernel has the CPU")                      \
     X(OVERHEAD, "funcgraph-overhead", ON, "marks: + over 10 us, ! 100 us, # 1 ms, * 10 ms, @ 100 ms, $ 1 s") \
     X(PROC, "funcgraph-proc", AUTO, "the task's name and thread id")                                         \
     X(DURATION, "funcgraph-duration", ON, "how long the call took")                                          \
     X(ABSTIME, "funcgraph-abstime", OFF, "the time, in seconds of the trace's clock")                        \
-    X(IRQS, "funcgraph-irqs", ON, "what was called for signals, between arrows")                             \
-    X(TAIL, "funcgraph-tail", OFF, "the function's name behind a closing brace")                             \
-    X(OVERRUN, "funcgraph-overrun", OFF,                                                                     \
-      "behind each closing brace: calls of the task that were not traced")                                   \
+    X(IRQS, "funcgraph-irqs", ON, "calls for signals, between arrows")                                       \
+    X(TAIL, "funcgraph-tail", OFF, "the function's name after a closing brace")                              \
+    X(OVERRUN, "funcgraph-overrun", OFF, "after each closing brace: calls of the task that were not traced") \
     X(ARGS, "funcgraph-args", ON, "arguments, if they were recorded")                                        \
-    X(RETADDR, "funcgraph-retaddr", ON, "where a call was made, if that was recorded")                       \
+    X(RETADDR, "funcgraph-retaddr", ON, "where the call was made, if that was recorded")                     \
     X(RETVAL, "funcgraph-retval", ON, "results, if they were recorded")                                      \
-    X(RETVAL_HEX, "funcgraph-retval-hex", OFF, "results that are integers in base 16")
+    X(RETVAL_HEX, "funcgraph-retval-hex", OFF, "integers among the results in base 16")
 
 enum fg_report_option_index {
 #define X(id, name, initial, help) FG_REPORT_INDEX_##id,
@@ -38,15 +37,16 @@ enum fg_report_option {
 
 enum fg_layout { FG_LAYOUT_FUNCTION_GRAPH, FG_LAYOUT_FUNCTION };
 
-/* How one buffer of the trace is printed. */
+/* How a buffer of the trace is printed. */
 struct fg_report_style {
     enum fg_layout layout;
     uint32_t options; /* enum fg_report_option, or-ed */
     bool color;
     uint64_t nr_events, nr_lost; /* for the header of the `function` layout */
-    const char *prefix;          /* before each line but the header's; or NULL */
+    const char *prefix;          /* before each line after the header; or NULL */
 };
 
+/* True if the option is on. */
 static inline bool fg_report_shows(const struct fg_report_style *style, enum fg_report_option option)
 {
     return (style->options & option) != 0;

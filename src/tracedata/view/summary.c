@@ -1,4 +1,4 @@
-/* Adds up calls and times, function by function. */
+/* See summary.h. */
 #include "tracedata/view/summary.h"
 
 #include <errno.h>
@@ -63,14 +63,14 @@ static inline uint64_t minus(uint64_t from, uint64_t what)
     return from > what ? from - what : 0;
 }
 
-/* The call at the top of the lane is over, or given up. */
+/* Ends the call at the top of the lane. */
 static inline void close_call(struct fg_summary_lane *lane, struct fg_open_call *call)
 {
     lane->running[call->func]--;
     call->is_open = false;
 }
 
-/* Calls at `depth` and beyond whose exits were lost. */
+/* Ends the calls at `depth` and deeper, whose exits were lost. */
 static inline void give_up_calls(struct fg_summary_lane *lane, uint32_t depth)
 {
     while (lane->depth > depth) {
@@ -81,8 +81,7 @@ static inline void give_up_calls(struct fg_summary_lane *lane, uint32_t depth)
     }
 }
 
-/* A call, or a part of one, took `ran_ns`: what of it is the function's own, and what its caller's
- * callee's. */
+/* A stretch of a call took `ran_ns`: adds what is the function's own to it, and all of it to the caller's callees. */
 static inline void add_self(struct fg_summary_lane *lane, struct fg_function_summary *function,
                             uint32_t depth, uint64_t ran_ns)
 {
@@ -92,20 +91,20 @@ static inline void add_self(struct fg_summary_lane *lane, struct fg_function_sum
         lane->calls[depth - 1].callees_ns += ran_ns;
 }
 
-/* A call that ended inside calls which began unseen, or was one: its total is what was not counted for
- * calls of the same function in it. */
+/* A stretch that ended, of a call whose start or whose callers' starts are not known: adds to the total what was not
+ * counted already for calls of the same function within it. */
 static int add_unrooted(struct fg_summary *summary, struct fg_summary_lane *lane, uint32_t depth,
                         uint32_t func, uint64_t ran_ns)
 {
     uint64_t inside_ns = fg_lane_settle_unrooted(lane, depth, func);
-    if (lane->running[func]) /* a known call of it goes on around this one */
+    if (lane->running[func]) /* within another call of it that is in progress */
         return 0;
     summary->functions[func].total_ns += minus(ran_ns, inside_ns);
     uint64_t counted_ns = ran_ns > inside_ns ? ran_ns : inside_ns;
     return fg_lane_add_unrooted(lane, depth, func, counted_ns, summary->nr_functions) ? 0 : -ENOMEM;
 }
 
-/* The time of a call that was in progress and is closed now. */
+/* Adds the time of the call at `depth`, which has just ended. */
 static inline int add_times(struct fg_summary *summary, struct fg_summary_lane *lane, uint32_t depth,
                             uint64_t ran_ns)
 {
@@ -121,7 +120,7 @@ static inline int add_times(struct fg_summary *summary, struct fg_summary_lane *
     return 0;
 }
 
-/* The task's trace is over: what still runs has run until its last event. */
+/* No event of the task is left: its calls in progress end at its last event. */
 static int finish_task(struct fg_summary *summary, struct fg_summary_lane *lane)
 {
     while (lane->depth) {
@@ -177,7 +176,7 @@ static inline int add_entry(struct fg_summary *summary, struct fg_summary_lane *
     return 0;
 }
 
-/* A call has ended with the part that took `ran_ns`. `is_whole`: it cannot have had earlier parts unseen. */
+/* A call has ended with a stretch that took `ran_ns`. `is_whole`: it cannot have had unknown earlier stretches. */
 static inline void end_call(struct fg_summary *summary, struct fg_function_summary *function, uint64_t ran_ns,
                             struct fg_parked_call *parked, bool is_whole)
 {
@@ -221,12 +220,11 @@ static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *l
         close_call(lane, call);
         error = add_times(summary, lane, depth, ran_ns);
     } else {
-        /* What is open at this depth, if anything, is another call: its exit was lost, and so was the entry
-         * of this one. */
+        /* A call in progress at this depth is another one, whose exit was lost, and so was the entry of this one. */
         uint64_t callees_ns = call->is_open ? 0 : call->callees_ns;
         give_up_calls(lane, depth);
         call->callees_ns = callees_ns;
-        if (exit.kind == FG_WIRE_CLOSE) /* the end of a suspended call needs no resume */
+        if (exit.kind == FG_WIRE_CLOSE) /* a suspended call may be closed without a resume */
             is_whole = false;
         else if (parked)
             function->resumes++;
@@ -256,24 +254,20 @@ static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *l
 
 static int add_event(struct fg_summary *summary, struct fg_summary_lane *lane, const struct fg_event *event)
 {
-    const struct fg_wire_function *function;
-    const struct fg_wire_recorder_wait *wait;
     switch (event->type) {
     case FG_EVENT_funcgraph_entry:
         return add_entry(summary, lane, event);
     case FG_EVENT_funcgraph_exit:
         return add_exit(summary, lane, event);
-    case FG_EVENT_function: /* this tracer counts calls and knows no times */
-        function = fg_event_function(event);
-        if (!function)
+    case FG_EVENT_function: /* its tracer records calls without times */
+        if (!fg_event_is_whole(event))
             return fg_merge_damaged(summary->merge, event);
-        summary->functions[row_of(summary, fg_function_index(function->ip))].calls++;
+        summary->functions[row_of(summary, fg_function_index(fg_event_function(event)->ip))].calls++;
         return 0;
     case FG_EVENT_recorder_wait:
-        wait = fg_event_recorder_wait(event);
-        if (!wait)
+        if (!fg_event_is_whole(event))
             return fg_merge_damaged(summary->merge, event);
-        lane->wait_ns += wait->duration_ns;
+        lane->wait_ns += fg_event_recorder_wait(event)->duration_ns;
         return 0;
     default:
         return 0;

@@ -1,4 +1,4 @@
-/* Decodes recorded values and prints them in the notation of values.h. */
+/* See values.h. */
 #include "tracedata/view/values.h"
 
 #include <float.h>
@@ -72,8 +72,7 @@ bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *va
     return false;
 }
 
-/* As Python's repr: the fewest digits that give the same double back, and an exponent
- * below 1e-4 and from 1e16. */
+/* As Python's repr: the fewest digits that read back as the same double, and an exponent below 1e-4 and from 1e16 on. */
 static void print_float(struct fg_text *text, double real)
 {
     if (isnan(real)) {
@@ -88,14 +87,15 @@ static void print_float(struct fg_text *text, double real)
         return;
     }
     char digits[32];
-    /* 15 digits always come back in text; trailing zeros are cut below. Denormal numbers have fewer. */
+    /* Any 15 digits survive the conversion to a double and back, so fewer need not be tried; trailing zeros are cut
+     * below. Denormal numbers have fewer digits. */
     for (int precision = real < DBL_MIN ? 0 : 14; precision <= 16; precision++) {
         snprintf(digits, sizeof(digits), "%#.*e", precision, real);
         if (strtod(digits, NULL) == real)
             break;
     }
-    /* "d.dddde+xx" ("#": with a point in any case), cut into its digits without trailing zeros and its
-     * exponent */
+    /* "d.dddde+xx" (with "#" there is always a point): split it into its exponent and its digits without trailing
+     * zeros. */
     char *exponent_text = strchr(digits, 'e');
     int exponent = atoi(exponent_text + 1);
     memmove(digits + 1, digits + 2, (size_t)(exponent_text - digits - 2));
@@ -135,7 +135,7 @@ static void print_length(struct fg_text *text, uint64_t length)
     fg_text_char(text, ')');
 }
 
-/* Python's choice of quotes: double ones only around a text with single quotes and no double ones. */
+/* As Python: double quotes only around a text with single quotes and without double quotes. */
 static char quote_for(const struct fg_value *value)
 {
     bool has_single = memchr(value->text, '\'', value->text_bytes) != NULL;
@@ -163,7 +163,7 @@ static void print_bytes(struct fg_text *text, const struct fg_value *value)
         unsigned char byte = (unsigned char)value->text[i];
         if (byte < 0x80)
             fg_text_escaped(text, value->text + i, 1, quote);
-        else /* no character here, whatever stands behind it */
+        else /* a byte is no character, whatever bytes follow */
             fg_text_byte(text, byte);
     }
     fg_text_char(text, quote);
@@ -184,7 +184,7 @@ static void print_integer(struct fg_text *text, int64_t integer, bool hex)
     fg_text_hex(text, integer < 0 ? -(uint64_t)integer : (uint64_t)integer);
 }
 
-/* The numbers of errors, negative, are the last 4095 of a type's (the kernel's IS_ERR_VALUE). */
+/* Negative error numbers are the last 4095 values of a type (the kernel's IS_ERR_VALUE). */
 static void print_word(struct fg_text *text, const struct fg_value *value, bool hex)
 {
     unsigned unused_bits = value->size_bytes - 1u < 7 ? 64 - 8u * value->size_bytes : 0;
