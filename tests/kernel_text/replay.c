@@ -1,5 +1,6 @@
-/* Plays a script of calls through the simulated arch into a ring file, with the script's times in the place of the
- * clock's, which here counts nanoseconds. What a test knows of a kernel's trace is told to our tracers this way.
+/* Plays a script of calls through the simulated arch into a ring file, with the script's times in the
+ * place of the clock's, which here counts nanoseconds. What a test knows of a kernel's trace is told to
+ * our tracers this way.
  *
  *     replay DIRECTORY [OPTION | depth=N | thresh_us=N | name=COMM | tid=N]... < SCRIPT
  *

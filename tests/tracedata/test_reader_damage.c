@@ -1,5 +1,6 @@
-/* Promise: whatever a file holds, reading it ends; at worst with an error, never beyond a buffer. For the sanitizers
- * (make asan): a whole trace is damaged at random, thousands of times, and everything that can be read is read. */
+/* Promise: whatever a file holds, reading it ends; at worst with an error, never beyond a buffer. For the
+ * sanitizers (make asan): a whole trace is damaged at random, thousands of times, and everything that can
+ * be read is read. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -267,7 +268,8 @@ static void save(const char *path, const char *data, size_t bytes)
     close(fd);
 }
 
-/* Reads a trace in which the first record of lane 0 is an event of `type` with `bytes` of zeros for its fields. */
+/* Reads a trace in which the first record of lane 0 is an event of `type` with `bytes` of zeros for its
+ * fields. */
 static int read_event(const char *path, const struct fg_text *whole, uint16_t type, size_t bytes)
 {
     char *copy = malloc(whole->bytes);
@@ -288,7 +290,8 @@ static int read_event(const char *path, const struct fg_text *whole, uint16_t ty
     return read_all(path, 0, &text_bytes, &calls);
 }
 
-/* Promise: a record without all of its event's fields is damage, whichever fields the table gives the event. */
+/* Promise: a record without all of its event's fields is damage, whichever fields the table gives the
+ * event. */
 static void short_records_are_damage(const char *path, const struct fg_text *whole)
 {
 #define X(event, id, system, print)                                                                          \

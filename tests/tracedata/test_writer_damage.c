@@ -1,6 +1,6 @@
-/* Promise: whatever a spool or a sub-buffer holds, a trace is made of it; at worst an empty one, and never by
- * reading beyond a buffer. For the sanitizers (make asan): a whole spool is damaged at random, thousands of
- * times, and assembled; and functions that are one are found to be one. */
+/* Promise: whatever a spool or a sub-buffer holds, a trace is made of it; at worst an empty one, and
+ * never by reading beyond a buffer. For the sanitizers (make asan): a whole spool is damaged at random,
+ * thousands of times, and assembled; and functions that are one are found to be one. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
 
 #include "tracedata/base/text.h"
 
-/* The length in bytes of the UTF-8 character at `data`, of which `bytes` (at least 1) are left; 0 if the bytes are not
- * UTF-8. */
+/* The length in bytes of the UTF-8 character at `data`, of which `bytes` (at least 1) are left; 0 if the
+ * bytes are not UTF-8. */
 size_t fg_utf8_sequence(const char *data, size_t bytes);
 
 /* A string with its quotes. Each byte that is not UTF-8 becomes U+FFFD. */

@@ -44,8 +44,8 @@ void fg_text_hex(struct fg_text *text, uint64_t value)
         fg_text_char(text, hex_digits[value >> (4 * digits) & 15]);
 }
 
-/* The length of the UTF-8 character at `data`, and its code point. 0: not UTF-8. -1: cut short. Lone surrogates, which a
- * Python str may hold, are let through here. */
+/* The length of the UTF-8 character at `data`, and its code point. 0: not UTF-8. -1: cut short. Lone
+ * surrogates, which a Python str may hold, are let through here. */
 static int utf8_length(const unsigned char *data, size_t bytes, uint32_t *code)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -1,7 +1,7 @@
 /* A growing text, for printing millions of lines: appends without format strings.
  *
- * When an allocation fails, `failed` is set and what does not fit is dropped. The owner looks at `failed` once, after
- * the last append. A text of zeros is an empty one. */
+ * When an allocation fails, `failed` is set and what does not fit is dropped. The owner looks at `failed`
+ * once, after the last append. A text of zeros is an empty one. */
 #ifndef FG_TEXT_H
 #define FG_TEXT_H
 
@@ -90,8 +90,8 @@ void fg_text_byte(struct fg_text *text, unsigned char byte); /* \xff */
  * fg_text_escaped() - Append text from a traced program so that it is harmless for a terminal.
  * @quote: a quotation mark to escape too, together with the backslash; or 0
  *
- * Control characters, bidirectional overrides and bytes that are not UTF-8 become escapes. An incomplete character at
- * the end was cut by the recording and is left out.
+ * Control characters, bidirectional overrides and bytes that are not UTF-8 become escapes. An incomplete
+ * character at the end was cut by the recording and is left out.
  *
  * Return: how many characters of @data were printed.
  */

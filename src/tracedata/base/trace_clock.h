@@ -1,13 +1,13 @@
-/* The clocks that a trace can have. Records have ticks, which are converted to CLOCK_MONOTONIC. For another clock, the
- * recorder reads both clocks at the beginning and from time to time. The straight line from the first of these pairs to
- * the last converts one to the other. */
+/* The clocks that a trace can have. Records have ticks, which are converted to CLOCK_MONOTONIC. For
+ * another clock, the recorder reads both clocks at the beginning and from time to time. The straight line
+ * from the first of these pairs to the last converts one to the other. */
 #ifndef FG_TRACE_CLOCK_H
 #define FG_TRACE_CLOCK_H
 
 #include <stdint.h>
 
-/* X(enum name, the kernel's name, clockid_t). The kernel's local clock may differ between processors, and its global
- * clock does not. Both are one clock here, which does not. */
+/* X(enum name, the kernel's name, clockid_t). The kernel's local clock may differ between processors, and
+ * its global clock does not. Both are one clock here, which does not. */
 #define FG_TRACE_CLOCKS(X)                                                                                   \
     X(MONO, "mono", CLOCK_MONOTONIC)                                                                         \
     X(BOOT, "boot", CLOCK_BOOTTIME)                                                                          \

@@ -1,5 +1,5 @@
-/* One event of a trace.dat, as cursor, merge and view pass it on, and the decoding of its fields. The fields are those of
- * the table in wire.h. */
+/* One event of a trace.dat, as cursor, merge and view pass it on, and the decoding of its fields. The
+ * fields are those of the table in wire.h. */
 #ifndef FG_TRACE_EVENT_H
 #define FG_TRACE_EVENT_H
 

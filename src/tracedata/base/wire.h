@@ -1,20 +1,20 @@
-/* The events of a trace.dat file: the one table from which the writer, the reader, the format texts in the file and the
- * check for damage are made. docs/trace-file.md has the same table for people; a test compares the two.
+/* The events of a trace.dat file: the one table from which the writer, the reader, the format texts in
+ * the file and the check for damage are made. docs/trace-file.md has the same table for people; a test
+ * compares the two.
  *
- * To add a field: add a line to its event's FG_WIRE_FIELDS below and to the table of docs/trace-file.md. convert.c
- * fills it in (it is 0 until then), and what view/ prints of it goes there. To add an event: a line in FG_WIRE_EVENTS,
- * its FG_WIRE_FIELDS, and the same in the document.
+ * To add a field: add a line to its event's FG_WIRE_FIELDS below and to the table of docs/trace-file.md.
+ * convert.c fills it in (it is 0 until then), and what view/ prints of it goes there. To add an event: a
+ * line in FG_WIRE_EVENTS, its FG_WIRE_FIELDS, and the same in the document.
  *
- * Each event begins with the kernel's common fields. A field may be smaller than the kernel's, because readers of
- * trace.dat take offsets and sizes from the format texts.
+ * Each event begins with the kernel's common fields. A field may be smaller than the kernel's, because
+ * readers of trace.dat take offsets and sizes from the format texts.
  *
  * `tail` of entries and exits, in this order:
- *     FG_WIRE_HAS_START in kind: u64, when the call first began, in ns of the trace's clock. It names the call across
- *                                its suspends.
- *     FG_WIRE_HAS_CALLER in kind (entries): u32 address of the function that made the call, u32 the line (in native
- *                                code: the offset) at which it did.
- *     Values as in record.h, up to a tag 0 or the end of the record.
- */
+ *     FG_WIRE_HAS_START in kind: u64, when the call first began, in ns of the trace's clock. It names the
+ *         call across its suspends.
+ *     FG_WIRE_HAS_CALLER in kind (entries): u32 address of the function that made the call, u32 the line
+ *         (in native code: the offset) at which it did.
+ *     Values as in record.h, up to a tag 0 or the end of the record. */
 #ifndef FG_WIRE_H
 #define FG_WIRE_H
 
@@ -39,7 +39,8 @@
 enum fg_wire_entry_kind { FG_WIRE_START = 0, FG_WIRE_RESUME = 1 };
 enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND = 2, FG_WIRE_CLOSE = 3 };
 
-/* X(event, id, system, print format). Readers that do not know ftrace's own events print them by that format. */
+/* X(event, id, system, print format). Readers that do not know ftrace's own events print them by that
+ * format. */
 #define FG_WIRE_EVENTS(X)                                                                                    \
     X(funcgraph_entry, 11, "ftrace", "\"depth %u: %ps\", REC->depth, (void *)(unsigned long)REC->func")      \
     X(funcgraph_exit, 10, "ftrace",                                                                          \
@@ -55,8 +56,8 @@ enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND 
     X(recorder_wait, 2001, "funcgraph", "\"waited %llu ns for the recorder\", REC->duration_ns")             \
     X(overrun, 2002, "funcgraph", "\"%llu calls not traced so far: shadow stack full\", REC->total")
 
-/* M(sort, type, type in the format text, name). Sorts: FIELD; PADDING, which no format text names; TAIL, which takes the
- * rest of the record. */
+/* M(sort, type, type in the format text, name). Sorts: FIELD; PADDING, which no format text names; TAIL,
+ * which takes the rest of the record. */
 #define FG_WIRE_COMMON_FIELDS(M)                                                                             \
     M(FIELD, uint16_t, "unsigned short", common_type)                                                        \
     M(FIELD, uint8_t, "unsigned char", common_flags)                                                         \
@@ -83,13 +84,15 @@ enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND 
     M(FIELD, uint32_t, "unsigned int", parent_ip)                                                            \
     M(TAIL, uint8_t, "unsigned char", tail)
 
-/* The callers of the call before it, the nearest first. Readers take addresses of 8 bytes at offset 16 for granted. */
+/* The callers of the call before it, the nearest first. Readers take addresses of 8 bytes at offset 16
+ * for granted. */
 #define FG_WIRE_FIELDS_kernel_stack(M)                                                                       \
     M(FIELD, int32_t, "int", size)                                                                           \
     M(PADDING, uint32_t, "", padding)                                                                        \
     M(TAIL, uint64_t, "unsigned long", caller)
 
-/* delta_ts is the time from the last of the repeated calls to this record: 0, since the record has the last one's time. */
+/* delta_ts is the time from the last of the repeated calls to this record: 0, since the record has the
+ * last one's time. */
 #define FG_WIRE_FIELDS_func_repeats(M)                                                                       \
     M(FIELD, uint32_t, "unsigned int", ip)                                                                   \
     M(FIELD, uint32_t, "unsigned int", parent_ip)                                                            \
@@ -131,9 +134,9 @@ enum fg_event_id {
 #undef X
 };
 
-/* The trace's own JSON lies after the last lane's data, and the last bytes of the file say where. trace-cmd never looks
- * there. (It would skip an option that it does not know, but options come before the data, and the JSON says how many
- * records each task has, which is known only after them.) */
+/* The trace's own JSON lies after the last lane's data, and the last bytes of the file say where.
+ * trace-cmd never looks there. (It would skip an option that it does not know, but options come before
+ * the data, and the JSON says how many records each task has, which is known only after them.) */
 #define FG_WIRE_FOOTER_MAGIC "FGEXTRA1"
 
 struct fg_wire_footer {

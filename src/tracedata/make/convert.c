@@ -21,8 +21,8 @@ static inline void *event_reserve(struct fg_convert *convert, uint64_t ns, size_
     return event;
 }
 
-/* Reserves an event with `tail_bytes` in its tail, and fills in its fields: the common ones and those given; others are
- * 0. Its value is the event, a struct fg_wire_EVENT. */
+/* Reserves an event with `tail_bytes` in its tail, and fills in its fields: the common ones and those
+ * given; others are 0. Its value is the event, a struct fg_wire_EVENT. */
 #define EVENT(convert, event, ns, tail_bytes, ...)                                                           \
     ({                                                                                                       \
         struct fg_wire_##event *made = event_reserve(convert, ns, sizeof(*made) + (tail_bytes));             \
@@ -50,8 +50,9 @@ static int wait_add(struct fg_convert *convert, uint64_t begin, uint64_t end)
     return 0;
 }
 
-/* Ticks of the waits within a call. A writer reads the clock for a record, and may then have to wait for room for it. So a
- * wait can lie before the record of an earlier event, and both of its ends must be compared. */
+/* Ticks of the waits within a call. A writer reads the clock for a record, and may then have to wait for
+ * room for it. So a wait can lie before the record of an earlier event, and both of its ends must be
+ * compared. */
 static uint64_t waited_within(const struct fg_convert *convert, uint64_t calltime, uint64_t rettime)
 {
     const struct fg_convert_wait *waits = convert->waits;

@@ -1,5 +1,5 @@
-/* Converts compact records (record.h) to trace.dat events (wire.h): one task at a time, sub-buffer by sub-buffer. Between
- * records it keeps the task's waits and its overrun count. */
+/* Converts compact records (record.h) to trace.dat events (wire.h): one task at a time, sub-buffer by
+ * sub-buffer. Between records it keeps the task's waits and its overrun count. */
 #ifndef FG_CONVERT_H
 #define FG_CONVERT_H
 
@@ -32,8 +32,8 @@ struct fg_convert {
 /* Begins a task and forgets the one before; the memory for waits is reused. */
 void fg_convert_begin_task(struct fg_convert *convert, int32_t tid);
 
-/* Converts the records of one sub-buffer, up to the first one that is not sound, for which the task's next event shows one
- * more record as lost. Return: 0 or -ENOMEM; `pages` keeps errors of writing. */
+/* Converts the records of one sub-buffer, up to the first one that is not sound, for which the task's
+ * next event shows one more record as lost. Return: 0 or -ENOMEM; `pages` keeps errors of writing. */
 int fg_convert_records(struct fg_convert *convert, const void *data, size_t bytes);
 
 void fg_convert_free(struct fg_convert *convert);

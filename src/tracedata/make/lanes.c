@@ -79,8 +79,8 @@ static int find_buffers(const struct fg_contents *contents, struct fg_lanes *lan
 /* Assigns the tasks, which are in order of time, lanes within their buffers. */
 static int assign_cpus(struct fg_lanes *lanes)
 {
-    /* [b + lane * nr_buffers]: when the last task in that lane of buffer b ends. It grows with the lanes, of which there
-     * are fewer than tasks. */
+    /* [b + lane * nr_buffers]: when the last task in that lane of buffer b ends. It grows with the lanes,
+     * of which there are fewer than tasks. */
     uint64_t *ends = NULL;
     size_t capacity = 0;
 

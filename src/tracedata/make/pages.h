@@ -1,4 +1,5 @@
-/* Writes ftrace data pages: records with time deltas into pages of 4096 bytes, and many pages at once into a file.
+/* Writes ftrace data pages: records with time deltas into pages of 4096 bytes, and many pages at once
+ * into a file.
  *
  *     +-----------------------+ 0
  *     | u64 time of the first |
@@ -8,9 +9,9 @@
  *     | ...                   |
  *     +-----------------------+
  *
- * This is the layout of the kernel's ring buffer, which `header_page` and `header_event` in the file declare. Each lane
- * is one run of pages. The state is public because the converter writes records in place.
- */
+ * This is the layout of the kernel's ring buffer, which `header_page` and `header_event` in the file
+ * declare. Each lane is one run of pages. The state is public because the converter writes records in
+ * place. */
 #ifndef FG_PAGES_H
 #define FG_PAGES_H
 
@@ -56,9 +57,9 @@ static inline void fg_pages_miss(struct fg_pages *pages, uint64_t count)
     pages->missed += count;
 }
 
-/* Reserves a record at time `ns` with `bytes` of payload, at most 1100. The head and the up to 3 bytes of padding, zeros,
- * are written; the caller fills in the payload. Times never run backwards in a lane: an earlier `ns` counts as the
- * latest one. */
+/* Reserves a record at time `ns` with `bytes` of payload, at most 1100. The head and the up to 3 bytes of
+ * padding, zeros, are written; the caller fills in the payload. Times never run backwards in a lane: an
+ * earlier `ns` counts as the latest one. */
 static inline unsigned char *fg_pages_reserve(struct fg_pages *pages, uint64_t ns, uint32_t bytes)
 {
     uint32_t words = (bytes + 3) / 4;

@@ -90,7 +90,8 @@ static void put_page_layout(struct fg_text *text)
     end_u64(text, begin);
 }
 
-/* The lines of a table of fields, in a function where `record` is the type of its struct. A tail has the size 0. */
+/* The lines of a table of fields, in a function where `record` is the type of its struct. A tail has the
+ * size 0. */
 #define PUT_FIELD(type, text_type, name)                                                                     \
     put_field(text, text_type, #name, offsetof(record, name), sizeof(type), (type)-1 < (type)1);
 #define PUT_PADDING(type, text_type, name)
@@ -162,8 +163,8 @@ static void put_formats(struct fg_text *text)
     put_formats_of(text, "funcgraph");
 }
 
-/* A name in kallsyms ends at the first blank, one in cmdlines at the end of the line. So characters below `lowest`, and
- * bytes that are not UTF-8, become '_'. */
+/* A name in kallsyms ends at the first blank, one in cmdlines at the end of the line. So characters below
+ * `lowest`, and bytes that are not UTF-8, become '_'. */
 static void put_one_word(struct fg_text *text, const char *name, unsigned char lowest)
 {
     size_t left = strlen(name);

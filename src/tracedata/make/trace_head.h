@@ -1,5 +1,5 @@
-/* The head of a trace.dat file of version 6: the machine, the formats of events, the names of functions and tasks,
- * options, and the table of where each lane's data lies.
+/* The head of a trace.dat file of version 6: the machine, the formats of events, the names of functions
+ * and tasks, options, and the table of where each lane's data lies.
  *
  *     magic, version, endianness, long size, page size
  *     "header_page", "header_event": the layout of data pages
@@ -9,9 +9,8 @@
  *     the top instance's buffer: "flyrecord", per lane: u64 offset, u64 bytes; the clock's name
  *     the other buffers, in the same way: an option has the offset and name of each
  *
- * The order is that of trace-cmd's manual page trace.dat.v6(5). It does not describe buffers; those here are as trace-cmd
- * 3.1 writes them.
- */
+ * The order is that of trace-cmd's manual page trace.dat.v6(5). It does not describe buffers; those here
+ * are as trace-cmd 3.1 writes them. */
 #ifndef FG_TRACE_HEAD_H
 #define FG_TRACE_HEAD_H
 

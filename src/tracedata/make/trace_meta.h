@@ -1,5 +1,5 @@
-/* The trace's own JSON: what trace.dat has no place for. It lies after the last lane's data; the footer (wire.h) says
- * where. docs/trace-file.md has the same list. Its members:
+/* The trace's own JSON: what trace.dat has no place for. It lies after the last lane's data; the footer
+ * (wire.h) says where. docs/trace-file.md has the same list. Its members:
  *
  *     version      1
  *     functions    [module, qualname, file, line, flags (enum fg_func_flags), [argument names]], by index
@@ -7,9 +7,10 @@
  *     clock        its name
  *     buffers      names of the instances, first "", the top one: lane l belongs to buffer l / cpus
  *     cpus         lanes of each buffer
- *     processes    for each buffer of each process: {pid, ppid, buffer (index), argv, lost, overrun, waits, wait_ns,
- *                  killed (text or null), finished}
- *     lost, overrun, waits, wait_ns, events   totals; each damaged place of the spool counts as one lost record
+ *     processes    for each buffer of each process: {pid, ppid, buffer (index), argv, lost, overrun,
+ *                  waits, wait_ns, killed (text or null), finished}
+ *     lost, overrun, waits, wait_ns, events
+ *                  totals; each damaged place of the spool counts as one lost record
  *
  * `funcgraph record` adds funcgraph (its version), tracer, options, command, exit_status. */
 #ifndef FG_TRACE_META_H
@@ -19,8 +20,8 @@
 #include "tracedata/make/lanes.h"
 #include "tracedata/spool/contents.h"
 
-/* Appends one JSON object: the members of `extra`, the text of a JSON object, and then the trace's own, which win where
- * names are equal. json->failed is set if memory is short. */
+/* Appends one JSON object: the members of `extra`, the text of a JSON object, and then the trace's own,
+ * which win where names are equal. json->failed is set if memory is short. */
 void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
                          const struct fg_lanes *lanes, const char *extra);
 

@@ -62,7 +62,8 @@ static int open_page(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     return 0;
 }
 
-/* Takes the next ring-buffer record of the page. *data is NULL for padding and times, which are not events. */
+/* Takes the next ring-buffer record of the page. *data is NULL for padding and times, which are not
+ * events. */
 static int take_record(struct fg_cursor *cursor, const uint8_t **data, uint32_t *bytes,
                        char reason[FG_REASON_BYTES])
 {

@@ -24,8 +24,8 @@ struct fg_cursor {
     uint64_t time_ns;
     uint64_t lost; /* just before the next event */
 
-    /* Pages are read in windows. There are two, so that an event stays valid while the next one is looked at, even if a
-     * window ends between them. */
+    /* Pages are read in windows. There are two, so that an event stays valid while the next one is looked
+     * at, even if a window ends between them. */
     uint8_t *windows[2];
     unsigned window;
     uint32_t window_bytes;
@@ -33,8 +33,8 @@ struct fg_cursor {
     uint64_t file_offset, file_end; /* ends of the window and of the lane */
 };
 
-/* Moves to the lane's first event, or to its end if there is none. Return: 0, or an error of fg_trace_file_read(). The
- * cursor must be closed in any case. */
+/* Moves to the lane's first event, or to its end if there is none. Return: 0, or an error of
+ * fg_trace_file_read(). The cursor must be closed in any case. */
 int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, uint32_t lane,
                    uint32_t window_bytes, char reason[FG_REASON_BYTES]);
 void fg_cursor_close(struct fg_cursor *cursor);

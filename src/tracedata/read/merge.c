@@ -1,5 +1,5 @@
-/* See merge.h. A k-way merge with a binary heap, which is put in order when its top has moved. An event of a lane that
- * stays the earliest, the common case, costs two comparisons. */
+/* See merge.h. A k-way merge with a binary heap, which is put in order when its top has moved. An event
+ * of a lane that stays the earliest, the common case, costs two comparisons. */
 #include "tracedata/read/merge.h"
 
 #include <errno.h>

@@ -22,12 +22,13 @@ struct fg_merge {
     char reason[FG_REASON_BYTES];
 };
 
-/* Return: 0; -EINVAL, and merge->reason says why; or another negative errno. The merge must be closed in any case. */
+/* Return: 0; -EINVAL, and merge->reason says why; or another negative errno. The merge must be closed in
+ * any case. */
 int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, struct fg_name_table *names);
 void fg_merge_close(struct fg_merge *merge);
 
-/* Takes the next event of a selected task. Return: 1; 0 at the end; or an error as above. The event's data stays valid
- * while fg_merge_peek() shows the next one of its lane. */
+/* Takes the next event of a selected task. Return: 1; 0 at the end; or an error as above. The event's
+ * data stays valid while fg_merge_peek() shows the next one of its lane. */
 int fg_merge_next(struct fg_merge *merge, struct fg_event *event);
 
 /* The event after the latest one in its lane; NULL if it belongs to another task. */
@@ -36,8 +37,8 @@ const struct fg_event *fg_merge_peek(const struct fg_merge *merge);
 /* Skips the event that fg_merge_peek() showed. */
 void fg_merge_skip(struct fg_merge *merge);
 
-/* To be called for a record that is too short for its event's fields or has an impossible one: fills in merge->reason.
- * Returns -EINVAL. */
+/* To be called for a record that is too short for its event's fields or has an impossible one: fills in
+ * merge->reason. Returns -EINVAL. */
 int fg_merge_damaged(struct fg_merge *merge, const struct fg_event *event);
 
 #endif

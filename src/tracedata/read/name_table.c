@@ -8,7 +8,8 @@
 #include "engine/core/array.h"
 #include "tracedata/base/text.h"
 
-/* A damaged file may have another thread id in every record: from this many on, unknown tasks share the last one. */
+/* A damaged file may have another thread id in every record: from this many on, unknown tasks share the
+ * last one. */
 #define MAX_UNKNOWN_TASKS 1024u
 
 int fg_name_table_init(struct fg_name_table *table, uint32_t nr_functions, uint32_t nr_tasks)

@@ -1,5 +1,5 @@
-/* The names of a trace: functions by index; tasks by lane, thread id and time. Filled once from the trace's JSON. After
- * that it changes only when an event has a task that the JSON does not know. */
+/* The names of a trace: functions by index; tasks by lane, thread id and time. Filled once from the
+ * trace's JSON. After that it changes only when an event has a task that the JSON does not know. */
 #ifndef FG_NAME_TABLE_H
 #define FG_NAME_TABLE_H
 
@@ -56,8 +56,8 @@ int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_nam
 /* Must be called once, after the last fg_name_table_add_task(). */
 void fg_name_table_sort(struct fg_name_table *table);
 
-/* The index of the task that ran in `lane` with this thread id at that time. A task that the JSON does not know is added
- * with the kernel's name for such, "<...>". UINT32_MAX: memory is short. */
+/* The index of the task that ran in `lane` with this thread id at that time. A task that the JSON does
+ * not know is added with the kernel's name for such, "<...>". UINT32_MAX: memory is short. */
 uint32_t fg_name_table_find_task(struct fg_name_table *table, uint32_t lane, int32_t tid, uint64_t time_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* A trace.dat file, opened and checked: where each lane's pages lie, and the trace's own JSON.
  *
- * It is read with pread() and not mapped. So a file that is truncated meanwhile gives an error and no SIGBUS, and no more
- * memory is used than is asked for. */
+ * It is read with pread() and not mapped. So a file that is truncated meanwhile gives an error and no
+ * SIGBUS, and no more memory is used than is asked for. */
 #ifndef FG_TRACE_FILE_H
 #define FG_TRACE_FILE_H
 
@@ -28,8 +28,8 @@ struct fg_trace_file {
     size_t meta_bytes;
 };
 
-/* Return: 0; -EINVAL: the file is not a trace of funcgraph's, and `reason` says why; or another negative errno, and
- * `reason` is empty. */
+/* Return: 0; -EINVAL: the file is not a trace of funcgraph's, and `reason` says why; or another negative
+ * errno, and `reason` is empty. */
 int fg_trace_file_open(const char *path, struct fg_trace_file *file, char reason[FG_REASON_BYTES]);
 void fg_trace_file_close(struct fg_trace_file *file);
 

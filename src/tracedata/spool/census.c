@@ -26,8 +26,8 @@ static int by_sighting(const void *a, const void *b)
     return order ? order : strcmp(one->instance, other->instance);
 }
 
-/* How many processes or threads the sightings are of. One id stands for as many as it has sightings in that instance
- * which has the most. */
+/* How many processes or threads the sightings are of. One id stands for as many as it has sightings in
+ * that instance which has the most. */
 static uint64_t count_seen(struct sighting *seen, size_t nr_seen)
 {
     uint64_t count = 0, most = 0, same = 0; /* of earlier ids; of this id; of this id and instance */

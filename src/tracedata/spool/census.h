@@ -1,11 +1,12 @@
-/* How many processes, threads and functions a spool has records of. Each counts once, however many rings recorded it. */
+/* How many processes, threads and functions a spool has records of. Each counts once, however many rings
+ * recorded it. */
 #ifndef FG_CENSUS_H
 #define FG_CENSUS_H
 
 #include "tracedata/spool/contents.h"
 
-/* Processes, and threads with records. Each appears once in each instance of its process. A process or thread id that
- * was reused counts as often as it was used. */
+/* Processes, and threads with records. Each appears once in each instance of its process. A process or
+ * thread id that was reused counts as often as it was used. */
 struct fg_census {
     uint64_t processes, tasks;
 };

@@ -1,6 +1,6 @@
-/* What a spool holds: its rings, the tasks of each and where their records lie, and the functions of all rings. The
- * recorder takes in each chunk that it appends, or all chunks of a spool that it resumes. The trace is assembled from
- * this. */
+/* What a spool holds: its rings, the tasks of each and where their records lie, and the functions of all
+ * rings. The recorder takes in each chunk that it appends, or all chunks of a spool that it resumes. The
+ * trace is assembled from this. */
 #ifndef FG_CONTENTS_H
 #define FG_CONTENTS_H
 
@@ -83,7 +83,8 @@ struct fg_survey {
 int fg_contents_take(struct fg_contents *contents, const struct fg_spool_chunk *chunk, const void *payload,
                      uint64_t offset);
 
-/* Walks a sub-buffer's records up to the first one that is not sound, and marks their functions as recorded. */
+/* Walks a sub-buffer's records up to the first one that is not sound, and marks their functions as
+ * recorded. */
 struct fg_survey fg_contents_survey(struct fg_trace_ring *ring, const void *data, size_t bytes);
 
 /* Takes in a whole spool; *end is the end of its last whole chunk. Return: 0 or a negative errno. */

@@ -1,4 +1,5 @@
-/* Is a compact record sound? Whoever walks records from a file asks this before believing anything in a record. */
+/* Is a compact record sound? Whoever walks records from a file asks this before believing anything in a
+ * record. */
 #ifndef FG_RECORD_CHECK_H
 #define FG_RECORD_CHECK_H
 
@@ -8,7 +9,8 @@
 
 #define FG_RECORD_WORD_BYTES 8u
 
-/* The fewest words of a record, indexed by its kind and has_start (the low five bits of info); 0 for an unknown kind. */
+/* The fewest words of a record, indexed by its kind and has_start (the low five bits of info); 0 for an
+ * unknown kind. */
 static const uint8_t fg_record_least_words[32] = {
 #define X(name, value, words, text) [(value)] = 2 + (words), [(value) | FG_RECORD_HAS_START] = 3 + (words),
     FG_RECORD_KINDS(X)

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How old the clock and counts in the spool may be, when the rings are gone and the spool is all that is left. */
+/* How old the clock and counts in the spool may be, when the rings are gone and the spool is all that is
+ * left. */
 #define STATE_INTERVAL_NS UINT64_C(500000000)
 
 /* Clock pairs closer than this give a line that is too inexact to extend far. */
@@ -50,8 +51,8 @@ static int append(struct fg_recorder *recorder, struct fg_spool_chunk *chunk, co
     return error;
 }
 
-/* Takes in the trace's clock, and appends it to the spool if asked to. Not of a resumed spool: since it was left, the
- * machine may have slept or been restarted. */
+/* Takes in the trace's clock, and appends it to the spool if asked to. Not of a resumed spool: since it
+ * was left, the machine may have slept or been restarted. */
 static int take_clock(struct fg_recorder *recorder, bool in_spool)
 {
     struct fg_spool_chunk chunk = {.type = FG_SPOOL_CLOCK, .bytes = sizeof(struct fg_spool_clock)};
@@ -210,8 +211,9 @@ static struct fg_recorder_ring *mapped_ring(struct fg_recorder *recorder, uint32
     return number < recorder->nr_rings && recorder->rings[number].reader ? &recorder->rings[number] : NULL;
 }
 
-/* The latest clock pair is the recorder's own, if that gives the longer line. In a resumed spool it is the writer's, if
- * that is not too close to the first: the machine may have slept since, and its clocks disagree about sleep. */
+/* The latest clock pair is the recorder's own, if that gives the longer line. In a resumed spool it is
+ * the writer's, if that is not too close to the first: the machine may have slept since, and its clocks
+ * disagree about sleep. */
 struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
                                              const struct fg_recorder_ring *ring)
 {
@@ -290,8 +292,8 @@ static bool is_spooled(const struct fg_recorder_ring *ring, uint64_t seq)
            bsearch(&seq, ring->spooled, ring->nr_spooled, sizeof(*ring->spooled), by_number) != NULL;
 }
 
-/* Appends the ring's claimed sub-buffer to the spool and releases it. Symbols go first, so that a spool has the symbols
- * of all of its records, wherever it ends. Return: how many records, or a negative errno. */
+/* Appends the ring's claimed sub-buffer to the spool and releases it. Symbols go first, so that a spool
+ * has the symbols of all of its records, wherever it ends. Return: how many records, or a negative errno. */
 static int64_t take_chunk(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
@@ -325,8 +327,8 @@ static int64_t take_chunk(struct fg_recorder *recorder, uint32_t number)
     return (int64_t)survey.records;
 }
 
-/* A queue that claims to hold more sub-buffers than there are was overwritten. fg_recorder_finish() finds what the
- * sub-buffers hold by their own state. */
+/* A queue that claims to hold more sub-buffers than there are was overwritten. fg_recorder_finish() finds
+ * what the sub-buffers hold by their own state. */
 static bool queue_is_sound(const struct fg_recorder_ring *ring)
 {
     const struct fg_ring_header *header = fg_ring_reader_header(ring->reader);
@@ -342,8 +344,8 @@ static bool next_chunk(struct fg_recorder_ring *ring, bool leftovers)
     if (!ring->at_leftovers)
         ring->has_chunk = queue_is_sound(ring) && fg_ring_reader_next(ring->reader, &ring->chunk);
     if (!ring->has_chunk && leftovers) {
-        /* The queue is not read again: a writer that has not seen the stop yet may queue a sub-buffer that is among
-         * the leftovers, which would be drained twice. */
+        /* The queue is not read again: a writer that has not seen the stop yet may queue a sub-buffer
+         * that is among the leftovers, which would be drained twice. */
         ring->at_leftovers = true;
         ring->has_chunk = fg_ring_reader_next_leftover(ring->reader, &ring->chunk);
     }

@@ -1,5 +1,6 @@
-/* The recorder: maps the ring-buffer files of a session's processes, and drains them into the spool while the programs
- * run. It knows nothing of trace.dat, which is assembled from its contents and spool. One thread at a time. */
+/* The recorder: maps the ring-buffer files of a session's processes, and drains them into the spool while
+ * the programs run. It knows nothing of trace.dat, which is assembled from its contents and spool. One
+ * thread at a time. */
 #ifndef FG_RECORDER_H
 #define FG_RECORDER_H
 
@@ -33,29 +34,32 @@ struct fg_recorder {
     enum fg_trace_clock clock; /* of a new spool; a resumed one has its own */
 };
 
-/* Creates a spool at `path` for a trace on `clock`; or, with `resume`, takes in the one that a recorder left there, with
- * its clock. Return: 0, or an error of fg_spool_create() or fg_spool_open(). */
+/* Creates a spool at `path` for a trace on `clock`; or, with `resume`, takes in the one that a recorder
+ * left there, with its clock. Return: 0, or an error of fg_spool_create() or fg_spool_open(). */
 int fg_recorder_open(struct fg_recorder *recorder, const char *path, enum fg_trace_clock clock, bool resume);
 void fg_recorder_close(struct fg_recorder *recorder);
 
-/* Maps a ring file. A file that the resumed spool knows gets its former number, and what the spool has of it is not
- * drained again. Return: the ring's number, or a negative errno (-EINVAL: not a ring file, or damaged). */
+/* Maps a ring file. A file that the resumed spool knows gets its former number, and what the spool has of
+ * it is not drained again. Return: the ring's number, or a negative errno (-EINVAL: not a ring file, or
+ * damaged). */
 int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path);
 
-/* The functions below return -ESRCH for a ring that is not mapped. An error of the spool (-ENOSPC, ...) loses nothing:
- * the call may be repeated. */
+/* The functions below return -ESRCH for a ring that is not mapped. An error of the spool (-ENOSPC, ...)
+ * loses nothing: the call may be repeated. */
 
-/* Drains the sub-buffers that are full now, and new symbols. Return: how many records, or a negative errno. */
+/* Drains the sub-buffers that are full now, and new symbols. Return: how many records, or a negative
+ * errno. */
 int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t ring);
 
-/* Drains the rest of a ring whose writer has finished or is gone, and unmaps it. Return: 0 or a negative errno. */
+/* Drains the rest of a ring whose writer has finished or is gone, and unmaps it. Return: 0 or a negative
+ * errno. */
 int fg_recorder_finish(struct fg_recorder *recorder, uint32_t ring);
 
 /* Asks the ring's writer to stop recording. */
 int fg_recorder_stop_writer(struct fg_recorder *recorder, uint32_t ring);
 
-/* Takes the clock and the counts of the mapped rings into `contents`, not into the spool: for a trace that is assembled
- * before all writers have finished. Return: 0 or -ENOMEM. */
+/* Takes the clock and the counts of the mapped rings into `contents`, not into the spool: for a trace
+ * that is assembled before all writers have finished. Return: 0 or -ENOMEM. */
 int fg_recorder_refresh(struct fg_recorder *recorder);
 
 /* The counts in the header of a mapped ring. */

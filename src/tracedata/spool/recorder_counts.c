@@ -4,7 +4,8 @@
 #include "tracedata/spool/census.h"
 #include <errno.h>
 
-/* As many tasks as the ring counts; or those that have records, if the ring was cut off before it counted them. */
+/* As many tasks as the ring counts; or those that have records, if the ring was cut off before it counted
+ * them. */
 static uint64_t nr_tasks(const struct fg_trace_ring *known, const struct fg_spool_state *state)
 {
     uint64_t count = 0;

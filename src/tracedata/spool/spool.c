@@ -15,7 +15,8 @@ _Static_assert(sizeof(struct fg_spool_chunk) == 64, "the file's layout");
 
 #define SCAN_BYTES 65536u
 
-/* The kernel drops the lock with the last process that has the file open, so the spool of a killed recorder is free. */
+/* The kernel drops the lock with the last process that has the file open, so the spool of a killed
+ * recorder is free. */
 static int spool_lock(int fd)
 {
     return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
@@ -84,8 +85,8 @@ int fg_spool_append(struct fg_spool *spool, struct fg_spool_chunk *chunk, const 
     chunk->bytes = bytes + padding;
     error = fg_file_write_pieces(spool->fd, pieces, 3, spool->end);
     if (error < 0) {
-        /* The disk may be full: free what was written. If that fails too, the next append overwrites it, and
-         * fg_spool_next() passes over an incomplete chunk. */
+        /* The disk may be full: free what was written. If that fails too, the next append overwrites it,
+         * and fg_spool_next() passes over an incomplete chunk. */
         if (ftruncate(spool->fd, (off_t)spool->end) < 0)
             return error;
         return error;

@@ -1,5 +1,6 @@
-/* The spool: the file (OUTPUT.part) into which the recorder drains ring buffers while the programs run, and from which
- * the trace is made at the end. It is self-contained and only grows, so its contents survive the recorder.
+/* The spool: the file (OUTPUT.part) into which the recorder drains ring buffers while the programs run,
+ * and from which the trace is made at the end. It is self-contained and only grows, so its contents
+ * survive the recorder.
  *
  *     +------------------------+ 0
  *     | struct fg_spool_header |
@@ -9,12 +10,12 @@
  *     +------------------------+
  *     | ...                    |
  *
- * The payload of a DATA chunk is the records of one sub-buffer, as the traced process wrote them (record.h). So draining
- * is one copy. What needs the whole session (clock, function numbers, lanes) is done when the trace is assembled.
+ * The payload of a DATA chunk is the records of one sub-buffer, as the traced process wrote them
+ * (record.h). So draining is one copy. What needs the whole session (clock, function numbers, lanes) is
+ * done when the trace is assembled.
  *
- * A chunk is whole or it does not exist: a failed append is undone, and an incomplete chunk at the end is cut off when
- * the spool is resumed.
- */
+ * A chunk is whole or it does not exist: a failed append is undone, and an incomplete chunk at the end is
+ * cut off when the spool is resumed. */
 #ifndef FG_SPOOL_H
 #define FG_SPOOL_H
 
@@ -88,14 +89,15 @@ struct fg_spool {
     uint64_t end; /* of the last whole chunk: the next one goes here */
 };
 
-/* One thread at a time may use a spool. All functions return 0 or a negative errno, if nothing else is said. */
+/* One thread at a time may use a spool. All functions return 0 or a negative errno, if nothing else is
+ * said. */
 
-/* Creates a spool; -EEXIST if the file exists. The file is locked (flock) while it is open, so that two processes never
- * append to one spool. */
+/* Creates a spool; -EEXIST if the file exists. The file is locked (flock) while it is open, so that two
+ * processes never append to one spool. */
 int fg_spool_create(struct fg_spool *spool, const char *path);
 
-/* Opens a spool that a recorder left, to read it with fg_spool_next() and then append to it. -EINVAL: the file is not a
- * spool. -EWOULDBLOCK: another process has it open. `end` is 0 until fg_spool_resume_at(). */
+/* Opens a spool that a recorder left, to read it with fg_spool_next() and then append to it. -EINVAL: the
+ * file is not a spool. -EWOULDBLOCK: another process has it open. `end` is 0 until fg_spool_resume_at(). */
 int fg_spool_open(struct fg_spool *spool, const char *path);
 
 /**
@@ -111,7 +113,8 @@ int fg_spool_append(struct fg_spool *spool, struct fg_spool_chunk *chunk, const 
 
 /**
  * fg_spool_next() - Find the next whole chunk.
- * @at: where to look, 0 at first; moved to the end of the chunk, whose payload is the chunk->bytes before it
+ * @at: where to look, 0 at first; moved to the end of the chunk, whose payload is the chunk->bytes before
+ * it
  * @skipped: set to the bytes of damage before the chunk
  *
  * Return: 1 and the chunk; 0: no whole chunk is left; or a negative errno.

@@ -1,5 +1,5 @@
-/* The functions of a session. Each process numbers its functions itself. A function with the same module, qualified
- * name, file, line and arguments in several processes is one function of the trace. */
+/* The functions of a session. Each process numbers its functions itself. A function with the same module,
+ * qualified name, file, line and arguments in several processes is one function of the trace. */
 #ifndef FG_SYMBOLS_H
 #define FG_SYMBOLS_H
 
@@ -31,8 +31,8 @@ struct fg_symbols {
     size_t nr_matched, matched_capacity;
 };
 
-/* Takes in a FUNC, CALLER or SEEN symbol of any ring; missing strings count as empty. Return: the function's number in
- * `functions`, or -ENOMEM. */
+/* Takes in a FUNC, CALLER or SEEN symbol of any ring; missing strings count as empty. Return: the
+ * function's number in `functions`, or -ENOMEM. */
 int64_t fg_symbols_take(struct fg_symbols *symbols, const struct fg_symbol *symbol);
 
 /* The function with this trace index. */
@@ -40,7 +40,8 @@ const struct fg_trace_function *fg_symbols_matched(const struct fg_symbols *symb
 
 void fg_symbols_free(struct fg_symbols *symbols);
 
-/* The string of a symbol after `previous` (NULL: the first one); NULL if there is none that ends within the symbol. */
+/* The string of a symbol after `previous` (NULL: the first one); NULL if there is none that ends within
+ * the symbol. */
 const char *fg_symbol_string(const struct fg_symbol *symbol, const char *previous);
 
 #endif

@@ -1,5 +1,6 @@
-/* From clock ticks to nanoseconds of CLOCK_MONOTONIC or another clock, by ONE straight line for a whole session. So the
- * times of all processes can be compared, and no time runs backwards, as it could where two pieces of a line meet. */
+/* From clock ticks to nanoseconds of CLOCK_MONOTONIC or another clock, by ONE straight line for a whole
+ * session. So the times of all processes can be compared, and no time runs backwards, as it could where
+ * two pieces of a line meet. */
 #ifndef FG_TIME_SCALE_H
 #define FG_TIME_SCALE_H
 
@@ -8,7 +9,8 @@
 #include <stdint.h>
 
 #define FG_TIME_SCALE_SHIFT 60
-/* The two clocks of a pair are read some 100 ns apart, which is 1 in 100,000 of this distance between pairs. */
+/* The two clocks of a pair are read some 100 ns apart, which is 1 in 100,000 of this distance between
+ * pairs. */
 #define FG_TIME_SCALE_CLOCK_BASE_NS UINT64_C(10000000)
 /* Clocks drift by less than 1 in so many: the kernel slews one by 1 in 2,000 at most (adjtimex(2)). */
 #define FG_TIME_SCALE_DRIFT 1000
@@ -25,8 +27,9 @@ static inline struct fg_time_scale fg_time_scale_monotonic(void)
     return (struct fg_time_scale){.ns_per_tick = UINT64_C(1) << FG_TIME_SCALE_SHIFT};
 }
 
-/* The line through two pairs. Damage can make pairs that cannot be true: equal, backwards, or with a tick of less than
- * 1/16 ns or of 16 ns or more. Such pairs give a tick of 1 ns from `first` on, which keeps order and counts. */
+/* The line through two pairs. Damage can make pairs that cannot be true: equal, backwards, or with a tick
+ * of less than 1/16 ns or of 16 ns or more. Such pairs give a tick of 1 ns from `first` on, which keeps
+ * order and counts. */
 static inline struct fg_time_scale fg_time_scale_between(struct fg_clock_pair first,
                                                          struct fg_clock_pair last)
 {
@@ -56,9 +59,9 @@ static inline uint64_t fg_time_scale_ns(const struct fg_time_scale *scale, uint6
     return scale->ns + fg_time_scale_span(scale, (uint64_t)delta);
 }
 
-/* The same ticks on another clock, where `first` and `last` are pairs of CLOCK_MONOTONIC and that clock. The offset of
- * `first` alone counts if the pairs are too close to show the drift, or show more drift than clocks have: then the
- * machine slept between them, or a clock was set. */
+/* The same ticks on another clock, where `first` and `last` are pairs of CLOCK_MONOTONIC and that clock.
+ * The offset of `first` alone counts if the pairs are too close to show the drift, or show more drift
+ * than clocks have: then the machine slept between them, or a clock was set. */
 static inline struct fg_time_scale fg_time_scale_on_clock(struct fg_time_scale scale,
                                                           struct fg_trace_clock_pair first,
                                                           struct fg_trace_clock_pair last)

@@ -110,8 +110,8 @@ void fg_graph_put_no_duration(struct fg_text *text, const struct fg_graph_column
     }
 }
 
-/* "+ 12.379 us   |  ". The number has three decimals, or fewer so that it fits in eight characters with its point. Whole
- * microseconds always have all of their digits. */
+/* "+ 12.379 us   |  ". The number has three decimals, or fewer so that it fits in eight characters with
+ * its point. Whole microseconds always have all of their digits. */
 void fg_graph_put_duration(struct fg_text *text, const struct fg_graph_columns *columns, uint64_t duration_ns)
 {
     const struct fg_report_style *style = columns->style;

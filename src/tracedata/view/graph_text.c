@@ -1,8 +1,9 @@
 /* See graph_text.h.
  *
- * Task switches: the kernel prints a block where the task of a CPU changes. With the lane on each line (funcgraph-cpu),
- * the block comes where the task of a lane changes. With only the task on each line (funcgraph-proc), there is no block,
- * since it would repeat what the lines say. With neither, the block comes where the task changes from line to line. */
+ * Task switches: the kernel prints a block where the task of a CPU changes. With the lane on each line
+ * (funcgraph-cpu), the block comes where the task of a lane changes. With only the task on each line
+ * (funcgraph-proc), there is no block, since it would repeat what the lines say. With neither, the block
+ * comes where the task changes from line to line. */
 #include "tracedata/view/graph_text.h"
 
 #include <errno.h>
@@ -89,7 +90,8 @@ static void put_arrow(const struct fg_graph_text *graph, struct fg_text *text, c
     fg_text_char(text, '\n');
 }
 
-/* Without funcgraph-irqs, calls for signals and their callees are hidden. Either end of such a call may be lost. */
+/* Without funcgraph-irqs, calls for signals and their callees are hidden. Either end of such a call may
+ * be lost. */
 static bool is_hidden(struct fg_graph_lane *lane, const struct fg_event *event,
                       const struct fg_graph_event *call)
 {

@@ -1,5 +1,5 @@
-/* A trace as text, line by line in order of time: in the kernel's function_graph layout, or in its `function` layout for
- * buffers of that tracer. graph_text and function_text print the lines. */
+/* A trace as text, line by line in order of time: in the kernel's function_graph layout, or in its
+ * `function` layout for buffers of that tracer. graph_text and function_text print the lines. */
 #ifndef FG_REPORT_H
 #define FG_REPORT_H
 
@@ -15,7 +15,8 @@ struct fg_report;
  * @header: the buffer whose header is printed
  * @merge: stays the caller's, and must live as long as the report
  *
- * Lines of several buffers come in order of time. The lines of each buffer are those of a report of that buffer alone.
+ * Lines of several buffers come in order of time. The lines of each buffer are those of a report of that
+ * buffer alone.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -23,8 +24,8 @@ int fg_report_new(const struct fg_report_style *styles, uint32_t nr_styles, uint
                   struct fg_merge *merge, struct fg_report **report);
 void fg_report_free(struct fg_report *report);
 
-/* Replaces `text` by the next lines, at least `bytes` of them if so much is left. Return: 1; 0: these are the last lines;
- * or an error of fg_merge_next(), before which come the lines in `text`. */
+/* Replaces `text` by the next lines, at least `bytes` of them if so much is left. Return: 1; 0: these are
+ * the last lines; or an error of fg_merge_next(), before which come the lines in `text`. */
 int fg_report_next(struct fg_report *report, struct fg_text *text, size_t bytes);
 
 #endif

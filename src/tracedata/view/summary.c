@@ -81,7 +81,8 @@ static inline void give_up_calls(struct fg_summary_lane *lane, uint32_t depth)
     }
 }
 
-/* A stretch of a call took `ran_ns`: adds what is the function's own to it, and all of it to the caller's callees. */
+/* A stretch of a call took `ran_ns`: adds what is the function's own to it, and all of it to the caller's
+ * callees. */
 static inline void add_self(struct fg_summary_lane *lane, struct fg_function_summary *function,
                             uint32_t depth, uint64_t ran_ns)
 {
@@ -91,8 +92,8 @@ static inline void add_self(struct fg_summary_lane *lane, struct fg_function_sum
         lane->calls[depth - 1].callees_ns += ran_ns;
 }
 
-/* A stretch that ended, of a call whose start or whose callers' starts are not known: adds to the total what was not
- * counted already for calls of the same function within it. */
+/* A stretch that ended, of a call whose start or whose callers' starts are not known: adds to the total
+ * what was not counted already for calls of the same function within it. */
 static int add_unrooted(struct fg_summary *summary, struct fg_summary_lane *lane, uint32_t depth,
                         uint32_t func, uint64_t ran_ns)
 {
@@ -176,7 +177,8 @@ static inline int add_entry(struct fg_summary *summary, struct fg_summary_lane *
     return 0;
 }
 
-/* A call has ended with a stretch that took `ran_ns`. `is_whole`: it cannot have had unknown earlier stretches. */
+/* A call has ended with a stretch that took `ran_ns`. `is_whole`: it cannot have had unknown earlier
+ * stretches. */
 static inline void end_call(struct fg_summary *summary, struct fg_function_summary *function, uint64_t ran_ns,
                             struct fg_parked_call *parked, bool is_whole)
 {
@@ -220,7 +222,8 @@ static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *l
         close_call(lane, call);
         error = add_times(summary, lane, depth, ran_ns);
     } else {
-        /* A call in progress at this depth is another one, whose exit was lost, and so was the entry of this one. */
+        /* A call in progress at this depth is another one, whose exit was lost, and so was the entry of
+         * this one. */
         uint64_t callees_ns = call->is_open ? 0 : call->callees_ns;
         give_up_calls(lane, depth);
         call->callees_ns = callees_ns;

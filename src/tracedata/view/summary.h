@@ -3,14 +3,15 @@
  *     calls       starts. A call whose start was lost, or not recorded (--thresh), counts at its exit
  *     resumes     how often suspended generators and coroutines were resumed
  *     exceptions  calls that an exception ended
- *     total       time in which the function was running, with its callees. In recursion only the outermost call
- *                 counts. Neither a suspended call nor a task that waits for the recorder is running
+ *     total       time in which the function was running, with its callees. In recursion only the
+ *                 outermost call counts. Neither a suspended call nor a task that waits for the recorder is
+ *                 running
  *     self        time of all its calls without their traced callees
  *     min, max    the shortest and the longest call: the sum of its stretches between suspends
  *
- * A call that is in progress when its task's records end (the program was killed) ends at the last of these records. It
- * counts in total and self, but not in min and max, since its real length is unknown. A call whose exit was lost counts
- * in calls only. */
+ * A call that is in progress when its task's records end (the program was killed) ends at the last of
+ * these records. It counts in total and self, but not in min and max, since its real length is unknown. A
+ * call whose exit was lost counts in calls only. */
 #ifndef FG_SUMMARY_H
 #define FG_SUMMARY_H
 
@@ -25,7 +26,8 @@ struct fg_function_summary {
 
 struct fg_summary;
 
-/* Begins a summary of all events of `merge`, which stays the caller's and must live as long. Return: 0 or -ENOMEM. */
+/* Begins a summary of all events of `merge`, which stays the caller's and must live as long. Return: 0 or
+ * -ENOMEM. */
 int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary);
 void fg_summary_free(struct fg_summary *summary);
 

@@ -1,13 +1,14 @@
 /* See summary_lane.h.
  *
- * Total time counts recursion once. With known entries that is simple: a call is outermost if no other call of its
- * function is in progress. But entries may be lost, and with a threshold only exits are recorded. Then what encloses a
- * call is learned after it, since a caller's exit comes after its callees'. So the time counted for each function is
- * kept by depth. An exit further out moves what lies deeper to its own depth:
+ * Total time counts recursion once. With known entries that is simple: a call is outermost if no other
+ * call of its function is in progress. But entries may be lost, and with a threshold only exits are
+ * recorded. Then what encloses a call is learned after it, since a caller's exit comes after its
+ * callees'. So the time counted for each function is kept by depth. An exit further out moves what lies
+ * deeper to its own depth:
  *
  *     depth 2:  g 5 us, g 7 us
  *     depth 1:  f 20 us                    <- exit of f at depth 1: the time of g moves to depth 1
- *     depth 0:  g 30 us                    <- exit of g at depth 0: 12 us are counted already, 18 us are added
+ *     depth 0:  g 30 us                    <- exit of g at depth 0: 12 us are counted, 18 us are added
  */
 #include "tracedata/view/summary_lane.h"
 
@@ -56,8 +57,8 @@ static void put_unrooted(struct fg_summary_lane *lane, uint32_t depth, uint32_t 
 
 uint64_t fg_lane_settle_unrooted(struct fg_summary_lane *lane, uint32_t depth, uint32_t func)
 {
-    /* Take off all that is deeper, then put it back at this depth. An entry is read before it is overwritten: the stack is
-     * never longer than what was read. */
+    /* Take off all that is deeper, then put it back at this depth. An entry is read before it is
+     * overwritten: the stack is never longer than what was read. */
     uint32_t end = lane->nr_unrooted;
     uint64_t inside_ns = 0;
     fg_lane_drop_unrooted(lane, depth + 1);

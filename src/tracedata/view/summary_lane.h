@@ -1,4 +1,5 @@
-/* What a summary keeps for each lane: the calls in progress by depth, and what tells which calls are outermost. */
+/* What a summary keeps for each lane: the calls in progress by depth, and what tells which calls are
+ * outermost. */
 #ifndef FG_SUMMARY_LANE_H
 #define FG_SUMMARY_LANE_H
 
@@ -6,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A call in progress. With is_open false, its start is not known; it collects the times of its callees all the same. */
+/* A call in progress. With is_open false, its start is not known; it collects the times of its callees
+ * all the same. */
 struct fg_open_call {
     uint32_t func;
     bool is_open;
@@ -44,10 +46,11 @@ void fg_summary_lane_free(struct fg_summary_lane *lane);
 /* Makes room for calls[depth]. False: memory is short. */
 bool fg_summary_lane_reserve(struct fg_summary_lane *lane, uint32_t depth, uint32_t nr_functions);
 
-/* Moves the times that lie deeper than `depth` to `depth`, as those of callees of a call there. Return: the time counted
- * for `func`, which is not moved. */
+/* Moves the times that lie deeper than `depth` to `depth`, as those of callees of a call there. Return:
+ * the time counted for `func`, which is not moved. */
 uint64_t fg_lane_settle_unrooted(struct fg_summary_lane *lane, uint32_t depth, uint32_t func);
-/* Adds time counted for a function at `depth`, after times were settled to that depth. False: memory is short. */
+/* Adds time counted for a function at `depth`, after times were settled to that depth. False: memory is
+ * short. */
 bool fg_lane_add_unrooted(struct fg_summary_lane *lane, uint32_t depth, uint32_t func, uint64_t counted_ns,
                           uint32_t nr_functions);
 /* Drops the times at `depth` and deeper: no call around them is unknown. */

@@ -72,7 +72,8 @@ bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *va
     return false;
 }
 
-/* As Python's repr: the fewest digits that read back as the same double, and an exponent below 1e-4 and from 1e16 on. */
+/* As Python's repr: the fewest digits that read back as the same double, and an exponent below 1e-4 and
+ * from 1e16 on. */
 static void print_float(struct fg_text *text, double real)
 {
     if (isnan(real)) {
@@ -87,15 +88,15 @@ static void print_float(struct fg_text *text, double real)
         return;
     }
     char digits[32];
-    /* Any 15 digits survive the conversion to a double and back, so fewer need not be tried; trailing zeros are cut
-     * below. Denormal numbers have fewer digits. */
+    /* Any 15 digits survive the conversion to a double and back, so fewer need not be tried; trailing
+     * zeros are cut below. Denormal numbers have fewer digits. */
     for (int precision = real < DBL_MIN ? 0 : 14; precision <= 16; precision++) {
         snprintf(digits, sizeof(digits), "%#.*e", precision, real);
         if (strtod(digits, NULL) == real)
             break;
     }
-    /* "d.dddde+xx" (with "#" there is always a point): split it into its exponent and its digits without trailing
-     * zeros. */
+    /* "d.dddde+xx" (with "#" there is always a point): split it into its exponent and its digits without
+     * trailing zeros. */
     char *exponent_text = strchr(digits, 'e');
     int exponent = atoi(exponent_text + 1);
     memmove(digits + 1, digits + 2, (size_t)(exponent_text - digits - 2));

@@ -5,14 +5,13 @@
  *     None  True  False  42  -1  0.5  1e+100  inf     as Python's repr
  *     int(70 bits)  -int(70 bits)                     an int of more than 64 bits
  *     'abc'  b'abc'                                   whole text
- *     'abc'...(1200)  b'abc'...(1200)                 the beginning of a text, and its length in characters or bytes
+ *     'abc'...(1200)  b'abc'...(1200)                 the beginning, and the length in characters or bytes
  *     list(3)  dict(0)  numpy.ndarray(8)              a container: type and number of items
  *     <Foo at 0x7f0012345678>                         any other object: type and address
  *     <unbound>                                       an argument without a value
  *     ...                                             further values were not recorded
- *     0xff110000008c1e80  -2                          a machine word as the kernel prints it: in base 16, or as a
- *                                                     negative error number
- */
+ *     0xff110000008c1e80  -2                          a machine word as the kernel prints it: in base 16, or
+ *                                                     as a negative error number */
 #ifndef FG_VALUES_H
 #define FG_VALUES_H
 
@@ -37,7 +36,8 @@ struct fg_value {
     const char *text;
 };
 
-/* Takes the next value from [*data, end). False: no value is left, or the next one is cut off or has an unknown tag. */
+/* Takes the next value from [*data, end). False: no value is left, or the next one is cut off or has an
+ * unknown tag. */
 bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *value);
 
 /* With `hex`, integers print as 0x2a, and words never as an error number. */
