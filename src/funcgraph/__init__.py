@@ -195,9 +195,9 @@ def __getattr__(name: str) -> object:
     """Import what is asked for, the first time it is asked for."""
     value: object
     if name == "__version__":
-        from funcgraph.version import installed_version
+        from importlib.metadata import version
 
-        value = installed_version()
+        value = version("funcgraph")
     elif name in _LAZY:
         from importlib import import_module
 

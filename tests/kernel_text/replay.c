@@ -16,6 +16,9 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/regs.h"
+#include "engine/graph/call.h"
+#include "engine/graph/meet.h"
 #include "engine/ring/record.h"
 #include "engine/tracer/instance_start.h"
 #include "support/check.h"
@@ -132,13 +135,13 @@ static struct fg_func *next_function(void)
 static void read_function(void)
 {
     const char *name = next_word(), *module = none_if_dash(next_word());
-    struct fg_func_desc desc = {.qualname = name, .module = module, .file = ""};
+    struct fg_func_desc desc = {.qualname = name, .module = module, .file = "", .domain = &sim_domain};
 
     desc.line = (uint32_t)strtoul(next_word(), NULL, 10);
     desc.args = none_if_dash(next_word());
     desc.flags = FG_FUNC_NATIVE;
     CHECK(nr_functions < MAX_FUNCTIONS);
-    functions[nr_functions] = fg_func_new(&desc);
+    functions[nr_functions] = fg_func_meet(&desc);
     CHECK(functions[nr_functions++] != NULL);
 }
 

@@ -1,3 +1,4 @@
+/* See types.h. */
 #include "binding/base/types.h"
 
 #include <stdbool.h>
@@ -34,12 +35,4 @@ PyObject *fg_sequence_of(PyTypeObject *type, PyObject *const items[], Py_ssize_t
     if (!is_complete)
         Py_CLEAR(sequence);
     return sequence;
-}
-
-void fg_dealloc_plain(PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(object);
-
-    PyObject_Free(object);
-    Py_DECREF(type);
 }

@@ -1,12 +1,6 @@
 /* FgraphOps: a user as a Python object. */
-#include "binding/graph/ops.h"
+#include "binding/base/binding.h"
 
-#include "binding/base/critical_section.h"
-#include "binding/core/filter.h"
-#include "binding/graph/ops_call.h"
-#include "binding/graph/ops_data.h"
-#include "binding/graph/ops_filter.h"
-#include "binding/graph/users.h"
 #include "structmember.h"
 
 /* ---- making one */
@@ -76,7 +70,7 @@ static int ops_init(PyObject *object, PyObject *args, PyObject *kwargs)
                                      &sets[FGRAPH_FILTER], &sets[FGRAPH_NOTRACE], &sets[FGRAPH_GRAPH],
                                      &sets[FGRAPH_GRAPH_NOTRACE], &tids, &name, &keep_on_error, &save_regs))
         return -1;
-    if (fgraph_slot(&self->ops) >= 0) {
+    if (fg_user_slot(&self->ops) >= 0) {
         PyErr_SetString(PyExc_RuntimeError, "an FgraphOps cannot be made anew while it is registered");
         return -1;
     }
@@ -104,7 +98,7 @@ static void ops_dealloc(PyObject *object)
 static PyObject *ops_repr(PyObject *object)
 {
     struct fg_python_ops *self = (struct fg_python_ops *)object;
-    int slot = fgraph_slot(&self->ops);
+    int slot = fg_user_slot(&self->ops);
 
     if (slot < 0)
         return PyUnicode_FromFormat("<%s %R, not registered>", Py_TYPE(object)->tp_name, self->client.name);
@@ -125,7 +119,7 @@ static PyObject *get_patterns(PyObject *object, void *set)
 
 static PyObject *get_slot(PyObject *object, void *Py_UNUSED(closure))
 {
-    int slot = fgraph_slot(&((struct fg_python_ops *)object)->ops);
+    int slot = fg_user_slot(&((struct fg_python_ops *)object)->ops);
 
     return slot < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(slot);
 }
@@ -139,7 +133,7 @@ static PyObject *get_generation(PyObject *object, void *Py_UNUSED(closure))
 
 static PyObject *get_registered(PyObject *object, void *Py_UNUSED(closure))
 {
-    return PyBool_FromLong(fgraph_slot(&((struct fg_python_ops *)object)->ops) >= 0);
+    return PyBool_FromLong(fg_user_slot(&((struct fg_python_ops *)object)->ops) >= 0);
 }
 
 static PyObject *get_nmissed(PyObject *object, void *Py_UNUSED(closure))
@@ -153,7 +147,7 @@ static uint64_t *task_word(PyObject *object)
     struct fg_python_ops *self = (struct fg_python_ops *)object;
     struct fg_task *task = fg_task_current();
 
-    if (fgraph_slot(&self->ops) < 0) {
+    if (fg_user_slot(&self->ops) < 0) {
         PyErr_SetString(PyExc_RuntimeError, "task_var: this FgraphOps is not registered");
         return NULL;
     }
@@ -188,8 +182,13 @@ static int set_task_var(PyObject *object, PyObject *value, void *Py_UNUSED(closu
     return 0;
 }
 
+#define SET(name) ((void *)(uintptr_t)FGRAPH_##name)
+
 static PyGetSetDef attributes[] = {
-    FG_FILTER_ATTRIBUTES(get_patterns),
+    {"filter", get_patterns, NULL, "Only these functions; empty: all.", SET(FILTER)},
+    {"notrace", get_patterns, NULL, "Never these functions.", SET(NOTRACE)},
+    {"graph", get_patterns, NULL, "Only these functions and what they call.", SET(GRAPH)},
+    {"graph_notrace", get_patterns, NULL, "Neither these functions nor what they call.", SET(GRAPH_NOTRACE)},
     {"tids", fg_client_get_object, NULL, "Only calls in these threads (native ids); None: in all.",
      (void *)offsetof(struct fg_python_ops, tids)},
     FG_CLIENT_ATTRIBUTES("entryfunc", "retfunc"),

@@ -1,14 +1,18 @@
 /* FtraceRegs: what the hook saw at the function's boundary, read without running any of the program's code. */
-#include "binding/graph/regs.h"
-
 #include "arch/cpython/base/compat/frame.h"
+#include "binding/base/binding.h"
+
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
-#include "arch/cpython/read/variables.h"
 #include "binding/base/types.h"
-#include "binding/core/callback.h"
-#include "binding/core/client.h"
-#include "binding/graph/function.h"
+
+static void dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
 
 /* ---- of the callback */
 
@@ -402,7 +406,7 @@ static PyMethodDef methods[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, "What the hook saw at the function's boundary."},
-    {Py_tp_dealloc, fg_dealloc_plain},
+    {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},
     {0, NULL},
 };

@@ -1,13 +1,19 @@
 /* KprobeRegs: the full frame at the place of a kprobe, read without running any of the program's code. */
-#include "binding/probe/kprobe_regs.h"
-
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/tstate.h"
+#include "binding/probe/kprobe.h"
+
 #include "arch/cpython/read/regs.h"
-#include "arch/cpython/read/variables.h"
 #include "binding/base/types.h"
-#include "binding/graph/function.h"
+
+static void dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
 
 /* Where the program is, or NULL with an exception. */
 static const struct fg_kprobe_site *live(PyObject *object)
@@ -189,7 +195,7 @@ static PyMethodDef methods[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, "The full frame at the place of a kprobe."},
-    {Py_tp_dealloc, fg_dealloc_plain},
+    {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},
     {0, NULL},
 };

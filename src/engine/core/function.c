@@ -1,22 +1,28 @@
-/* The registry of function records. */
+/* The table of function records. */
 #include "engine/core/function.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/array.h"
 #include "engine/core/pattern.h"
-#include "engine/graph/user_list.h"
-#include "engine/graph/users.h"
-#include "engine/probe/fprobe.h"
+#include "engine/core/root.h"
+
+/* Records that an arch's functions no longer use, linked through arch_data. */
+struct pool {
+    const struct fg_arch_ops *arch;
+    struct fg_func *free;
+};
 
 static struct {
     struct fg_func **live;
-    uint32_t n, capacity;
-    struct fg_func *free; /* linked through arch_data */
+    size_t n, capacity;
+    struct pool *pools;
+    size_t nr_pools, pools_capacity;
     uint32_t next_id;
 } funcs = {.next_id = 1};
 
-struct fg_func **fg_func_table(uint32_t *n)
+struct fg_func **fg_func_table(size_t *n)
 {
     *n = funcs.n;
     return funcs.live;
@@ -24,27 +30,12 @@ struct fg_func **fg_func_table(uint32_t *n)
 
 uint32_t fg_func_count(void)
 {
-    uint32_t n;
+    size_t n;
 
     fg_engine_lock();
     n = funcs.n;
     fg_engine_unlock();
-    return n;
-}
-
-static bool make_room(void)
-{
-    uint32_t capacity = funcs.capacity ? funcs.capacity * 2 : 256;
-    struct fg_func **live;
-
-    if (funcs.n < funcs.capacity)
-        return true;
-    live = realloc(funcs.live, capacity * sizeof(struct fg_func *));
-    if (!live)
-        return false;
-    funcs.live = live;
-    funcs.capacity = capacity;
-    return true;
+    return (uint32_t)n;
 }
 
 static char *append(char **at, const char *text, size_t bytes)
@@ -75,115 +66,82 @@ static bool copy_strings(struct fg_func *func, const struct fg_func_desc *desc)
     return true;
 }
 
-static struct fg_func *record_take(void)
+/* There are as many pools as arches: a few. NULL: memory is short. */
+static struct pool *pool_of(const struct fg_arch_ops *arch)
 {
-    struct fg_func *func = funcs.free;
-
-    if (func)
-        funcs.free = func->arch_data;
-    else
-        func = calloc(1, sizeof(*func));
-    if (func)
-        atomic_store(&func->users, &fg_no_users);
-    if (func)
-        atomic_store(&func->is_deaf, false);
-    return func;
+    for (size_t i = 0; i < funcs.nr_pools; i++) {
+        if (funcs.pools[i].arch == arch)
+            return &funcs.pools[i];
+    }
+    if (fg_array_reserve(&funcs.pools, &funcs.pools_capacity, funcs.nr_pools + 1) != 0)
+        return NULL;
+    funcs.pools[funcs.nr_pools] = (struct pool){arch, NULL};
+    return &funcs.pools[funcs.nr_pools++];
 }
 
-static void record_give_back(struct fg_func *func)
+static struct fg_func *record_take(const struct fg_arch_ops *arch)
 {
-    func->arch_data = funcs.free;
-    funcs.free = func;
-}
-
-static struct fg_func *new_locked(const struct fg_func_desc *desc)
-{
-    struct fg_func *func = make_room() ? record_take() : NULL;
-    struct fg_user_list *list;
+    struct pool *pool = pool_of(arch);
+    struct fg_func *func = pool ? pool->free : NULL;
 
     if (!func)
-        return NULL;
-    if (!copy_strings(func, desc)) {
-        record_give_back(func);
-        return NULL;
-    }
-    func->id = funcs.next_id++;
-    func->line = desc->line;
-    func->flags = desc->flags;
-    func->arch_data = desc->arch_data;
-    func->domain = desc->domain;
-    func->irq = false;
-    func->live = true;
-    func->index = funcs.n;
-    list = fg_fprobes_find(func) ? fg_users_match(func) : NULL;
-    if (!list) {
-        fg_fprobes_forget(func);
-        free(func->name);
-        record_give_back(func);
-        return NULL;
-    }
-    funcs.live[funcs.n++] = func;
-    fg_user_list_publish(func, list);
+        return pool ? calloc(1, sizeof(*func)) : NULL;
+    pool->free = func->arch_data;
     return func;
+}
+
+static void record_give_back(struct fg_func *func, const struct fg_arch_ops *arch)
+{
+    struct pool *pool = pool_of(arch); /* it is there: the record was taken from it */
+
+    func->arch_data = pool->free;
+    pool->free = func;
 }
 
 struct fg_func *fg_func_new(const struct fg_func_desc *desc)
 {
     struct fg_func *func;
 
-    fg_engine_lock();
-    func = new_locked(desc);
-    fg_engine_unlock();
+    if (fg_array_reserve(&funcs.live, &funcs.capacity, funcs.n + 1) != 0)
+        return NULL;
+    func = record_take(desc->domain->arch);
+    if (!func)
+        return NULL;
+    if (!copy_strings(func, desc)) {
+        record_give_back(func, desc->domain->arch);
+        return NULL;
+    }
+    atomic_store(&func->entry_hook_only, false);
+    func->id = funcs.next_id++;
+    func->line = desc->line;
+    func->flags = desc->flags;
+    func->arch_data = desc->arch_data;
+    func->domain = desc->domain;
+    func->irq = false;
     return func;
 }
 
-void fg_func_free(struct fg_func *func)
+void fg_func_insert(struct fg_func *func)
 {
-    struct fg_user_list *list;
-    void *object, *domain = func->domain;
+    func->live = true;
+    func->index = (uint32_t)funcs.n;
+    funcs.live[funcs.n++] = func;
+}
 
-    fg_abandon_function(func);
-    object = atomic_exchange(&func->object, NULL);
-    fg_engine_lock();
-    list = atomic_load(&func->users);
-    fg_user_list_publish(func, &fg_no_users);
-    fg_user_list_drop(list); /* a function that dies runs nowhere: nobody iterates its list */
-    fg_fprobes_forget(func);
+static void table_remove(struct fg_func *func)
+{
     func->live = false;
     funcs.live[func->index] = funcs.live[--funcs.n];
     funcs.live[func->index]->index = func->index;
+}
+
+void fg_func_delete(struct fg_func *func)
+{
+    if (func->live)
+        table_remove(func);
     free(func->name);
     func->name = func->module = func->qualname = func->file = func->args = NULL;
-    record_give_back(func);
-    fg_engine_unlock();
-    if (object && fg_engine_arch()->drop_object)
-        fg_engine_arch()->drop_object(object, domain);
-}
-
-static bool set_irq_locked(struct fg_func *func)
-{
-    func->irq = true;
-    if (!fg_users_rematch(func))
-        func->irq = false;
-    return func->irq;
-}
-
-bool fg_func_set_irq(struct fg_func *func)
-{
-    const struct fg_arch_ops *arch = fg_engine_arch();
-    bool is_new, is_set = true;
-
-    fg_engine_lock();
-    is_new = !func->irq;
-    if (is_new)
-        is_set = set_irq_locked(func);
-    fg_engine_unlock();
-    if (!is_new || !is_set)
-        return is_set;
-    arch->sync_begin(); /* it may be hooked only for those that it hides something from */
-    arch->sync(func);
-    arch->sync_end();
-    return true;
+    record_give_back(func, func->domain->arch);
 }
 
 bool fg_func_is(struct fg_func *func, uint32_t id)
@@ -206,11 +164,11 @@ bool fg_func_if_live(struct fg_func *func, bool (*visit)(void *arch_data))
     return answer;
 }
 
-/* 1 for each of the set's names that was met. */
+/* Which of a set's whole names are names of functions. */
 struct names_met {
-    const void *domain;
+    const void *scope;
     const struct fg_patterns *set;
-    bool *met;
+    bool *met; /* by the number of the name */
 };
 
 static void note_name(struct fg_func *func, void *arg)
@@ -218,14 +176,13 @@ static void note_name(struct fg_func *func, void *arg)
     struct names_met *names = arg;
     size_t at;
 
-    if (func->domain == names->domain && fg_patterns_find_name(names->set, func->name, &at))
+    if (fg_domain_is_seen(func->domain, names->scope) && fg_patterns_find_name(names->set, func->name, &at))
         names->met[at] = true;
 }
 
-bool fg_func_any_unknown(const void *domain, const struct fg_patterns *set,
-                         bool (*could_be)(const char *name))
+bool fg_func_any_unknown(const void *scope, const struct fg_patterns *set, bool (*could_be)(const char *name))
 {
-    struct names_met names = {domain, set, set->nr_names ? calloc(set->nr_names, sizeof(bool)) : NULL};
+    struct names_met names = {scope, set, set->nr_names ? calloc(set->nr_names, sizeof(bool)) : NULL};
     bool any = false;
 
     if (names.met)
@@ -239,7 +196,7 @@ bool fg_func_any_unknown(const void *domain, const struct fg_patterns *set,
 void fg_func_for_each(void (*visit)(struct fg_func *func, void *arg), void *arg)
 {
     fg_engine_lock();
-    for (uint32_t i = 0; i < funcs.n; i++)
+    for (size_t i = 0; i < funcs.n; i++)
         visit(funcs.live[i], arg);
     fg_engine_unlock();
 }

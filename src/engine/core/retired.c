@@ -3,9 +3,8 @@
 
 #include <stdlib.h>
 
+#include "engine/core/root.h"
 #include "engine/core/task.h"
-#include "engine/graph/fgraph.h"
-#include "engine/graph/users.h"
 
 static struct {
     struct fg_retired *queues[FG_NR_RETIRED_KINDS];
@@ -41,12 +40,12 @@ static uint64_t unpublished_now(void)
 
 uint64_t fg_retired_wait(void)
 {
-    const struct fg_arch_ops *arch = fg_engine_arch();
-    void *held = arch->wait_begin ? arch->wait_begin() : NULL;
+    const struct fg_process_ops *process = fg_process();
+    void *held = process->wait_begin ? process->wait_begin() : NULL;
     uint64_t safe = fg_task_synchronize(unpublished_now());
 
-    if (arch->wait_end)
-        arch->wait_end(held);
+    if (process->wait_end)
+        process->wait_end(held);
     return safe;
 }
 

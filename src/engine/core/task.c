@@ -12,8 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/graph/fgraph.h"
-
 _Thread_local struct fg_task *fg_task_self __attribute__((tls_model("initial-exec")));
 static _Atomic bool fence_is_light; /* membarrier(2) works here */
 
@@ -44,21 +42,28 @@ static void task_unlink(struct fg_task *task)
     }
 }
 
-static void arch_exit(struct fg_task *task)
+static void process_exit(struct fg_task *task)
 {
-    const struct fg_arch_ops *arch = fg_engine_arch();
+    if (fg_process()->task_exit)
+        fg_process()->task_exit(task);
+}
 
-    if (arch->task_exit)
-        arch->task_exit(task);
+static _Atomic(void (*)(struct fg_task *task)) end_calls; /* fg_task_on_exit */
+
+void fg_task_on_exit(void (*end)(struct fg_task *task))
+{
+    atomic_store(&end_calls, end);
 }
 
 static void task_end(void *arg)
 {
     struct fg_task *task = arg;
+    void (*end)(struct fg_task *) = atomic_load(&end_calls);
 
     task->exiting = true;
-    arch_exit(task);
-    fg_task_unwind(task);
+    process_exit(task);
+    if (end)
+        end(task);
     pthread_mutex_lock(&tasks.lock);
     task_unlink(task);
     pthread_mutex_unlock(&tasks.lock);
@@ -306,7 +311,7 @@ void fg_task_fork_child(void)
         next = task->next;
         if (task == self)
             continue;
-        arch_exit(task);
+        process_exit(task);
         munmap(task, task->mapping_bytes);
     }
     tasks.first = self;

@@ -15,13 +15,14 @@
 #ifndef FG_TASK_H
 #define FG_TASK_H
 
-#include "engine/core/compiler.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define FG_MAX_USERS 64u
+#include "engine/core/compiler.h"
+#include "engine/core/root.h"
+
 #define FG_TASK_BYTES_DEFAULT (8u << 20)
 #define FG_TASK_BYTES_MIN (32u << 10)
 #define FG_TASK_NAME_BYTES 64u
@@ -110,6 +111,15 @@ static inline struct fg_task *fg_task_current(void)
 
     return fg_likely(task != NULL) ? task : fg_task_create();
 }
+
+/**
+ * fg_task_on_exit() - Set the function that ends a task's calls in progress.
+ * @end: called in the task's own thread, when it ends, before its memory goes
+ *
+ * The task's thread calls the process's task_exit first, then @end. There is one such function: setting it again to the same
+ * changes nothing.
+ */
+void fg_task_on_exit(void (*end)(struct fg_task *task));
 
 /* The reserved size for tasks to come, in bytes; clamped to what is possible. */
 void fg_task_set_size(size_t bytes);

@@ -1,7 +1,7 @@
 /* What users keep on the frames of the shadow stack: reserved words, objects, marks. */
-#include <string.h>
+#include "engine/graph/data.h"
 
-#include "engine/graph/frame.h"
+#include <string.h>
 
 uint64_t *fg_data_push(struct fg_task *task, const uint64_t *frame, uint32_t idx, enum fg_data_kind kind,
                        uint32_t size_words)
@@ -27,11 +27,9 @@ uint64_t *fg_data_find(uint64_t *top, uint32_t idx, enum fg_data_kind kind, uint
 
 FG_COLD static void drop_object(const uint64_t *descriptor)
 {
-    const struct fg_arch_ops *arch = fg_engine_arch();
+    struct fg_func *func = fg_frame_func(descriptor - fg_descriptor_offset(*descriptor));
 
-    if (arch->drop_object)
-        arch->drop_object((void *)(uintptr_t)descriptor[-1],
-                          fg_frame_func(descriptor - fg_descriptor_offset(*descriptor))->domain);
+    fg_domain_drop_object(func->domain, (void *)(uintptr_t)descriptor[-1]);
 }
 
 void fg_data_drop(uint64_t *from, uint64_t *top)
@@ -128,20 +126,4 @@ void *fgraph_retrieve_parent_data(const struct fg_task *task, const uint64_t *fr
             return find_words(top, slot_of(ops), bytes);
     }
     return NULL;
-}
-
-void fg_walk(const struct fg_task *task, bool (*visit)(const struct fg_frame_info *frame, void *arg),
-             void *arg)
-{
-    for (uint64_t *top = task->top, *frame; top > task->stack; top = frame) {
-        struct fg_frame_info info;
-
-        frame = fg_newest_frame(task, top);
-        if (!frame)
-            return;
-        info = (struct fg_frame_info){fg_frame_func(frame), frame[FRAME_FP], frame[FRAME_CALLTIME],
-                                      frame[FRAME_BITMAP]};
-        if (!visit(&info, arg))
-            return;
-    }
 }

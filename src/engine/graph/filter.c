@@ -1,10 +1,9 @@
-/* Which functions, and which calls of them, a user wants. */
+/* See filter.h. */
+#include "engine/graph/filter.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "engine/graph/fgraph.h"
-#include "engine/ring/ring_layout.h"
 
 struct fg_tids {
     size_t n;
@@ -32,7 +31,7 @@ struct fg_tids *fg_tids_new(const int tids[], size_t n)
     return set;
 }
 
-const int *fg_tids_of(const struct fg_tids *set, size_t *n)
+const int *fg_tids_array(const struct fg_tids *set, size_t *n)
 {
     *n = set->n;
     return set->tids;
@@ -114,7 +113,7 @@ static bool has_name(const struct fg_filter *filter, enum fgraph_filter_set set,
     return fg_patterns_has_name(&filter->sets[set], func->name);
 }
 
-bool fgraph_filter_names(const struct fg_filter *filter, const struct fg_func *func)
+bool fg_filter_names(const struct fg_filter *filter, const struct fg_func *func)
 {
     return has_name(filter, FGRAPH_FILTER, func) || has_name(filter, FGRAPH_GRAPH, func) ||
            has_name(filter, FGRAPH_GRAPH_NOTRACE, func);
@@ -143,7 +142,7 @@ static uint32_t irq_flags(const struct fg_filter *filter, const struct fg_func *
     return FG_USER_IRQ | (filter->irqs == FG_IRQS_HIDDEN ? FG_USER_IRQ_HIDES : 0);
 }
 
-uint32_t fgraph_filter_flags(const struct fg_filter *filter, const struct fg_func *func)
+uint32_t fg_filter_flags(const struct fg_filter *filter, const struct fg_func *func)
 {
     uint32_t flags = irq_flags(filter, func);
 
@@ -160,9 +159,9 @@ uint32_t fgraph_filter_flags(const struct fg_filter *filter, const struct fg_fun
     return flags;
 }
 
-bool fgraph_filter_matches(const struct fg_filter *filter, const struct fg_func *func)
+bool fg_filter_matches(const struct fg_filter *filter, const struct fg_func *func)
 {
-    if ((func->flags & FG_FUNC_C) && !filter->c_calls && !fgraph_filter_names(filter, func))
+    if ((func->flags & FG_FUNC_C) && !filter->c_calls && !fg_filter_names(filter, func))
         return false;
     /* What only begins or hides what a user sees has to be hooked as well. */
     return is_shown(filter, func) || has(filter, FGRAPH_GRAPH, func) ||

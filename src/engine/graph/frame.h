@@ -2,10 +2,10 @@
  *
  *     frame -> +----------------------------------------------------------+
  *              | function record                                          |
- *              | frame pointer: who the call is                           |
+ *              | frame pointer: identifies the call                       |
  *              | calltime: of the call, or of its latest resume (ticks)   |
  *              | start: of the call, before any suspend (ticks)           |
- *              | bitmap: bit i set: the user in slot i wants the return   |
+ *              | bitmap: bit i: the user in slot i wants the return       |
  *              | descriptor  type:2 = BITMAP | offset:16 | plain:1        |
  *              |             | irq:1 | epoch:44                           |
  *              +----------------------------------------------------------+
@@ -15,84 +15,87 @@
  *              +----------------------------------------------------------+
  *     top ->
  *
- * The word under `top` is always a descriptor, and its offset (in words, from the descriptor to the frame)
- * leads to the newest frame: walking down is possible at any instant, also from a signal handler.
+ * Fields are listed from the lowest bit up. The word under `top` is always a descriptor, and its offset (in words, from the
+ * descriptor down to the frame) leads to the newest frame. So the stack can be walked down at any instant, also from a signal
+ * handler.
  *
- * Both times are 0 if no user of the function needs them: reading the clock twice would cost more than all the rest.
+ *     times  both are 0 if no user of the function needs them: reading the clock twice would cost more than all the rest.
+ *     plain  the call's one user is plain: its entry was, and its return can be, done by the engine (plain_call.c). Not set
+ *            for a call that was suspended.
+ *     irq    the interpreter made the call, for a signal, and some user asked (marks.c).
+ *     epoch  the number of changes among users (registrations, unregistrations, filters) at entry. The user now in slot i made
+ *            this entry only if it was registered at or before that epoch. So the new owner of a slot never gets the return of
+ *            an entry that the old one made.
  *
- * plain: the call has one user, and was told to it, and its end can be, by records that the engine writes itself
- * (plain_call.c). Not of a call that was suspended.
+ * An example. Users A, B and C registered one after the other, as the first three: they have slots 0, 1, 2, and the epoch is 3.
+ * A and B are attached to outer(), all three to inner(). outer() calls inner(), which runs now.
  *
- * irq: the interpreter made the call, for a signal, and some user asked (marks.c).
+ *     - In outer(), A reserves 12 bytes and wants the return; B wants the return.
+ *     - In inner(), A reserves 8 bytes but does not want the return, so they go again; B wants the return; C reserves 8 bytes
+ *       and wants the return.
  *
- * epoch is the count of changes among users (registrations, leavings, filters) at entry. The user now in slot i made this entry only if it was
- * registered at or before that epoch: so a slot's new owner never gets the return of an entry of the old one.
+ *     word  content             what it is
+ *       0   outer's record      frame of outer()
+ *       1   0x7f10a0            its frame pointer
+ *       2   1000                calltime
+ *       3   1000                start
+ *       4   0x3                 bitmap: slots 0 (A) and 1 (B)
+ *       5   0x300015            descriptor: BITMAP (1), offset 5, epoch 3
+ *       6   A's bytes 0 to 7
+ *       7   A's bytes 8 to 11, and 4 bytes of slack
+ *       8   0x4008000022        descriptor: DATA (2), offset 8, idx 0 (A), size 2, kind WORDS (0), slack 4
+ *       9   inner's record      frame of inner()
+ *      10   0x7f1150            its frame pointer
+ *      11   1200                calltime
+ *      12   1200                start
+ *      13   0x6                 bitmap: slots 1 (B) and 2 (C)
+ *      14   0x300015            descriptor: BITMAP (1), offset 5, epoch 3
+ *      15   C's bytes 0 to 7
+ *      16   0x408001e           descriptor: DATA (2), offset 7, idx 2 (C), size 1, kind WORDS (0), slack 0
+ *      17   <- top
+ *
+ * From `top`: word 16 has offset 7, so the newest frame begins at word 9. From there, word 8 has offset 8: the next frame begins
+ * at word 0, where the stack begins. tests/engine/graph/test_frame.c builds this stack.
  *
  * Private to the engine. */
 #ifndef FG_FRAME_H
 #define FG_FRAME_H
 
-#include "engine/graph/users.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/core/function.h"
+#include "engine/core/public.h"
+#include "engine/core/root.h"
+#include "engine/core/task.h"
 
 enum { FRAME_FUNC, FRAME_FP, FRAME_CALLTIME, FRAME_START, FRAME_BITMAP, FRAME_DESCRIPTOR, FG_FRAME_WORDS };
 
-/* What a user can have on a frame: each kind once, but for the words of fprobes. */
-enum fg_data_kind {
-    FG_DATA_WORDS = 0,  /* what it reserved */
-    FG_DATA_OBJECT = 1, /* one word: an object of the arch, dropped with the frame */
-    FG_DATA_HIDES = 2,  /* no word: the user sees nothing below this frame, nor itself */
-    FG_DATA_ROOT = 3,   /* no word: the user sees what is below this frame, but not itself */
-};
+#define FG_MAX_DATA_WORDS (FGRAPH_MAX_DATA_BYTES / sizeof(uint64_t)) /* per user and entry */
 
 #define FG_TYPE_MASK 3u
+#define FG_TYPE_BITMAP 1u
 #define FG_TYPE_DATA 2u
 #define FG_OFFSET_SHIFT 2
 #define FG_OFFSET_MASK 0xffffu
-#define FG_DATA_IDX_SHIFT 18
-#define FG_DATA_SIZE_SHIFT 26
-#define FG_DATA_FIELD_MASK 0xffu
-#define FG_DATA_KIND_SHIFT 34
-#define FG_DATA_KIND_MASK 3u
-#define FG_DATA_SLACK_SHIFT 36 /* bytes of the last word that were not asked for */
-#define FG_DATA_SLACK_MASK 7u
-#define FG_DATA_KINDS_WORDS                                                                                  \
-    (FG_MAX_DATA_WORDS + 1 + 4) /* of all kinds together: their words and descriptors */
 
-/* All users' data on one frame must be reachable by the offset. */
-_Static_assert((unsigned)FRAME_DESCRIPTOR == FG_FRAME_DESCRIPTOR_AT, "users.h makes the descriptor");
-_Static_assert(FG_FRAME_WORDS + FG_MAX_USERS * FG_DATA_KINDS_WORDS <= FG_OFFSET_MASK,
-               "offset field too small");
-
-/* Where the data of fprobes, any number of them, have to end, in words from the frame: all other users' still find room
- * behind. */
-#define FG_FPROBES_END_WORDS (FG_OFFSET_MASK - FG_MAX_USERS * FG_DATA_KINDS_WORDS)
-_Static_assert(FG_FPROBES_END_WORDS >
-                   200 * (FPROBE_MAX_DATA_BYTES / 8 + 2) + FG_MAX_USERS * FG_DATA_KINDS_WORDS,
-               "200 fprobes with all the data they can have must fit behind the other users'");
+#define FG_FRAME_PLAIN (1u << 18)
+#define FG_FRAME_IRQ (1u << 19)
+#define FG_EPOCH_SHIFT 20
+#define FG_DESCRIPTOR(epoch)                                                                                 \
+    (FG_TYPE_BITMAP | ((uint64_t)FRAME_DESCRIPTOR << FG_OFFSET_SHIFT) | ((uint64_t)(epoch) << FG_EPOCH_SHIFT))
 
 static inline uint64_t fg_descriptor_offset(uint64_t descriptor)
 {
     return (descriptor >> FG_OFFSET_SHIFT) & FG_OFFSET_MASK;
 }
 
+/* It is the descriptor of a piece of data. */
 static inline bool fg_is_data(uint64_t descriptor)
 {
     return (descriptor & FG_TYPE_MASK) == FG_TYPE_DATA;
-}
-
-static inline uint32_t fg_data_idx(uint64_t descriptor)
-{
-    return (uint32_t)(descriptor >> FG_DATA_IDX_SHIFT) & FG_DATA_FIELD_MASK;
-}
-
-static inline uint32_t fg_data_size_words(uint64_t descriptor)
-{
-    return (uint32_t)(descriptor >> FG_DATA_SIZE_SHIFT) & FG_DATA_FIELD_MASK;
-}
-
-static inline enum fg_data_kind fg_data_kind(uint64_t descriptor)
-{
-    return (enum fg_data_kind)((descriptor >> FG_DATA_KIND_SHIFT) & FG_DATA_KIND_MASK);
 }
 
 static inline uint64_t fg_frame_epoch(const uint64_t *frame)
@@ -100,13 +103,13 @@ static inline uint64_t fg_frame_epoch(const uint64_t *frame)
     return frame[FRAME_DESCRIPTOR] >> FG_EPOCH_SHIFT;
 }
 
-/* The interpreter made the call, for a signal; said if some user of it asked for that (fg_filter.irqs). */
+/* The interpreter made the call, for a signal. Known only if some user of the call asked (fg_filter.irqs). */
 static inline bool fg_frame_is_irq(const uint64_t *frame)
 {
     return frame[FRAME_DESCRIPTOR] & FG_FRAME_IRQ;
 }
 
-/* Some user of the call is told of times. */
+/* Some user of the call needs times. */
 static inline bool fg_frame_has_times(const uint64_t *frame)
 {
     return frame[FRAME_START] != 0;
@@ -117,13 +120,13 @@ static inline struct fg_func *fg_frame_func(const uint64_t *frame)
     return (struct fg_func *)(uintptr_t)frame[FRAME_FUNC];
 }
 
-/* The user that made this frame's entry in slot `idx`, or NULL if it has left. */
+/* The user that made this frame's entry from slot `idx`; NULL: it has left. */
 static inline struct fgraph_ops *fg_frame_user(const uint64_t *frame, uint32_t idx)
 {
-    return fg_users_at(idx, fg_frame_epoch(frame));
+    return fg_slot_user(idx, fg_frame_epoch(frame));
 }
 
-/* The newest frame of a stack that ends at `top`, or NULL with the kill switch thrown. */
+/* The newest frame of a stack that ends at `top`. NULL: the word there leads nowhere; the kill switch is thrown. */
 static inline uint64_t *fg_newest_frame(const struct fg_task *task, uint64_t *top)
 {
     uint64_t descriptor = top[-1];
@@ -138,59 +141,46 @@ static inline uint64_t *fg_newest_frame(const struct fg_task *task, uint64_t *to
     return top - 1 - offset;
 }
 
-/* ---- data.c */
-
-/* Of data whose words end `offset` words behind their frame. */
-static inline uint64_t fg_data_descriptor(uint64_t offset, uint32_t idx, enum fg_data_kind kind,
-                                          uint32_t size_words)
+static inline bool fg_stack_has_room(const struct fg_task *task)
 {
-    return FG_TYPE_DATA | (offset << FG_OFFSET_SHIFT) | ((uint64_t)idx << FG_DATA_IDX_SHIFT) |
-           ((uint64_t)size_words << FG_DATA_SIZE_SHIFT) | ((uint64_t)kind << FG_DATA_KIND_SHIFT);
+    return fg_likely(task->top + FG_FRAME_WORDS <= atomic_load_explicit(&task->limit, memory_order_relaxed));
 }
 
-/* Puts data on the frame, behind all that is there: its words, or NULL if there is no room. */
-static inline uint64_t *fg_data_place(struct fg_task *task, const uint64_t *frame, uint32_t idx,
-                                      enum fg_data_kind kind, uint32_t size_words)
+static inline struct ftrace_graph_ent fg_ent_of(struct fg_task *task, uint64_t *frame)
 {
-    uint64_t *data = task->top, *descriptor = data + size_words;
-
-    if (fg_unlikely(descriptor + 1 > task->end))
-        return NULL;
-    *descriptor = fg_data_descriptor((uint64_t)(descriptor - frame), idx, kind, size_words);
-    /* A signal handler that walks from `top` must find the descriptor written. */
-    atomic_signal_fence(memory_order_release);
-    task->top = descriptor + 1;
-    return data;
+    return (struct ftrace_graph_ent){
+        .func = fg_frame_func(frame),
+        .task = task,
+        .calltime = frame[FRAME_CALLTIME],
+        .start = frame[FRAME_START],
+        .frame = frame,
+    };
 }
 
-/* The same, zeroed. */
-uint64_t *fg_data_push(struct fg_task *task, const uint64_t *frame, uint32_t idx, enum fg_data_kind kind,
-                       uint32_t size_words);
-/* The words of slot `idx` on the frame that ends at `top`; NULL if it has none of this kind. */
-uint64_t *fg_data_find(uint64_t *top, uint32_t idx, enum fg_data_kind kind, uint32_t *size_words);
-/* Lets go of the objects in all data that lies in [from, top). */
-void fg_data_drop(uint64_t *from, uint64_t *top);
+static inline struct ftrace_graph_ret fg_ret_of(struct fg_task *task, uint64_t *frame, uint64_t rettime,
+                                                enum fg_end end)
+{
+    return (struct ftrace_graph_ret){
+        .func = fg_frame_func(frame),
+        .task = task,
+        .calltime = frame[FRAME_CALLTIME],
+        .rettime = rettime,
+        .start = frame[FRAME_START],
+        .frame = frame,
+        .end = end,
+    };
+}
 
-/* ---- marks.c */
-
-/* What is to be asked before a user's entryfunc is called. */
-enum fg_verdict {
-    FG_VERDICT_CALL,   /* call it */
-    FG_VERDICT_REFUSE, /* this user does not see the call */
-    FG_VERDICT_MARK,   /* nor does it, but the frame is marked for it, and has to stay */
+/* One frame, as fg_walk() shows it. */
+struct fg_frame_info {
+    struct fg_func *func;
+    uintptr_t fp;
+    uint64_t calltime; /* 0: no user of the call needs it */
+    uint64_t bitmap;
 };
-/* `idx` and `flags` as the function's list has them: `ops` may be what stands in the place of a user that left. */
-enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
-                               const struct ftrace_regs *regs, uint32_t idx, uint32_t flags);
 
-/* True if the frame that ends at the task's top is only marked for the user in slot `idx`; the mark then begins
- * (by = 1) or ceases (by = -1) to count. */
-bool fg_marks_count(struct fg_task *task, uint32_t idx, int by);
-
-/* Some frame in progress is marked for this user. */
-static inline bool fg_marks_any(const struct fg_task_user *user)
-{
-    return user->hiding | user->rooted;
-}
+/* Shows frames from the newest to the oldest, until @visit returns false. In the task's own thread. */
+void fg_walk(const struct fg_task *task, bool (*visit)(const struct fg_frame_info *frame, void *arg),
+             void *arg);
 
 #endif

@@ -1,9 +1,8 @@
-/* Which calls a user sees, where its filter does not say it by function alone: by thread, and by what the call was
- * made from ("this function and what it calls", "not this function nor what it calls").
- *
- * A frame that only begins or hides what the user sees is no frame of the user's: it is marked for it (data
- * without words), so that its end is noticed, wherever and whenever that comes. */
-#include "engine/graph/frame.h"
+/* See marks.h. */
+#include "engine/graph/marks.h"
+
+#include "engine/core/regs.h"
+#include "engine/graph/data.h"
 #include "engine/graph/user_list.h"
 
 static bool is_in_threads(const struct fgraph_ops *ops, int tid)
@@ -27,7 +26,7 @@ static bool is_of_caller(const struct fgraph_ops *ops, const struct ftrace_regs 
 /* The first user that asks has the frame say it to all: also to itself, at the end of the call. */
 static bool note_irq(const struct ftrace_graph_ent *trace, const struct ftrace_regs *regs)
 {
-    const struct fg_arch_ops *arch = fg_engine_arch();
+    const struct fg_arch_ops *arch = trace->func->domain->arch;
 
     if (!fg_frame_is_irq(trace->frame) && arch->is_irq && arch->is_irq(regs))
         trace->frame[FRAME_DESCRIPTOR] |= FG_FRAME_IRQ;
@@ -72,7 +71,7 @@ FG_NOINLINE enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace,
     return is_inside ? FG_VERDICT_REFUSE : mark(trace, idx, FG_DATA_ROOT, &user->rooted);
 }
 
-FG_NOINLINE bool fg_marks_count(struct fg_task *task, uint32_t idx, int by)
+static bool count_mark(struct fg_task *task, uint32_t idx, int by)
 {
     struct fg_task_user *user = &task->users[idx];
 
@@ -83,4 +82,14 @@ FG_NOINLINE bool fg_marks_count(struct fg_task *task, uint32_t idx, int by)
     else
         return false;
     return true;
+}
+
+FG_NOINLINE bool fg_marks_begin(struct fg_task *task, uint32_t idx)
+{
+    return count_mark(task, idx, 1);
+}
+
+FG_NOINLINE bool fg_marks_end(struct fg_task *task, uint32_t idx)
+{
+    return count_mark(task, idx, -1);
 }

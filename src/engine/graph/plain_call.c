@@ -2,9 +2,11 @@
  * be done at once is left to fg_enter and fg_return. That the processor's counter is the trace clock, and the guard's
  * fence light, plain_descriptor says (users.c). */
 #include "engine/core/clock.h"
-#include "engine/graph/fgraph_internal.h"
+#include "engine/graph/call.h"
+#include "engine/graph/frame.h"
+#include "engine/graph/profile_rows.h"
+#include "engine/graph/user.h"
 #include "engine/ring/plain_record.h"
-#include "engine/tracer/profile_rows.h"
 
 static inline bool is_plain_of(uint32_t plain, enum fg_plain_kind kind)
 {

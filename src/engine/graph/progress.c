@@ -5,6 +5,8 @@
  * such users had is dead, and goes before its call does. */
 #include "engine/graph/progress.h"
 
+#include "engine/core/sync.h"
+#include "engine/graph/data.h"
 #include "engine/graph/frame.h"
 #include "engine/graph/parked.h"
 
@@ -93,25 +95,25 @@ static bool look_at_all(struct look *look)
     return others.is_found || (fg_parked_count() && fg_parked_any(look_at_parked, look));
 }
 
-static bool note_busy(const uint64_t *frame, bool is_new, void *arg)
+static bool note_pending(const uint64_t *frame, bool is_new, void *arg)
 {
     struct fg_func *func = fg_frame_func(frame);
 
     (void)arg;
-    if ((is_new || is_wanted(frame)) && !fg_func_wants_ends(func))
-        atomic_store_explicit(&func->busy, true, memory_order_relaxed);
+    if ((is_new || is_wanted(frame)) && !fg_func_wants_returns(func))
+        atomic_store_explicit(&func->has_pending_returns, true, memory_order_relaxed);
     return false;
 }
 
-void fg_progress_note(void)
+void fg_progress_note_pending(void)
 {
     struct fg_task *self = fg_task_self;
-    struct look look = {note_busy, NULL, self && !fg_task_is_quiet(self)};
-    uint32_t n;
+    struct look look = {note_pending, NULL, self && !fg_task_is_quiet(self)};
+    size_t n;
     struct fg_func **funcs = fg_func_table(&n);
 
-    for (uint32_t i = 0; i < n; i++)
-        atomic_store_explicit(&funcs[i]->busy, false, memory_order_relaxed);
+    for (size_t i = 0; i < n; i++)
+        atomic_store_explicit(&funcs[i]->has_pending_returns, false, memory_order_relaxed);
     look_at_all(&look);
 }
 
@@ -122,15 +124,12 @@ static bool is_call_of(const uint64_t *frame, bool is_new, void *func)
 
 void fg_progress_call_ended(struct fg_func *func)
 {
-    const struct fg_arch_ops *arch = fg_engine_arch();
     struct look look = {is_call_of, func, false};
 
     if (look_at_all(&look))
         return;
-    atomic_store_explicit(&func->busy, false, memory_order_relaxed);
-    arch->sync_begin();
-    arch->sync(func);
-    arch->sync_end();
+    atomic_store_explicit(&func->has_pending_returns, false, memory_order_relaxed);
+    fg_sync(func);
 }
 
 /* ---- what is left of users that went */

@@ -1,74 +1,13 @@
-/* Calls that are suspended, and run again: generators and coroutines. Meanwhile their frames are parked. */
-#include <string.h>
+/* See suspended.h. While a call is suspended its frame is parked (parked.c). */
+#include "engine/graph/suspended.h"
 
 #include "engine/core/clock.h"
-#include "engine/graph/fgraph_internal.h"
+#include "engine/graph/call.h"
+#include "engine/graph/data.h"
+#include "engine/graph/end.h"
+#include "engine/graph/marks.h"
 #include "engine/graph/parked.h"
-
-static void resume_users(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs)
-{
-    struct ftrace_graph_ent trace = fg_ent_of(task, frame);
-
-    for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
-        uint32_t idx = (uint32_t)__builtin_ctzll(left);
-        struct fgraph_ops *ops = fg_frame_user(frame, idx);
-
-        if (!ops || fg_marks_count(task, idx, 1))
-            continue;
-        trace.depth = task->users[idx].depth++;
-        if (ops->resumefunc)
-            ops->resumefunc(&trace, ops, regs);
-    }
-}
-
-/* Copies a parked frame onto this task's stack. NULL: there is no room for it. */
-static uint64_t *push_parked(struct fg_task *task, const struct fg_parked *parked)
-{
-    uint64_t *frame = task->top;
-
-    if (frame + parked->size_words > task->end) {
-        fg_count_overrun(task);
-        return NULL;
-    }
-    memcpy(frame, parked->words, parked->size_words * sizeof(uint64_t));
-    if (fg_frame_has_times(frame))
-        frame[FRAME_CALLTIME] = fg_clock_now();
-    atomic_signal_fence(memory_order_release);
-    task->top = frame + parked->size_words;
-    return frame;
-}
-
-/* A suspended call whose end nobody will be told. */
-static void lose_parked(struct fg_task *task, struct fg_parked *parked)
-{
-    task->lost_returns++;
-    fg_data_drop(parked->words, parked->words + parked->size_words);
-}
-
-/* Takes a parked frame onto this task's stack. NULL: there is none, or no room for it (it stays parked). */
-static uint64_t *unpark(struct fg_task *task, uintptr_t fp)
-{
-    struct fg_parked *parked = fg_parked_take(fp);
-    uint64_t *frame;
-
-    if (!parked)
-        return NULL;
-    frame = push_parked(task, parked);
-    if (!frame && !fg_parked_put(fp, parked->words, parked->size_words))
-        lose_parked(task, parked);
-    fg_parked_free(parked);
-    return frame;
-}
-
-uint64_t *fg_resume_late(struct fg_task *task, uintptr_t fp)
-{
-    struct ftrace_regs nothing = {0};
-    uint64_t *frame = fg_parked_count() ? unpark(task, fp) : NULL;
-
-    if (frame)
-        resume_users(task, frame, &nothing);
-    return frame;
-}
+#include "engine/graph/resume.h"
 
 /* Calls the optional suspend function of each user that is still there, and keeps its depth. False: none is. */
 static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, struct ftrace_regs *regs)
@@ -81,7 +20,7 @@ static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, s
         struct fgraph_ops *ops = fg_frame_user(frame, idx);
 
         is_wanted |= ops != NULL;
-        if (!ops || fg_marks_count(task, idx, -1))
+        if (!ops || fg_marks_end(task, idx))
             continue;
         trace.depth = --task->users[idx].depth;
         if (ops->suspendfunc)
@@ -127,7 +66,7 @@ static inline void unpark_and(void (*tell)(struct fg_task *task, uint64_t *frame
 
     if (fg_unlikely(!fg_guard_enter(task)))
         return;
-    frame = fg_users_are_killed() ? NULL : unpark(task, fp);
+    frame = fg_is_killed() ? NULL : fg_unpark(task, fp);
     if (frame)
         tell(task, frame, regs);
     fg_guard_leave(task);
@@ -135,13 +74,13 @@ static inline void unpark_and(void (*tell)(struct fg_task *task, uint64_t *frame
 
 void fg_resume(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
 {
-    unpark_and(resume_users, task, fp, regs);
+    unpark_and(fg_resume_users, task, fp, regs);
 }
 
 /* Tells the users of a frame that was just unparked of its end. */
 static void end_unparked(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs)
 {
-    resume_users(task, frame, regs);
+    fg_resume_users(task, frame, regs);
     fg_end_frame(task, frame, frame[FRAME_CALLTIME], regs, FG_END_CLOSE);
 }
 
@@ -163,14 +102,14 @@ static void end_parked(struct fg_task *task, struct fg_parked *parked)
     uint64_t *frame;
 
     if (!fg_guard_enter(task)) {
-        lose_parked(task, parked);
+        fg_lose_parked(task, parked);
         return;
     }
-    frame = fg_users_are_killed() ? NULL : push_parked(task, parked);
+    frame = fg_is_killed() ? NULL : fg_push_parked(task, parked);
     if (frame)
         end_unparked(task, frame, &nothing);
     else
-        lose_parked(task, parked);
+        fg_lose_parked(task, parked);
     fg_guard_leave(task);
 }
 

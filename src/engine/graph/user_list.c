@@ -4,25 +4,11 @@
 #include <stdlib.h>
 
 #include "engine/core/retired.h"
+#include "engine/core/root.h"
 #include "engine/core/task.h"
-#include "engine/graph/users.h"
-#include "engine/ring/ring_layout.h"
+#include "engine/graph/filter.h"
 
 struct fg_user_list fg_no_users;
-
-/* What stands in the place of a user that left a list which could not be rebuilt. */
-static int stub_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
-{
-    (void)trace, (void)ops, (void)regs;
-    return 0;
-}
-
-static void stub_return(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
-{
-    (void)trace, (void)ops, (void)regs;
-}
-
-struct fgraph_ops fg_stub_ops = {.entryfunc = stub_entry, .retfunc = stub_return, .name = "stub"};
 
 /* ---- what is in a list */
 
@@ -30,7 +16,7 @@ bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const str
 {
     const struct fg_user *user = fg_user_of(ops);
 
-    return user->wantsfunc ? user->wantsfunc(func, ops) : fgraph_filter_matches(filter, func);
+    return user->wantsfunc ? user->wantsfunc(func, ops) : fg_filter_matches(filter, func);
 }
 
 bool fg_user_is_entry_only(const struct fgraph_ops *ops, const struct fg_func *func, uint32_t flags)
@@ -39,14 +25,14 @@ bool fg_user_is_entry_only(const struct fgraph_ops *ops, const struct fg_func *f
 
     if (flags & ~(FG_USER_TIDS | FG_USER_CALLER | FG_USER_GRAPH_MAY_HIDE))
         return false;
-    return user->wantsends ? !user->wantsends(func) : user->is_entry_only;
+    return user->wantsreturns ? !user->wantsreturns(func, ops) : user->is_entry_only;
 }
 
 static uint32_t filter_flags(struct fgraph_ops *ops, const struct fg_func *func)
 {
     const struct fg_user *user = fg_user_of(ops);
 
-    return fgraph_filter_flags(&user->filter, func) | (user->may_hide ? FG_USER_GRAPH_MAY_HIDE : 0);
+    return fg_filter_flags(&user->filter, func) | (user->may_hide ? FG_USER_GRAPH_MAY_HIDE : 0);
 }
 
 static struct fg_user_list *list_new(uint32_t n)
@@ -58,7 +44,7 @@ static struct fg_user_list *list_new(uint32_t n)
     list = malloc(sizeof(*list) + n * sizeof(list->users[0]));
     if (list) {
         list->n = n;
-        list->everywhere = list->needs_times = list->wants_ends = false;
+        list->wants_any_caller = list->needs_times = list->wants_returns = false;
         list->bits = 0;
     }
     return list;
@@ -75,24 +61,24 @@ static void list_set(struct fg_user_list *list, uint32_t i, const struct fg_func
     user->entry_only = fg_user_is_entry_only(ops, func, flags);
 }
 
-static bool wants_everywhere(struct fgraph_ops *ops, const struct fg_func *func)
+static bool wants_any_caller(struct fgraph_ops *ops, const struct fg_func *func)
 {
     const struct fg_filter *filter = &fg_user_of(ops)->filter;
 
-    return !filter->c_calls || fgraph_filter_names(filter, func);
+    return !filter->c_calls || fg_filter_names(filter, func);
 }
 
 /* Who is told of the calls of a C function only where a function of its own makes them. Nobody needs to ask if all users
  * are like that: then no others are heard. */
-static void settle_everywhere(struct fg_user_list *list, const struct fg_func *func)
+static void settle_callers(struct fg_user_list *list, const struct fg_func *func)
 {
     for (uint32_t i = 0; i < list->n; i++)
-        list->everywhere |=
-            wants_everywhere(atomic_load_explicit(&list->users[i].ops, memory_order_relaxed), func);
+        list->wants_any_caller |=
+            wants_any_caller(atomic_load_explicit(&list->users[i].ops, memory_order_relaxed), func);
     for (uint32_t i = 0; i < list->n; i++) {
         struct fg_user_ref *user = &list->users[i];
-        bool asks = list->everywhere &&
-                    !wants_everywhere(atomic_load_explicit(&user->ops, memory_order_relaxed), func);
+        bool asks = list->wants_any_caller &&
+                    !wants_any_caller(atomic_load_explicit(&user->ops, memory_order_relaxed), func);
 
         user->flags = (uint16_t)((user->flags & ~FG_USER_CALLER) | (asks ? FG_USER_CALLER : 0));
     }
@@ -104,7 +90,7 @@ static void settle_all(struct fg_user_list *list)
         struct fgraph_ops *ops = atomic_load_explicit(&list->users[i].ops, memory_order_relaxed);
 
         list->needs_times |= !fg_user_of(ops)->is_fprobes;
-        list->wants_ends |= !list->users[i].entry_only;
+        list->wants_returns |= !list->users[i].entry_only;
         list->bits |= 1ull << list->users[i].idx;
     }
 }
@@ -116,10 +102,11 @@ static void list_settle(struct fg_user_list *list, const struct fg_func *func)
         return;
     settle_all(list);
     if (func->flags & FG_FUNC_C)
-        settle_everywhere(list, func);
+        settle_callers(list, func);
 }
 
-struct fg_user_list *fg_user_list_of(const struct fg_func *func, struct fgraph_ops *const users[], uint32_t n)
+struct fg_user_list *fg_user_list_make(const struct fg_func *func, struct fgraph_ops *const users[],
+                                       uint32_t n)
 {
     struct fg_user_list *list = list_new(n);
 
@@ -133,12 +120,12 @@ struct fg_user_list *fg_user_list_of(const struct fg_func *func, struct fgraph_o
 struct fg_user_list *fg_user_list_with(struct fg_func *func, struct fgraph_ops *ops, bool wanted)
 {
     struct fg_user_list *old = atomic_load_explicit(&func->users, memory_order_relaxed);
-    struct fg_user_list *new;
+    struct fg_user_list *list;
     uint32_t n = 0;
     bool placed = !wanted;
 
-    new = list_new(old->n + wanted);
-    if (!new)
+    list = list_new(old->n + wanted);
+    if (!list)
         return NULL;
     for (uint32_t i = 0; i < old->n; i++) {
         struct fgraph_ops *other = atomic_load_explicit(&old->users[i].ops, memory_order_relaxed);
@@ -146,21 +133,21 @@ struct fg_user_list *fg_user_list_with(struct fg_func *func, struct fgraph_ops *
         if (other == ops || other == &fg_stub_ops)
             continue;
         if (!placed && fg_user_of(other)->generation > fg_user_of(ops)->generation) {
-            list_set(new, n++, func, ops, filter_flags(ops, func));
+            list_set(list, n++, func, ops, filter_flags(ops, func));
             placed = true;
         }
-        list_set(new, n++, func, other, old->users[i].flags);
+        list_set(list, n++, func, other, old->users[i].flags);
     }
     if (!placed)
-        list_set(new, n++, func, ops, filter_flags(ops, func));
-    if (!n && new != &fg_no_users) {
-        free(new);
+        list_set(list, n++, func, ops, filter_flags(ops, func));
+    if (!n && list != &fg_no_users) {
+        free(list);
         return &fg_no_users;
     }
     if (n)
-        new->n = n;
-    list_settle(new, func);
-    return new;
+        list->n = n;
+    list_settle(list, func);
+    return list;
 }
 
 void fg_user_list_drop(struct fg_user_list *list)
@@ -192,32 +179,34 @@ static const struct fg_user *only_user(const struct fg_user_list *list)
  * and can be. */
 static void publish_only_user(struct fg_func *func, const struct fg_user_list *list)
 {
-    const struct fg_user *user = list->wants_ends && !fg_func_awaits_hooks(func) ? only_user(list) : NULL;
+    const struct fg_user *user =
+        list->wants_returns && !fg_func_awaits_return_hooks(func) ? only_user(list) : NULL;
     uint32_t at =
         user ? (uint32_t)(offsetof(struct fg_task, users) + list->users[0].idx * sizeof(struct fg_task_user))
              : 0;
 
     atomic_store_explicit(&func->plain, user && user->is_plain ? at | user->plain_kind : 0,
                           memory_order_release);
-    atomic_store_explicit(&func->probed, user && user->is_fprobes ? at : 0, memory_order_release);
+    atomic_store_explicit(&func->probed, user && user->is_fprobes && !func->domain->is_global ? at : 0,
+                          memory_order_release);
 }
 
 static bool has_to_wait(struct fg_func *func, const struct fg_user_list *list)
 {
-    return list->wants_ends && atomic_load_explicit(&func->is_deaf, memory_order_relaxed);
+    return list->wants_returns && atomic_load_explicit(&func->entry_hook_only, memory_order_relaxed);
 }
 
 static void set_awaits_hooks(struct fg_func *func, bool awaits)
 {
-    atomic_store_explicit(&func->awaits_hooks, awaits, memory_order_relaxed);
+    atomic_store_explicit(&func->awaits_return_hooks, awaits, memory_order_relaxed);
 }
 
 void fg_user_list_publish(struct fg_func *func, struct fg_user_list *list)
 {
     bool awaits = has_to_wait(func, list);
 
-    atomic_store_explicit(&func->everywhere, list->everywhere, memory_order_relaxed);
-    atomic_store_explicit(&func->wants_ends, list->wants_ends, memory_order_relaxed);
+    atomic_store_explicit(&func->wants_any_caller, list->wants_any_caller, memory_order_relaxed);
+    atomic_store_explicit(&func->wants_returns, list->wants_returns, memory_order_relaxed);
     if (awaits)
         set_awaits_hooks(func, true);
     /* release: fg_enter that sees the list sees its users and their epoch, and that they have to wait; fg_enter_plain and
@@ -228,13 +217,13 @@ void fg_user_list_publish(struct fg_func *func, struct fg_user_list *list)
     publish_only_user(func, list);
 }
 
-void fg_users_hear_ends(struct fg_func *func, bool hears)
+void fg_func_set_return_hooks(struct fg_func *func, bool on)
 {
     struct fg_user_list *list;
 
     fg_engine_lock();
     list = atomic_load_explicit(&func->users, memory_order_relaxed);
-    atomic_store_explicit(&func->is_deaf, !hears, memory_order_relaxed);
+    atomic_store_explicit(&func->entry_hook_only, !on, memory_order_relaxed);
     set_awaits_hooks(func, has_to_wait(func, list));
     publish_only_user(func, list);
     fg_engine_unlock();
@@ -259,12 +248,12 @@ static void list_stub(struct fg_user_list *list, const struct fgraph_ops *ops)
 
 void fg_user_list_stub_out(struct fgraph_ops *ops, bool published)
 {
-    uint32_t nr_funcs;
+    size_t nr_funcs;
     struct fg_func **funcs = fg_func_table(&nr_funcs);
 
     for (struct fg_retired *list = fg_retired_latest(FG_RETIRED_USER_LIST); list; list = list->next)
         list_stub((struct fg_user_list *)list, ops);
-    for (uint32_t i = 0; published && i < nr_funcs; i++) {
+    for (size_t i = 0; published && i < nr_funcs; i++) {
         struct fg_user_list *list = atomic_load_explicit(&funcs[i]->users, memory_order_relaxed);
 
         list_stub(list, ops);

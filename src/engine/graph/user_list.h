@@ -1,33 +1,78 @@
-/* The list of users that a function has: made anew for each change, published as a whole. Private to the engine. The engine's
- * lock is held in all of these. */
+/* The users of one function: a list that callbacks read without a lock. It is never changed, only replaced as a whole. */
 #ifndef FG_USER_LIST_H
 #define FG_USER_LIST_H
 
-#include "engine/graph/fgraph.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-/* What stands in the place of a user that is gone: it wants nothing. */
-extern struct fgraph_ops fg_stub_ops;
+#include "engine/core/function.h"
+#include "engine/core/retired.h"
+#include "engine/graph/user.h"
 
-/* `filter` stands for the user's own, unless that decides by itself. */
-bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const struct fg_filter *filter);
-/* The user is told no end, and needs no frame to know what lies below a function of its graph sets. */
-bool fg_user_is_entry_only(const struct fgraph_ops *ops, const struct fg_func *func, uint32_t flags);
+/* One user of one function. */
+struct fg_user_ref {
+    /* Only ever replaced by the stub, when a user leaves and there is no memory for a list without it. */
+    _Atomic(struct fgraph_ops *) ops;
+    uint32_t idx;
+    uint16_t flags;  /* FG_USER_* (filter.h) */
+    bool entry_only; /* it wants no returns of the function's calls: they leave no frame for it */
+};
 
-/* A list of these users, which are in the order of registration. NULL: no memory. */
-struct fg_user_list *fg_user_list_of(const struct fg_func *func, struct fgraph_ops *const users[],
-                                     uint32_t n);
-/* The function's list with one more user, or without it. NULL: no memory. */
-struct fg_user_list *fg_user_list_with(struct fg_func *func, struct fgraph_ops *ops, bool wanted);
-void fg_user_list_drop(struct fg_user_list *list);
-/* Not only with the lock: also inside the guard. NULL: the user is not in it. */
+/* In order of registration. */
+struct fg_user_list {
+    struct fg_retired retired;
+    uint32_t n;
+    bool wants_any_caller; /* as the function's */
+    bool wants_returns;    /* as the function's */
+    bool needs_times;      /* some user in it needs times of calls */
+    uint64_t bits;         /* of the users' slots */
+    struct fg_user_ref users[];
+};
+
+extern struct fg_user_list fg_no_users; /* the one list without users */
+
+/* Compares the pointer only: outside of the guard the list may be freed at any time. */
+static inline bool fg_func_has_users(struct fg_func *func)
+{
+    return atomic_load_explicit(&func->users, memory_order_acquire) != &fg_no_users;
+}
+
+/**
+ * fg_func_set_return_hooks() - Called by the arch when return hooks for a function are switched on or off.
+ * @func: the function
+ * @on: returns, suspends and resumes are hooked; false: entries alone are
+ *
+ * An arch that never hooks entries alone need not call it. Users that want returns see calls only while @on.
+ *
+ * Context: without locks.
+ */
+void fg_func_set_return_hooks(struct fg_func *func, bool on);
+
+/* Finds a user in a list; NULL: it is not there. Under the engine's lock, or inside the guard. */
 const struct fg_user_ref *fg_user_list_find(const struct fg_user_list *list, const struct fgraph_ops *ops);
 
-/* From now on it is the function's. */
+/* ---- making and publishing lists; under the engine's lock */
+
+/* True if the user wants the function; @filter stands for the user's own, which a user with wantsfunc does not use. */
+bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const struct fg_filter *filter);
+/* True if the user wants no returns, and needs no frames to know what is below a function of its graph sets. */
+bool fg_user_is_entry_only(const struct fgraph_ops *ops, const struct fg_func *func, uint32_t flags);
+
+/* A list of these users, which are in order of registration. NULL: memory is short. */
+struct fg_user_list *fg_user_list_make(const struct fg_func *func, struct fgraph_ops *const users[],
+                                       uint32_t n);
+/* The function's list with one more user (@wanted), or without it. NULL: memory is short. */
+struct fg_user_list *fg_user_list_with(struct fg_func *func, struct fgraph_ops *ops, bool wanted);
+/* Frees a list that no callback can hold. */
+void fg_user_list_drop(struct fg_user_list *list);
+
+/* Makes the list the function's. */
 void fg_user_list_publish(struct fg_func *func, struct fg_user_list *list);
-/* The same, and the list that was retires. */
+/* The same, and retires the list before it. */
 void fg_user_list_replace(struct fg_func *func, struct fg_user_list *list);
-/* The stub takes the user's place in lists that are no more published: a callback that waits for us, or that
- * called us, may be in the middle of one. Without memory for shorter lists it does so in those that are. */
+/* Puts the stub in the user's place in retired lists: a callback that waits for us, or that called us, may be in the middle
+ * of one. With @published, when there was no memory for lists without the user, also in published ones. */
 void fg_user_list_stub_out(struct fgraph_ops *ops, bool published);
 
 #endif

@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "engine/core/root.h"
+#include "engine/core/sync.h"
 #include "engine/graph/progress.h"
 #include "engine/graph/user_list.h"
-#include "engine/graph/users.h"
 
 /* One planned change of one function's list. No list: it stays as it is, but the function may be busy no more. */
 struct fg_change {
@@ -16,7 +17,7 @@ struct fg_change {
 
 static void plan_drop(struct fg_plan *plan)
 {
-    for (uint32_t i = 0; i < plan->n; i++) {
+    for (size_t i = 0; i < plan->n; i++) {
         fg_user_list_drop(plan->changes[i].list);
     }
     free(plan->changes);
@@ -34,32 +35,33 @@ static bool stays_as_it_was(const struct fg_func *func, const struct fgraph_ops 
 }
 
 /* Calls in progress may end while no user but those that were there wants to know. */
-static bool loses_ends(struct fg_func *func, const struct fg_user_list *old, const struct fg_user_list *new)
+static bool loses_returns(struct fg_func *func, const struct fg_user_list *before,
+                          const struct fg_user_list *after)
 {
-    return !new->wants_ends && (old->wants_ends || fg_func_is_busy(func));
+    return !after->wants_returns && (before->wants_returns || fg_func_has_pending_returns(func));
 }
 
 int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_filter *filter)
 {
-    uint32_t nr_funcs;
+    size_t nr_funcs;
     struct fg_func **funcs = fg_func_table(&nr_funcs);
 
     *plan = (struct fg_plan){0};
     plan->changes = calloc(nr_funcs + 1, sizeof(plan->changes[0]));
     if (!plan->changes)
         return -ENOMEM;
-    for (uint32_t i = 0; i < nr_funcs; i++) {
+    for (size_t i = 0; i < nr_funcs; i++) {
         struct fg_user_list *old = atomic_load_explicit(&funcs[i]->users, memory_order_relaxed), *list;
         bool wanted;
 
-        if (funcs[i]->domain != fg_user_of(ops)->domain)
+        if (!fg_domain_is_seen(funcs[i]->domain, fg_user_of(ops)->scope))
             continue;
         wanted = filter && fg_user_wants(funcs[i], ops, filter);
         if (filter && fg_user_of(ops)->foundfunc)
             fg_user_of(ops)->foundfunc(funcs[i], ops, wanted);
         if (stays_as_it_was(funcs[i], ops, fg_user_list_find(old, ops), wanted)) {
-            if (fg_func_is_busy(funcs[i])) {
-                plan->is_about_busy = true;
+            if (fg_func_has_pending_returns(funcs[i])) {
+                plan->checks_pending = true;
                 plan->changes[plan->n++] = (struct fg_change){funcs[i], NULL};
             }
             continue;
@@ -69,7 +71,7 @@ int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_f
             plan_drop(plan);
             return -ENOMEM;
         }
-        plan->is_about_busy |= loses_ends(funcs[i], old, list);
+        plan->checks_pending |= loses_returns(funcs[i], old, list);
         plan->changes[plan->n++] = (struct fg_change){funcs[i], list};
     }
     return 0;
@@ -77,26 +79,24 @@ int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_f
 
 void fg_plan_publish(const struct fg_plan *plan)
 {
-    for (uint32_t i = 0; i < plan->n; i++) {
+    for (size_t i = 0; i < plan->n; i++) {
         if (plan->changes[i].list)
             fg_user_list_replace(plan->changes[i].func, plan->changes[i].list);
     }
 }
 
+static struct fg_func *func_at(const void *changes, size_t i)
+{
+    return ((const struct fg_change *)changes)[i].func;
+}
+
 void fg_plan_sync(struct fg_plan *plan)
 {
-    const struct fg_arch_ops *arch = fg_engine_arch();
-
-    if (plan->is_about_busy) {
+    if (plan->checks_pending) {
         fg_engine_lock();
-        fg_progress_note();
+        fg_progress_note_pending();
         fg_engine_unlock();
     }
-    if (plan->n) {
-        arch->sync_begin();
-        for (uint32_t i = 0; i < plan->n; i++)
-            arch->sync(plan->changes[i].func);
-        arch->sync_end();
-    }
+    fg_sync_many(func_at, plan->changes, plan->n);
     free(plan->changes);
 }

@@ -1,23 +1,34 @@
-/* What a change of one user does to the lists of all functions: all new lists are made first, so that a lack of memory leaves
- * everything as it was. Private to the engine. */
+/* What a change of one user does to the lists of all functions. All new lists are made first, so that a lack of memory leaves
+ * everything as it was. */
 #ifndef FG_USER_PLAN_H
 #define FG_USER_PLAN_H
 
-#include "engine/graph/fgraph.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/graph/user.h"
 
 struct fg_plan {
     struct fg_change *changes;
-    uint32_t n;
-    bool
-        is_about_busy; /* some function loses its last user that is told of ends, or has done so in the middle of calls */
+    size_t n;
+    /* Some function loses its last user that wants returns, or lost it while its calls were in progress. */
+    bool checks_pending;
 };
 
-/* Plans what `ops` with `filter` (NULL: leaving) changes. -ENOMEM: nothing is planned. Engine's lock held. */
+/**
+ * fg_plan_make() - Plan a change of one user.
+ * @plan: filled in
+ * @ops: the user
+ * @filter: its filter from now on; NULL: it leaves
+ *
+ * Return: 0; -ENOMEM: nothing is planned.
+ * Context: under the engine's lock.
+ */
 int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_filter *filter);
-/* Engine's lock held. */
+/* Publishes the lists. Engine's lock held. */
 void fg_plan_publish(const struct fg_plan *plan);
-/* Asks the arch to make the hooks match; the plan is done. Without locks: the arch may need its own, and may run for long.
- * Behind a wait for callbacks: a call that began with the old lists has its frame by then. */
+/* Has the arches make the hooks match, and frees the plan. Without locks: an arch may need its own, and may take long. After a
+ * wait for callbacks: a call that began with the old lists has its frame by then. */
 void fg_plan_sync(struct fg_plan *plan);
 
 #endif

@@ -1,7 +1,4 @@
-/* The table of users: registering, leaving, changing filters.
- *
- * A change plans what becomes of the lists of functions (user_plan.c), publishes them one by one (user_list.c), waits for the
- * callbacks that run (retired.c), then asks the arch to make each function's hooks match. */
+/* See users.h. */
 #include "engine/graph/users.h"
 
 #include <errno.h>
@@ -10,8 +7,17 @@
 
 #include "engine/core/clock.h"
 #include "engine/core/retired.h"
+#include "engine/core/root.h"
+#include "engine/graph/end.h"
+#include "engine/graph/frame.h"
 #include "engine/graph/progress.h"
 #include "engine/graph/user_list.h"
+
+#define SLOTS(n)                                                                                             \
+    (n), (n) + 1, (n) + 2, (n) + 3, (n) + 4, (n) + 5, (n) + 6, (n) + 7, (n) + 8, (n) + 9, (n) + 10,          \
+        (n) + 11, (n) + 12, (n) + 13, (n) + 14, (n) + 15
+
+_Static_assert(FG_MAX_USERS == 64, "SLOTS in `users` names all of them");
 
 static struct {
     uint64_t epoch;                           /* registrations, leavings and changes of filters so far */
@@ -24,23 +30,14 @@ static struct {
     uint32_t left_slots[FG_MAX_USERS];
     uint64_t left_at[FG_MAX_USERS];
     uint32_t nr_left;
-    uint32_t plain_holds; /* reasons of the arch why no call can be plain */
-} users;
+    uint32_t plain_holds; /* fg_plain_hold() */
+} users = {.free_slots = {SLOTS(0), SLOTS(16), SLOTS(32), SLOTS(48)}, .nr_free = FG_MAX_USERS};
 
 /* What stands in the place of functions that a user does not have. */
 static int want_return(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)trace, (void)ops, (void)regs;
     return 1;
-}
-
-void fg_users_init(void)
-{
-    for (uint32_t i = 0; i < FG_MAX_USERS; i++) {
-        atomic_store(&fg_root.slots[i].ops, &fg_stub_ops);
-        atomic_store(&fg_root.slots[i].generation, FG_GENERATION_NONE);
-        users.free_slots[users.nr_free++] = i;
-    }
 }
 
 struct fg_user_list *fg_users_match(struct fg_func *func)
@@ -53,7 +50,7 @@ struct fg_user_list *fg_users_match(struct fg_func *func)
         struct fg_user *user = fg_user_of(ops);
         bool matched;
 
-        if (user->domain != func->domain)
+        if (!fg_domain_is_seen(func->domain, user->scope))
             continue;
         matched = fg_user_wants(func, ops, &user->filter);
         if (user->foundfunc)
@@ -61,16 +58,7 @@ struct fg_user_list *fg_users_match(struct fg_func *func)
         if (matched)
             matching[n++] = ops;
     }
-    return fg_user_list_of(func, matching, n);
-}
-
-bool fg_users_rematch(struct fg_func *func)
-{
-    struct fg_user_list *list = fg_users_match(func);
-
-    if (list)
-        fg_user_list_replace(func, list);
-    return list != NULL;
+    return fg_user_list_make(func, matching, n);
 }
 
 static void slot_give_back(uint32_t idx)
@@ -154,8 +142,7 @@ static void set_tids(struct fg_user *user)
 /* Calls can be plain from now on, or not. */
 static void set_plain(void)
 {
-    bool can_be =
-        !fg_users_are_killed() && !users.plain_holds && fg_clock_is_counter() && fg_task_fence_is_light();
+    bool can_be = !fg_is_killed() && !users.plain_holds && fg_clock_is_counter() && fg_task_fence_is_light();
 
     atomic_store(&fg_root.plain_descriptor, can_be ? FG_DESCRIPTOR(users.epoch) | FG_FRAME_PLAIN : 0);
 }
@@ -164,7 +151,7 @@ static void set_plain(void)
 static void next_epoch(void)
 {
     users.epoch++;
-    if (fg_users_are_killed())
+    if (fg_is_killed())
         return;
     atomic_store(&fg_root.descriptor, FG_DESCRIPTOR(users.epoch));
     set_plain();
@@ -189,6 +176,26 @@ void fg_plain_release(void)
 static bool has_hidden_calls(const struct fg_filter *filter)
 {
     return filter->sets[FGRAPH_GRAPH_NOTRACE].n != 0 || filter->irqs == FG_IRQS_HIDDEN;
+}
+
+static void tell_task_exit(struct fg_task *task)
+{
+    /* Under the lock, and by holder: also a user that is leaving, or that lost its frames to the kill switch,
+     * must let go of the task before its memory goes. */
+    fg_engine_lock();
+    for (uint32_t idx = 0; idx < FG_MAX_USERS; idx++) {
+        struct fgraph_ops *ops = users.holders[idx];
+
+        if (ops && fg_user_of(ops)->taskexitfunc)
+            fg_user_of(ops)->taskexitfunc(task, ops);
+    }
+    fg_engine_unlock();
+}
+
+static void end_task(struct fg_task *task)
+{
+    fg_task_unwind(task);
+    tell_task_exit(task);
 }
 
 int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan)
@@ -216,6 +223,7 @@ int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan)
     }
     users.holders[idx] = ops;
     set_tids(user);
+    fg_task_on_exit(end_task);
     fg_task_for_each(clear_task_slot, &idx);
     /* release: who finds it registered finds the tasks' words cleared */
     atomic_store_explicit(&slot->ops, ops, memory_order_release);
@@ -349,7 +357,7 @@ int fgraph_unregister(struct fgraph_ops *ops)
     return 0;
 }
 
-int fgraph_set_filter(struct fgraph_ops *ops, struct fg_filter *filter)
+int fg_user_set_filter(struct fgraph_ops *ops, struct fg_filter *filter)
 {
     struct fg_user *user = fg_user_of(ops);
     struct fg_filter old;
@@ -383,7 +391,7 @@ int fgraph_set_filter(struct fgraph_ops *ops, struct fg_filter *filter)
 static int set_edited(struct fgraph_ops *ops, struct fg_filter *edited, int error)
 {
     if (!error)
-        error = fgraph_set_filter(ops, edited);
+        error = fg_user_set_filter(ops, edited);
     fg_filter_clear(edited);
     return error;
 }
@@ -414,45 +422,6 @@ int fgraph_set_tids(struct fgraph_ops *ops, const int tids[], size_t n)
     return set_edited(ops, &filter, failure);
 }
 
-uint32_t fg_users_newest_first(uint64_t bitmap, uint64_t epoch, uint32_t order[FG_MAX_USERS])
-{
-    uint64_t generations[FG_MAX_USERS];
-    uint32_t n = 0;
-
-    /* From the highest slot down: slots are given away in rising order, so most users come in the order they go. */
-    for (uint32_t idx; bitmap; bitmap &= ~(1ull << idx)) {
-        uint32_t at = n;
-        uint64_t generation;
-
-        idx = 63 - (uint32_t)__builtin_clzll(bitmap);
-        generation = atomic_load_explicit(&fg_root.slots[idx].generation, memory_order_acquire);
-        if (generation > epoch)
-            continue;
-        for (; at && generations[at - 1] < generation; at--) {
-            generations[at] = generations[at - 1];
-            order[at] = order[at - 1];
-        }
-        generations[at] = generation;
-        order[at] = idx;
-        n++;
-    }
-    return n;
-}
-
-void fg_users_task_exit(struct fg_task *task)
-{
-    /* Under the lock, and by holder: also a user that is leaving, or that lost its frames to the kill switch,
-     * must let go of the task before its memory goes. */
-    fg_engine_lock();
-    for (uint32_t idx = 0; idx < FG_MAX_USERS; idx++) {
-        struct fgraph_ops *ops = users.holders[idx];
-
-        if (ops && fg_user_of(ops)->taskexitfunc)
-            fg_user_of(ops)->taskexitfunc(task, ops);
-    }
-    fg_engine_unlock();
-}
-
 void fgraph_for_each(void (*visit)(struct fgraph_ops *ops, void *arg), void *arg)
 {
     fg_engine_lock();
@@ -465,13 +434,13 @@ void fgraph_for_each(void (*visit)(struct fgraph_ops *ops, void *arg), void *arg
     fg_engine_unlock();
 }
 
-uint32_t fgraph_count_in(const void *domain)
+uint32_t fgraph_count_in(const void *scope)
 {
     uint32_t n = 0;
 
     fg_engine_lock();
     for (uint32_t i = 0; i < users.nr_users; i++)
-        n += fg_user_of(atomic_load(&fg_root.slots[users.order[i]].ops))->domain == domain;
+        n += fg_user_of(atomic_load(&fg_root.slots[users.order[i]].ops))->scope == scope;
     fg_engine_unlock();
     return n;
 }

@@ -1,89 +1,91 @@
-/* The users table: slots, generations, and the engine's published root. Private to the engine. */
+/* The table of users: registering, unregistering, changing filters.
+ *
+ * A change plans what becomes of each function's list (user_plan.c), publishes the lists one by one (user_list.c), waits for
+ * the callbacks that run (retired.c), then has the arches make each function's hooks match (sync.c). */
 #ifndef FG_USERS_H
 #define FG_USERS_H
 
-#include "engine/graph/fgraph.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/graph/user.h"
 #include "engine/graph/user_plan.h"
 
-#define FG_GENERATION_NONE UINT64_MAX /* no user: later than any epoch */
+/* ---- for all; without locks */
 
-#define FG_FRAME_TYPE_BITMAP 1u
-#define FG_FRAME_DESCRIPTOR_AT 5u /* words from a frame to its descriptor */
-#define FG_FRAME_PLAIN (1u << 18)
-#define FG_FRAME_IRQ (1u << 19)
-#define FG_EPOCH_SHIFT 20
-#define FG_DESCRIPTOR(epoch)                                                                                 \
-    (FG_FRAME_TYPE_BITMAP | (FG_FRAME_DESCRIPTOR_AT << 2) | ((uint64_t)(epoch) << FG_EPOCH_SHIFT))
+/**
+ * fgraph_register() - Register a user.
+ * @ops: the public half is filled in; functions that are NULL are filled in here
+ *
+ * Return: 0; -EBUSY: it is registered; -ENOSPC: all FG_MAX_USERS slots are taken; -ENOMEM. After an error nothing has changed.
+ */
+int fgraph_register(struct fgraph_ops *ops);
 
-struct fg_slot {
-    _Atomic(struct fgraph_ops *) ops;
-    _Atomic uint64_t generation;
-};
+/**
+ * fgraph_unregister() - Unregister a user.
+ * @ops: the user
+ *
+ * Returns when none of the user's functions runs any longer, except one that is the caller itself.
+ *
+ * Return: 0; -EINVAL: it is not registered.
+ */
+int fgraph_unregister(struct fgraph_ops *ops);
 
-/* The one mutable global: what every call reads. */
-struct fg_root {
-    /* What the descriptor word of a frame that is pushed now looks like (frame.h draws it): its epoch is the
-     * number of changes among users so far. 0 once the kill switch was thrown. */
-    _Atomic uint64_t descriptor;
-    /* The same of a frame whose call is plain (plain_call.c). 0 also where no call can be. */
-    _Atomic uint64_t plain_descriptor;
-    _Atomic bool killed;
-    _Atomic uint64_t overrun;
-    struct fg_slot slots[FG_MAX_USERS];
-};
+/* True from the end of the registration until the unregistration begins. What it says inside the guard holds until the guard is
+ * left. */
+bool fgraph_is_registered(const struct fgraph_ops *ops);
 
-extern struct fg_root fg_root;
+/**
+ * fg_user_set_filter() - Replace a user's filter.
+ * @ops: registered or not
+ * @filter: its contents become the user's, and it is empty afterwards
+ *
+ * Return: 0; -ENOMEM: nothing has changed. For a user that is not registered it never fails.
+ */
+int fg_user_set_filter(struct fgraph_ops *ops, struct fg_filter *filter);
 
-static inline bool fg_users_are_killed(void)
-{
-    return fg_unlikely(atomic_load_explicit(&fg_root.killed, memory_order_relaxed));
-}
+/**
+ * fgraph_edit_filter() - Add patterns to one of a user's filter sets.
+ * @ops: registered or not; no other edit of its filter may run at the same time
+ * @set: which set
+ * @texts: the patterns
+ * @n: how many
+ * @reset: clear the set first
+ * @error: filled in with -EINVAL
+ *
+ * Return: 0; -EINVAL: one of @texts is not a pattern; -ENOMEM. After an error nothing has changed.
+ */
+int fgraph_edit_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const char *const texts[],
+                       size_t n, bool reset, struct fg_pattern_error *error);
 
-static inline void fg_users_count_overrun(void)
-{
-    atomic_fetch_add_explicit(&fg_root.overrun, 1, memory_order_relaxed);
-}
+/* The user sees only calls in these threads; @tids NULL: in all. -ENOMEM: nothing has changed. Not at the same time as an edit. */
+int fgraph_set_tids(struct fgraph_ops *ops, const int tids[], size_t n);
 
-/* The user that had slot `idx` at `epoch`, if it is still there. The caller is inside the guard: what it
- * sees here cannot be unregistered and reused before it leaves. */
-static inline struct fgraph_ops *fg_users_at(uint32_t idx, uint64_t epoch)
-{
-    struct fg_slot *slot = &fg_root.slots[idx];
+/* Waits until each callback that runs now has ended, except those that wait in here themselves, and what the caller is called
+ * from. */
+void fg_users_synchronize(void);
 
-    /* acquire: pairs with the release in users.c that hands the slot to its next owner */
-    if (fg_unlikely(atomic_load_explicit(&slot->generation, memory_order_acquire) > epoch))
-        return NULL;
-    return atomic_load_explicit(&slot->ops, memory_order_relaxed);
-}
+/* Calls @visit for each user in slot order, under the engine's lock. */
+void fgraph_for_each(void (*visit)(struct fgraph_ops *ops, void *arg), void *arg);
+uint32_t fgraph_count(void);
+/* How many users of the scope there are. */
+uint32_t fgraph_count_in(const void *scope);
 
-/* Slots of `bitmap` whose users are still those of `epoch`, the latest registered first. Returns how many. */
-uint32_t fg_users_newest_first(uint64_t bitmap, uint64_t epoch, uint32_t order[FG_MAX_USERS]);
+/* While an arch has a reason to see every call in full it holds off the plain path. Holds nest. */
+void fg_plain_hold(void);
+void fg_plain_release(void);
 
-/* Once: all slots are free. */
-void fg_users_init(void);
+/* ---- for what changes more under the same hold of the engine's lock: it is held where a change begins, and not where it ends */
 
-/* A task ends: tells the users that asked to know. */
-void fg_users_task_exit(struct fg_task *task);
-
-/* The list of users for a new function; the engine's lock is held. NULL when memory is short. */
-struct fg_user_list *fg_users_match(struct fg_func *func);
-/* What its users are to be asked at its calls is found anew, and who they are. Engine's lock held. False: no memory. */
-bool fg_users_rematch(struct fg_func *func);
-
-void fg_engine_lock(void);
-void fg_engine_unlock(void);
-
-/* ---- the halves of a change, for what changes more under the same hold of the engine's lock: it is held where a change
- * begins, and not where it ends */
-
-/* As fgraph_register. */
+/* As fgraph_register(). */
 int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan);
-/* A registered user that decides by itself (wantsfunc) is asked again. -ENOMEM: nothing has changed. */
+/* Asks a registered user that has wantsfunc again. -ENOMEM: nothing has changed. */
 int fg_users_refilter_begin(struct fgraph_ops *ops, struct fg_plan *plan);
-/* Of both. Without a wait for callbacks, a call that enters its function at this very moment may stay without its end. */
+/* Ends either. Without @waits (for callbacks), a call that enters its function at this moment may miss its return. */
 void fg_users_change_end(struct fg_plan *plan, bool waits);
 
-/* A user on its way out. */
+/* An unregistration under way. */
 struct fg_leave {
     struct fgraph_ops *ops;
     struct fg_plan plan;
@@ -91,15 +93,14 @@ struct fg_leave {
     uint32_t idx;
 };
 void fg_users_leave_begin(struct fgraph_ops *ops, struct fg_leave *leave);
-/* Without a wait, callbacks may go on to use the ops. */
+/* Without @waits, callbacks may go on using the ops. */
 void fg_users_leave_end(struct fg_leave *leave, bool waits);
 
-/* Tries under the engine's lock; once more if it says -ENOSPC and there are slots that wait for a callback to end. */
+/* Calls @attempt under the engine's lock. If it answers -ENOSPC while slots wait for a callback to end, waits and tries once
+ * more. */
 int fg_users_try(int (*attempt)(void *arg), void *arg);
 
-/* function.c: live records, under the engine's lock. */
-struct fg_func **fg_func_table(uint32_t *n);
-/* suspended.c: ends the suspended calls of a function that is going away. */
-void fg_abandon_function(struct fg_func *func);
+/* The list of users for a function that is new, or of which more is known now. Engine's lock held. NULL: memory is short. */
+struct fg_user_list *fg_users_match(struct fg_func *func);
 
 #endif

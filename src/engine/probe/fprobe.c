@@ -4,17 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "engine/core/root.h"
+#include "engine/graph/meet.h"
 #include "engine/graph/users.h"
 #include "engine/probe/fprobe_call.h"
 #include "engine/probe/fprobe_list.h"
 #include "engine/ring/ring_layout.h"
 
-/* The one user of the function graph that all fprobes of a domain share, from the first of them to the
- * last. */
+/* The one user of the function graph that all fprobes of a scope share, from the first of them to the last. */
 struct shared_user {
     struct fg_retired retired;
     struct shared_user *next;
-    void *domain; /* as fg_func.domain */
+    const void *scope;
     struct fprobe *first;
     struct fgraph_ops ops;
 };
@@ -24,13 +25,12 @@ static struct shared_user *shared_users;
 
 static bool wants(const struct fg_func *func, const struct fgraph_ops *ops)
 {
-    (void)ops;
-    return atomic_load_explicit(&func->fprobes, memory_order_relaxed) != NULL;
+    return fg_fprobe_list_wants(atomic_load_explicit(&func->fprobes, memory_order_relaxed), ops);
 }
 
-static bool wants_ends(const struct fg_func *func)
+static bool wants_returns(const struct fg_func *func, const struct fgraph_ops *ops)
 {
-    return fg_fprobe_list_wants_returns(atomic_load_explicit(&func->fprobes, memory_order_relaxed));
+    return fg_fprobe_list_wants_returns(atomic_load_explicit(&func->fprobes, memory_order_relaxed), ops);
 }
 
 /* ---- from here on all is under the engine's lock, unless it says otherwise */
@@ -56,51 +56,64 @@ static bool matches(const struct fg_fprobe_filter *filter, const struct fg_func 
 
 /* ---- shared users */
 
-static struct shared_user **find_shared(const void *domain)
+static struct shared_user **find_shared(const void *scope)
 {
     struct shared_user **at = &shared_users;
 
-    while (*at && (*at)->domain != domain)
+    while (*at && (*at)->scope != scope)
         at = &(*at)->next;
     return at;
 }
 
-static struct shared_user *shared_new(void *domain)
+static struct shared_user *shared_new(const void *scope)
 {
     struct shared_user *shared = calloc(1, sizeof(*shared));
     struct fg_user *user;
 
     if (!shared)
         return NULL;
-    shared->domain = domain;
+    shared->scope = scope;
     shared->ops =
         (struct fgraph_ops){.entryfunc = fg_fprobes_enter, .retfunc = fg_fprobes_leave, .name = "fprobe"};
     user = fg_user_of(&shared->ops);
-    user->domain = domain;
+    user->scope = scope;
     user->wantsfunc = wants;
-    user->wantsends = wants_ends;
+    user->wantsreturns = wants_returns;
     user->is_fprobes = true;
     user->missedfunc = fg_fprobes_missed;
     return shared;
 }
 
-/* Attaches the domain's shared user to the functions that have fprobes now. On an error nothing has
- * changed. */
-static int shared_update(void *domain, struct fg_plan *plan)
+static bool shared_is_registered(const struct shared_user *shared)
 {
-    struct shared_user **at = find_shared(domain), *shared = *at;
+    return shared->first != NULL;
+}
+
+/* The scope's shared user, or a new one that is not registered yet. NULL: no memory. */
+static struct shared_user *shared_get(const void *scope)
+{
+    struct shared_user *shared = *find_shared(scope);
+
+    return shared ? shared : shared_new(scope);
+}
+
+/* Gives back what shared_get returned. */
+static void shared_put(struct shared_user *shared)
+{
+    if (!shared_is_registered(shared))
+        free(shared);
+}
+
+/* Attaches the shared user to the functions that have fprobes now. On an error nothing has changed. */
+static int shared_update(struct shared_user *shared, struct fg_plan *plan)
+{
     int error;
 
-    if (shared)
+    if (shared_is_registered(shared))
         return fg_users_refilter_begin(&shared->ops, plan);
-    shared = shared_new(domain);
-    if (!shared)
-        return -ENOMEM;
     error = fg_users_register_begin(&shared->ops, plan);
-    if (error)
-        free(shared);
-    else
-        *at = shared;
+    if (!error)
+        *find_shared(shared->scope) = shared;
     return error;
 }
 
@@ -114,19 +127,23 @@ static struct fprobe **find_fprobe(struct shared_user *shared, const struct fpro
     return at;
 }
 
-bool fg_fprobes_find(struct fg_func *func)
+/* How many fprobes have filters that match a new function. */
+static uint32_t count_matching(const struct fg_func *func)
 {
-    struct shared_user *shared = *find_shared(func->domain);
-    struct fg_fprobe_list *list;
     uint32_t n = 0;
 
-    for (struct fprobe *fp = shared ? shared->first : NULL; fp; fp = fg_fprobe_of(fp)->next)
-        n += matches(&fg_fprobe_of(fp)->filter, func);
-    if (!n)
-        return true;
-    list = fg_fprobe_list_new(n);
-    if (!list)
-        return false;
+    for (struct shared_user *shared = shared_users; shared; shared = shared->next) {
+        if (!fg_domain_is_seen(func->domain, shared->scope))
+            continue;
+        for (struct fprobe *fp = shared->first; fp; fp = fg_fprobe_of(fp)->next)
+            n += matches(&fg_fprobe_of(fp)->filter, func);
+    }
+    return n;
+}
+
+static void append_matching(struct fg_fprobe_list *list, const struct fg_func *func,
+                            const struct shared_user *shared)
+{
     for (struct fprobe *fp = shared->first; fp; fp = fg_fprobe_of(fp)->next) {
         const struct fg_fprobe *state = fg_fprobe_of(fp);
 
@@ -134,17 +151,33 @@ bool fg_fprobes_find(struct fg_func *func)
             list->refs[list->n++] = (struct fg_fprobe_ref){.live = state->live,
                                                            .word = state->word,
                                                            .fp = fp,
+                                                           .ops = &shared->ops,
                                                            .piece_words = piece_words_of(fp, false),
                                                            .has_exit = fp->exit_handler};
+    }
+}
+
+static bool attach(struct fg_func *func)
+{
+    uint32_t n = count_matching(func);
+    struct fg_fprobe_list *list = n ? fg_fprobe_list_new(n) : NULL;
+
+    if (!list)
+        return !n;
+    for (struct shared_user *shared = shared_users; shared; shared = shared->next) {
+        if (fg_domain_is_seen(func->domain, shared->scope))
+            append_matching(list, func, shared);
     }
     fg_fprobe_list_publish(func, list);
     return true;
 }
 
-void fg_fprobes_forget(struct fg_func *func)
+static void detach(struct fg_func *func)
 {
     free(atomic_exchange(&func->fprobes, NULL));
 }
+
+static const struct fg_meet_ops meet_ops = {attach, detach};
 
 /* ---- registering */
 
@@ -156,11 +189,12 @@ struct changed {
 /* A registration in progress. Lists are published with the fprobe before its registration is live. */
 struct registering {
     struct fprobe *fp;
-    void *domain;
+    const void *scope;
     struct fg_fprobe_filter *filter; /* NULL: `funcs` is given */
     struct fg_func *const *funcs;
     const uint64_t *cookies;
     size_t nr_funcs;
+    struct shared_user *shared;
     struct fg_live *live;
     uint64_t word;
     struct changed *changed;
@@ -180,6 +214,7 @@ static int add_to(struct registering *reg, struct fg_func *func, const uint64_t 
     list->refs[list->n++] = (struct fg_fprobe_ref){.live = reg->live,
                                                    .word = reg->word,
                                                    .fp = reg->fp,
+                                                   .ops = &reg->shared->ops,
                                                    .cookie = cookie ? *cookie : 0,
                                                    .piece_words = piece_words_of(reg->fp, cookie),
                                                    .has_cookie = cookie,
@@ -191,12 +226,12 @@ static int add_to(struct registering *reg, struct fg_func *func, const uint64_t 
 
 static int add_to_matching(struct registering *reg)
 {
-    uint32_t n;
+    size_t n;
     struct fg_func **funcs = fg_func_table(&n);
     int error = 0;
 
-    for (uint32_t i = 0; i < n && !error; i++) {
-        if (funcs[i]->domain == reg->domain && matches(reg->filter, funcs[i]))
+    for (size_t i = 0; i < n && !error; i++) {
+        if (fg_domain_is_seen(funcs[i]->domain, reg->scope) && matches(reg->filter, funcs[i]))
             error = add_to(reg, funcs[i], NULL);
     }
     return error || reg->nr_changed ? error : -ENOENT;
@@ -209,7 +244,7 @@ static int add_to_given(struct registering *reg)
     for (size_t i = 0; i < reg->nr_funcs && !error; i++) {
         struct fg_func *func = reg->funcs[i];
 
-        if (!func || !func->live || func->domain != reg->domain)
+        if (!func || !func->live || !fg_domain_is_seen(func->domain, reg->scope))
             return -ENOENT;
         error = add_to(reg, func, reg->cookies ? &reg->cookies[i] : NULL);
     }
@@ -218,8 +253,7 @@ static int add_to_given(struct registering *reg)
 
 static int add_to_functions(struct registering *reg)
 {
-    uint32_t nr_known;
-    size_t room;
+    size_t nr_known, room;
 
     fg_func_table(&nr_known);
     room = reg->filter ? nr_known : reg->nr_funcs;
@@ -247,7 +281,7 @@ static void commit(struct registering *reg)
     for (size_t i = 0; i < reg->nr_changed; i++)
         fg_fprobe_list_retire(reg->changed[i].old);
     state->live = reg->live;
-    state->domain = reg->domain;
+    state->scope = reg->scope;
     state->next = NULL;
     state->has_cookies = reg->cookies != NULL;
     if (reg->filter) {
@@ -256,8 +290,28 @@ static void commit(struct registering *reg)
     }
     atomic_store_explicit(&state->nmissed, 0, memory_order_relaxed);
     atomic_store_explicit(&state->word, reg->word, memory_order_relaxed);
-    *find_fprobe(*find_shared(reg->domain), NULL) = reg->fp;
+    *find_fprobe(reg->shared, NULL) = reg->fp;
     fg_live_put(reg->live, reg->word, reg->fp);
+}
+
+static int register_through_shared(struct registering *reg)
+{
+    int error;
+
+    reg->live = fg_live_take();
+    if (!reg->live)
+        return -ENOMEM;
+    reg->word = fg_live_new_word(reg->live);
+    reg->nr_changed = 0;
+    error = add_to_functions(reg);
+    if (!error)
+        error = shared_update(reg->shared, &reg->plan);
+    if (error)
+        undo(reg);
+    else
+        commit(reg);
+    free(reg->changed);
+    return error;
 }
 
 static int register_attempt(void *arg)
@@ -267,19 +321,12 @@ static int register_attempt(void *arg)
 
     if (fg_fprobe_is_registered(reg->fp))
         return -EEXIST;
-    reg->live = fg_live_take();
-    if (!reg->live)
+    fg_meet_set_ops(&meet_ops);
+    reg->shared = shared_get(reg->scope);
+    if (!reg->shared)
         return -ENOMEM;
-    reg->word = fg_live_new_word(reg->live);
-    reg->nr_changed = 0;
-    error = add_to_functions(reg);
-    if (!error)
-        error = shared_update(reg->domain, &reg->plan);
-    if (error)
-        undo(reg);
-    else
-        commit(reg);
-    free(reg->changed);
+    error = register_through_shared(reg);
+    shared_put(reg->shared);
     return error;
 }
 
@@ -294,17 +341,17 @@ static int begin(struct registering *reg)
     return error;
 }
 
-int fg_fprobe_register(struct fprobe *fp, void *domain, struct fg_fprobe_filter *filter)
+int fg_fprobe_register(struct fprobe *fp, const void *scope, struct fg_fprobe_filter *filter)
 {
-    struct registering reg = {.fp = fp, .domain = domain, .filter = filter};
+    struct registering reg = {.fp = fp, .scope = scope, .filter = filter};
 
     return fp && filter && filter->filter.n ? begin(&reg) : -EINVAL;
 }
 
-int fg_fprobe_register_ips(struct fprobe *fp, void *domain, struct fg_func *const funcs[],
+int fg_fprobe_register_ips(struct fprobe *fp, const void *scope, struct fg_func *const funcs[],
                            const uint64_t cookies[], size_t n)
 {
-    struct registering reg = {.fp = fp, .domain = domain, .funcs = funcs, .cookies = cookies, .nr_funcs = n};
+    struct registering reg = {.fp = fp, .scope = scope, .funcs = funcs, .cookies = cookies, .nr_funcs = n};
 
     return fp && funcs && n ? begin(&reg) : -EINVAL;
 }
@@ -319,13 +366,13 @@ struct leaving {
     struct fg_fprobe_filter filter;
 };
 
-static void take_off_functions(const void *domain, uint64_t word)
+static void take_off_functions(const void *scope, uint64_t word)
 {
-    uint32_t n;
+    size_t n;
     struct fg_func **funcs = fg_func_table(&n);
 
-    for (uint32_t i = 0; i < n; i++) {
-        if (funcs[i]->domain == domain &&
+    for (size_t i = 0; i < n; i++) {
+        if (fg_domain_is_seen(funcs[i]->domain, scope) &&
             fg_fprobe_list_has(atomic_load_explicit(&funcs[i]->fprobes, memory_order_relaxed), word))
             fg_fprobe_list_remove_dead(funcs[i]);
     }
@@ -334,11 +381,11 @@ static void take_off_functions(const void *domain, uint64_t word)
 static void unregister_begin(struct fprobe *fp, struct leaving *leaving)
 {
     struct fg_fprobe *state = fg_fprobe_of(fp);
-    struct shared_user **at = find_shared(state->domain), *shared = *at;
+    struct shared_user **at = find_shared(state->scope), *shared = *at;
 
     *leaving = (struct leaving){.filter = state->filter};
     fg_live_give_back(state->live);
-    take_off_functions(state->domain, state->word);
+    take_off_functions(state->scope, state->word);
     *find_fprobe(shared, fp) = state->next;
     state->filter = (struct fg_fprobe_filter){.filter = {.n = 0}};
     atomic_store_explicit(&state->word, 0, memory_order_relaxed);
@@ -429,25 +476,26 @@ uint64_t fg_fprobe_nmissed(const struct fprobe *fp)
     return atomic_load_explicit(&fg_fprobe_of_const(fp)->nmissed, memory_order_relaxed);
 }
 
-uint32_t fg_fprobe_count(void *domain, const struct fg_fprobe_filter *filter)
+uint32_t fg_fprobe_count(const void *scope, const struct fg_fprobe_filter *filter)
 {
-    uint32_t nr_known, n = 0;
+    size_t nr_known;
+    uint32_t n = 0;
     struct fg_func **funcs;
 
     fg_engine_lock();
     funcs = fg_func_table(&nr_known);
-    for (uint32_t i = 0; i < nr_known; i++)
-        n += funcs[i]->domain == domain && matches(filter, funcs[i]);
+    for (size_t i = 0; i < nr_known; i++)
+        n += fg_domain_is_seen(funcs[i]->domain, scope) && matches(filter, funcs[i]);
     fg_engine_unlock();
     return n;
 }
 
-void fg_fprobe_for_each(void *domain, void (*visit)(struct fprobe *fp, void *arg), void *arg)
+void fg_fprobe_for_each(const void *scope, void (*visit)(struct fprobe *fp, void *arg), void *arg)
 {
     struct shared_user *shared;
 
     fg_engine_lock();
-    shared = *find_shared(domain);
+    shared = *find_shared(scope);
     for (struct fprobe *fp = shared ? shared->first : NULL; fp; fp = fg_fprobe_of(fp)->next)
         visit(fp, arg);
     fg_engine_unlock();

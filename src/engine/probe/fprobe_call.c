@@ -1,8 +1,11 @@
 /* See fprobe_call.h. */
 #include "engine/probe/fprobe_call.h"
 
+#include "engine/core/regs.h"
+#include "engine/graph/data.h"
 #include "engine/graph/frame.h"
 #include "engine/graph/progress.h"
+#include "engine/graph/user.h"
 #include "engine/probe/fprobe_list.h"
 #include "engine/probe/fprobe_state.h"
 
@@ -107,13 +110,16 @@ static inline bool enter_one(struct call *call, const struct ftrace_graph_ent *t
 int fg_fprobes_enter(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     const struct fg_fprobe_list *list = fg_fprobe_list_of(trace->func);
-    struct call call = {.func = trace->func, .regs = regs, .awaits_hooks = fg_func_awaits_hooks(trace->func)};
+    struct call call = {
+        .func = trace->func, .regs = regs, .awaits_hooks = fg_func_awaits_return_hooks(trace->func)};
     uint32_t idx = (uint32_t)fg_user_of(ops)->idx;
     bool is_wanted = false;
 
     /* The ops may be gone when a handler has returned. The list stays, as those of users do. */
-    for (uint32_t i = 0; list && i < list->n; i++)
-        is_wanted |= enter_one(&call, trace, idx, &list->refs[i]);
+    for (uint32_t i = 0; list && i < list->n; i++) {
+        if (fg_likely(list->refs[i].ops == ops))
+            is_wanted |= enter_one(&call, trace, idx, &list->refs[i]);
+    }
     return is_wanted;
 }
 
@@ -140,9 +146,8 @@ void fg_fprobes_missed(struct fg_func *func, struct fgraph_ops *ops)
 {
     const struct fg_fprobe_list *list = fg_fprobe_list_of(func);
 
-    (void)ops;
     for (uint32_t i = 0; list && i < list->n; i++) {
-        if (fg_live_has_word(list->refs[i].live, list->refs[i].word))
+        if (list->refs[i].ops == ops && fg_live_has_word(list->refs[i].live, list->refs[i].word))
             count_missed(list->refs[i].fp);
     }
 }
@@ -237,7 +242,7 @@ static inline bool return_probed(struct fg_task *task, uintptr_t fp, uintptr_t r
     if (fg_likely(probe != NULL))
         probe->exit_handler(probe, func, ret_ip, regs, data_of(piece, size_words));
     task->top = frame;
-    if (fg_unlikely(fg_func_is_busy(func)))
+    if (fg_unlikely(fg_func_has_pending_returns(func)))
         fg_progress_call_ended(func);
     return true;
 }

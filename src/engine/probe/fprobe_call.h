@@ -1,4 +1,4 @@
-/* Calling the handlers of fprobes: the functions of the graph's user that all fprobes of a domain share.
+/* Calling the handlers of fprobes: the functions of the graph's user that all fprobes of a scope share.
  *
  * For each fprobe that wants the return, the entry puts a piece of data on the frame:
  *
@@ -7,10 +7,19 @@
 #ifndef FG_FPROBE_CALL_H
 #define FG_FPROBE_CALL_H
 
-#include "engine/graph/fgraph.h"
+#include "engine/core/function.h"
+#include "engine/core/public.h"
+#include "engine/core/task.h"
 
 int fg_fprobes_enter(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs);
 void fg_fprobes_leave(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs);
 void fg_fprobes_missed(struct fg_func *func, struct fgraph_ops *ops);
+
+/* The fast path of a call that one fprobe alone watches: of a function that is fg_func_probed(), and at its return while the
+ * newest data on the stack is fg_top_is_probed(). False: nothing was done. */
+bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, uintptr_t ret_ip,
+                     struct ftrace_regs *regs);
+bool fg_top_is_probed(const struct fg_task *task);
+bool fg_return_probed(struct fg_task *task, uintptr_t fp, uintptr_t ret_ip, struct ftrace_regs *regs);
 
 #endif

@@ -49,12 +49,21 @@ bool fg_fprobe_list_has(const struct fg_fprobe_list *list, uint64_t word)
     return false;
 }
 
-bool fg_fprobe_list_wants_returns(const struct fg_fprobe_list *list)
+bool fg_fprobe_list_wants(const struct fg_fprobe_list *list, const struct fgraph_ops *ops)
 {
     bool wants = false;
 
     for (uint32_t i = 0; list && i < list->n; i++)
-        wants |= list->refs[i].has_exit;
+        wants |= list->refs[i].ops == ops;
+    return wants;
+}
+
+bool fg_fprobe_list_wants_returns(const struct fg_fprobe_list *list, const struct fgraph_ops *ops)
+{
+    bool wants = false;
+
+    for (uint32_t i = 0; list && i < list->n; i++)
+        wants |= list->refs[i].ops == ops && list->refs[i].has_exit;
     return wants;
 }
 

@@ -12,7 +12,8 @@
 struct fg_fprobe_ref {
     struct fg_live *live;
     uint64_t word;
-    struct fprobe *fp; /* may be gone, unless `live` has the word */
+    struct fprobe *fp;            /* may be gone, unless `live` has the word */
+    const struct fgraph_ops *ops; /* the user through which the fprobe sees calls; only compared */
     uint64_t cookie;
     uint32_t piece_words; /* on a frame, without the descriptor */
     bool has_cookie;
@@ -38,8 +39,10 @@ struct fg_fprobe_list *fg_fprobe_list_new(uint32_t room);
 /* The live fprobes of a list, which may be NULL, with room for `more`; or NULL: no memory. */
 struct fg_fprobe_list *fg_fprobe_list_copy(const struct fg_fprobe_list *old, uint32_t more);
 bool fg_fprobe_list_has(const struct fg_fprobe_list *list, uint64_t word);
-/* True if one of the function's fprobes has an exit handler. */
-bool fg_fprobe_list_wants_returns(const struct fg_fprobe_list *list);
+/* True if some of the function's fprobes see its calls through this user. */
+bool fg_fprobe_list_wants(const struct fg_fprobe_list *list, const struct fgraph_ops *ops);
+/* True if one of these has an exit handler. */
+bool fg_fprobe_list_wants_returns(const struct fg_fprobe_list *list, const struct fgraph_ops *ops);
 
 /* Makes `list`, or NULL, the function's. The old list is still the caller's to retire. */
 void fg_fprobe_list_publish(struct fg_func *func, struct fg_fprobe_list *list);

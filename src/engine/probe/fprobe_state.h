@@ -2,7 +2,8 @@
 #ifndef FG_FPROBE_STATE_H
 #define FG_FPROBE_STATE_H
 
-#include "engine/graph/fgraph.h"
+#include "engine/core/pattern.h"
+#include "engine/core/public.h"
 
 /* The functions that an fprobe is attached to, by name: known ones and those met later. C functions only
  * by their whole names. */
@@ -17,8 +18,8 @@ struct __attribute__((may_alias)) fg_fprobe {
     _Atomic uint64_t word; /* of its registration (fprobe_live.h); 0: it is not registered */
     _Atomic uint64_t nmissed;
     struct fg_live *live;
-    void *domain;
-    struct fprobe *next; /* of its domain, in order of registration */
+    const void *scope;   /* it sees the functions of this scope (domain.h) */
+    struct fprobe *next; /* of its scope, in order of registration */
     struct fg_fprobe_filter filter;
     bool has_cookies; /* its data begin with the function's cookie */
 };

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "engine/core/compiler.h"
+
 static int run(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, struct ftrace_regs *regs,
                uint64_t *data, bool is_return)
 {
@@ -46,20 +48,20 @@ static int prepare(struct kprobe_multi_link *link)
     return 0;
 }
 
-int fg_kprobe_multi_attach(struct kprobe_multi_link *link, void *domain, struct fg_func *const funcs[],
+int fg_kprobe_multi_attach(struct kprobe_multi_link *link, const void *scope, struct fg_func *const funcs[],
                            const uint64_t cookies[], size_t n)
 {
     int error = prepare(link);
 
-    return error ? error : fg_fprobe_register_ips(&link->fprobe, domain, funcs, cookies, n);
+    return error ? error : fg_fprobe_register_ips(&link->fprobe, scope, funcs, cookies, n);
 }
 
-int fg_kprobe_multi_attach_filter(struct kprobe_multi_link *link, void *domain,
+int fg_kprobe_multi_attach_filter(struct kprobe_multi_link *link, const void *scope,
                                   struct fg_fprobe_filter *filter)
 {
     int error = prepare(link);
 
-    return error ? error : fg_fprobe_register(&link->fprobe, domain, filter);
+    return error ? error : fg_fprobe_register(&link->fprobe, scope, filter);
 }
 
 int fg_kprobe_multi_detach(struct kprobe_multi_link *link)

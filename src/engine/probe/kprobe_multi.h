@@ -5,12 +5,11 @@
 
 #include "engine/probe/fprobe.h"
 
-/* As fg_fprobe_register_ips; -EINVAL: also without a program, or of no such kind. `cookies` has n of
- * them, or is NULL. */
-int fg_kprobe_multi_attach(struct kprobe_multi_link *link, void *domain, struct fg_func *const funcs[],
+/* As fg_fprobe_register_ips; -EINVAL: also without a program, or of no such kind. `cookies` has n of them, or is NULL. */
+int fg_kprobe_multi_attach(struct kprobe_multi_link *link, const void *scope, struct fg_func *const funcs[],
                            const uint64_t cookies[], size_t n);
 /* As fg_fprobe_register. The cookie is 0. */
-int fg_kprobe_multi_attach_filter(struct kprobe_multi_link *link, void *domain,
+int fg_kprobe_multi_attach_filter(struct kprobe_multi_link *link, const void *scope,
                                   struct fg_fprobe_filter *filter);
 /* As fg_fprobe_unregister. */
 int fg_kprobe_multi_detach(struct kprobe_multi_link *link);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "engine/core/clock.h"
-#include "engine/graph/fgraph.h"
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_pool.h"
 #include "engine/ring/ring_symbols.h"
@@ -65,7 +64,7 @@ static struct task_name read_task_name(struct fg_task *task)
 {
     struct task_name name;
 
-    fg_engine_arch()->task_name(task, name.text, sizeof(name.text));
+    fg_process()->task_name(task, name.text, sizeof(name.text));
     return name;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "engine/core/clock.h"
+#include "engine/graph/data.h"
 #include "engine/graph/users.h"
 #include "engine/tracer/profile_data.h"
 

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/graph/fgraph.h"
+#include "engine/core/compiler.h"
+#include "engine/core/public.h"
 
 struct fg_profile_data;
 

@@ -89,14 +89,14 @@ void fg_instance_hide(struct fg_instance *instance)
     pthread_mutex_unlock(&instances.lock);
 }
 
-int fg_instance_next(int handle, const void *domain)
+int fg_instance_next(int handle, const void *scope)
 {
     int next = NO_HANDLE;
 
     pthread_mutex_lock(&instances.lock);
     for (struct fg_instance *at = instances.first; at; at = at->next) {
         if (at->handle > handle && (next == NO_HANDLE || at->handle < next) &&
-            fg_user_of(&at->ops)->domain == domain)
+            fg_user_of(&at->ops)->scope == scope)
             next = at->handle;
     }
     pthread_mutex_unlock(&instances.lock);

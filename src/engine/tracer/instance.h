@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/graph/fgraph.h"
+#include "engine/graph/user.h"
 #include "engine/ring/ring_buffer.h"
 #include "engine/tracer/tracer.h"
 
@@ -64,12 +64,12 @@ void fg_instance_put(struct fg_instance *instance);
 uint32_t fg_instance_count(void);
 
 /**
- * fg_instance_next - iterate over a domain's instances in the order in which they were started
+ * fg_instance_next - iterate over a scope's instances in the order in which they were started
  * @handle: the one before; 0: the first
  *
  * Return: the next handle; 0: there is none.
  */
-int fg_instance_next(int handle, const void *domain);
+int fg_instance_next(int handle, const void *scope);
 
 /**
  * fg_instance_is_top - true for the instance that texts go to which name none

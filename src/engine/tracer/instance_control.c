@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/core/clock.h"
+#include "engine/graph/users.h"
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_move.h"
 #include "engine/tracer/instance_symbols.h"
@@ -41,7 +42,7 @@ int fg_instance_set_tracer(struct fg_instance *instance, const struct fg_tracer 
 
     if (error)
         return error;
-    if (tracer != instance->tracer || fgraph_slot(&instance->ops) < 0)
+    if (tracer != instance->tracer || fg_user_slot(&instance->ops) < 0)
         error = restart(instance, tracer);
     fg_instance_change_end(instance);
     return error;

@@ -30,7 +30,7 @@ int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes);
  * fg_instance_set_filter - change which functions and calls are traced
  * @filter: its contents are taken over and cleared on success
  *
- * Return: 0 or a negative errno, as fgraph_set_filter().
+ * Return: 0 or a negative errno, as fg_user_set_filter().
  */
 int fg_instance_set_filter(struct fg_instance *instance, struct fg_filter *filter);
 

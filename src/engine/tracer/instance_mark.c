@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/core/clock.h"
+#include "engine/graph/users.h"
 #include "engine/tracer/instance.h"
 
 #define MARK_HEAD_BYTES (sizeof(struct fg_record) + sizeof(uint64_t))

@@ -40,7 +40,7 @@ static struct fg_instance *instance_new(struct fg_instance_config *config)
     instance->filter = config->filter;
     memset(&config->filter, 0, sizeof(config->filter));
     user = fg_user_of(&instance->ops);
-    user->domain = config->domain;
+    user->scope = config->scope;
     user->foundfunc = fg_instance_found;
     user->taskexitfunc = task_exit;
     user->leavefunc = leave;

@@ -2,6 +2,7 @@
 #ifndef FG_INSTANCE_START_H
 #define FG_INSTANCE_START_H
 
+#include "engine/graph/filter.h"
 #include "engine/tracer/instance_control.h"
 
 struct fg_instance_config {
@@ -10,7 +11,7 @@ struct fg_instance_config {
     struct fg_filter filter; /* taken over */
     struct fg_instance_settings settings;
     bool follow_fork;
-    void *domain; /* of the functions that it sees */
+    const void *scope; /* it sees the functions of this scope (domain.h) */
 };
 
 /**

@@ -79,9 +79,8 @@ static void put_known_function(struct fg_func *func, void *arg)
 {
     struct fg_instance *instance = arg;
 
-    if (func->domain == fg_user_of(&instance->ops)->domain)
-        fg_instance_found(func, &instance->ops,
-                          fgraph_filter_matches(&fg_user_of(&instance->ops)->filter, func));
+    if (fg_domain_is_seen(func->domain, fg_user_of(&instance->ops)->scope))
+        fg_instance_found(func, &instance->ops, fg_filter_matches(&fg_user_of(&instance->ops)->filter, func));
 }
 
 void fg_instance_put_functions(struct fg_instance *instance)

@@ -2,6 +2,8 @@
 #ifndef FG_INSTANCE_SYMBOLS_H
 #define FG_INSTANCE_SYMBOLS_H
 
+#include "engine/core/function.h"
+#include "engine/core/public.h"
 #include "engine/tracer/instance.h"
 
 /* True if the instance's records name functions that it does not record: its readers need their symbols

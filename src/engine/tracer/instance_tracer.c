@@ -34,7 +34,7 @@ int fg_instance_apply_filter(struct fg_instance *instance, const struct fg_filte
     int error = effective_filter(instance, wanted, &filter);
 
     if (!error) {
-        error = fgraph_set_filter(&instance->ops, &filter);
+        error = fg_user_set_filter(&instance->ops, &filter);
         fg_filter_clear(&filter);
     }
     return error;
@@ -96,7 +96,7 @@ static int register_user(struct fg_instance *instance)
     if (error)
         return error;
     choose_functions(instance);
-    fgraph_set_filter(&instance->ops, &filter); /* cannot fail: the user is not registered */
+    fg_user_set_filter(&instance->ops, &filter); /* cannot fail: the user is not registered */
     return fgraph_register(&instance->ops);
 }
 

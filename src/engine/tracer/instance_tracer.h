@@ -5,6 +5,7 @@
 #ifndef FG_INSTANCE_TRACER_H
 #define FG_INSTANCE_TRACER_H
 
+#include "engine/graph/user.h"
 #include "engine/tracer/instance.h"
 
 /**
@@ -34,7 +35,7 @@ void fg_instance_halt(struct fg_instance *instance);
  * fg_instance_apply_filter - give the user the filter that it needs for @wanted and its tracer's settings
  * @wanted: not changed
  *
- * Return: 0 or an error of fgraph_set_filter(); then nothing has changed.
+ * Return: 0 or an error of fg_user_set_filter(); then nothing has changed.
  * Context: no lock held.
  */
 int fg_instance_apply_filter(struct fg_instance *instance, const struct fg_filter *wanted);

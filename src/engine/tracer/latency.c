@@ -29,7 +29,7 @@ static void name_thread(struct fg_latency_section *section)
 
     section->tid = task ? task->tid : (int)syscall(SYS_gettid);
     if (task)
-        fg_engine_arch()->task_name(task, section->task, sizeof(section->task));
+        fg_process()->task_name(task, section->task, sizeof(section->task));
     if (!section->task[0])
         prctl(PR_GET_NAME, section->task);
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "engine/core/function.h"
-#include "engine/tracer/profile_rows.h"
+#include "engine/graph/profile_rows.h"
 
 /* What figures say of a function. It outlives the function's record. */
 struct fg_profile_function {

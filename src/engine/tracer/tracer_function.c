@@ -1,6 +1,7 @@
 /* The function tracer: one record when a call begins, with the function that called it. */
 #include <string.h>
 
+#include "engine/core/regs.h"
 #include "engine/tracer/instance.h"
 
 #define HEAD_BYTES (sizeof(struct fg_record) + 8)

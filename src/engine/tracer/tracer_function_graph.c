@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/regs.h"
+#include "engine/graph/data.h"
 #include "engine/graph/frame.h"
 #include "engine/ring/plain_record.h"
 #include "engine/tracer/instance.h"

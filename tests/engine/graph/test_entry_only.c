@@ -1,5 +1,7 @@
 /* Users that are told of entries alone: their functions have hooks for no more than that, until somebody wants ends; and
  * nobody who does sees a call whose end would not be told. */
+#include "engine/graph/call.h"
+#include "engine/graph/users.h"
 #include "engine/probe/fprobe.h"
 #include "support/check.h"
 #include "support/sim_arch.h"

@@ -1,13 +1,15 @@
 /* Filters are live, and function records are found, matched and used again. */
 #include <errno.h>
 
+#include "engine/graph/user_list.h"
+#include "engine/graph/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
 
 static struct probe probe;
 
-/* Broken by leaving out plan_publish in fgraph_set_filter, and by leaving out plan_sync. */
+/* Broken by leaving out plan_publish in fg_user_set_filter, and by leaving out plan_sync. */
 static void test_a_filter_changes_at_once(void)
 {
     struct fg_func *f = sim_function("m", "f"), *g = sim_function("m", "g");
@@ -43,7 +45,7 @@ static void test_a_function_found_later_is_matched(void)
     CHECK(!fg_func_has_users(sim_function("m", "g")));
 }
 
-/* Broken by leaving out record_give_back in fg_func_free: 100,000 records, and not the same one again. */
+/* Broken by leaving out record_give_back in fg_func_forget: 100,000 records, and not the same one again. */
 static void test_records_are_used_again_and_ids_are_not(void)
 {
     struct fg_func *first = sim_function("m", "again");
@@ -73,7 +75,7 @@ static void count_live(struct fg_func *func, void *arg)
     ++*(uint32_t *)arg;
 }
 
-/* Broken by leaving out the moved record's new index in fg_func_free. */
+/* Broken by leaving out the moved record's new index in fg_func_forget. */
 static void test_any_function_may_go_first(void)
 {
     enum { MANY = 1000 };
@@ -99,7 +101,7 @@ static uint32_t nr_found, nr_matched;
 
 static void found(struct fg_func *func, struct fgraph_ops *ops, bool matched)
 {
-    CHECK(fgraph_filter_matches(&fg_user_of(ops)->filter, func) == matched);
+    CHECK(fg_filter_matches(&fg_user_of(ops)->filter, func) == matched);
     nr_found++;
     nr_matched += matched;
 }

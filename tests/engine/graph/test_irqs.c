@@ -1,5 +1,6 @@
 /* Calls that the interpreter makes for signals: told from others, or hidden with all that they call, as each user wants. */
 #include "engine/graph/frame.h"
+#include "engine/graph/meet.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"

@@ -2,6 +2,7 @@
  * when unregister has returned, nothing of the user runs any more. */
 #include <unistd.h>
 
+#include "engine/graph/user_list.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -197,7 +198,7 @@ static void test_a_user_that_a_callback_unregistered_is_not_called(void)
     probe_unregister(&first);
 }
 
-/* Broken by asking `idx >= 0` in place of is_registered in fgraph_set_filter: the user was published
+/* Broken by asking `idx >= 0` in place of is_registered in fg_user_set_filter: the user was published
  * again. */
 static struct probe leaving;
 static _Atomic bool left;

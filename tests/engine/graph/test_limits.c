@@ -1,6 +1,8 @@
 /* Limits are graceful: a full stack, a full table, the same user twice, very deep recursion. */
 #include <errno.h>
 
+#include "engine/graph/data.h"
+#include "engine/graph/frame.h"
 #include "engine/graph/users.h"
 #include "support/check.h"
 #include "support/probe.h"
@@ -21,8 +23,7 @@ static void *fill_the_stack(void *arg)
 
     calls[n++] = sim_call(f); /* with data: an odd number of words */
     probe->data_words = 0;
-    frames =
-        1 + (uint32_t)((fg_task_current()->limit - fg_task_current()->top) / (FG_FRAME_DESCRIPTOR_AT + 1));
+    frames = 1 + (uint32_t)((fg_task_current()->limit - fg_task_current()->top) / (FRAME_DESCRIPTOR + 1));
     while (fg_task_current()->overrun < refused)
         calls[n++] = sim_call(f);
     CHECK_EQ(fg_overrun_total() - overrun, refused);
@@ -125,15 +126,15 @@ static void test_a_full_table_and_the_same_user_twice_are_refused(void)
         CHECK_EQ(fgraph_register(&probes[i].ops), -EBUSY);
     }
     CHECK_EQ(fgraph_register(&probes[FG_MAX_USERS].ops), -ENOSPC);
-    CHECK_EQ(fgraph_slot(&probes[FG_MAX_USERS].ops), -1);
+    CHECK_EQ(fg_user_slot(&probes[FG_MAX_USERS].ops), -1);
     sim_call_return(f);
     for (uint32_t i = 0; i < FG_MAX_USERS; i++)
         CHECK_EQ(probe_ends(&probes[i]), 1);
-    slot = fgraph_slot(&probes[17].ops);
+    slot = fg_user_slot(&probes[17].ops);
     probe_unregister(&probes[17]);
     CHECK_EQ(fgraph_unregister(&probes[17].ops), -EINVAL);
     probe_register(&probes[FG_MAX_USERS]);
-    CHECK_EQ(fgraph_slot(&probes[FG_MAX_USERS].ops), slot);
+    CHECK_EQ(fg_user_slot(&probes[FG_MAX_USERS].ops), slot);
     for (uint32_t i = 0; i <= FG_MAX_USERS; i++) {
         if (i != 17)
             probe_unregister(&probes[i]);

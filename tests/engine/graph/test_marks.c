@@ -2,6 +2,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/graph/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -159,14 +160,14 @@ static void test_a_mark_is_nothing_to_the_next_owner_of_the_slot(void)
     int slot;
 
     start(&old);
-    slot = fgraph_slot(&old.ops);
+    slot = fg_user_slot(&old.ops);
     hidden = sim_call(root);
     probe_unregister(&old);
     for (unsigned i = 0; i < FG_MAX_USERS; i++) {
         struct probe next = begin(NULL, NULL, NULL);
 
         start(&next);
-        if (fgraph_slot(&next.ops) == slot) {
+        if (fg_user_slot(&next.ops) == slot) {
             sim_call_return(leaf);
             CHECK_EQ(next.entries, 1);
             sim_return(hidden);

@@ -132,7 +132,7 @@ static void test_returns_come_in_reverse_order_of_the_entries(void)
         users[i].on_return = note_return;
         probe_register(&users[i]);
     }
-    CHECK(fgraph_slot(&users[0].ops) > fgraph_slot(&users[2].ops));
+    CHECK(fg_user_slot(&users[0].ops) > fg_user_slot(&users[2].ops));
     sim_call_return(f);
     for (uint32_t i = 0; i < NR_OF(expected); i++)
         CHECK_EQ(order[i], expected[i]);

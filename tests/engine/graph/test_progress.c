@@ -1,6 +1,7 @@
 /* Users that leave, and filters that change, in the middle of calls. */
 #include <semaphore.h>
 
+#include "engine/graph/frame.h"
 #include "engine/graph/parked.h"
 #include "support/check.h"
 #include "support/probe.h"

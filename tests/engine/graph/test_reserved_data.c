@@ -1,6 +1,8 @@
 /* Reserved data: what a user reserves at an entry it, and only it, finds at that entry's return. */
 #include <string.h>
 
+#include "engine/graph/data.h"
+#include "engine/graph/frame.h"
 #include "engine/graph/users.h"
 #include "support/check.h"
 #include "support/probe.h"
@@ -147,7 +149,7 @@ static void test_data_of_a_user_that_refuses_are_dropped(void)
     }
     call = sim_call(f);
     CHECK_EQ(fg_task_current()->top - fg_task_current()->stack,
-             FG_FRAME_DESCRIPTOR_AT + 1 + (FG_MAX_USERS / 2) * (FG_MAX_DATA_WORDS + 1));
+             FRAME_DESCRIPTOR + 1 + (FG_MAX_USERS / 2) * (FG_MAX_DATA_WORDS + 1));
     sim_return(call);
     for (uint32_t i = 0; i < FG_MAX_USERS; i++) {
         CHECK_EQ(users[i].bad, 0);

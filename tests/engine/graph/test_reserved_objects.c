@@ -1,4 +1,5 @@
 /* Reserved objects: kept exactly as long as the frame. */
+#include "engine/graph/data.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"

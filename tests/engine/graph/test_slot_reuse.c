@@ -2,6 +2,7 @@
  * entry of the slot's previous owner, however late it returns. */
 #include <errno.h>
 
+#include "engine/graph/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -16,12 +17,12 @@ static void test_slots_are_reused_first_in_first_out(void)
     probe_init(&probe, "probe", NULL, 0);
     for (uint32_t i = 0; i < 3 * FG_MAX_USERS; i++) {
         probe_register(&probe);
-        CHECK_EQ(fgraph_slot(&probe.ops), i % FG_MAX_USERS);
+        CHECK_EQ(fg_user_slot(&probe.ops), i % FG_MAX_USERS);
         probe_unregister(&probe);
     }
 }
 
-/* Broken by comparing generations modulo 2^16 (in fg_users_at): with a multiple of that of
+/* Broken by comparing generations modulo 2^16 (in fg_slot_user): with a multiple of that of
  * registrations and leavings in between, the entries of the old owner returned to the new one. A keeper wants those
  * ends too, or the old owner's frames would be gone with it; others only hold slots, so that 32 go round. */
 static void test_no_return_for_another_owners_entry_after_many_registrations(void)
@@ -44,14 +45,14 @@ static void test_no_return_for_another_owners_entry_after_many_registrations(voi
     call = sim_call(f);
     collected = sim_call(f);
     sim_suspend(collected);
-    slot = fgraph_slot(&old.ops);
+    slot = fg_user_slot(&old.ops);
     probe_unregister(&old);
     for (uint32_t i = 0; i < ROUNDS; i++) {
         probe_register(&other);
         probe_unregister(&other);
     }
     probe_register(&new);
-    CHECK_EQ(fgraph_slot(&new.ops), slot);
+    CHECK_EQ(fg_user_slot(&new.ops), slot);
     sim_return(call);
     sim_resume(generator);
     sim_suspend(generator);

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/graph/data.h"
+#include "engine/graph/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -308,7 +310,7 @@ static void check_objects(void)
         CHECK_EQ(objects[i], 1);
 }
 
-/* Broken by each of: generations not compared in fg_users_at; a list freed in publish instead of retired; a frame's
+/* Broken by each of: generations not compared in fg_slot_user; a list freed in publish instead of retired; a frame's
  * objects not dropped in pop_to; a list of fprobes freed in list_remove_dead; marks put on a frame for the slot of the stub that stands in for a user that is just
  * leaving, not for its own (the steady user, in slot 0, missed returns). */
 int main(void)

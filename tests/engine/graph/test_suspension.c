@@ -1,4 +1,5 @@
 /* Suspension: a generator is one call, entered once and returned once, on whatever thread it runs. */
+#include "engine/graph/call.h"
 #include "engine/graph/parked.h"
 #include "support/check.h"
 #include "support/probe.h"
@@ -126,7 +127,7 @@ static void test_threads_suspend_at_the_same_time(void)
     CHECK_EQ(probe_ends(&probe), probe.entries);
 }
 
-/* Broken by leaving out fg_abandon_function in fg_func_free. */
+/* Broken by leaving out fg_abandon_function in fg_func_forget. */
 static void test_a_function_that_dies_ends_its_suspended_calls(void)
 {
     struct fg_func *dying = sim_function("m", "dying");

@@ -3,6 +3,10 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "engine/core/regs.h"
+#include "engine/graph/call.h"
+#include "engine/graph/meet.h"
+#include "engine/graph/user_list.h"
 #include "engine/graph/users.h"
 #include "engine/ring/ring_layout.h"
 #include "support/check.h"
@@ -259,7 +263,7 @@ static void test_a_registration_does_all_or_nothing(void)
     CHECK_EQ(fg_fprobe_register_ips(&watch.fp, NULL, given, NULL, 0), -EINVAL);
     CHECK_EQ(watch_try_register(&watch, "no.such", NULL), -ENOENT);
     CHECK_EQ(watch_try_register(&watch, "m.*", "*"), -ENOENT);
-    CHECK_EQ(fg_fprobe_register_ips(&watch.fp, (void *)"other domain", given, NULL, 1), -ENOENT);
+    CHECK_EQ(fg_fprobe_register_ips(&watch.fp, "other scope", given, NULL, 1), -ENOENT);
     sim_free(gone);
     CHECK_EQ(fg_fprobe_register_ips(&watch.fp, NULL, given, NULL, 3), -ENOENT);
     given[1] = f; /* twice: it is put back once */
@@ -316,8 +320,12 @@ static void test_no_slot_for_the_user_of_all_fprobes(void)
  * had it. */
 static void test_functions_that_come_later_match_and_those_that_go_take_nothing_along(void)
 {
-    struct fg_func_desc desc = {
-        .module = "m", .qualname = "later", .file = "", .args = "", .flags = FG_FUNC_C};
+    struct fg_func_desc desc = {.module = "m",
+                                .qualname = "later",
+                                .file = "",
+                                .args = "",
+                                .flags = FG_FUNC_C,
+                                .domain = &sim_domain};
     struct fg_func *later, *reused;
     struct watch d;
 
@@ -337,25 +345,25 @@ static void test_functions_that_come_later_match_and_those_that_go_take_nothing_
     CHECK(reused == later);
     CHECK(!reused->fprobes && !fg_func_has_users(reused));
     sim_free(reused);
-    later = fg_func_new(&desc);
+    later = fg_func_meet(&desc);
     CHECK(!fg_func_has_users(later)); /* m.* does not match it */
-    fg_func_free(later);
+    fg_func_forget(later);
     watch_unregister(&a);
     CHECK_EQ(watch_try_register(&a, "m.later", NULL), -ENOENT);
-    later = fg_func_new(&desc);
+    later = fg_func_meet(&desc);
     CHECK_EQ(watch_try_register(&a, "m.l*", NULL), -ENOENT);
     watch_register(&a, "m.later");
     sim_call_return(later);
     CHECK_TEXT(watch_log(), "a> a<");
-    fg_func_free(later);
-    later = fg_func_new(&desc);
+    fg_func_forget(later);
+    later = fg_func_meet(&desc);
     sim_call_return(later);
     CHECK_TEXT(watch_log(), "a> a<");
-    fg_func_free(later);
+    fg_func_forget(later);
     end_three();
 }
 
-/* Broken by notfilter left out of `matches`; by counting functions of other domains. */
+/* Broken by notfilter left out of `matches`; by counting functions of other scopes. */
 static void test_count_says_how_many_functions_match(void)
 {
     struct fg_fprobe_filter filter = {0};
@@ -364,7 +372,7 @@ static void test_count_says_how_many_functions_match(void)
 
     CHECK_EQ(fg_patterns_add(&filter.filter, "m.*", &reason, &column), 0);
     CHECK_EQ(fg_fprobe_count(NULL, &filter), 2);
-    CHECK_EQ(fg_fprobe_count((void *)"other domain", &filter), 0);
+    CHECK_EQ(fg_fprobe_count("other scope", &filter), 0);
     CHECK_EQ(fg_patterns_add(&filter.notfilter, "*.g", &reason, &column), 0);
     CHECK_EQ(fg_fprobe_count(NULL, &filter), 1);
     fg_patterns_clear(&filter.filter);
@@ -395,20 +403,22 @@ static void test_a_function_is_hooked_from_its_first_fprobe_to_its_last(void)
     CHECK_EQ(fgraph_count(), 0);
 }
 
-/* Broken by one user for all domains. */
-static void test_each_domain_has_a_user_of_its_own(void)
+/* Broken by one user for all scopes. */
+static void test_each_scope_has_a_user_of_its_own(void)
 {
-    struct fg_func_desc desc = {
-        .module = "m", .qualname = "h", .file = "", .args = "", .domain = (void *)"other domain"};
-    struct fg_func *h = fg_func_new(&desc);
+    static struct fg_domain domain = {.scope = "other scope"};
+    struct fg_func_desc desc = {.module = "m", .qualname = "h", .file = "", .args = "", .domain = &domain};
+    struct fg_func *h;
 
+    domain.arch = sim_domain.arch;
+    h = fg_func_meet(&desc);
     watch_init(&a, "a", 8);
     watch_init(&b, "b", 8);
     watch_register(&a, "m.*");
     atomic_store(&b.is_registered, true);
-    CHECK_EQ(fg_fprobe_register_ips(&b.fp, desc.domain, &h, NULL, 1), 0);
+    CHECK_EQ(fg_fprobe_register_ips(&b.fp, domain.scope, &h, NULL, 1), 0);
     CHECK_EQ(fgraph_count(), 2);
-    CHECK_EQ(fgraph_count_in(desc.domain), 1);
+    CHECK_EQ(fgraph_count_in(domain.scope), 1);
     sim_call_return(h);
     sim_call_return(f);
     CHECK_TEXT(watch_log(), "b> b< a> a<");
@@ -417,7 +427,7 @@ static void test_each_domain_has_a_user_of_its_own(void)
     CHECK_TEXT(watch_log(), "b> b<");
     watch_unregister(&b);
     CHECK_EQ(fgraph_count(), 0);
-    fg_func_free(h);
+    fg_func_forget(h);
 }
 
 static void count_one(struct fprobe *fp, void *arg)
@@ -485,7 +495,7 @@ int main(void)
     test_functions_that_come_later_match_and_those_that_go_take_nothing_along();
     test_count_says_how_many_functions_match();
     test_a_function_is_hooked_from_its_first_fprobe_to_its_last();
-    test_each_domain_has_a_user_of_its_own();
+    test_each_scope_has_a_user_of_its_own();
     test_for_each_visits_all();
     test_a_suspended_call_keeps_its_data_and_exits_once();
     CHECK(fg_killed() == NULL);

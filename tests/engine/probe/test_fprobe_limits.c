@@ -2,7 +2,11 @@
  * counted, once; and a registration that finds no memory leaves all as it was. */
 #include <errno.h>
 
+#include "engine/graph/data.h"
 #include "engine/graph/frame.h"
+#include "engine/graph/meet.h"
+#include "engine/graph/user_list.h"
+#include "engine/graph/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -95,21 +99,22 @@ static void test_without_memory_an_fprobe_leaves_all_the_same(void)
 /* Broken by an error of fg_fprobes_find that is not looked at: the function had no fprobe. */
 static void test_without_memory_a_function_is_not_found_by_half(void)
 {
-    struct fg_func_desc desc = {.module = "m", .qualname = "new", .file = "", .args = ""};
+    struct fg_func_desc desc = {
+        .module = "m", .qualname = "new", .file = "", .args = "", .domain = &sim_domain};
     struct fg_func *func = NULL;
     struct watch watch;
 
     watch_init(&watch, NULL, 0);
     watch_register(&watch, "m.*");
-    fg_func_free(fg_func_new(&desc)); /* a record is at hand: each round gets one allocation further */
+    fg_func_forget(fg_func_meet(&desc)); /* a record is at hand: each round gets one allocation further */
     for (int room = 0; !func; room++) {
         allocations_left = room;
-        func = fg_func_new(&desc);
+        func = fg_func_meet(&desc);
         allocations_left = -1;
     }
     sim_call_return(func);
     CHECK_EQ(watch.exits, 1);
-    fg_func_free(func);
+    fg_func_forget(func);
     watch_unregister(&watch);
 }
 #endif

@@ -2,6 +2,7 @@
  * both. */
 #include <errno.h>
 
+#include "engine/graph/users.h"
 #include "engine/probe/kprobe_multi.h"
 #include "support/check.h"
 #include "support/sim_arch.h"

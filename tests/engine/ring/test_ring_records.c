@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
+#include "engine/graph/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/session.h"

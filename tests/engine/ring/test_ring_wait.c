@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/graph/user_list.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/session.h"

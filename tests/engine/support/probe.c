@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "engine/graph/data.h"
+#include "engine/graph/users.h"
 #include "support/check.h"
 
 /* What word `i` of an entry's data is: the same at the return only if it is this entry's. */
@@ -139,7 +141,7 @@ void probe_set_filter(struct probe *probe, const char *include, const char *notr
 
     add(&filter.sets[FGRAPH_FILTER], include);
     add(&filter.sets[FGRAPH_NOTRACE], notrace);
-    CHECK_EQ(fgraph_set_filter(&probe->ops, &filter), 0);
+    CHECK_EQ(fg_user_set_filter(&probe->ops, &filter), 0);
 }
 
 void probe_edit_filter(struct probe *probe, enum fgraph_filter_set set, const char *pattern)

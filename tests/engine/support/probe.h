@@ -5,7 +5,8 @@
 
 #include <stdatomic.h>
 
-#include "engine/graph/fgraph.h"
+#include "engine/core/public.h"
+#include "engine/graph/users.h"
 
 struct probe {
     struct fgraph_ops ops;

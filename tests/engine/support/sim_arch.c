@@ -1,11 +1,17 @@
 /* The simulated arch. A call is named by a number that is never used again, in the place of a frame's
  * address. */
 #include "support/sim_arch.h"
+#include "engine/probe/fprobe_call.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/regs.h"
+#include "engine/graph/call.h"
+#include "engine/graph/meet.h"
+#include "engine/graph/suspended.h"
+#include "engine/graph/user_list.h"
 #include "support/check.h"
 
 static _Atomic uintptr_t next_call = 16;
@@ -27,11 +33,11 @@ void sim_before_sync(void (*call)(struct fg_func *func))
 /* As the arch of CPython 3.12 and later: a function has hooks for entries alone if nobody wants more. */
 static void hook(struct fg_func *func, struct sim_function *sim)
 {
-    bool is_busy = fg_func_is_busy(func), hears_ends = fg_func_wants_ends(func) || is_busy;
+    bool is_busy = fg_func_has_pending_returns(func), hears_ends = fg_func_wants_returns(func) || is_busy;
 
     atomic_store(&sim->is_hooked, fg_func_has_users(func) || is_busy);
     atomic_store(&sim->hears_ends, hears_ends);
-    fg_users_hear_ends(func, hears_ends || !fg_func_has_users(func));
+    fg_func_set_return_hooks(func, hears_ends || !fg_func_has_users(func));
 }
 
 static void sync_func(struct fg_func *func)
@@ -80,7 +86,7 @@ void sim_irq(bool on)
 
 static _Atomic uint64_t dropped;
 
-static void drop_object(void *object, void *domain)
+static void drop_object(void *object, struct fg_domain *domain)
 {
     (void)domain;
     atomic_fetch_add((_Atomic uint64_t *)object, 1);
@@ -92,25 +98,33 @@ uint64_t sim_dropped(void)
     return atomic_load(&dropped);
 }
 
+static const struct fg_process_ops sim_process = {.task_name = task_name};
+
 static const struct fg_arch_ops sim_arch = {.name = "simulated",
                                             .sync = sync_func,
                                             .sync_begin = no_bracket,
                                             .sync_end = no_bracket,
-                                            .task_name = task_name,
                                             .drop_object = drop_object,
                                             .is_irq = is_irq};
 
+struct fg_domain sim_domain = {.arch = &sim_arch};
+
 void sim_begin(void)
 {
-    CHECK_EQ(fg_engine_init(&sim_arch), 0);
+    CHECK_EQ(fg_engine_init(&sim_process), 0);
 }
 
 struct fg_func *sim_function(const char *module, const char *qualname)
 {
     struct sim_function *sim = calloc(1, sizeof(*sim));
-    struct fg_func_desc desc = {
-        .module = module, .qualname = qualname, .file = "sim.py", .args = "a,b", .line = 7, .arch_data = sim};
-    struct fg_func *func = fg_func_new(&desc);
+    struct fg_func_desc desc = {.module = module,
+                                .qualname = qualname,
+                                .file = "sim.py",
+                                .args = "a,b",
+                                .line = 7,
+                                .arch_data = sim,
+                                .domain = &sim_domain};
+    struct fg_func *func = fg_func_meet(&desc);
 
     CHECK(func != NULL);
     return func;
@@ -130,7 +144,7 @@ void sim_free(struct fg_func *func)
 {
     void *sim = func->arch_data;
 
-    fg_func_free(func);
+    fg_func_forget(func);
     free(sim);
 }
 

@@ -5,10 +5,14 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "engine/graph/fgraph.h"
+#include "engine/core/function.h"
+#include "engine/core/task.h"
+#include "engine/graph/users.h"
 
 /* The engine with this arch. Once in a program, first. */
 void sim_begin(void);
+/* Of all functions that are made here. */
+extern struct fg_domain sim_domain;
 
 /* A function that can be called. sim_functions makes `n` of them: module "m", named f0, f1 ... */
 struct fg_func *sim_function(const char *module, const char *qualname);

@@ -1,11 +1,19 @@
 /* The engine for tests/model.py: each task is a thread that does what it is told, one step at a time; what
  * users are told goes into a log. */
 #include "support/sim_driver.h"
+#include "engine/probe/fprobe_call.h"
 
 #include <pthread.h>
 #include <string.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/regs.h"
+#include "engine/graph/call.h"
+#include "engine/graph/data.h"
+#include "engine/graph/meet.h"
+#include "engine/graph/suspended.h"
+#include "engine/graph/user_list.h"
+#include "engine/graph/users.h"
 #include "engine/probe/fprobe.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
@@ -139,7 +147,7 @@ static void on_resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, st
     told_begin(SIM_RESUME, ops, trace, 0);
 }
 
-static void drop_object(void *object, void *domain)
+static void drop_object(void *object, struct fg_domain *domain)
 {
     (void)domain;
     put((struct sim_event){.kind = SIM_DROP, .user = -1, .func = -1, .token = (uintptr_t)object});
@@ -148,25 +156,21 @@ static void drop_object(void *object, void *domain)
 /* Hooks for entries alone, if nobody wants more: what a call's end would tell somebody then was lost (check_deaf). */
 static void sync_func(struct fg_func *func)
 {
-    fg_users_hear_ends(func, fg_func_wants_ends(func) || fg_func_is_busy(func) || !fg_func_has_users(func));
+    fg_func_set_return_hooks(func, fg_func_wants_returns(func) || fg_func_has_pending_returns(func) ||
+                                       !fg_func_has_users(func));
 }
 
 static void no_bracket(void)
 {
 }
 
-static void no_name(struct fg_task *task, char *out, size_t room)
-{
-    (void)task, (void)room;
-    *out = 0;
-}
-
 static const struct fg_arch_ops driver_arch = {.name = "driver",
                                                .sync = sync_func,
                                                .sync_begin = no_bracket,
                                                .sync_end = no_bracket,
-                                               .task_name = no_name,
                                                .drop_object = drop_object};
+
+static struct fg_domain driver_domain = {.arch = &driver_arch};
 
 static struct fg_func *funcs_of_calls[MAX_LOG]; /* the latest of them */
 
@@ -220,7 +224,7 @@ static void do_step(const struct driver_task *task)
     if (task->step == SIM_DO_ENTER)
         *func_of_call(task->call) = task->func;
     func = *func_of_call(task->call);
-    was_deaf = func && atomic_load(&func->is_deaf);
+    was_deaf = func && atomic_load(&func->entry_hook_only);
     do_engine_step(task);
     if (was_deaf && task->step != SIM_DO_ENTER && task->step != SIM_DO_END)
         check_deaf(func, first_event);
@@ -289,16 +293,20 @@ void sim_task_do(void *handle, int step, int func, uint64_t call)
 
 int sim_init(void)
 {
-    return fg_engine_init(&driver_arch);
+    return fg_engine_init(NULL);
 }
 
 int sim_driver_function(const char *module, const char *qualname)
 {
-    struct fg_func_desc desc = {
-        .module = module, .qualname = qualname, .file = "", .args = "", .line = (uint32_t)nr_funcs};
+    struct fg_func_desc desc = {.module = module,
+                                .qualname = qualname,
+                                .file = "",
+                                .args = "",
+                                .line = (uint32_t)nr_funcs,
+                                .domain = &driver_domain};
 
     CHECK(nr_funcs < MAX_DRIVER_FUNCS);
-    funcs[nr_funcs] = fg_func_new(&desc);
+    funcs[nr_funcs] = fg_func_meet(&desc);
     CHECK(funcs[nr_funcs] != NULL);
     return nr_funcs++;
 }
@@ -342,7 +350,7 @@ int sim_user_set_tids(int number, const int *tids, size_t n)
 
 int sim_user_slot(int number)
 {
-    return fgraph_slot(&users[number].ops);
+    return fg_user_slot(&users[number].ops);
 }
 
 /* ---- fprobes */

@@ -1,5 +1,6 @@
 /* The counting fprobe. */
 #include "support/watch.h"
+#include "engine/core/function.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "engine/core/public.h"
 #include "engine/probe/fprobe.h"
 
 struct watch {

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/graph/users.h"
 #include "engine/tracer/instance_fork.h"
 #include "support/check.h"
 #include "support/probe.h"

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
+#include "engine/graph/call.h"
+#include "engine/graph/data.h"
+#include "engine/graph/users.h"
 #include "engine/tracer/instance_fork.h"
 #include "engine/tracer/profile_figures.h"
 #include "support/check.h"

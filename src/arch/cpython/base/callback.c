@@ -31,7 +31,7 @@ bool fg_callback_is_own_call(const struct ftrace_regs *regs)
 
 bool fg_callback_attach(const struct fg_func *func, PyGILState_STATE *attached)
 {
-    const struct fg_interp *interp = func->domain;
+    const struct fg_interp *interp = fg_func_interp(func);
 
     if (!interp->is_main || !Py_IsInitialized() || fg_is_finalizing())
         return false;

@@ -1,17 +1,20 @@
 /* Interpreters of this process: what the hooks keep for each. A function runs in one of them, and only users that were
- * registered there see it: in the engine's words an interpreter is a domain. */
+ * registered there see it: an interpreter is a scope, with one domain (engine/core/domain.h). */
 #ifndef FG_CPYTHON_INTERP_H
 #define FG_CPYTHON_INTERP_H
 
 #include <stdatomic.h>
 
 #include "arch/cpython/base/compat/python.h"
+#include "engine/core/compiler.h"
+#include "engine/core/function.h"
 
 struct fg_c_functions;
 struct fg_orphan;
 
 /* Under the interpreter's GIL, but for what is atomic. It outlives the interpreter, as its functions' records may. */
 struct fg_interp {
+    struct fg_domain domain; /* its functions point here; the interpreter itself is its users' scope */
     struct fg_interp *next;
     _Atomic(PyInterpreterState *) state; /* NULL: it has ended */
     bool is_main;
@@ -29,6 +32,13 @@ struct fg_interp {
 struct fg_interp *fg_interp_here(void);
 /* The same; NULL also if it was never asked for before. */
 struct fg_interp *fg_interp_known(void);
+
+/* The interpreter that a function runs in. */
+static inline struct fg_interp *fg_func_interp(const struct fg_func *func)
+{
+    return fg_container_of(func->domain, struct fg_interp, domain);
+}
+
 static inline bool fg_interp_is_there(const struct fg_interp *interp)
 {
     return atomic_load_explicit(&interp->state, memory_order_relaxed);

@@ -54,9 +54,9 @@ static void put_orphan(struct fg_interp *interp, PyObject *object)
                           interp); /* no room: the next one to be dropped takes it along */
 }
 
-void fg_object_drop(void *object, void *domain)
+void fg_object_drop(void *object, struct fg_domain *domain)
 {
-    struct fg_interp *interp = domain;
+    struct fg_interp *interp = fg_container_of(domain, struct fg_interp, domain);
 
     if (!may_touch(interp)) {
         if (fg_interp_is_there(interp)) /* else the object went with it */

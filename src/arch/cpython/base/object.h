@@ -4,10 +4,11 @@
 
 #include "arch/cpython/base/compat/python.h"
 
+struct fg_domain;
 struct fg_interp;
 
-/* Drops one reference to an interpreter's object, in any thread; later, if this thread may not touch its objects now. */
-void fg_object_drop(void *object, void *interp);
+/* Drops one reference to an object of an interpreter's domain, in any thread; later, if this thread may not touch its objects now. */
+void fg_object_drop(void *object, struct fg_domain *domain);
 /* The interpreter, which the caller is in, is ending: now is later. */
 void fg_objects_end(struct fg_interp *interp);
 

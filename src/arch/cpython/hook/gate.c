@@ -5,13 +5,28 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/greenlet.h"
+#include "engine/graph/fgraph.h"
 
-void fg_gate_open(struct fg_interp *interp)
+_Atomic unsigned fg_cpython_needs_look;
+
+void fg_cpython_look(void)
+{
+    atomic_fetch_add(&fg_cpython_needs_look, 1);
+    fg_plain_hold();
+}
+
+void fg_cpython_look_no_more(void)
+{
+    atomic_fetch_sub(&fg_cpython_needs_look, 1);
+    fg_plain_release();
+}
+
+void fg_cpython_open_gate(struct fg_interp *interp)
 {
     PyCodeObject *gate = atomic_exchange(&interp->gate, NULL);
 
     if (gate)
-        fg_slow_path_release();
+        fg_cpython_look_no_more();
     Py_XDECREF(gate);
 }
 
@@ -26,7 +41,7 @@ static bool is_site_main(fg_pyframe *frame)
     return is_main;
 }
 
-void fg_gate_wait_for_site(void)
+void fg_cpython_wait_for_site(void)
 {
     struct fg_interp *interp = fg_interp_known();
     fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(fg_tstate()));
@@ -36,10 +51,10 @@ void fg_gate_wait_for_site(void)
     if (!frame || !interp || atomic_load(&interp->gate))
         return;
     atomic_store(&interp->gate, (PyCodeObject *)Py_NewRef(fg_pyframe_code(frame)));
-    fg_slow_path_hold();
+    fg_cpython_look();
 }
 
-bool fg_gate_check_slow(PyThreadState *tstate)
+bool fg_cpython_gate_is_shut(PyThreadState *tstate)
 {
     struct fg_interp *interp = fg_interp_known();
     const PyCodeObject *gate = interp ? atomic_load_explicit(&interp->gate, memory_order_relaxed) : NULL;
@@ -51,7 +66,7 @@ bool fg_gate_check_slow(PyThreadState *tstate)
     if (frame)
         return true;
     if (gate) {
-        fg_gate_open(interp);
+        fg_cpython_open_gate(interp);
         fg_greenlet_look_for(); /* no function was met so far */
     }
     return false;

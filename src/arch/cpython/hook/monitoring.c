@@ -271,9 +271,9 @@ static long events_of_users(struct monitoring *m, struct fg_func *func)
 
     if (!fg_func_has_users(func))
         return 0;
-    if (fg_func_wants_ends(func))
+    if (fg_func_wants_returns(func))
         set |= events_behind_entry(m);
-    return fg_hooks_wants_c_calls(func) ? set | m->bits[EVENT_CALL] : set;
+    return fg_cpython_wants_c_calls(func) ? set | m->bits[EVENT_CALL] : set;
 }
 
 static long events_of_kprobes(struct monitoring *m, struct fg_func *func)
@@ -320,8 +320,8 @@ static void tell_engine(struct monitoring *m, const PyCodeObject *code, struct f
     long set = local_events(m, code);
     bool is_deaf = (set & m->bits[EVENT_PY_START]) && !(set & m->bits[EVENT_PY_RETURN]);
 
-    if (is_deaf != atomic_load_explicit(&func->is_deaf, memory_order_relaxed))
-        fg_users_hear_ends(func, !is_deaf);
+    if (is_deaf != atomic_load_explicit(&func->entry_hook_only, memory_order_relaxed))
+        fg_func_set_return_hooks(func, !is_deaf);
 }
 
 /* Local events to what the function's users and probes need. -1 with an exception. */
@@ -330,7 +330,7 @@ static int set_wanted_events(struct monitoring *m, PyCodeObject *code, struct fg
     long users = events_of_users(m, func), has = local_events(m, code);
     int error;
 
-    if (fg_func_is_busy(func)) /* users left, and somebody still waits for ends of its calls */
+    if (fg_func_has_pending_returns(func)) /* users left, and somebody still waits for ends of its calls */
         users |= has & ~events_within(m);
     error = change_local_events(m, code, has, users | events_of_kprobes(m, func));
     tell_engine(m, code, func);
@@ -342,7 +342,7 @@ static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
     fg_exception aside = fg_exception_set_aside();
 
-    if (set_wanted_events(((struct fg_interp *)func->domain)->hooks, code, func) != 0)
+    if (set_wanted_events(fg_func_interp(func)->hooks, code, func) != 0)
         PyErr_Clear();
     fg_exception_put_back(aside);
 }
@@ -361,7 +361,7 @@ static void hear_c_calls(struct fg_interp *interp)
 /* Places that answered DISABLE are heard of again once their events were gone and come anew. */
 static int listen(PyCodeObject *code, struct fg_func *func)
 {
-    struct monitoring *m = ((struct fg_interp *)func->domain)->hooks;
+    struct monitoring *m = fg_func_interp(func)->hooks;
     long has = local_events(m, code);
 
     if (FG_CAN_DISABLE && (has & events_within(m)) &&
@@ -370,7 +370,7 @@ static int listen(PyCodeObject *code, struct fg_func *func)
     return set_wanted_events(m, code, func);
 }
 
-const struct fg_hook_backend fg_built_backend = {
+const struct fg_cpython_hooks fg_cpython_hooks = {
     .name = "sys.monitoring",
     .install = install,
     .remove = remove_hooks,

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "arch/cpython/latency/asyncio_handle.h"
-#include "arch/cpython/latency/latency_label.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/core/clock.h"
 

@@ -11,7 +11,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/lock.h"
-#include "arch/cpython/read/discovery.h"
+#include "arch/cpython/hook/hooks.h"
 #include "engine/ring/ring_layout.h"
 
 #define FIRST_CAPACITY 256u
@@ -202,20 +202,20 @@ static struct fg_func *make_record(struct fg_interp *interp, const PyMethodDef *
                                 .file = "",
                                 .args = "",
                                 .flags = FG_FUNC_C,
-                                .domain = interp};
+                                .domain = &interp->domain};
     struct fg_c_functions *functions = functions_of(interp);
     struct fg_func *func = find(functions, definition);
     struct table *table = func || !functions ? NULL : grow(functions);
 
     if (!table)
         return func;
-    func = fg_func_new(&desc);
+    func = fg_func_meet(&desc);
     if (!func)
         return NULL;
     add(table, definition, func);
     functions->nr_records++;
     if (fg_func_has_users(func))
-        fg_discovery_ops->meet_func(func);
+        fg_cpython_sync_new_c(func);
     return func;
 }
 
@@ -248,14 +248,14 @@ struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable)
     return fg_likely(func || !definition) ? func : discover(interp, callable, definition);
 }
 
-bool fg_cfunctions_any(struct fg_interp *interp, bool (*matches)(struct fg_func *func))
+bool fg_cfunctions_any(struct fg_interp *interp, bool (*is)(struct fg_func *func))
 {
     struct fg_c_functions *functions = atomic_load_explicit(&interp->c_functions, memory_order_acquire);
     struct table *table = functions ? atomic_load_explicit(&functions->current, memory_order_acquire) : NULL;
 
     for (size_t i = 0; table && i < table->capacity; i++) {
         if (atomic_load_explicit(&table->slots[i].definition, memory_order_acquire) &&
-            matches(table->slots[i].func))
+            is(table->slots[i].func))
             return true;
     }
     return false;
@@ -269,7 +269,7 @@ void fg_cfunctions_end(struct fg_interp *interp)
     /* The newest table has them all. */
     for (size_t i = 0; table && i < table->capacity; i++) {
         if (atomic_load(&table->slots[i].definition))
-            fg_func_free(table->slots[i].func);
+            fg_func_forget(table->slots[i].func);
     }
     for (; table; table = older) {
         older = table->older;

@@ -8,10 +8,11 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/compat/reference.h"
-#include "arch/cpython/base/interp.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/tstate.h"
-#include "arch/cpython/read/discovery.h"
+#include "arch/cpython/hook/greenlet.h"
+#include "arch/cpython/hook/hooks.h"
+#include "arch/cpython/hook/kprobe.h"
 #include "engine/ring/ring_layout.h"
 
 Py_ssize_t fg_code_extra_index = -1;
@@ -22,8 +23,8 @@ static void code_gone(void *extra)
 {
     if (!extra)
         return;
-    fg_discovery_ops->forget_func(extra);
-    fg_func_free(extra);
+    fg_kprobe_function_gone(extra);
+    fg_func_forget(extra);
 }
 
 /* Each interpreter numbers its slots itself; ours has to have one number in all. Slots below it that are free here are
@@ -115,13 +116,13 @@ static struct fg_func *make_record(PyCodeObject *code, const struct fg_func_desc
     struct fg_func *func;
 
     fg_object_share((PyObject *)code);
-    func = fg_func_new(desc);
+    func = fg_func_meet(desc);
     if (!func)
         return NULL;
     if (fg_func_has_users(func))
-        fg_discovery_ops->meet_func(func);
+        fg_cpython_sync_new(code, func);
     if (fg_code_set_extra(code, fg_code_extra_index, func) != 0) {
-        fg_func_free(func);
+        fg_func_forget(func);
         return NULL;
     }
     return func;
@@ -139,11 +140,11 @@ struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module)
         .line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0,
         .flags = flags_of(code),
         .arch_data = code,
-        .domain = fg_interp_known(),
+        .domain = &fg_interp_known()->domain,
     };
     struct fg_func *func;
 
-    fg_discovery_ops->meet_module(desc.module);
+    fg_greenlet_met_module(desc.module);
     fg_lock(FG_LOCK_DISCOVERY);
     /* Another thread may have been first, or a finaliser that ran just now. */
     func = fg_code_func(code);

@@ -220,7 +220,7 @@ static int ask(struct fg_interp *interp, struct symbols *symbols, const struct s
     if (!name_symbol(interp, symbols, symbol, &name))
         return -ENOMEM;
     /* Code of frozen modules may be another interpreter's function (3.11). */
-    if ((name.func && name.func->domain != interp) ||
+    if ((name.func && fg_func_interp(name.func) != interp) ||
         !query->wants(name.name, name.module, is_c(symbol), query->arg))
         return 0;
     if (!name.func)
@@ -375,5 +375,5 @@ struct fg_func *fg_symbols_func_of(struct fg_interp *interp, PyObject *callable)
     struct fg_func *func = func_of(interp, callable);
 
     fg_exception_put_back(aside);
-    return func && func->domain == interp ? func : NULL;
+    return func && fg_func_interp(func) == interp ? func : NULL;
 }

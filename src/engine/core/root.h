@@ -1,0 +1,115 @@
+/* The engine's root: what every call reads, the engine's lock, what the process provides, and the kill switch. */
+#ifndef FG_ROOT_H
+#define FG_ROOT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/core/compiler.h"
+
+struct fg_task;
+struct fgraph_ops;
+
+#define FG_MAX_USERS 64u
+#define FG_GENERATION_NONE UINT64_MAX /* the slot has no user: later than any epoch */
+
+/* A user's place. Each task keeps the user's data under the same index. */
+struct fg_slot {
+    _Atomic(struct fgraph_ops *) ops;
+    _Atomic uint64_t generation; /* the epoch at which its user was registered */
+};
+
+/* The one mutable global: what every call reads. */
+struct fg_root {
+    /* The descriptor word of a frame that is pushed now (frame.h draws it). Its epoch counts the changes among users so far.
+     * 0 once the kill switch is thrown. */
+    _Atomic uint64_t descriptor;
+    /* The same for a frame whose call takes the plain path (plain_call.c). 0 also where no call can. */
+    _Atomic uint64_t plain_descriptor;
+    _Atomic bool killed;
+    _Atomic uint64_t overrun;
+    struct fg_slot slots[FG_MAX_USERS];
+};
+
+extern struct fg_root fg_root;
+
+/* Takes the place of a user that has left, in a slot and in lists that callbacks may still read: it wants nothing. */
+extern struct fgraph_ops fg_stub_ops;
+
+/**
+ * fg_slot_user() - The user that had a slot at an epoch.
+ * @idx: the slot
+ * @epoch: that of a frame which the user made
+ *
+ * Return: the user; NULL: it has left.
+ * Context: inside the guard. The user cannot be unregistered and its slot reused before the guard is left.
+ */
+static inline struct fgraph_ops *fg_slot_user(uint32_t idx, uint64_t epoch)
+{
+    struct fg_slot *slot = &fg_root.slots[idx];
+
+    /* acquire: pairs with the release in users.c that hands the slot to its next owner */
+    if (fg_unlikely(atomic_load_explicit(&slot->generation, memory_order_acquire) > epoch))
+        return NULL;
+    return atomic_load_explicit(&slot->ops, memory_order_relaxed);
+}
+
+/* ---- the process */
+
+/* What the process provides, whatever arches its functions have. Set once, before any user. */
+struct fg_process_ops {
+    /* A name for the current thread, NUL-terminated; empty if it has none yet. */
+    void (*task_name)(struct fg_task *task, char *out, size_t room);
+    /* Optional. A task ends; calls that are suspended for it can be ended here. A forked child calls it also for tasks of
+     * threads that it does not have: forget these, end nothing. */
+    void (*task_exit)(struct fg_task *task);
+    /* Optional. They bracket a wait for other threads' callbacks, which may need what this thread holds (the GIL). */
+    void *(*wait_begin)(void);
+    void (*wait_end)(void *held);
+};
+
+/**
+ * fg_engine_init() - Start the engine. Once, before anything else.
+ * @process: stays the caller's; NULL: the process provides nothing
+ *
+ * Return: 0; -EBUSY: it was started before.
+ */
+int fg_engine_init(const struct fg_process_ops *process);
+/* Never NULL. */
+const struct fg_process_ops *fg_process(void);
+
+/* The engine's lock: over users, function records, and all that is published. */
+void fg_engine_lock(void);
+void fg_engine_unlock(void);
+
+/* ---- calls that were not traced for lack of room, in all tasks */
+
+static inline void fg_overrun_count(void)
+{
+    atomic_fetch_add_explicit(&fg_root.overrun, 1, memory_order_relaxed);
+}
+
+uint64_t fg_overrun_total(void);
+
+/* ---- the kill switch */
+
+/**
+ * fg_kill() - Stop all tracing for good, because an invariant is broken.
+ * @format: the warning, as for printf; the first one is printed to stderr and kept
+ *
+ * Context: any thread; not from a signal handler.
+ */
+FG_COLD void fg_kill(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The warning; NULL while the engine runs. */
+const char *fg_killed(void);
+/* Adds a function to be called with the warning. */
+void fg_on_kill(void (*hook)(const char *message));
+
+static inline bool fg_is_killed(void)
+{
+    return fg_unlikely(atomic_load_explicit(&fg_root.killed, memory_order_relaxed));
+}
+
+#endif

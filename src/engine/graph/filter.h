@@ -1,0 +1,70 @@
+/* Which functions, and which calls of them, a user wants. */
+#ifndef FG_FILTER_H
+#define FG_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/core/function.h"
+#include "engine/core/pattern.h"
+#include "engine/core/public.h"
+
+/* How a user sees calls that the interpreter makes to handle a signal. */
+enum fg_irqs {
+    FG_IRQS_ARE_CALLS, /* as any other call */
+    FG_IRQS_TOLD,      /* fg_frame_is_irq() tells them from other calls */
+    FG_IRQS_HIDDEN,    /* it sees neither these calls nor what they call */
+};
+
+/* A filter without FGRAPH_FILTER patterns wants all functions. */
+struct fg_filter {
+    struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
+    struct fg_tids *tids;                           /* only calls in these threads; NULL: in all */
+    bool
+        c_calls; /* also C functions that functions of the filter call; FGRAPH_FILTER does not apply to them */
+    enum fg_irqs irqs;
+};
+
+/* What must be checked at each call of a function before a user's entryfunc (marks.c). 0: nothing. */
+#define FG_USER_TIDS 1u           /* is the call in one of the user's threads? */
+#define FG_USER_GRAPH_ONLY 2u     /* is it below a function of the user's graph set? */
+#define FG_USER_GRAPH_ROOT 4u     /* the function is in that set */
+#define FG_USER_GRAPH_MAY_HIDE 8u /* is it below a function of the user's graph_notrace set? */
+#define FG_USER_GRAPH_HIDES 16u   /* the function is in that set */
+#define FG_USER_SILENT 32u        /* the user does not see the function, only what it begins or hides */
+#define FG_USER_CALLER 64u        /* a C function: does a function call it that the user is attached to? */
+#define FG_USER_IRQ 128u          /* does the interpreter make the call, for a signal? */
+#define FG_USER_IRQ_HIDES 256u    /* and then the user sees neither the call nor what it calls */
+
+void fg_filter_clear(struct fg_filter *filter);
+/* -ENOMEM: @to is empty. */
+int fg_filter_copy(struct fg_filter *to, const struct fg_filter *from);
+
+/**
+ * fg_filter_add() - Add patterns to one of a filter's sets.
+ * @filter: keeps the patterns before the first bad one
+ * @set: which set
+ * @texts: the patterns
+ * @n: how many
+ * @error: filled in with -EINVAL
+ *
+ * Return: 0; -EINVAL: one of them is not a pattern; -ENOMEM.
+ */
+int fg_filter_add(struct fg_filter *filter, enum fgraph_filter_set set, const char *const texts[], size_t n,
+                  struct fg_pattern_error *error);
+/* A filter that wants no function. -ENOMEM: @filter is empty. */
+int fg_filter_make_none(struct fg_filter *filter);
+
+/* True if the user must be attached to the function; the flags (FG_USER_*) say what for. */
+bool fg_filter_matches(const struct fg_filter *filter, const struct fg_func *func);
+/* True if one of the patterns is the function's whole name. Only so is a C function selected wherever it is called from. */
+bool fg_filter_names(const struct fg_filter *filter, const struct fg_func *func);
+uint32_t fg_filter_flags(const struct fg_filter *filter, const struct fg_func *func);
+
+/* A sorted set of threads, to be freed with free(). NULL: memory is short. */
+struct fg_tids *fg_tids_new(const int tids[], size_t n);
+const int *fg_tids_array(const struct fg_tids *set, size_t *n);
+bool fg_tids_has(const struct fg_tids *set, int tid);
+
+#endif
