@@ -1,4 +1,4 @@
-"""The commands that read traces, run in this process."""
+"""Runs the commands that read traces, in this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ran:
 
 @pytest.fixture
 def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
-    """Run a command line; returns what it printed and its status."""
+    """Return a function that runs a command line and returns its output and status."""
     monkeypatch.delenv("NO_COLOR", raising=False)
 
     def run(*words: object) -> Ran:

@@ -1,5 +1,6 @@
-"""Random programs for the tests of the reading side: several tasks, with everything that a call can do. A
-program is run into a trace, and at the same time into a slow model of what is to be read from it.
+"""Random programs for the tests of the reader: several tasks, with everything that a call can do.
+
+Running a program writes a trace and, at the same time, computes with a slow model what the reader must find.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ GENERATOR = 3
 
 @dataclass(frozen=True)
 class Step:
-    """What one task does next. What cannot be done then (a return without a call) is skipped."""
+    """The next step of one task. An impossible step (a return without a call) is skipped."""
 
     task: int
     what: str  # call, return, raise, suspend, resume, close, wait
@@ -63,8 +64,8 @@ class Figures:
 
 
 class Program:
-    """Runs steps. `trace` is what is recorded, `figures` what the summary must say of it, `events` what the
-    report must: (task, what, function, depth, nanoseconds it took)."""
+    """Runs steps. `trace` has the recorded events, `figures` the summary that they must give, and `events`
+    the report: (task, what, function, depth, duration in nanoseconds)."""
 
     def __init__(self, steps: list[Step]) -> None:
         self.trace = Trace(list(FUNCTIONS))
@@ -101,7 +102,7 @@ class Program:
         return self.figures[FUNCTIONS[call.function]]
 
     def pass_time(self, task: int) -> None:
-        """What is on the task's stack has run since the task's last event."""
+        """Count the time since the task's last event for the calls on its stack."""
         stack, passed = self.stacks[task], self.now - self.seen[task]
         self.seen[task] = self.now
         for name in {FUNCTIONS[call.function] for call in stack}:
@@ -138,7 +139,7 @@ class Program:
             self.of(call).exceptions += kind == RAISE
 
     def close(self, task: int, call: Call) -> None:
-        """A suspended call ends without running on: an exit alone."""
+        """End a suspended call without resuming it: the trace has only an exit."""
         self.pass_time(task)
         depth = len(self.stacks[task])
         self.tasks[task].leave(
@@ -148,7 +149,7 @@ class Program:
         self.of(call).ended.append(call.ran)
 
     def wait(self, task: int) -> None:
-        """The task waited for the recorder ever since its last event: that is in no call's time."""
+        """Let the task wait for the recorder since its last event: the wait is in no call's time."""
         waited = self.now - self.seen[task]
         self.seen[task] = self.now
         for call in self.stacks[task]:

@@ -1,7 +1,7 @@
-"""Rings of several instances become buffers of one trace; its times are on the clock that was asked for.
+"""Rings of several instances become buffers of one trace, with times on the requested clock.
 
-Rings are written by ringfile.py, traces read by tracereader.py and stock trace-cmd: none shares code with
-what is tested.
+ringfile.py writes the rings; tracereader.py and stock trace-cmd read the traces. None of them shares code
+with the code under test.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def fill(ring: RingFile, tasks: int, calls: int, start: int = S) -> RingFile:
-    """Each of so many threads, all at once, makes so many calls of one function named as the instance."""
+    """Write `calls` calls of a function named after the instance, in each of several concurrent threads."""
     ring.function(0, f"m.{ring.header.instance.decode() or 'top'}")
     for task in range(1, tasks + 1):
         ring.task(task, ring.header.pid + task, f"thread {task}")
@@ -44,7 +44,7 @@ def fill_three(desk: Desk) -> None:
 
 
 def in_buffer(trace: Trace, number: int) -> int:
-    """How many calls begin in a buffer."""
+    """Return the number of entries in a buffer."""
     lanes = trace.lanes[number * trace.cpus : (number + 1) * trace.cpus]
     return sum(event.type == 11 for lane in lanes for event in lane)
 
@@ -150,7 +150,7 @@ def test_times_are_on_the_clock_that_was_asked_for(desk: Desk, clock: str, ident
     fill(desk.ring(), 1, 2, start=now)
     trace = desk.record(clock=clock)
     assert trace.clock == trace.meta["clock"] == clock
-    # The two clocks are read again by the recorder, and do not drift a microsecond in so short a time.
+    # The recorder reads both clocks again; in so short a time they drift less than a microsecond.
     assert before - 20_000 <= trace.lanes[0][0].time <= after + 20_000
     times = [event.time for event in trace.lanes[0]]
     assert [time - times[0] for time in times] == [0, 100, 1000, 1100]

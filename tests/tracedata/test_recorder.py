@@ -1,6 +1,7 @@
-"""The Recorder: draining live rings, taking up what a dead recorder left, damage and full disks.
+"""The Recorder: draining live rings, recovering the spool of a dead recorder, damage and full disks.
 
-Rings are written by ringfile.py and traces read by tracereader.py, which share no code with what is tested.
+ringfile.py writes the rings and tracereader.py reads the traces. Neither shares code with the code under
+test.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def test_a_trace_can_be_made_while_rings_are_still_mapped(desk: Desk) -> None:
         assert len(read_trace(desk.output).events) == 2 * (i + 1)
 
 
-# ---- spools that were left behind
+# ---- spools of dead recorders
 
 
 def test_a_killed_recorders_spool_is_taken_up_where_it_ended(desk: Desk) -> None:
@@ -242,7 +243,7 @@ def test_random_bytes_in_sub_buffers_never_crash(desk: Desk, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_ring_written_over_at_random_never_crashes(desk: Desk, seed: int) -> None:
-    """What a program with a wild pointer makes of its ring, while we have it mapped."""
+    """A program with a wild pointer can overwrite its ring while the recorder has it mapped."""
     chance = random.Random(seed)
     ring = desk.ring(nr_subbufs=16)
     ring.function(0, "m.f")
@@ -272,9 +273,9 @@ def test_a_corrupt_record_ends_its_sub_buffer_and_is_counted(desk: Desk) -> None
     for damage in (
         struct.pack("<QII", S, 0, 0 | 1 << 6),  # one word
         struct.pack("<QII", S, 0, 2 | 2 << 6),  # a return without its time
-        struct.pack("<QII", S, 0, 0 | 1 << 4 | 2 << 6),  # a start that is not there
+        struct.pack("<QII", S, 0, 0 | 1 << 4 | 2 << 6),  # has_start, but no start
         struct.pack("<QII", S, 0, 15 | 5 << 6),  # no such kind
-        struct.pack("<QII", S, 0, 0 | 100 << 6),  # longer than what is left
+        struct.pack("<QII", S, 0, 0 | 100 << 6),  # longer than the rest of the sub-buffer
     ):
         ring.put(1, leaf(S, 0, 0, 1) + damage + leaf(S, 0, 0, 1))
     trace = desk.record()
@@ -374,7 +375,8 @@ def test_only_a_regular_file_is_replaced(desk: Desk) -> None:
 
 @pytest.fixture
 def file_size_limit() -> Iterator[Callable[[int], None]]:
-    """Set a limit to the size of files: writes beyond it fail with EFBIG, as on a full disk with ENOSPC."""
+    """Limit the size of files. A write beyond it fails with EFBIG, as one to a full disk fails with
+    ENOSPC."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:

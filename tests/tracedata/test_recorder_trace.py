@@ -1,7 +1,7 @@
-"""What lies in a trace that the Recorder makes, and what stock trace-cmd prints of it.
+"""The contents of a trace that the Recorder makes, and stock trace-cmd's output for it.
 
-Rings are written by ringfile.py, traces read by trace-cmd and, for what that does not show, by
-tracereader.py. Neither shares code with what is tested.
+ringfile.py writes the rings. trace-cmd reads the traces, and tracereader.py what trace-cmd does not show.
+None of them shares code with the code under test.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def graph_of(text: str) -> list[str]:
-    """The function column of trace-cmd's report, from its first line with one."""
+    """Return the function column of trace-cmd's report, from the first line that has one."""
     return [line.split("|", 1)[1].rstrip() for line in text.splitlines() if "|" in line]
 
 
 def funcs(trace: Trace) -> dict[int, str]:
-    """Addresses and names, as kallsyms has them."""
+    """Return the text of kallsyms for these functions."""
     lines = (line.split(" ", 2) for line in trace.kallsyms.splitlines())
     return {int(address, 16): name for address, _, name in lines}
 
@@ -53,7 +53,7 @@ def funcs(trace: Trace) -> dict[int, str]:
 needs_trace_cmd = pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed")
 
 
-# ---- what stock trace-cmd prints
+# ---- the output of stock trace-cmd
 
 
 @needs_trace_cmd
@@ -105,7 +105,7 @@ def test_trace_cmd_counts_every_call_of_many_tasks(desk: Desk) -> None:
         ring.put_all(task, records)
     trace = desk.record()
     text = desk.trace_cmd()
-    # trace-cmd folds a leaf only where no other task's event stands between its two.
+    # trace-cmd folds a leaf only if no other task's event is between its entry and exit.
     assert Counter(re.findall(r"(\w+\.\w+)\(\)[; ]", text)) == calls
     assert len(trace.lanes) == 8
     for task in range(1, 9):
@@ -209,7 +209,7 @@ def test_waits_count_in_no_functions_time(desk: Desk) -> None:
     ring.function(0, "m.outer")
     ring.function(1, "m.inner")
     ring.task(1, 1)
-    # The writer reads the clock, then waits for room: wait records stand before what happened before them.
+    # The writer reads the clock, then waits for room: wait records precede events that happened before them.
     ring.put(1, enter(S, 0))
     ring.put(1, record(WAIT, S + 5000, 0, 0, S + 1010) + enter(S + 1000, 1, 1))
     ring.put(1, record(WAIT, S + 9000, 0, 0, S + 6010) + leave(S + 6000, 1, 1, S + 1000))
@@ -225,7 +225,7 @@ def test_waits_are_not_taken_out_of_durations_without_sleep(desk: Desk) -> None:
     ring = desk.ring()
     ring.function(0, "m.f")
     ring.task(1, 1)
-    # 1000 of work, and then a wait: the call's time begins so much before its end, not where the call did.
+    # 1000 ns of work, then a wait: calltime is 1000 ns before the end, not at the call's begin.
     ring.put(1, record(WAIT, S + 9500, 0, 1, S + 9000) + enter(S, 0) + leave(S + 10_000, 0, 0, S + 9000))
     trace = desk.record()
     exits = [event.fields("IIQQ") for event in trace.events if event.type == 10]
@@ -259,7 +259,7 @@ def test_a_function_that_no_symbol_explains_is_unknown(desk: Desk) -> None:
 
 
 def test_ticks_become_nanoseconds_by_one_line_for_all_processes(desk: Desk) -> None:
-    """2.5 ticks a nanosecond; the second process started later and its last pair is a poor one."""
+    """2.5 ticks per nanosecond. The second process started later, and its latest pair is inexact."""
 
     def ticks(ns: int) -> int:
         return 1_000_000 + (ns - S) * 5 // 2
@@ -277,7 +277,7 @@ def test_ticks_become_nanoseconds_by_one_line_for_all_processes(desk: Desk) -> N
         )
         ring.header.wait_ticks = 2500
     desk.recorder().close()
-    # A recorder that records live adds the clocks' relation now, which does not fit the made-up one here.
+    # A live recorder would add the clocks' relation of now, which does not fit this invented one.
     recorder = desk.recorder(resume=True)
     for ring in (first, second):
         recorder.finish(recorder.add_ring(ring.path))
@@ -335,7 +335,7 @@ def test_thousands_of_short_tasks_share_few_lanes(desk: Desk) -> None:
 
 
 def test_sub_buffers_of_a_task_come_in_the_order_they_were_taken(desk: Desk) -> None:
-    """A slow task's sub-buffer may be full after others that were taken later, or never."""
+    """A slow task's sub-buffer may become full after sub-buffers that were taken later, or never."""
     ring = desk.ring()
     ring.function(0, "m.f")
     ring.task(1, 1)
@@ -354,7 +354,7 @@ def test_one_function_in_many_processes_is_one_function(desk: Desk) -> None:
     first.function(1, "m.b")
     second.function(5, "m.b")
     second.function(6, "m.c")
-    second.function(7, "m.c", line=9)  # another of that name
+    second.function(7, "m.c", line=9)  # another function of this name
     second.function(8, "m.a", kind=SEEN)
     for ring in (first, second):
         ring.task(1, ring.header.pid)

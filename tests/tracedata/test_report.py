@@ -1,4 +1,4 @@
-"""`funcgraph report`: what Python adds to the kernel's layout, tasks, bad input, and where the text goes."""
+"""`funcgraph report`: additions to the kernel's layout for Python, tasks, bad input, and the output."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_arguments_and_results(command: Command, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["report", "summary"])
 def test_the_trace_may_stand_alone(command: Command, tmp_path: Path, name: str) -> None:
-    """As with trace-cmd. Not twice: one of them would be passed over in silence."""
+    """As with trace-cmd, -i is optional. Two files are refused: one of them would be silently ignored."""
     path = fib_trace().save(tmp_path / "some.dat")
     assert command(name, path).out == command(name, "-i", path).out
     ran = command(name, path, "-i", path)
@@ -494,7 +494,7 @@ def test_damage_in_the_middle_ends_the_report_behind_the_lines_before_it(
 
 
 def read_all(path: Path) -> str:
-    """Read everything that can be read; return the error that ended it, or nothing."""
+    """Read the whole trace; return the error that stopped reading, or an empty string."""
     try:
         file = TraceFile(path)
         file.summary()
@@ -520,11 +520,11 @@ def test_random_damage_never_does_more_than_end_in_an_error(tmp_path: Path) -> N
             damaged[pick.randrange(len(damaged))] = pick.choice((0, 255, pick.randrange(256)))
         path.write_bytes(damaged)
         errors.add(read_all(path))
-    assert len(errors) > 20  # the damage is of many kinds
+    assert len(errors) > 20  # the damages cause many different errors
     assert not any("\n" in error for error in errors)
 
 
-# Where the text goes
+# Output
 
 MANY = 40_000
 
@@ -611,7 +611,8 @@ def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
 
 
 def test_calls_for_signals_can_be_left_out(tmp_path: Path) -> None:
-    """Broken by: leaving out all that follows a handler whose end is lost, or showing one without a start."""
+    """Fails if everything after a handler with a lost end is left out, or a handler without a start is
+    shown."""
     trace = Trace(["m.work", "m.handler", "m.leaf"])
     task, other = trace.task(1), trace.task(2, lane=0)
     at = 0
@@ -628,11 +629,11 @@ def test_calls_for_signals_can_be_left_out(tmp_path: Path) -> None:
     call(task, 1, 1, begins=True, irq=IRQ)
     call(task, 2, 2, begins=True)
     call(task, 2, 2, begins=False)
-    call(other, 2, 1, begins=True)  # of another task on the same lane
+    call(other, 2, 1, begins=True)  # another task on the same lane
     call(other, 2, 1, begins=False)
     call(task, 2, 2, begins=True)
     call(task, 2, 2, begins=False)
-    call(task, 1, 1, begins=True)  # the handler's end is lost, and this is its function, called by hand
+    call(task, 1, 1, begins=True)  # the handler's end is lost; this is a plain call of its function
     call(task, 1, 1, begins=False)
     call(task, 1, 1, begins=False, irq=IRQ)  # the beginning was lost
     call(task, 0, 0, begins=False)

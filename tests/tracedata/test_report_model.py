@@ -1,4 +1,4 @@
-"""The report of random programs is what a slow model in Python prints."""
+"""The report of random programs equals the output of a slow model in Python."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def duration(nanoseconds: int) -> str:
 
 
 def lines_of(events: list[Event]) -> list[str]:
-    """Print what a task did, or all tasks together."""
+    """Return the model's lines of one task, or of all tasks."""
     lines: list[str] = []
     done: set[int] = set()
     open_depths: dict[int, dict[int, int]] = {}  # task -> depth -> function that was entered there

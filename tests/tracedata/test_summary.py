@@ -1,4 +1,4 @@
-"""`funcgraph summary`: what is counted, against a slow model and where records were lost or left out."""
+"""`funcgraph summary`: its figures equal a slow model's, also where records were lost or left out."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def test_one_tasks_figures_are_those_of_a_trace_without_the_others(scratch: Path
     }
 
 
-# Threshold traces: exits only, and a caller's exit lies behind those of its callees.
+# Threshold traces have only exits; a caller's exit follows those of its callees.
 
 
 def nested_calls(steps: list[Step]) -> list[tuple[int, int, int, int]]:
-    """Return whole calls of one task as (begin, end, function, depth), in order of their ends."""
+    """Return complete calls of one task as (begin, end, function, depth), in order of their ends."""
     now, stack, calls = 1_000_000, [], []
     for step in [*steps, *[Step(0, "return", 0, 7)] * len(steps)]:
         now += step.nanoseconds
@@ -95,7 +95,7 @@ def test_a_threshold_trace_counts_the_calls_that_it_has(scratch: Path, steps: li
 @settings(max_examples=400, deadline=None)
 @given(steps=STEPS)
 def test_a_trace_whose_beginning_is_lost_counts_what_ends_in_it(scratch: Path, steps: list[Step]) -> None:
-    """Overwrite mode: of some calls the exit alone is left. No time is counted twice all the same."""
+    """In overwrite mode only the exit of some calls is left. Still, no time is counted twice."""
     calls = nested_calls(steps)
     events = sorted(
         [(begin, 0, *call) for call in calls for begin in call[:1]] + [(call[1], 1, *call) for call in calls]
@@ -160,7 +160,7 @@ def test_many_suspended_calls_are_told_apart(tmp_path: Path) -> None:
     trace.save(tmp_path / "t")
     row = TraceFile(tmp_path / "t").summary()[0]
     assert (row.calls, row.resumes, row.ended, row.ended_ns) == (3_000, 3_000, 3_000, 3_000 * 5_010)
-    assert (row.min_ns, row.max_ns) == (5_010, 5_010)  # each end found its own beginning
+    assert (row.min_ns, row.max_ns) == (5_010, 5_010)  # each exit was matched with its own entry
 
 
 def test_a_call_that_never_ended_ran_until_the_tasks_last_event(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_calls_one_after_the_other_are_not_taken_for_recursion_where_records_wer
     trace = Trace(["m.f", "m.g"])
     task = trace.task(1)
     task.leave(1_100, 0, 2, calltime=1_000, lost=9)
-    task.enter(2_000, 0, 1, lost=1)  # what f was called from has ended meanwhile
+    task.enter(2_000, 0, 1, lost=1)  # the caller of f has ended meanwhile
     task.leave(2_300, 0, 1, calltime=2_000)
     assert rows(trace, tmp_path / "t") == {"m.f": (2, 0, 0, 400, 400, 100, 300)}
 

@@ -1,4 +1,4 @@
-"""What an instance's options make its tracer record, in a running program."""
+"""The records that an instance's options add, in a running program."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def line_of(function: Callable[..., object], offset: int) -> int:
 
 @pytest.fixture
 def traced(tmp_path: Path) -> Callable[..., str]:
-    """Call a function while an instance traces; returns the report's lines behind the header."""
+    """Call a function while an instance traces; return the report's lines after the header."""
     folders = (tmp_path / str(n) for n in itertools.count())
 
     def run(function: Callable[[], object], options: str = "", **settings: object) -> str:
@@ -95,7 +95,7 @@ def names(*functions: Callable[..., object]) -> list[str]:
 def test_retaddr_says_function_and_line_of_the_caller(traced: Callable[..., str]) -> None:
     text = traced(caller, "nofuncgraph-duration", retaddr=True, filter=names(caller, leaf))
     at_run = re.search(r"<-(\S+run):(\d+) ", text)
-    assert at_run, text  # the function that called it all was in the middle of its run when tracing began
+    assert at_run, text  # the caller was already running when tracing began
     assert text.splitlines()[1:3] == [
         f"  {HERE}.leaf(); /* <-{HERE}.caller:{line_of(caller, 1)} */",
         f"  {HERE}.leaf(); /* <-{HERE}.caller:{line_of(caller, 2)} */",
@@ -122,7 +122,7 @@ def test_retaddr_goes_with_arguments_and_results(traced: Callable[..., str]) -> 
 
 
 def durations(text: str) -> list[float]:
-    """In microseconds."""
+    """Return the durations in microseconds."""
     return [float(number) for number in re.findall(r"([\d.]+) us", text)]
 
 
@@ -138,7 +138,7 @@ def test_without_sleep_time_a_duration_is_what_the_thread_worked(traced: Callabl
 @pytest.mark.timed
 def test_with_sleep_time_it_is_what_passed(traced: Callable[..., str]) -> None:
     (took,) = durations(traced(sleep, filter=names(sleep)))
-    assert took >= 29_500  # a short recording knows the length of a tick to some 1%
+    assert took >= 29_500  # a short recording measures the length of a tick to about 1%
 
 
 @pytest.mark.timed
@@ -167,7 +167,7 @@ def test_a_threshold_is_for_the_time_without_sleep(traced: Callable[..., str]) -
 
 
 def calls(text: str) -> list[str]:
-    """The lines, without task and time."""
+    """Return the lines without task and time."""
     return [re.sub(r"^.*\[\d+\] +[\d.]+: ", "", line) for line in text.splitlines()]
 
 
@@ -192,7 +192,7 @@ def sort_and_meet() -> None:
 
 
 def test_the_caller_is_who_called_traced_or_not(traced: Callable[..., str]) -> None:
-    """Broken by telling the nearest function that is traced: leaf has none."""
+    """Fails if the nearest traced function is reported instead: leaf has none."""
     assert calls(traced(sort_and_meet, tracer="function", filter=names(leaf))) == [
         f"{HERE}.leaf <-{HERE}.sort_and_meet",
         f"{HERE}.leaf <-{HERE}.Meeting.__enter__",
@@ -235,7 +235,7 @@ def test_func_no_repeats_counts_what_comes_again(traced: Callable[..., str]) -> 
 
 def test_a_folded_call_has_one_stack(traced: Callable[..., str]) -> None:
     lines = calls(traced(repeat, tracer="function", no_repeats=True, stack_trace=True, filter=names(leaf)))
-    assert lines.count("<stack trace>") == 1  # work() is not traced: all eight are one
+    assert lines.count("<stack trace>") == 1  # work() is not traced: all eight stacks are the same
     here = re.escape(HERE)
     assert re.fullmatch(rf"{here}\.leaf <-{here}\.repeat \(repeats: 8, last_ts: +[\d.]+\)", lines[-1])
 
