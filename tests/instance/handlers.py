@@ -1,4 +1,4 @@
-"""Handlers of signals, and what they come in the middle of: what the tests of signals trace."""
+"""Signal handlers and the functions that they interrupt, for the tests of signals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The variable FUNCGRAPH starts instances before a program's first line; a mistake in it is one line, and the
-program runs."""
+"""The variable FUNCGRAPH starts instances before a program's first line. A mistake in it gives one line of
+error, and the program runs."""
 
 from __future__ import annotations
 

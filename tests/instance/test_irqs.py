@@ -1,4 +1,4 @@
-"""funcgraph-irqs: what CPython calls for signals stands between arrows, or is left out."""
+"""funcgraph-irqs: signal handlers that CPython calls are shown between arrows, or left out."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def graph(name: str = "irqs", **settings: Any) -> funcgraph.Instance:
 
 
 def shape(text: str) -> list[str]:
-    """A trace's lines without header, times and modules: what is called, and how deep."""
+    """Return a trace's lines without header, times and modules: the calls and their depths."""
     names = [re.sub(r"\w+\.(?:\w+\.<locals>\.)?(?=[\w<>.]+\()", "", line) for line in text.splitlines()[4:]]
     return [line.strip(" |") if "==" in line else line.partition("|  ")[2] for line in names]
 
 
 def between(*inside: str) -> list[str]:
-    """What send() comes to, with that called for the signal."""
+    """Return the lines of send(), with these lines for the signal handler."""
     return ["send() {", ENTER, *(f"  {line}" for line in inside), LEAVE, "  leaf();", "}"]
 
 
@@ -103,7 +103,7 @@ def test_the_columns_are_the_kernels() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_a_handler_can_be(how: Handler, name: str) -> None:
-    """Broken by: following neither methods, partials nor __call__; looking at the first two arguments."""
+    """Fails if methods, partials or __call__ are not followed, or if the first two arguments are compared."""
     assert [line.replace("Handlers.", "") for line in sent(how)] == between(f"{name}() {{", "  leaf();", "}")
 
 
@@ -179,7 +179,7 @@ def test_with_arguments_results_and_callers() -> None:
 
 
 def test_a_threshold_leaves_the_arrow_behind() -> None:
-    """As in the kernel, which has only ends then."""
+    """As in the kernel, whose trace has only ends then."""
 
     def slow(signum: int, frame: FrameType | None) -> None:
         time.sleep(0.02)
@@ -190,17 +190,17 @@ def test_a_threshold_leaves_the_arrow_behind() -> None:
         assert [line.split(" /*")[0] for line in shape(i.trace())] == ["  }", LEAVE, "}"]
 
 
-# ---- called by others
+# ---- handlers called by the program
 
 
 @pytest.mark.parametrize("by_c", [False, True])
 def test_called_by_hand_it_is_a_call_as_any_other(by_c: bool) -> None:
-    """Broken by: taking every call of a handler's function, every call from C."""
+    """Fails if every call of a handler's function, or every call from C, counts as a signal's."""
     signal.signal(signal.SIGUSR1, quiet)
     with graph() as i:
         if by_c:
             list(map(quiet, [signal.SIGUSR1, 10], [None, None]))
-            list(map(quiet, [0], [sys._getframe()]))  # no signal's number
+            list(map(quiet, [0], [sys._getframe()]))  # 0 is not a signal
         else:
             by_hand(signal.SIGUSR1.value, None)
             by_hand(signal.SIGUSR1.value, sys._getframe())
@@ -217,7 +217,7 @@ def test_called_from_python_with_its_own_frame() -> None:
 
 
 def test_a_handler_no_more() -> None:
-    """Broken by: not asking whether it still is one, of this very signal."""
+    """Fails if it is not checked that the function is still the handler of this signal."""
     signal.signal(signal.SIGUSR1, quiet)
     signal.signal(signal.SIGUSR2, quiet)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
@@ -240,11 +240,11 @@ def test_in_another_thread_it_is_a_call() -> None:
         assert "handlers.quiet();" in i.trace()
 
 
-# ---- becoming one
+# ---- functions that become handlers
 
 
 def test_it_becomes_a_handler_after_calls_while_traced() -> None:
-    """Broken by: learning of handlers at the start alone, or when their functions are met."""
+    """Fails if handlers are looked up only at the start, or only when their functions get a record."""
 
     def late(signum: int, frame: FrameType | None) -> None:
         pass
@@ -258,7 +258,7 @@ def test_it_becomes_a_handler_after_calls_while_traced() -> None:
 
 
 def test_one_that_was_before_the_engine() -> None:
-    """And the function that is set is CPython's again when nothing traces any more."""
+    """Also, when tracing ends, signal.signal is CPython's own function again."""
     program = """
         import signal, sys, _signal
         def handler(signum, frame): pass
@@ -304,7 +304,7 @@ def test_nothing_is_kept() -> None:
 
 
 def test_off_hides_the_handler_and_what_it_calls() -> None:
-    """Broken by: hiding the handler alone; hiding what comes behind it, too."""
+    """Fails if only the handler itself is hidden, or if calls after it are hidden too."""
     assert sent(handler, options="nofuncgraph-cpu nofuncgraph-irqs") == ["send() {", "  leaf();", "}"]
 
 
@@ -362,7 +362,7 @@ def test_it_changes_while_an_instance_runs() -> None:
 
 
 def test_off_only_where_it_is_shown() -> None:
-    """As the kernel's text, which leaves out what interrupts called."""
+    """Turned off after recording, the text leaves handlers out, as the kernel's. An older snapshot has them."""
     signal.signal(signal.SIGUSR1, raising_another)
     signal.signal(signal.SIGUSR2, handler)
     with graph() as i:

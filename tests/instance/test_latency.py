@@ -1,4 +1,4 @@
-"""The latency tracers: a known stall is caught and named; nothing is caught where nothing stalls."""
+"""The latency tracers: a known stall is caught and named; without a stall nothing is caught."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from funcgraph.instance.latency import Latency, Section
 pytestmark = pytest.mark.timed
 
 MS = 1_000_000
-VECTORCALL_OFFSET = 56  # of tp_vectorcall_offset in a type
-LATE_NS = 1_000 * MS  # a machine that is busy with other things adds to whatever is timed
+VECTORCALL_OFFSET = 56  # offset of tp_vectorcall_offset in a type
+LATE_NS = 1_000 * MS  # tolerance: a busy machine makes every measured time longer
 
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """No collection of garbage in the middle of what is timed; and no tracer is left on."""
+    """Prevent garbage collections within timed code, and disable all tracers at the end."""
     gc.collect()
     gc.disable()
     yield
@@ -194,7 +194,7 @@ def test_handles_and_callbacks_are_let_go_of() -> None:
 
 
 class Raised(SystemExit):
-    """Goes out of an event loop."""
+    """Raised by a callback through the event loop."""
 
 
 async def blocks_and_raises() -> None:
@@ -204,7 +204,7 @@ async def blocks_and_raises() -> None:
 
 
 def test_what_a_callback_raises_out_of_the_loop_comes_through() -> None:
-    """Broken by leaving set_aside out of fg_label_callback: reading names ends with no exception set."""
+    """Fails if fg_label_callback does not save the exception: reading names clears it."""
     for tracer in ("loopblock", "wakeup"):
         with Latency(tracer) as latency, pytest.raises(Raised, match="out of the loop"):
             asyncio.run(blocks_and_raises())
@@ -212,7 +212,7 @@ def test_what_a_callback_raises_out_of_the_loop_comes_through() -> None:
 
 
 def test_a_callback_that_turns_the_tracer_off_is_no_section() -> None:
-    """Broken by leaving out fg_call_hook_is: the callback was kept."""
+    """Fails without fg_call_hook_is: the callback's section was kept."""
     latency = Latency("loopblock")
 
     def turns_off() -> None:
@@ -246,7 +246,7 @@ WITH_A_GIL = pytest.mark.skipif(
 
 @WITH_A_GIL
 def test_a_method_that_is_taken_is_the_function_that_it_was() -> None:
-    """Broken, on CPython 3.11, by leaving out fg_is_function in symbols.c, __reduce_ex__ in call_hook.c."""
+    """On 3.11 it fails without fg_is_function in symbols.c, and without __reduce_ex__ in call_hook.c."""
     method = asyncio.events.Handle._run
     before = repr(method), inspect.signature(method), _engine.find_functions(["asyncio.events.Handle._run"])
     with Latency("loopblock"), Latency("wakeup"):
@@ -262,7 +262,7 @@ def test_a_method_that_is_taken_is_the_function_that_it_was() -> None:
 @WITH_A_GIL
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="a class's __init__ is a function with a user there")
 def test_methods_that_are_taken_need_no_hook_of_cpythons() -> None:
-    """On 3.11 that is the frame evaluator, which each call of a Python function would pay for."""
+    """On 3.11 the hook would be the frame evaluator, at a cost to each call of a Python function."""
     with Latency("loopblock"), Latency("wakeup"):
         asyncio.run(schedules_blocking_callback())
         status = _engine.status()
@@ -277,7 +277,7 @@ def vectorcall_of(function: Callable[..., object]) -> int | None:
 @WITH_A_GIL
 @pytest.mark.parametrize("tracers", [("loopblock", "wakeup"), ("wakeup", "loopblock")])
 def test_tracers_leave_a_method_in_any_order(tracers: tuple[str, str]) -> None:
-    """Broken by leaving out hook_over: the first to leave was buried, and its call stayed."""
+    """Fails without hook_over: the hook of the first to leave was below the other's, and stayed."""
     method = asyncio.events.Handle._run
     original = vectorcall_of(method)
     for first, second in (tracers, tracers[::-1]):
@@ -356,7 +356,7 @@ print(latency.section.started_at)
 
 @WITH_A_GIL
 def test_who_takes_the_method_after_us_keeps_it() -> None:
-    """The tracer goes another way then. Broken by putting ours back over it in fg_call_hook_remove."""
+    """The tracer then traces it as a user. Fails if fg_call_hook_remove overwrites the other vectorcall."""
     assert run_program(PUT_OVER_OURS).startswith("__main__.blocking_callback (")
 
 
@@ -492,7 +492,7 @@ async def readable_behind_a_blocker() -> None:
 
 def test_io_is_ready_when_the_loop_sees_it() -> None:
     section = caught("wakeup", readable_behind_a_blocker)
-    if section.started_at.endswith("_add_callback"):  # the selector told of the blocker first
+    if section.started_at.endswith("_add_callback"):  # the selector reported the blocker first
         assert ".readable (" in section.ended_at
     assert 20 * MS <= section.latency_ns < LATE_NS
     assert any(".blocks_once (" in event.text for event in section.events)
@@ -528,12 +528,12 @@ def test_nothing_waits_long_where_nothing_stalls() -> None:
 
 
 def has_gil() -> bool:
-    """A module that is imported may turn it on again in a build that can do without."""
+    """Return whether there is a GIL now: in a free-threaded build an imported module may enable it."""
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 needs_gil = pytest.mark.skipif("not has_gil()", reason="there is no interpreter lock to wait for")
-HOLDS_GIL = ctypes.PyDLL(None)  # its functions are called without giving the lock away
+HOLDS_GIL = ctypes.PyDLL(None)  # its functions are called without releasing the GIL
 
 
 def holds_lock(microseconds: int) -> None:
@@ -547,7 +547,7 @@ def wants_lock(ready: threading.Event, done: list[int]) -> None:
 
 
 def stall(microseconds: int) -> None:
-    """Hold the lock while another thread comes back from its sleep and wants it."""
+    """Hold the GIL while another thread returns from its sleep and waits for it."""
     ready, done = threading.Event(), list[int]()
     thread = threading.Thread(target=wants_lock, args=(ready, done))
     thread.start()
@@ -586,7 +586,7 @@ def test_no_thread_waits_long_where_none_holds_the_lock_long() -> None:
 
 
 def lock_wait_entries() -> list[int]:
-    """What the entries hold by which CPython calls pthread_cond_timedwait, read from the module."""
+    """Return the values of the GOT entries through which CPython calls pthread_cond_timedwait."""
     import struct
 
     with open("/proc/self/maps") as maps:

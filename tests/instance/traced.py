@@ -1,4 +1,4 @@
-"""The functions that the tests of instances trace, and nothing else."""
+"""The functions that the tests of instances trace. The module has nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def slow() -> None:
 
 
 def marks(instance: Any) -> None:
-    """Put texts into an instance's trace, before and behind a call."""
+    """Write texts into an instance's trace, before and after a call."""
     assert instance.trace_marker.write("first\n") == 6
     leaf(1)
     instance.trace_printk("%s and %d", "second", 2)
