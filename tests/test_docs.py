@@ -136,13 +136,18 @@ def test_each_source_file_is_in_the_path_table() -> None:
             assert re.search(rf"(?<!\w){re.escape(file.stem)}(?!\w)", text), f"{file.relative_to(ROOT)}"
 
 
-def test_the_rooms_of_the_layers_are_those_of_tools_rooms() -> None:
+@pytest.mark.parametrize(
+    ("heading", "knows"), [("room", rooms.KNOWS), ("room of the package", rooms.PYTHON_KNOWS)]
+)
+def test_the_rooms_of_the_layers_are_those_of_tools_rooms(
+    heading: str, knows: dict[str, tuple[str, ...]]
+) -> None:
     """In the same order, and each with the rooms that it may use."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    table = text.partition("| room | may use |\n|---|---|\n")[2].partition("\n\n")[0]
+    table = text.partition(f"| {heading} | may use |\n|---|---|\n")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)
     shown = [(room, tuple(re.findall(r"`([^`]+)`", below))) for room, below in rows]
-    assert shown == list(rooms.KNOWS.items())
+    assert shown == list(knows.items())
 
 
 def test_each_dependency_has_its_reason() -> None:

@@ -1,14 +1,16 @@
-"""The rooms of src/ and what each may know, read from the #include lines.
+"""The rooms of src/ and what each may know, read from the #include lines and the Python imports.
 
-A room is a folder. It may use itself and what `KNOWS` says. No circle of files is allowed, neither in one room nor over
-several. `tests/test_rooms.py` holds the tree to this.
+A room is a folder. It may use itself and what `KNOWS` says; the rooms of the Python package are in `PYTHON_KNOWS`. No
+circle of files is allowed, neither in one room nor over several. tests/test_rooms.py and tests/test_rooms_python.py
+hold the tree to this.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from tools.layout import ROOT
@@ -29,18 +31,47 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "arch/cpython/read": ("arch/cpython/base",),
     "arch/cpython/hook": ("arch/cpython/read", "engine/tracer"),
     "arch/cpython/latency": ("arch/cpython/hook", "arch/elf"),
+    "arch/cpython/register": ("arch/cpython/latency",),
     "tracedata/base": ("engine/core", "engine/ring"),
     "tracedata/spool": ("tracedata/base",),
     "tracedata/make": ("tracedata/spool",),
     "tracedata/read": ("tracedata/base",),
     "tracedata/view": ("tracedata/read",),
-    "binding/base": ("arch/cpython/hook",),
-    "binding/graph": ("binding/base", "engine/tracer"),
+    "binding/base": (),
+    "binding/core": ("binding/base", "arch/cpython/register"),
+    "binding/graph": ("binding/core",),
     "binding/probe": ("binding/graph",),
     "binding/capi": ("binding/probe",),
-    "binding/engine": ("binding/capi", "arch/cpython/latency"),
-    "binding/tracedata": ("tracedata/view", "tracedata/make"),
-    "binding/environ": (),
+    "binding/engine": ("binding/capi",),
+    "binding/tracedata": ("binding/base", "tracedata/view", "tracedata/make"),
+    "binding/environ": ("binding/base",),
+}
+
+#: The same for the rooms of the Python package: its folders, and the groups of modules in PYTHON_GROUPS.
+PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
+    "extensions": (),
+    "base": (),
+    "settings": (),
+    "api": ("extensions", "base"),
+    "tracedata": ("extensions", "settings"),
+    "session": ("tracedata", "base"),
+    "instance": ("session", "api"),
+    "control": ("instance",),
+    "package": ("instance",),
+    "boot": ("instance",),
+    "selftest": ("package",),
+    "commands": ("selftest",),
+    "command line": ("commands",),
+}
+
+#: Room -> the modules at the top of the package that are in it.
+PYTHON_GROUPS = {
+    "extensions": ("_engine", "_tracedata", "_environ"),
+    "base": ("names", "version"),
+    "api": ("fgraph", "fprobe", "multi", "kretprobe", "kprobe", "_include"),
+    "package": ("__init__",),
+    "boot": ("_boot",),
+    "command line": ("cli", "__main__"),
 }
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -58,20 +89,71 @@ def c_arrows() -> dict[str, set[str]]:
     return arrows
 
 
-def known(room: str) -> set[str]:
+def python_arrows() -> dict[str, set[str]]:
+    """Return for each module of the package (its path below src/funcgraph/, no suffix) those that it imports.
+
+    Each import counts: at the top, inside a function, and under TYPE_CHECKING. A package's `__init__` counts
+    where a module imports a name from it, not where Python runs it to load a module inside.
+    """
+    package = SRC / "funcgraph"
+    files = [*package.rglob("*.py"), *package.rglob("*.pyi")]
+    modules = {str(file.relative_to(package).with_suffix("")) for file in files}
+    arrows: dict[str, set[str]] = {module: set() for module in modules}
+    for file in files:
+        user = str(file.relative_to(package).with_suffix(""))
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                arrows[user].update(_module(alias.name, "", modules) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{file}: relative import"
+                arrows[user].update(_module(node.module or "", alias.name, modules) for alias in node.names)
+        arrows[user] -= {"", user}
+    return arrows
+
+
+def _module(source: str, name: str, modules: set[str]) -> str:
+    """Return the module that `from source import name` or `import source` loads; "": none of the package."""
+    if source != "funcgraph" and not source.startswith("funcgraph."):
+        return ""
+    path = source.removeprefix("funcgraph").removeprefix(".").replace(".", "/")
+    candidates = [f"{path}/{name}", path, f"{path}/__init__"]
+    found = [candidate.strip("/") for candidate in candidates if candidate.strip("/") in modules]
+    assert found, f"{source}.{name}: no such module"
+    return found[0]
+
+
+def known(room: str, knows: Mapping[str, tuple[str, ...]] = KNOWS) -> set[str]:
     """Return all rooms that `room` may use, itself among them."""
-    return {room}.union(*(known(below) for below in KNOWS[room]))
+    return {room}.union(*(known(below, knows) for below in knows[room]))
 
 
 def room_of(unit: str) -> str:
     return unit.rpartition("/")[0]
 
 
+def python_room_of(module: str) -> str:
+    folder, slash, _ = module.partition("/")
+    if slash:
+        return folder
+    return next((room for room, modules in PYTHON_GROUPS.items() if module in modules), module)
+
+
 def arrows_up(arrows: Mapping[str, set[str]]) -> Iterator[str]:
     """Yield "a -> b" for each arrow to a room that the user's room may not know."""
+    return _arrows_up(arrows, KNOWS, room_of)
+
+
+def python_arrows_up(arrows: Mapping[str, set[str]]) -> Iterator[str]:
+    """The same for the modules of the package."""
+    return _arrows_up(arrows, PYTHON_KNOWS, python_room_of)
+
+
+def _arrows_up(
+    arrows: Mapping[str, set[str]], knows: Mapping[str, tuple[str, ...]], room: Callable[[str], str]
+) -> Iterator[str]:
     for user, used in sorted(arrows.items()):
-        allowed = known(room_of(user))
-        yield from (f"{user} -> {unit}" for unit in sorted(used) if room_of(unit) not in allowed)
+        allowed = known(room(user), knows)
+        yield from (f"{user} -> {unit}" for unit in sorted(used) if room(unit) not in allowed)
 
 
 def circles(arrows: Mapping[str, set[str]]) -> list[list[str]]:
@@ -109,6 +191,11 @@ def main() -> None:
         print("up:", arrow)
     for group in circles(arrows):
         print("circle:", " ".join(group))
+    modules = python_arrows()
+    for arrow in python_arrows_up(modules):
+        print("up (Python):", arrow)
+    for group in circles(modules):
+        print("circle (Python):", " ".join(group))
 
 
 if __name__ == "__main__":

@@ -195,9 +195,9 @@ def __getattr__(name: str) -> object:
     """Import what is asked for, the first time it is asked for."""
     value: object
     if name == "__version__":
-        from importlib.metadata import version
+        from funcgraph.version import installed_version
 
-        value = version("funcgraph")
+        value = installed_version()
     elif name in _LAZY:
         from importlib import import_module
 

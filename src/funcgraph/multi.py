@@ -69,7 +69,7 @@ def kprobe_multi(
             raise OSError(errno.EINVAL, "cookies are for functions, not for a filter")
         return _attach_filter(handler, several(filter), settings)
     if isinstance(functions, str):
-        raise TypeError("functions: a sequence is needed, not one str")
+        raise TypeError("functions must be a sequence, not one str")
     found, found_cookies = _resolve(list(functions), None if cookies is None else list(cookies))
     return _engine.kprobe_multi_attach(handler, found, (), found_cookies, *settings)
 

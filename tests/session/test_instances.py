@@ -187,7 +187,7 @@ def test_options_that_exclude_each_other_are_refused(fg: Funcgraph, tracer: str)
     """Fails if the check is left to the engine, which refuses in each traced process."""
     result = fg.record("-p", tracer, "--args", "-O", "func-no-repeats", fg.script(APP))
     assert result.returncode == 2
-    assert "func-no-repeats: not together with arguments" in result.stderr
+    assert "func-no-repeats: cannot be on together with arguments" in result.stderr
 
 
 SIGNALS = """
@@ -258,7 +258,7 @@ def test_a_block_records_instances(fg: Funcgraph, monkeypatch: pytest.MonkeyPatc
     [
         ({"instances": {"a": {"colour": 1}}}, TypeError, "instance 'a' has no option 'colour'"),
         ({"instances": {"a/b": {}}}, ValueError, "name: 'a/b': must be one word"),
-        ({"instances": {"": {}}, "args": True}, ValueError, "name: '': there is an instance of that name"),
+        ({"instances": {"": {}}, "args": True}, ValueError, "name: '': another instance has that name"),
         ({"instances": {"a": {"filter": ["["]}}}, ValueError, r"filter: '\[': "),
         ({"instances": {"a": {"filter": "x"}}}, TypeError, "filter must be a list of patterns"),
         ({"clock": "sundial"}, ValueError, "clock: 'sundial': must be one of mono"),

@@ -1,4 +1,3 @@
-/* See types.h. */
 #include "binding/base/types.h"
 
 #include <stdbool.h>
@@ -35,4 +34,12 @@ PyObject *fg_sequence_of(PyTypeObject *type, PyObject *const items[], Py_ssize_t
     if (!is_complete)
         Py_CLEAR(sequence);
     return sequence;
+}
+
+void fg_dealloc_plain(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+
+    PyObject_Free(object);
+    Py_DECREF(type);
 }

@@ -6,7 +6,7 @@
 
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/read/regs.h"
-#include "binding/base/registration.h"
+#include "arch/cpython/register/users.h"
 #include "engine/core/clock.h"
 #include "engine/probe/kprobe_multi.h"
 
@@ -17,7 +17,7 @@ _Static_assert(sizeof(struct fgraph_ops) == (6 + FGRAPH_OPS_ENGINE_WORDS) * size
 static int register_user(struct fgraph_ops *ops)
 {
     fg_exception aside = fg_exception_set_aside();
-    int error = fg_binding_register(ops);
+    int error = fg_cpython_register(ops);
 
     fg_exception_put_back(aside); /* over the one of the hooks, if there is any */
     return error;
@@ -26,7 +26,7 @@ static int register_user(struct fgraph_ops *ops)
 static int unregister_user(struct fgraph_ops *ops)
 {
     fg_exception aside = fg_exception_set_aside();
-    int error = fg_binding_unregister(ops);
+    int error = fg_cpython_unregister(ops);
 
     fg_exception_put_back(aside);
     return error;
@@ -45,7 +45,7 @@ static int set_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const 
             return -EINVAL;
     }
     failure = fgraph_edit_filter(ops, set, patterns, n, reset != 0, &error);
-    return failure ? failure : fg_binding_filter_changed(ops);
+    return failure ? failure : fg_cpython_filter_changed(ops);
 }
 
 static int clear_filters(struct fgraph_ops *ops)

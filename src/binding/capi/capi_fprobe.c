@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "arch/cpython/read/symbols.h"
-#include "binding/base/binding.h"
-#include "binding/base/registration.h"
-#include "binding/probe/fprobe_registration.h"
+#include "arch/cpython/register/fprobes.h"
+#include "arch/cpython/register/users.h"
+#include "binding/core/state.h"
+#include "binding/graph/function.h"
 
 /* ---- patterns, separated by spaces */
 
@@ -58,7 +59,7 @@ int fg_capi_register_fprobe(struct fprobe *fp, const char *filter, const char *n
     int error = parse(&parsed, filter, notfilter);
 
     if (!error)
-        error = fg_binding_register_fprobe(fp, &parsed);
+        error = fg_cpython_register_fprobe(fp, &parsed);
     fg_fprobe_filter_clear(&parsed);
     fg_exception_put_back(aside);
     return error;
@@ -67,7 +68,7 @@ int fg_capi_register_fprobe(struct fprobe *fp, const char *filter, const char *n
 int fg_capi_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n)
 {
     fg_exception aside = fg_exception_set_aside();
-    int error = fg_binding_register_fprobe_ips(fp, funcs, n);
+    int error = fg_cpython_register_fprobe_ips(fp, funcs, n);
 
     fg_exception_put_back(aside);
     return error;
@@ -76,7 +77,7 @@ int fg_capi_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[]
 int fg_capi_unregister_fprobe(struct fprobe *fp)
 {
     fg_exception aside = fg_exception_set_aside();
-    int error = fg_binding_unregister_fprobe(fp);
+    int error = fg_cpython_unregister_fprobe(fp);
 
     fg_exception_put_back(aside);
     return error;
@@ -85,7 +86,7 @@ int fg_capi_unregister_fprobe(struct fprobe *fp)
 int fg_capi_unregister_fprobe_async(struct fprobe *fp)
 {
     fg_exception aside = fg_exception_set_aside();
-    int error = fg_binding_unregister_fprobe_async(fp);
+    int error = fg_cpython_unregister_fprobe_async(fp);
 
     fg_exception_put_back(aside);
     return error;
@@ -113,7 +114,7 @@ int fg_capi_fprobe_count_ips_from_filter(const char *filter, const char *notfilt
     int n = parse(&parsed, filter, notfilter);
 
     if (!n)
-        n = fg_binding_count_ips(&parsed);
+        n = fg_cpython_count_ips(&parsed);
     fg_fprobe_filter_clear(&parsed);
     fg_exception_put_back(aside);
     return n;
@@ -125,7 +126,7 @@ int fg_capi_kprobe_multi_attach(struct kprobe_multi_link *link, struct fg_func *
                                 const uint64_t cookies[], size_t n)
 {
     fg_exception aside = fg_exception_set_aside();
-    int error = fg_binding_kprobe_multi_attach(link, funcs, cookies, n);
+    int error = fg_cpython_kprobe_multi_attach(link, funcs, cookies, n);
 
     fg_exception_put_back(aside);
     return error;
@@ -138,7 +139,7 @@ int fg_capi_kprobe_multi_attach_filter(struct kprobe_multi_link *link, const cha
     int error = parse(&parsed, filter, NULL);
 
     if (!error)
-        error = fg_binding_kprobe_multi_attach_filter(link, &parsed);
+        error = fg_cpython_kprobe_multi_attach_filter(link, &parsed);
     fg_fprobe_filter_clear(&parsed);
     fg_exception_put_back(aside);
     return error;
@@ -147,7 +148,7 @@ int fg_capi_kprobe_multi_attach_filter(struct kprobe_multi_link *link, const cha
 int fg_capi_kprobe_multi_detach(struct kprobe_multi_link *link)
 {
     fg_exception aside = fg_exception_set_aside();
-    int error = fg_binding_kprobe_multi_detach(link);
+    int error = fg_cpython_kprobe_multi_detach(link);
 
     fg_exception_put_back(aside);
     return error;
@@ -250,7 +251,7 @@ int fg_capi_register_fprobe_syms(struct fprobe *fp, const char *const names[], s
     aside = fg_exception_set_aside();
     error = named_find(&named, names, n);
     if (!error)
-        error = fg_binding_register_fprobe_ips(fp, named.funcs, named.n);
+        error = fg_cpython_register_fprobe_ips(fp, named.funcs, named.n);
     named_clear(&named);
     fg_exception_put_back(aside);
     return error;
@@ -276,7 +277,7 @@ size_t fg_capi_funcs_named(const char *name, struct fg_func *funcs[], size_t roo
 /* The record of a Function of our own module, or NULL. */
 static struct fg_func *func_of_function(PyObject *object)
 {
-    PyObject *module = PyType_GetModuleByDef(Py_TYPE(object), &fg_engine_module_def);
+    PyObject *module = fg_engine_module_of(Py_TYPE(object));
 
     if (!module || !Py_IS_TYPE(object, fg_engine_state(module)->function_type))
         return NULL;

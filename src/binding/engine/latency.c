@@ -2,9 +2,11 @@
 #include "binding/engine/latency.h"
 
 #include <errno.h>
+#include <string.h>
 
-#include "binding/base/binding.h"
-#include "binding/engine/latency_registration.h"
+#include "arch/cpython/register/latency.h"
+#include "binding/base/raise.h"
+#include "binding/base/sequences.h"
 #include "engine/core/clock.h"
 #include "engine/ring/ring_buffer.h"
 
@@ -55,7 +57,7 @@ static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *args)
         return PyErr_Format(PyExc_ValueError, "inside_kb: %zd is out of range (%u to %zd)", inside_kb,
                             FG_RING_MIN_KB, (Py_ssize_t)FG_RING_MAX_KB);
     inside.bytes = (size_t)inside_kb * 1024;
-    error = fg_binding_latency_start(tracer, inside, &why);
+    error = fg_cpython_latency_start(tracer, inside, &why);
     if (error)
         return raise_start_error(tracer, error, why);
     Py_RETURN_NONE;
@@ -67,7 +69,7 @@ static PyObject *latency_stop(PyObject *Py_UNUSED(module), PyObject *name)
 
     if (!tracer)
         return NULL;
-    if (fg_binding_latency_stop(tracer) != 0)
+    if (fg_cpython_latency_stop(tracer) != 0)
         return PyErr_Format(PyExc_ValueError, "%s is not on", tracer->name);
     Py_RETURN_NONE;
 }
@@ -79,7 +81,7 @@ static PyObject *latency_get(PyObject *Py_UNUSED(module), PyObject *name)
     if (!tracer)
         return NULL;
     return Py_BuildValue("{s:O,s:K,s:K,s:K,s:s,s:z}", "is_on",
-                         fg_binding_latency_is_on(tracer) ? Py_True : Py_False, "max_ns",
+                         fg_cpython_latency_is_on(tracer) ? Py_True : Py_False, "max_ns",
                          (unsigned long long)fg_latency_max_ns(tracer->latency), "thresh_ns",
                          (unsigned long long)fg_latency_thresh_ns(tracer->latency), "kept",
                          (unsigned long long)atomic_load(&tracer->latency->nr_kept), "what", tracer->what,
@@ -202,20 +204,12 @@ static PyMethodDef functions[] = {
 
 int fg_latency_add(PyObject *module)
 {
-    PyObject *names = PyList_New(0);
-    PyObject *tuple = NULL;
-    int error = names ? 0 : -1;
+    const char *names[FG_MAX_LATENCY_TRACERS];
+    size_t n = 0;
 
-    for (int i = 0; !error && fg_latency_tracers[i]; i++) {
-        PyObject *name = PyUnicode_FromString(fg_latency_tracers[i]->name);
-
-        error = name ? PyList_Append(names, name) : -1;
-        Py_XDECREF(name);
-    }
-    if (!error)
-        tuple = PyList_AsTuple(names);
-    error = tuple ? PyModule_AddObjectRef(module, "LATENCY_TRACERS", tuple) : -1;
-    Py_XDECREF(names);
-    Py_XDECREF(tuple);
-    return error ? error : PyModule_AddFunctions(module, functions);
+    for (; fg_latency_tracers[n]; n++)
+        names[n] = fg_latency_tracers[n]->name;
+    if (fg_add_names(module, "LATENCY_TRACERS", names, n) != 0)
+        return -1;
+    return PyModule_AddFunctions(module, functions);
 }

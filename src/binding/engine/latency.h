@@ -1,10 +1,11 @@
-/* The latency tracers' half of funcgraph._engine. */
-#ifndef FG_ENGINE_LATENCY_H
-#define FG_ENGINE_LATENCY_H
+/* Functions of the module that control the latency tracers. */
+#ifndef FG_BINDING_LATENCY_H
+#define FG_BINDING_LATENCY_H
 
-#include "arch/cpython/base/compat/python.h"
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 
-/* Puts it into the module. -1 with an exception. */
+/* Adds them, and LATENCY_TRACERS, to the module. Return: 0, or -1 with an exception. */
 int fg_latency_add(PyObject *module);
 
 #endif

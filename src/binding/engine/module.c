@@ -1,38 +1,45 @@
-/* funcgraph._engine: what a traced process controls the engine with. Parses arguments, raises errors, no more. */
+/* funcgraph._engine: what controls the engine in a traced process. Here its types and functions come together. */
+#include <errno.h>
+
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/arch.h"
-
-#include <errno.h>
-#include <string.h>
-
-#include "arch/cpython/hook/gate.h"
-#include "arch/cpython/hook/hooks.h"
-#include "arch/cpython/read/code.h"
-#include "arch/cpython/read/symbols.h"
-#include "binding/base/binding.h"
-#include "binding/base/registration.h"
+#include "binding/base/sequences.h"
+#include "binding/base/types.h"
 #include "binding/capi/capi.h"
+#include "binding/core/filter.h"
+#include "binding/core/state.h"
+#include "binding/core/view.h"
+#include "binding/engine/exit.h"
 #include "binding/engine/instance.h"
 #include "binding/engine/latency.h"
-#include "engine/tracer/instance_start.h"
+#include "binding/engine/marker.h"
+#include "binding/engine/recording.h"
+#include "binding/engine/tracers.h"
+#include "binding/engine/untraced.h"
+#include "binding/graph/function.h"
+#include "binding/graph/ops.h"
+#include "binding/graph/profile.h"
+#include "binding/graph/registration.h"
+#include "binding/graph/regs.h"
+#include "binding/graph/ret_stack.h"
+#include "binding/graph/symbols.h"
+#include "binding/graph/trace.h"
+#include "binding/graph/users.h"
+#include "binding/probe/fprobe.h"
+#include "binding/probe/kprobe.h"
+#include "binding/probe/kprobe_multi.h"
+#include "binding/probe/kprobe_multi_ctx.h"
+#include "binding/probe/kprobe_registration.h"
+#include "binding/probe/kprobe_regs.h"
+#include "binding/probe/ret_ip.h"
+#include "engine/graph/fgraph.h"
 
-static const char *const mode_names[] = {"wait", "drop", "overwrite", NULL};
-
-static PyObject *raise_errno(int error, const char *path)
-{
-    errno = -error;
-    if (error == -ENOMEM)
-        return PyErr_NoMemory();
-    return PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
-}
-
-static PyObject *check_pattern(PyObject *module, PyObject *argument)
+static PyObject *check_pattern(PyObject *Py_UNUSED(module), PyObject *argument)
 {
     struct fg_pattern pattern;
     struct fg_pattern_error wrong = {.text = PyUnicode_AsUTF8(argument)};
     int error;
 
-    (void)module;
     if (!wrong.text)
         return NULL;
     error = fg_pattern_parse(&pattern, wrong.text, &wrong.reason, &wrong.column);
@@ -44,306 +51,118 @@ static PyObject *check_pattern(PyObject *module, PyObject *argument)
     Py_RETURN_NONE;
 }
 
-/* A sequence of patterns, or NULL for none. */
-static int add_patterns(struct fg_filter *filter, enum fgraph_filter_set set, PyObject *sequence)
+static PyObject *status(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    PyObject *patterns = sequence ? fg_pattern_tuple(sequence, fg_filter_set_names[set]) : PyTuple_New(0);
-    int error = patterns ? fg_filter_add_tuple(filter, set, patterns) : -1;
+    PyObject *users = fg_users_status();
 
-    Py_XDECREF(patterns);
-    return error;
-}
-
-static int find_name(const char *const names[], const char *name)
-{
-    for (int i = 0; names[i]; i++) {
-        if (strcmp(names[i], name) == 0)
-            return i;
-    }
-    return -1;
-}
-
-/* start()'s arguments as they come; numbers that must not be negative. */
-struct start_arguments {
-    PyObject *directory, *filter, *notrace, *graph;
-    const char *tracer, *mode, *instance;
-    Py_ssize_t max_graph_depth, thresh_us, buffer_kb;
-    int c_calls, follow_fork, after_site;
-#define X(name, option) int name;
-    FG_INSTANCE_FLAGS(X)
-#undef X
-};
-
-static int parse_arguments(PyObject *args, PyObject *kwargs, struct start_arguments *out)
-{
-#define NAME(name, option) #name,
-#define FORMAT(name, option) "p"
-#define PLACE(name, option) , &out->name
-    static char *names[] = {"directory",   "tracer",
-                            "filter",      "notrace",
-                            "graph",       "max_graph_depth",
-                            "thresh_us",   "c_calls",
-                            "buffer_kb",   "mode",
-                            "follow_fork", "after_site",
-                            "instance",    FG_INSTANCE_FLAGS(NAME) NULL};
-
-    return PyArg_ParseTupleAndKeywords(
-               args, kwargs, "O&|$sOOOnnpnspps" FG_INSTANCE_FLAGS(FORMAT) ":start", names,
-               PyUnicode_FSConverter, &out->directory, &out->tracer, &out->filter, &out->notrace, &out->graph,
-               &out->max_graph_depth, &out->thresh_us, &out->c_calls, &out->buffer_kb, &out->mode,
-               &out->follow_fork, &out->after_site, &out->instance FG_INSTANCE_FLAGS(PLACE))
-#undef NAME
-#undef FORMAT
-#undef PLACE
-               ? 0
-               : -1;
-}
-
-static int check_range(const char *name, Py_ssize_t value, Py_ssize_t least, Py_ssize_t most)
-{
-    if (value >= least && value <= most)
-        return 0;
-    PyErr_Format(PyExc_ValueError, "%s: %zd is out of range (%zd to %zd)", name, value, least, most);
-    return -1;
-}
-
-static int make_config(const struct start_arguments *in, struct fg_instance_config *config)
-{
-    int mode = find_name(mode_names, in->mode);
-
-    config->tracer = fg_tracer_named(in->tracer);
-    if (!config->tracer)
-        return -1;
-    if (mode < 0) {
-        PyErr_Format(PyExc_ValueError, "mode '%s' is unknown; there are wait, drop and overwrite", in->mode);
-        return -1;
-    }
-#define CHECK(name, least, most)                                                                             \
-    if (check_range(#name, in->name, least, most) != 0)                                                      \
-        return -1;
-    FG_INSTANCE_LIMITS(CHECK)
-#undef CHECK
-    if (in->no_repeats && in->args) {
-        PyErr_SetString(
-            PyExc_ValueError,
-            "no_repeats and args: calls with different arguments are not the same call; choose one");
-        return -1;
-    }
-    config->ring.directory = PyBytes_AS_STRING(in->directory);
-    config->ring.buffer_bytes = (size_t)in->buffer_kb * 1024;
-    config->ring.mode = (enum fg_ring_mode)mode;
-    if (strlen(in->instance) >= sizeof(config->ring.instance)) {
-        PyErr_Format(PyExc_ValueError, "instance '%s': the name is longer than %d bytes", in->instance,
-                     (int)sizeof(config->ring.instance) - 1);
-        return -1;
-    }
-    memcpy(config->ring.instance, in->instance, strlen(in->instance));
-    config->filter.c_calls = in->c_calls;
-    config->settings.max_graph_depth = (uint32_t)in->max_graph_depth;
-    config->settings.thresh_us = (uint64_t)in->thresh_us;
-#define X(name, option) config->settings.name = in->name;
-    FG_INSTANCE_FLAGS(X)
-#undef X
-    config->follow_fork = in->follow_fork;
-    if (add_patterns(&config->filter, FGRAPH_FILTER, in->filter) != 0 ||
-        add_patterns(&config->filter, FGRAPH_NOTRACE, in->notrace) != 0 ||
-        add_patterns(&config->filter, FGRAPH_GRAPH, in->graph) != 0)
-        return -1;
-    return 0;
-}
-
-static int check_interpreter(PyObject *module, const struct start_arguments *in)
-{
-    if (fg_engine_state(module)->is_closing) {
-        PyErr_SetString(PyExc_RuntimeError, "the interpreter is ending: nothing can be traced any more");
-        return -1;
-    }
-#if !FG_HAVE_MONITORING
-    if (in->c_calls && PyInterpreterState_Get() != PyInterpreterState_Main()) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "before CPython 3.12 C functions are traced in the main interpreter only");
-        return -1;
-    }
-#endif
-    (void)in;
-    return 0;
-}
-
-/* The instance's handle, or 0 with an exception. */
-static int start_instance(PyObject *module, const struct start_arguments *in,
-                          struct fg_instance_config *config)
-{
-    struct fg_interp *interp;
-    int handle, error;
-
-    if (check_interpreter(module, in) != 0 || fg_hooks_hold() != 0)
-        return 0;
-    interp = fg_interp_known();
-    config->scope = interp;
-    if (in->after_site)
-        fg_cpython_wait_for_site();
-    if (config->settings.retaddr || config->settings.stack_trace)
-        fg_code_discover_callers();
-    error = fg_symbols_meet_named_c(interp, &config->filter);
-    if (!error)
-        error = fg_instance_start(config, &handle);
-    if (error)
-        raise_errno(error, PyBytes_AS_STRING(in->directory));
-    fg_hooks_release();
-    return error ? 0 : handle;
-}
-
-static PyObject *start(PyObject *module, PyObject *args, PyObject *kwargs)
-{
-    struct start_arguments in = {
-        .tracer = "function_graph", .mode = "wait", .buffer_kb = 8192, .follow_fork = 1, .instance = ""};
-    struct fg_instance_config config = {0};
-    int handle = 0;
-
-    if (parse_arguments(args, kwargs, &in) != 0)
-        return NULL;
-    if (make_config(&in, &config) == 0)
-        handle = start_instance(module, &in, &config);
-    fg_filter_clear(&config.filter);
-    Py_DECREF(in.directory);
-    return handle ? PyLong_FromLong(handle) : NULL;
-}
-
-static PyObject *stop(PyObject *module, PyObject *argument)
-{
-    long handle = PyLong_AsLong(argument);
-    int error;
-
-    (void)module;
-    if (handle == -1 && PyErr_Occurred())
-        return NULL;
-    /* Of this interpreter: its functions' hooks are its own. */
-    error = handle > 0 && fg_instance_next((int)handle - 1, fg_interp_known()) == handle
-                ? fg_instance_stop((int)handle)
-                : -EINVAL;
-    fg_hooks_stop_if_unused();
-    if (error)
-        return PyErr_Format(PyExc_ValueError, "handle %ld is not active", handle);
-    Py_RETURN_NONE;
-}
-
-static PyObject *wait_for_site(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
-{
-    if (fg_hooks_hold() != 0)
-        return NULL;
-    fg_cpython_wait_for_site();
-    fg_hooks_release();
-    Py_RETURN_NONE;
-}
-
-struct user_facts {
-    const char *name;
-    int slot;
-    unsigned long long generation, nmissed;
-};
-
-struct users_facts {
-    struct user_facts users[FG_MAX_USERS];
-    Py_ssize_t n;
-};
-
-/* Under the engine's lock, where nothing of Python's may be called: what it frees may come back to us. */
-static void note_user(struct fgraph_ops *ops, void *arg)
-{
-    struct users_facts *facts = arg;
-
-    if (fg_user_of(ops)->scope != fg_interp_known())
-        return;
-    facts->users[facts->n++] = (struct user_facts){ops->name, fg_user_of(ops)->idx,
-                                                   fg_user_of(ops)->generation, fgraph_nmissed(ops)};
-}
-
-static PyObject *user_list(void)
-{
-    struct users_facts facts = {.n = 0};
-    PyObject *list = PyList_New(0);
-
-    fgraph_for_each(note_user, &facts);
-    for (Py_ssize_t i = 0; list && i < facts.n; i++) {
-        const struct user_facts *at = &facts.users[i];
-        PyObject *user = Py_BuildValue("{s:s,s:i,s:K,s:K}", "name", at->name, "slot", at->slot, "generation",
-                                       at->generation, "nmissed", at->nmissed);
-
-        if (!user || PyList_Append(list, user) != 0)
-            Py_CLEAR(list);
-        Py_XDECREF(user);
-    }
-    return list;
-}
-
-static PyObject *status(PyObject *module, PyObject *Py_UNUSED(ignored))
-{
-    PyObject *users = user_list();
-
-    (void)module;
     if (!users)
         return NULL;
-    return Py_BuildValue("{s:s,s:i,s:N,s:I,s:I,s:K,s:z}", "arch", fg_cpython_hooks.name, "tool_id",
+    return Py_BuildValue("{s:s,s:i,s:N,s:I,s:I,s:K,s:z}", "arch", fg_cpython_backend_name(), "tool_id",
                          fg_cpython_tool_id(), "users", users, "functions", fg_func_count(), "tasks",
                          fg_task_count(), "overrun", (unsigned long long)fg_overrun_total(), "killed",
                          fg_killed());
 }
 
-static PyMethodDef methods[] = {
+static PyMethodDef functions[] = {
     {"check_pattern", check_pattern, METH_O,
      "check_pattern(pattern): raise ValueError if it is not a valid filter pattern."},
-    {"start", FG_KEYWORDS(start),
-     "start(directory, *, ...) -> int: trace into a new ring-buffer file in `directory`; see the type stub."},
-    {"wait_for_site", wait_for_site, METH_NOARGS,
+    {"start", FG_KEYWORDS(fg_start),
+     "start(directory, *, ...) -> int: record into a new ring-buffer file in `directory`; see the type "
+     "stub."},
+    {"wait_for_site", fg_wait_for_site, METH_NOARGS,
      "wait_for_site(): record nothing in this interpreter until the site module's start-up work is over."},
-    {"stop", stop, METH_O, "stop(handle): stop tracing into that file and mark it finished."},
-    {"status", status, METH_NOARGS, "status() -> dict: what the engine holds."},
+    {"stop", fg_stop, METH_O, "stop(handle): stop recording into that file and mark it finished."},
+    {"status", status, METH_NOARGS, "status() -> dict: the state of the engine."},
+    {"register_ftrace_graph", fg_register, METH_O,
+     "register_ftrace_graph(ops): its functions are called from now on."},
+    {"unregister_ftrace_graph", fg_unregister, METH_O,
+     "unregister_ftrace_graph(ops): return when none of its functions runs any more, but for the caller "
+     "itself."},
+    {"users", fg_users, METH_NOARGS,
+     "users() -> list[User]: all registered users, in the order of their slots."},
+    {"get_ret_stack", FG_KEYWORDS(fg_get_ret_stack),
+     "get_ret_stack(idx=0, task=None) -> list[RetFrame]: traced calls in progress, newest first."},
+    {"find_functions", FG_KEYWORDS(fg_find_functions),
+     "find_functions(patterns, notpatterns=()) -> list[Function]: the functions that match, called or not."},
+    {"functions_named", fg_functions_named, METH_O,
+     "functions_named(names) -> dict[str, list[Function]]: the functions of each of these whole names."},
+    {"function_of", fg_function_of_callable, METH_O, "function_of(callable) -> Function."},
+    {"function_names", FG_KEYWORDS(fg_function_names),
+     "function_names(patterns=None) -> list[str]: the names of all functions, or of those that match."},
+    {"untraced", FG_FASTCALL(fg_call_untraced),
+     "untraced(function, *args): call the function; no user sees what it calls."},
+    {"mark", fg_top_mark, METH_O, "mark(text) -> int: put a text into the traces of this process."},
+    {"trace_printk", FG_FASTCALL(fg_top_printk),
+     "trace_printk(format, *args) -> int: as mark(), shown as from the calling function."},
     {NULL, NULL, 0, NULL},
 };
 
-/* A tuple of names under `attribute`. */
-static int add_names(PyObject *module, const char *attribute, const char *const names[], Py_ssize_t n)
+/* ---- types */
+
+static int add_types(PyObject *module)
 {
-    PyObject *tuple = PyTuple_New(n);
-    int error = tuple ? 0 : -1;
+    struct fg_engine_state *state = fg_engine_state(module);
+    const struct {
+        PyType_Spec *spec;
+        PyTypeObject **type;
+    } types[] = {
+        {&fg_ops_spec, &state->ops_type},
+        {&fg_ent_spec, &state->ent_type},
+        {&fg_ret_spec, &state->ret_type},
+        {&fg_regs_spec, &state->regs_type},
+        {&fg_function_spec, &state->function_type},
+        {&fg_ret_ip_spec, &state->ret_ip_type},
+        {&fg_fprobe_spec, &state->fprobe_type},
+        {&fg_kprobe_multi_link_spec, &state->kprobe_multi_link_type},
+        {&fg_kprobe_multi_ctx_spec, &state->kprobe_multi_ctx_type},
+        {&fg_kprobe_spec, &state->kprobe_type},
+        {&fg_kprobe_regs_spec, &state->kprobe_regs_type},
+        {&fg_profile_spec, &state->profile_type},
+        {&fg_instance_spec, &state->instance_type},
+    };
 
-    for (Py_ssize_t i = 0; !error && i < n; i++) {
-        PyObject *name = PyUnicode_FromString(names[i]);
-
-        if (name)
-            PyTuple_SET_ITEM(tuple, i, name);
-        else
-            error = -1;
+    for (size_t i = 0; i < FG_NR_ITEMS(types); i++) {
+        if (fg_add_type(module, types[i].spec, types[i].type) != 0)
+            return -1;
     }
-    if (!error)
-        error = PyModule_AddObjectRef(module, attribute, tuple);
-    Py_XDECREF(tuple);
-    return error;
+    return fg_make_type(module, &fg_buffer_spec, &state->buffer_type);
 }
 
-static int add_object(PyObject *module, const char *attribute, PyObject *object)
+static int add_sequences(PyObject *module)
 {
-    int error = object ? PyModule_AddObjectRef(module, attribute, object) : -1;
+    struct fg_engine_state *state = fg_engine_state(module);
+    const struct {
+        PyStructSequence_Desc *desc;
+        PyTypeObject **type;
+    } types[] = {
+        {&fg_user_desc, &state->user_type},
+        {&fg_ret_frame_desc, &state->ret_frame_type},
+        {&fg_return_location_desc, &state->return_location_type},
+        {&fg_instruction_pointer_desc, &state->instruction_pointer_type},
+    };
 
-    Py_XDECREF(object);
-    return error;
+    for (size_t i = 0; i < FG_NR_ITEMS(types); i++) {
+        if (fg_add_sequence(module, types[i].desc, types[i].type) != 0)
+            return -1;
+    }
+    return 0;
 }
+
+/* ---- the module */
 
 static int exec_module(PyObject *module)
 {
-    const char *tracers[FG_MAX_TRACERS];
-    Py_ssize_t nr_tracers = 0;
-
     fg_tstate_init();
-    for (const struct fg_tracer *tracer; (tracer = fg_tracer_at((unsigned)nr_tracers)); nr_tracers++)
-        tracers[nr_tracers] = tracer->name;
-    if (add_names(module, "TRACERS", tracers, nr_tracers) != 0 || fg_fgraph_add(module) != 0 ||
-        fg_capi_add(module) != 0 || fg_latency_add(module) != 0 ||
-        add_object(module, "INSTANCE_FLAGS", fg_instance_flags()) != 0 ||
-        add_object(module, "INSTANCE_LIMITS", fg_instance_limits()) != 0 ||
-        PyModule_AddIntConstant(module, "INSTANCE_NAME_BYTES", FG_INSTANCE_NAME_BYTES - 1) != 0)
+    fg_engine_state(module)->kprobes = PyDict_New();
+    if (!fg_engine_state(module)->kprobes)
         return -1;
-    return add_names(module, "MODES", mode_names, 3);
+    return add_types(module) || add_sequences(module) || PyModule_AddFunctions(module, fg_fprobe_functions) ||
+                   PyModule_AddFunctions(module, fg_kprobe_multi_functions) ||
+                   PyModule_AddFunctions(module, fg_kprobe_functions) || fg_exit_add(module) ||
+                   fg_capi_add(module) || fg_latency_add(module) || fg_tracers_add(module) ||
+                   fg_recording_add(module)
+               ? -1
+               : 0;
 }
 
 static PyModuleDef_Slot slots[] = {
@@ -358,18 +177,19 @@ static PyModuleDef_Slot slots[] = {
     {0, NULL},
 };
 
-struct PyModuleDef fg_engine_module_def = {
+static struct PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "funcgraph._engine",
     .m_doc = "The engine inside a traced process.",
     .m_size = sizeof(struct fg_engine_state),
-    .m_methods = methods,
+    .m_methods = functions,
     .m_slots = slots,
-    .m_traverse = fg_fgraph_traverse,
-    .m_clear = fg_fgraph_clear,
+    .m_traverse = fg_engine_traverse,
+    .m_clear = fg_engine_clear,
 };
 
 PyMODINIT_FUNC PyInit__engine(void)
 {
-    return PyModuleDef_Init(&fg_engine_module_def);
+    fg_engine_set_def(&module_def);
+    return PyModuleDef_Init(&module_def);
 }

@@ -5,14 +5,10 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef Py_BEGIN_CRITICAL_SECTION /* a macro from 3.13 on; with the GIL it is nothing */
-#define Py_BEGIN_CRITICAL_SECTION(object) {
-#define Py_END_CRITICAL_SECTION() }
-#endif
+#include "binding/base/critical_section.h"
 
 /* How a function is given, or shows, an environment. */
 enum env_kind {

@@ -1,6 +1,6 @@
 /* Function: a function record as a Python object. There is one for each record; it holds its texts itself and its code
  * object weakly, so that keeping it keeps nothing of the program's alive. */
-#include "binding/base/binding.h"
+#include "binding/graph/function.h"
 
 #include "structmember.h"
 #include <stddef.h>

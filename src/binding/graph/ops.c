@@ -1,6 +1,12 @@
 /* FgraphOps: a user as a Python object. */
-#include "binding/base/binding.h"
+#include "binding/graph/ops.h"
 
+#include "binding/base/critical_section.h"
+#include "binding/core/filter.h"
+#include "binding/graph/ops_call.h"
+#include "binding/graph/ops_data.h"
+#include "binding/graph/ops_filter.h"
+#include "binding/graph/users.h"
 #include "structmember.h"
 
 /* ---- making one */
@@ -182,13 +188,8 @@ static int set_task_var(PyObject *object, PyObject *value, void *Py_UNUSED(closu
     return 0;
 }
 
-#define SET(name) ((void *)(uintptr_t)FGRAPH_##name)
-
 static PyGetSetDef attributes[] = {
-    {"filter", get_patterns, NULL, "Only these functions; empty: all.", SET(FILTER)},
-    {"notrace", get_patterns, NULL, "Never these functions.", SET(NOTRACE)},
-    {"graph", get_patterns, NULL, "Only these functions and what they call.", SET(GRAPH)},
-    {"graph_notrace", get_patterns, NULL, "Neither these functions nor what they call.", SET(GRAPH_NOTRACE)},
+    FG_FILTER_ATTRIBUTES(get_patterns),
     {"tids", fg_client_get_object, NULL, "Only calls in these threads (native ids); None: in all.",
      (void *)offsetof(struct fg_python_ops, tids)},
     FG_CLIENT_ATTRIBUTES("entryfunc", "retfunc"),

@@ -1,11 +1,17 @@
 /* ProfileBase: the function profiler as a Python object; funcgraph.FunctionProfile adds the text. While it is enabled the
  * engine holds a reference to it. */
-#include "binding/base/binding.h"
+#include "binding/graph/profile.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "binding/base/registration.h"
+#include "arch/cpython/register/users.h"
+#include "binding/base/critical_section.h"
+#include "binding/base/raise.h"
+#include "binding/base/sequences.h"
+#include "binding/core/filter.h"
+#include "binding/core/state.h"
+#include "binding/graph/users.h"
 #include "engine/tracer/profile_figures.h"
 
 struct fg_python_profile {
@@ -27,7 +33,7 @@ static bool is_enabled(PyObject *object)
 
 static PyObject *profile_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
 {
-    PyObject *module = PyType_GetModuleByDef(type, &fg_engine_module_def);
+    PyObject *module = fg_engine_module_of(type);
     struct fg_python_profile *self = module ? (struct fg_python_profile *)type->tp_alloc(type, 0) : NULL;
 
     if (self) {
@@ -35,22 +41,6 @@ static PyObject *profile_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyOb
         fg_function_profile_init(&self->profile, true, true);
     }
     return (PyObject *)self;
-}
-
-/* All of the filter, or nothing and an exception. */
-static int make_filter(PyObject *const sets[FGRAPH_NR_FILTER_SETS], struct fg_filter *filter)
-{
-    int error = 0;
-
-    for (int set = 0; !error && set < FGRAPH_NR_FILTER_SETS; set++) {
-        PyObject *tuple = sets[set] ? fg_pattern_tuple(sets[set], fg_filter_set_names[set]) : PyTuple_New(0);
-
-        error = tuple ? fg_filter_add_tuple(filter, (enum fgraph_filter_set)set, tuple) : -1;
-        Py_XDECREF(tuple);
-    }
-    if (error)
-        fg_filter_clear(filter);
-    return error;
 }
 
 static int profile_init(PyObject *object, PyObject *args, PyObject *kwargs)
@@ -63,12 +53,14 @@ static int profile_init(PyObject *object, PyObject *args, PyObject *kwargs)
 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOOpp:FunctionProfile", names, &sets[FGRAPH_FILTER],
                                      &sets[FGRAPH_NOTRACE], &sets[FGRAPH_GRAPH], &sets[FGRAPH_GRAPH_NOTRACE],
-                                     &graph_time, &sleep_time) ||
-        make_filter(sets, &filter) != 0)
+                                     &graph_time, &sleep_time))
         return -1;
     if (is_enabled(object)) {
+        PyErr_SetString(PyExc_RuntimeError, "FunctionProfile.__init__ called while the profile is enabled");
+        return -1;
+    }
+    if (fg_filter_add_sets(&filter, sets) != 0) {
         fg_filter_clear(&filter);
-        PyErr_SetString(PyExc_RuntimeError, "a FunctionProfile cannot be made anew while it is enabled");
         return -1;
     }
     fg_filter_clear(&fg_user_of(&self->profile.ops)->filter);
@@ -96,12 +88,10 @@ static PyObject *start(PyObject *object, PyObject *Py_UNUSED(ignored))
     struct fg_python_profile *self = (struct fg_python_profile *)object;
     int error;
 
-    if (self->state->is_closing) {
-        PyErr_SetString(PyExc_RuntimeError, "the interpreter is ending: nothing can be profiled any more");
+    if (fg_engine_check_open(self->state, "functions can no longer be profiled") != 0)
         return NULL;
-    }
     Py_INCREF(object); /* the engine's */
-    error = fg_function_profile_start(&self->profile, fg_binding_register);
+    error = fg_function_profile_start(&self->profile, fg_cpython_register);
     if (!error)
         Py_RETURN_NONE;
     Py_DECREF(object);
@@ -110,7 +100,7 @@ static PyObject *start(PyObject *object, PyObject *Py_UNUSED(ignored))
 
 static PyObject *stop(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
-    if (fg_binding_unregister(ops_of(object)) != 0)
+    if (fg_cpython_unregister(ops_of(object)) != 0)
         return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%R is not enabled", object));
     Py_DECREF(object); /* the engine's */
     Py_RETURN_NONE;
@@ -161,7 +151,7 @@ void fg_profiles_end(void)
     for (int i = 0; i < own.n; i++) {
         PyObject *object = object_of(own.users[i]);
 
-        if (fg_binding_unregister(own.users[i]) == 0)
+        if (fg_cpython_unregister(own.users[i]) == 0)
             Py_DECREF(object); /* the engine's */
         Py_DECREF(object);
     }
@@ -199,7 +189,7 @@ static int edit(PyObject *object, enum fgraph_filter_set set, PyObject *tuple, b
     Py_END_CRITICAL_SECTION();
     PyMem_Free(texts);
     if (!error)
-        error = fg_binding_filter_changed(ops_of(object));
+        error = fg_cpython_filter_changed(ops_of(object));
     if (error == -EINVAL)
         fg_raise_pattern(&wrong);
     else if (error)
@@ -254,16 +244,10 @@ static PyObject *tids(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     size_t n;
     int *found = fg_function_profile_tids(&((struct fg_python_profile *)object)->profile, &n);
-    PyObject *list = found ? PyList_New((Py_ssize_t)n) : PyErr_NoMemory();
+    PyObject *tuple = found ? fg_int_tuple(found, n) : PyErr_NoMemory();
+    PyObject *list = tuple ? PySequence_List(tuple) : NULL;
 
-    for (size_t i = 0; list && i < n; i++) {
-        PyObject *tid = PyLong_FromLong(found[i]);
-
-        if (tid)
-            PyList_SET_ITEM(list, (Py_ssize_t)i, tid);
-        else
-            Py_CLEAR(list);
-    }
+    Py_XDECREF(tuple);
     free(found);
     return list;
 }
@@ -302,22 +286,17 @@ static PyObject *get_patterns(PyObject *object, void *set)
     Py_END_CRITICAL_SECTION();
     if (error)
         return PyErr_NoMemory();
-    tuple = fg_tuple_of_patterns(&filter.sets[(uintptr_t)set]);
+    tuple = fg_patterns_to_tuple(&filter.sets[(uintptr_t)set]);
     fg_filter_clear(&filter);
     return tuple;
 }
-
-#define SET(name) ((void *)(uintptr_t)FGRAPH_##name)
 
 static PyGetSetDef attributes[] = {
     {"enabled", get_enabled, NULL, "It counts.", NULL},
     {"graph_time", get_graph_time, NULL, "A call's time includes that of the calls it makes.", NULL},
     {"sleep_time", get_sleep_time, NULL, "A call's time includes that in which it did not run.", NULL},
     {"nmissed", get_nmissed, NULL, "Calls that were not counted.", NULL},
-    {"filter", get_patterns, NULL, "Only these functions; empty: all.", SET(FILTER)},
-    {"notrace", get_patterns, NULL, "Never these functions.", SET(NOTRACE)},
-    {"graph", get_patterns, NULL, "Only these functions and what they call.", SET(GRAPH)},
-    {"graph_notrace", get_patterns, NULL, "Neither these functions nor what they call.", SET(GRAPH_NOTRACE)},
+    FG_FILTER_ATTRIBUTES(get_patterns),
     {NULL, NULL, NULL, NULL, NULL},
 };
 

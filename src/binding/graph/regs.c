@@ -1,18 +1,14 @@
 /* FtraceRegs: what the hook saw at the function's boundary, read without running any of the program's code. */
-#include "arch/cpython/base/compat/frame.h"
-#include "binding/base/binding.h"
+#include "binding/graph/regs.h"
 
+#include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
+#include "arch/cpython/read/variables.h"
 #include "binding/base/types.h"
-
-static void dealloc(PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(object);
-
-    PyObject_Free(object);
-    Py_DECREF(type);
-}
+#include "binding/core/callback.h"
+#include "binding/core/client.h"
+#include "binding/graph/function.h"
 
 /* ---- of the callback */
 
@@ -406,7 +402,7 @@ static PyMethodDef methods[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, "What the hook saw at the function's boundary."},
-    {Py_tp_dealloc, dealloc},
+    {Py_tp_dealloc, fg_dealloc_plain},
     {Py_tp_methods, methods},
     {0, NULL},
 };

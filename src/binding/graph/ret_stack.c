@@ -1,13 +1,18 @@
 /* Calls in progress: get_ret_stack(), and where a call returns to. */
-#include "arch/cpython/base/compat/frame.h"
-#include "arch/cpython/base/compat/lookup.h"
-#include "binding/base/binding.h"
+#include "binding/graph/ret_stack.h"
 
 #include <stdlib.h>
 
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/read/code.h"
+#include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/core/callback.h"
+#include "binding/core/client.h"
+#include "binding/graph/function.h"
 #include "engine/core/clock.h"
+#include "engine/graph/fgraph.h"
 
 static PyStructSequence_Field return_location_fields[] = {
     {"name", "'module.qualname' of the caller"},
@@ -52,7 +57,7 @@ static PyObject *module_name(fg_pyframe *frame)
     return name ? name : PyUnicode_FromString("?");
 }
 
-PyObject *fg_return_location(struct fg_engine_state *state, fg_pyframe *frame)
+static PyObject *return_location(struct fg_engine_state *state, fg_pyframe *frame)
 {
     PyCodeObject *code;
     PyObject *module;
@@ -76,6 +81,20 @@ PyObject *fg_return_location(struct fg_engine_state *state, fg_pyframe *frame)
 
         return fg_sequence_of(state->return_location_type, items, 6);
     }
+}
+
+/* The caller's frame. On 3.11 a frame is not linked to its caller yet at its entry, and gone at its end: then the
+ * thread's newest frame is the caller's own. */
+static fg_pyframe *caller_of(const struct fg_callback *callback)
+{
+    bool is_own = callback->newest == callback->regs->frame && !(callback->func->flags & FG_FUNC_C);
+
+    return is_own && callback->newest ? callback->newest->previous : callback->newest;
+}
+
+PyObject *fg_callback_return_location(const struct fg_callback *callback)
+{
+    return return_location(callback->self->state, caller_of(callback));
 }
 
 /* ---- get_ret_stack() */
@@ -168,7 +187,7 @@ static PyObject *ret_frame(struct fg_engine_state *state, const struct fg_frame_
         fg_function_of(state, info->func),
         PyLong_FromUnsignedLongLong(info->calltime ? fg_clock_to_ns(info->calltime) : 0),
         PyLong_FromLong(place.frame ? fg_pyframe_line(place.frame) : 0),
-        fg_return_location(state, place.caller),
+        return_location(state, place.caller),
     };
 
     return fg_sequence_of(state->ret_frame_type, items, 4);
@@ -183,17 +202,13 @@ static PyObject *list_of(struct fg_engine_state *state, const struct ret_stack *
     for (size_t i = 0; list && i < stack->n; i++) {
         const struct fg_frame_info *info = &stack->frames[i];
         struct place place = i == 0 && callback ? own_place(callback, info) : find_place(newest, info);
-        PyObject *frame;
 
         if (!place.is_known || idx > 0) {
             idx -= place.is_known;
             continue;
         }
         newest = place.caller;
-        frame = ret_frame(state, info, place);
-        if (!frame || PyList_Append(list, frame) != 0)
-            Py_CLEAR(list);
-        Py_XDECREF(frame);
+        fg_list_append(&list, ret_frame(state, info, place));
     }
     return list;
 }

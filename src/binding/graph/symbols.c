@@ -1,47 +1,39 @@
 /* Finding functions, called or not: by pattern, by whole name, by object. */
-#include "binding/base/binding.h"
+#include "binding/graph/symbols.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "arch/cpython/read/symbols.h"
-#include "binding/base/registration.h"
+#include "arch/cpython/register/fprobes.h"
+#include "arch/cpython/register/users.h"
+#include "binding/base/sequences.h"
+#include "binding/core/filter.h"
+#include "binding/core/state.h"
+#include "binding/graph/function.h"
 
 /* This interpreter, or NULL with an exception. */
 static struct fg_interp *interp_of(PyObject *module)
 {
-    if (!fg_engine_state(module)->is_closing)
-        return fg_engine_here();
-    PyErr_SetString(PyExc_RuntimeError, "the interpreter is ending: no function is looked for any more");
-    return NULL;
+    if (fg_engine_check_open(fg_engine_state(module), "functions can no longer be looked up") != 0)
+        return NULL;
+    return fg_engine_here();
 }
 
 /* What one of the searches here finds; a list, or NULL with an exception. */
 struct search {
     struct fg_engine_state *state;
-    struct fg_filter filter; /* its sets `filter` and `notrace` */
+    struct fg_fprobe_filter filter;
     bool takes_all;
     PyObject *list;
 };
 
-/* Takes over the reference. */
-static void append(struct search *search, PyObject *object)
-{
-    if (!object || PyList_Append(search->list, object) != 0)
-        Py_CLEAR(search->list);
-    Py_XDECREF(object);
-}
-
-/* Globs are not for C functions: a program hears their calls only if it names them. */
 static bool matches(const char *name, const char *module, bool is_c, void *arg)
 {
     const struct search *search = arg;
-    const struct fg_patterns *sets = search->filter.sets;
 
-    if (!search->list || fg_patterns_match(&sets[FGRAPH_NOTRACE], name, module))
-        return false;
-    return search->takes_all || (is_c ? fg_patterns_has_name(&sets[FGRAPH_FILTER], name)
-                                      : fg_patterns_match(&sets[FGRAPH_FILTER], name, module));
+    return search->list &&
+           (search->takes_all || fg_fprobe_filter_matches(&search->filter, name, module, is_c));
 }
 
 static void append_function(struct fg_func *func, void *arg)
@@ -49,7 +41,7 @@ static void append_function(struct fg_func *func, void *arg)
     struct search *search = arg;
 
     if (search->list)
-        append(search, fg_function_of(search->state, func));
+        fg_list_append(&search->list, fg_function_of(search->state, func));
 }
 
 /* Only the name is wanted: no record is made. */
@@ -58,18 +50,11 @@ static bool append_name(const char *name, const char *module, bool is_c, void *a
     struct search *search = arg;
 
     if (matches(name, module, is_c, arg))
-        append(search, PyUnicode_FromString(name));
+        fg_list_append(&search->list, PyUnicode_FromString(name));
     return false;
 }
 
-static unsigned kinds_of(const struct search *search)
-{
-    bool may_be_c = search->takes_all || search->filter.sets[FGRAPH_FILTER].nr_names;
-
-    return FG_SYMBOLS_PYTHON | (may_be_c ? FG_SYMBOLS_C : 0);
-}
-
-/* The list of what `query` finds. The exception of a search that failed is lost in it: memory was short. */
+/* The list of what `query` finds. A search that failed lost its exception: memory was short. */
 static PyObject *run(PyObject *module, struct search *search, struct fg_symbols_query query)
 {
     struct fg_interp *interp = interp_of(module);
@@ -78,22 +63,12 @@ static PyObject *run(PyObject *module, struct search *search, struct fg_symbols_
     search->list = interp ? PyList_New(0) : NULL;
     if (!search->list)
         return NULL;
-    query.kinds = kinds_of(search);
+    query.kinds =
+        search->takes_all ? FG_SYMBOLS_PYTHON | FG_SYMBOLS_C : fg_fprobe_filter_kinds(&search->filter);
     query.arg = search;
     if (fg_symbols_meet(interp, &query) < 0)
         Py_CLEAR(search->list);
     return search->list ? search->list : PyErr_NoMemory();
-}
-
-/* -1 with an exception: a sequence of patterns it is not. */
-static int add_patterns(struct search *search, enum fgraph_filter_set set, PyObject *sequence,
-                        const char *what)
-{
-    PyObject *patterns = fg_pattern_tuple(sequence, what);
-    int error = patterns ? fg_filter_add_tuple(&search->filter, set, patterns) : -1;
-
-    Py_XDECREF(patterns);
-    return error;
 }
 
 PyObject *fg_find_functions(PyObject *module, PyObject *args, PyObject *kwargs)
@@ -104,10 +79,9 @@ PyObject *fg_find_functions(PyObject *module, PyObject *args, PyObject *kwargs)
 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:find_functions", names, &patterns, &notpatterns))
         return NULL;
-    if (add_patterns(&search, FGRAPH_FILTER, patterns, names[0]) == 0 &&
-        (!notpatterns || add_patterns(&search, FGRAPH_NOTRACE, notpatterns, names[1]) == 0))
+    if (fg_fprobe_filter_fill(&search.filter, patterns, names[0], notpatterns, names[1]) == 0)
         list = run(module, &search, (struct fg_symbols_query){.wants = matches, .found = append_function});
-    fg_filter_clear(&search.filter);
+    fg_fprobe_filter_clear(&search.filter);
     return list;
 }
 
@@ -120,9 +94,9 @@ PyObject *fg_function_names(PyObject *module, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:function_names", names, &patterns))
         return NULL;
     search.takes_all = patterns == Py_None;
-    if (search.takes_all || add_patterns(&search, FGRAPH_FILTER, patterns, names[0]) == 0)
+    if (search.takes_all || fg_fprobe_filter_fill(&search.filter, patterns, names[0], NULL, NULL) == 0)
         list = run(module, &search, (struct fg_symbols_query){.wants = append_name});
-    fg_filter_clear(&search.filter);
+    fg_fprobe_filter_clear(&search.filter);
     return list;
 }
 

@@ -1,7 +1,11 @@
 /* GraphEnt and GraphRet: what a callback is told of a call. One object serves call after call; if a callback keeps it,
  * it becomes a picture of that call, and the next call gets another one. */
-#include "binding/base/binding.h"
+#include "binding/graph/trace.h"
 
+#include "binding/base/critical_section.h"
+#include "binding/core/client.h"
+#include "binding/graph/function.h"
+#include "binding/graph/ret_stack.h"
 #include "structmember.h"
 
 #include "engine/core/clock.h"
@@ -63,20 +67,6 @@ static struct fg_trace_facts facts_of(PyObject *object)
     if (!callback)
         return self->facts;
     return callback->entry ? facts_of_entry(callback->entry) : facts_of_end(callback->end);
-}
-
-/* The caller's frame. On 3.11 a frame is not linked to its caller yet at its entry, and gone at its end: then the
- * thread's newest frame is the caller's own. */
-static fg_pyframe *caller_of(const struct fg_callback *callback)
-{
-    bool is_own = callback->newest == callback->regs->frame && !(callback->func->flags & FG_FUNC_C);
-
-    return is_own && callback->newest ? callback->newest->previous : callback->newest;
-}
-
-PyObject *fg_callback_return_location(const struct fg_callback *callback)
-{
-    return fg_return_location(callback->self->state, caller_of(callback));
 }
 
 static PyObject *resolve_parent(struct fg_trace *self)

@@ -1,16 +1,20 @@
-/* Registering an ops and taking it out again; the list of all users. */
-#include "binding/base/binding.h"
+/* The list of all users, and errors of registration that name them. */
+#include "binding/graph/users.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "binding/base/registration.h"
+#include "arch/cpython/base/interp.h"
+#include "binding/base/raise.h"
+#include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/core/filter.h"
+#include "binding/graph/python_ops.h"
 
 void fg_python_user_leaves(struct fgraph_ops *ops)
 {
-    (void)ops; /* whoever unregisters it drops the engine's reference: not here, under the engine's lock */
+    (void)ops;
 }
 
 /* ---- all users */
@@ -104,49 +108,17 @@ PyStructSequence_Desc fg_user_desc = {
     .n_in_sequence = NR_USER_FIELDS,
 };
 
-PyObject *fg_tuple_of_patterns(const struct fg_patterns *patterns)
-{
-    PyObject *tuple = PyTuple_New((Py_ssize_t)patterns->n);
-
-    for (size_t i = 0; tuple && i < patterns->n; i++) {
-        PyObject *text = PyUnicode_FromString(patterns->items[i].text);
-
-        if (text)
-            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, text);
-        else
-            Py_CLEAR(tuple);
-    }
-    return tuple;
-}
-
-static PyObject *tuple_of_tids(const struct fg_tids *set)
-{
-    size_t n = 0;
-    const int *tids = set ? fg_tids_array(set, &n) : NULL;
-    PyObject *tuple = set ? PyTuple_New((Py_ssize_t)n) : Py_NewRef(Py_None);
-
-    for (size_t i = 0; tuple && i < n; i++) {
-        PyObject *tid = PyLong_FromLong(tids[i]);
-
-        if (tid)
-            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, tid);
-        else
-            Py_CLEAR(tuple);
-    }
-    return tuple;
-}
-
 /* Of an FgraphOps it is what was asked for, also while it is disabled. */
 static PyObject *patterns_of(const struct user_note *note, enum fgraph_filter_set set)
 {
     return note->python ? PyObject_GetAttrString((PyObject *)note->python, fg_filter_set_names[set])
-                        : fg_tuple_of_patterns(&note->filter.sets[set]);
+                        : fg_patterns_to_tuple(&note->filter.sets[set]);
 }
 
 static PyObject *tids_of(const struct user_note *note)
 {
     return note->python ? PyObject_GetAttrString((PyObject *)note->python, "tids")
-                        : tuple_of_tids(note->filter.tids);
+                        : fg_tids_to_tuple(note->filter.tids);
 }
 
 static PyObject *user_of(PyTypeObject *type, const struct user_note *note)
@@ -168,7 +140,9 @@ static PyObject *user_of(PyTypeObject *type, const struct user_note *note)
     return fg_sequence_of(type, items, NR_USER_FIELDS);
 }
 
-PyObject *fg_users(PyObject *module, PyObject *Py_UNUSED(ignored))
+/* A list with what `make` makes of each user. */
+static PyObject *list_users(PyTypeObject *type,
+                            PyObject *(*make)(PyTypeObject *type, const struct user_note *note))
 {
     struct user_notes notes = {.n = 0};
     PyObject *list = PyList_New(0);
@@ -178,15 +152,26 @@ PyObject *fg_users(PyObject *module, PyObject *Py_UNUSED(ignored))
         Py_CLEAR(list);
         PyErr_NoMemory();
     }
-    for (int i = 0; list && i < notes.n; i++) {
-        PyObject *user = user_of(fg_engine_state(module)->user_type, &notes.users[i]);
-
-        if (!user || PyList_Append(list, user) != 0)
-            Py_CLEAR(list);
-        Py_XDECREF(user);
-    }
+    for (int i = 0; list && i < notes.n; i++)
+        fg_list_append(&list, make(type, &notes.users[i]));
     forget_notes(&notes);
     return list;
+}
+
+PyObject *fg_users(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return list_users(fg_engine_state(module)->user_type, user_of);
+}
+
+static PyObject *status_of(PyTypeObject *Py_UNUSED(type), const struct user_note *note)
+{
+    return Py_BuildValue("{s:s,s:i,s:K,s:K}", "name", note->name, "slot", note->slot, "generation",
+                         (unsigned long long)note->generation, "nmissed", (unsigned long long)note->nmissed);
+}
+
+PyObject *fg_users_status(void)
+{
+    return list_users(NULL, status_of);
 }
 
 /* ---- registering */
@@ -245,60 +230,4 @@ PyObject *fg_raise_registration(int error, PyObject *object)
     default:
         return PyErr_NoMemory();
     }
-}
-
-static struct fg_python_ops *check_ops(PyObject *module, PyObject *object)
-{
-    if (PyObject_TypeCheck(object, fg_engine_state(module)->ops_type))
-        return (struct fg_python_ops *)object;
-    PyErr_Format(PyExc_TypeError, "an FgraphOps is needed, not %.100s", Py_TYPE(object)->tp_name);
-    return NULL;
-}
-
-/* It begins anew: what disabled it is past. */
-static int enable(struct fg_python_ops *self)
-{
-    int error = 0;
-
-    Py_BEGIN_CRITICAL_SECTION(self);
-    if (fg_user_slot(&self->ops) < 0 && atomic_exchange(&self->client.is_disabled, false)) {
-        error = fg_ops_apply_filters(self);
-        if (error)
-            atomic_store(&self->client.is_disabled, true);
-    }
-    Py_END_CRITICAL_SECTION();
-    return error;
-}
-
-PyObject *fg_register(PyObject *module, PyObject *object)
-{
-    struct fg_python_ops *self = check_ops(module, object);
-    int error;
-
-    if (!self)
-        return NULL;
-    if (fg_engine_state(module)->is_closing) {
-        PyErr_SetString(PyExc_RuntimeError, "the interpreter is ending: no user can be registered any more");
-        return NULL;
-    }
-    if (enable(self) != 0)
-        return NULL;
-    Py_INCREF(self); /* the engine's */
-    error = fg_binding_register(&self->ops);
-    if (!error)
-        Py_RETURN_NONE;
-    Py_DECREF(self);
-    return fg_raise_registration(error, (PyObject *)self);
-}
-
-PyObject *fg_unregister(PyObject *module, PyObject *object)
-{
-    struct fg_python_ops *self = check_ops(module, object);
-
-    if (!self)
-        return NULL;
-    if (fg_binding_unregister(&self->ops) != 0)
-        return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%R cannot be unregistered", (PyObject *)self));
-    Py_DECREF(self); /* the engine's */
-    Py_RETURN_NONE;
 }

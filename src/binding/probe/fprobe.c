@@ -1,9 +1,16 @@
 /* Fprobe: entry and exit handlers on many functions, as a Python object; and the functions that register it. */
+#include "binding/probe/fprobe.h"
+
 #include <errno.h>
 
-#include "binding/base/callback.h"
-#include "binding/probe/fprobe_registration.h"
+#include "arch/cpython/register/fprobes.h"
+#include "binding/base/raise.h"
+#include "binding/core/call.h"
+#include "binding/core/filter.h"
+#include "binding/core/view.h"
+#include "binding/graph/function.h"
 #include "binding/probe/probe.h"
+#include "binding/probe/ret_ip.h"
 #include "structmember.h"
 
 struct fprobe_object {
@@ -33,13 +40,7 @@ static inline bool take_arguments(struct arguments *arguments, struct fg_callbac
     struct fg_engine_state *state = self->probe.client.state;
 
     arguments->data = NULL;
-    arguments->ret_ip = fg_spare_take(&self->probe.ret_ip);
-    if (fg_unlikely(!arguments->ret_ip))
-        arguments->ret_ip = fg_ret_ip_new(state);
-    if (fg_likely(arguments->ret_ip != NULL)) {
-        arguments->ret_ip->callback = arguments->ret_ip->regs->callback = callback;
-        arguments->ret_ip->address = address;
-    }
+    arguments->ret_ip = fg_ret_ip_take(state, &self->probe.ret_ip, callback, address);
     arguments->entry_ip = fg_function_of(state, callback->func);
     if (data)
         arguments->data = fg_entry_data_take(state, &self->entry_data, data, self->fp.entry_data_size);
@@ -48,15 +49,11 @@ static inline bool take_arguments(struct arguments *arguments, struct fg_callbac
 
 static inline void settle_arguments(const struct arguments *arguments, struct fprobe_object *self)
 {
-    struct fg_ret_ip *ret_ip = arguments->ret_ip;
-
     if (arguments->data)
         fg_entry_data_settle(self->probe.client.state, arguments->data, &self->entry_data);
     Py_XDECREF(arguments->entry_ip);
-    if (fg_likely(ret_ip && Py_REFCNT(ret_ip) == 1 && Py_REFCNT(ret_ip->regs) == 1 && !ret_ip->location))
-        fg_spare_put(&self->probe.ret_ip, ret_ip);
-    else if (ret_ip)
-        fg_ret_ip_settle(ret_ip, &self->probe.ret_ip);
+    if (fg_likely(arguments->ret_ip != NULL))
+        fg_ret_ip_settle(arguments->ret_ip, &self->probe.ret_ip);
 }
 
 /* What the handler answered, as `read` understands it; 0 also if it raised. */
@@ -139,8 +136,8 @@ static void call_exit_handler(struct fprobe *fp, struct fg_func *func, uintptr_t
 static int attach(struct fg_python_probe *probe, struct fg_probe_target *target)
 {
     if (target->kept)
-        return fg_binding_register_fprobe_ips(probe->fp, target->funcs, target->n);
-    return fg_binding_register_fprobe(probe->fp, &target->filter);
+        return fg_cpython_register_fprobe_ips(probe->fp, target->funcs, target->n);
+    return fg_cpython_register_fprobe(probe->fp, &target->filter);
 }
 
 static PyObject *fprobe_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
@@ -269,7 +266,7 @@ static PyObject *register_fprobe(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOO:register_fprobe", &object, &filter, &notfilter))
         return NULL;
     self = check_fprobe(module, object);
-    if (self && fg_probe_target_patterns(&target, filter, notfilter) == 0)
+    if (self && fg_fprobe_filter_fill(&target.filter, filter, "filter", notfilter, "notfilter") == 0)
         result = fg_probe_register(self, &target);
     fg_probe_target_clear(&target);
     return result;
@@ -333,9 +330,9 @@ static PyObject *count_ips(PyObject *Py_UNUSED(module), PyObject *args)
 
     if (!PyArg_ParseTuple(args, "OO:fprobe_count_ips_from_filter", &filter, &notfilter))
         return NULL;
-    if (fg_probe_target_patterns(&target, filter, notfilter) != 0)
+    if (fg_fprobe_filter_fill(&target.filter, filter, "filter", notfilter, "notfilter") != 0)
         return NULL;
-    n = target.filter.filter.n ? fg_binding_count_ips(&target.filter) : -EINVAL;
+    n = target.filter.filter.n ? fg_cpython_count_ips(&target.filter) : -EINVAL;
     fg_probe_target_clear(&target);
     return n >= 0 ? PyLong_FromLong(n) : fg_probe_raise(NULL, n);
 }

@@ -1,21 +1,19 @@
-/* Kprobe: a probe at a place within a function as a Python object; registering it, and the list of all. */
+/* Kprobe: a probe at a place within a function, as a Python object. */
 #include "binding/probe/kprobe.h"
 
-#include <errno.h>
+#include <limits.h>
 
-#include "arch/cpython/base/compat/exception.h"
-#include "arch/cpython/read/code.h"
-#include "binding/base/registration.h"
+#include "arch/cpython/base/callback.h"
+#include "binding/base/raise.h"
+#include "binding/core/client.h"
+#include "binding/core/error.h"
+#include "binding/graph/symbols.h"
+#include "binding/probe/kprobe_regs.h"
 #include "structmember.h"
 
 static struct fg_python_kprobe *self_of(struct fg_kprobe *kp)
 {
     return fg_container_of(kp, struct fg_python_kprobe, kp);
-}
-
-static bool is_registered(const struct fg_python_kprobe *self)
-{
-    return atomic_load(&self->kp.is_registered);
 }
 
 /* ---- the handler */
@@ -77,14 +75,15 @@ static void run(struct fg_kprobe *kp, const struct fg_kprobe_site *site)
 
 static PyObject *kprobe_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
 {
-    PyObject *module = PyType_GetModuleByDef(type, &fg_engine_module_def);
+    PyObject *module = fg_engine_module_of(type);
     struct fg_python_kprobe *self = module ? (struct fg_python_kprobe *)type->tp_alloc(type, 0) : NULL;
 
     if (!self)
         return NULL;
     self->state = fg_engine_state(module);
+    self->kp.arch = &fg_kprobe_cpython;
     self->kp.run = run;
-    self->kp.owner = (PyObject *)self;
+    self->kp.owner = self;
     atomic_store(&self->kp.is_enabled, true);
     return (PyObject *)self;
 }
@@ -130,8 +129,7 @@ static int set_symbol(struct fg_python_kprobe *self, PyObject *symbol)
     if (PyUnicode_Check(symbol)) {
         name = PyUnicode_FromObject(symbol);
     } else {
-        function =
-            fg_function_of_callable(PyType_GetModuleByDef(Py_TYPE(self), &fg_engine_module_def), symbol);
+        function = fg_function_of_callable(fg_engine_module_of(Py_TYPE(self)), symbol);
         name = function ? PyObject_GetAttrString(function, "name") : NULL;
     }
     if (!name) {
@@ -168,7 +166,7 @@ static int kprobe_init(PyObject *object, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$OOUp:Kprobe", names, &handler, &symbol, &line,
                                      &offset, &name, &keep_on_error))
         return -1;
-    if (is_registered(self)) {
+    if (fg_python_kprobe_is_registered(self)) {
         PyErr_SetString(PyExc_RuntimeError, "a Kprobe cannot be made anew while it is registered");
         return -1;
     }
@@ -224,7 +222,7 @@ static PyObject *kprobe_repr(PyObject *object)
 {
     const struct fg_python_kprobe *self = (struct fg_python_kprobe *)object;
     const char *name = Py_TYPE(object)->tp_name,
-               *state = is_registered(self) ? "registered" : "not registered";
+               *state = fg_python_kprobe_is_registered(self) ? "registered" : "not registered";
 
     if (!self->symbol)
         return PyUnicode_FromFormat("<%s, not made>", name);
@@ -260,14 +258,9 @@ static PyObject *get_flag(PyObject *object, void *offset)
     return PyBool_FromLong(atomic_load((_Atomic bool *)((char *)object + (uintptr_t)offset)));
 }
 
-static bool is_gone(const struct fg_python_kprobe *self)
-{
-    return is_registered(self) && !atomic_load(&self->kp.func);
-}
-
 static PyObject *get_gone(PyObject *object, void *Py_UNUSED(closure))
 {
-    return PyBool_FromLong(is_gone((struct fg_python_kprobe *)object));
+    return PyBool_FromLong(fg_python_kprobe_is_gone((struct fg_python_kprobe *)object));
 }
 
 #define MEMBER(name) ((void *)offsetof(struct fg_python_kprobe, name))
@@ -321,267 +314,3 @@ PyType_Spec fg_kprobe_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = slots,
 };
-
-/* ---- where it is to be */
-
-/* "shop.cart.total() has no code at line 12; near it: 10, 14": a line before, a line behind. */
-static PyObject *raise_no_line(const struct fg_python_kprobe *self, PyObject *lines)
-{
-    long before = 0, behind = 0;
-
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lines) && !behind; i++) {
-        long line = PyLong_AsLong(PyList_GET_ITEM(lines, i));
-
-        if (line < self->line)
-            before = line;
-        else
-            behind = line;
-    }
-    if (before && behind)
-        return fg_raise_os_error(EINVAL,
-                                 PyUnicode_FromFormat("%U() has no code at line %d; near it: %ld, %ld",
-                                                      self->symbol, self->line, before, behind));
-    if (before || behind)
-        return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%U() has no code at line %d; near it: %ld",
-                                                              self->symbol, self->line, before + behind));
-    return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%U() has no lines", self->symbol));
-}
-
-static int find_line(struct fg_python_kprobe *self, PyCodeObject *code)
-{
-    PyObject *lines = fg_kprobe_lines(code), *line = lines ? PyLong_FromLong(self->line) : NULL;
-    int is_there = line ? PySequence_Contains(lines, line) : -1;
-
-    if (is_there > 0)
-        self->kp.line = self->line;
-    else if (is_there == 0)
-        raise_no_line(self, lines);
-    Py_XDECREF(line);
-    Py_XDECREF(lines);
-    return is_there > 0 ? 0 : -1;
-}
-
-static int find_offset(struct fg_python_kprobe *self, PyCodeObject *code)
-{
-    int offset = fg_kprobe_offset(code, self->offset);
-
-    self->kp.line = 0;
-    self->kp.offset = offset;
-    if (offset >= 0)
-        return 0;
-    if (offset == -EILSEQ)
-        fg_raise_os_error(EILSEQ, PyUnicode_FromFormat("no instruction of %U() begins at offset %d",
-                                                       self->symbol, self->offset));
-    else if (offset == -EINVAL)
-        fg_raise_os_error(EINVAL,
-                          PyUnicode_FromFormat("%U() cannot be probed at offset %d: it is outside of the "
-                                               "code, or CPython tells nobody of that instruction",
-                                               self->symbol, self->offset));
-    else
-        PyErr_NoMemory();
-    return -1;
-}
-
-/* ---- registering */
-
-static struct fg_python_kprobe *check_kprobe(PyObject *module, PyObject *object)
-{
-    struct fg_python_kprobe *self = (struct fg_python_kprobe *)object;
-
-    if (!PyObject_TypeCheck(object, fg_engine_state(module)->kprobe_type))
-        PyErr_Format(PyExc_TypeError, "a Kprobe is needed, not %.100s", Py_TYPE(object)->tp_name);
-    else if (!self->handler)
-        PyErr_SetString(PyExc_RuntimeError, "Kprobe.__init__ was not called");
-    else
-        return self;
-    return NULL;
-}
-
-/* All of an interpreter, in order of registration: {address: Kprobe}. It holds them. -1 with an exception. */
-static int remember(struct fg_python_kprobe *self, bool on)
-{
-    PyObject *key = PyLong_FromVoidPtr(self);
-    int error = -1;
-
-    if (key)
-        error = on ? PyDict_SetItem(self->state->kprobes, key, (PyObject *)self)
-                   : PyDict_DelItem(self->state->kprobes, key);
-    Py_XDECREF(key);
-    return error;
-}
-
-static void forget(struct fg_python_kprobe *self)
-{
-    fg_exception aside = fg_exception_set_aside();
-
-    if (remember(self, false) != 0)
-        PyErr_Clear();
-    fg_exception_put_back(aside);
-}
-
-static PyObject *raise_registered(struct fg_python_kprobe *self)
-{
-    return fg_raise_os_error(EEXIST, PyUnicode_FromFormat("%R is registered already", (PyObject *)self));
-}
-
-/* On the function, and in the list. -1 with an exception. */
-static int put_on(struct fg_python_kprobe *self, struct fg_func *func)
-{
-    int error = remember(self, true) == 0 ? fg_kprobe_register(&self->kp, func) : -EIO;
-
-    if (!error)
-        return 0;
-    if (error == -EEXIST) { /* by another thread, just now: the list is right */
-        raise_registered(self);
-        return -1;
-    }
-    forget(self);
-    if (error == -ENOMEM)
-        PyErr_NoMemory();
-    return -1;
-}
-
-/* The hooks are held from now on. */
-static int attach(struct fg_python_kprobe *self, struct fg_func *func)
-{
-    if (fg_hooks_hold() != 0)
-        return -1;
-    if (put_on(self, func) == 0)
-        return 0;
-    fg_hooks_release();
-    return -1;
-}
-
-static int attach_to_code(struct fg_python_kprobe *self, PyObject *function, PyCodeObject *code)
-{
-    if (is_registered(self)) {
-        raise_registered(self);
-        return -1;
-    }
-    if ((self->line ? find_line(self, code) : find_offset(self, code)) != 0)
-        return -1;
-    atomic_store(&self->kp.is_enabled, true); /* it begins anew: what disabled it is past */
-    if (attach(self, fg_code_func(code)) != 0)
-        return -1;
-    if (self->is_by_name)
-        Py_XSETREF(self->function, Py_NewRef(function));
-    return 0;
-}
-
-static PyObject *register_kprobe(PyObject *module, PyObject *args)
-{
-    PyObject *object, *function, *code;
-    struct fg_python_kprobe *self;
-    int error = -1;
-
-    if (!PyArg_ParseTuple(args, "OO!:register_kprobe_at", &object, fg_engine_state(module)->function_type,
-                          &function))
-        return NULL;
-    self = check_kprobe(module, object);
-    if (!self)
-        return NULL;
-    if (fg_engine_state(module)->is_closing) {
-        PyErr_SetString(PyExc_RuntimeError, "the interpreter is ending: no probe can be registered any more");
-        return NULL;
-    }
-    code = PyObject_GetAttrString(function, "code");
-    if (code == Py_None)
-        fg_raise_os_error(ENOENT,
-                          PyUnicode_FromFormat("%U() is no Python function, or is gone", self->symbol));
-    else if (code)
-        error = attach_to_code(self, function, (PyCodeObject *)code);
-    Py_XDECREF(code);
-    return error ? NULL : Py_NewRef(Py_None);
-}
-
-static PyObject *raise_not_registered(struct fg_python_kprobe *self)
-{
-    return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%R is not registered", (PyObject *)self));
-}
-
-static PyObject *unregister_kprobe(PyObject *module, PyObject *object)
-{
-    struct fg_python_kprobe *self = check_kprobe(module, object);
-
-    if (!self)
-        return NULL;
-    if (fg_kprobe_unregister(&self->kp) != 0)
-        return raise_not_registered(self);
-    forget(self);
-    fg_hooks_release();
-    Py_RETURN_NONE;
-}
-
-static PyObject *set_enabled(PyObject *module, PyObject *object, bool enabled)
-{
-    struct fg_python_kprobe *self = check_kprobe(module, object);
-
-    if (!self)
-        return NULL;
-    if (!is_registered(self))
-        return raise_not_registered(self);
-    if (is_gone(self))
-        return fg_raise_os_error(EINVAL,
-                                 PyUnicode_FromFormat("the function of %R is gone", (PyObject *)self));
-    return fg_kprobe_set_enabled(&self->kp, enabled) == 0 ? Py_NewRef(Py_None) : NULL;
-}
-
-static PyObject *enable_kprobe(PyObject *module, PyObject *object)
-{
-    return set_enabled(module, object, true);
-}
-
-static PyObject *disable_kprobe(PyObject *module, PyObject *object)
-{
-    return set_enabled(module, object, false);
-}
-
-/* ---- all of them */
-
-static PyObject *kprobes(PyObject *module, PyObject *Py_UNUSED(ignored))
-{
-    return PyDict_Values(fg_engine_state(module)->kprobes);
-}
-
-static PyObject *kprobe_lines(PyObject *module, PyObject *code)
-{
-    (void)module;
-    if (PyCode_Check(code))
-        return fg_kprobe_lines((PyCodeObject *)code);
-    return PyErr_Format(PyExc_TypeError, "a code object is needed, not %.100s", Py_TYPE(code)->tp_name);
-}
-
-PyMethodDef fg_kprobe_functions[] = {
-    {"register_kprobe_at", register_kprobe, METH_VARARGS,
-     "register_kprobe_at(kprobe, function): what funcgraph.register_kprobe does once it knows the function."},
-    {"unregister_kprobe", unregister_kprobe, METH_O,
-     "unregister_kprobe(kprobe): return when its handler runs no more, but for the caller itself."},
-    {"enable_kprobe", enable_kprobe, METH_O, "enable_kprobe(kprobe): its handler is called again."},
-    {"disable_kprobe", disable_kprobe, METH_O,
-     "disable_kprobe(kprobe): it stays where it is, and its handler is not called."},
-    {"kprobes", kprobes, METH_NOARGS,
-     "kprobes() -> list[Kprobe]: those registered, in order of registration."},
-    {"kprobe_lines", kprobe_lines, METH_O, "kprobe_lines(code) -> list[int]: the lines that can be probed."},
-    {NULL, NULL, 0, NULL},
-};
-
-/* ---- the end of the interpreter */
-
-void fg_kprobes_mute(struct fg_engine_state *state)
-{
-    Py_ssize_t at = 0;
-    PyObject *kprobe;
-
-    while (PyDict_Next(state->kprobes, &at, NULL, &kprobe))
-        atomic_store(&((struct fg_python_kprobe *)kprobe)->kp.is_enabled, false);
-}
-
-void fg_kprobes_end(PyObject *module)
-{
-    PyObject *list = kprobes(module, NULL);
-
-    for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); i++)
-        Py_XDECREF(unregister_kprobe(module, PyList_GET_ITEM(list, i)));
-    Py_XDECREF(list);
-    PyErr_Clear();
-}

@@ -1,13 +1,12 @@
-/* What the two parts of the kprobes' Python API share: fgraph_kprobe.c, the probes, and fgraph_kprobe_regs.c, what their
- * handlers see. */
-#ifndef FG_FGRAPH_KPROBE_H
-#define FG_FGRAPH_KPROBE_H
-
-#include "binding/base/binding.h"
+/* Kprobe: a probe at a place within a function, as a Python object. */
+#ifndef FG_BINDING_KPROBE_H
+#define FG_BINDING_KPROBE_H
 
 #include "arch/cpython/hook/kprobe.h"
+#include "binding/core/spare.h"
+#include "binding/core/state.h"
 
-/* Kprobe. While it is registered the module holds a reference to it. */
+/* The module holds a reference to it while it is registered. */
 struct fg_python_kprobe {
     PyObject_HEAD struct fg_kprobe kp;
     struct fg_engine_state *state;
@@ -17,30 +16,24 @@ struct fg_python_kprobe {
     PyObject *name;       /* str */
     PyObject *last_error; /* or NULL */
     PyObject *weakrefs;
-    int line;   /* as it was given; 0: an offset was */
-    int offset; /* the same; -1: a line was */
+    int line;   /* as given; 0: an offset was given */
+    int offset; /* as given; -1: a line was given */
     _Atomic uint64_t errors;
     bool is_by_name, keep_on_error;
-    fg_spare regs;
+    fg_spare regs; /* KprobeRegs */
 };
 
-/* KprobeRegs. */
-struct fg_kprobe_regs {
-    PyObject_HEAD const struct fg_kprobe_site *site; /* NULL: the handler is over */
-    struct fg_engine_state *state;
-};
+static inline bool fg_python_kprobe_is_registered(const struct fg_python_kprobe *self)
+{
+    return atomic_load(&self->kp.is_registered);
+}
 
-/* ---- fgraph_kprobe.c */
+/* Registered, and its function is gone. */
+static inline bool fg_python_kprobe_is_gone(const struct fg_python_kprobe *self)
+{
+    return fg_python_kprobe_is_registered(self) && !atomic_load(&self->kp.func);
+}
 
 extern PyType_Spec fg_kprobe_spec;
-extern PyMethodDef fg_kprobe_functions[];
-/* The interpreter is ending: no handler of its kprobes runs any more. */
-void fg_kprobes_mute(struct fg_engine_state *state);
-/* And they are taken out. */
-void fg_kprobes_end(PyObject *module);
-
-/* ---- fgraph_kprobe_regs.c */
-
-extern PyType_Spec fg_kprobe_regs_spec;
 
 #endif

@@ -1,11 +1,15 @@
-/* kprobe_multi: one program on many functions, with a cookie for each; the link as a Python object, and what its program is
- * told. */
+/* KprobeMultiLink: one program on many functions, with a cookie for each. */
+#include "binding/probe/kprobe_multi.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "binding/base/callback.h"
-#include "binding/probe/fprobe_registration.h"
+#include "arch/cpython/register/fprobes.h"
+#include "binding/base/raise.h"
+#include "binding/base/sequences.h"
+#include "binding/core/call.h"
+#include "binding/core/filter.h"
+#include "binding/probe/kprobe_multi_ctx.h"
 #include "binding/probe/probe.h"
 #include "structmember.h"
 
@@ -15,51 +19,16 @@ struct link_object {
     fg_spare ctx;
 };
 
-/* KprobeMultiCtx. One object serves call after call; if the program keeps it, it goes on telling of that call. */
-struct ctx_object {
-    PyObject_HEAD const struct fg_callback *callback; /* NULL: it is over */
-    uint64_t *session_word;                           /* NULL: it is over, or no session */
-    PyObject *link, *func;
-    struct fg_ret_ip
-        *ret_ip; /* with the regs; lent to it while the callback runs, then its own if it was kept */
-    uint64_t cookie, session_cookie;
-    bool is_return, is_session;
-};
-
 /* ---- the program. All of this is on the way of each call of a probed function. */
 
-static struct ctx_object *ctx_new(struct fg_engine_state *state)
+static inline struct fg_kprobe_multi_ctx *take_ctx(const struct fg_callback *callback,
+                                                   struct link_object *self, struct fg_ret_ip *ret_ip,
+                                                   const struct kprobe_multi_ctx *told)
 {
-    struct ctx_object *self = PyObject_New(struct ctx_object, state->kprobe_multi_ctx_type);
-
-    if (self) {
-        self->link = self->func = NULL;
-        self->ret_ip = NULL;
-    }
-    return self;
-}
-
-static inline struct fg_ret_ip *take_ret_ip(const struct fg_callback *callback, struct link_object *self,
-                                            uintptr_t address)
-{
-    struct fg_ret_ip *ret_ip = fg_spare_take(&self->probe.ret_ip);
-
-    if (fg_unlikely(!ret_ip))
-        ret_ip = fg_ret_ip_new(self->probe.client.state);
-    if (fg_likely(ret_ip != NULL)) {
-        ret_ip->callback = ret_ip->regs->callback = callback;
-        ret_ip->address = address;
-    }
-    return ret_ip;
-}
-
-static inline struct ctx_object *take_ctx(const struct fg_callback *callback, struct link_object *self,
-                                          struct fg_ret_ip *ret_ip, const struct kprobe_multi_ctx *told)
-{
-    struct ctx_object *ctx = fg_spare_take(&self->ctx);
+    struct fg_kprobe_multi_ctx *ctx = fg_spare_take(&self->ctx);
 
     if (fg_unlikely(!ctx))
-        ctx = ctx_new(self->probe.client.state);
+        ctx = fg_kprobe_multi_ctx_new(self->probe.client.state);
     if (fg_unlikely(!ctx))
         return NULL;
     ctx->callback = callback;
@@ -72,34 +41,10 @@ static inline struct ctx_object *take_ctx(const struct fg_callback *callback, st
     return ctx;
 }
 
-/* Borrowed; NULL with an exception. */
-static PyObject *resolve_func(struct ctx_object *ctx)
-{
-    if (!ctx->func && ctx->callback)
-        ctx->func = fg_function_of(ctx->callback->self->state, ctx->callback->func);
-    return ctx->func;
-}
-
-/* The program kept it: what was lent to it becomes its own. */
-FG_COLD static void picture(struct ctx_object *ctx)
-{
-    Py_BEGIN_CRITICAL_SECTION(ctx);
-    if (!resolve_func(ctx))
-        PyErr_Clear(); /* no memory: asking for it will say so */
-    if (ctx->session_word)
-        ctx->session_cookie = *ctx->session_word;
-    ctx->session_word = NULL;
-    ctx->callback = NULL;
-    Py_INCREF(ctx->link);
-    Py_INCREF(ctx->ret_ip);
-    Py_END_CRITICAL_SECTION();
-    Py_DECREF(ctx);
-}
-
-static inline void settle_ctx(struct ctx_object *ctx, struct link_object *self)
+static inline void settle_ctx(struct fg_kprobe_multi_ctx *ctx, struct link_object *self)
 {
     if (fg_unlikely(Py_REFCNT(ctx) != 1)) {
-        picture(ctx);
+        fg_kprobe_multi_ctx_keep(ctx);
         return;
     }
     Py_CLEAR(ctx->func);
@@ -112,8 +57,9 @@ static inline void settle_ctx(struct ctx_object *ctx, struct link_object *self)
 static int call(struct fg_callback *callback, struct link_object *self, const struct kprobe_multi_ctx *told)
 {
     PyObject *prog = self->probe.client.entryfunc;
-    struct fg_ret_ip *ret_ip = take_ret_ip(callback, self, told->ret_ip);
-    struct ctx_object *ctx = ret_ip ? take_ctx(callback, self, ret_ip, told) : NULL;
+    struct fg_ret_ip *ret_ip =
+        fg_ret_ip_take(self->probe.client.state, &self->probe.ret_ip, callback, told->ret_ip);
+    struct fg_kprobe_multi_ctx *ctx = ret_ip ? take_ctx(callback, self, ret_ip, told) : NULL;
     int answer = -1;
 
     if (fg_likely(ctx != NULL)) {
@@ -165,118 +111,6 @@ static int run(struct kprobe_multi_ctx *told)
     return fg_callback_needs_attach(fg_task_self, told->regs) ? run_attached(self, told) : run_in(self, told);
 }
 
-/* ---- KprobeMultiCtx */
-
-static void ctx_dealloc(PyObject *object)
-{
-    struct ctx_object *self = (struct ctx_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
-
-    Py_CLEAR(self->func);
-    Py_CLEAR(self->link);
-    Py_CLEAR(self->ret_ip);
-    PyObject_Free(object);
-    Py_DECREF(type);
-}
-
-static PyObject *ctx_func(PyObject *object, void *Py_UNUSED(closure))
-{
-    PyObject *func;
-
-    Py_BEGIN_CRITICAL_SECTION(object);
-    func = Py_XNewRef(resolve_func((struct ctx_object *)object));
-    Py_END_CRITICAL_SECTION();
-    return func || PyErr_Occurred() ? func : PyErr_NoMemory();
-}
-
-static PyObject *ctx_ret_ip(PyObject *object, void *Py_UNUSED(closure))
-{
-    struct fg_ret_ip *ret_ip = ((struct ctx_object *)object)->ret_ip;
-
-    return Py_NewRef(ret_ip->address ? (PyObject *)ret_ip : Py_None);
-}
-
-static PyObject *ctx_regs(PyObject *object, void *Py_UNUSED(closure))
-{
-    const struct ctx_object *self = (struct ctx_object *)object;
-
-    if (self->callback)
-        return Py_NewRef((PyObject *)self->ret_ip->regs);
-    return PyErr_Format(PyExc_RuntimeError, "regs used after its callback: what it shows is gone");
-}
-
-static PyObject *ctx_cookie(PyObject *object, void *Py_UNUSED(closure))
-{
-    return PyLong_FromUnsignedLongLong(((struct ctx_object *)object)->cookie);
-}
-
-static bool check_session(const struct ctx_object *self)
-{
-    if (!self->is_session)
-        PyErr_SetString(PyExc_AttributeError, "session_cookie: this link is no session");
-    return self->is_session;
-}
-
-static PyObject *ctx_session_cookie(PyObject *object, void *Py_UNUSED(closure))
-{
-    const struct ctx_object *self = (struct ctx_object *)object;
-
-    if (!check_session(self))
-        return NULL;
-    return PyLong_FromUnsignedLongLong(self->session_word ? *self->session_word : self->session_cookie);
-}
-
-static int ctx_set_session_cookie(PyObject *object, PyObject *value, void *Py_UNUSED(closure))
-{
-    struct ctx_object *self = (struct ctx_object *)object;
-    unsigned long long number;
-
-    if (!value) {
-        PyErr_SetString(PyExc_AttributeError, "session_cookie cannot be deleted");
-        return -1;
-    }
-    number = check_session(self) ? PyLong_AsUnsignedLongLong(value) : 0;
-    if (PyErr_Occurred())
-        return -1;
-    if (!self->session_word) {
-        PyErr_SetString(PyExc_RuntimeError, "session_cookie set after its callback: nobody would see it");
-        return -1;
-    }
-    *self->session_word = number;
-    return 0;
-}
-
-static PyMemberDef ctx_members[] = {
-    {"link", T_OBJECT_EX, offsetof(struct ctx_object, link), READONLY, "The link."},
-    {"is_return", T_BOOL, offsetof(struct ctx_object, is_return), READONLY, "It is the function's return."},
-    {NULL, 0, 0, 0, NULL},
-};
-
-static PyGetSetDef ctx_attributes[] = {
-    {"func", ctx_func, NULL, "The function: a Function.", NULL},
-    {"ret_ip", ctx_ret_ip, NULL, "Where it returns to: a ReturnAddress, or None.", NULL},
-    {"regs", ctx_regs, NULL, "FtraceRegs.", NULL},
-    {"cookie", ctx_cookie, NULL, "This function's cookie; 0 without cookies.", NULL},
-    {"session_cookie", ctx_session_cookie, ctx_set_session_cookie,
-     "Of a session: an int that the entry leaves for the return.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-static PyType_Slot ctx_slots[] = {
-    {Py_tp_doc, "What the program of a kprobe_multi link is told."},
-    {Py_tp_dealloc, ctx_dealloc},
-    {Py_tp_members, ctx_members},
-    {Py_tp_getset, ctx_attributes},
-    {0, NULL},
-};
-
-PyType_Spec fg_kprobe_multi_ctx_spec = {
-    .name = "funcgraph._engine.KprobeMultiCtx",
-    .basicsize = sizeof(struct ctx_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = ctx_slots,
-};
-
 /* ---- KprobeMultiLink */
 
 static const char *const kind_names[] = {
@@ -287,8 +121,8 @@ static int attach(struct fg_python_probe *probe, struct fg_probe_target *target)
     struct kprobe_multi_link *link = &((struct link_object *)probe)->link;
 
     if (target->kept)
-        return fg_binding_kprobe_multi_attach(link, target->funcs, target->cookies, target->n);
-    return fg_binding_kprobe_multi_attach_filter(link, &target->filter);
+        return fg_cpython_kprobe_multi_attach(link, target->funcs, target->cookies, target->n);
+    return fg_cpython_kprobe_multi_attach_filter(link, &target->filter);
 }
 
 static void link_dealloc(PyObject *object)
@@ -444,7 +278,7 @@ static struct link_object *link_new(PyObject *module, PyObject *handler, PyObjec
 static PyObject *kprobe_multi_attach(PyObject *module, PyObject *args)
 {
     struct fg_probe_target target = {.n = 0};
-    PyObject *handler, *functions, *filter, *cookies, *name, *notfilter, *result = NULL;
+    PyObject *handler, *functions, *filter, *cookies, *name, *result = NULL;
     int keep_on_error, save_regs, error;
     struct link_object *self;
     const char *kind;
@@ -457,13 +291,11 @@ static PyObject *kprobe_multi_attach(PyObject *module, PyObject *args)
         return NULL;
     self->probe.client.keep_on_error = keep_on_error;
     self->probe.client.save_regs = save_regs;
-    notfilter = PyTuple_New(0);
-    error = functions == Py_None ? !notfilter || fg_probe_target_patterns(&target, filter, notfilter)
+    error = functions == Py_None ? fg_fprobe_filter_fill(&target.filter, filter, "filter", NULL, NULL)
                                  : read_functions(module, &target, functions, cookies);
     if (!error)
         result = fg_probe_register(&self->probe, &target);
     fg_probe_target_clear(&target);
-    Py_XDECREF(notfilter);
     Py_XDECREF(result);
     if (result)
         return (PyObject *)self;

@@ -1,19 +1,13 @@
 /* KprobeRegs: the full frame at the place of a kprobe, read without running any of the program's code. */
+#include "binding/probe/kprobe_regs.h"
+
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/tstate.h"
-#include "binding/probe/kprobe.h"
-
 #include "arch/cpython/read/regs.h"
+#include "arch/cpython/read/variables.h"
 #include "binding/base/types.h"
-
-static void dealloc(PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(object);
-
-    PyObject_Free(object);
-    Py_DECREF(type);
-}
+#include "binding/graph/function.h"
 
 /* Where the program is, or NULL with an exception. */
 static const struct fg_kprobe_site *live(PyObject *object)
@@ -195,7 +189,7 @@ static PyMethodDef methods[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, "The full frame at the place of a kprobe."},
-    {Py_tp_dealloc, dealloc},
+    {Py_tp_dealloc, fg_dealloc_plain},
     {Py_tp_methods, methods},
     {0, NULL},
 };

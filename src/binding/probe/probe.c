@@ -4,28 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "binding/probe/fprobe_registration.h"
+#include "arch/cpython/base/lock.h"
+#include "arch/cpython/register/fprobes.h"
+#include "binding/base/raise.h"
+#include "binding/base/sequences.h"
+#include "binding/graph/function.h"
+#include "binding/graph/symbols.h"
+#include "binding/graph/users.h"
 
 /* ---- which functions */
-
-int fg_probe_target_patterns(struct fg_probe_target *target, PyObject *filter, PyObject *notfilter)
-{
-    PyObject *patterns = fg_pattern_tuple(filter, "filter");
-    PyObject *notpatterns = patterns ? fg_pattern_tuple(notfilter, "notfilter") : NULL;
-    struct fg_filter sets = {0};
-    int error = notpatterns ? fg_filter_add_tuple(&sets, FGRAPH_FILTER, patterns) ||
-                                  fg_filter_add_tuple(&sets, FGRAPH_NOTRACE, notpatterns)
-                            : -1;
-
-    Py_XDECREF(patterns);
-    Py_XDECREF(notpatterns);
-    if (error) {
-        fg_filter_clear(&sets);
-        return -1;
-    }
-    target->filter = (struct fg_fprobe_filter){sets.sets[FGRAPH_FILTER], sets.sets[FGRAPH_NOTRACE]};
-    return 0;
-}
 
 /* The record of a function, with its code kept: it must be this function's when the engine gets it. */
 static int add_function(PyObject *module, struct fg_probe_target *target, PyObject *callable)
@@ -216,10 +203,8 @@ PyObject *fg_probe_register(struct fg_python_probe *self, struct fg_probe_target
     struct fg_python_probe *leaving;
     int error;
 
-    if (self->client.state->is_closing) {
-        PyErr_SetString(PyExc_RuntimeError, "the interpreter is ending: nothing can be probed any more");
+    if (fg_engine_check_open(self->client.state, "functions can no longer be probed") != 0)
         return NULL;
-    }
     if (!enlist(self))
         return fg_probe_raise(self, -EEXIST);
     atomic_store(&self->client.is_disabled, false); /* it begins anew: what disabled it is past */
@@ -238,7 +223,7 @@ PyObject *fg_probe_register(struct fg_python_probe *self, struct fg_probe_target
 PyObject *fg_probe_unregister(struct fg_python_probe *self, bool waits)
 {
     struct fg_python_probe *leaving = waits ? take_leaving(self->client.state) : NULL;
-    int error = waits ? fg_binding_unregister_fprobe(self->fp) : fg_binding_unregister_fprobe_async(self->fp);
+    int error = waits ? fg_cpython_unregister_fprobe(self->fp) : fg_cpython_unregister_fprobe_async(self->fp);
 
     put_leaving(leaving, !error);
     if (error)

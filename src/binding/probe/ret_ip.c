@@ -1,8 +1,9 @@
 /* ReturnAddress: where a probed call returns to. One object serves call after call; if a handler keeps it, it goes on
  * telling of that call, and the next call gets another one. */
-#include "binding/probe/probe.h"
+#include "binding/probe/ret_ip.h"
 
-#include "structmember.h"
+#include "binding/base/critical_section.h"
+#include "binding/graph/ret_stack.h"
 
 struct fg_ret_ip *fg_ret_ip_new(struct fg_engine_state *state)
 {
@@ -35,7 +36,7 @@ FG_COLD static void picture(struct fg_ret_ip *self)
     Py_END_CRITICAL_SECTION();
 }
 
-void fg_ret_ip_settle(struct fg_ret_ip *self, fg_spare *spare)
+void fg_ret_ip_settle_used(struct fg_ret_ip *self, fg_spare *spare)
 {
     if (fg_likely(Py_REFCNT(self) == 1 && Py_REFCNT(self->regs) == 1)) {
         Py_CLEAR(self->location);

@@ -1,6 +1,7 @@
-/* The extension module funcgraph._tracedata: its definition and its state. What it holds is in
- * tracedata_recorder.c (traces are written) and tracedata_reader.c (traces are read). */
-#include "binding/tracedata/binding.h"
+/* funcgraph._tracedata: writing and reading traces. Here is the definition of the module. */
+#include "binding/tracedata/reader.h"
+#include "binding/tracedata/recorder.h"
+#include "binding/tracedata/state.h"
 
 static int tracedata_exec(PyObject *module)
 {

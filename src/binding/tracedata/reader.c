@@ -1,10 +1,14 @@
 /* Traces are read: the classes Reader and ReportIterator of funcgraph._tracedata, over report.h and
  * summary.h. What the trace's JSON says is decoded in Python and handed in as names. */
-#include "binding/tracedata/binding.h"
+#include "binding/tracedata/reader.h"
 
 #include <errno.h>
 
+#include "binding/base/critical_section.h"
+#include "binding/base/raise.h"
+#include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/state.h"
 #include "tracedata/read/trace_file.h"
 #include "tracedata/view/report.h"
 #include "tracedata/view/summary.h"
@@ -29,17 +33,13 @@ struct report_iterator {
     bool at_end;
 };
 
-/* Turns an error of the C side into an exception. */
+/* Raises what an error of the C side means. `reason`: what is wrong with the file, for -EINVAL. Return: NULL. */
 static PyObject *raise_error(struct reader *reader, int error, const char *reason)
 {
-    if (error == -ENOMEM)
-        return PyErr_NoMemory();
-    if (error == -EINVAL && reason[0]) {
-        PyErr_SetString(PyExc_ValueError, reason);
-        return NULL;
-    }
-    errno = -error;
-    return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, reader->path);
+    if (error != -EINVAL || !reason[0])
+        return fg_raise_errno(error, reader->path);
+    PyErr_SetString(PyExc_ValueError, reason);
+    return NULL;
 }
 
 static bool reader_begin(struct reader *reader)
@@ -303,10 +303,7 @@ static PyObject *summary_rows(const struct fg_summary *summary, uint32_t nr_func
         if (!functions[i].calls && !functions[i].resumes && !functions[i].total_ns &&
             !functions[i].exceptions)
             continue;
-        PyObject *row = summary_row(i, &functions[i]);
-        if (!row || PyList_Append(rows, row) < 0)
-            Py_CLEAR(rows);
-        Py_XDECREF(row);
+        fg_list_append(&rows, summary_row(i, &functions[i]));
     }
     return rows;
 }

@@ -1,13 +1,18 @@
 /* Traces are written: the class Recorder of funcgraph._tracedata, over recorder.h. */
-#include "binding/tracedata/binding.h"
+#include "binding/tracedata/recorder.h"
 
-#include "tracedata/make/assemble.h"
-#include "tracedata/spool/recorder_counts.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "binding/base/critical_section.h"
+#include "binding/base/raise.h"
+#include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/state.h"
+#include "tracedata/make/assemble.h"
+#include "tracedata/spool/recorder.h"
+#include "tracedata/spool/recorder_counts.h"
 
 struct recorder {
     PyObject_HEAD PyObject *path;
@@ -16,19 +21,10 @@ struct recorder {
     bool is_busy; /* a thread works without the GIL */
 };
 
-/* Turns an error of the C side into an exception; `path` is the file it is about. */
-static PyObject *raise_error(int error, PyObject *path)
-{
-    if (error == -ENOMEM)
-        return PyErr_NoMemory();
-    errno = -error;
-    return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
-}
-
 static PyObject *raise_ring_error(struct recorder *recorder, uint32_t ring, int error)
 {
     if (error != -ESRCH)
-        return raise_error(error, recorder->path);
+        return fg_raise_errno(error, recorder->path);
     return PyErr_Format(PyExc_ValueError, "ring %u is not there, or is finished", ring);
 }
 
@@ -69,15 +65,6 @@ static bool ring_number(PyObject *arg, uint32_t *ring)
     return true;
 }
 
-/* Its number, or -1. */
-static int find_clock(const char *name)
-{
-    for (int i = 0; i < FG_NR_TRACE_CLOCKS; i++)
-        if (strcmp(fg_trace_clock_names[i], name) == 0)
-            return i;
-    return -1;
-}
-
 PyDoc_STRVAR(
     recorder_doc,
     "Recorder(part, *, clock='mono', resume=False)\n--\n\n"
@@ -94,7 +81,7 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sp:Recorder", keywords, PyUnicode_FSConverter,
                                      &encoded, &clock_name, &resume))
         return NULL;
-    clock = find_clock(clock_name);
+    clock = fg_name_index(fg_trace_clock_names, FG_NR_TRACE_CLOCKS, clock_name);
     if (clock < 0) {
         Py_DECREF(encoded);
         return PyErr_Format(PyExc_ValueError, "clock '%s' is unknown; CLOCKS has those there are",
@@ -117,7 +104,7 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (error == -EINVAL)
         PyErr_SetString(PyExc_ValueError, "not a spool of funcgraph's");
     else
-        raise_error(error, recorder->path);
+        fg_raise_errno(error, recorder->path);
     Py_DECREF(recorder);
     return NULL;
 }
@@ -157,7 +144,7 @@ static PyObject *recorder_add_ring(PyObject *self, PyObject *arg)
         return PyLong_FromLong(number);
     if (number == -EINVAL)
         return PyErr_Format(PyExc_ValueError, "not a ring-buffer file, or damaged");
-    return raise_error(number, arg);
+    return fg_raise_errno(number, arg);
 }
 
 PyDoc_STRVAR(drain_doc,
@@ -276,7 +263,7 @@ static PyObject *recorder_totals(PyObject *self, PyObject *Py_UNUSED(ignored))
         return NULL;
     error = fg_recorder_totals(&recorder->c, &totals);
     if (error < 0)
-        return raise_error(error, recorder->path);
+        return fg_raise_errno(error, recorder->path);
     dict = PyDict_New();
     if (dict && set_counts(dict, &totals) < 0)
         Py_CLEAR(dict);
@@ -300,9 +287,7 @@ static PyObject *recorder_seen_names(PyObject *self, PyObject *Py_UNUSED(ignored
         const char *qualname = symbols->functions[i].strings[FG_FUNCTION_QUALNAME];
         PyObject *name = PyUnicode_FromFormat("%s%s%s", module, *module && *qualname ? "." : "", qualname);
 
-        if (name == NULL || PyList_Append(names, name) < 0)
-            Py_CLEAR(names);
-        Py_XDECREF(name);
+        fg_list_append(&names, name);
     }
     return names;
 }
@@ -335,7 +320,7 @@ static int check_json_object(PyObject *text)
 PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /)\n--\n\n"
                            "Write the trace.dat file `output` of what the spool holds.");
 
-/* Rings that are still mapped have in the trace what was drained of them, and the counts that they have now. */
+/* Refreshes first: rings that are still mapped contribute what was drained, and the counts that they have now. */
 static int assemble(struct fg_recorder *recorder, const char *path, const char *extra)
 {
     int error = fg_recorder_refresh(recorder);
@@ -359,7 +344,7 @@ static PyObject *recorder_assemble(PyObject *self, PyObject *args)
     WITHOUT_GIL(recorder, error = assemble(&recorder->c, PyBytes_AS_STRING(encoded), extra));
     Py_DECREF(encoded);
     if (error < 0)
-        return raise_error(error, output);
+        return fg_raise_errno(error, output);
     Py_RETURN_NONE;
 }
 
@@ -415,29 +400,9 @@ static PyType_Spec recorder_spec = {
     .slots = recorder_slots,
 };
 
-/* The names of the clocks, as CLOCKS. */
-static int add_clocks(PyObject *module)
-{
-    PyObject *clocks = PyTuple_New(FG_NR_TRACE_CLOCKS);
-    int result = clocks ? 0 : -1;
-
-    for (Py_ssize_t i = 0; result == 0 && i < FG_NR_TRACE_CLOCKS; i++) {
-        PyObject *name = PyUnicode_FromString(fg_trace_clock_names[i]);
-
-        if (name)
-            PyTuple_SET_ITEM(clocks, i, name);
-        else
-            result = -1;
-    }
-    if (result == 0)
-        result = PyModule_AddObjectRef(module, "CLOCKS", clocks);
-    Py_XDECREF(clocks);
-    return result;
-}
-
 int fg_add_recorder_types(PyObject *module)
 {
-    if (add_clocks(module) < 0)
+    if (fg_add_names(module, "CLOCKS", fg_trace_clock_names, FG_NR_TRACE_CLOCKS) < 0)
         return -1;
     return fg_add_type(module, &recorder_spec, &fg_tracedata_state(module)->recorder_type);
 }

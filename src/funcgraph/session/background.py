@@ -13,12 +13,12 @@ import signal
 import sys
 from typing import Any, NoReturn
 
-import funcgraph
 from funcgraph.session import outcome
 from funcgraph.session.directory import Session
 from funcgraph.session.options import describe, wanted_patterns
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
+from funcgraph.version import installed_version
 
 __all__ = ["main"]
 
@@ -113,7 +113,7 @@ class Background:
         recording.assemble(
             request["output"],
             {
-                "funcgraph": funcgraph.__version__,
+                "funcgraph": installed_version(),
                 **describe(settings),
                 "command": request["command"],
             },

@@ -19,8 +19,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import funcgraph
 from funcgraph.session import config, options
+from funcgraph.version import installed_version
 
 __all__ = ["Session", "all_sessions", "command_text"]
 
@@ -103,7 +103,7 @@ class Session:
             command: what is recorded, for a person.
         """
         facts = {
-            "version": [funcgraph.__version__],
+            "version": [installed_version()],
             "pid": [str(os.getpid())],
             "output": [output],
             "part": [part],

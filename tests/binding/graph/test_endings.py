@@ -122,7 +122,7 @@ def test_registering_at_the_end_is_refused():
                 print(error)
         funcgraph.register_ftrace_graph(funcgraph.FgraphOps(entry))
         """,
-        "the interpreter is ending: no user can be registered any more\n",
+        "the interpreter is ending: users can no longer be registered\n",
     )
 
 

@@ -1,7 +1,7 @@
 """A return function is called exactly once for every entry that asked for it, with that entry's data, however
 the call ends.
 
-Broken by hand: call_retfunc in src/binding/fgraph_callback.c called the function twice; fg_ops_reserve_object
+Broken by hand: call_retfunc in src/binding/graph/ops_call.c called the function twice; fg_ops_reserve_object
 kept no reference (a crash here, a wrong object in other runs); facts_of_end told every end as a return.
 """
 

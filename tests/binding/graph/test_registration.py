@@ -120,9 +120,9 @@ def test_what_is_no_user(wrong):
     [
         ({"filter": ["ok", "a[b"]}, ValueError, r"pattern 'a\[b', column"),
         ({"notrace": ["[]"]}, ValueError, "pattern"),
-        ({"graph": "json.*"}, TypeError, "graph: a sequence is needed, not one str"),
-        ({"graph_notrace": [1]}, TypeError, "graph_notrace: a pattern is a str, not int"),
-        ({"filter": 5}, TypeError, "filter: a sequence is needed, not int"),
+        ({"graph": "json.*"}, TypeError, "graph must be a sequence, not one str"),
+        ({"graph_notrace": [1]}, TypeError, "graph_notrace: a pattern must be str, not int"),
+        ({"filter": 5}, TypeError, "filter must be a sequence, not int"),
         ({"tids": ["1"]}, TypeError, "tids"),
         ({"tids": [0]}, ValueError, "tids"),
         ({"tids": [1 << 40]}, ValueError, "tids"),

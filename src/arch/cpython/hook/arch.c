@@ -11,9 +11,11 @@
 #include "arch/cpython/hook/gen_close.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/hook/hooks.h"
+#include "arch/cpython/hook/kprobe.h"
 #include "arch/cpython/hook/signals.h"
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
+#include "arch/cpython/read/discovery.h"
 #include "arch/cpython/read/task_name.h"
 #include "engine/tracer/instance_fork.h"
 
@@ -42,9 +44,9 @@ static void wait_end(void *held)
 
 static const struct fg_arch_ops arch_ops = {
     .name = "cpython",
-    .sync = fg_cpython_sync_func,
-    .sync_begin = fg_cpython_sync_begin,
-    .sync_end = fg_cpython_sync_end,
+    .sync = fg_hooks_sync_func,
+    .sync_begin = fg_hooks_sync_begin,
+    .sync_end = fg_hooks_sync_end,
     .drop_object = fg_object_drop,
     .is_own_call = fg_callback_is_own_call,
     .is_irq = fg_signals_is_irq,
@@ -57,9 +59,17 @@ static const struct fg_process_ops process_ops = {
     .wait_end = wait_end,
 };
 
+static const struct fg_discovery_ops discovery_ops = {
+    .meet_module = fg_greenlet_meet_module,
+    .meet_func = fg_hooks_meet_func,
+    .forget_func = fg_kprobe_function_gone,
+};
+
 /* Once in a process: other interpreters may come at the same time, with a GIL of their own. */
 static void init_engine(void)
 {
+    fg_hook_backend = &fg_built_backend;
+    fg_discovery_ops = &discovery_ops;
     fg_engine_init(&process_ops);
     fg_instances_install_fork_handlers();
 }
@@ -84,11 +94,11 @@ int fg_cpython_start(struct fg_interp *interp)
         return -1;
     if (interp->is_installed)
         return 0;
-    if (fg_cpython_hooks.install(interp) != 0)
+    if (fg_built_backend.install(interp) != 0)
         return -1;
     fg_gen_close_install();
     fg_greenlet_look_for();
-    fg_cpython_set_installed(interp, true);
+    fg_hooks_set_installed(interp, true);
     if (interp->is_main)
         fg_signals_watch();
     return 0;
@@ -100,16 +110,21 @@ void fg_cpython_stop(struct fg_interp *interp)
         return;
     if (interp->is_main)
         fg_signals_unwatch();
-    fg_cpython_set_installed(interp, false);
+    fg_hooks_set_installed(interp, false);
     fg_gen_close_remove();
-    fg_cpython_hooks.remove(interp);
+    fg_built_backend.remove(interp);
+}
+
+const char *fg_cpython_backend_name(void)
+{
+    return fg_built_backend.name;
 }
 
 int fg_cpython_tool_id(void)
 {
     const struct fg_interp *interp = fg_interp_known();
 
-    return interp && interp->is_installed ? fg_cpython_hooks.tool_id(interp) : -1;
+    return interp && interp->is_installed ? fg_built_backend.tool_id(interp) : -1;
 }
 
 /* What stands for a function above us refers to its interpreter's objects: no record may keep it longer than that. */
@@ -141,8 +156,8 @@ void fg_cpython_end(struct fg_interp *interp)
     fg_cpython_stop(interp);
     if (interp->is_installed) /* some user has stayed */
         return;
-    fg_cpython_open_gate(interp);
-    fg_cpython_hooks.end(interp);
+    fg_gate_open(interp);
+    fg_built_backend.end(interp);
     fg_cfunctions_end(interp);
     forget_objects();
     fg_objects_end(interp);

@@ -12,6 +12,9 @@ int fg_cpython_init(struct fg_interp *interp);
 int fg_cpython_start(struct fg_interp *interp);
 /* Takes the hooks out when no user of this interpreter needs them any more. */
 void fg_cpython_stop(struct fg_interp *interp);
+/* What hooks functions here: "sys.monitoring" or "frame evaluator". */
+const char *fg_cpython_backend_name(void);
+/* The sys.monitoring tool id in use, or -1. */
 int fg_cpython_tool_id(void);
 /* This interpreter, which is not the main one, is ending; its users have left. */
 void fg_cpython_end(struct fg_interp *interp);

@@ -10,7 +10,7 @@
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
-#include "arch/cpython/read/values.h"
+#include "arch/cpython/read/regs.h"
 
 bool fg_c_calls_wanted;
 static bool hears_all; /* as the interpreter's hears_c_calls */
@@ -22,15 +22,15 @@ static struct fg_func *wanted_function(const fg_pyframe *frame, PyObject *callab
 {
     struct fg_func *caller = fg_code_func(frame->f_code), *func;
 
-    if (!hears_all && (!caller || !fg_cpython_wants_c_calls(caller)))
+    if (!hears_all && (!caller || !fg_hooks_wants_c_calls(caller)))
         return NULL;
     func = fg_cfunction_func(fg_interp_known(), callable);
-    return func && fg_cpython_wants_c_call(func, caller) ? func : NULL;
+    return func && fg_hooks_wants_c_call(func, caller) ? func : NULL;
 }
 
 static void c_call(PyThreadState *tstate, fg_pyframe *frame, PyObject *callable)
 {
-    struct fg_func *func = fg_cpython_gated(tstate) ? NULL : wanted_function(frame, callable);
+    struct fg_func *func = fg_gate_check(tstate) ? NULL : wanted_function(frame, callable);
     struct fg_task *task = func ? fg_task_current() : NULL;
     struct fg_c_function_regs regs = {{&fg_c_function_regs_ops, frame, NULL, NULL}, callable};
     uintptr_t fp = fg_cfunction_fp(frame);
@@ -97,7 +97,7 @@ void fg_c_calls_attach_slow(PyThreadState *tstate)
 void fg_c_calls_are_wanted(void)
 {
     fg_c_calls_wanted = true;
-    fg_cpython_look();
+    fg_slow_path_hold();
 }
 
 void fg_c_calls_attach_if_all(PyThreadState *tstate)
@@ -129,7 +129,7 @@ void fg_c_calls_detach_all(void)
     PyThreadState *tstate = fg_tstate();
 
     if (fg_c_calls_wanted)
-        fg_cpython_look_no_more();
+        fg_slow_path_release();
     fg_c_calls_wanted = false;
     detach(tstate);
     fg_tracing_update(tstate);

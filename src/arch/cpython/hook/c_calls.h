@@ -26,7 +26,7 @@ static inline void fg_c_calls_attach(PyThreadState *tstate, struct fg_func *func
 {
 #if !FG_HAVE_MONITORING
     if (fg_unlikely(fg_c_calls_wanted) && tstate->c_profilefunc != fg_c_calls_profile &&
-        fg_cpython_wants_c_calls(func))
+        fg_hooks_wants_c_calls(func))
         fg_c_calls_attach_slow(tstate);
 #else
     (void)tstate, (void)func;

@@ -15,8 +15,8 @@
 #include "arch/cpython/hook/kprobe_trace.h"
 #include "arch/cpython/hook/stack_segment.h"
 #include "arch/cpython/read/code.h"
+#include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/task_name.h"
-#include "arch/cpython/read/values.h"
 #include "engine/core/clock.h"
 #include "engine/probe/fprobe_call.h"
 #include "internal/pycore_interp.h"
@@ -238,7 +238,7 @@ FG_COLD static struct fg_func *discover(fg_pyframe *frame)
  * first. */
 FG_COLD static bool is_left_alone(PyThreadState *tstate, const struct fg_func *func)
 {
-    return fg_cpython_gate_is_shut(tstate) || (func && fg_func_interp(func) != fg_interp_known());
+    return fg_gate_check_slow(tstate) || (func && fg_func_interp(func) != fg_interp_known());
 }
 
 /* A call of a function that has users. */
@@ -270,7 +270,7 @@ static inline PyObject *eval_known(PyThreadState *tstate, fg_pyframe *frame, int
 FG_NOINLINE static PyObject *eval_looking(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
                                           struct fg_func *func)
 {
-    if (fg_cpython_looks()) {
+    if (fg_slow_path_is_forced()) {
         if (is_left_alone(tstate, func))
             return evaluate(tstate, frame, throwflag);
         fg_c_calls_attach_if_all(tstate);
@@ -287,12 +287,12 @@ FG_NOINLINE static PyObject *eval_other(PyThreadState *tstate, fg_pyframe *frame
 {
     struct fg_func *func = fg_code_func(frame->f_code);
 
-    if (fg_unlikely(!func || fg_cpython_looks()))
+    if (fg_unlikely(!func || fg_slow_path_is_forced()))
         return eval_looking(tstate, frame, throwflag, func);
     return eval_known(tstate, frame, throwflag, func);
 }
 
-/* A callback that starts is no plain call: the task's guard is held. Nor is one that fg_cpython_looks tells of. */
+/* A callback that starts is no plain call: the task's guard is held. Nor is one that fg_slow_path_is_forced tells of. */
 static inline bool enter_plain(fg_pyframe *frame, struct fg_task *task)
 {
     struct fg_func *func = fg_code_func(frame->f_code);
@@ -332,7 +332,7 @@ static int install(struct fg_interp *interp)
     step_in(evaluator);
     evaluator->installed = true;
     if (nr_installed++)
-        fg_cpython_look();
+        fg_slow_path_hold();
     return 0;
 }
 
@@ -345,7 +345,7 @@ static void remove_hooks(struct fg_interp *interp)
         fg_c_calls_detach_all();
     evaluator->installed = false;
     if (--nr_installed)
-        fg_cpython_look_no_more();
+        fg_slow_path_release();
 }
 
 /* What is in progress goes on until the interpreter is gone: it stays. */
@@ -361,7 +361,7 @@ static void follow_greenlets(struct fg_interp *interp)
 
     (void)interp;
     if (!is_noted)
-        fg_cpython_look();
+        fg_slow_path_hold();
     is_noted = true;
 }
 
@@ -375,7 +375,7 @@ static int tool_id(const struct fg_interp *interp)
 static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
     (void)code;
-    if (!fg_c_calls_wanted && fg_cpython_wants_c_calls(func))
+    if (!fg_c_calls_wanted && fg_hooks_wants_c_calls(func))
         fg_c_calls_are_wanted();
 }
 
@@ -386,9 +386,9 @@ static void hear_c_calls(struct fg_interp *interp)
         return;
     /* Each call looks from now on, and puts our profile function in front. */
     if (interp->hears_c_calls)
-        fg_cpython_look();
+        fg_slow_path_hold();
     else
-        fg_cpython_look_no_more();
+        fg_slow_path_release();
     fg_c_calls_hear_all(interp->hears_c_calls);
 }
 
@@ -398,7 +398,7 @@ static int listen(PyCodeObject *code, struct fg_func *func)
     return 0;
 }
 
-const struct fg_cpython_hooks fg_cpython_hooks = {
+const struct fg_hook_backend fg_built_backend = {
     .name = "frame evaluator",
     .install = install,
     .remove = remove_hooks,

@@ -5,28 +5,13 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/greenlet.h"
-#include "engine/graph/fgraph.h"
 
-_Atomic unsigned fg_cpython_needs_look;
-
-void fg_cpython_look(void)
-{
-    atomic_fetch_add(&fg_cpython_needs_look, 1);
-    fg_plain_hold();
-}
-
-void fg_cpython_look_no_more(void)
-{
-    atomic_fetch_sub(&fg_cpython_needs_look, 1);
-    fg_plain_release();
-}
-
-void fg_cpython_open_gate(struct fg_interp *interp)
+void fg_gate_open(struct fg_interp *interp)
 {
     PyCodeObject *gate = atomic_exchange(&interp->gate, NULL);
 
     if (gate)
-        fg_cpython_look_no_more();
+        fg_slow_path_release();
     Py_XDECREF(gate);
 }
 
@@ -41,7 +26,7 @@ static bool is_site_main(fg_pyframe *frame)
     return is_main;
 }
 
-void fg_cpython_wait_for_site(void)
+void fg_gate_wait_for_site(void)
 {
     struct fg_interp *interp = fg_interp_known();
     fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(fg_tstate()));
@@ -51,10 +36,10 @@ void fg_cpython_wait_for_site(void)
     if (!frame || !interp || atomic_load(&interp->gate))
         return;
     atomic_store(&interp->gate, (PyCodeObject *)Py_NewRef(fg_pyframe_code(frame)));
-    fg_cpython_look();
+    fg_slow_path_hold();
 }
 
-bool fg_cpython_gate_is_shut(PyThreadState *tstate)
+bool fg_gate_check_slow(PyThreadState *tstate)
 {
     struct fg_interp *interp = fg_interp_known();
     const PyCodeObject *gate = interp ? atomic_load_explicit(&interp->gate, memory_order_relaxed) : NULL;
@@ -66,7 +51,7 @@ bool fg_cpython_gate_is_shut(PyThreadState *tstate)
     if (frame)
         return true;
     if (gate) {
-        fg_cpython_open_gate(interp);
+        fg_gate_open(interp);
         fg_greenlet_look_for(); /* no function was met so far */
     }
     return false;

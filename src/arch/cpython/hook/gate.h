@@ -1,35 +1,33 @@
-/* Reasons for a further look at each call, and the one of them that all ways of hooking have: the gate, which is shut while an
- * interpreter's start-up code runs. */
+/* The gate: hooks of an interpreter do nothing while its start-up code, the `site` module, runs. */
 #ifndef FG_CPYTHON_GATE_H
 #define FG_CPYTHON_GATE_H
 
 #include "arch/cpython/base/compat/python.h"
 #include "arch/cpython/base/interp.h"
+#include "arch/cpython/hook/slow_path.h"
 #include "engine/core/compiler.h"
 
-/* Hooks do nothing while the `site` module's start-up code, which the caller must be in, is running. */
-void fg_cpython_wait_for_site(void);
+/**
+ * fg_gate_wait_for_site() - Shut the gate until site.main() returns.
+ *
+ * Does nothing if site.main() is not among the caller's callers.
+ */
+void fg_gate_wait_for_site(void);
 
-/* How many reasons there are for a further look at each call: interpreters that have a shut gate. And with the frame
- * evaluator's hook (3.11): interpreters that have it beside another, where code objects of frozen modules are one for
- * all interpreters; greenlets; a user that wants C functions. While there is one, no call is plain (fgraph.h). */
-extern _Atomic unsigned fg_cpython_needs_look;
-void fg_cpython_look(void); /* one more */
-void fg_cpython_look_no_more(void);
-FG_COLD bool fg_cpython_gate_is_shut(PyThreadState *tstate);
+/* Opens the gate for good. */
+void fg_gate_open(struct fg_interp *interp);
 
-static inline bool fg_cpython_looks(void)
+FG_COLD bool fg_gate_check_slow(PyThreadState *tstate);
+
+/**
+ * fg_gate_check() - May a call be traced? Opens the gate if start-up code has ended.
+ * @tstate: the calling thread's
+ *
+ * Return: true if the gate stays shut: the call is not to be traced.
+ */
+static inline bool fg_gate_check(PyThreadState *tstate)
 {
-    return fg_unlikely(atomic_load_explicit(&fg_cpython_needs_look, memory_order_relaxed) != 0);
+    return fg_slow_path_is_forced() && fg_gate_check_slow(tstate);
 }
-
-/* True while nothing is to be traced yet. */
-static inline bool fg_cpython_gated(PyThreadState *tstate)
-{
-    return fg_cpython_looks() && fg_cpython_gate_is_shut(tstate);
-}
-
-/* The gate is open for good. */
-void fg_cpython_open_gate(struct fg_interp *interp);
 
 #endif

@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #include "arch/cpython/hook/c_method.h"
-#include "arch/cpython/read/values.h"
+#include "arch/cpython/read/regs.h"
 #include "engine/graph/fgraph.h"
 #include "engine/graph/parked.h"
 

@@ -9,7 +9,7 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/hook/hooks.h"
-#include "arch/cpython/read/values.h"
+#include "arch/cpython/read/regs.h"
 
 #define FIRST_BUCKETS 16u
 #define C_FUNCTION_BIT ((uintptr_t)1) /* of a C function's frame pointer, see fg_cfunction_fp */
@@ -372,7 +372,7 @@ static void load(void)
 {
     atomic_store_explicit(&fg_greenlet_is_loaded, true, memory_order_relaxed);
     if (fg_interp_known())
-        fg_cpython_hooks.follow_greenlets(fg_interp_known());
+        fg_hook_backend->follow_greenlets(fg_interp_known());
 }
 
 void fg_greenlet_look_for(void)
@@ -385,7 +385,7 @@ void fg_greenlet_look_for(void)
     Py_XDECREF(module);
 }
 
-void fg_greenlet_met_module(const char *name)
+void fg_greenlet_meet_module(const char *name)
 {
     if (fg_unlikely(strcmp(name, "greenlet") == 0))
         load();

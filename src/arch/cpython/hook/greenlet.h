@@ -31,7 +31,7 @@ extern _Atomic bool fg_greenlet_is_loaded;
 /* Was it imported before we came? */
 void fg_greenlet_look_for(void);
 /* A module of this name runs. */
-void fg_greenlet_met_module(const char *name);
+void fg_greenlet_meet_module(const char *name);
 
 /* A thread ends: its suspended greenlets will never run again. In a forked child also for each thread that is not
  * there any more. */

@@ -9,6 +9,8 @@
 #include "engine/graph/user_list.h"
 #include "engine/ring/ring_layout.h"
 
+const struct fg_hook_backend *fg_hook_backend;
+
 static bool try_ref(void *code)
 {
     return fg_object_try_ref(code);
@@ -19,7 +21,7 @@ static void set_hears(struct fg_interp *interp, bool hears)
     if (hears == interp->hears_c_calls)
         return;
     interp->hears_c_calls = hears;
-    fg_cpython_hooks.hear_c_calls(interp);
+    fg_hook_backend->hear_c_calls(interp);
 }
 
 static bool is_heard(struct fg_func *func)
@@ -47,7 +49,7 @@ static PyCodeObject *code_of(struct fg_func *func)
     return interp->is_installed && fg_func_if_live(func, try_ref) ? code : NULL;
 }
 
-void fg_cpython_sync_func(struct fg_func *func)
+void fg_hooks_sync_func(struct fg_func *func)
 {
     const struct fg_interp *interp = fg_func_interp(func);
     PyCodeObject *code;
@@ -59,60 +61,54 @@ void fg_cpython_sync_func(struct fg_func *func)
     }
     code = code_of(func);
     if (code)
-        fg_cpython_hooks.sync(code, func);
+        fg_hook_backend->sync(code, func);
     Py_XDECREF(code);
 }
 
-void fg_cpython_sync_begin(void)
+void fg_hooks_sync_begin(void)
 {
     fg_lock(FG_LOCK_EVENTS);
 }
 
-void fg_cpython_sync_end(void)
+void fg_hooks_sync_end(void)
 {
     fg_unlock(FG_LOCK_EVENTS);
 }
 
-void fg_cpython_sync(struct fg_func *func)
+void fg_hooks_sync(struct fg_func *func)
 {
-    fg_cpython_sync_begin();
-    fg_cpython_sync_func(func);
-    fg_cpython_sync_end();
+    fg_hooks_sync_begin();
+    fg_hooks_sync_func(func);
+    fg_hooks_sync_end();
 }
 
-int fg_cpython_listen(struct fg_func *func)
+int fg_hooks_listen(struct fg_func *func)
 {
     PyCodeObject *code = code_of(func);
     int error;
 
     fg_lock(FG_LOCK_EVENTS);
-    error = code ? fg_cpython_hooks.listen(code, func) : 0;
+    error = code ? fg_hook_backend->listen(code, func) : 0;
     fg_unlock(FG_LOCK_EVENTS);
     Py_XDECREF(code);
     return error;
 }
 
-void fg_cpython_sync_new(PyCodeObject *code, struct fg_func *func)
+void fg_hooks_meet_func(struct fg_func *func)
 {
     const struct fg_interp *interp = fg_func_interp(func);
 
     fg_lock(FG_LOCK_EVENTS);
-    if (interp->is_installed)
-        fg_cpython_hooks.sync(code, func);
+    if (interp->is_installed) {
+        if (func->flags & FG_FUNC_C)
+            sync_c(func);
+        else
+            fg_hook_backend->sync(func->arch_data, func);
+    }
     fg_unlock(FG_LOCK_EVENTS);
 }
 
-void fg_cpython_sync_new_c(struct fg_func *func)
-{
-    const struct fg_interp *interp = fg_func_interp(func);
-
-    fg_lock(FG_LOCK_EVENTS);
-    if (interp->is_installed)
-        sync_c(func);
-    fg_unlock(FG_LOCK_EVENTS);
-}
-
-void fg_cpython_set_installed(struct fg_interp *interp, bool on)
+void fg_hooks_set_installed(struct fg_interp *interp, bool on)
 {
     fg_lock(FG_LOCK_EVENTS);
     set_hears(interp, false);
@@ -120,7 +116,7 @@ void fg_cpython_set_installed(struct fg_interp *interp, bool on)
     fg_unlock(FG_LOCK_EVENTS);
 }
 
-bool fg_cpython_wants_c_calls(struct fg_func *func)
+bool fg_hooks_wants_c_calls(struct fg_func *func)
 {
     struct fg_task *task = fg_task_current();
     bool has_entered =
@@ -136,8 +132,8 @@ bool fg_cpython_wants_c_calls(struct fg_func *func)
     return wants;
 }
 
-bool fg_cpython_wants_c_call(struct fg_func *func, struct fg_func *caller)
+bool fg_hooks_wants_c_call(struct fg_func *func, struct fg_func *caller)
 {
     return fg_func_has_users(func) &&
-           (fg_func_wants_any_caller(func) || (caller && fg_cpython_wants_c_calls(caller)));
+           (fg_func_wants_any_caller(func) || (caller && fg_hooks_wants_c_calls(caller)));
 }

@@ -4,10 +4,8 @@
 #ifndef FG_CPYTHON_KPROBE_H
 #define FG_CPYTHON_KPROBE_H
 
-#include <stdatomic.h>
-
 #include "arch/cpython/base/compat/frame.h"
-#include "engine/core/function.h"
+#include "engine/probe/kprobe.h"
 
 /* Where the program is. Valid while the probes there run. */
 struct fg_kprobe_site {
@@ -16,17 +14,9 @@ struct fg_kprobe_site {
     struct fg_func *func;
 };
 
-struct fg_kprobe {
-    /* Set by whoever registers it. Runs with the guard held, and with nothing else done around it. */
-    void (*run)(struct fg_kprobe *kp, const struct fg_kprobe_site *site);
-    PyObject *owner; /* the object that it is a part of: kept for as long as somebody may call `run` */
-    int line;        /* 0: it is at an offset */
-    int offset;      /* of the instruction that is heard of, in bytes */
-
-    _Atomic(struct fg_func *) func; /* NULL: it is on none, or its function is gone */
-    _Atomic bool is_registered, is_enabled;
-    _Atomic uint64_t hits, nmissed;
-};
+/* What the engine's half of a kprobe needs of CPython. The owner of a probe is a Python object; its offset is in bytes;
+ * an error of registering or enabling it comes with an exception. */
+extern const struct fg_kprobe_arch fg_kprobe_cpython;
 
 /* ---- places */
 
@@ -37,31 +27,13 @@ int fg_kprobe_offset(PyCodeObject *code, int offset);
 /* The lines that CPython tells of, in rising order: a list of int. NULL with an exception. */
 PyObject *fg_kprobe_lines(PyCodeObject *code);
 
-/* ---- registering. The hooks are held by the caller. */
-
-/* Heard of from now on. -EEXIST: it is registered; -ENOMEM; -EIO, with an exception: CPython does not let us hear of
- * places in this code. Then nothing has changed. */
-int fg_kprobe_register(struct fg_kprobe *kp, struct fg_func *func);
-/* Returns when it is run no more, but for what the caller itself is called from. -EINVAL: it is not registered. */
-int fg_kprobe_unregister(struct fg_kprobe *kp);
-/* Soft: it stays where it is, and is not run. -1 with an exception: it is enabled, and may not be heard of. */
-int fg_kprobe_set_enabled(struct fg_kprobe *kp, bool enabled);
 /* The function is going away. */
 void fg_kprobe_function_gone(struct fg_func *func);
 
 /* ---- for the ways of hooking */
 
-enum fg_kprobe_kinds { FG_KPROBE_LINES = 1, FG_KPROBE_OFFSETS = 2 };
-
-extern _Atomic unsigned fg_kprobe_count; /* all that are registered */
-
 /* What has to be heard of in the function. */
 unsigned fg_kprobe_kinds(struct fg_func *func);
-
-static inline bool fg_kprobe_are_on(struct fg_func *func)
-{
-    return atomic_load_explicit(&func->kprobes, memory_order_relaxed);
-}
 
 /* Run what is at the line that begins, at the instruction that comes. False: nothing is there. */
 bool fg_kprobe_hit_line(const struct fg_kprobe_site *site, int line);

@@ -273,7 +273,7 @@ static long events_of_users(struct monitoring *m, struct fg_func *func)
         return 0;
     if (fg_func_wants_returns(func))
         set |= events_behind_entry(m);
-    return fg_cpython_wants_c_calls(func) ? set | m->bits[EVENT_CALL] : set;
+    return fg_hooks_wants_c_calls(func) ? set | m->bits[EVENT_CALL] : set;
 }
 
 static long events_of_kprobes(struct monitoring *m, struct fg_func *func)
@@ -370,7 +370,7 @@ static int listen(PyCodeObject *code, struct fg_func *func)
     return set_wanted_events(m, code, func);
 }
 
-const struct fg_cpython_hooks fg_cpython_hooks = {
+const struct fg_hook_backend fg_built_backend = {
     .name = "sys.monitoring",
     .install = install,
     .remove = remove_hooks,

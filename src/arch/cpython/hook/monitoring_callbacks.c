@@ -14,7 +14,6 @@
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
-#include "arch/cpython/read/values.h"
 #include "engine/core/clock.h"
 #include "engine/probe/fprobe_call.h"
 #include "engine/ring/ring_layout.h"
@@ -71,7 +70,7 @@ FG_COLD static PyObject *on_start_slow(struct monitoring *m, struct site site)
     struct ftrace_regs regs = regs_of(site.frame, NULL);
     struct fg_task *task = fg_task_current();
 
-    if (!site.frame || fg_cpython_gated(fg_tstate()))
+    if (!site.frame || fg_gate_check(fg_tstate()))
         Py_RETURN_NONE;
     if (!site.func)
         site.func = fg_code_discover(site.frame);
@@ -96,7 +95,8 @@ FG_NOINLINE static PyObject *on_start_full(struct monitoring *m, struct fg_task 
 {
     struct ftrace_regs regs = regs_of_thread(tstate, frame, NULL);
 
-    if (fg_cpython_looks() || (fg_unlikely(!fg_enter(task, func, (uintptr_t)frame, &regs)) && FG_CAN_DISABLE))
+    if (fg_slow_path_is_forced() ||
+        (fg_unlikely(!fg_enter(task, func, (uintptr_t)frame, &regs)) && FG_CAN_DISABLE))
         return on_start_slow(m, (struct site){frame, func, tstate});
     Py_RETURN_NONE;
 }
@@ -118,7 +118,7 @@ FG_HOT FG_NOINLINE static PyObject *on_start_probed(struct monitoring *m, struct
 {
     struct ftrace_regs regs = regs_of_thread(tstate, frame, NULL);
 
-    if (fg_likely(!fg_cpython_looks() &&
+    if (fg_likely(!fg_slow_path_is_forced() &&
                   fg_enter_probed(task, func, (uintptr_t)frame, fg_pyframe_return_address(frame), &regs)))
         Py_RETURN_NONE;
     return on_start_full(m, task, func, frame, tstate);
@@ -228,7 +228,7 @@ FG_COLD static void enter_by_throw(struct site site)
     struct ftrace_regs regs = regs_of(site.frame, NULL);
     struct fg_task *task = fg_task_current();
 
-    if (!task || fg_cpython_gated(fg_tstate()))
+    if (!task || fg_gate_check(fg_tstate()))
         return;
     if (!site.func)
         site.func = fg_code_discover(site.frame);
@@ -278,7 +278,7 @@ static struct fg_c_function_regs c_function_regs(fg_pyframe *caller, PyObject *c
 /* The event is global: it came from any function, or from native code, which is nobody's frame. */
 static bool wants_c_call(struct fg_func *func, struct site site)
 {
-    return site.frame && !fg_cpython_gated(site.tstate) && fg_cpython_wants_c_call(func, site.func);
+    return site.frame && !fg_gate_check(site.tstate) && fg_hooks_wants_c_call(func, site.func);
 }
 
 static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)

@@ -13,9 +13,10 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/hook/c_method.h"
-#include "arch/cpython/latency/latency_tracer.h"
+#include "arch/cpython/read/attribute.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/symbols.h"
+#include "arch/cpython/read/variables.h"
 
 #define MAX_WRAPPERS 8 /* a partial of a method of ... */
 

@@ -1,19 +1,19 @@
 /* Naming what latency tracers found: functions, callables, asyncio's handles. Only types that CPython's own C code makes are
  * looked into, so that nothing of the program's runs; it is rare, and allocates. */
+#include "arch/cpython/latency/latency_label.h"
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/generator.h"
 #include "arch/cpython/base/compat/lookup.h"
-#include "arch/cpython/latency/latency_tracer.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "arch/cpython/base/callback.h"
+#include "arch/cpython/read/attribute.h"
 #include "arch/cpython/read/code.h"
-#include "arch/cpython/read/values.h"
+#include "arch/cpython/read/utf8.h"
 
-#define MAX_PARTIALS 8 /* functools.partial of a partial of ... */
 #define MAX_AWAITED 32 /* coroutines, one inside the other */
 
 static const char *text_of(PyObject *str)
@@ -28,21 +28,6 @@ static const char *text_of(PyObject *str)
 static void put(char *out, const char *text)
 {
     snprintf(out, FG_LATENCY_TEXT_BYTES, "%s", text);
-}
-
-PyObject *fg_c_attribute(PyObject *object, const char *name)
-{
-    PyObject *key = PyUnicode_InternFromString(name);
-    PyObject *descriptor = key ? fg_type_lookup(Py_TYPE(object), key) : NULL;
-    PyObject *value = NULL;
-
-    if (descriptor &&
-        (Py_IS_TYPE(descriptor, &PyMemberDescr_Type) || Py_IS_TYPE(descriptor, &PyGetSetDescr_Type)))
-        value = Py_TYPE(descriptor)->tp_descr_get(descriptor, object, (PyObject *)Py_TYPE(object));
-    Py_XDECREF(key);
-    Py_XDECREF(descriptor);
-    PyErr_Clear();
-    return value;
 }
 
 void fg_label_code(PyCodeObject *code, PyObject *globals, int line, char *out)
@@ -106,19 +91,6 @@ static void label_builtin(PyObject *builtin, char *out)
     if (!owner)
         owner = module && PyUnicode_Check(module) ? text_of(module) : "builtins";
     snprintf(out, FG_LATENCY_TEXT_BYTES, "%s.%s (C)", owner, ((PyCFunctionObject *)builtin)->m_ml->ml_name);
-}
-
-PyObject *fg_without_partial(PyObject *callable)
-{
-    Py_INCREF(callable);
-    for (int i = 0; i < MAX_PARTIALS && strcmp(Py_TYPE(callable)->tp_name, "functools.partial") == 0; i++) {
-        PyObject *func = fg_c_attribute(callable, "func");
-
-        if (!func)
-            break;
-        Py_SETREF(callable, func);
-    }
-    return callable;
 }
 
 void fg_label_callable(PyObject *callable, char *out)

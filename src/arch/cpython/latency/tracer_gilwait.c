@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "arch/cpython/latency/gil.h"
+#include "arch/cpython/latency/latency_label.h"
 #include "arch/elf/got.h"
 #include "engine/core/clock.h"
 

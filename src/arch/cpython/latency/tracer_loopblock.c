@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "arch/cpython/latency/asyncio_handle.h"
+#include "arch/cpython/latency/latency_label.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/core/clock.h"
 

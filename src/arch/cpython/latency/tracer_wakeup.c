@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "arch/cpython/latency/asyncio_handle.h"
+#include "arch/cpython/latency/latency_label.h"
+#include "arch/cpython/read/attribute.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/core/clock.h"
 

@@ -11,7 +11,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/lock.h"
-#include "arch/cpython/hook/hooks.h"
+#include "arch/cpython/read/discovery.h"
 #include "engine/ring/ring_layout.h"
 
 #define FIRST_CAPACITY 256u
@@ -215,7 +215,7 @@ static struct fg_func *make_record(struct fg_interp *interp, const PyMethodDef *
     add(table, definition, func);
     functions->nr_records++;
     if (fg_func_has_users(func))
-        fg_cpython_sync_new_c(func);
+        fg_discovery_ops->meet_func(func);
     return func;
 }
 
@@ -248,14 +248,14 @@ struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable)
     return fg_likely(func || !definition) ? func : discover(interp, callable, definition);
 }
 
-bool fg_cfunctions_any(struct fg_interp *interp, bool (*is)(struct fg_func *func))
+bool fg_cfunctions_any(struct fg_interp *interp, bool (*matches)(struct fg_func *func))
 {
     struct fg_c_functions *functions = atomic_load_explicit(&interp->c_functions, memory_order_acquire);
     struct table *table = functions ? atomic_load_explicit(&functions->current, memory_order_acquire) : NULL;
 
     for (size_t i = 0; table && i < table->capacity; i++) {
         if (atomic_load_explicit(&table->slots[i].definition, memory_order_acquire) &&
-            is(table->slots[i].func))
+            matches(table->slots[i].func))
             return true;
     }
     return false;

@@ -21,8 +21,8 @@ struct fg_cfunction_name {
 
 void fg_cfunction_name(PyObject *callable, struct fg_cfunction_name *name);
 
-/* One of the interpreter's is such. */
-bool fg_cfunctions_any(struct fg_interp *interp, bool (*is)(struct fg_func *func));
+/* True if `matches` is true of one of the interpreter's C functions. */
+bool fg_cfunctions_any(struct fg_interp *interp, bool (*matches)(struct fg_func *func));
 
 /* The interpreter is ending. */
 void fg_cfunctions_end(struct fg_interp *interp);

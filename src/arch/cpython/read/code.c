@@ -8,11 +8,10 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/compat/reference.h"
+#include "arch/cpython/base/interp.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/tstate.h"
-#include "arch/cpython/hook/greenlet.h"
-#include "arch/cpython/hook/hooks.h"
-#include "arch/cpython/hook/kprobe.h"
+#include "arch/cpython/read/discovery.h"
 #include "engine/ring/ring_layout.h"
 
 Py_ssize_t fg_code_extra_index = -1;
@@ -23,7 +22,7 @@ static void code_gone(void *extra)
 {
     if (!extra)
         return;
-    fg_kprobe_function_gone(extra);
+    fg_discovery_ops->forget_func(extra);
     fg_func_forget(extra);
 }
 
@@ -120,7 +119,7 @@ static struct fg_func *make_record(PyCodeObject *code, const struct fg_func_desc
     if (!func)
         return NULL;
     if (fg_func_has_users(func))
-        fg_cpython_sync_new(code, func);
+        fg_discovery_ops->meet_func(func);
     if (fg_code_set_extra(code, fg_code_extra_index, func) != 0) {
         fg_func_forget(func);
         return NULL;
@@ -144,7 +143,7 @@ struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module)
     };
     struct fg_func *func;
 
-    fg_greenlet_met_module(desc.module);
+    fg_discovery_ops->meet_module(desc.module);
     fg_lock(FG_LOCK_DISCOVERY);
     /* Another thread may have been first, or a finaliser that ran just now. */
     func = fg_code_func(code);

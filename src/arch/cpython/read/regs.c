@@ -5,47 +5,18 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/code.h"
+#include "arch/cpython/read/values.h"
+#include "arch/cpython/read/variables.h"
 #include "engine/core/compiler.h"
 
-/* ---- variables */
+/* ---- places */
 
-static inline bool is_free_variable(const PyCodeObject *code, int i)
-{
-    return i >= code->co_nlocalsplus - code->co_nfreevars;
-}
-
-/* Until COPY_FREE_VARS has run, the function alone has them (3.11, at the entry). */
-static PyObject *free_variable(fg_pyframe *frame, const PyCodeObject *code, int i)
-{
-    PyObject *value = fg_pyframe_local(frame, i);
-    PyObject *function = fg_pyframe_function(frame);
-    PyObject *closure = fg_is_function(function) ? PyFunction_GET_CLOSURE(function) : NULL;
-
-    if (value || !closure || fg_pyframe_has_begun(frame))
-        return value;
-    return PyTuple_GET_ITEM(closure, i - (code->co_nlocalsplus - code->co_nfreevars));
-}
-
-/* What lies in a place, and whether it is a cell that holds the variable's value. Borrowed. */
 static PyObject *place(const struct ftrace_regs *regs, unsigned n, bool *is_cell)
 {
     fg_pyframe *frame = fg_regs_frame(regs);
-    PyCodeObject *code = frame ? fg_pyframe_code(frame) : NULL;
-    int depth;
 
     *is_cell = false;
-    if (!frame)
-        return NULL;
-    if (n < (unsigned)code->co_nlocalsplus) {
-        PyObject *value = is_free_variable(code, (int)n) ? free_variable(frame, code, (int)n)
-                                                         : fg_pyframe_local(frame, (int)n);
-
-        *is_cell = value && PyCell_Check(value) && fg_variable_is_in_cell(frame, code, (int)n);
-        return value;
-    }
-    n -= (unsigned)code->co_nlocalsplus;
-    depth = fg_regs_stack_depth(regs);
-    return depth > 0 && n < (unsigned)depth ? fg_pyframe_stack_item(frame, (int)n) : NULL;
+    return frame ? fg_pyframe_place(frame, n, fg_regs_stack_depth(regs), is_cell) : NULL;
 }
 
 PyObject *fg_regs_stack_nth(const struct ftrace_regs *regs, unsigned n)
@@ -63,48 +34,6 @@ PyObject *fg_regs_take_nth(const struct ftrace_regs *regs, unsigned n)
 
     /* Without the GIL another thread may be setting it. */
     return is_cell ? PyCell_Get(value) : Py_XNewRef(value);
-}
-
-/* ---- names */
-
-FG_NOINLINE static bool is_other_name(PyObject *text, const char *name)
-{
-    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
-
-    for (Py_ssize_t i = 0; i < length; i++) {
-        uint8_t utf8[4];
-        size_t bytes = fg_utf8_of(PyUnicode_READ_CHAR(text, i), utf8);
-
-        if (strncmp((const char *)utf8, name, bytes) != 0)
-            return false;
-        name += bytes;
-    }
-    return !*name;
-}
-
-/* Byte by byte: names differ soon, and are short. Nothing is checked that holds for every code object. */
-static inline bool is_name(PyObject *text, const char *name)
-{
-    const PyASCIIObject *ascii = (const PyASCIIObject *)text;
-    const char *data = (const char *)(ascii + 1);
-    Py_ssize_t i = 0;
-
-    if (fg_unlikely(!ascii->state.ascii || !ascii->state.compact))
-        return is_other_name(text, name);
-    while (data[i] == name[i] && name[i])
-        i++;
-    return !name[i] && i == ascii->length;
-}
-
-int fg_code_variable(PyCodeObject *code, int n, const char *name)
-{
-    PyObject *const *names = ((PyTupleObject *)code->co_localsplusnames)->ob_item;
-
-    for (int i = 0; i < n; i++) {
-        if (is_name(names[i], name))
-            return i;
-    }
-    return -1;
 }
 
 int fg_regs_query_offset(const struct ftrace_regs *regs, const char *name)
@@ -180,16 +109,10 @@ fg_pyframe *fg_regs_caller(const struct ftrace_regs *regs)
 #endif
 }
 
-/* In code units. */
-static inline bool is_at_start(fg_pyframe *frame, const PyCodeObject *code)
-{
-    return _PyInterpreterFrame_LASTI(frame) <= code->_co_firsttraceable;
-}
-
 static void locate(fg_pyframe *frame, struct ftrace_location *location)
 {
     PyCodeObject *code = fg_pyframe_code(frame);
-    int at = is_at_start(frame, code) ? code->_co_firsttraceable : _PyInterpreterFrame_LASTI(frame);
+    int at = fg_pyframe_is_at_start(frame) ? code->_co_firsttraceable : _PyInterpreterFrame_LASTI(frame);
 
     location->func = fg_code_func(code);
     location->code = (PyObject *)code;
@@ -252,23 +175,11 @@ uintptr_t fg_regs_frame_pointer(const struct ftrace_regs *regs)
 
 /* ---- the evaluation stack */
 
-static int stack_depth(fg_pyframe *frame, const PyCodeObject *code, const PyObject *result)
-{
-    int depth = fg_pyframe_stack_depth(frame);
-
-    if (is_at_start(frame, code)) /* a generator's has what is sent to it (3.11) */
-        return 0;
-    if (depth > 0 && result && fg_pyframe_stack_item(frame, depth - 1) == result)
-        return depth - 1;
-    /* At a return CPython does not tell (3.12, 3.13), but what is returned was all that was left. Not so at a yield. */
-    return depth < 0 && result && !fg_code_is_generator(code) ? 0 : depth;
-}
-
 int fg_regs_stack_depth(const struct ftrace_regs *regs)
 {
     fg_pyframe *frame = fg_regs_frame(regs);
 
-    return frame ? stack_depth(frame, fg_pyframe_code(frame), fg_regs_result(regs)) : -1;
+    return frame ? fg_pyframe_operands(frame, fg_regs_result(regs)) : -1;
 }
 
 uintptr_t fg_regs_stack_pointer(const struct ftrace_regs *regs)
@@ -321,3 +232,51 @@ PyObject *fg_regs_frame_object(const struct ftrace_regs *regs, PyThreadState *ts
     return object;
 }
 #endif
+
+/* ---- what the engine asks of regs */
+
+static size_t encode_arguments(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+{
+    return fg_encode_arguments(regs->frame, buffer, bytes);
+}
+
+static size_t encode_value(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+{
+    return fg_encode_value(regs->value, buffer, bytes);
+}
+
+static size_t encode_exception(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+{
+    return fg_encode_exception(regs->value, buffer, bytes);
+}
+
+static struct fg_func *caller(const struct ftrace_regs *regs)
+{
+    fg_pyframe *frame = fg_regs_caller(regs);
+
+    return frame ? fg_code_func(fg_pyframe_code(frame)) : NULL;
+}
+
+const struct ftrace_regs_ops fg_python_regs_ops = {
+    .encode_arguments = encode_arguments,
+    .encode_value = encode_value,
+    .encode_exception = encode_exception,
+    .return_address = fg_regs_find_return_address,
+    .callers = fg_regs_find_callers,
+    .caller = caller,
+};
+const struct ftrace_regs_ops fg_python_raise_regs_ops = {
+    .encode_arguments = encode_arguments,
+    .encode_value = encode_value,
+    .encode_exception = encode_exception,
+    .return_address = fg_regs_find_return_address,
+    .callers = fg_regs_find_callers,
+};
+const struct ftrace_regs_ops fg_c_function_regs_ops = {
+    .encode_arguments = encode_value,
+    .encode_value = encode_value,
+    .encode_exception = encode_exception,
+    .return_address = fg_regs_find_return_address,
+    .callers = fg_regs_find_callers,
+    .caller = caller,
+};

@@ -4,8 +4,28 @@
 #define FG_CPYTHON_REGS_H
 
 #include "arch/cpython/base/compat/frame.h"
-#include "arch/cpython/read/values.h"
 #include "engine/graph/fgraph.h"
+
+/* At the entry of a call `frame` is its frame and the arguments are in place. At a return or a yield `value` is the result,
+ * or what is yielded. */
+extern const struct ftrace_regs_ops fg_python_regs_ops;
+/* The call ends by an exception, which is `value`. */
+extern const struct ftrace_regs_ops fg_python_raise_regs_ops;
+/* A call of a C function: `frame` is the calling frame; at the entry `value` is the first argument, or NULL if that is not
+ * known. */
+extern const struct ftrace_regs_ops fg_c_function_regs_ops;
+
+/* The regs of a C function's call: no frame tells which function was called. */
+struct fg_c_function_regs {
+    struct ftrace_regs regs;
+    PyObject *callable; /* borrowed */
+};
+
+/* The regs of a call whose frame is gone, or is another call's by now. */
+static inline struct ftrace_regs fg_no_regs(void)
+{
+    return (struct ftrace_regs){&fg_python_regs_ops, NULL, NULL, NULL};
+}
 
 /* The call's own frame. NULL: a C function has none, or CPython did not tell of this end. */
 static inline fg_pyframe *fg_regs_frame(const struct ftrace_regs *regs)
@@ -18,24 +38,6 @@ static inline bool fg_regs_is_c(const struct ftrace_regs *regs)
     return regs->ops == &fg_c_function_regs_ops;
 }
 
-/* What lies in the place of this variable, if it is a cell, holds its value. Before MAKE_CELL has run (3.11, at the entry)
- * an argument may be a cell itself. */
-static inline bool fg_variable_is_in_cell(fg_pyframe *frame, const PyCodeObject *code, int i)
-{
-    _PyLocals_Kind kind = _PyLocals_GetKind(code->co_localspluskinds, i);
-
-    return (kind & CO_FAST_FREE) || ((kind & CO_FAST_CELL) && fg_pyframe_has_begun(frame));
-}
-
-static inline PyObject *fg_pyframe_argument(fg_pyframe *frame, const PyCodeObject *code, int i)
-{
-    PyObject *value = fg_pyframe_local(frame, i);
-
-    return value && PyCell_Check(value) && fg_variable_is_in_cell(frame, code, i)
-               ? ((PyCellObject *)value)->ob_ref
-               : value;
-}
-
 /* What is in the regs, borrowed; NULL: there is none. Argument n at an entry or a resume, in the order of the code
  * object's variables (of a C function only the first, and not always); the result at a return, the value at a yield; the
  * exception at an end by one. */
@@ -45,9 +47,6 @@ PyObject *fg_regs_result(const struct ftrace_regs *regs);
 PyObject *fg_regs_exception(const struct ftrace_regs *regs);
 /* The called object; borrowed. */
 PyObject *fg_regs_callable(const struct ftrace_regs *regs);
-
-/* The number of a variable among the first `n` of a code object's, or -1. UTF-8. */
-int fg_code_variable(PyCodeObject *code, int n, const char *name);
 
 /* Where the function is: at its first instruction before it has begun; and where it returns to. False: not known. */
 int fg_regs_location(const struct ftrace_regs *regs, struct ftrace_location *location);

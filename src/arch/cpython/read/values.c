@@ -6,7 +6,8 @@
 
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/read/code.h"
-#include "arch/cpython/read/regs.h"
+#include "arch/cpython/read/utf8.h"
+#include "arch/cpython/read/variables.h"
 #include "engine/ring/record.h"
 
 struct out {
@@ -67,32 +68,6 @@ static void put_int(struct out *out, PyObject *value)
         put_tag(out, FG_VALUE_INT64);
         put_u64(out, (uint64_t)number);
     }
-}
-
-size_t fg_utf8_of(Py_UCS4 c, uint8_t out[4])
-{
-    if (c < 0x80) {
-        out[0] = (uint8_t)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (uint8_t)(0xc0 | c >> 6);
-        out[1] = (uint8_t)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c >= 0xd800 && c < 0xe000)
-        c = 0xfffd;
-    if (c < 0x10000) {
-        out[0] = (uint8_t)(0xe0 | c >> 12);
-        out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (uint8_t)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (uint8_t)(0xf0 | c >> 18);
-    out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (uint8_t)(0x80 | (c & 0x3f));
-    return 4;
 }
 
 /* Whole characters of the beginning, as many as fit. */
@@ -183,10 +158,10 @@ static void put_value(struct out *out, PyObject *value)
         put_object(out, value);
 }
 
-static size_t encode_arguments(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+size_t fg_encode_arguments(fg_pyframe *frame, uint8_t *buffer, size_t bytes)
 {
     struct out out = {buffer, buffer + bytes};
-    PyCodeObject *code = fg_pyframe_code(regs->frame);
+    PyCodeObject *code = fg_pyframe_code(frame);
     int n = fg_code_argument_count(code);
 
     for (int i = 0; i < n; i++) {
@@ -194,26 +169,24 @@ static size_t encode_arguments(const struct ftrace_regs *regs, uint8_t *buffer, 
             put_tag(&out, FG_VALUE_MORE);
             break;
         }
-        put_value(&out, fg_pyframe_argument(regs->frame, code, i));
+        put_value(&out, fg_pyframe_argument(frame, code, i));
     }
     return (size_t)(out.at - buffer);
 }
 
-static size_t encode_value(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+size_t fg_encode_value(PyObject *value, uint8_t *buffer, size_t bytes)
 {
     struct out out = {buffer, buffer + bytes};
 
-    if (!regs->value || room(&out) < VALUE_BYTES_MAX)
+    if (!value || room(&out) < VALUE_BYTES_MAX)
         return 0;
-    put_value(&out, regs->value);
+    put_value(&out, value);
     return (size_t)(out.at - buffer);
 }
 
-/* An exception by its type. Before 3.12 one that was not caught yet may be no more than its class. */
-static size_t encode_exception(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+size_t fg_encode_exception(PyObject *exception, uint8_t *buffer, size_t bytes)
 {
     struct out out = {buffer, buffer + bytes};
-    PyObject *exception = regs->value;
     PyTypeObject *type;
 
     if (!exception || room(&out) < VALUE_BYTES_MAX)
@@ -224,34 +197,3 @@ static size_t encode_exception(const struct ftrace_regs *regs, uint8_t *buffer, 
     put_type_name(&out, type);
     return (size_t)(out.at - buffer);
 }
-
-static struct fg_func *caller(const struct ftrace_regs *regs)
-{
-    fg_pyframe *frame = fg_regs_caller(regs);
-
-    return frame ? fg_code_func(fg_pyframe_code(frame)) : NULL;
-}
-
-const struct ftrace_regs_ops fg_python_regs_ops = {
-    .encode_arguments = encode_arguments,
-    .encode_value = encode_value,
-    .encode_exception = encode_exception,
-    .return_address = fg_regs_find_return_address,
-    .callers = fg_regs_find_callers,
-    .caller = caller,
-};
-const struct ftrace_regs_ops fg_python_raise_regs_ops = {
-    .encode_arguments = encode_arguments,
-    .encode_value = encode_value,
-    .encode_exception = encode_exception,
-    .return_address = fg_regs_find_return_address,
-    .callers = fg_regs_find_callers,
-};
-const struct ftrace_regs_ops fg_c_function_regs_ops = {
-    .encode_arguments = encode_value,
-    .encode_value = encode_value,
-    .encode_exception = encode_exception,
-    .return_address = fg_regs_find_return_address,
-    .callers = fg_regs_find_callers,
-    .caller = caller,
-};

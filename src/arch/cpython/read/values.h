@@ -1,30 +1,19 @@
-/* Encoding Python values into records: never repr, never any code of the traced program. */
+/* Encoding Python values into records (the notation is record.h's): never by repr, never by any code of the traced
+ * program. Nothing here allocates or raises. */
 #ifndef FG_CPYTHON_VALUES_H
 #define FG_CPYTHON_VALUES_H
 
-#include "arch/cpython/base/compat/python.h"
-#include "engine/core/regs.h"
+#include <stdint.h>
 
-/* regs.frame is the frame, its arguments are in place; regs.value the result, or what is yielded. */
-extern const struct ftrace_regs_ops fg_python_regs_ops;
-/* The same at an end by an exception: regs.value is it. */
-extern const struct ftrace_regs_ops fg_python_raise_regs_ops;
-/* regs.frame is the calling frame, regs.value the first argument at entry (NULL: none is known). */
-extern const struct ftrace_regs_ops fg_c_function_regs_ops;
+#include "arch/cpython/base/compat/frame.h"
 
-/* The regs that these ops are of: no frame tells which C function was called. */
-struct fg_c_function_regs {
-    struct ftrace_regs regs;
-    PyObject *callable; /* borrowed */
-};
+/* Each returns the bytes written, 0 if there is no room for one value. */
 
-/* Of a call whose frame is gone, or is another call's by now. */
-static inline struct ftrace_regs fg_no_regs(void)
-{
-    return (struct ftrace_regs){&fg_python_regs_ops, NULL, NULL, NULL};
-}
-
-/* A character in UTF-8; a lone surrogate, which has none, as U+FFFD. Returns the bytes used. */
-size_t fg_utf8_of(Py_UCS4 c, uint8_t out[4]);
+/* The arguments of a frame that has just been entered, in the order of its variables. */
+size_t fg_encode_arguments(fg_pyframe *frame, uint8_t *buffer, size_t bytes);
+/* One value; nothing for NULL. */
+size_t fg_encode_value(PyObject *value, uint8_t *buffer, size_t bytes);
+/* An exception by its type; nothing for NULL. Before 3.12 one that was not caught yet may be only its class. */
+size_t fg_encode_exception(PyObject *exception, uint8_t *buffer, size_t bytes);
 
 #endif

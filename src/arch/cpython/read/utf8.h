@@ -1,0 +1,13 @@
+/* Characters of a str in UTF-8, without the copy that CPython keeps with the str. */
+#ifndef FG_CPYTHON_UTF8_H
+#define FG_CPYTHON_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/cpython/base/compat/python.h"
+
+/* One character; a lone surrogate, which has no UTF-8, as U+FFFD. Returns the bytes written. */
+size_t fg_utf8_of(Py_UCS4 c, uint8_t out[4]);
+
+#endif

@@ -1,0 +1,100 @@
+#include "arch/cpython/register/instances.h"
+
+#include <errno.h>
+
+#include "arch/cpython/base/interp.h"
+#include "arch/cpython/hook/gate.h"
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/symbols.h"
+#include "arch/cpython/register/users.h"
+#include "engine/tracer/instance_mark.h"
+
+bool fg_cpython_traces_c_here(void)
+{
+    return FG_HAVE_MONITORING || PyInterpreterState_Get() == PyInterpreterState_Main();
+}
+
+int fg_cpython_start_instance(struct fg_instance_config *config, bool after_site, int *handle)
+{
+    struct fg_interp *interp;
+    int error;
+
+    if (fg_hooks_hold() != 0)
+        return -EIO;
+    interp = fg_interp_known();
+    config->scope = interp;
+    if (after_site)
+        fg_gate_wait_for_site();
+    if (config->settings.retaddr || config->settings.stack_trace)
+        fg_code_discover_callers();
+    error = fg_symbols_meet_named_c(interp, &config->filter);
+    if (!error)
+        error = fg_instance_start(config, handle);
+    fg_hooks_release();
+    return error;
+}
+
+/* Hooks are an interpreter's own: an instance is stopped by the interpreter that started it. */
+static bool is_here(int handle)
+{
+    return handle > 0 && fg_instance_next(handle - 1, fg_interp_known()) == handle;
+}
+
+int fg_cpython_stop_instance(int handle)
+{
+    int error = is_here(handle) ? fg_instance_stop(handle) : -EINVAL;
+
+    fg_hooks_stop_if_unused();
+    return error;
+}
+
+void fg_cpython_stop_instances(void)
+{
+    int handle = 0;
+
+    while ((handle = fg_instance_next(handle, fg_interp_known())))
+        fg_instance_stop(handle);
+}
+
+/* A tracer that records calls needs the hooks, and records for the C functions that the filter names. */
+int fg_cpython_set_tracer(struct fg_instance *instance, const struct fg_tracer *tracer)
+{
+    int error;
+
+    if (tracer->init && fg_hooks_hold() != 0)
+        return -EIO;
+    error = tracer->init ? fg_symbols_meet_named_c(fg_interp_known(), &instance->filter) : 0;
+    if (!error)
+        error = fg_instance_set_tracer(instance, tracer);
+    if (tracer->init)
+        fg_hooks_release();
+    else
+        fg_hooks_stop_if_unused();
+    return error;
+}
+
+int fg_cpython_set_filter(struct fg_instance *instance, struct fg_filter *filter)
+{
+    int error = instance->tracer->init ? fg_symbols_meet_named_c(fg_interp_known(), filter) : 0;
+
+    return error ? error : fg_instance_set_filter(instance, filter);
+}
+
+int fg_cpython_set_settings(struct fg_instance *instance, const struct fg_instance_settings *settings)
+{
+    if (settings->retaddr || settings->stack_trace)
+        fg_code_discover_callers();
+    return fg_instance_set_settings(instance, settings);
+}
+
+int fg_cpython_mark_top(uint32_t func, const char *text, size_t bytes)
+{
+    struct fg_interp *interp = fg_interp_known();
+    int handle = 0, error = 0;
+
+    while (interp && error != -ENOMEM && (handle = fg_instance_next(handle, interp))) {
+        if (fg_instance_is_top(handle))
+            error = fg_instance_mark(handle, func, text, bytes);
+    }
+    return error == -ENOMEM ? error : 0;
+}

@@ -1,0 +1,19 @@
+#include "binding/engine/instance_object.h"
+
+#include "binding/base/raise.h"
+
+struct fg_instance *fg_instance_take(PyObject *object)
+{
+    struct fg_instance *instance = fg_instance_get(((struct fg_instance_object *)object)->handle);
+
+    if (!instance)
+        PyErr_SetString(PyExc_ValueError, "the instance is closed");
+    return instance;
+}
+
+PyObject *fg_instance_result(int error)
+{
+    if (!error)
+        Py_RETURN_NONE;
+    return PyErr_Occurred() ? NULL : fg_raise_errno(error, NULL);
+}

@@ -1,0 +1,134 @@
+/* What an instance records. funcgraph.instance decides what is allowed; here are arguments and errors. */
+#include "binding/engine/instance_settings.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "arch/cpython/register/instances.h"
+#include "binding/core/filter.h"
+#include "binding/engine/instance_object.h"
+#include "binding/engine/tracers.h"
+#include "engine/tracer/instance.h"
+
+PyObject *fg_instance_py_set_tracer(PyObject *self, PyObject *name)
+{
+    const char *text = PyUnicode_AsUTF8(name);
+    const struct fg_tracer *tracer = text ? fg_tracer_named(text) : NULL;
+    struct fg_instance *instance = tracer ? fg_instance_take(self) : NULL;
+    int error;
+
+    if (!instance)
+        return NULL;
+    error = fg_cpython_set_tracer(instance, tracer);
+    fg_instance_put(instance);
+    return fg_instance_result(error);
+}
+
+/* ---- filters */
+
+static int set_tids(struct fg_filter *filter, PyObject *tids)
+{
+    PyObject *tuple = fg_tid_tuple(tids);
+    int error = tuple ? fg_filter_set_tid_tuple(filter, tuple) : -1;
+
+    Py_XDECREF(tuple);
+    return error;
+}
+
+PyObject *fg_instance_py_set_filter(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"filter", "notrace", "graph", "graph_notrace", "tids", "c_calls", NULL};
+    PyObject *sets[FGRAPH_NR_FILTER_SETS] = {NULL}, *tids = Py_None;
+    struct fg_filter filter = {0};
+    struct fg_instance *instance;
+    int c_calls = 0, error;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOOOp:set_filter", names, &sets[FGRAPH_FILTER],
+                                     &sets[FGRAPH_NOTRACE], &sets[FGRAPH_GRAPH], &sets[FGRAPH_GRAPH_NOTRACE],
+                                     &tids, &c_calls))
+        return NULL;
+    filter.c_calls = c_calls;
+    instance = fg_filter_add_sets(&filter, sets) == 0 && set_tids(&filter, tids) == 0 ? fg_instance_take(self)
+                                                                                      : NULL;
+    error = instance ? fg_cpython_set_filter(instance, &filter) : -1;
+    fg_filter_clear(&filter);
+    if (!instance)
+        return NULL;
+    fg_instance_put(instance);
+    return fg_instance_result(error);
+}
+
+/* ---- settings */
+
+static int number_of(PyObject *value, uint64_t most, uint64_t *number)
+{
+    *number = PyLong_AsUnsignedLongLong(value);
+    if (*number == UINT64_MAX && PyErr_Occurred())
+        return -1;
+    if (*number <= most)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "%S is more than %llu", value, (unsigned long long)most);
+    return -1;
+}
+
+static int flag_of(PyObject *value, bool *flag)
+{
+    int is_true = PyObject_IsTrue(value);
+
+    *flag = is_true == 1;
+    return is_true < 0 ? -1 : 0;
+}
+
+static int change_setting(struct fg_instance_settings *settings, const char *name, PyObject *value)
+{
+    uint64_t number = 0;
+
+    if (strcmp(name, "max_graph_depth") == 0) {
+        int error = number_of(value, FG_INSTANCE_MAX_DEPTH, &number);
+
+        settings->max_graph_depth = (uint32_t)number;
+        return error;
+    }
+    if (strcmp(name, "thresh_us") == 0)
+        return number_of(value, FG_INSTANCE_MAX_THRESH_US, &settings->thresh_us);
+#define X(field, option)                                                                                     \
+    if (strcmp(name, #field) == 0)                                                                           \
+        return flag_of(value, &settings->field);
+    FG_INSTANCE_FLAGS(X)
+#undef X
+    PyErr_Format(PyExc_ValueError, "there is no setting '%s'", name);
+    return -1;
+}
+
+PyObject *fg_instance_py_set_setting(PyObject *self, PyObject *args)
+{
+    struct fg_instance_settings settings;
+    struct fg_instance *instance;
+    const char *name;
+    PyObject *value;
+    int error;
+
+    if (!PyArg_ParseTuple(args, "sO:set_setting", &name, &value))
+        return NULL;
+    instance = fg_instance_take(self);
+    if (!instance)
+        return NULL;
+    settings = fg_instance_settings(instance);
+    error = change_setting(&settings, name, value);
+    if (!error)
+        error = fg_cpython_set_settings(instance, &settings);
+    fg_instance_put(instance);
+    return fg_instance_result(error);
+}
+
+PyObject *fg_instance_py_settings(struct fg_instance *instance)
+{
+    struct fg_instance_settings settings = fg_instance_settings(instance);
+
+#define FORMAT(name, option) "s:N,"
+#define VALUE(name, option) , #name, PyBool_FromLong(settings.name)
+    return Py_BuildValue("{" FG_INSTANCE_FLAGS(FORMAT) "s:I,s:K}" FG_INSTANCE_FLAGS(VALUE), "max_graph_depth",
+                         settings.max_graph_depth, "thresh_us", (unsigned long long)settings.thresh_us);
+#undef FORMAT
+#undef VALUE
+}

@@ -1,0 +1,93 @@
+#include "binding/engine/marker.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/tstate.h"
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/register/instances.h"
+#include "binding/engine/instance_object.h"
+#include "engine/tracer/instance_mark.h"
+
+/* The function that calls us, as the engine knows it; 0: it does not. */
+static uint32_t caller_id(void)
+{
+    fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(fg_tstate()));
+    struct fg_func *func = frame && fg_code_extra_index >= 0 ? fg_code_func(fg_pyframe_code(frame)) : NULL;
+
+    return func ? func->id : 0;
+}
+
+#define TOP 0            /* all top instances */
+#define NO_INSTANCE (-1) /* a closed one */
+
+/* What a file's write() returns. */
+static PyObject *write_text(int handle, uint32_t func, PyObject *text)
+{
+    Py_ssize_t bytes;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &bytes);
+    int error;
+
+    if (!utf8)
+        return NULL;
+    error = handle == TOP ? fg_cpython_mark_top(func, utf8, (size_t)bytes)
+                          : fg_instance_mark(handle, func, utf8, (size_t)bytes);
+    if (error == -ENOMEM)
+        return PyErr_NoMemory();
+    return PyLong_FromSsize_t(PyUnicode_GetLength(text));
+}
+
+static int check_text(PyObject *text)
+{
+    if (PyUnicode_Check(text))
+        return 0;
+    PyErr_Format(PyExc_TypeError, "a str is needed, not %.100s", Py_TYPE(text)->tp_name);
+    return -1;
+}
+
+static PyObject *print_text(int handle, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *values, *text, *result;
+
+    if (nargs < 1) {
+        PyErr_SetString(PyExc_TypeError, "trace_printk: a format is needed");
+        return NULL;
+    }
+    values = check_text(args[0]) == 0 ? PyTuple_New(nargs - 1) : NULL;
+    if (!values)
+        return NULL;
+    for (Py_ssize_t i = 1; i < nargs; i++)
+        PyTuple_SET_ITEM(values, i - 1, Py_NewRef(args[i]));
+    text = PyUnicode_Format(args[0], values);
+    Py_DECREF(values);
+    result = text ? write_text(handle, caller_id(), text) : NULL;
+    Py_XDECREF(text);
+    return result;
+}
+
+PyObject *fg_instance_py_mark(PyObject *self, PyObject *text)
+{
+    int handle = ((struct fg_instance_object *)self)->handle;
+
+    if (check_text(text) != 0)
+        return NULL;
+    return write_text(handle ? handle : NO_INSTANCE, 0, text);
+}
+
+PyObject *fg_instance_py_printk(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    int handle = ((struct fg_instance_object *)self)->handle;
+
+    return print_text(handle ? handle : NO_INSTANCE, args, nargs);
+}
+
+PyObject *fg_top_mark(PyObject *Py_UNUSED(module), PyObject *text)
+{
+    return check_text(text) == 0 ? write_text(TOP, 0, text) : NULL;
+}
+
+PyObject *fg_top_printk(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    return print_text(TOP, args, nargs);
+}

@@ -1,0 +1,30 @@
+#include "binding/engine/untraced.h"
+
+#include <stdbool.h>
+
+#include "arch/cpython/base/callback.h"
+#include "arch/cpython/register/users.h"
+#include "engine/core/task.h"
+
+/* The guard is held as in a callback: nothing of what is called is traced, and who unregisters a user waits for us. */
+PyObject *fg_call_untraced(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    struct fg_task *task;
+    bool has_entered;
+    PyObject *result;
+
+    if (nargs < 1) {
+        PyErr_SetString(PyExc_TypeError, "untraced: a function is needed");
+        return NULL;
+    }
+    task = fg_engine_here() ? fg_task_current() : NULL;
+    if (!task && PyErr_Occurred())
+        return NULL;
+    has_entered = task && fg_guard_enter(task);
+    fg_untraced++;
+    result = PyObject_Vectorcall(args[0], args + 1, (size_t)nargs - 1, NULL);
+    fg_untraced--;
+    if (has_entered)
+        fg_guard_leave(task);
+    return result;
+}

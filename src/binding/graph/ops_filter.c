@@ -1,0 +1,95 @@
+/* The filter of an FgraphOps: the object keeps what was asked for, the engine gets a struct fg_filter made of that. */
+#include "binding/graph/ops_filter.h"
+
+#include "arch/cpython/register/users.h"
+#include "binding/base/critical_section.h"
+#include "binding/core/filter.h"
+
+static int make_filter(const struct fg_python_ops *self, struct fg_filter *filter)
+{
+    int error = 0;
+
+    for (int set = 0; !error && set < FGRAPH_NR_FILTER_SETS; set++)
+        error = fg_filter_add_tuple(filter, (enum fgraph_filter_set)set, self->patterns[set]);
+    return error ? error : fg_filter_set_tid_tuple(filter, self->tids);
+}
+
+static int hand_over(struct fg_python_ops *self, struct fg_filter *filter)
+{
+    if (fg_user_set_filter(&self->ops, filter) == 0 && fg_cpython_filter_changed(&self->ops) == 0)
+        return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+int fg_ops_apply_filters(struct fg_python_ops *self)
+{
+    struct fg_filter filter = {0};
+    int error = make_filter(self, &filter);
+
+    /* One that is disabled stays out; its next registration comes here again. */
+    if (!error && !atomic_load(&self->client.is_disabled))
+        error = hand_over(self, &filter);
+    fg_filter_clear(&filter);
+    return error;
+}
+
+void fg_ops_detach(struct fg_client *client)
+{
+    struct fg_python_ops *self = (struct fg_python_ops *)client;
+    struct fg_filter filter;
+
+    /* With too little memory it stays attached, and its functions go on answering that they want nothing. */
+    Py_BEGIN_CRITICAL_SECTION(self);
+    if (fg_filter_make_none(&filter) == 0)
+        fg_user_set_filter(&self->ops, &filter);
+    Py_END_CRITICAL_SECTION();
+    fg_filter_clear(&filter);
+}
+
+/* Puts `value` in the place of one of the filters, if the engine takes it. Takes over the reference to `value`.
+ *
+ * Nothing gives the GIL (or the object's lock) away between the change here and the engine's: two threads that change
+ * filters leave both in the same state. */
+static int exchange(struct fg_python_ops *self, PyObject **at, PyObject *value)
+{
+    PyObject *old = *at;
+    int error;
+
+    *at = value;
+    error = fg_ops_apply_filters(self);
+    if (error && *at == value) {
+        *at = old;
+        old = value;
+    }
+    Py_DECREF(old);
+    return error;
+}
+
+int fg_ops_edit_filter(PyObject *object, enum fgraph_filter_set set, PyObject *patterns, bool reset)
+{
+    struct fg_python_ops *self = (struct fg_python_ops *)object;
+    PyObject *value;
+    int error = -1;
+
+    Py_BEGIN_CRITICAL_SECTION(object);
+    value = reset ? Py_NewRef(patterns) : PySequence_Concat(self->patterns[set], patterns);
+    if (value)
+        error = exchange(self, &self->patterns[set], value);
+    Py_END_CRITICAL_SECTION();
+    return error;
+}
+
+PyObject *fg_ops_set_tids(PyObject *object, PyObject *tids)
+{
+    struct fg_python_ops *self = (struct fg_python_ops *)object;
+    PyObject *tuple = fg_tid_tuple(tids);
+    int error;
+
+    if (!tuple)
+        return NULL;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    error = exchange(self, &self->tids, tuple);
+    Py_END_CRITICAL_SECTION();
+    return error ? NULL : Py_NewRef(Py_None);
+}

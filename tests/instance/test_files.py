@@ -1,0 +1,381 @@
+"""The files of an instance as text: what each prints, takes, and refuses with which number.
+
+A Linux kernel gave these texts and numbers for the same writes; the functions' names are ours.
+"""
+
+from __future__ import annotations
+
+import errno
+import threading
+from collections.abc import Iterator
+
+import pytest
+from traced import leaf, outer
+
+import funcgraph
+from funcgraph.instance.files import Files
+from funcgraph.settings.table import BY_FILE, OPTIONS
+
+ALL_ENABLED = "#### all functions enabled ####\n"
+NONE_DISABLED = "#### no functions disabled ####\n"
+PATTERN_FILES = ("set_ftrace_filter", "set_ftrace_notrace", "set_graph_function", "set_graph_notrace")
+NUMBER_FILES = ("max_graph_depth", "tracing_thresh", "tracing_max_latency", "buffer_size_kb")
+FLAG_FILES = ("tracing_on", "function_profile_enabled")
+
+
+@pytest.fixture
+def instance() -> Iterator[funcgraph.Instance]:
+    with funcgraph.Instance("files") as instance:
+        yield instance
+
+
+@pytest.fixture
+def files(instance: funcgraph.Instance) -> Files:
+    return instance.files
+
+
+def refused(files: Files, name: str, text: str, number: int, append: bool = False) -> str:
+    """Write a text that the file refuses; return the message. Nothing has changed."""
+    writable = name in files and (name.startswith("options/") or BY_FILE[name].access == "rw")
+    before = files.read(name) if writable else None
+    with pytest.raises(OSError) as caught:
+        files.write(name, text, append)
+    assert caught.value.errno == number, (name, text, caught.value)
+    if before is not None:
+        assert files.read(name) == before
+    return caught.value.strerror or ""
+
+
+# ---- the folder
+
+
+def test_there_are_the_tables_files_and_one_for_each_option(files: Files) -> None:
+    assert list(files) == [*BY_FILE, *(f"options/{name}" for name in OPTIONS)]
+    assert len(files) == len(list(files))
+    assert "current_tracer" in files
+    assert "options/overwrite" in files
+    assert "options/nosuch" not in files
+    assert "README" not in files
+    for name in files:
+        if name != "trace_marker":
+            assert files[name].endswith("\n"), name
+
+
+def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
+    held = {name: files[name] for name in BY_FILE if name not in ("trace", "trace_marker", "trace_options")}
+    assert held == {
+        "current_tracer": "nop\n",
+        "set_ftrace_filter": ALL_ENABLED,
+        "set_ftrace_notrace": NONE_DISABLED,
+        "set_graph_function": ALL_ENABLED,
+        "set_graph_notrace": NONE_DISABLED,
+        "set_ftrace_pid": "no pid\n",
+        "max_graph_depth": "0\n",
+        "tracing_thresh": "0\n",
+        "buffer_size_kb": "1408\n",
+        "buffer_total_size_kb": "1408\n",
+        "trace_clock": "[mono] boot mono_raw tai local global\n",
+        "tracing_on": "1\n",
+        "tracing_max_latency": "0\n",
+        "function_profile_enabled": "0\n",
+        "available_tracers": "function_graph function nop loopblock wakeup gilwait\n",
+    }
+    assert files["trace"].startswith("# tracer: nop\n")
+    assert files["trace_options"] == "overwrite\nnodisplay-graph\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("nosuch", errno.ENOENT),
+        ("", errno.ENOENT),
+        ("options/nosuch", errno.ENOENT),
+        ("options/", errno.ENOENT),
+        ("options", errno.EISDIR),
+        ("instances/one", errno.ENOENT),
+    ],
+)
+def test_a_file_that_does_not_exist(files: Files, name: str, number: int) -> None:
+    for access in (files.read, lambda name: files.write(name, "1")):
+        with pytest.raises(OSError) as caught:
+            access(name)
+        assert caught.value.errno == number
+
+
+def test_files_that_cannot_be_read_or_written(files: Files) -> None:
+    for name in ("available_tracers", "buffer_total_size_kb"):
+        assert "read-only" in refused(files, name, "x\n", errno.EINVAL)
+    with pytest.raises(OSError, match="write-only") as caught:
+        files.read("trace_marker")
+    assert caught.value.errno == errno.EINVAL
+
+
+def test_a_closed_instance_has_no_files() -> None:
+    with funcgraph.Instance("files") as instance:
+        pass
+    for access in (instance.files.read, lambda name: instance.files.write(name, "nop")):
+        with pytest.raises(OSError, match="closed") as caught:
+            access("current_tracer")
+        assert caught.value.errno == errno.ENODEV
+
+
+def test_a_text_is_a_str(files: Files) -> None:
+    with pytest.raises(TypeError, match="must be a str, not bytes"):
+        files.write("current_tracer", b"nop")  # type: ignore[arg-type]
+
+
+# ---- the tracer
+
+
+def test_current_tracer(files: Files, instance: funcgraph.Instance) -> None:
+    for text in (" function_graph\n", "function_graph", "function_graph   "):
+        files["current_tracer"] = "nop\n"
+        files["current_tracer"] = text
+        assert files["current_tracer"] == "function_graph\n"
+    for text in ("junk\n", "function_grap\n", "function_graphx\n", "\n", "", "x" * 120, "nop nop"):
+        assert "must be one of function_graph, function, nop" in refused(
+            files, "current_tracer", text, errno.EINVAL
+        )
+    assert instance.current_tracer == "function_graph"
+
+
+def test_current_tracer_is_busy_while_the_pipe_is_open(files: Files, instance: funcgraph.Instance) -> None:
+    with instance.trace_pipe():
+        refused(files, "current_tracer", "function", errno.EBUSY)
+
+
+def test_a_tracer_that_finds_no_slot() -> None:
+    many = [funcgraph.Instance(f"i{number}") for number in range(64 - len(funcgraph.users()))]
+    try:
+        assert "slot" in refused(many[-1].files, "function_profile_enabled", "1", errno.ENOSPC)
+    finally:
+        for instance in many:
+            instance.close()
+
+
+# ---- numbers and flags
+
+
+@pytest.mark.parametrize("name", [*NUMBER_FILES, *FLAG_FILES, "options/overwrite"])
+def test_numbers_are_read_as_the_kernel_reads_them(files: Files, name: str) -> None:
+    for text in ("junk\n", "-1\n", "\n", "", "1x\n", "0x10\n", " 1\n", "1 \n", "1\n\n", "1 2", "\u0661"):
+        assert "must be" in refused(files, name, text, errno.EINVAL)
+    for text in ("99999999999999999999999\n", "18446744073709551616", "9" * 5000):
+        refused(files, name, text, errno.ERANGE)
+
+
+@pytest.mark.parametrize("name", NUMBER_FILES)
+def test_numbers(files: Files, name: str) -> None:
+    for text, held in (("64\n", "64\n"), ("100", "100\n"), ("+00128\n", "128\n")):
+        files[name] = text
+        assert files[name] == held
+    setting = BY_FILE[name]
+    assert f"from {setting.least} to {setting.most}" in refused(
+        files, name, str(setting.most + 1), errno.EINVAL
+    )
+
+
+def test_a_buffer_that_is_too_small_gets_the_least_size(files: Files) -> None:
+    files["buffer_size_kb"] = "2\n"
+    assert (files["buffer_size_kb"], files["buffer_total_size_kb"]) == ("32\n", "32\n")
+    refused(files, "buffer_size_kb", "0\n", errno.EINVAL)
+
+
+@pytest.mark.parametrize("name", FLAG_FILES)
+def test_each_number_but_zero_turns_a_flag_on(files: Files, name: str) -> None:
+    for text, held in (("0\n", "0\n"), ("2\n", "1\n"), ("0", "0\n"), ("10\n", "1\n"), ("1", "1\n")):
+        files[name] = text
+        assert files[name] == held
+
+
+# ---- options
+
+
+def test_an_options_file_takes_0_and_1(files: Files, instance: funcgraph.Instance) -> None:
+    for text in ("2\n", "10\n"):
+        refused(files, "options/funcgraph-cpu", text, errno.EINVAL)
+    files["options/funcgraph-tail"] = "1\n"
+    assert files["options/funcgraph-tail"] == "1\n"
+    assert instance.options["funcgraph-tail"]
+    files["options/funcgraph-tail"] = "0"
+    assert not instance.options["funcgraph-tail"]
+
+
+def test_options_that_exclude_each_other(files: Files) -> None:
+    files["options/func-args"] = "1"
+    assert "cannot be on together" in refused(files, "options/func-no-repeats", "1", errno.EINVAL)
+
+
+def test_trace_options_takes_one_option_of_the_current_tracer(files: Files) -> None:
+    for text in ("nosuch\n", "nonooverwrite\n", "\n", "funcgraph-cpu\n", "overwrite display-graph", "no"):
+        refused(files, "trace_options", text, errno.EINVAL)
+    files["trace_options"] = " nooverwrite \n"
+    assert files["trace_options"] == "nooverwrite\nnodisplay-graph\n"
+    files["current_tracer"] = "function_graph"
+    files["trace_options"] = "nofuncgraph-cpu\n"
+    lines = files["trace_options"].split()
+    assert lines[:3] == ["nooverwrite", "nodisplay-graph", "nofuncgraph-cpu"]
+    refused(files, "trace_options", "funcgraph-junk\n", errno.EINVAL)
+    refused(files, "trace_options", "func-args", errno.EINVAL)
+
+
+# ---- the clock
+
+
+def test_trace_clock(files: Files) -> None:
+    assert "must be one of mono, boot" in refused(files, "trace_clock", "junk\n", errno.EINVAL)
+    refused(files, "trace_clock", "\n", errno.EINVAL)
+    files["trace_clock"] = "global\n"
+    assert files["trace_clock"] == "mono boot mono_raw tai local [global]\n"
+
+
+# ---- filters
+
+
+@pytest.mark.parametrize("name", PATTERN_FILES)
+def test_patterns_are_replaced_appended_removed_and_emptied(files: Files, name: str) -> None:
+    empty = files[name]
+    files[name] = "a.f b.g\n"
+    assert files[name] == "a.f\nb.g\n"
+    files.write(name, "c.*\tb.g\n", append=True)
+    assert files[name] == "a.f\nb.g\nc.*\n"
+    files.write(name, "!b.g\n", append=True)
+    assert files[name] == "a.f\nc.*\n"
+    files.write(name, "\n", append=True)
+    assert files[name] == "a.f\nc.*\n"
+    files[name] = "d"
+    assert files[name] == "d\n"
+    for text in ("", "\n", "   \n"):
+        files[name] = "d"
+        files[name] = text
+        assert files[name] == empty
+
+
+@pytest.mark.parametrize("name", PATTERN_FILES)
+def test_a_removal_takes_what_it_names_or_matches(files: Files, name: str) -> None:
+    files[name] = "a.f a.g b.f :mod:a x:mod:b"
+    files.write(name, "!a.*", append=True)
+    assert files[name] == "b.f\n:mod:a\nx:mod:b\n"
+    files.write(name, "!:mod:a !x:mod:b", append=True)
+    assert files[name] == "b.f\n"
+    assert "which has b.f" in refused(files, name, "!a.f", errno.EINVAL, append=True)
+    for text in ("!", "!!b.f", "!*:mod:b", "!:mod:b"):
+        refused(files, name, text, errno.EINVAL, append=True)
+    files.write(name, "!*", append=True)
+    assert "####" in files[name]
+    files.write(name, "!*", append=True)
+    files[name] = "a.f a.g !a.f"
+    assert files[name] == "a.g\n"
+
+
+@pytest.mark.parametrize("name", PATTERN_FILES)
+def test_patterns_by_module(files: Files, name: str) -> None:
+    files[name] = "*:mod:nosuchmod\n"
+    assert files[name] == "*:mod:nosuchmod\n"
+    files[name] = ":mod:traced"
+    assert files[name] == ":mod:traced\n"
+    files.write(name, "!:mod:traced", append=True)
+    refused(files, name, "!:mod:traced", errno.EINVAL, append=True)
+
+
+@pytest.mark.parametrize("name", PATTERN_FILES)
+def test_what_is_no_pattern(files: Files, name: str) -> None:
+    files[name] = "kept"
+    for text in ("a[b", "a:junkcmd", "a:mod:", "a:traceoff", "a:traceoff:3", "a.f b[", ALL_ENABLED):
+        refused(files, name, text, errno.EINVAL)
+    assert "column" in refused(files, name, "a.f b[", errno.EINVAL)
+
+
+def test_function_commands_are_never_set(files: Files) -> None:
+    for text in ("!a:traceoff", "!a:traceoff:0", "!a.*:stacktrace", "!a:enable_event:sched:sched_switch"):
+        assert "not set" in refused(files, "set_ftrace_filter", text, errno.ENODEV, append=True)
+    refused(files, "set_ftrace_filter", "!a:junkcmd", errno.EINVAL, append=True)
+
+
+def test_a_number_selects_a_line_of_available_filter_functions(files: Files) -> None:
+    names = funcgraph.available_filter_functions()
+    files["set_ftrace_filter"] = "5\n"
+    assert files["set_ftrace_filter"] == f"{names[4]}\n"
+    files.write("set_ftrace_filter", "!5", append=True)
+    assert files["set_ftrace_filter"] == ALL_ENABLED
+    for text in ("0", "99999999"):
+        assert "from 1 to" in refused(files, "set_ftrace_filter", text, errno.EINVAL)
+
+
+def test_filters_written_as_text_select_calls(files: Files) -> None:
+    files["set_ftrace_filter"] = "leaf:mod:traced"
+    files["current_tracer"] = "function_graph"
+    outer()
+    assert "traced.leaf();" not in files["trace"]
+    files["set_ftrace_filter"] = "*.leaf:mod:traced"
+    outer()
+    assert files["trace"].count("traced.leaf();") == 3
+    assert "traced.outer" not in files["trace"]
+
+
+# ---- threads
+
+
+def test_set_ftrace_pid(files: Files) -> None:
+    files["set_ftrace_pid"] = "30 10 20\n"
+    files.write("set_ftrace_pid", "10\n", append=True)
+    files.write("set_ftrace_pid", "5 7\n", append=True)
+    assert files["set_ftrace_pid"] == "5\n7\n10\n20\n30\n"
+    for text in ("junk\n", "-1\n", "!10\n", "1-5\n", "1,2\n", "0\n", "2147483648\n", "1 x"):
+        refused(files, "set_ftrace_pid", text, errno.EINVAL)
+    files["set_ftrace_pid"] = "\n"
+    assert files["set_ftrace_pid"] == "no pid\n"
+
+
+def test_set_ftrace_pid_selects_threads(files: Files) -> None:
+    files["set_ftrace_filter"] = "traced.*"
+    files["current_tracer"] = "function_graph"
+    files["set_ftrace_pid"] = str(threading.get_native_id())
+    thread = threading.Thread(target=outer)
+    thread.start()
+    thread.join()
+    leaf(1)
+    assert files["trace"].count("traced.") == 1
+
+
+# ---- the trace
+
+
+def test_writing_to_trace_empties_it_and_appending_does_not(files: Files) -> None:
+    files["set_ftrace_filter"] = "traced.*"
+    files["current_tracer"] = "function"
+    leaf(1)
+    files.write("trace", "x", append=True)
+    assert "traced.leaf" in files["trace"]
+    files["trace"] = "junk\n"
+    assert "traced.leaf" not in files["trace"]
+
+
+def test_trace_marker(files: Files) -> None:
+    files["trace_marker"] = "hello\n"
+    files.write("trace_marker", "again", append=True)
+    text = files["trace"]
+    assert "hello" in text
+    assert "again" in text
+    files["tracing_on"] = "0"
+    assert "tracing_on is 0" in refused(files, "trace_marker", "lost", errno.EBADF)
+    assert "lost" not in files["trace"]
+
+
+def test_the_files_and_the_attributes_are_the_same(files: Files, instance: funcgraph.Instance) -> None:
+    instance.set_graph_function = ["a.*", "b"]
+    instance.tracing_thresh = 7
+    assert (files["set_graph_function"], files["tracing_thresh"]) == ("a.*\nb\n", "7\n")
+    files["set_graph_function"] = "c"
+    files["max_graph_depth"] = "3"
+    assert (instance.set_graph_function, instance.max_graph_depth) == (("c",), 3)
+
+
+def test_the_files_work_with_a_latency_tracer(files: Files) -> None:
+    files["tracing_thresh"] = "100"
+    files["current_tracer"] = "gilwait"
+    assert files["current_tracer"] == "gilwait\n"
+    assert files["tracing_thresh"] == "100\n"
+    files["tracing_max_latency"] = "0"
+    assert files["trace"].startswith("# tracer: gilwait\n")
+    files["current_tracer"] = "nop"
