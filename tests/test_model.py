@@ -338,9 +338,9 @@ def run(engine: Engine, program: list[tuple[Any, ...]]) -> None:
     running.finish()
 
 
-# Each of these edits of the engine made this test fail: users in the wrong order at a return;
-# `generation >= epoch` in fg_users_at; a return that ends the newest frame whatever its frame pointer; a
-# suspend that does not keep the depth; resume_late left out; note_busy that looks only for functions
+# Each of these edits of the engine made this test fail: users in the wrong order at a return; `generation >=
+# epoch` where a frame's user is looked up; a return that ends the newest frame whatever its frame pointer; a
+# suspend that does not keep the depth; a late resume left out; calls in progress looked for only in functions
 # without any user.
 @pytest.mark.timeout(300 + EXAMPLES // 10)
 @settings(

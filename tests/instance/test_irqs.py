@@ -362,7 +362,7 @@ def test_it_changes_while_an_instance_runs() -> None:
 
 
 def test_off_only_where_it_is_shown() -> None:
-    """Turned off after recording, the text leaves handlers out, as the kernel's. An older snapshot has them."""
+    """Turned off after recording, the text leaves handlers out, as the kernel's. An old snapshot has them."""
     signal.signal(signal.SIGUSR1, raising_another)
     signal.signal(signal.SIGUSR2, handler)
     with graph() as i:

@@ -47,31 +47,31 @@ selftest.CHECKS = {title: selftest.CHECKS[title]}
 # Title of a check -> a break that the check must find. The comments say which edit of the engine or the
 # arch, made by hand on 2026-11-21, made the same check fail without this test's help.
 BREAKS = {
-    # fgraph.c: the depth is not decremented at a return
+    # the engine does not decrement the depth at a return
     "one user": "Ops.hand_out = lambda self, ret, *told: (ret(*told), ret(*told))",
-    # evalframe.c: the return value is always None; fgraph.c: rettime is before calltime
+    # the return value is always None; rettime is before calltime
     "arguments and results": """
         def hand_out(self, ret, trace, ops, regs):
             ret(trace, ops, Told(regs, get_return_value=lambda: None))
         Ops.hand_out = hand_out
     """,
-    # fgraph.c, enter_users: only the last user's bit is set
+    # only the last user's bit is set in the frame's bitmap
     "two users, different filters": """
         def settings(self, settings):
             return {**settings, "filter": ["funcgraph.selftest.program.*"]}
         Ops.settings = settings
     """,
-    # users.c, fgraph_set_filter: the new lists are not published; marks.c: threads are not compared
+    # the new lists of users are not published; threads are not compared
     "filters changed while in use": "Ops.set_filter = lambda self, patterns, reset=False: None",
-    # marks.c: FG_USER_GRAPH_ONLY, and then `hiding`, is ignored
+    # graph filters are ignored; graph_notrace is ignored
     "functions alone, or with their callees": """
         def settings(self, settings):
             return {**settings, "filter": settings.get("graph", settings["filter"]), "graph": []}
         Ops.settings = settings
     """,
-    # data.c, fg_walk: stops after the newest frame
+    # walking the stack stops after the newest frame
     "calls in progress": "funcgraph.get_ret_stack = lambda *args: []",
-    # data.c: fg_data_find returns another user's data; bytes are not zeroed; their number is rounded up
+    # another user's data is found; bytes are not zeroed; their number is rounded up
     "data of each size, 1 to 256 bytes": """
         def retrieve_data(self):
             view = _engine.FgraphOps.retrieve_data(self)
@@ -79,11 +79,11 @@ BREAKS = {
             return view
         Ops.retrieve_data = retrieve_data
     """,
-    # data.c, fgraph_retrieve_parent_data: counts one frame too few
+    # fgraph_retrieve_parent_data() counts one frame too few
     "data of enclosing calls": """
         Ops.retrieve_parent_data = lambda self, depth: _engine.FgraphOps.retrieve_parent_data(self, depth + 1)
     """,
-    # data.c, fg_data_drop: releases no object
+    # no object is released with its frame
     "objects live as long as their call": """
         kept = []
         def reserve_object(self, thing):
@@ -91,38 +91,38 @@ BREAKS = {
             return _engine.FgraphOps.reserve_object(self, thing)
         Ops.reserve_object = reserve_object
     """,
-    # users.c, clear_task_slot: does not clear `var`
+    # registering does not clear the slot's task variables
     "task variables": """
         words = {}
         Ops.task_var = property(lambda self: words.get(self, 0), words.__setitem__)
     """,
-    # evalframe.c: every end is FG_END_RETURN
+    # every end is FG_END_RETURN
     "calls that end with an exception": """
         def hand_out(self, ret, trace, ops, regs):
             ret(Told(trace, end="return"), ops, regs)
         Ops.hand_out = hand_out
     """,
-    # fgraph.c: the first word of data is lost when a frame is pushed again; fg_resume pushes no frame
+    # a resume loses the first word of data; a resume pushes no frame
     "generators and coroutines across threads": """
         def retrieve_data(self):
             is_main = threading.current_thread() is threading.main_thread()
             return _engine.FgraphOps.retrieve_data(self) if is_main else None
         Ops.retrieve_data = retrieve_data
     """,
-    # evalframe.c, end_of: GeneratorExit is an exception like any other
+    # GeneratorExit is an exception like any other
     "generators closed, thrown into, collected": """
         def hand_out(self, ret, trace, ops, regs):
             ret(Told(trace, end={"close": "raise"}.get(trace.end, trace.end)), ops, regs)
         Ops.hand_out = hand_out
     """,
-    # evalframe.c: no return is reported after the function has lost its last user
+    # no return is reported after the function has lost its last user
     "users that come late and leave early": "funcgraph.unregister_ftrace_graph = lambda ops: None",
-    # users.c, synchronize: waits for no task
+    # unregistering waits for no task
     "unregister waits for callbacks": """
         real = funcgraph.unregister_ftrace_graph
         funcgraph.unregister_ftrace_graph = lambda ops: threading.Thread(target=real, args=(ops,)).start()
     """,
-    # users.c: one slot fewer is free; registering the same ops twice fails with another errno
+    # one slot fewer is free; registering the same ops twice fails with another errno
     "all slots in use": """
         real = funcgraph.register_ftrace_graph
         def register(ops):
@@ -131,7 +131,7 @@ BREAKS = {
             real(ops)
         funcgraph.register_ftrace_graph = register
     """,
-    # users.h, fg_users_at: the frame's count of registrations is not compared
+    # the frame's epoch is not compared with the slot's generation
     "slots reused": """
         told = []
         def hand_out(self, ret, trace, ops, regs):
@@ -145,15 +145,15 @@ BREAKS = {
             return entry(trace, ops, regs)
         Ops.hand_in, Ops.hand_out = hand_in, hand_out
     """,
-    # fgraph.c, count_overrun: the task's count is not incremented
+    # a task's overrun count is not incremented
     "full shadow stack": """
         def hand_out(self, ret, trace, ops, regs):
             ret(Told(trace, overrun=0), ops, regs)
         Ops.hand_out = hand_out
     """,
-    # fgraph.c, count_missed: adds nothing (on 3.11, where CPython reports such calls)
+    # missed calls are not counted (on 3.11, where CPython reports such calls)
     "calls made by callbacks": "Ops.nmissed = property(lambda self: 1)",
-    # fgraph_error.c: the user is not disabled
+    # the user is not disabled
     "errors in callbacks": "Ops.enabled = property(lambda self: True)",
 }
 
