@@ -134,8 +134,7 @@ def test_multiprocessing_passes_while_traced(fg: Funcgraph) -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
 def test_monitoring_passes_with_one_id_in_use(fg: Funcgraph) -> None:
-    """test_monitoring asserts that no tool has events. If funcgraph's id is hidden from it, every case
-    passes."""
+    """test_monitoring asserts that no tool has events. With funcgraph's id hidden every case passes."""
     need("test_monitoring")
     check(fg, SHARED_MONITORING)
 

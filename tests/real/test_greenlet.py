@@ -30,8 +30,7 @@ RETURN, RAISE, SUSPEND, CLOSE = range(4)
 
 @pytest.fixture(autouse=True)
 def gil(fg: Funcgraph) -> None:
-    """Set PYTHON_GIL: a greenlet that needs the GIL enables it, and CPython reports that on standard
-    error."""
+    """Enable the GIL at once: else greenlet may enable it, and CPython reports that on standard error."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         fg.env["PYTHON_GIL"] = "1"
 
@@ -381,8 +380,7 @@ tell()
 
 
 def test_recording_begins_and_ends_within_a_greenlet(fg: Funcgraph) -> None:
-    """If recording begins in a greenlet that is not the main one, other greenlets' calls are not below its
-    own."""
+    """If recording begins in a non-main greenlet, other greenlets' calls are not below its own."""
     script = fg.script(
         NOTES
         + """
@@ -715,8 +713,7 @@ print(json.dumps([dict(calls), [[*key, n] for key, n in callers.items()]]))
 @pytest.mark.parametrize("filter", ["__main__.*", "*"], ids=["own", "all"])
 @pytest.mark.parametrize("options", [[], ["--args", "--retval"], ["--c-calls"]], ids=["plain", "values", "C"])
 def test_gevent(fg: Funcgraph, options: list[str], filter: str) -> None:
-    """gevent: workers, queues, a pool, timeouts, kills, patched threads, the thread pool; hub traced or
-    not."""
+    """gevent's workers, queues, pool, timeouts, kills, patched threads, thread pool; hub traced or not."""
     pytest.importorskip("gevent")
     ends = check(fg, fg.script(GEVENT), *options, filter=filter)
     own = {

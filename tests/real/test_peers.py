@@ -1,5 +1,4 @@
-"""Other tools that watch the same program find the same with and without funcgraph, and funcgraph with
-them."""
+"""Other tools that watch the same program find the same beside funcgraph as alone, and so does funcgraph."""
 
 from __future__ import annotations
 

@@ -81,8 +81,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def program(kind: str, text: str, **codes: str) -> str:
-    """Return a program with subinterpreters of a kind. `codes` are variables with their code: HEAD and a
-    text."""
+    """Return a program with subinterpreters of a kind. `codes` are variables with their code."""
     head = HEAD.format(kind=kind)
     variables = "".join(f"{name} = {head + textwrap.dedent(code)!r}\n" for name, code in codes.items())
     return head + variables + textwrap.dedent(text)
@@ -199,8 +198,7 @@ def test_users_come_in_any_order(fg: Funcgraph) -> None:
 
 
 def test_ends_with_users_registered(fg: Funcgraph, kind: str) -> None:
-    """A hundred interpreters end with registered users, suspended calls and reserved objects: nothing
-    leaks."""
+    """A hundred interpreters end with users, suspended calls and reserved objects: nothing leaks."""
     run(
         fg,
         program(
@@ -269,8 +267,7 @@ def test_no_slot_tells_of_other_interpreters(fg: Funcgraph, kind: str) -> None:
 
 
 def test_another_thread_waits_in_one_without_the_gil(fg: Funcgraph, kind: str) -> None:
-    """A thread that waits for a callback releases the GIL, also in an interpreter that another thread
-    created.
+    """A thread that waits for a callback releases the GIL, also in another thread's interpreter.
 
     On 3.11 it deadlocks if fg_has_tstate only compares the thread that created the thread state."""
     run(
@@ -411,8 +408,7 @@ def lanes_are_nested(fg: Funcgraph) -> bool:
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
 def test_refused_without_a_tool_id(fg: Funcgraph, kind: str) -> None:
-    """If all ids of a subinterpreter are in use, registering fails there; the main one's users are
-    unaffected."""
+    """If all ids of a subinterpreter are in use, registering fails there and nowhere else."""
     run(
         fg,
         program(
@@ -445,8 +441,7 @@ def test_refused_without_a_tool_id(fg: Funcgraph, kind: str) -> None:
 
 
 def test_refused_without_a_code_slot(fg: Funcgraph) -> None:
-    """Each interpreter numbers the extra slots of code objects itself: funcgraph's number must be free
-    there."""
+    """Each interpreter numbers the extra slots of code objects itself: funcgraph's must be free there."""
     run(
         fg,
         program(
@@ -479,8 +474,7 @@ def test_refused_without_a_code_slot(fg: Funcgraph) -> None:
 
 
 def test_code_slots_that_differ(fg: Funcgraph) -> None:
-    """If other tools took slots of the main interpreter first, funcgraph has one number for all
-    interpreters."""
+    """If other tools took slots of the main interpreter first, all interpreters still use one number."""
     run(
         fg,
         program(

@@ -83,8 +83,7 @@ def read_counts(fg: Funcgraph, trace: Path) -> tuple[Counter[Key], Counter[str]]
 
 
 def recorded(fg: Funcgraph, program: str, *options: str) -> tuple[Counter[Key], Counter[str]]:
-    """Return funcgraph's counts of main(): those of a process that ran it, minus those of one that did
-    not."""
+    """Return funcgraph's counts of main(): a process with it minus a process without it."""
     functions, c_functions = read_counts(fg, record(fg, program, "work", *options))
     idle_functions, idle_c_functions = read_counts(fg, record(fg, program, "idle", *options))
     functions.subtract(idle_functions)

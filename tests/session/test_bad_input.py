@@ -20,8 +20,7 @@ RUNS = ["-c", "print('ran')"]
 
 
 def refused(fg: Funcgraph, *words: str | Path, status: int = 2) -> str:
-    """Run a command that must be refused before the program starts; return its error line without the
-    prefix."""
+    """Run a command that must be refused before the program starts; return its error without the prefix."""
     result = fg.run(*words)
     assert (result.returncode, result.stdout) == (status, ""), result.stderr
     (line,) = result.stderr.splitlines()

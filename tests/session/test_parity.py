@@ -1,5 +1,4 @@
-"""A recorded program sees the same arguments, streams, environment and interpreter flags as an untraced
-one."""
+"""A recorded program sees the arguments, streams, environment and interpreter flags of an untraced one."""
 
 from __future__ import annotations
 

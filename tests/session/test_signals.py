@@ -1,5 +1,4 @@
-"""Each signal reaches the program once, as without funcgraph. The trace is completed whatever ends the
-program."""
+"""Each signal reaches the program once. The trace is completed whatever ends the program."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The Recorder: draining live rings, recovering the spool of a dead recorder, damage and full disks.
 
-ringfile.py writes the rings and tracereader.py reads the traces. Neither shares code with the code under
-test.
+ringfile.py writes the rings and tracereader.py reads the traces. Neither shares code with
+the code under test.
 """
 
 from __future__ import annotations
@@ -375,8 +375,7 @@ def test_only_a_regular_file_is_replaced(desk: Desk) -> None:
 
 @pytest.fixture
 def file_size_limit() -> Iterator[Callable[[int], None]]:
-    """Limit the size of files. A write beyond it fails with EFBIG, as one to a full disk fails with
-    ENOSPC."""
+    """Limit the size of files. Writes beyond it fail with EFBIG, as those to a full disk with ENOSPC."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:

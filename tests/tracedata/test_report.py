@@ -611,8 +611,7 @@ def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
 
 
 def test_calls_for_signals_can_be_left_out(tmp_path: Path) -> None:
-    """Fails if everything after a handler with a lost end is left out, or a handler without a start is
-    shown."""
+    """Fails if a handler with a lost end hides all that follows, or one without a start is shown."""
     trace = Trace(["m.work", "m.handler", "m.leaf"])
     task, other = trace.task(1), trace.task(2, lane=0)
     at = 0
