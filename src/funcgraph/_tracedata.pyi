@@ -1,28 +1,30 @@
-"""Traces: writing them while a program runs, and reading them."""
+"""Writing a trace while a program runs, and reading traces."""
 
 from os import PathLike
 from typing import Any, Final, Literal, Self, final
 
-# Reading (tracedata_reader.c)
+# Reading: src/binding/tracedata/reader.c
 
 REPORT_OPTIONS: Final[
     tuple[tuple[str, int, Literal["on", "off", "auto"], str], ...]
-]  # name, bit, initially, help
+]  # name, bit, default, help
 
 @final
 class Reader:
     """An opened trace.dat.
 
-    Raises OSError, and ValueError (why) for a file that is no whole trace of funcgraph's.
+    Raises:
+        ValueError: the file is not a whole trace of funcgraph's; the message says why.
+        OSError: it cannot be opened or read.
     """
 
     def __new__(cls, path: str | bytes | PathLike[str]) -> Reader: ...
     @property
     def meta(self) -> bytes:
-        """The trace's own JSON, undecoded."""
+        """The trace's own JSON, not decoded."""
     @property
     def nr_lanes(self) -> int:
-        """How many lanes the trace has, of all buffers."""
+        """How many lanes the trace has in all buffers."""
     def set_names(
         self,
         functions: list[tuple[str, str, int]],
@@ -30,65 +32,74 @@ class Reader:
         select_unknown: bool,
         /,
     ) -> None:
-        """Hand in what the trace's JSON says, once, before anything is read.
+        """Hand in the names of the trace's JSON, once, before events are read.
 
-        functions: (name, argument names joined by ',', size in bytes if it is native code, else 0) by index.
-        tasks: (lane, tid, pid, name, first_ns, last_ns, selected); only the events of selected tasks are
-        read. select_unknown: so are those of tasks not listed.
+        Args:
+            functions: by index: name, argument names joined by ',', size in bytes of native code (else 0).
+            tasks: lane, tid, pid, name, first_ns, last_ns, selected. Only events of selected tasks are read.
+            select_unknown: read the events of tasks that are not listed too.
         """
     def report(
         self, buffers: list[tuple[str, int, int, int, str | None]], header: int, color: bool, /
     ) -> ReportIterator:
-        """Return an iterator over the report's text: bytes, whole lines, a piece at a time.
+        """Return an iterator over the report's text, in pieces of whole lines.
 
-        buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix):
-        'function_graph' or 'function'; bits of REPORT_OPTIONS; two numbers for the header; what stands before
-        each line, or None. header: number of the buffer whose header is printed. Iterating raises ValueError
-        where the file is damaged or has another number of buffers, and OSError.
+        Args:
+            buffers: for each of the trace's buffers: the layout, 'function_graph' or 'function'; bits of
+                REPORT_OPTIONS; events and lost records, for the header; the prefix of each line, or None.
+            header: the number of the buffer whose header is printed.
+            color: add escape sequences for a terminal.
+
+        Raises:
+            ValueError: the trace has another number of buffers. From the iterator: the file is damaged.
+            OSError: from the iterator: the file cannot be read.
         """
     def summary(self) -> list[tuple[int, int, int, int, int, int, int, int, int, int]]:
-        """Read the whole trace; return a row for each function that was seen in it.
+        """Read the whole trace; return a row for each function with events.
 
-        (index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, ended_ns). An index
-        beyond the last function stands for functions the trace does not name. Raises ValueError where the
-        file is damaged, and OSError.
+        Returns:
+            Rows of index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, ended_ns. The
+            index after the last function's stands for all functions that the trace does not name.
+
+        Raises:
+            ValueError: the file is damaged.
+            OSError: it cannot be read.
         """
 
 @final
 class ReportIterator:
-    """The text of a report, a piece at a time. Made by Reader.report()."""
+    """The text of a report, piece by piece. Made by Reader.report()."""
 
     def __iter__(self) -> ReportIterator: ...
     def __next__(self) -> bytes: ...
 
-# Writing (tracedata_recorder.c)
+# Writing: src/binding/tracedata/recorder.c
 
-CLOCKS: Final[tuple[str, ...]]  # the kernel's names (trace_clock) of those that a trace can have
+CLOCKS: Final[tuple[str, ...]]  # those a trace can have, by the kernel's names (trace_clock)
 
 @final
 class Recorder:
-    """Empties ring-buffer files into a spool while programs run, and makes a trace.dat of it at the end.
+    """Drains ring-buffer files into a spool while programs run, and makes a trace.dat of it at the end.
 
-    The spool is a self-contained file that only grows: what is in it survives this process. It is locked
-    while it is open, so no two recorders append to one spool. Rings are numbered from 0 as they are
-    added. A method that moves data releases the GIL meanwhile; another thread's call then raises
-    RuntimeError.
+    The spool is a self-contained file that only grows: its contents survive this process. It is locked while
+    it is open, so no two recorders append to one spool. Rings are numbered from 0 in the order in which they
+    are added. A method that moves data releases the GIL; a call from another thread then raises RuntimeError.
 
     An error of the spool (no space left) loses nothing: what could not be appended stays in the ring, and the
     call may be repeated.
 
     Args:
         part: path of the spool.
-        clock: one of CLOCKS: what the trace's times are on. A resumed spool has its own.
-        resume: take in the spool that a recorder left at `part`, and go on with it. A tail that was cut off,
-            or a damaged place, is passed over. Without it the spool is made, and must not be there yet.
+        clock: one of CLOCKS: the clock of the trace's times. A resumed spool has its own.
+        resume: take in the spool that a recorder left at `part`, and append to it. Damaged places and an
+            incomplete end are skipped. Without `resume`, the spool is created and must not exist.
 
     Raises:
-        FileExistsError: without `resume`, `part` is there already.
+        FileExistsError: `part` exists, without `resume`.
         BlockingIOError: another recorder has the spool open.
-        ValueError: an unknown clock; with `resume`, the file is not a spool. From any method: the recorder is
-            closed.
-        OSError: the file cannot be made or read.
+        ValueError: `clock` is unknown; with `resume`, the file is not a spool. From any method: the recorder
+            is closed.
+        OSError: the file cannot be created or read.
 
     Example:
         >>> recorder = Recorder("trace.dat.part")
@@ -102,10 +113,10 @@ class Recorder:
 
     def __new__(cls, part: str | PathLike[str], *, clock: str = "mono", resume: bool = False) -> Self: ...
     def add_ring(self, path: str | PathLike[str], /) -> int:
-        """Map a ring-buffer file and return the number by which the other methods know it.
+        """Map a ring-buffer file and return its number, for the other methods.
 
-        A file that the resumed spool knows gets its number again, and what the spool has of it is not taken
-        twice.
+        A file that the resumed spool knows gets its former number, and what the spool has of it is not
+        drained again.
 
         Raises:
             ValueError: the file is not a ring buffer, or is damaged.
@@ -114,10 +125,10 @@ class Recorder:
         """
 
     def drain(self, ring: int, /) -> int:
-        """Take the sub-buffers that are full now, and new symbols, into the spool; wake a waiting writer.
+        """Drain the sub-buffers that are full now, and new symbols; wake a waiting writer.
 
         Returns:
-            How many records that were.
+            How many records were drained.
 
         Raises:
             ValueError: no such ring is mapped.
@@ -125,10 +136,10 @@ class Recorder:
         """
 
     def finish(self, ring: int, /) -> None:
-        """Take all that is left in a ring, and let go of its file; the file itself stays.
+        """Drain the rest of a ring and unmap its file, which stays.
 
-        Only for a ring whose writer has finished, was stopped, or is gone: sub-buffers that are not full, and
-        those that a recorder which died had claimed, are taken too.
+        Only for a ring whose writer has finished, was stopped, or is gone. Sub-buffers that are not full are
+        drained too, and so are those that a killed recorder had claimed.
 
         Raises:
             ValueError: no such ring is mapped.
@@ -136,53 +147,57 @@ class Recorder:
         """
 
     def stop_writer(self, ring: int, /) -> None:
-        """Ask the ring's writer to stop recording. Its program goes on, untraced.
+        """Ask the ring's writer to stop recording. Its program goes on without tracing.
 
         Raises:
             ValueError: no such ring is mapped.
         """
 
     def info(self, ring: int, /) -> dict[str, Any]:
-        """Return what is known of a ring now, also after finish().
+        """Return the figures of a ring, also after finish().
 
         Returns:
-            "pid"; "instance": its name, "" of the top one; "finished": the writer closed it in good order;
-            "killed": why a broken invariant stopped the tracing of the process, or None; "records" and
-            "bytes" taken so far; "lost": records dropped, overwritten or damaged; "overrun": calls not traced
-            because a shadow stack was full; "waits" and "wait_ns": how often and how long its threads waited
-            for the recorder; "tasks" that wrote; "functions": those that may be recorded; "seen": all that
-            ran; "processes": 1.
+            "pid"; "instance": its name, "" for the top one; "finished": the writer closed the ring itself;
+            "killed": the broken invariant that stopped the tracing of the process, or None; "records" and
+            "bytes" drained so far; "lost": records dropped, overwritten or damaged; "overrun": calls not
+            traced because a shadow stack was full; "waits" and "wait_ns": how often and how long its threads
+            waited for the recorder; "tasks" that wrote; "functions": those that may be recorded; "seen": all
+            that ran; "processes": 1.
 
         Raises:
             ValueError: no such ring.
         """
 
     def totals(self) -> dict[str, int]:
-        """Return "records", "bytes", "lost", "overrun", "waits", "wait_ns" and "tasks" of all rings together
-        (a thread counts once, however many instances recorded it), "processes" that were traced, and
-        "functions": how many functions have a record (the same function in several processes counts once)."""
+        """Return the figures of all rings together.
+
+        Returns:
+            "records", "bytes", "lost", "overrun", "waits" and "wait_ns": sums; "tasks": a thread counts once,
+            however many instances recorded it; "processes" that were traced; "functions" that have a record:
+            the same function of several processes counts once.
+        """
 
     def seen_names(self) -> list[str]:
-        """Return `module.qualname` of every function that ran, whether it may be recorded or not."""
+        """Return `module.qualname` of every function that ran, recorded or not."""
 
     def matched(self) -> int:
-        """Return how many functions may be recorded, of those that ran so far."""
+        """Return how many of the functions that ran so far may be recorded."""
 
     def assemble(self, output: str | PathLike[str], meta: str, /) -> None:
-        """Write the trace of what the spool holds.
+        """Make a trace of the spool.
 
-        The trace is written to a temporary file beside `output` and renamed: there is a whole one or none.
-        The spool stays as it is, so a failure can be retried.
+        The trace is written to a temporary file beside `output`, which is then renamed: there is a whole
+        trace or none. The spool does not change, so a call that failed may be repeated.
 
         Args:
-            output: path of the trace.dat; a regular file that is there is replaced, a link to one followed.
-            meta: a JSON object; its members join the trace's own JSON, whose own names win.
+            output: path of the trace.dat. A regular file is replaced; a link to one is followed.
+            meta: a JSON object, whose members are added to the trace's own JSON; the trace's members win.
 
         Raises:
             ValueError: `meta` is not a JSON object.
             IsADirectoryError: `output` is a folder.
-            OSError: no space, no permission, or `output` is a device or another thing not to be replaced.
+            OSError: no space, no permission, or `output` is a device or the like.
         """
 
     def close(self) -> None:
-        """Let go of the spool and all rings; what they hold stays where it is. May be called twice."""
+        """Close the spool and unmap all rings; the files stay. May be called twice."""

@@ -1,17 +1,17 @@
-/* Plays a script of calls through the simulated arch into a ring file, with the script's times in the
- * place of the clock's, which here counts nanoseconds. What a test knows of a kernel's trace is told to
- * our tracers this way.
+/* Plays a script of calls through the simulated arch into a ring file. The script has the times, in
+ * nanoseconds, so that funcgraph's tracer records the calls of a kernel's trace.
  *
  *     replay DIRECTORY [OPTION | depth=N | thresh_us=N | name=COMM | tid=N]... < SCRIPT
  *
  * Lines of a script:
  *
- *     function NAME MODULE BYTES ARGUMENTS    the next function; "-": no module, no arguments
- *     call NS FUNCTION [@ FUNCTION OFFSET] [VALUE]...    where it is called from; its arguments
- *     irq NS FUNCTION ...                     the same of a call that an interrupt makes
- *     return NS DURATION [VALUE]              of the newest call
+ *     function NAME MODULE BYTES ARGUMENTS    defines the next function; "-": no module, no arguments
+ *     call NS FUNCTION [@ FUNCTION OFFSET] [VALUE]...    the place of the call; its arguments
+ *     irq NS FUNCTION ...                     the same for a call that an interrupt makes
+ *     return NS DURATION [VALUE]              ends the latest call
  *
- * VALUE is i123, an int, or w8:ff, a machine word: its type's bytes and what it is in base 16. */
+ * VALUE is i123, an int, or w8:ff, a machine word: the size of its type in bytes, and its value in base
+ * 16. */
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -78,7 +78,7 @@ static void see_value(const char *word)
     CHECK(seen.bytes + 16 < VALUES_BYTES);
 }
 
-/* ---- the script's times: the tracer's own functions are called with them */
+/* ---- the script's times, with which the tracer's own functions are called */
 
 static uint64_t now, duration;
 static trace_func_graph_ent_t tracer_entry;

@@ -152,7 +152,10 @@ def test_recover_refuses_a_session_that_is_alive(fg: Funcgraph) -> None:
     process.stdout.readline()
     (session,) = fg.sessions()
     result = fg.run("recover", session)
-    assert (result.returncode, result.stderr) == (2, f"funcgraph: {session}: its recorder is alive\n")
+    assert (result.returncode, result.stderr) == (
+        2,
+        f"funcgraph: {session}: its recorder is alive; it will write the trace itself\n",
+    )
     assert "recording" in fg.run("status").stdout
     process.communicate("\n", timeout=30)
     assert process.returncode == 0

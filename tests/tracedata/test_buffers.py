@@ -123,7 +123,7 @@ def test_buffers_losses_are_their_own(desk: Desk) -> None:
     ]
 
 
-def test_a_spool_that_was_left_behind_keeps_its_buffers_and_its_clock(desk: Desk) -> None:
+def test_a_resumed_spool_keeps_its_buffers_and_its_clock(desk: Desk) -> None:
     fill_three(desk)
     recorder = desk.recorder(clock="tai")
     for ring in desk.rings:
@@ -145,7 +145,7 @@ def test_a_spool_that_was_left_behind_keeps_its_buffers_and_its_clock(desk: Desk
         ("tai", 11),  # CLOCK_TAI
     ],
 )
-def test_times_are_on_the_clock_that_was_asked_for(desk: Desk, clock: str, identity: int) -> None:
+def test_times_are_on_the_requested_clock(desk: Desk, clock: str, identity: int) -> None:
     before, now, after = (time.clock_gettime_ns(i) for i in (identity, time.CLOCK_MONOTONIC, identity))
     fill(desk.ring(), 1, 2, start=now)
     trace = desk.record(clock=clock)

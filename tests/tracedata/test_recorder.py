@@ -34,7 +34,7 @@ def desk(tmp_path: Path) -> Desk:
 # ---- draining
 
 
-def test_a_running_ring_is_drained_and_its_sub_buffers_given_back(desk: Desk) -> None:
+def test_a_running_ring_is_drained_and_its_sub_buffers_released(desk: Desk) -> None:
     ring = desk.ring(nr_subbufs=8)
     ring.function(0, "m.f")
     ring.function(1, "m.only_seen", kind=SEEN)
@@ -96,7 +96,7 @@ def test_a_trace_can_be_made_while_rings_are_still_mapped(desk: Desk) -> None:
 # ---- spools of dead recorders
 
 
-def test_a_killed_recorders_spool_is_taken_up_where_it_ended(desk: Desk) -> None:
+def test_a_killed_recorders_spool_is_resumed_where_it_ended(desk: Desk) -> None:
     ring = desk.ring()
     ring.function(0, "m.f")
     ring.task(1, 1)
@@ -128,7 +128,7 @@ def test_a_killed_recorders_spool_is_taken_up_where_it_ended(desk: Desk) -> None
     assert len(trace.meta["processes"]) == 1
 
 
-def test_a_sub_buffer_that_reached_the_spool_and_was_not_given_back_counts_once(desk: Desk) -> None:
+def test_a_sub_buffer_that_was_spooled_but_not_released_counts_once(desk: Desk) -> None:
     ring = desk.ring()
     ring.function(0, "m.f")
     ring.task(1, 1)
@@ -298,7 +298,7 @@ def test_a_spool_is_never_overwritten_nor_shared(desk: Desk) -> None:
     desk.recorder(resume=True).close()
 
 
-def test_what_is_no_spool_is_refused_and_left_alone(desk: Desk) -> None:
+def test_a_file_that_is_not_a_spool_is_refused_and_unchanged(desk: Desk) -> None:
     for content in (b"", b"short", b"x" * 5000):
         desk.part.write_bytes(content)
         with pytest.raises(ValueError, match="not a spool"):
@@ -306,7 +306,7 @@ def test_what_is_no_spool_is_refused_and_left_alone(desk: Desk) -> None:
         assert desk.part.read_bytes() == content
 
 
-def test_what_is_no_ring_is_refused(desk: Desk) -> None:
+def test_a_file_that_is_not_a_ring_is_refused(desk: Desk) -> None:
     recorder = desk.recorder()
     bad = desk.folder / "bad.ring"
     for content in (b"", b"FGRING\0\2" + bytes(10_000), b"x" * 10_000):
@@ -347,7 +347,7 @@ def test_a_closed_recorder_says_so(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("meta", ["", "[]", "{", "{} {}", '{"a": }', "null"])
-def test_meta_that_is_no_object_is_refused(desk: Desk, meta: str) -> None:
+def test_meta_that_is_not_an_object_is_refused(desk: Desk, meta: str) -> None:
     recorder = desk.recorder()
     with pytest.raises(ValueError):
         recorder.assemble(desk.output, meta)
@@ -437,7 +437,7 @@ def test_a_full_disk_leaves_no_half_trace(desk: Desk, file_size_limit: Callable[
     assert len(read_trace(desk.output).events) == 30 * 180
 
 
-def test_a_second_thread_is_turned_away_not_let_in(desk: Desk) -> None:
+def test_a_second_thread_gets_an_error(desk: Desk) -> None:
     ring = desk.ring(subbuf_bytes=65536, nr_subbufs=256)
     ring.function(0, "m.f")
     ring.task(1, 1)

@@ -244,7 +244,7 @@ def test_overruns_are_counted_up_in_exits(desk: Desk) -> None:
     assert trace.meta["overrun"] == 70_000
 
 
-def test_a_function_that_no_symbol_explains_is_unknown(desk: Desk) -> None:
+def test_a_function_without_a_symbol_is_unknown(desk: Desk) -> None:
     ring = desk.ring()
     ring.function(0, "m.f")
     ring.task(1, 1)

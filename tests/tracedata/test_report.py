@@ -112,7 +112,7 @@ def test_where_a_call_was_made(tmp_path: Path) -> None:
     assert "<-" not in text(trace, tmp_path, "nofuncgraph-retaddr")
 
 
-def test_how_calls_end_and_run_on(tmp_path: Path) -> None:
+def test_how_calls_end_and_resume(tmp_path: Path) -> None:
     trace = Trace(["m.gen", "m.f"])
     task = trace.task(1)
     task.enter(1_000, 0, 0)
@@ -165,7 +165,7 @@ def test_losses_waits_and_overruns_stand_where_they_happened(tmp_path: Path) -> 
     assert "\nCPU:0 [LOST 813 EVENTS]\n" in text(trace, tmp_path, "funcgraph-cpu")
 
 
-def test_an_entry_whose_exit_was_lost_is_no_leaf(tmp_path: Path) -> None:
+def test_an_entry_whose_exit_was_lost_is_not_a_leaf(tmp_path: Path) -> None:
     trace = Trace(["m.f"])
     task = trace.task(7, "work")
     task.enter(1_000, 0, 0)
@@ -208,7 +208,7 @@ def test_a_switch_is_shown_where_no_line_says_its_task(tmp_path: Path) -> None:
     )
 
 
-def test_a_lane_that_is_used_again_shows_the_switch(tmp_path: Path) -> None:
+def test_a_reused_lane_shows_the_switch(tmp_path: Path) -> None:
     trace = Trace(["m.f"])
     for tid in (7, 8):
         task = trace.task(tid, f"t{tid}", lane=0)
@@ -229,11 +229,11 @@ def test_one_task(command: Command, tmp_path: Path, wanted: str) -> None:
     assert command("report", "-i", path, "--task", wanted).out == HEADER + "  1.000 us    |  m.g();\n"
 
 
-def test_a_task_that_is_not_there(command: Command, tmp_path: Path) -> None:
+def test_an_unknown_task(command: Command, tmp_path: Path) -> None:
     path = two_tasks().save(tmp_path / "trace.dat")
     ran = command("report", "-i", path, "--task", "three")
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err.endswith(f"{path}: no task 'three'; there are: one (7), two (8)\n")
+    assert ran.err.endswith(f"{path}: no task 'three'; it has: one (7), two (8)\n")
 
 
 def test_a_task_that_the_description_lacks_is_shown_without_a_name(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_argument_names_and_stars(tmp_path: Path) -> None:
     )
 
 
-def test_names_cannot_do_anything_to_a_terminal(tmp_path: Path) -> None:
+def test_names_cannot_harm_a_terminal(tmp_path: Path) -> None:
     trace = Trace([("m", "\x1b]0;title\x07", "m.py", 1, 0, [])])
     trace.task(1, "t\x1b[31m").enter(1, 0, 0, lost=1)
     out = text(trace, tmp_path, "funcgraph-proc")
@@ -461,7 +461,7 @@ def test_a_file_cut_off_anywhere_is_told_from_a_whole_one(tmp_path: Path) -> Non
     TraceFile(path)
 
 
-def test_a_description_that_makes_no_sense(tmp_path: Path) -> None:
+def test_a_damaged_description(tmp_path: Path) -> None:
     bad: list[dict[str, Any]] = [
         {"version": 2},
         {"functions": 5},
@@ -479,7 +479,7 @@ def test_a_description_that_makes_no_sense(tmp_path: Path) -> None:
             TraceFile(path)
 
 
-def test_damage_in_the_middle_ends_the_report_behind_the_lines_before_it(
+def test_damage_in_the_middle_ends_the_report_after_the_lines_before_it(
     command: Command, tmp_path: Path
 ) -> None:
     trace = fib_trace()
@@ -538,7 +538,7 @@ def many_calls(tmp_path: Path) -> Path:
     return trace.save(tmp_path / "trace.dat")
 
 
-def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     path = many_calls(tmp_path)
     shell = f"{sys.executable} -m funcgraph report -i {path} | head -5"
     ran = subprocess.run(shell, shell=True, capture_output=True, text=True)

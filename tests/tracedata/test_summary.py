@@ -134,7 +134,7 @@ def test_recursion_counts_once_in_total_and_each_time_in_self(tmp_path: Path) ->
     }
 
 
-def test_suspended_time_is_nobodys(tmp_path: Path) -> None:
+def test_suspended_time_counts_nowhere(tmp_path: Path) -> None:
     trace = Trace(["m.gen"])
     one, two = trace.task(1, pid=1), trace.task(2, pid=1)
     one.enter(1_000, 0, 0)
@@ -177,7 +177,7 @@ def test_a_call_that_never_ended_ran_until_the_tasks_last_event(tmp_path: Path) 
     }
 
 
-def test_a_lane_that_is_used_again_begins_anew(tmp_path: Path) -> None:
+def test_a_reused_lane_begins_afresh(tmp_path: Path) -> None:
     trace = Trace(["m.f"])
     first, second = trace.task(1, lane=0), trace.task(2, lane=0)
     first.enter(1_000, 0, 0)  # its thread was killed
@@ -194,7 +194,7 @@ def test_an_exit_without_entry_is_a_call_and_a_later_part_a_resume(tmp_path: Pat
     assert rows(trace, tmp_path / "t") == {"m.gen": (1, 1, 1, 1_500, 1_500, 1_500, 1_500)}
 
 
-def test_a_resume_whose_call_began_unseen_is_no_call(tmp_path: Path) -> None:
+def test_a_resume_of_a_call_with_an_unknown_start_is_not_a_call(tmp_path: Path) -> None:
     trace = Trace(["m.gen"])
     task = trace.task(1)
     task.enter(5_000, 0, 0, kind=RESUME, start=10)
@@ -291,9 +291,9 @@ def test_the_table(command: Command, tmp_path: Path) -> None:
         "    1        0           0  1.500 ms  1.500 ms  1.500 ms  1.500 ms  1.500 ms  m.slow\n"
         "    3        0           2  2.436 us  2.436 us    812 ns    812 ns    812 ns  m.often\n"
         "    4        0           2  1.502 ms                                          2 functions\n"
-        "3 records were lost: the figures are of what is left\n"
+        "3 records were lost: the figures lack them\n"
         "1 calls were not traced: their task's shadow stack was full\n"
-        "2 waits for the recorder, 1.500 ms: not in the figures\n"
+        "2 waits for the recorder, 1.500 ms in all: the figures leave them out\n"
     )
 
 

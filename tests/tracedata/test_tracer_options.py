@@ -107,7 +107,7 @@ def test_retaddr_names_callers_that_are_not_traced(traced: Callable[..., str]) -
     assert text.splitlines()[0] == f"{HERE}.leaf(); /* <-{HERE}.caller:{line_of(caller, 1)} */"
 
 
-def test_behind_a_c_function_the_python_function_is_the_caller(traced: Callable[..., str]) -> None:
+def test_through_a_c_function_the_python_function_is_the_caller(traced: Callable[..., str]) -> None:
     text = traced(sort_by_leaf, "nofuncgraph-duration", retaddr=True, filter=names(leaf))
     assert text.splitlines() == [f"{HERE}.leaf(); /* <-{HERE}.sort_by_leaf:{line_of(sort_by_leaf, 1)} */"] * 2
 
@@ -127,7 +127,7 @@ def durations(text: str) -> list[float]:
 
 
 @pytest.mark.timed
-def test_without_sleep_time_a_duration_is_what_the_thread_worked(traced: Callable[..., str]) -> None:
+def test_without_sleep_time_a_duration_is_the_threads_running_time(traced: Callable[..., str]) -> None:
     asleep, worked = names(sleep, work)
     (took,) = durations(traced(sleep, no_sleep_time=True, filter=[asleep]))
     assert took < 15_000
@@ -136,7 +136,7 @@ def test_without_sleep_time_a_duration_is_what_the_thread_worked(traced: Callabl
 
 
 @pytest.mark.timed
-def test_with_sleep_time_it_is_what_passed(traced: Callable[..., str]) -> None:
+def test_with_sleep_time_it_is_the_time_that_passed(traced: Callable[..., str]) -> None:
     (took,) = durations(traced(sleep, filter=names(sleep)))
     assert took >= 29_500  # a short recording measures the length of a tick to about 1%
 
@@ -221,7 +221,7 @@ def test_func_stack_trace_has_the_callers_that_are_not_traced_too(traced: Callab
     assert lines.count("<stack trace>") == 2
 
 
-def test_func_no_repeats_counts_what_comes_again(traced: Callable[..., str]) -> None:
+def test_func_no_repeats_counts_repeated_calls(traced: Callable[..., str]) -> None:
     lines = calls(traced(repeat, tracer="function", no_repeats=True, filter=names(repeat, leaf, work)))
     assert [re.sub(r"last_ts: +[\d.]+", "last_ts", line) for line in lines] == [
         f"{HERE}.repeat <-{HERE}.traced.<locals>.run",

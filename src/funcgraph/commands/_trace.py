@@ -15,7 +15,7 @@ _TASKS_LISTED = 8
 
 @contextmanager
 def trace_errors(path: str) -> Iterator[None]:
-    """Turn what is wrong with a trace into the command's one line."""
+    """Turn a TraceError into the command's one line of error, with the file."""
     try:
         yield
     except TraceError as error:
@@ -23,14 +23,14 @@ def trace_errors(path: str) -> Iterator[None]:
 
 
 def add_trace_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the trace to read, for `open_trace`: as trace-cmd has it, behind -i or alone."""
+    """Add the argument for `open_trace`: after -i, as trace-cmd has it, or alone."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("-i", "--input", metavar="FILE", help="the trace (default: trace.dat)")
-    group.add_argument("file", metavar="FILE", nargs="?", help="the same, without -i")
+    group.add_argument("file", metavar="FILE", nargs="?", help="the trace, without -i")
 
 
 def open_trace(args: argparse.Namespace) -> TraceFile:
-    """Open the trace that was asked for. Raises CommandError with the file and the reason."""
+    """Open the trace. Raises CommandError with the file and the reason."""
     path = args.input or args.file or "trace.dat"
     with trace_errors(path):
         try:
@@ -47,25 +47,25 @@ def add_buffer_argument(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="only the buffer of this instance; '' for the top one; can be given again",
+        help="only the buffer of this instance ('' is the top one); may be repeated",
     )
 
 
 def wanted_buffers(trace: TraceFile, wanted: Sequence[str]) -> list[int] | None:
-    """Return the numbers of the buffers that -B asks for, None for all.
+    """Return the numbers of the buffers that -B names, None for all.
 
-    Raises CommandError for a name that is none's.
+    Raises CommandError if no buffer has the name.
     """
     try:
         return trace.find_buffers(wanted) if wanted else None
     except KeyError as error:
         there = [trace.buffers[number].name for number in trace.find_buffers([])]
         names = ", ".join(repr(name) if name else "'' (the top one)" for name in there)
-        raise CommandError(f"{trace.path}: no instance {error}; there are: {names}") from None
+        raise CommandError(f"{trace.path}: no instance {error}; it has: {names}") from None
 
 
 def wanted_tasks(trace: TraceFile, wanted: Sequence[str]) -> list[Task] | None:
-    """Return the tasks that --task asks for, None for all. Raises CommandError for one that is not there."""
+    """Return the tasks that --task names, None for all. Raises CommandError if none has the name or id."""
     if not wanted:
         return None
     tasks: dict[Task, None] = {}
@@ -75,6 +75,6 @@ def wanted_tasks(trace: TraceFile, wanted: Sequence[str]) -> list[Task] | None:
             names = [f"{task.name} ({task.tid})" for task in trace.tasks[:_TASKS_LISTED]]
             more = len(trace.tasks) - len(names)
             listing = ", ".join(names) + (f" and {more} more" if more else "")
-            raise CommandError(f"{trace.path}: no task '{word}'; there are: {listing or 'none'}")
+            raise CommandError(f"{trace.path}: no task '{word}'; it has: {listing or 'none'}")
         tasks.update(dict.fromkeys(found))
     return list(tasks)

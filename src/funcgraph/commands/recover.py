@@ -18,19 +18,18 @@ from funcgraph.session.recording import Recording
 NAME = "recover"
 HELP = "make a trace of what a killed recorder left behind"
 DESCRIPTION = """\
-Make a trace of the recording whose recorder was killed: of the spool beside its output (FILE.part) and of
-what still lies in the ring buffers of the traced processes. Processes that still run are asked to stop
-recording; they go on.
+Make a trace of a recording whose recorder was killed: of the spool beside its output (FILE.part), and of
+what is left in the ring buffers of the traced processes. Processes that still run are asked to stop
+recording, and go on.
 
-SESSION is the session's directory ('funcgraph status' lists them) or a FILE.part. Without it: the one session
-there
-is to recover."""
+SESSION is the session's directory ('funcgraph status' lists them) or a FILE.part. The default is the session
+to recover, if there is only one."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
     parser.add_argument(
-        "-o", dest="output", metavar="FILE", help="the trace (default: as the recording was told)"
+        "-o", dest="output", metavar="FILE", help="the trace (default: the output of the recording)"
     )
     parser.add_argument("session", nargs="?", metavar="SESSION", help="session directory or FILE.part")
 
@@ -41,9 +40,9 @@ def run(args: argparse.Namespace) -> int:
         return _recover_part(args.session, args.output)
     session = _choose() if args.session is None else Session(args.session)
     if not os.path.exists(f"{session.path}/lock"):
-        raise CommandError(f"{session.path}: not a session's directory")
+        raise CommandError(f"{session.path}: not the directory of a session (it has no lock)")
     if not session.lock():
-        raise CommandError(f"{session.path}: its recorder is alive")
+        raise CommandError(f"{session.path}: its recorder is alive; it will write the trace itself")
     try:
         return _recover(session, args.output)
     finally:
@@ -60,7 +59,7 @@ def _choose() -> Session:
         raise CommandError("no session to recover")
     if len(dead) > 1:
         listing = "".join(f"\n  {session.path}  {_describe(session)}" for session in dead)
-        raise CommandError(f"{len(dead)} sessions to recover, name one:{listing}")
+        raise CommandError(f"{len(dead)} sessions to recover; name one:{listing}")
     return dead[0]
 
 
@@ -78,7 +77,7 @@ def _recover(session: Session, output_name: str | None) -> int:
         part, planned = values["part"][-1], values["output"][-1]
         settings = from_config(values)
     except (FileNotFoundError, KeyError):
-        # Killed before it had told anybody of the session: no process can have joined.
+        # The recorder was killed before it wrote the config: no process can have joined the session.
         session.remove()
         raise CommandError(f"{session.path}: nothing was recorded; removed") from None
     except ValueError as error:
@@ -127,16 +126,16 @@ def _assemble(recording: Recording, output: str, meta: dict[str, Any]) -> None:
 
 
 def _recover_part(part: str, output_name: str | None) -> int:
-    """Make a trace of a spool alone: its session is gone, or it ran out of space."""
+    """Make a trace of a spool whose session is gone, as after a recording that ran out of space."""
     if not part.endswith(".part") and output_name is None:
-        raise CommandError(f"{part}: neither a session's directory nor a FILE.part")
+        raise CommandError(f"{part}: neither the directory of a session nor a FILE.part")
     for session in all_sessions():
         try:
             writes_it = os.path.realpath(part) in session.read_config().get("part", [])
         except (OSError, ValueError):
             continue
         if writes_it:
-            raise CommandError(f"{part}: belongs to the session {session.path}; recover that")
+            raise CommandError(f"{part}: belongs to the session {session.path}; recover that instead")
     output = check_output(output_name or part.removesuffix(".part"))
     try:
         writer = _tracedata.Recorder(part, resume=True)

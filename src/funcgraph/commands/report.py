@@ -20,11 +20,11 @@ NAME = "report"
 HELP = "print a trace: which functions ran, nested, with durations"
 DESCRIPTION = """\
 Print a trace in the kernel's function_graph layout: nested calls with their durations, exceptions,
-suspends and resumes, and with arguments and results if they were recorded. A trace of the function tracer is
-printed in that tracer's layout.
+suspends and resumes, and recorded arguments and results. A trace of the function tracer is printed in that
+tracer's layout.
 
-A trace of several instances is printed in order of time, each line behind its instance's name; -B shows one
-instance alone."""
+A trace of several instances is printed in order of time, and each line begins with the name of its instance.
+-B shows one instance alone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         action="append",
         default=[],
-        help="only this task: a thread id, or a thread's name, which may have * and ?; can be given again",
+        help="only this task: a thread id, or a thread's name (* and ? match); may be repeated",
     )
     add_buffer_argument(parser)
     parser.add_argument(
@@ -44,17 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OPTION",
         action="append",
         default=[],
-        help="turn an option of the list below on, or off with 'no' in front; can be given again",
+        help="turn an option of the list below on, or off with 'no' in front; may be repeated",
     )
     parser.add_argument(
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
-        help="colours (default: auto, on a terminal unless NO_COLOR is set)",
+        help="colours; auto (default): on a terminal, unless NO_COLOR is set",
     )
-    parser.add_argument(
-        "--no-pager", action="store_true", help="do not show the text in $PAGER on a terminal"
-    )
+    parser.add_argument("--no-pager", action="store_true", help="do not start $PAGER on a terminal")
     parser.epilog = (
         f"options for -O, with their defaults (auto: if more than one task is shown):\n{options_help()}"
     )

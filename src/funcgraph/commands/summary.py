@@ -31,16 +31,16 @@ HELP = "print calls and times of each function"
 DESCRIPTION = """\
 Print, for each function of a trace, how often it was called and how long it ran.
 
-  CALLS       calls that began, or (--thresh, losses) whose end alone was recorded
-  RESUMES     times a suspended generator or coroutine ran on
+  CALLS       calls that began; also those of which only the end is recorded (--thresh, losses)
+  RESUMES     how often suspended generators and coroutines were resumed
   EXCEPTIONS  calls that an exception ended
-  SELF        time of all its calls without the traced functions they called
-  TOTAL       time in which it was running, with what it called: recursion counts once, and time in which a
-              generator or coroutine was suspended does not count
-  MIN MAX     the shortest and the longest call that ended, time in which it was suspended left out
-  AVG         the mean of the calls that ended; in recursion each counts
+  SELF        time of all its calls without their traced callees
+  TOTAL       time in which it was running, with its callees; recursion counts once, suspended time does not
+              count
+  MIN MAX     the shortest and the longest call that ended, without suspended time
+  AVG         the mean of the calls that ended; in recursion each of them counts
 
-A trace of several instances has a table for each."""
+A trace of several instances gives a table for each."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         action="append",
         default=[],
-        help="only this task: a thread id, or a thread's name, which may have * and ?; can be given again",
+        help="only this task: a thread id, or a thread's name (* and ? match); may be repeated",
     )
     add_buffer_argument(parser)
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _json(trace: TraceFile, tables: dict[int, list[FunctionSummary]], tasks: Sequence[Task]) -> str:
-    """Return one buffer's object, or `buffers`: name -> that."""
+    """Return the object of one buffer; of several, the object `buffers`: name -> such an object."""
     shown = {}
     for number, rows in tables.items():
         buffer = trace.buffers[number]
@@ -91,7 +91,7 @@ def _json(trace: TraceFile, tables: dict[int, list[FunctionSummary]], tasks: Seq
 
 
 def _text(trace: TraceFile, tables: dict[int, list[FunctionSummary]], tasks: Sequence[Task]) -> str:
-    """Return a table for each buffer: what two instances saw of one call does not add up."""
+    """Return a table for each buffer: two instances may have recorded the same call."""
     texts = []
     for number, rows in tables.items():
         buffer = trace.buffers[number]
@@ -101,11 +101,11 @@ def _text(trace: TraceFile, tables: dict[int, list[FunctionSummary]], tasks: Seq
 
 
 def _notes(buffer: Buffer) -> Iterator[str]:
-    """Yield lines about what the figures do not contain."""
+    """Yield lines about what is missing from the figures."""
     if buffer.lost:
-        yield f"{buffer.lost:,} records were lost: the figures are of what is left\n"
+        yield f"{buffer.lost:,} records were lost: the figures lack them\n"
     if buffer.overrun:
         yield f"{buffer.overrun:,} calls were not traced: their task's shadow stack was full\n"
     if buffer.waits:
         waited = duration_text(buffer.wait_ns)
-        yield f"{buffer.waits:,} waits for the recorder, {waited}: not in the figures\n"
+        yield f"{buffer.waits:,} waits for the recorder, {waited} in all: the figures leave them out\n"

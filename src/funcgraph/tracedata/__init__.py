@@ -1,4 +1,4 @@
-"""Reading traces: what a trace.dat holds, its text, its figures.
+"""Reading traces: what a trace.dat names, its text, its figures.
 
 from funcgraph.tracedata import TraceFile
 

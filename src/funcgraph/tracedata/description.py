@@ -21,7 +21,7 @@ _NATIVE = 64
 
 
 class TraceError(Exception):
-    """A file that is no trace of funcgraph's, or is not whole: the reason, without the file's name."""
+    """A file is not a trace of funcgraph's, or is truncated or damaged. The text lacks the file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Function:
         module: its module's name; `__main__` for a script's own functions.
         qualname: its qualified name in the module.
         file: its source file, or "" if it has none.
-        line: the line in which it begins, from 1; 0 if it has no source. Of native code: its size in bytes.
-        flags: what kind of function it is: enum fg_func_flags.
-        arguments: names of its arguments, in the order in which their values are recorded.
+        line: the line on which it begins, from 1; 0 if it has no source. Of native code: its size in bytes.
+        flags: the kind of function: enum fg_func_flags.
+        arguments: names of its arguments, in the order in which values are recorded.
     """
 
     module: str
@@ -46,9 +46,9 @@ class Function:
 
     @property
     def name(self) -> str:
-        """`module.qualname`, as filters and reports have it; `qualname` alone if there is no module.
+        """`module.qualname`, as in filters and reports; `qualname` alone if there is no module.
 
-        Of native code as the kernel prints it: `symbol [module]`.
+        Native code is named as the kernel does: `symbol [module]`.
         """
         if self.flags & _NATIVE:
             return f"{self.qualname} [{self.module}]" if self.module else self.qualname
@@ -56,7 +56,7 @@ class Function:
 
     @property
     def size_bytes(self) -> int:
-        """The size of native code, 0 for any other function."""
+        """The size of native code; 0 of any other function."""
         return self.line if self.flags & _NATIVE else 0
 
     def starred_arguments(self) -> list[str]:
@@ -76,15 +76,15 @@ class Task:
     """A thread that was traced.
 
     Attributes:
-        lane: where its records lie. A lane serves several tasks, one after the other.
+        lane: where its records lie. Several tasks may use one lane, one after the other.
         pid: its process.
-        tid: the operating system's number for the thread.
+        tid: the operating system's id of the thread.
         name: the thread's name.
-        process: its process's command line; "" if it is not known.
+        process: the command line of its process; "" if unknown.
         first_ns: time of its first record, in nanoseconds of the trace's clock.
         last_ns: time of its last record.
-        records: how many there are.
-        buffer: number of the buffer (TraceFile.buffers) that they lie in.
+        records: how many it has.
+        buffer: the number of its buffer in TraceFile.buffers.
     """
 
     lane: int
@@ -103,11 +103,11 @@ class Buffer:
     """An instance's part of a trace.
 
     Attributes:
-        name: the instance's; "" for the top one.
-        tracer: what recorded it.
-        options: what it was recorded to be shown with: option name -> on or off.
-        lost, overrun, waits, wait_ns: what its rings in all processes say of it.
-        events: how many there are.
+        name: the instance's name; "" for the top one.
+        tracer: the tracer that recorded it.
+        options: the recording's options for a report: option name -> on or off.
+        lost, overrun, waits, wait_ns: sums of its rings in all processes.
+        events: how many it has.
     """
 
     name: str
@@ -122,12 +122,12 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Everything that the JSON says.
+    """The JSON, decoded.
 
     Attributes:
-        meta: the JSON's object itself.
-        functions: by index, which is what an event's address stands for.
-        tasks: threads with records; one for each buffer in which a thread has any.
+        meta: the JSON's object.
+        functions: by index, which an event has as an address.
+        tasks: threads with records; a thread once for each buffer.
         clock: the kernel's name of the trace's clock.
         lost, overrun, waits, wait_ns, events: totals of all buffers.
         buffers: the top instance's first.
@@ -149,7 +149,7 @@ def decode_description(text: bytes) -> Description:
     """Decode a trace's JSON.
 
     Raises:
-        TraceError: it is no JSON, of another version, or lacks something.
+        TraceError: it is not JSON, is of another version, or something is missing or wrong.
     """
     meta = _decode_meta(text)
     try:
@@ -173,7 +173,7 @@ def decode_description(text: bytes) -> Description:
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise TraceError(
-            f"damaged: its description makes no sense ({type(error).__name__}: {error})"
+            f"damaged: its description is not that of a trace ({type(error).__name__}: {error})"
         ) from None
 
 
@@ -183,18 +183,18 @@ def _decode_meta(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise TraceError("damaged: its description is not JSON") from None
     if not isinstance(meta, dict) or "version" not in meta:
-        raise TraceError("damaged: its description is not that of a trace")
+        raise TraceError("damaged: its description has no version")
     if meta["version"] != META_VERSION:
         version = meta["version"]
         raise TraceError(
-            f"written by another version of funcgraph: {version!r}, this one reads {META_VERSION}"
+            f"written by another version of funcgraph: format {version!r}, this one reads {META_VERSION}"
         )
     return meta
 
 
 def _number(value: object, limit: int = 2**64) -> int:
     if not isinstance(value, int) or not 0 <= value < limit:
-        raise ValueError(f"{value!r} where a number should be")
+        raise ValueError(f"{value!r} is not a number from 0 to {limit - 1}")
     return value
 
 
@@ -215,7 +215,7 @@ def _task(item: Mapping[str, Any], processes: Sequence[str], cpus: int) -> Task:
 
 
 def _buffer_figures(meta: Mapping[str, Any], tasks: Iterable[Task], number: int) -> dict[str, int]:
-    """Add up what a buffer's rings and tasks say."""
+    """Add up the figures of a buffer's rings and tasks."""
     rings = [ring for ring in meta.get("processes", []) if ring.get("buffer", 0) == number]
     figures = {key: sum(_number(ring.get(key, 0)) for ring in rings) for key in _COUNTS}
     return {**figures, "events": sum(task.records for task in tasks if task.buffer == number)}

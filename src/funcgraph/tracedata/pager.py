@@ -1,4 +1,4 @@
-"""Where a report goes: to a pager when a person looks, as it is into a pipe or a file."""
+"""Where a report goes: to a pager on a terminal, else unchanged to standard output."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ ColorChoice = Literal["auto", "always", "never"]
 
 
 def wants_color(choice: ColorChoice) -> bool:
-    """Say whether to print in colour: on a terminal that has it, unless NO_COLOR (no-color.org) is set."""
+    """Return whether to print in colour.
+
+    "auto" means: on a terminal with colours, unless NO_COLOR (no-color.org) is set.
+    """
     if choice != "auto":
         return choice == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def pager_command() -> str | None:
-    """Return the shell command of the user's pager, or None if output goes straight to the terminal."""
+    """Return the shell command of the user's pager; None: the user wants none, or there is none."""
     command = os.environ.get("PAGER")
     if command is None:
         return "less -R -F -X" if shutil.which("less") else None
@@ -37,7 +40,7 @@ def write_text(pieces: Iterable[bytes], *, pager: bool) -> None:
         pager: show it in the user's pager if standard output is a terminal.
 
     Raises:
-        BrokenPipeError: whoever read standard output has left. (A pager may: that is no error.)
+        BrokenPipeError: the reader of standard output is gone. (A pager may quit: that is no error.)
         KeyboardInterrupt: Ctrl-C.
         OSError: the text cannot be written.
     """
@@ -46,8 +49,8 @@ def write_text(pieces: Iterable[bytes], *, pager: bool) -> None:
         _write_pieces(pieces, sys.stdout.buffer)
         return
     sys.stdout.flush()
-    # As git does: options that make less leave a short text on the screen and pass colours on, unless there
-    # are some already.
+    # As git does: with these options less leaves a short text on the screen, and passes colours on. The
+    # user's own options win.
     environment = {"LESS": "FRX", **os.environ}
     process = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)
     assert process.stdin is not None
@@ -55,7 +58,7 @@ def write_text(pieces: Iterable[bytes], *, pager: bool) -> None:
         with suppress(BrokenPipeError):
             _write_pieces(pieces, process.stdin)
     finally:
-        # Ctrl-C goes to the pager too, which stays: so do we, until it ends.
+        # Ctrl-C goes to the pager too, which goes on: wait until it ends.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         with suppress(BrokenPipeError):
             process.stdin.close()

@@ -15,9 +15,9 @@ class ReportOption:
     """One option of a report.
 
     Attributes:
-        name: the kernel's, `funcgraph-...`.
-        bit: what stands for it in a set of options.
-        initial: whether it is on unless said otherwise; "auto": on if the report shows more than one task.
+        name: the kernel's name, `funcgraph-...`.
+        bit: its bit in a set of options.
+        initial: the default; "auto": on if the report shows more than one task.
         help: what it shows.
     """
 
@@ -33,14 +33,14 @@ def report_options() -> tuple[ReportOption, ...]:
 
 
 def parse_options(words: Iterable[str], others: Iterable[str] = ()) -> dict[str, bool]:
-    """Return what the user's words say: option name -> on or off.
+    """Return the options that the words name: option name -> on or off.
 
     Args:
-        words: `funcgraph-abstime` turns an option on, `nofuncgraph-abstime` off; the last word counts.
-        others: names of options that are none of a report's, and allowed too.
+        words: `funcgraph-abstime` turns an option on, `nofuncgraph-abstime` off; the last one wins.
+        others: names of further options that are allowed, besides those of a report.
 
     Raises:
-        ValueError: a word that is no option; the message lists all.
+        ValueError: a word is not an option; the message lists all.
     """
     names = list(dict.fromkeys([*(option.name for option in report_options()), *others]))
     chosen: dict[str, bool] = {}
@@ -53,9 +53,9 @@ def parse_options(words: Iterable[str], others: Iterable[str] = ()) -> dict[str,
 
 
 def known_options(words: Iterable[str]) -> dict[str, bool]:
-    """Return what a trace's own words say, as `parse_options`.
+    """Return the options that a trace's own words name, as `parse_options`.
 
-    A word that only another version knows does not count.
+    Unknown words, which another version of funcgraph wrote, are skipped.
     """
     chosen: dict[str, bool] = {}
     for word in words:
@@ -67,7 +67,7 @@ def known_options(words: Iterable[str]) -> dict[str, bool]:
 
 
 def option_bits(chosen: Mapping[str, bool], *, several_tasks: bool) -> int:
-    """Return the set of options for a report: the defaults, changed by what was chosen."""
+    """Return the set of a report's options: the chosen ones, and the defaults of all others."""
     bits = 0
     for option in report_options():
         initial = several_tasks if option.initial == "auto" else option.initial == "on"
@@ -77,7 +77,7 @@ def option_bits(chosen: Mapping[str, bool], *, several_tasks: bool) -> int:
 
 
 def options_help() -> str:
-    """Return the table of options as lines for a help text."""
+    """Return the table of options as lines of a help text."""
     options = report_options()
     width = max(len(option.name) for option in options)
     defaults = {"on": "[on]  ", "off": "[off] ", "auto": "[auto]"}

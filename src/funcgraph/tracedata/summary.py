@@ -1,4 +1,4 @@
-"""The figures of a trace, function by function, as a table or as JSON. What each means: summary.h."""
+"""The figures of a trace's functions, as a table or as JSON. summary.h defines each figure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class FunctionSummary:
     """How often a function was called, and how long it ran.
 
     Attributes:
-        function: whose figures these are; None for functions that the trace does not name.
+        function: the function; None stands for all that the trace does not name.
         calls: calls that began.
-        resumes: times a suspended generator or coroutine ran on.
+        resumes: how often suspended generators and coroutines were resumed.
         exceptions: calls that an exception ended.
-        total_ns: time in which the function was running, callees included; recursion counts once, and time in
-            which a generator or coroutine was suspended does not.
-        self_ns: that of all its calls, without what the traced callees took.
-        min_ns: the shortest call that ended: the sum of its parts between suspends. 0 if none ended.
-        max_ns: the longest.
-        ended: calls that ended and whose whole time is known: those that min_ns and max_ns are of.
-        ended_ns: the sum of their times; in recursion each call counts, so that it may be more than total_ns.
+        total_ns: time in which the function was running, with its callees. Recursion counts once; suspended
+            time does not count.
+        self_ns: time of all its calls without their traced callees.
+        min_ns: the shortest call that ended: the sum of its stretches between suspends. 0 if none ended.
+        max_ns: the longest call that ended.
+        ended: calls that ended and whose whole time is known: those of min_ns and max_ns.
+        ended_ns: the sum of their times. In recursion each call counts, so it may be more than total_ns.
     """
 
     function: Function | None
@@ -49,7 +49,7 @@ class FunctionSummary:
         return self.ended_ns / self.ended if self.ended else 0.0
 
     def add(self, other: FunctionSummary) -> None:
-        """Take in the figures of the same function under another index."""
+        """Add the figures that the same function has under another index."""
         ended = [row for row in (self, other) if row.ended]
         self.min_ns = min((row.min_ns for row in ended), default=0)
         self.max_ns = max(self.max_ns, other.max_ns)
@@ -62,7 +62,7 @@ class FunctionSummary:
         self.ended_ns += other.ended_ns
 
 
-# --sort KEY: what each row is sorted by; largest first, but names from a to z.
+# --sort KEY: largest first, but names from a to z.
 SORT_KEYS: dict[str, Callable[[FunctionSummary], Any]] = {
     "self": lambda row: -row.self_ns,
     "total": lambda row: -row.total_ns,
@@ -77,7 +77,7 @@ SORT_KEYS: dict[str, Callable[[FunctionSummary], Any]] = {
 
 
 def summary_rows(rows: Iterable[tuple[int, ...]], functions: Sequence[Function]) -> list[FunctionSummary]:
-    """Return the engine's rows with their functions; a function that has several indexes becomes one row."""
+    """Return the reader's rows with their functions, one row for a function with several indexes."""
     merged: dict[tuple[str, str, str, int] | None, FunctionSummary] = {}
     for index, *figures in rows:
         function = functions[index] if index < len(functions) else None
@@ -91,12 +91,12 @@ def summary_rows(rows: Iterable[tuple[int, ...]], functions: Sequence[Function])
 
 
 def sort_rows(rows: Iterable[FunctionSummary], key: str) -> list[FunctionSummary]:
-    """Return the rows sorted by a key of SORT_KEYS; equal ones by name."""
+    """Return the rows sorted by a key of SORT_KEYS, then by name."""
     return sorted(rows, key=lambda row: (SORT_KEYS[key](row), row.name))
 
 
 def duration_text(ns: float) -> str:
-    """Return a duration with the unit that suits it: `812 ns`, `12.379 us`, `1.500 ms`, `73.002 s`."""
+    """Return a duration in a fitting unit: `812 ns`, `12.379 us`, `1.500 ms`, `73.002 s`."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size:
             return f"{ns / size:.3f} {unit}"
@@ -104,7 +104,7 @@ def duration_text(ns: float) -> str:
 
 
 def summary_table(rows: Sequence[FunctionSummary]) -> str:
-    """Return the rows as an aligned table with a line of totals."""
+    """Return the rows as a table that ends with a line of totals."""
     header = ("CALLS", "RESUMES", "EXCEPTIONS", "SELF", "TOTAL", "MIN", "AVG", "MAX")
     cells = [
         (
@@ -175,5 +175,5 @@ def summary_json(
 
 
 def _printable(name: str) -> str:
-    """Return a name without characters that could do something to a terminal."""
+    """Return a name in which characters that could harm a terminal are escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in name)

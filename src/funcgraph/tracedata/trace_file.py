@@ -1,4 +1,4 @@
-"""A trace.dat: opened, checked, and its own description decoded."""
+"""Reading a trace.dat: its text, and its figures."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class TraceFile:
     """An opened trace.
 
     Args:
-        path: the file, as `funcgraph record` wrote it.
+        path: a file that `funcgraph record` wrote.
 
     Raises:
-        TraceError: the file is no trace of funcgraph's, or is truncated or damaged.
+        TraceError: the file is not a trace of funcgraph's, or is truncated or damaged.
         OSError: it cannot be opened or read.
 
     Example:
@@ -44,11 +44,14 @@ class TraceFile:
         self.buffers = description.buffers
 
     def find_buffers(self, wanted: Sequence[str]) -> list[int]:
-        """Return the numbers of the buffers of these names; without a name, of all: the top instance's only
-        if it recorded anything, for a recording may do without.
+        """Return the numbers of buffers.
+
+        Args:
+            wanted: names; none: all buffers, but the top instance's only if it has events, since a
+                recording may do without that instance.
 
         Raises:
-            KeyError: a name that is none's.
+            KeyError: no buffer has this name.
         """
         names = [buffer.name for buffer in self.buffers]
         if wanted:
@@ -56,7 +59,7 @@ class TraceFile:
         return [n for n, b in enumerate(self.buffers) if b.events or b.name or len(self.buffers) == 1]
 
     def find_tasks(self, wanted: str) -> list[Task]:
-        """Return the tasks a user means.
+        """Return the tasks that a word names.
 
         Args:
             wanted: a thread id, or a thread's name, in which `*`, `?` and `[...]` match as in a shell.
@@ -73,21 +76,21 @@ class TraceFile:
         buffers: Sequence[int] | None = None,
         color: bool = False,
     ) -> Iterator[bytes]:
-        """Return the trace as text: each buffer in the kernel's layout for its tracer.
+        """Return the trace as text, each buffer in the kernel's layout of its tracer.
 
         Args:
-            options: option name -> on or off, as `parse_options` returns; what is not there is as the
-                recording was told, or has its default.
-            tasks: show only these; None: all.
-            buffers: show only the buffers of these numbers; None: all. Lines of several begin with their
-                buffer's name, as trace-cmd's do.
-            color: with escape sequences for a terminal.
+            options: option name -> on or off, as `parse_options` returns. Other options are as the
+                recording set them, or have their defaults.
+            tasks: the tasks to show; None: all.
+            buffers: numbers of the buffers to show; None: all. With several buffers each line begins with
+                its buffer's name, as trace-cmd prints it.
+            color: add escape sequences for a terminal.
 
         Returns:
             An iterator over pieces of UTF-8 text, each of whole lines.
 
         Raises:
-            TraceError: the file is damaged. Raised by the iterator too, behind the lines before the damage.
+            TraceError: the file is damaged. The iterator raises it too, after the lines before the damage.
             OSError: it cannot be read.
         """
         numbers = self.find_buffers(()) if buffers is None else list(buffers)
@@ -107,14 +110,14 @@ class TraceFile:
             raise TraceError(str(error)) from None
 
     def _prefix(self, number: int, shown: Sequence[int], columns: int) -> str | None:
-        """Return what lines of a buffer begin with; None if only one is shown."""
+        """Return the beginning of a buffer's lines; None if only one buffer is shown."""
         if len(shown) < 2:
             return None
         name = _text(self.buffers[number].name)
         return f"{name:>{columns}}: " if name else " " * (columns + 2)
 
     def _shown(self, tasks: Sequence[Task] | None, buffers: Sequence[int]) -> list[Task]:
-        """Return the tasks among `tasks` whose records lie in these buffers."""
+        """Return those of `tasks` that have their records in these buffers."""
         return [task for task in (self.tasks if tasks is None else tasks) if task.buffer in buffers]
 
     def summary(
@@ -123,8 +126,8 @@ class TraceFile:
         """Return how often each function was called and how long it ran.
 
         Args:
-            tasks: count only what these did; None: all.
-            buffers: count only what lies in the buffers of these numbers; None: all.
+            tasks: the tasks to count; None: all.
+            buffers: numbers of the buffers to count; None: all.
 
         Returns:
             A row for each function that was called, in no particular order.
@@ -141,7 +144,7 @@ class TraceFile:
             raise TraceError(str(error)) from None
 
     def _reader(self, tasks: Sequence[Task] | None) -> _tracedata.Reader:
-        """Open the file again, with all names and these tasks selected."""
+        """Open the file again, hand in all names, and select these tasks (None: all)."""
         functions = [
             (_text(function.name), _text(",".join(function.starred_arguments())), function.size_bytes)
             for function in self.functions
@@ -164,5 +167,5 @@ def _no_buffer(name: str) -> int:
 
 
 def _text(text: str) -> str:
-    """Return `text` as something UTF-8 can say, and C can end with a NUL."""
+    """Return `text` without what UTF-8 cannot encode, and without NULs, which end a text in C."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
