@@ -1,4 +1,4 @@
-"""The rooms of src/ and what each may know, read from the #include lines and the Python imports.
+"""The rooms of src/ and what each may know, read from #include lines, Python imports and the engine's objects.
 
 A room is a folder. It may use itself and what `KNOWS` says; the rooms of the Python package are in `PYTHON_KNOWS`. No
 circle of files is allowed, neither in one room nor over several. tests/test_rooms.py and tests/test_rooms_python.py
@@ -8,9 +8,14 @@ hold the tree to this.
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tools.layout import ROOT
@@ -122,6 +127,35 @@ def _module(source: str, name: str, modules: set[str]) -> str:
     return found[0]
 
 
+def compile_engine(folder: Path) -> dict[str, Path]:
+    """Compile each C file of the engine alone into `folder`; return the objects by unit."""
+    files = {str(file.relative_to(SRC).with_suffix("")): file for file in sorted(SRC.glob("engine/**/*.c"))}
+    objects = {unit: folder / (unit.replace("/", "_") + ".o") for unit in files}
+    command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O0", "-I", str(SRC), "-c"]
+
+    def compile_unit(unit: str) -> None:
+        subprocess.run([*command, "-o", str(objects[unit]), str(files[unit])], check=True)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_unit, files))
+    return objects
+
+
+def link_arrows(objects: Mapping[str, Path]) -> dict[str, set[str]]:
+    """Return for each unit those whose object defines a symbol that its own object leaves undefined (nm)."""
+    defined: dict[str, str] = {}
+    undefined: dict[str, set[str]] = {}
+    for unit, file in objects.items():
+        lines = subprocess.run(["nm", "-P", str(file)], check=True, capture_output=True, text=True).stdout
+        symbols = [line.split()[:2] for line in lines.splitlines()]
+        undefined[unit] = {name for name, kind in symbols if kind == "U"}
+        defined.update({name: unit for name, kind in symbols if kind.isupper() and kind != "U"})
+    return {
+        unit: {defined[name] for name in names if name in defined} - {unit}
+        for unit, names in undefined.items()
+    }
+
+
 def known(room: str, knows: Mapping[str, tuple[str, ...]] = KNOWS) -> set[str]:
     """Return all rooms that `room` may use, itself among them."""
     return {room}.union(*(known(below, knows) for below in knows[room]))
@@ -196,6 +230,13 @@ def main() -> None:
         print("up (Python):", arrow)
     for group in circles(modules):
         print("circle (Python):", " ".join(group))
+    if "--link" in sys.argv[1:]:
+        with tempfile.TemporaryDirectory() as folder:
+            objects = link_arrows(compile_engine(Path(folder)))
+        for arrow in arrows_up(objects):
+            print("up (objects):", arrow)
+        for group in circles(objects):
+            print("circle (objects):", " ".join(group))
 
 
 if __name__ == "__main__":
