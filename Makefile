@@ -1,6 +1,6 @@
 # What a person types here. The work is done by the small programs in tools/; `make help` lists the targets.
 #
-# FG_BUILD=DIR and FG_VENVS=DIR, in the environment or behind `make`, move what is built; CC is the compiler there too.
+# FG_BUILD=DIR and FG_VENVS=DIR, in the environment or after `make`, move what is built. CC is the C compiler.
 # PY=3.13 chooses the CPython of dev and demo.
 PYTHON ?= $(shell sh tools/find_python.sh)
 PY ?=
@@ -8,11 +8,11 @@ PY ?=
 RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none was found)) -m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly dev pythons bench lint format types asan tsan docs clean
+.PHONY: help demo test nightly dev pythons pythons-sid bench lint format types asan tsan docs clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
-	    printf '  make %-9s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
+	    printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 demo: ## build, record a real program, print its function graph and its summary
 	@$(RUN) tools.demo $(PY)
@@ -20,15 +20,19 @@ demo: ## build, record a real program, print its function graph and its summary
 test: ## all tests: C, and Python on every CPython 3.11 to 3.15 that is here
 	@$(RUN) tools.test
 
-nightly: ## make test with all that takes long: 10,000 random programs against the model, a minute of stress, all of CPython's tests
-	@FUNCGRAPH_MODEL_EXAMPLES=10000 FUNCGRAPH_STRESS_SECONDS=60 FG_STRESS_SECONDS=60 FUNCGRAPH_ALL_CPYTHON_TESTS=1 $(RUN) tools.test
-	@FG_STRESS_SECONDS=60 $(RUN) tools.native tsan
+nightly: ## all tests on each CPython, 10,000 random programs against the models, a minute of stress, all of CPython's tests
+	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.test
+	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native asan
+	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native tsan
 
 dev: ## build and install into .venvs/3.13 (PY=3.13; the newest CPython if not given)
 	@$(RUN) tools.venvs $(PY)
 
 pythons: ## list the CPythons that are here, and those that are not
 	@$(RUN) tools.pythons
+
+pythons-sid: ## put Debian's newest CPythons, 3.14 and 3.15, into the folder /srv/sid (FG_SID=DIR; as root)
+	@$(RUN) tools.sid
 
 bench: ## the figures of docs/performance.md, on CPython 3.11 and 3.13
 	@$(RUN) tools.bench

@@ -17,6 +17,8 @@ import funcgraph
 from funcgraph import _engine, cli, selftest
 from tools import rooms
 
+pytestmark = pytest.mark.one_python
+
 ROOT = Path(__file__).resolve().parent.parent
 MAN = ROOT / "docs" / "man"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -1,7 +1,4 @@
-"""Runs random programs in the engine and in the model, and compares the callbacks of each user.
-
-FUNCGRAPH_MODEL_EXAMPLES is the number of programs (default: 300).
-"""
+"""Runs random programs in the engine and in the model, and compares the callbacks of each user."""
 
 from __future__ import annotations
 
@@ -19,9 +16,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from model import FPROBES, MAX_USERS, End, Event, Kind, Model, Set
+from sizes import MODEL_EXAMPLES
+
+pytestmark = pytest.mark.one_python
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = int(os.environ.get("FUNCGRAPH_MODEL_EXAMPLES", "300"))
 ENOENT, EBUSY, EEXIST, EINVAL = -2, -16, -17, -22
 
 FUNCTIONS = [("m", "f0"), ("m", "f1"), ("m", "f2"), ("n", "g0"), ("n", "g1"), ("n", "C.method")]
@@ -342,9 +341,9 @@ def run(engine: Engine, program: list[tuple[Any, ...]]) -> None:
 # epoch` where a frame's user is looked up; a return that ends the newest frame whatever its frame pointer; a
 # suspend that does not keep the depth; a late resume left out; calls in progress looked for only in functions
 # without any user.
-@pytest.mark.timeout(300 + EXAMPLES // 10)
+@pytest.mark.timeout(300 + MODEL_EXAMPLES // 10)
 @settings(
-    max_examples=EXAMPLES,
+    max_examples=MODEL_EXAMPLES,
     deadline=None,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     suppress_health_check=[HealthCheck.too_slow],

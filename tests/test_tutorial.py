@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.one_python
+
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "examples" / "two_tools"
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()

@@ -12,9 +12,11 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("FG_BUILD") or ROOT / "build").resolve()
 VENVS = Path(os.environ.get("FG_VENVS") or ROOT / ".venvs").resolve()
 LOGS = BUILD / "logs"
+#: Debian's newest suite, if it is there (tools/sid.py).
+SID = Path(os.environ.get("FG_SID") or "/srv/sid").resolve()
 
 #: What may differ between two builds of the package.
-BUILD_INPUTS = ("src", "include", "CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE")
+BUILD_INPUTS = ("src", "CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE")
 
 
 def pyproject() -> dict[str, Any]:

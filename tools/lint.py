@@ -1,8 +1,8 @@
 """Style and mistakes: `make lint`; `make format` changes the files instead of complaining.
 
-ruff over the Python, clang-format and clang-tidy over the C, and a build of everything by each of gcc and
-clang that is here with warnings as errors. The formatters are pinned in pyproject.toml: another release of
-them formats differently. clang-tidy and the compilers are the machine's.
+ruff checks the Python, clang-format and clang-tidy the C, and gcc and clang compile everything with warnings
+as errors. The formatters are pinned in pyproject.toml: another release of them formats differently.
+clang-tidy and the compilers are the machine's.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from tools import native
 from tools.console import CommandFailedError, Stopwatch, heading, run, say
 from tools.layout import BUILD, LOGS, ROOT, files
 from tools.pythons import choose
-from tools.venvs import Environment
+from tools.venvs import Environment, test_environment
 
 _PYTHON = ("src", "tests", "tools", "benchmarks", "examples")
 _C = ("src", "tests", "benchmarks", "examples")
+#: clang's builds, with what clang-tidy needs to know about each file.
+_DATABASES = BUILD / "lint-clang"
 
 
 def _c_files(*suffixes: str) -> list[Path]:
@@ -45,42 +47,52 @@ def clang_format(environment: Environment, fix: bool) -> int:
 
 
 def warnings(environment: Environment, fix: bool) -> int:
-    """Compile everything with each compiler, warnings as errors. The last one's build serves clang-tidy."""
+    """Compile everything with each compiler, warnings as errors.
+
+    gcc's builds are those that the tests run with. clang's, without optimisation, serve clang-tidy.
+    """
     del fix
-    compilers = [name for name in ("gcc", "clang") if shutil.which(name)]
-    if len(compilers) < 2:
-        say(f"only {' '.join(compilers) or 'neither gcc nor clang'} is here")
-        if os.environ.get("CI") == "true":
-            return 1
-    for compiler in compilers:
-        log = LOGS / f"lint-{compiler}.log"
+    absent = [name for name in ("gcc", "clang") if not shutil.which(name)]
+    if absent:
+        say(f"{' and '.join(absent)} must be here")
+        return 1
+    os.environ["FG_WERROR"] = "1"
+    try:
+        native.build_tests("plain")
+        test_environment(environment.interpreter)
+        say("gcc: no warning")
+        log = LOGS / "lint-clang.log"
         log.unlink(missing_ok=True)
-        for python in (f"Python_EXECUTABLE={environment.python}", "FG_ENGINE_ONLY=ON"):
-            folder = BUILD / f"lint-{compiler}{'-tests' if python.startswith('FG') else ''}"
-            try:
-                native.build(
-                    folder, log, f"CMAKE_C_COMPILER={compiler}", "FG_WERROR=ON", "FG_LTO=OFF", python
-                )
-            except CommandFailedError as error:
-                say(log.read_text(errors="replace"))
-                say(str(error))
-                return 1
-        say(f"{compiler}: no warning")
+        python = environment.interpreter.executable
+        for folder, what in (("python", f"Python_EXECUTABLE={python}"), ("tests", "FG_ENGINE_ONLY=ON")):
+            settings = (
+                "CMAKE_C_COMPILER=clang",
+                "CMAKE_BUILD_TYPE=Debug",
+                "FG_WERROR=ON",
+                "FG_LTO=OFF",
+                what,
+            )
+            native.build(_DATABASES / folder, log, *settings)
+        say("clang: no warning")
+    except CommandFailedError as error:
+        if error.log is not None:
+            say(error.log.read_text(errors="replace"))
+        say(str(error))
+        return 1
     return 0
 
 
 def clang_tidy(environment: Environment, fix: bool) -> int:
+    """Check each C file once, as clang's builds compile it. Files that take long go first."""
     del environment, fix
     program = shutil.which("clang-tidy")
     if program is None:
         say("clang-tidy is not here (Debian package clang-tidy)")
         return 1
     known: dict[str, Path] = {}
-    for folder in ("lint-clang", "lint-clang-tests", "lint-gcc", "lint-gcc-tests"):
-        database = BUILD / folder / "compile_commands.json"
-        if database.is_file():
-            for entry in json.loads(database.read_text()):
-                known.setdefault(entry["file"], database.parent)
+    for database in sorted(_DATABASES.glob("*/compile_commands.json")):
+        for entry in json.loads(database.read_text()):
+            known.setdefault(entry["file"], database.parent)
 
     def check(file: str) -> int:
         log = LOGS / "clang-tidy" / f"{Path(file).relative_to(ROOT)}.log".replace("/", "-")
@@ -91,7 +103,8 @@ def clang_tidy(environment: Environment, fix: bool) -> int:
         return status
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        bad = sum(1 for status in pool.map(check, sorted(known)) if status)
+        largest_first = sorted(known, key=lambda file: -Path(file).stat().st_size)
+        bad = sum(1 for status in pool.map(check, largest_first) if status)
     say(f"clang-tidy: {len(known)} files, {bad} with complaints")
     return 1 if bad or not known else 0
 

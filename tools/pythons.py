@@ -1,7 +1,8 @@
 """Finds the CPythons on this machine: `make pythons`.
 
-Looked at: every folder of PATH and pyenv's versions folder. One per version is chosen, the newest patch
-release that can build and hold an environment (it has its C headers and the venv module).
+It looks into every folder of PATH, pyenv's versions folder, and the folder of `make pythons-sid`. Of each
+version it takes the newest patch release that can build and hold an environment (it has its C headers and
+the venv module). One of the machine itself goes before one of that folder.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools import sid
 from tools.console import say, table
+from tools.layout import SID
 
 #: In CI none of these may be missing.
-REQUIRED = ("3.11", "3.12", "3.13")
-SUPPORTED = (*REQUIRED, "3.14", "3.15")
+SUPPORTED = ("3.11", "3.12", "3.13", "3.14", "3.15")
 FREE_THREADED = ("3.13t", "3.14t", "3.15t")
 
 _NAME = re.compile(r"python3?(\.\d+t?)?")
@@ -41,13 +44,17 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A CPython: `tag` is "3.13" or, free-threaded, "3.13t"; `lacks` says what keeps us from using it."""
+    """A CPython: `tag` is "3.13" or, free-threaded, "3.13t"; `lacks` says what keeps us from using it.
+
+    `inside` are the words that a command of it needs in front: none, unless it is in a folder of its own.
+    """
 
     tag: str
     version: tuple[int, int, int]
     release: str
     executable: Path
     lacks: str = ""
+    inside: tuple[str, ...] = ()
 
     @property
     def free_threaded(self) -> bool:
@@ -57,12 +64,18 @@ class Interpreter:
     def usable(self) -> bool:
         return not self.lacks
 
+    def has(self, *programs: str) -> bool:
+        """Return whether the machine, or the folder that this CPython is in, has all of `programs`."""
+        if self.inside:
+            return all((SID / "usr" / "bin" / program).exists() for program in programs)
+        return all(shutil.which(program) for program in programs)
 
-def probe(executable: Path) -> Interpreter | None:
+
+def probe(executable: Path, inside: tuple[str, ...] = ()) -> Interpreter | None:
     """Ask an executable what it is. None if it does not run, or is no CPython that we support."""
     try:
         answer = subprocess.run(
-            [executable, "-I", "-c", _PROBE],
+            [*inside, executable, "-I", "-c", _PROBE],
             capture_output=True,
             text=True,
             timeout=30,
@@ -80,7 +93,8 @@ def probe(executable: Path) -> Interpreter | None:
     missing = [
         what for what, there in (("C headers", facts["headers"]), ("venv", facts["venv"])) if not there
     ]
-    return Interpreter(tag, version, facts["release"], Path(facts["executable"]), " and ".join(missing))
+    executable = Path(facts["executable"])
+    return Interpreter(tag, version, facts["release"], executable, " and ".join(missing), inside)
 
 
 def _folders() -> Iterator[Path]:
@@ -109,6 +123,18 @@ def _candidates() -> Iterator[Path]:
                 yield path
 
 
+def _in_sid() -> Iterator[Interpreter]:
+    for tag in sid.VERSIONS:
+        executable = SID / "usr" / "bin" / f"python{tag}"
+        if not executable.is_file():
+            continue
+        if lacks := sid.lacks():
+            major, minor = map(int, tag.split("."))
+            yield Interpreter(tag, (major, minor, 0), f"in {SID}", executable, lacks)
+        elif found := probe(Path("/usr/bin", executable.name), sid.inside()):
+            yield found
+
+
 def find() -> dict[str, Interpreter]:
     """Return the CPython to use for each version that is here, by tag, oldest first."""
     best: dict[str, Interpreter] = {}
@@ -118,6 +144,9 @@ def find() -> dict[str, Interpreter]:
             continue
         known = best.get(found.tag)
         if known is None or (found.usable, found.version) > (known.usable, known.version):
+            best[found.tag] = found
+    for found in _in_sid():
+        if found.tag not in best or not best[found.tag].usable:
             best[found.tag] = found
     order = [*SUPPORTED, *FREE_THREADED]
     return {tag: best[tag] for tag in order if tag in best}
@@ -129,10 +158,14 @@ def missing(found: dict[str, Interpreter]) -> list[str]:
 
 
 def choose(tag: str) -> Interpreter:
-    """Return the CPython with this tag ("" for the newest that is not free-threaded). LookupError if none."""
+    """Return the CPython with this tag; of "", the machine's newest with a GIL. LookupError if none."""
     found = find()
     if not tag:
-        usable = [python for name, python in found.items() if python.usable and name in SUPPORTED]
+        usable = [
+            python
+            for name, python in found.items()
+            if python.usable and name in SUPPORTED and not python.inside
+        ]
         if usable:
             return usable[-1]
         raise LookupError("no CPython >= 3.11 with its C headers and venv is here")
@@ -142,8 +175,9 @@ def choose(tag: str) -> Interpreter:
     raise LookupError(f"no CPython {tag} that can be used: {why}")
 
 
-def main() -> int:
-    found = find()
+def main(found: Mapping[str, Interpreter] | None = None) -> int:
+    """Print the table of those that were found."""
+    found = find() if found is None else found
     rows = [["CPython", "release", "executable"]]
     for tag in (*SUPPORTED, *FREE_THREADED):
         python = found.get(tag)
@@ -151,7 +185,8 @@ def main() -> int:
             rows.append([tag, "not found", ""])
         else:
             lacks = f"  (not usable: lacks {python.lacks})" if python.lacks else ""
-            rows.append([tag, python.release, f"{python.executable}{lacks}"])
+            where = f" in {SID}" if python.inside else ""
+            rows.append([tag, python.release, f"{python.executable}{where}{lacks}"])
     say(table(rows))
     return 0
 

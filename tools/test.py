@@ -1,8 +1,12 @@
 """All tests: `make test`.
 
-The C tests first, then `pip install .` as a user does it, then the Python tests on every CPython that is
-here, each against the wheel installed in its own environment. Each suite's output is printed whole when it
-ends, the table of all at the very end. In CI (CI=true) a missing CPython 3.11, 3.12 or 3.13 is a failure.
+Suites run side by side: the C tests, `pip install .` as a user does it, and the Python tests against the
+wheel that is installed in an environment for each CPython. On each CPython run the tests whose outcome may
+depend on its version. Those marked one_python run on the machine's newest alone. A suite that ends prints
+its line, and its output if it failed; the table of all comes at the very end.
+
+In CI (CI=true) a missing CPython 3.11 to 3.15 is a failure. FUNCGRAPH_NIGHTLY=1, `make nightly`, runs
+everything on each CPython, and all that takes long (tests/support/sizes.py).
 """
 
 from __future__ import annotations
@@ -11,98 +15,128 @@ import argparse
 import os
 import shutil
 import sys
+import threading
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools import native, pythons
 from tools.console import CommandFailedError, Stopwatch, heading, run, say, shown, table
 from tools.layout import BUILD, LOGS, ROOT, VENVS
+from tools.progress import Progress
 from tools.pythons import Interpreter
 from tools.venvs import test_environment
 
+_NIGHTLY = os.environ.get("FUNCGRAPH_NIGHTLY") == "1"
+#: Lines of a failed suite's log that are printed; the log has all of them.
+_SHOWN_LINES = 400
+
 
 @dataclass(frozen=True)
-class Suite:
+class Outcome:
     """What running one suite came to. `problem` is why it could not be run to its end."""
 
-    name: str
     passed: int = 0
     failed: int = 0
     skipped: int = 0
-    seconds: str = ""
-    log: Path | None = None
     problem: str = ""
+    seconds: str = ""
 
     @property
     def good(self) -> bool:
         return not self.failed and not self.problem
 
 
-def c_suite() -> Suite:
+@dataclass(frozen=True)
+class Suite:
+    """Tests that run one after the other, and the log that they write."""
+
+    name: str
+    log: Path
+    tests: Callable[[Path], Outcome]
+
+    def run(self, progress: Progress) -> Outcome:
+        """Run it, and print how it ended."""
+        watch = Stopwatch()
+        self.log.unlink(missing_ok=True)
+        with progress.part(self.name, self.log):
+            try:
+                outcome = self.tests(self.log)
+            except CommandFailedError as error:
+                outcome = Outcome(problem=f"could not be built: {error}")
+        outcome = Outcome(outcome.passed, outcome.failed, outcome.skipped, outcome.problem, str(watch))
+        self._print(outcome, progress)
+        return outcome
+
+    def _print(self, outcome: Outcome, progress: Progress) -> None:
+        lines = []
+        if not outcome.good and self.log.is_file():
+            output = self.log.read_text(errors="replace").splitlines()
+            lines = [f"\n== {self.name}: output", *output[-_SHOWN_LINES:]]
+        if outcome.problem:
+            lines.append(f"{self.name}: {outcome.problem}")
+        verdict = "ok" if outcome.good else "FAILED"
+        counts = f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
+        lines.append(f"{verdict}: {self.name}, {counts} ({outcome.seconds}; {shown(self.log)})")
+        progress.say("\n".join(lines))
+
+
+def c_tests(log: Path) -> Outcome:
     """Build and run the C tests."""
-    name = "C engine and trace files"
-    watch = Stopwatch()
-    try:
-        result = native.run_tests("plain")
-    except CommandFailedError as error:
-        return Suite(name, seconds=str(watch), log=error.log, problem="did not build or run")
-    problem = "" if result.passed + result.failed else "ran no test"
-    return Suite(name, result.passed, result.failed, seconds=str(watch), log=result.log, problem=problem)
+    del log  # native.py knows where it writes
+    result = native.run_tests("plain")
+    return Outcome(result.passed, result.failed, problem="" if result.passed else "passed no test")
 
 
-def python_suite(python: Interpreter, arguments: Sequence[str]) -> Suite:
-    """Build the wheel for `python`, install it, and run the Python tests with it."""
-    name = f"Python {python.tag} ({python.release})"
-    watch = Stopwatch()
-    try:
-        environment = test_environment(python)
-    except CommandFailedError as error:
-        return Suite(name, seconds=str(watch), log=error.log, problem="could not be built")
-    log = LOGS / f"pytest-{python.tag}.log"
-    log.unlink(missing_ok=True)
-    report = BUILD / f"pytest-{python.tag}.xml"
-    report.unlink(missing_ok=True)
-    status = run(
-        [
-            environment.python, "-m", "pytest", "--color=no", "-p", "no:cacheprovider",
-            f"--junitxml={report}", "-o", "junit_family=xunit1", *(arguments or ["tests"]),
-        ],
-        log=log,
-        env={"PATH": f"{environment.folder / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"},
-        check=False,
-    )  # fmt: skip
-    counts = _counts(report)
-    if counts is None:
-        return Suite(name, seconds=str(watch), log=log, problem=f"pytest ended with status {status}")
-    total, failed, skipped = counts
-    problem = ""
-    if total == 0:
-        problem = "ran no test"
-    elif status != 0 and not failed:
-        problem = f"pytest ended with status {status}"
-    return Suite(name, total - failed - skipped, failed, skipped, str(watch), log, problem)
-
-
-def plain_install(python: Interpreter) -> Suite:
+def plain_install(python: Interpreter) -> Callable[[Path], Outcome]:
     """Install with `pip install .` and nothing prepared, as a user does, and record with that."""
-    name = "pip install . alone"
-    watch = Stopwatch()
-    folder = BUILD / "plain-install"
-    log = LOGS / "plain-install.log"
-    log.unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    trace = folder / "trace.dat"
-    try:
-        run([python.executable, "-m", "venv", folder], log=log)
-        run([folder / "bin" / "pip", "install", ROOT], log=log)
-        run([folder / "bin" / "funcgraph", "record", "-o", trace, "-m", "json.tool", "--help"], log=log)
-        run([folder / "bin" / "funcgraph", "summary", "-i", trace], log=log)
-    except CommandFailedError:
-        return Suite(name, failed=1, seconds=str(watch), log=log)
-    return Suite(name, passed=1, seconds=str(watch), log=log)
+
+    def tests(log: Path) -> Outcome:
+        folder = BUILD / "plain-install"
+        shutil.rmtree(folder, ignore_errors=True)
+        trace = folder / "trace.dat"
+        try:
+            run([python.executable, "-m", "venv", folder], log=log)
+            run([folder / "bin" / "pip", "install", ROOT], log=log)
+            run([folder / "bin" / "funcgraph", "record", "-o", trace, "-m", "json.tool", "--help"], log=log)
+            run([folder / "bin" / "funcgraph", "summary", "-i", trace], log=log)
+        except CommandFailedError:
+            return Outcome(failed=1)
+        return Outcome(passed=1)
+
+    return tests
+
+
+#: Two suites of one CPython share its environment: the first makes it.
+_making: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+
+def python_tests(python: Interpreter, *arguments: str) -> Callable[[Path], Outcome]:
+    """Build the wheel for `python`, install it, and run pytest with it."""
+
+    def tests(log: Path) -> Outcome:
+        with _making[python.tag]:
+            environment = test_environment(python)
+        report = log.with_suffix(".xml")
+        report.unlink(missing_ok=True)
+        words = ["-m", "pytest", "--color=no", "-p", "no:cacheprovider", "--durations=10"]
+        words += [f"--junitxml={report}", "-o", "junit_family=xunit1", *arguments]
+        status = run(environment.command(*words), log=log, env={"PATH": environment.path}, check=False)
+        counts = _counts(report)
+        if counts is None:
+            return Outcome(problem=f"pytest ended with status {status}")
+        total, failed, skipped = counts
+        problem = ""
+        if total == 0:
+            problem = "ran no test"
+        elif status != 0 and not failed:
+            problem = f"pytest ended with status {status}"
+        return Outcome(total - failed - skipped, failed, skipped, problem)
+
+    return tests
 
 
 def _counts(report: Path) -> tuple[int, int, int] | None:
@@ -118,24 +152,34 @@ def _counts(report: Path) -> tuple[int, int, int] | None:
     return count("tests"), count("failures", "errors"), count("skipped")
 
 
-def _print(suite: Suite) -> Suite:
-    heading(suite.name)
-    if suite.log is not None and suite.log.is_file():
-        lines = suite.log.read_text(errors="replace").splitlines()
-        # What a build says matters when it failed; what a test run says matters always.
-        say("\n".join(lines[-400:]))
-    if suite.problem:
-        say(f"{suite.name}: {suite.problem}")
-    return suite
+def suites_of(chosen: Sequence[Interpreter]) -> list[Suite]:
+    """Return all suites, those that take long first: so that at the end no processor waits for one."""
+    newest = next((python for python in reversed(chosen) if not python.inside), None)
+    suites = []
+    if newest is not None and not _NIGHTLY:
+        log = LOGS / f"pytest-{newest.tag}-alone.log"
+        suites.append(Suite("one Python", log, python_tests(newest, "-m", "one_python", "tests")))
+    each = () if _NIGHTLY else ("-m", "not one_python")
+    for python in reversed(chosen):
+        log = LOGS / f"pytest-{python.tag}.log"
+        suites.append(Suite(f"Python {python.release}", log, python_tests(python, *each, "tests")))
+    suites.append(Suite("C", LOGS / "c-plain.log", c_tests))
+    if newest is not None:
+        suites.append(Suite("pip install .", LOGS / "plain-install.log", plain_install(newest)))
+    return suites
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.test", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--python", action="append", metavar="TAG", help="only this one (3.13); may be repeated"
+        "--python",
+        action="append",
+        metavar="TAG",
+        help="only all Python tests on this one (3.13); may be repeated",
     )
+    jobs = os.cpu_count() or 1
     parser.add_argument(
-        "--jobs", type=int, default=2, help="how many Pythons at a time (default: %(default)s)"
+        "--jobs", type=int, default=jobs, help="how many suites at a time (default: %(default)s)"
     )
     parser.add_argument(
         "arguments", nargs="*", metavar="PYTEST-ARGUMENT", help="after --: in place of `tests`"
@@ -145,47 +189,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = pythons.find()
     chosen = [python for tag, python in found.items() if python.usable and tag in (options.python or found)]
     heading("CPythons")
-    pythons.main()
-    say(f"environments in {shown(VENVS)}, everything else that is built in {shown(BUILD)}")
+    pythons.main(found)
+    say(f"environments in {shown(VENVS)}, everything else that is built in {shown(BUILD)}\n")
 
-    suites: list[Suite] = []
-    if not options.python:
-        suites.append(_print(c_suite()))
-        if chosen:
-            suites.append(_print(plain_install(chosen[-1])))
-    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        running: list[Future[Suite]] = [
-            pool.submit(python_suite, python, options.arguments) for python in chosen
+    if options.python or options.arguments:
+        words = options.arguments or ["tests"]
+        suites = [
+            Suite(f"Python {python.release}", LOGS / f"pytest-{python.tag}.log", python_tests(python, *words))
+            for python in chosen
         ]
-        suites.extend(_print(future.result()) for future in running)
+    else:
+        suites = suites_of(chosen)
+    progress = Progress(len(suites))
+    with progress.shown(), ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        outcomes = list(pool.map(lambda suite: suite.run(progress), suites))
 
     missing = options.python or pythons.missing(found)
     lacking = [tag for tag in missing if tag not in {python.tag for python in chosen}]
-    fatal = [
-        tag
-        for tag in lacking
-        if options.python or (os.environ.get("CI") == "true" and tag in pythons.REQUIRED)
-    ]
+    in_ci = os.environ.get("CI") == "true"
+    fatal = [tag for tag in lacking if options.python or (in_ci and tag in pythons.SUPPORTED)]
 
     heading("Summary")
     rows = [["suite", "passed", "failed", "skipped", "time", "result"]]
-    for suite in suites:
-        numbers = [str(suite.passed), str(suite.failed), str(suite.skipped), suite.seconds]
-        rows.append([suite.name, *numbers, suite.problem or ("ok" if suite.good else "FAILED")])
+    for suite, outcome in zip(suites, outcomes, strict=True):
+        numbers = [str(outcome.passed), str(outcome.failed), str(outcome.skipped), outcome.seconds]
+        rows.append([suite.name, *numbers, "ok" if outcome.good else "FAILED"])
     say(table(rows, right=(1, 2, 3, 4)))
     if lacking:
         say(f"not found, so not run: {', '.join(lacking)}")
     if fatal:
         say(f"FAILED: CPython {', '.join(fatal)} must be here")
-    bad = [suite.name for suite in suites if not suite.good]
+    bad = [suite.name for suite, outcome in zip(suites, outcomes, strict=True) if not outcome.good]
     if bad:
         say(f"FAILED: {', '.join(bad)}")
-    passed = sum(suite.passed for suite in suites)
-    failed = sum(suite.failed for suite in suites)
-    skipped = sum(suite.skipped for suite in suites)
-    failed += sum(1 for suite in suites if suite.problem) + len(fatal)
+    passed = sum(outcome.passed for outcome in outcomes)
+    failed = sum(outcome.failed for outcome in outcomes)
+    skipped = sum(outcome.skipped for outcome in outcomes)
+    failed += sum(1 for outcome in outcomes if outcome.problem) + len(fatal)
     say(f"total: {passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":

@@ -1,17 +1,20 @@
 """Environments with funcgraph installed from a wheel: `make dev PY=3.13`.
 
-One for each CPython, under .venvs/. Both steps are skipped when nothing they depend on has changed: the
-requirements are installed again when their list changes, the wheel is built again when a source does.
+One for each CPython, under .venvs/. A step is skipped while nothing that it depends on has changed: the
+requirements are installed again when their list changes, the wheel is built again when a source does. All
+environments of one CPython share its wheel.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tools.console import CommandFailedError, Stopwatch, run, say, shown
@@ -29,70 +32,85 @@ class Environment:
         self.folder = VENVS / name
         self.python = self.folder / "bin" / "python"
         self.log = LOGS / f"environment-{name}.log"
-        self._interpreter = python
+        self.interpreter = python
         self._groups = groups
 
     def script(self, name: str) -> Path:
         """Return the path of a command that is installed in it."""
         return self.folder / "bin" / name
 
+    def command(self, *words: str | Path) -> list[str | Path]:
+        """Return the words that run its Python with the arguments `words`."""
+        return [*self.interpreter.inside, self.python, *words]
+
+    @property
+    def path(self) -> str:
+        """PATH with its commands in front."""
+        return f"{self.folder / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+
     def prepare(self) -> None:
         """Make it, with its requirements, unless it is there. CommandFailedError if that does not work."""
         wanted = requirements(*self._groups)
-        key = "\n".join([str(self._interpreter.executable), self._interpreter.release, *wanted])
+        python = self.interpreter
+        key = "\n".join([*python.inside, str(python.executable), python.release, *wanted])
         stamp = self.folder / ".requirements"
         if stamp.is_file() and stamp.read_text() == key:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
         self.log.unlink(missing_ok=True)
-        run([self._interpreter.executable, "-m", "venv", self.folder], log=self.log)
+        run([*python.inside, python.executable, "-m", "venv", self.folder], log=self.log)
         if wanted:
             self._install(wanted)
         stamp.write_text(key)
 
     def _install(self, wanted: list[str]) -> None:
-        if not self._interpreter.free_threaded:
-            run([self.python, *_PIP, "install", *wanted], log=self.log)
+        if not self.interpreter.free_threaded:
+            run(self.command(*_PIP, "install", *wanted), log=self.log)
             return
         # Some packages have no wheel for a free-threaded CPython yet, and no source that builds there: the
         # tests that need one are skipped. An older pure wheel will do.
         for requirement in wanted:
             try:
-                run([self.python, *_PIP, "install", "--only-binary=:all:", requirement], log=self.log)
+                run(self.command(*_PIP, "install", "--only-binary=:all:", requirement), log=self.log)
             except CommandFailedError:
-                say(f"CPython {self._interpreter.tag}: {requirement} cannot be had")
+                say(f"CPython {self.interpreter.tag}: {requirement} cannot be had")
 
-    def install_funcgraph(self) -> bool:
-        """Build the wheel from the sources and install it, if they changed; True if they had."""
+    def install_funcgraph(self) -> None:
+        """Install the wheel of the sources as they are, unless it is installed."""
         stamp = self.folder / ".funcgraph"
+        with _locked(self.interpreter.tag):
+            wheel, key = self._wheel()
+            if stamp.is_file() and stamp.read_text() == key:
+                return
+            stamp.unlink(missing_ok=True)
+            run(self.command(*_PIP, "install", "--no-deps", "--force-reinstall", wheel), log=self.log)
+            stamp.write_text(key)
+
+    def _wheel(self) -> tuple[Path, str]:
+        """Return the wheel of this CPython, built if a source has changed, and what it was built of."""
+        tag = self.interpreter.tag
+        wheels = BUILD / "wheels" / tag
+        stamp = wheels / ".sources"
         key = _fingerprint()
-        if stamp.is_file() and stamp.read_text() == key:
-            return False
-        stamp.unlink(missing_ok=True)
-        log = LOGS / f"wheel-{self.name}.log"
-        log.unlink(missing_ok=True)
-        wheels = BUILD / "wheels" / self.name
-        shutil.rmtree(wheels, ignore_errors=True)
-        # Its own build requirements and compile tree: the second build compiles only what changed.
-        path = f"{self.folder / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-        run(
-            [
-                self.python, *_PIP, "wheel", "--no-deps", "--no-build-isolation", "--verbose",
-                f"--config-settings=build-dir={BUILD / 'cmake' / self.name}", "--wheel-dir", wheels, ROOT,
-            ],
-            log=log,
-            env={"PATH": path},
-        )  # fmt: skip
+        if not stamp.is_file() or stamp.read_text() != key:
+            log = LOGS / f"wheel-{tag}.log"
+            log.unlink(missing_ok=True)
+            shutil.rmtree(wheels, ignore_errors=True)
+            # Its own build requirements and compile tree: the second build compiles only what changed.
+            settings = [f"build-dir={BUILD / 'cmake' / tag}", f"cmake.define.FG_WERROR={werror()}"]
+            words = ["wheel", "--no-deps", "--no-build-isolation", "--verbose", "--wheel-dir", str(wheels)]
+            words += [f"--config-settings={setting}" for setting in settings]
+            run(self.command(*_PIP, *words, ROOT), log=log, env={"PATH": self.path})
+            stamp.write_text(key)
         (wheel,) = wheels.glob("*.whl")
-        run([self.python, *_PIP, "install", "--no-deps", "--force-reinstall", wheel], log=log)
-        stamp.write_text(key)
-        return True
+        return wheel, key
 
 
 def installed(name: str, python: Interpreter, *groups: str) -> Environment:
     """Return .venvs/NAME on `python`, with what the dependency groups name and a fresh funcgraph."""
     # cmake and ninja: as for anybody who runs `pip install .`, from PyPI when the machine has none.
-    environment = Environment(name, python, "build", *([] if _has_cmake() else ["native"]), *groups)
+    native = [] if python.has("cmake", "ninja") else ["native"]
+    environment = Environment(name, python, "build", *native, *groups)
     environment.prepare()
     environment.install_funcgraph()
     return environment
@@ -103,13 +121,23 @@ def test_environment(python: Interpreter) -> Environment:
     return installed(python.tag, python, "test")
 
 
-def _has_cmake() -> bool:
-    return bool(shutil.which("cmake") and shutil.which("ninja"))
+def werror() -> str:
+    """Return whether warnings are errors in wheels: ON where FG_WERROR=1 is set, as `make lint` does."""
+    return "ON" if os.environ.get("FG_WERROR") == "1" else "OFF"
+
+
+@contextmanager
+def _locked(tag: str) -> Iterator[None]:
+    """Keep others from building or installing the wheel of a CPython meanwhile."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / f"wheel-{tag}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _fingerprint() -> str:
     """A digest of the names, sizes and times of all that goes into a wheel, and of how it is compiled."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f"FG_WERROR={werror()}\n".encode())
     for name in ("CC", "CFLAGS", "LDFLAGS"):
         digest.update(f"{name}={os.environ.get(name, '')}\n".encode())
     for file in files(*BUILD_INPUTS):

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from funcgraph import _engine
 from funcgraph.instance.boot import PARAMETERS, Allowed, BootError, BootInstance, parse
 
+pytestmark = pytest.mark.one_python
+
 ALLOWED = Allowed(
     ("nop", "function_graph", "function"),
     ("funcgraph-args", "funcgraph-tail", "norm"),

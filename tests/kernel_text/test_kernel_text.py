@@ -28,6 +28,8 @@ from funcgraph._tracedata import Recorder
 from funcgraph.tracedata import TraceFile, parse_options
 from kernel_text.capture import Capture, Script, Switch, Written
 
+pytestmark = pytest.mark.one_python
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SHARED = ROOT.parent / "shared/kernel"

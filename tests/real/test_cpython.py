@@ -1,13 +1,12 @@
 """CPython's own tests pass while they are traced, as they do untraced.
 
 docs/compatibility.md lists the few cases that fail, with reasons; no others are left out. Some of the tests
-always run, all of them with FUNCGRAPH_ALL_CPYTHON_TESTS=1.
+always run, all of them in `make nightly`.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import sys
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
+from sizes import NIGHTLY
 
 QUICK = (
     "test_generators",
@@ -65,7 +65,6 @@ SLOW = (
 )
 #: It asserts that code is not instrumented (docs/compatibility.md).
 LEFT_OUT = {"test_code": ["-i", "test_stateless"]} if sys.version_info >= (3, 14) else {}
-ALL = os.environ.get("FUNCGRAPH_ALL_CPYTHON_TESTS") == "1"
 
 SHARED_MONITORING = Path(__file__).parent / "shared_monitoring.py"
 
@@ -106,14 +105,14 @@ def need(name: str) -> None:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("name", [*QUICK, *(SLOW if ALL else ())])
+@pytest.mark.parametrize("name", [*QUICK, *(SLOW if NIGHTLY else ())])
 def test_passes_while_traced(fg: Funcgraph, name: str) -> None:
     need(name)
     check(fg, "-m", "test", "-v", *LEFT_OUT.get(name, ()), name)
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(not ALL, reason="takes two minutes: FUNCGRAPH_ALL_CPYTHON_TESTS=1")
+@pytest.mark.skipif(not NIGHTLY, reason="takes two minutes: make nightly")
 def test_multiprocessing_passes_while_traced(fg: Funcgraph) -> None:
     """Generates test_multiprocessing_fork, which some installations lack, from the module that defines it."""
     need("_test_multiprocessing")

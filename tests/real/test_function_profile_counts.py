@@ -10,6 +10,7 @@ from collections import Counter
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 from workloads import Key, difference, profile, record, silent_closes, warm
 
 SMALL = ("recursion", "generators", "coroutines", "exceptions", "classes", "stdlib_text", "unittest_suite")
@@ -38,7 +39,7 @@ def resumes(fg: Funcgraph, program: str, way: str) -> Counter[Key]:
     return counts
 
 
-@pytest.mark.parametrize("program", SMALL)
+@pytest.mark.parametrize("program", share(SMALL, of=2))
 def test_hits_equal_cprofiles_calls(fg: Funcgraph, program: str) -> None:
     warm(fg, program)
     theirs, _ = profile(fg, program, "cprofile")

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 
 PROGRAMS = Path(__file__).parent / "programs"
 HERE = ["recursion", "generators", "coroutines", "exceptions", "classes"]
 
-OPTIONS = pytest.mark.parametrize("options", [[], ["--args", "--retval", "--c-calls"]], ids=["plain", "all"])
+OPTIONS = [[], ["--args", "--retval", "--c-calls"]]
 
 
 def app(fg: Funcgraph, program: str) -> Path:
@@ -54,9 +55,9 @@ def check(
     assert own_calls(fg, script) == alone
 
 
-@OPTIONS
-@pytest.mark.parametrize("core", ["ctrace", "sysmon", "ctrace-branch"])
-@pytest.mark.parametrize("program", HERE)
+@pytest.mark.parametrize(
+    ("program", "core", "options"), share(HERE, ["ctrace", "sysmon", "ctrace-branch"], OPTIONS, of=3)
+)
 def test_coverage(
     fg: Funcgraph, program: str, core: str, options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,8 +77,7 @@ def test_coverage(
     check(fg, script, options, ["-m", "coverage", "run", *branch, str(script)], report)
 
 
-@OPTIONS
-@pytest.mark.parametrize("program", HERE)
+@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=2))
 def test_cprofile(fg: Funcgraph, program: str, options: list[str]) -> None:
     """cProfile's calls, recursive calls and callers of the program's functions."""
     script = app(fg, program)
@@ -111,8 +111,7 @@ def test_cprofile(fg: Funcgraph, program: str, options: list[str]) -> None:
     check(fg, script, options, [str(watcher), str(script)], (fg.folder / "profile.json").read_text)
 
 
-@OPTIONS
-@pytest.mark.parametrize("program", HERE)
+@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=2))
 def test_viztracer(fg: Funcgraph, program: str, options: list[str]) -> None:
     pytest.importorskip("viztracer")
     script = app(fg, program)
@@ -125,7 +124,7 @@ def test_viztracer(fg: Funcgraph, program: str, options: list[str]) -> None:
     check(fg, script, options, tool, report)
 
 
-@OPTIONS
+@pytest.mark.parametrize("options", OPTIONS)
 def test_debugger(fg: Funcgraph, options: list[str]) -> None:
     script = app(fg, "generators")
     commands = "\n".join([
@@ -144,8 +143,7 @@ def test_debugger(fg: Funcgraph, options: list[str]) -> None:
     assert result.returncode == expected.returncode
 
 
-@OPTIONS
-@pytest.mark.parametrize("program", HERE)
+@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=2))
 def test_trace_function(fg: Funcgraph, program: str, options: list[str]) -> None:
     """Every event of sys.settrace and sys.setprofile, in order."""
     script = app(fg, program)
@@ -186,7 +184,7 @@ def test_trace_function(fg: Funcgraph, program: str, options: list[str]) -> None
         check(fg, script, options, [str(watcher), kind, str(script)], report)
 
 
-@OPTIONS
+@pytest.mark.parametrize("options", OPTIONS)
 def test_bdb_steps(fg: Funcgraph, options: list[str]) -> None:
     """Every step of a debugger, with breakpoints that are set and cleared."""
     script = app(fg, "recursion")
@@ -224,8 +222,7 @@ def test_bdb_steps(fg: Funcgraph, options: list[str]) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
-@OPTIONS
-@pytest.mark.parametrize("program", HERE)
+@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=2))
 def test_monitoring_user(fg: Funcgraph, program: str, options: list[str]) -> None:
     """A tool of sys.monitoring with all events, which sometimes returns DISABLE or calls restart_events()."""
     script = app(fg, program)

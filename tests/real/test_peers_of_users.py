@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 
 PROGRAMS = Path(__file__).parent / "programs"
 HERE = ["recursion", "generators", "coroutines", "exceptions"]
@@ -117,9 +118,7 @@ def watch(fg: Funcgraph, script: Path, tool: str, users: str, command: Sequence[
 
 # These edits make it fail on 3.11: tracing is not paused around a callback (settrace and setprofile see
 # it); pausing and resuming are not balanced (cProfile's counts differ).
-@pytest.mark.parametrize("recorded", [False, True], ids=["", "recorded"])
-@pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("program", HERE)
+@pytest.mark.parametrize(("program", "tool", "recorded"), share(HERE, TOOLS, [False, True], of=2))
 def test_users_and_tools_find_what_they_find_alone(
     fg: Funcgraph, program: str, tool: str, recorded: bool
 ) -> None:

@@ -14,7 +14,10 @@ from conftest import Funcgraph
 from tracereader import read_trace
 from workloads import environment, key_of, read_counts, record, silent_closes, warm
 
-pytestmark = pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed")
+pytestmark = [
+    pytest.mark.one_python,
+    pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed"),
+]
 
 PROCESSES = """
     import multiprocessing, os, subprocess, sys, threading, warnings

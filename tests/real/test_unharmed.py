@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 
 OPTIONS = ([], ["--args", "--retval"], ["--c-calls"])
 MODES = pytest.mark.parametrize("options", OPTIONS, ids=["plain", "values", "c-calls"])
@@ -801,7 +802,7 @@ DEEP_GREENLETS = """
 """
 
 
-@MODES
+@pytest.mark.parametrize("options", share(OPTIONS, of=3))
 def test_deep_greenlets(fg: Funcgraph, options: list[str]) -> None:
     """Greenlets switch in the middle of a recursion that needs no C stack untraced.
 

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 
+pytestmark = pytest.mark.one_python
+
 RUNS = ["-c", "print('ran')"]
 
 

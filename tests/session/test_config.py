@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from funcgraph.session import config, options
 
+pytestmark = pytest.mark.one_python
+
 KEYS = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8)
 # Any text that a file name or an argument can hold, including lone surrogates (bytes that are not UTF-8).
 VALUES = st.text(st.characters(exclude_characters="\0"), max_size=20)

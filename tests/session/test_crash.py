@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 
+pytestmark = pytest.mark.one_python
+
 # Writes its number of calls into a mapped file, so that the count survives any crash.
 COUNTED = """
 import ctypes, faulthandler, mmap, os, signal, sys, time

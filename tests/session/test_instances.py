@@ -15,6 +15,8 @@ from conftest import Funcgraph
 import funcgraph
 from funcgraph.tracedata.trace_file import TraceFile
 
+pytestmark = pytest.mark.one_python
+
 APP = """
     import os, sys, threading
 

@@ -8,6 +8,8 @@ from funcgraph.names import nearest_names
 from funcgraph.session import outcome
 from funcgraph.session.progress import bytes_text, plural
 
+pytestmark = pytest.mark.one_python
+
 NAMES = [
     "json.loads",
     "json.decoder.JSONDecoder.decode",

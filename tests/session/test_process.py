@@ -12,6 +12,8 @@ import pytest
 
 from funcgraph.session.process import ProcessWatch
 
+pytestmark = pytest.mark.one_python
+
 
 @pytest.fixture(params=["pidfd", "proc"])
 def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:

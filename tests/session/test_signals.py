@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 
+pytestmark = pytest.mark.one_python
+
 # Prints "ready", then each signal that it gets; exits 0.5 s after the first.
 COUNTS = """
 import signal, sys, time

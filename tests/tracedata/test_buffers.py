@@ -18,6 +18,8 @@ from tracereader import Desk, Trace
 from funcgraph import _tracedata
 from funcgraph.tracedata.trace_file import TraceFile
 
+pytestmark = pytest.mark.one_python
+
 S = 1_000_000_000
 needs_trace_cmd = pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed")
 

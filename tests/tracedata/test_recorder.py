@@ -23,6 +23,8 @@ import pytest
 from ringfile import CLAIMED, OWNED, SEEN, leaf
 from tracereader import Desk, read_trace
 
+pytestmark = pytest.mark.one_python
+
 S = 1_000_000_000
 
 

@@ -30,6 +30,8 @@ from ringfile import (
 )
 from tracereader import FUNC_BASE, UNKNOWN, Desk, Trace, read_trace
 
+pytestmark = pytest.mark.one_python
+
 S = 1_000_000_000
 MS = 1_000_000
 

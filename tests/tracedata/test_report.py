@@ -17,6 +17,8 @@ from tracefile import CLOSE, IRQ, RAISE, RESUME, RETURN, START, SUSPEND, Trace, 
 
 from funcgraph.tracedata import TraceError, TraceFile, parse_options, report_options
 
+pytestmark = pytest.mark.one_python
+
 Command = Callable[..., Any]
 HEADER = (
     "# tracer: function_graph\n#\n"

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from funcgraph.tracedata import TraceFile, parse_options
 from tracedata.programs import ENDS, FUNCTIONS, STEPS, Program, Step
 
+pytestmark = pytest.mark.one_python
+
 Event = tuple[int, str, int, int, int]
 MARKS = ((10**9, "$"), (10**8, "@"), (10**7, "*"), (10**6, "#"), (10**5, "!"), (10**4, "+"))
 

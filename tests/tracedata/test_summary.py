@@ -16,6 +16,8 @@ from funcgraph.tracedata import TraceFile
 from funcgraph.tracedata.summary import duration_text
 from tracedata.programs import FUNCTIONS, STEPS, Program, Step
 
+pytestmark = pytest.mark.one_python
+
 Command = Callable[..., Any]
 Rows = dict[str, tuple[int, ...]]
 

@@ -1,12 +1,8 @@
-"""The package in CPython against the model: random programs of real functions, and what each user was told.
-
-FUNCGRAPH_MODEL_EXAMPLES says how many programs (300).
-"""
+"""The package in CPython against the model: random programs of real functions, and each user's callbacks."""
 
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import threading
 import warnings
@@ -32,10 +28,10 @@ from random_program import (
     BoomError,
     Program,
 )
+from sizes import MODEL_EXAMPLES
 
 import funcgraph
 
-EXAMPLES = int(os.environ.get("FUNCGRAPH_MODEL_EXAMPLES", "300"))
 NR_USERS = 4
 INDEX = {func.name: func.index for func in FUNCTIONS}
 ENDS = {"return": 0, "raise": 1, "close": 2}
@@ -406,9 +402,9 @@ def run(program: list[Action]) -> None:
 # Broken by each of: a function's events taken away though a call of it runs whose end is wanted; marks not
 # counted off at a suspend; the task variable not cleared
 # at a registration; any thread taken for one of a filter's; objects not dropped with their frame.
-@pytest.mark.timeout(300 + EXAMPLES // 10)
+@pytest.mark.timeout(300 + MODEL_EXAMPLES // 10)
 @settings(
-    max_examples=EXAMPLES,
+    max_examples=MODEL_EXAMPLES,
     deadline=None,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     suppress_health_check=[HealthCheck.too_slow],

@@ -1,17 +1,12 @@
-"""Everything at once in one process: threads that call, threads that register, unregister and change filters.
-
-FUNCGRAPH_STRESS_SECONDS says for how long (5).
-"""
+"""Everything at once in one process: threads that call, and threads that register, unregister, refilter."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
-
-SECONDS = float(os.environ.get("FUNCGRAPH_STRESS_SECONDS", "5"))
+from sizes import STRESS_SECONDS
 
 _PROGRAM = """
 import asyncio, gc, random, sys, threading, time
@@ -223,13 +218,13 @@ assert _engine.status()["killed"] is None
 """
 
 
-@pytest.mark.timeout(SECONDS * 5 + 120)
+@pytest.mark.timeout(STRESS_SECONDS * 5 + 120)
 def test_all_at_once_nothing_is_mispaired_and_nothing_stays() -> None:
     """8 threads call, 4 register, unregister and change filters; then all is as it was."""
     # Broken by each of: a frame's objects not dropped when it goes (tokens stayed); the engine's reference to
     # an ops not dropped at unregister (FgraphOps stayed).
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", _PROGRAM, str(SECONDS)],
-        capture_output=True, text=True, timeout=SECONDS * 5 + 100,
+        [sys.executable, "-X", "faulthandler", "-c", _PROGRAM, str(STRESS_SECONDS)],
+        capture_output=True, text=True, timeout=STRESS_SECONDS * 5 + 100,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

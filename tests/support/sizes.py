@@ -1,0 +1,33 @@
+"""How much of what could go on for ever is run: little on each change, all of it with FUNCGRAPH_NIGHTLY=1.
+
+`make nightly` sets that variable. Each suite that has a size takes it from here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+NIGHTLY = os.environ.get("FUNCGRAPH_NIGHTLY") == "1"
+
+#: Random programs against the models.
+MODEL_EXAMPLES = 10_000 if NIGHTLY else 300
+#: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
+STRESS_SECONDS = 60.0 if NIGHTLY else 5.0
+
+
+def share(*lists: Sequence[Any], of: int) -> list[Any]:
+    """Return combinations of one value from each list: one in `of`, or all of them at night.
+
+    Each value is there together with each value of another list, as far as `of` allows. Which combinations
+    are taken depends on CPython's version: the versions together run all of them.
+    """
+    chosen = []
+    for numbered in itertools.product(*(enumerate(values) for values in lists)):
+        if NIGHTLY or (sum(number for number, _ in numbered) + sys.version_info.minor) % of == 0:
+            values = tuple(value for _, value in numbered)
+            chosen.append(values if len(values) > 1 else values[0])
+    return chosen

@@ -1,0 +1,96 @@
+"""Says how far what runs side by side has come: on a terminal in its last line, elsewhere a line a minute."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools.console import Stopwatch, say
+
+_PERCENT = re.compile(rb"\[ *(\d+)%\]")
+_COUNT = re.compile(rb"\b(\d+)/(\d+) Test +#")
+_TAIL = 4096
+
+
+def done_percent(log: Path) -> int | None:
+    """Return how much of its tests pytest or ctest has run, as its log says; None before the first."""
+    try:
+        with log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - _TAIL))
+            tail = file.read()
+    except OSError:
+        return None
+    if percents := _PERCENT.findall(tail):
+        return int(percents[-1])
+    if counts := _COUNT.findall(tail):
+        number, total = map(int, counts[-1])
+        return 100 * number // total
+    return None
+
+
+class Progress:
+    """What runs now. Its methods may be called by any thread."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._ended = 0
+        self._running: dict[str, Path] = {}
+        self._lock = threading.Lock()
+        self._watch = Stopwatch()
+        self._live = sys.stdout.isatty()
+        self._over = threading.Event()
+
+    @contextmanager
+    def part(self, name: str, log: Path) -> Iterator[None]:
+        """Run a part that writes to `log`."""
+        with self._lock:
+            self._running[name] = log
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._running[name]
+                self._ended += 1
+
+    def line(self) -> str:
+        """Return what can be said now."""
+        with self._lock:
+            running = dict(self._running)
+            ended = self._ended
+        parts = []
+        for name, log in running.items():
+            percent = done_percent(log)
+            parts.append(f"{name}: {'building' if percent is None else f'{percent}%'}")
+        return f"[{self._watch}] {ended} of {self._total} suites ended; {', '.join(parts) or 'none runs'}"
+
+    def say(self, text: str) -> None:
+        """Print lines, in place of the line that tells how far things are."""
+        if self._live:
+            sys.stdout.write("\r\033[K")
+        say(text)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Say how far things are, until the block ends."""
+        teller = threading.Thread(target=self._tell, daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            teller.join()
+
+    def _tell(self) -> None:
+        while not self._over.wait(1 if self._live else 60):
+            if self._live:
+                sys.stdout.write(f"\r\033[K{self.line()}")
+                sys.stdout.flush()
+            else:
+                say(self.line())
+        if self._live:
+            sys.stdout.write("\r\033[K")
