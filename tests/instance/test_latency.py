@@ -10,6 +10,7 @@ import gc
 import inspect
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -26,29 +27,51 @@ import funcgraph
 from funcgraph import _engine
 from funcgraph.instance.latency import Latency, Section
 
-pytestmark = pytest.mark.timed
-
 MS = 1_000_000
 VECTORCALL_OFFSET = 56  # offset of tp_vectorcall_offset in a type
-LATE_NS = 1_000 * MS  # tolerance: a busy machine makes every measured time longer
+#: A threshold that no stall of a busy machine reaches.
+NEVER_US = 3_600_000_000
 
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """Prevent garbage collections within timed code, and disable all tracers at the end."""
+    """Prevent garbage collections within a section, and disable all tracers at the end."""
     gc.collect()
     gc.disable()
+    start_clock()
     yield
     gc.enable()
     for tracer in _engine.LATENCY_TRACERS:
         assert not _engine.latency_get(tracer)["is_on"], tracer
 
 
+class Clock:
+    """Says how long a test has run: a stall that it causes has to be its longest."""
+
+    begin_ns = time.monotonic_ns()
+
+
+def start_clock() -> None:
+    Clock.begin_ns = time.monotonic_ns()
+
+
+def passed_ns() -> int:
+    """Return the time since start_clock(), and a little: no section in between can be longer."""
+    return (time.monotonic_ns() - Clock.begin_ns) * 101 // 100
+
+
+def block(milliseconds: int = 30) -> None:
+    """Sleep for so long that nothing in the test took as long before, however busy the machine is."""
+    time.sleep(max(milliseconds * MS, 2 * passed_ns()) / 1e9)
+
+
 def caught(tracer: str, program: Callable[[], Awaitable[None]]) -> Section:
+    start_clock()
     with Latency(tracer) as latency:
         asyncio.run(program())  # type: ignore[arg-type]
     section = latency.section
     assert section is not None
+    assert section.latency_ns <= passed_ns()
     return section
 
 
@@ -56,10 +79,11 @@ def caught(tracer: str, program: Callable[[], Awaitable[None]]) -> Section:
 
 
 def blocking_callback() -> None:
-    time.sleep(0.03)
+    block()
 
 
 async def schedules_blocking_callback() -> None:
+    start_clock()
     asyncio.get_running_loop().call_soon(blocking_callback)
     await asyncio.sleep(0.01)
 
@@ -68,18 +92,18 @@ def test_a_callback_that_sleeps_30_ms_is_named() -> None:
     section = caught("loopblock", schedules_blocking_callback)
     line = blocking_callback.__code__.co_firstlineno
     assert section.started_at == f"{__name__}.blocking_callback ({__file__}:{line})"
-    assert 30 * MS <= section.latency_ns < LATE_NS
+    assert section.latency_ns >= 30 * MS
     assert section.end_ns - section.begin_ns == pytest.approx(section.latency_ns, abs=10_000)
 
 
-async def blocks_inside() -> None:
+async def blocks_inside(milliseconds: int) -> None:
     await asyncio.sleep(0)
-    time.sleep(0.03)
+    block(milliseconds)
     await asyncio.sleep(0)
 
 
-async def awaits_what_blocks() -> None:
-    await blocks_inside()
+async def awaits_what_blocks(milliseconds: int = 30) -> None:
+    await blocks_inside(milliseconds)
 
 
 def test_a_step_of_a_task_is_named_by_its_coroutine_and_where_it_gave_way() -> None:
@@ -92,7 +116,7 @@ def test_a_step_of_a_task_is_named_by_its_coroutine_and_where_it_gave_way() -> N
 
 
 async def ends_blocking() -> None:
-    time.sleep(0.03)
+    block()
 
 
 def test_a_step_that_ends_its_task_says_so() -> None:
@@ -107,7 +131,7 @@ async def does_little() -> None:
 
 
 def test_nothing_long_is_caught_where_nothing_stalls() -> None:
-    with Latency("loopblock", thresh_us=200_000) as latency:
+    with Latency("loopblock", thresh_us=NEVER_US) as latency:
         asyncio.run(does_little())
     assert latency.section is None
     assert latency.max_latency_us == 0
@@ -118,28 +142,29 @@ def sleeps(milliseconds: int) -> None:
     time.sleep(milliseconds / 1000)
 
 
-async def sleeps_30_then_15() -> None:
+async def blocks_then_sleeps(milliseconds: int) -> None:
     loop = asyncio.get_running_loop()
-    loop.call_soon(blocking_callback)
+    loop.call_soon(block, 2 * milliseconds)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    loop.call_soon(sleeps, 15)
+    loop.call_soon(sleeps, milliseconds)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
 
 
 def test_without_a_threshold_the_longest_is_kept_and_with_one_the_latest_over_it() -> None:
     with Latency("loopblock") as latency:
-        asyncio.run(sleeps_30_then_15())
-    assert latency.section and latency.section.started_at == labelled(blocking_callback)
-    with Latency("loopblock", thresh_us=10_000) as latency:
-        asyncio.run(sleeps_30_then_15())
+        asyncio.run(blocks_then_sleeps(15))
+    assert latency.section and latency.section.started_at == labelled(block)
+    start_clock()
+    with Latency("loopblock", thresh_us=200_000) as latency:
+        asyncio.run(blocks_then_sleeps(250))
     assert _engine.latency_get("loopblock")["kept"] >= 2
-    assert latency.section and latency.section.latency_ns >= 10 * MS
+    assert latency.section and latency.section.latency_ns >= 200 * MS
     assert latency.section.started_at == labelled(sleeps)
 
 
-def test_the_maximum_set_to_zero_begins_anew() -> None:
+def test_the_maximum_set_to_zero_starts_again() -> None:
     with Latency("loopblock") as latency:
         asyncio.run(schedules_blocking_callback())
         assert latency.max_latency_us >= 30_000
@@ -147,9 +172,9 @@ def test_the_maximum_set_to_zero_begins_anew() -> None:
         asyncio.run(does_little())
         assert latency.max_latency_us > 0
         assert latency.section and latency.section.started_at != labelled(blocking_callback)
-        latency.max_latency_us = 1_000_000
+        latency.max_latency_us = NEVER_US
         asyncio.run(schedules_blocking_callback())
-        assert latency.max_latency_us == pytest.approx(1_000_000, abs=1)
+        assert latency.max_latency_us == pytest.approx(NEVER_US, rel=1e-6)
 
 
 def test_there_is_one_of_each_in_a_process() -> None:
@@ -199,7 +224,7 @@ class Raised(SystemExit):
 
 async def blocks_and_raises() -> None:
     await asyncio.sleep(0)
-    time.sleep(0.03)
+    block()
     raise Raised("out of the loop")
 
 
@@ -385,7 +410,7 @@ def test_the_report_has_the_kernels_layout() -> None:
 
 
 def runs_instead() -> None:
-    time.sleep(0.02)
+    block(20)
 
 
 async def waits_its_turn() -> None:
@@ -405,7 +430,7 @@ def labelled(function: Callable[..., object], line: int = 0) -> str:
 
 def test_a_ready_task_that_waits_20_ms_is_named_with_what_ran_instead() -> None:
     section = caught("wakeup", makes_ready_behind_a_blocker)
-    assert 20 * MS <= section.latency_ns < LATE_NS
+    assert section.latency_ns >= 20 * MS
     assert section.started_at == "asyncio.base_events.BaseEventLoop._call_soon"
     assert section.ended_at == labelled(waits_its_turn)
     assert section.events[0].text == f"ready: {labelled(waits_its_turn)}"
@@ -418,13 +443,13 @@ def test_a_ready_task_that_waits_20_ms_is_named_with_what_ran_instead() -> None:
 
 async def makes_ready_and_blocks() -> None:
     task = asyncio.create_task(waits_its_turn())
-    time.sleep(0.02)
+    block(20)
     await task
 
 
 def test_what_makes_it_ready_and_runs_on_is_what_ran_instead() -> None:
     section = caught("wakeup", makes_ready_and_blocks)
-    assert 20 * MS <= section.latency_ns < LATE_NS
+    assert section.latency_ns >= 20 * MS
     assert section.events[1].text == labelled(makes_ready_and_blocks)
     assert section.events[1].duration_ns <= section.latency_ns
 
@@ -435,14 +460,13 @@ def timed() -> None:
 
 async def timer_behind_a_blocker() -> None:
     asyncio.get_running_loop().call_later(0.005, timed)
-    await asyncio.sleep(0)
-    time.sleep(0.030)
+    block()
     await asyncio.sleep(0.01)
 
 
 def test_a_timer_that_is_late_is_ready_since_its_time() -> None:
     section = caught("wakeup", timer_behind_a_blocker)
-    assert 20 * MS <= section.latency_ns < LATE_NS
+    assert section.latency_ns >= 20 * MS
     assert section.started_at == "asyncio.events.TimerHandle.when"
     assert section.ended_at == labelled(timed)
     assert section.events[1].text == labelled(timer_behind_a_blocker)
@@ -461,7 +485,7 @@ def test_a_loop_with_a_clock_of_its_own_is_not_taken_for_late() -> None:
     with Latency("wakeup") as latency:
         loop.run_until_complete(program())
         loop.close()
-    assert latency.max_latency_us < 1_000_000
+    assert latency.max_latency_us * 1000 <= passed_ns()
 
 
 async def readable_behind_a_blocker() -> None:
@@ -478,7 +502,7 @@ async def readable_behind_a_blocker() -> None:
 
     def blocks_once() -> None:
         loop.remove_reader(c)
-        time.sleep(0.025)
+        block(25)
 
     c, d = socket.socketpair()
     loop.add_reader(c, blocks_once)
@@ -494,7 +518,7 @@ def test_io_is_ready_when_the_loop_sees_it() -> None:
     section = caught("wakeup", readable_behind_a_blocker)
     if section.started_at.endswith("_add_callback"):  # the selector reported the blocker first
         assert ".readable (" in section.ended_at
-    assert 20 * MS <= section.latency_ns < LATE_NS
+    assert section.latency_ns >= 20 * MS
     assert any(".blocks_once (" in event.text for event in section.events)
 
 
@@ -511,7 +535,7 @@ def test_a_task_that_is_cancelled_while_ready_leaves_nothing_behind() -> None:
         asyncio.run(program())
     section = latency.section
     assert section is not None
-    assert section.latency_ns < 1000 * MS
+    assert section.latency_ns <= passed_ns()
     assert section.started_at in (
         "asyncio.base_events.BaseEventLoop._call_soon",
         "asyncio.events.TimerHandle.when",
@@ -519,7 +543,7 @@ def test_a_task_that_is_cancelled_while_ready_leaves_nothing_behind() -> None:
 
 
 def test_nothing_waits_long_where_nothing_stalls() -> None:
-    with Latency("wakeup", thresh_us=200_000) as latency:
+    with Latency("wakeup", thresh_us=NEVER_US) as latency:
         asyncio.run(does_little())
     assert latency.section is None
 
@@ -547,7 +571,10 @@ def wants_lock(ready: threading.Event, done: list[int]) -> None:
 
 
 def stall(microseconds: int) -> None:
-    """Hold the GIL while another thread returns from its sleep and waits for it."""
+    """Hold the GIL while another thread returns from its sleep and waits for it.
+
+    Callers hold it for much longer than they assert: the other thread may return late.
+    """
     ready, done = threading.Event(), list[int]()
     thread = threading.Thread(target=wants_lock, args=(ready, done))
     thread.start()
@@ -560,12 +587,12 @@ def stall(microseconds: int) -> None:
 
 
 @needs_gil
-def test_a_thread_that_holds_the_lock_40_ms_in_c_is_named() -> None:
+def test_a_thread_that_holds_the_lock_in_c_is_named() -> None:
     with Latency("gilwait") as latency:
-        stall(40_000)
+        stall(200_000)
     section = latency.section
     assert section is not None
-    assert 35 * MS <= section.latency_ns < LATE_NS
+    assert 20 * MS <= section.latency_ns <= passed_ns()
     assert (
         section.ended_at == f"{holds_lock.__qualname__} ({__file__}:{holds_lock.__code__.co_firstlineno + 1})"
     )
@@ -575,12 +602,12 @@ def test_a_thread_that_holds_the_lock_40_ms_in_c_is_named() -> None:
     assert texts[0] == "waits" and texts[-1] == "gets it" and "holds" in texts
     hold = max(section.events, key=lambda event: event.duration_ns)
     assert hold.text == f"holds: {section.ended_at}"
-    assert 35 * MS <= hold.duration_ns <= section.latency_ns
+    assert 20 * MS <= hold.duration_ns <= section.latency_ns
 
 
 @needs_gil
 def test_no_thread_waits_long_where_none_holds_the_lock_long() -> None:
-    with Latency("gilwait", thresh_us=200_000) as latency:
+    with Latency("gilwait", thresh_us=NEVER_US) as latency:
         stall(100)
     assert latency.section is None
 
@@ -635,7 +662,7 @@ def test_threads_that_wait_while_it_goes_on_and_off_come_to_no_harm() -> None:
         with Latency("gilwait") as latency:
             time.sleep(0.01)
         section = latency.section
-        assert section is None or section.latency_ns < 2_000 * MS
+        assert section is None or section.latency_ns <= passed_ns()
     stop.set()
     for thread in threads:
         thread.join()
@@ -661,9 +688,9 @@ def test_a_fork_while_it_is_on() -> None:
         pid = os.fork()
         if pid == 0:
             try:
-                stall(30_000)
+                stall(200_000)
                 caught = _engine.latency_section("gilwait")
-                os._exit(0 if caught and caught["latency_ns"] >= 25 * MS else 1)
+                os._exit(0 if caught and caught["latency_ns"] >= 20 * MS else 1)
             except BaseException:
                 os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
@@ -717,14 +744,15 @@ def test_loopblock_shows_what_the_callback_called() -> None:
 def test_wakeup_shows_what_the_thread_did_meanwhile() -> None:
     with Latency("wakeup", display_graph=True) as latency:
         asyncio.run(makes_ready_behind_a_blocker())
-    blocker = next(line for line in latency.report().splitlines() if ".runs_instead();" in line)
-    assert "| *" in blocker or "| @" in blocker  # over 10 ms
+    blocked = re.compile(r"\.runs_instead\(\) {\n.*\.block\(\) {\n.*\.passed_ns\(\);\n(.*)\|\s+}")
+    end = blocked.search(latency.report())
+    assert end and re.search(r"\| [*@$]", end[1])  # over 10 ms, 100 ms, 1 s
 
 
 @needs_gil
 def test_gilwait_has_its_events_where_no_call_began_or_ended() -> None:
     with Latency("gilwait", display_graph=True) as latency:
-        stall(40_000)
+        stall(200_000)
     section = latency.section
     assert section is not None
     assert ".holds_lock (" in section.ended_at
@@ -740,7 +768,7 @@ def test_an_instance_has_them_as_tracers() -> None:
         instance.current_tracer = "loopblock"
         assert instance.current_tracer == "loopblock"
         asyncio.run(schedules_blocking_callback())
-        assert 30_000 <= instance.tracing_max_latency < LATE_NS // 1000
+        assert 30_000 <= instance.tracing_max_latency <= passed_ns() // 1000
         text = instance.trace()
         assert (
             text.startswith("# tracer: loopblock\n") and f"started at: {labelled(blocking_callback)}" in text
@@ -752,19 +780,19 @@ def test_an_instance_has_them_as_tracers() -> None:
 
 
 def test_an_instances_display_graph_threshold_and_the_way_back() -> None:
-    with funcgraph.Instance("latency", tracing_thresh=25_000, options="display-graph") as instance:
+    with funcgraph.Instance("latency", tracing_thresh=200_000, options="display-graph") as instance:
         instance.current_tracer = "loopblock"
-        assert instance.tracing_thresh == 25_000
+        assert instance.tracing_thresh == 200_000
         assert instance.set_graph_function == ()
-        asyncio.run(awaits_what_blocks())
+        asyncio.run(awaits_what_blocks(250))
         assert f"{__name__}.blocks_inside() {{ /* resumed */" in instance.trace()
         instance.options["display-graph"] = False
         assert instance.tracing_max_latency == 0
-        asyncio.run(awaits_what_blocks())
+        asyncio.run(awaits_what_blocks(250))
         assert "DURATION" not in instance.trace()
         instance.current_tracer = "function_graph"
-        assert (instance.tracing_thresh, instance.set_graph_function) == (25_000, ())
-        sleeps(30)
+        assert (instance.tracing_thresh, instance.set_graph_function) == (200_000, ())
+        sleeps(210)
         assert ".sleeps" in instance.trace()
 
 

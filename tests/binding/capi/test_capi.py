@@ -319,14 +319,13 @@ def test_the_stack_of_calls_in_progress_is_there_to_be_read(probe: Probe) -> Non
     assert probe.innermost() is None
 
 
-@pytest.mark.timed
 def test_what_is_known_of_a_function_and_of_a_task_can_be_asked_anywhere(probe: Probe) -> None:
     probe.started("asks")
     before = time.monotonic_ns()
     innermost, began_ns, now, (tid, overrun) = asks(probe)
     line = asks.__code__.co_firstlineno
     assert innermost == (__name__, "asks", asks.__code__.co_filename, line)
-    assert before - 10_000 <= began_ns <= now + 10_000  # two clocks, compared
+    assert before - 1_000_000 <= began_ns <= now + 1_000_000  # two clocks, compared from time to time
     assert (tid, overrun) == (threading.get_native_id(), 0)
 
 
@@ -637,6 +636,8 @@ def fails():
 def waits():
     yield
 
+slept_ns = []
+
 def work():
     fib(10)
     list(numbers(3))
@@ -645,7 +646,9 @@ def work():
     except KeyError:
         pass
     for _ in waits():
+        begin_ns = time.monotonic_ns()
         time.sleep(0.05)
+        slept_ns.append(time.monotonic_ns() - begin_ns)
 
 def run():
     threads = [threading.Thread(target=work) for _ in range(3)]
@@ -677,9 +680,10 @@ for name, one in native.items():
     assert sum(calls for _, calls in one["histogram"]) == one["measured"]
     assert 0 < one["self_ns"] <= one["total_ns"]
     assert one["file"] == __file__
-assert native["__main__.waits"]["total_ns"] < 50_000_000, "the time for which it was suspended counts"
 work = native["__main__.work"]["total_ns"]
-assert work > 150_000_000
+slept = sum(slept_ns) * 0.99  # two clocks
+assert native["__main__.work"]["self_ns"] > slept, "the time of a suspended call counts"
+assert native["__main__.waits"]["total_ns"] + slept < work
 assert abs(sum(one["self_ns"] for one in native.values()) - work) < 1000, (native, work)
 assert (native["__main__.fails"]["raised"], native["__main__.fails"]["first_error"]) == (3, "KeyError")
 assert native["__main__.work"]["first_error"] is None
@@ -691,7 +695,6 @@ assert every.nmissed == fifth.nmissed == every.unknown_calls == 0
 """
 
 
-@pytest.mark.timed
 def test_the_example_counts_what_others_count_at_the_same_time(fg: Any, tmp_path: Path) -> None:
     installed = tmp_path / "installed"
     extension.pip_install(EXAMPLE, installed)

@@ -82,7 +82,6 @@ def test_what_a_handler_raises_reaches_the_program(alarm, handler, callbacks, no
                 work_until(begin + 20)
             names = [entry.name for entry in traceback.extract_tb(caught.value.__traceback__)]
             assert "raise_timeout" in names and "busy" not in names
-            assert time.monotonic() - begin < 5
         assert ops.enabled
     assert (ops.errors, ops.last_error, nobody_left) == (0, None, [])
 

@@ -123,23 +123,22 @@ def test_times_and_variance_are_those_that_a_user_is_told() -> None:
     assert row.s2 * 1e6 == pytest.approx(variance, rel=1e-2)
 
 
-@pytest.mark.timed
 def test_without_graph_time_the_parts_are_the_whole() -> None:
+    """Broken by leaving out one level of calls, or by counting one twice."""
+
     def work() -> None:
         for n in range(300):
             branch(n)
             down(5)
 
-    with FunctionProfile(filter=[HERE], graph_time=False) as profile:
-        begin = time.perf_counter_ns()
+    with FunctionProfile(filter=[HERE]) as whole, FunctionProfile(filter=[HERE], graph_time=False) as parts:
         work()
-        wall_ns = time.perf_counter_ns() - begin
-    parts_ns = sum(row.time_ns for row in profile.rows())
-    assert 0.9 * wall_ns < parts_ns <= wall_ns
-    assert row_of(profile, branch).time_ns < row_of(profile, leaf).time_ns
+    assert sum(row.time_ns for row in parts.rows()) == pytest.approx(row_of(whole, work).time_ns, rel=1e-3)
+    inside_ns = row_of(whole, branch).time_ns - row_of(whole, leaf).time_ns
+    assert row_of(parts, branch).time_ns == pytest.approx(inside_ns, rel=1e-2, abs=300)
+    assert row_of(parts, leaf).time_ns == pytest.approx(row_of(whole, leaf).time_ns, rel=1e-3)
 
 
-@pytest.mark.timed
 def test_sleep_time() -> None:
     def work() -> None:
         asyncio.run(sleeps(0.05))
@@ -147,13 +146,14 @@ def test_sleep_time() -> None:
 
     with FunctionProfile(filter=[HERE]) as with_sleep:
         work()
+    begin_ns = time.thread_time_ns()
     with FunctionProfile(filter=[HERE], sleep_time=False) as without:
         work()
+    worked_ns = time.thread_time_ns() - begin_ns
     assert row_of(with_sleep, sleeps).hit == row_of(without, sleeps).hit == 1
     assert row_of(with_sleep, sleeps).time_ns > 45e6
     assert row_of(with_sleep, work).time_ns > 95e6
-    assert row_of(without, sleeps).time_ns < 30e6
-    assert row_of(without, work).time_ns < 60e6
+    assert 0 < row_of(without, sleeps).time_ns < row_of(without, work).time_ns <= 1.02 * worked_ns
 
 
 def test_exceptions_and_generators_are_calls_like_others() -> None:
