@@ -1,4 +1,5 @@
-/* funcgraph for C and C++: users of the function graph with entry and return functions at native speed.
+/* funcgraph for C and C++: users of the function graph whose entry and return functions run at native
+ * speed, without any Python object made per call.
  *
  *     #include <Python.h>
  *     #include <funcgraph.h>
@@ -20,10 +21,10 @@
  *         error = register_ftrace_graph(&ops);
  *
  * The semantics are those of the Linux kernel's fgraph_ops (Documentation/trace/ftrace-uses.rst and
- * fgraph's own header). docs/c-api.md describes every function and struct, and who may call what in which
- * thread.
+ * include/linux/ftrace.h). docs/c-api.md describes each function and struct, and which thread may call
+ * what.
  *
- * C11 or C++11, gcc or clang. Python.h comes first where funcgraph_import() is used. */
+ * C11 or C++11, gcc or clang. Include Python.h first to use funcgraph_import(). */
 #ifndef FUNCGRAPH_H
 #define FUNCGRAPH_H
 
@@ -34,19 +35,19 @@
 extern "C" {
 #endif
 
-/* The first number changes when what was compiled against the header before would break; the second grows
- * with what is added at the end of struct funcgraph_api. A module asks for at least the numbers it was
- * built with. */
+/* The major number changes when modules built before would break. The minor number grows when functions are
+ * added at the end of struct funcgraph_api. A module needs the same major number, and at least the minor
+ * number, that it was built with. */
 #define FUNCGRAPH_API_MAJOR 1
 #define FUNCGRAPH_API_MINOR 1
 #define FUNCGRAPH_CAPSULE "funcgraph._engine._C_API"
 
-#define FGRAPH_MAX_DATA_BYTES 256u /* that one user may reserve at one entry: 32 words */
-#define FPROBE_MAX_DATA_BYTES 120u /* that an fprobe may keep from entry to exit: 15 words */
+#define FGRAPH_MAX_DATA_BYTES 256u /* a user may reserve at one entry: 32 words */
+#define FPROBE_MAX_DATA_BYTES 120u /* an fprobe may keep from entry to exit: 15 words */
 
 struct fg_func;     /* a traceable function: the kernel's dyn_ftrace */
 struct fg_task;     /* an OS thread with its shadow stack */
-struct ftrace_regs; /* what a hook saw at a function's boundary; valid while the callback runs */
+struct ftrace_regs; /* the function's state at its entry or end; valid while the callback runs */
 struct fgraph_ops;
 struct _object; /* CPython's PyObject */
 
@@ -54,32 +55,32 @@ struct _object; /* CPython's PyObject */
 enum fg_end {
     FG_END_RETURN = 0, /* it returned */
     FG_END_RAISE = 1,  /* an exception left it */
-    FG_END_CLOSE = 2   /* a suspended call was closed, cancelled or collected; or nobody told its end */
+    FG_END_CLOSE = 2   /* a suspended call was closed, cancelled or collected, or its end was not seen */
 };
 
-/* What an entry function is told; valid while it runs. */
+/* The argument of an entry or resume function; valid while it runs. */
 struct ftrace_graph_ent {
     struct fg_func *func;
     struct fg_task *task;
-    uint64_t calltime; /* clock ticks: fgraph_ns() makes nanoseconds of them */
-    uint64_t start;    /* ticks at which the call first began; differs from calltime after a resume */
-    uint64_t *frame;   /* where its frame lies on the shadow stack */
-    uint32_t depth;    /* frames of this user that are in progress below this one */
+    uint64_t calltime; /* clock ticks, for fgraph_ns(): when the call began, or was last resumed */
+    uint64_t start;    /* ticks: when the call began */
+    uint64_t *frame;   /* the call's frame on the shadow stack */
+    uint32_t depth;    /* how many calls of this user are in progress below this one */
 };
 
-/* What a return function is told; valid while it runs. */
+/* The argument of a return or suspend function; valid while it runs. */
 struct ftrace_graph_ret {
     struct fg_func *func;
     struct fg_task *task;
-    uint64_t calltime; /* clock ticks: of the call, or of its latest resume */
-    uint64_t rettime;
-    uint64_t start;
+    uint64_t calltime; /* clock ticks: when the call began, or was last resumed */
+    uint64_t rettime;  /* ticks: now */
+    uint64_t start;    /* ticks: when the call began */
     uint64_t *frame;
     uint32_t depth;
     enum fg_end end;
 };
 
-/* Nonzero: this user wants the return. */
+/* The entry function answers nonzero if the user wants the return. */
 typedef int (*trace_func_graph_ent_t)(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
                                       struct ftrace_regs *regs);
 typedef void (*trace_func_graph_ret_t)(struct ftrace_graph_ret *trace, struct fgraph_ops *ops,
@@ -89,41 +90,40 @@ typedef void (*trace_func_graph_resume_t)(struct ftrace_graph_ent *trace, struct
 
 #define FGRAPH_OPS_ENGINE_WORDS 48
 
-/* A user. Its memory is the caller's; it must live, unmoved, until unregister_ftrace_graph has returned.
- * All that is not set must be zero. Any of the functions may be NULL: without an entryfunc all returns
- * are wanted, without a retfunc none are told. */
+/* A user. The caller owns its memory, which must neither move nor be freed until unregister_ftrace_graph()
+ * has returned. Members that are not set must be zero. */
 struct fgraph_ops {
-    trace_func_graph_ent_t entryfunc;
-    trace_func_graph_ret_t retfunc;
-    /* Optional: a generator or coroutine that is in progress gives way (`end` says nothing), and runs
-     * again. */
+    trace_func_graph_ent_t entryfunc; /* NULL: the user wants all returns */
+    trace_func_graph_ret_t retfunc;   /* NULL: the user is not called at returns */
+    /* Optional: the call of a generator or coroutine is suspended (`end` has no meaning), and resumed. */
     trace_func_graph_ret_t suspendfunc;
     trace_func_graph_resume_t resumefunc;
-    const char *name;   /* what users() and error messages call it; must live as long as the ops */
-    void *private_data; /* the user's own */
-    uint64_t engine[FGRAPH_OPS_ENGINE_WORDS]; /* the engine's own: zero, then hands off */
+    const char *name;                         /* for users() and error messages; must outlive the ops */
+    void *private_data;                       /* for the user */
+    uint64_t engine[FGRAPH_OPS_ENGINE_WORDS]; /* zero; only the engine uses it */
 };
 
-/* The four sets of patterns of a user. */
+/* A user's four sets of patterns. */
 enum fgraph_filter_set {
     FGRAPH_FILTER = 0,       /* only these functions; empty: all */
-    FGRAPH_NOTRACE = 1,      /* never these */
-    FGRAPH_GRAPH = 2,        /* only these and all that they call */
-    FGRAPH_GRAPH_NOTRACE = 3 /* neither these nor anything that they call */
+    FGRAPH_NOTRACE = 1,      /* not these functions */
+    FGRAPH_GRAPH = 2,        /* only these functions and what they call, directly or not; empty: all calls */
+    FGRAPH_GRAPH_NOTRACE = 3 /* neither these functions nor what they call */
 };
 #define FGRAPH_NR_FILTER_SETS 4
 
-/* ---- fprobes: handlers at the entry and the exit of many functions. All of an interpreter share one
- * user. */
+/* ---- fprobes: handlers at the entry and exit of many functions
+ *
+ * All fprobes of an interpreter share one user (docs/fprobes.md). */
 
 struct fprobe;
 
-/* `entry_ip` is the function; `ret_ip` the address of the instruction in its caller that it returns
- * behind, 0 if there is none: only to be compared, ftrace_regs_get_return_location() says where that is.
- * `entry_data` is zeroed at the entry and the same at the exit; NULL without an exit handler or with a
- * size of 0.
+/* Handlers. `entry_ip` is the function. `ret_ip` is the address of the instruction in its caller after the
+ * call, 0 if there is none; use it only for comparisons, and ftrace_regs_get_return_location() for the
+ * place. `entry_data` is zeroed at the entry, and the same memory at the exit; it is NULL without an exit
+ * handler or with a size of 0.
  *
- * Nonzero: the exit handler is not called for this call. */
+ * An entry handler answers nonzero to skip the exit handler for this call. */
 typedef int (*fprobe_entry_cb)(struct fprobe *fp, struct fg_func *entry_ip, uintptr_t ret_ip,
                                struct ftrace_regs *regs, void *entry_data);
 typedef void (*fprobe_exit_cb)(struct fprobe *fp, struct fg_func *entry_ip, uintptr_t ret_ip,
@@ -131,14 +131,15 @@ typedef void (*fprobe_exit_cb)(struct fprobe *fp, struct fg_func *entry_ip, uint
 
 #define FPROBE_ENGINE_WORDS 24
 
-/* Its memory is the caller's; it must live, unmoved, until unregister_fprobe has returned. All that is
- * not set must be zero, and nothing may be changed while it is registered. Either handler may be NULL. */
+/* The caller owns its memory, which must neither move nor be freed until unregister_fprobe() has returned.
+ * Members that are not set must be zero, and none may change while the fprobe is registered. Either handler
+ * may be NULL. */
 struct fprobe {
     fprobe_entry_cb entry_handler;
     fprobe_exit_cb exit_handler;
     size_t entry_data_size;               /* bytes, at most FPROBE_MAX_DATA_BYTES */
-    void *private_data;                   /* the caller's own */
-    uint64_t engine[FPROBE_ENGINE_WORDS]; /* the engine's own: zero, then hands off */
+    void *private_data;                   /* for the handlers */
+    uint64_t engine[FPROBE_ENGINE_WORDS]; /* zero; only the engine uses it */
 };
 
 /* ---- kprobe_multi: one program on many functions, with a cookie for each */
@@ -146,171 +147,172 @@ struct fprobe {
 enum kprobe_multi_kind {
     KPROBE_MULTI_ENTRY = 0,
     KPROBE_MULTI_RETURN = 1,
-    KPROBE_MULTI_SESSION = 2 /* both: the entry decides about the return, and shares a word with it */
+    KPROBE_MULTI_SESSION = 2 /* both: the entry may skip the return, and shares a word with it */
 };
 
 struct kprobe_multi_link;
 
-/* What the program is told; valid while it runs. */
+/* The argument of the program; valid while it runs. */
 struct kprobe_multi_ctx {
     struct kprobe_multi_link *link;
     struct fg_func *func;
-    uintptr_t ret_ip; /* as an fprobe's */
+    uintptr_t ret_ip; /* as for an fprobe's handler */
     struct ftrace_regs *regs;
-    uint64_t cookie;          /* this function's, as it was attached; 0 without cookies */
-    uint64_t *session_cookie; /* of a session: zero at the entry, the same word at the return; else NULL */
+    uint64_t cookie;          /* of this function; 0 without cookies */
+    uint64_t *session_cookie; /* in a session: a word that is zero at the entry, for the return; else NULL */
     int is_return;
 };
 
-/* Nonzero at the entry of a session: no return. Else of no meaning. */
+/* The program. At the entry of a session it answers nonzero to skip the return. Other answers are ignored. */
 typedef int (*kprobe_multi_prog_t)(struct kprobe_multi_ctx *ctx);
 
-/* Its memory is the caller's, as an fprobe's. */
+/* The caller owns its memory, as that of an fprobe. */
 struct kprobe_multi_link {
     kprobe_multi_prog_t prog;
     enum kprobe_multi_kind kind;
     void *private_data;
-    struct fprobe fprobe; /* the library's own: zero, then hands off */
+    struct fprobe fprobe; /* zero; only the engine uses it */
 };
 
 /* A place in a function's code. */
 struct ftrace_location {
-    struct fg_func *func; /* NULL: it was not met yet */
-    struct _object *code; /* the code object, borrowed; NULL: the place is not known */
-    int offset;           /* of the instruction, in bytes; -1: not known */
-    int line;             /* -1: it has none */
+    struct fg_func *func; /* NULL: funcgraph has no record of the function yet */
+    struct _object *code; /* the code object, borrowed; NULL: the place is unknown */
+    int offset;           /* of the instruction, in bytes; -1: unknown */
+    int line;             /* -1: the instruction has none */
 };
 
-/* One call in progress, as fgraph_get_ret_stack shows it. */
+/* One call in progress, for fgraph_get_ret_stack(). */
 struct fgraph_ret_frame {
     struct fg_func *func;
-    uint64_t calltime; /* clock ticks; 0: only fprobes watch it, and they need no times */
+    uint64_t calltime; /* clock ticks; 0: not measured, as only fprobes are attached */
     uint64_t users;    /* bit i: the user in slot i wants the return */
 };
 
-/* What is behind the capsule. All functions that return int return 0 or a negative errno, and neither set
- * a Python exception nor lose one that is set. Those under "control" need the GIL (in a free-threaded
- * build: an attached thread state); the others need nothing. */
+/* The table behind the capsule.
+ *
+ * Functions that return int return 0 or a negative errno, unless said otherwise. They set no Python
+ * exception, and keep one that is set. Control functions need the GIL (in a free-threaded build: an attached
+ * thread state); all others need nothing. */
 struct funcgraph_api {
     int major, minor;
     size_t bytes; /* sizeof(struct funcgraph_api) of the library */
 
-    /* ---- control: anywhere but in signal handlers, in callbacks too */
+    /* ---- control: anywhere except in signal handlers; also in callbacks */
 
-    /* -EBUSY: registered already. -ENOSPC: every slot is taken. -ENOMEM. -EIO: no hook of CPython's is
-     * free. */
+    /* -EBUSY: registered already; -ENOSPC: all slots are taken; -ENOMEM; -EIO: CPython has no hook left. */
     int (*register_ftrace_graph)(struct fgraph_ops *ops);
-    /* Returns when none of its functions runs any more, other than the caller itself; the GIL is given
-     * away for as long as that takes. -EINVAL: not registered. */
+    /* Returns when none of the user's functions runs any longer, other than the caller itself. Releases the
+     * GIL while it waits. -EINVAL: not registered. */
     int (*unregister_ftrace_graph)(struct fgraph_ops *ops);
-    /* Adds patterns to one of the sets, or (reset) makes them the set; n = 0 with reset empties it. All
-     * or nothing. -EINVAL: no such set, or a bad pattern. At any time, also before the registration. */
+    /* Adds patterns to a set, or (reset) replaces the set by them; n = 0 with reset empties it. On an error
+     * nothing has changed. Also before the registration. -EINVAL: no such set, or a bad pattern; -ENOMEM. */
     int (*set_filter)(struct fgraph_ops *ops, enum fgraph_filter_set set, const char *const patterns[],
                       size_t n, int reset);
-    /* Only calls in these threads (their OS ids); NULL: in all. */
+    /* Limits the user to calls in these threads (OS ids); NULL: all threads. */
     int (*set_tids)(struct fgraph_ops *ops, const int tids[], size_t n);
-    /* Frees what the filters of an ops hold: the last thing done to one whose memory goes. -EBUSY:
-     * registered. */
+    /* Frees an ops's patterns and thread ids, before its memory is freed. -EBUSY: registered. */
     int (*clear_filters)(struct fgraph_ops *ops);
-    /* 0, or -EINVAL with what is wrong (a static text) and where (counted from 0); either may be NULL. */
+    /* -EINVAL: sets *reason to a static text, and *column (from 0). Either pointer may be NULL. */
     int (*check_pattern)(const char *pattern, const char **reason, size_t *column);
-    /* Calls of its functions that a callback made: they are not traced. */
+    /* How many calls of the user's functions were not traced because a callback made them. */
     uint64_t (*nmissed)(const struct fgraph_ops *ops);
-    /* Its slot, or -1 if it is not registered; the generation tells it from others that had the slot. */
+    /* The user's slot; -1: not registered. *generation tells it from other users that had the slot. */
     int (*slot)(const struct fgraph_ops *ops, uint64_t *generation);
 
     /* ---- in callbacks */
 
-    /* In an entry function, once: up to FGRAPH_MAX_DATA_BYTES zeroed bytes, aligned to 8, that the same
-     * user finds at the return. NULL: no room, too many, none, or asked twice. */
+    /* In an entry function, once: up to FGRAPH_MAX_DATA_BYTES zeroed bytes, aligned to 8, that the return
+     * function finds. NULL: no room, `bytes` is 0 or too large, or reserved before in this entry. */
     void *(*reserve_data)(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops, size_t bytes);
-    /* In a return or suspend function: what was reserved at this entry, or NULL. `bytes`, which may be
-     * NULL, gets its size. */
+    /* In a return or suspend function: the data reserved at the call's entry, or NULL. Sets *bytes to its
+     * size, if `bytes` is not NULL. */
     void *(*retrieve_data)(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops, size_t *bytes);
-    /* The data of this user's frame that lies `depth` of its own frames further down; 0 is this one. */
+    /* The data of the user's call `depth` of its own calls further out; 0 is this call. */
     void *(*retrieve_parent_data)(const struct fg_task *task, const uint64_t *frame,
                                   const struct fgraph_ops *ops, unsigned depth, size_t *bytes);
-    /* One word for each task and registered user; zero for a new task, and at each registration. */
+    /* One word per thread and registered user. It is zero in a new thread, and at each registration. */
     uint64_t *(*task_var)(struct fg_task *task, const struct fgraph_ops *ops);
 
     /* ---- anywhere, also in signal handlers */
 
-    /* The calling thread's task; NULL: nothing was traced in it yet. */
+    /* The calling thread's task; NULL: nothing was traced in this thread yet. */
     struct fg_task *(*current_task)(void);
     int (*task_tid)(const struct fg_task *task);          /* its OS id */
-    uint64_t (*task_overrun)(const struct fg_task *task); /* calls that found no room on its shadow stack */
-    /* The calls in progress of the calling thread, newest first. Returns how many were written. */
+    uint64_t (*task_overrun)(const struct fg_task *task); /* calls not traced: its shadow stack was full */
+    /* The calling thread's calls in progress, newest first. Returns how many it wrote. */
     size_t (*get_ret_stack)(struct fgraph_ret_frame frames[], size_t room);
 
-    /* Ticks as CLOCK_MONOTONIC, and the length of a number of ticks, in nanoseconds. Half a microsecond
-     * each: keep ticks in callbacks, and convert what is shown. */
+    /* Nanoseconds: a point in time as CLOCK_MONOTONIC, and a duration. Each takes half a microsecond: keep
+     * ticks in callbacks, and convert what is shown. */
     uint64_t (*ns)(uint64_t ticks);
     uint64_t (*duration_ns)(uint64_t ticks);
 
-    /* Of a function. Texts are UTF-8 and live as long as it does: copy what is kept longer. The id is
-     * never another function's; `line` is the first one. */
+    /* Of a function. Texts are UTF-8 and live as long as the function: copy a text that is kept longer. No
+     * two functions ever have the same id. */
     const char *(*func_name)(const struct fg_func *func); /* "module.qualname" */
     const char *(*func_module)(const struct fg_func *func);
     const char *(*func_qualname)(const struct fg_func *func);
     const char *(*func_file)(const struct fg_func *func);
-    uint32_t (*func_line)(const struct fg_func *func);
+    uint32_t (*func_line)(const struct fg_func *func); /* the first */
     uint32_t (*func_id)(const struct fg_func *func);
 
-    /* ---- what a callback's regs hold */
+    /* ---- in callbacks: the state of the call */
 
-    /* Borrowed; NULL where there is none: argument n at entry, in the order of the code object's
-     * variables; the result at a return, the yielded value at a suspend; the exception at an end by one. */
+    /* Borrowed references; NULL: there is none. Argument n at an entry, in the order of the code object's
+     * variables; the result at a return, or the yielded value at a suspend; the exception that ended the
+     * call. */
     struct _object *(*regs_get_argument)(const struct ftrace_regs *regs, unsigned n);
     struct _object *(*regs_get_return_value)(const struct ftrace_regs *regs);
     struct _object *(*regs_get_exception)(const struct ftrace_regs *regs);
 
     /* ==== since 1.1 */
 
-    /* Borrowed; NULL: there is none of this name, or it is unbound. UTF-8. */
+    /* Borrowed; `name` is UTF-8. NULL: there is no such argument, or it is unbound. */
     struct _object *(*regs_get_argument_by_name)(const struct ftrace_regs *regs, const char *name);
-    /* The called object, borrowed: the Python function, or the C function. NULL: not known. */
+    /* The called Python or C function object, borrowed; NULL: unknown. */
     struct _object *(*regs_get_callable)(const struct ftrace_regs *regs);
-    /* Where the function is: at its start, or at the instruction that it ends or gives way at. And where
-     * it returns to. Nonzero: known. */
+    /* Where the function is (at its first instruction, or the one at which it ends or is suspended), and
+     * where it returns to. These return nonzero if the place is known. */
     int (*regs_get_location)(const struct ftrace_regs *regs, struct ftrace_location *location);
     int (*regs_get_return_location)(const struct ftrace_regs *regs, struct ftrace_location *location);
-    /* Addresses: of the interpreter's frame, of the top of its evaluation stack; 0: not known. */
+    /* Addresses of the interpreter's frame, and of the top of its evaluation stack; 0: unknown. */
     uintptr_t (*regs_get_frame_pointer)(const struct ftrace_regs *regs);
     uintptr_t (*regs_get_stack_pointer)(const struct ftrace_regs *regs);
-    /* The number of a variable's place in the frame, for regs_get_stack_nth; -1: there is none of this
-     * name. */
+    /* The number of a variable's place in the frame, for regs_get_stack_nth; -1: no such variable. */
     int (*regs_query_register_offset)(const struct ftrace_regs *regs, const char *name);
-    /* What lies in the frame's n-th place: arguments first, then other variables, cells, the evaluation
-     * stack. Borrowed; NULL: nothing, or no such place. */
+    /* The object in the frame's n-th place, borrowed: arguments come first, then other variables, cells, and
+     * the evaluation stack. NULL: the place is empty, or there is no such place. */
     struct _object *(*regs_get_stack_nth)(const struct ftrace_regs *regs, unsigned n);
 
-    /* ---- fprobes: control. On success an fprobe sees every call that begins after the return.
+    /* ---- fprobes: control
      *
-     * -EINVAL: nothing given, or a bad pattern; -ENOENT: no function matches, or one of the names is
-     * nobody's; -E2BIG: too much entry data; -EEXIST: registered already; -ENOSPC, -ENOMEM, -EIO as
-     * register_ftrace_graph. Then nothing is registered. */
+     * A registered fprobe sees each call that begins after the registration has returned. Errors of a
+     * registration: -EINVAL: nothing given, or a bad pattern; -ENOENT: no function matches, or none has one
+     * of the names; -E2BIG: entry_data_size is too large; -EEXIST: registered already; -ENOSPC, -ENOMEM,
+     * -EIO: as register_ftrace_graph. Then the fprobe is not registered. */
 
-    /* Patterns, separated by spaces: the functions that are there, called or not, and those that come.
-     * `notfilter` may be NULL. */
+    /* Patterns separated by spaces, for known functions, called or not, and those loaded later. `notfilter`
+     * may be NULL. */
     int (*register_fprobe)(struct fprobe *fp, const char *filter, const char *notfilter);
     int (*register_fprobe_ips)(struct fprobe *fp, struct fg_func *const funcs[], size_t n);
     int (*register_fprobe_syms)(struct fprobe *fp, const char *const names[], size_t n);
-    /* Returns when none of its handlers runs any more, other than the caller itself. -EINVAL: not
+    /* Returns when none of its handlers runs any longer, other than the caller itself. -EINVAL: not
      * registered. */
     int (*unregister_fprobe)(struct fprobe *fp);
-    /* Does not wait: its memory must live on until unregister_fprobe of another, or any registration, has
-     * returned. */
+    /* Does not wait. The fprobe's memory must live until a later unregister_fprobe of another fprobe, or any
+     * later registration, has returned. */
     int (*unregister_fprobe_async)(struct fprobe *fp);
-    /* Soft: it stays where it is, its handlers are not called. -EINVAL: not registered. */
+    /* A disabled fprobe stays attached; its handlers are not called. -EINVAL: not registered. */
     int (*enable_fprobe)(struct fprobe *fp);
     int (*disable_fprobe)(struct fprobe *fp);
     int (*fprobe_is_registered)(const struct fprobe *fp);
-    /* How many functions there are that match, or as register_fprobe. */
+    /* How many functions match now, or an error of register_fprobe. */
     int (*fprobe_count_ips_from_filter)(const char *filter, const char *notfilter);
-    /* Handlers that could not run: calls that a handler made itself, or no room on the shadow stack. */
+    /* How many calls its handlers missed: a callback made the call, or the shadow stack was full. */
     uint64_t (*fprobe_nmissed)(const struct fprobe *fp);
 
-    /* ---- kprobe_multi: control. Errors as fprobes'. `cookies` has n of them, or is NULL. */
+    /* ---- kprobe_multi: control. Errors as for fprobes. `cookies` is NULL, or has n of them. */
 
     int (*kprobe_multi_attach)(struct kprobe_multi_link *link, struct fg_func *const funcs[],
                                const uint64_t cookies[], size_t n);
@@ -318,28 +320,28 @@ struct funcgraph_api {
     int (*kprobe_multi_detach)(struct kprobe_multi_link *link);
     uint64_t (*kprobe_multi_nmissed)(const struct kprobe_multi_link *link);
 
-    /* The record of a Python function, method, code object or C function, made if need be; NULL: it is
-     * none, or memory is short. And all functions of this name (UTF-8), called or not: how many there
-     * are; `funcs` gets `room` of them. */
+    /* The function of a Python function, method, code object or C function, called or not; NULL: it is none
+     * of these, or no memory. */
     struct fg_func *(*func_of)(struct _object *callable);
+    /* All functions with this whole name (UTF-8), called or not. Writes up to `room` of them to `funcs`, and
+     * returns how many there are. */
     size_t (*funcs_named)(const char *name, struct fg_func *funcs[], size_t room);
 };
 
-#ifndef FUNCGRAPH_ENGINE /* the engine has functions of these names itself */
+#ifndef FUNCGRAPH_ENGINE /* the engine defines functions with these names itself */
 
-/* One for all files of a module: a single funcgraph_import() serves them all. Hidden, so that each module
- * has its own; weak, so that each file may bring it. */
+/* One for all files of a module, which a single funcgraph_import() sets. It is hidden, so that each module
+ * has its own, and weak, so that several files of a module may define it. */
 extern const struct funcgraph_api *funcgraph_api_ __attribute__((weak, visibility("hidden")));
 const struct funcgraph_api *funcgraph_api_;
 
 #ifdef Py_PYTHON_H
 
-/* Before anything else, with the GIL: imports funcgraph. -1 with an ImportError: it is not there, or too
- * old. */
+/* Imports funcgraph: to be called first, with the GIL. Returns 0; or -1 with an ImportError: funcgraph is not
+ * installed, or its version does not fit. */
 static inline int funcgraph_import(void)
 {
-    /* PyCapsule_Import imports no submodule: it would miss it in a process that has not loaded the engine
-     * yet. */
+    /* PyCapsule_Import does not import submodules: it would fail in a process without the engine. */
     PyObject *module = PyImport_ImportModule("funcgraph._engine");
     void *table = module ? PyCapsule_Import(FUNCGRAPH_CAPSULE, 0) : NULL;
 #ifdef __cplusplus
