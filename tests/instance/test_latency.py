@@ -179,9 +179,9 @@ def test_the_maximum_set_to_zero_starts_again() -> None:
 
 def test_there_is_one_of_each_in_a_process() -> None:
     with Latency("loopblock"):
-        with pytest.raises(OSError, match=r"loopblock: it is on already"):
+        with pytest.raises(OSError, match=r"loopblock: already enabled"):
             Latency("loopblock").__enter__()
-    with pytest.raises(ValueError, match="loopblock is not on"):
+    with pytest.raises(ValueError, match="loopblock is not enabled"):
         _engine.latency_stop("loopblock")
 
 
@@ -798,7 +798,7 @@ def test_an_instances_display_graph_threshold_and_the_way_back() -> None:
 
 def test_a_second_instance_with_the_same_latency_tracer_is_busy() -> None:
     with funcgraph.Instance("one", tracer="wakeup"), funcgraph.Instance("two") as two:
-        with pytest.raises(OSError, match="wakeup: it is on already") as error:
+        with pytest.raises(OSError, match="wakeup: already enabled") as error:
             two.current_tracer = "wakeup"
         assert error.value.errno == errno.EBUSY
         assert two.current_tracer == "nop"

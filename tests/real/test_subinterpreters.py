@@ -254,7 +254,7 @@ def test_no_slot_tells_of_other_interpreters(fg: Funcgraph, kind: str) -> None:
                 with funcgraph.registered(*many):
                     raise AssertionError
             except OSError as error:
-                told = "64 are held by: 'mine' (python) 61 times, 3 in other interpreters"
+                told = "taken, by: 'mine' (python) 61 times, 3 in other interpreters"
                 assert told in str(error), error
             destroy(interpreter)
             """,

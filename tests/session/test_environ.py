@@ -69,7 +69,7 @@ def test_wrap_and_original_are_inverse() -> None:
 
 @pytest.mark.parametrize("thing", [len, posix.fork, print, lambda: 0, 3, type("execve", (), {})])
 def test_wrap_refuses_other_functions(thing: Any) -> None:
-    with pytest.raises(ValueError, match="not a function that gives an environment"):
+    with pytest.raises(ValueError, match="does not start a program with an environment"):
         _environ.wrap(thing)
 
 

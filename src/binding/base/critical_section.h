@@ -1,7 +1,8 @@
 /* Critical sections (PEP 703) on every CPython: a macro pair from 3.13 on, nothing before.
  *
- * With the GIL one thread at a time runs a method, except where the method releases the GIL. Without the GIL the lock of
- * the object gives the same guarantee: it too is released wherever its holder detaches its thread state. */
+ * With the GIL one thread at a time runs a method, except where the method releases the GIL. Without the
+ * GIL the lock of the object gives the same guarantee: it too is released wherever its holder detaches
+ * its thread state. */
 #ifndef FG_BINDING_CRITICAL_SECTION_H
 #define FG_BINDING_CRITICAL_SECTION_H
 

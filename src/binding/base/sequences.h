@@ -12,7 +12,8 @@
  * @what: the argument's name, for error messages
  * @check: called for each item, 0 or -1 with an exception; or NULL
  *
- * Return: a new reference, or NULL with an exception: TypeError for what is no sequence, or what @check raised.
+ * Return: a new reference, or NULL with an exception: TypeError for what is no sequence, or what @check
+ * raised.
  */
 PyObject *fg_tuple_of(PyObject *sequence, const char *what, int (*check)(PyObject *item, const char *what));
 

@@ -1,4 +1,5 @@
-/* Types of an extension module: creating them, adding them to the module, and what their method tables share. */
+/* Types of an extension module: creating them, adding them to the module, and what their method tables
+ * share. */
 #ifndef FG_BINDING_TYPES_H
 #define FG_BINDING_TYPES_H
 

@@ -1,5 +1,5 @@
-/* The C API for other extensions: the table of functions behind funcgraph._engine._C_API (funcgraph.h). What may be
- * given wrongly is checked here; the rest is the engine's own. */
+/* The C API for other extensions (funcgraph.h): the table of functions in the capsule
+ * funcgraph._engine._C_API. Checks arguments, and calls the engine. */
 #include "binding/capi/capi.h"
 
 #include <errno.h>
@@ -11,15 +11,16 @@
 #include "engine/probe/kprobe_multi.h"
 
 _Static_assert(sizeof(struct fgraph_ops) == (6 + FGRAPH_OPS_ENGINE_WORDS) * sizeof(uint64_t),
-               "other people's modules are compiled with this size");
+               "compiled modules of other people rely on this size");
 
-/* Starting the hooks may raise: the caller gets the number alone, and keeps the exception that it had. */
+/* Installing the hooks may raise. The caller gets the error number only, and keeps the exception that it
+ * had. */
 static int register_user(struct fgraph_ops *ops)
 {
     fg_exception aside = fg_exception_set_aside();
     int error = fg_cpython_register(ops);
 
-    fg_exception_put_back(aside); /* over the one of the hooks, if there is any */
+    fg_exception_put_back(aside); /* replaces an exception of the hooks */
     return error;
 }
 
@@ -213,11 +214,11 @@ static const struct funcgraph_api api = {
 
 int fg_capi_add(PyObject *module)
 {
-    /* The table is only read; a capsule has no way to say so. */
+    /* The cast removes const: readers of the capsule do not write to the table. */
     PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&api, FUNCGRAPH_CAPSULE, NULL);
     int error = capsule ? PyModule_AddObjectRef(module, "_C_API", capsule) : -1;
 
-    fg_clock_init(); /* ticks can be asked for before the first user comes */
+    fg_clock_init(); /* callers may convert ticks before the first user is registered */
     Py_XDECREF(capsule);
     return error;
 }

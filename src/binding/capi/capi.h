@@ -1,15 +1,15 @@
-/* The C API for other extensions, as a capsule of the module. capi.c has the table and what is small; capi_fprobe.c what is
- * about fprobes and about finding functions. None of it sets a Python exception or loses one that is set. */
+/* The C API for other extensions. capi.c has the table; capi_fprobe.c has fprobes and finding functions.
+ * No function of the API sets a Python exception, and none clears an exception that is set. */
 #ifndef FG_CAPI_H
 #define FG_CAPI_H
 
 #include "arch/cpython/base/compat/python.h"
 #include "engine/graph/fgraph.h"
 
-/* -1 with an exception. */
+/* Adds the capsule to the module. Return: 0, or -1 with an exception. */
 int fg_capi_add(PyObject *module);
 
-/* As the header says of those that are called the same without the prefix. */
+/* As funcgraph.h says of the functions with the same names, but without the prefix fg_capi_. */
 int fg_capi_register_fprobe(struct fprobe *fp, const char *filter, const char *notfilter);
 int fg_capi_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n);
 int fg_capi_register_fprobe_syms(struct fprobe *fp, const char *const names[], size_t n);

@@ -1,4 +1,4 @@
-/* The C API's fprobes, links of kprobe_multi, and its ways of finding functions. */
+/* The C API: fprobes, kprobe_multi links, and finding functions. */
 #include "arch/cpython/base/compat/exception.h"
 #include "binding/capi/capi.h"
 
@@ -25,7 +25,7 @@ static int add_pattern(struct fg_patterns *set, const char *text, size_t bytes)
     return error;
 }
 
-/* NULL: none. */
+/* A text of NULL has no patterns. */
 static int add_patterns(struct fg_patterns *set, const char *text)
 {
     int error = 0;
@@ -40,7 +40,7 @@ static int add_patterns(struct fg_patterns *set, const char *text)
     return error;
 }
 
-/* -EINVAL also if there is nothing to match. */
+/* Return: 0, -EINVAL: a pattern does not parse, or `filter` has none; or -ENOMEM. */
 static int parse(struct fg_fprobe_filter *out, const char *filter, const char *notfilter)
 {
     int error = add_patterns(&out->filter, filter);
@@ -158,10 +158,10 @@ int fg_capi_kprobe_multi_detach(struct kprobe_multi_link *link)
 
 struct name {
     const char *text;
-    bool is_somebodys;
+    bool is_found;
 };
 
-/* What bears one of the names. The functions are kept until it is cleared. */
+/* The functions that have one of the names. They are kept alive until named_clear(). */
 struct named {
     struct name *names; /* sorted */
     size_t nr_names;
@@ -201,9 +201,9 @@ static void keep(struct fg_func *func, void *arg)
         named->funcs = funcs;
         named->room = room;
     }
-    Py_XINCREF(func->arch_data); /* its code; a C function stays as long as the interpreter */
+    Py_XINCREF(func->arch_data); /* its code; a C function lives as long as the interpreter */
     named->funcs[named->n++] = func;
-    find_name(named, func->name)->is_somebodys = true;
+    find_name(named, func->name)->is_found = true;
 }
 
 static void named_clear(struct named *named)
@@ -214,7 +214,7 @@ static void named_clear(struct named *named)
     free(named->names);
 }
 
-/* -ENOENT: one of the names is nobody's. */
+/* Return: 0, -ENOENT: no function has one of the names; -ENOMEM, or -EIO. */
 static int named_find(struct named *named, const char *const names[], size_t n)
 {
     struct fg_symbols_query query = {
@@ -230,7 +230,7 @@ static int named_find(struct named *named, const char *const names[], size_t n)
     if (fg_symbols_meet(interp, &query) < 0 || named->has_failed)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        if (!find_name(named, named->names[i].text)->is_somebodys)
+        if (!find_name(named, named->names[i].text)->is_found)
             return -ENOENT;
     }
     return 0;
@@ -274,7 +274,7 @@ size_t fg_capi_funcs_named(const char *name, struct fg_func *funcs[], size_t roo
 
 /* ---- functions by object */
 
-/* The record of a Function of our own module, or NULL. */
+/* The record of a Function of this module, or NULL. */
 static struct fg_func *func_of_function(PyObject *object)
 {
     PyObject *module = fg_engine_module_of(Py_TYPE(object));

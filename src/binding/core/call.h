@@ -1,4 +1,5 @@
-/* How a Python callback begins and ends, and what its result means. All of this runs at each call of a traced function. */
+/* How a Python callback begins and ends, and what its result means. All of this runs at each call of a
+ * traced function. */
 #ifndef FG_BINDING_CALL_H
 #define FG_BINDING_CALL_H
 
@@ -12,7 +13,8 @@
 
 #define FG_ALWAYS_INLINE __attribute__((always_inline)) static inline
 
-/* The callback may unregister and drop its own object: the reference taken here keeps the object until the callback ends.
+/* The callback may unregister and drop its own object: the reference taken here keeps the object until
+ * the callback ends.
  *
  * The caller sets `entry` and `end` if anything reads them. */
 static inline void fg_callback_enter(struct fg_callback *callback, struct fg_client *self,
@@ -38,8 +40,8 @@ static inline void fg_callback_leave(struct fg_callback *callback)
     fg_object_release((PyObject *)callback->self);
 }
 
-/* What a callback's result means. Both steal the reference; NULL means that the callback raised. Return: -1 with an
- * exception. */
+/* What a callback's result means. Both steal the reference; NULL means that the callback raised. Return:
+ * -1 with an exception. */
 
 FG_ALWAYS_INLINE int fg_truth_of(PyObject *result)
 {
@@ -64,8 +66,8 @@ FG_ALWAYS_INLINE int fg_nothing_of(PyObject *result)
     return 0;
 }
 
-/* A thread that ends has detached its thread state, so the hook has no thread state to give: a callback must attach one
- * first (fg_callback_attach). */
+/* A thread that ends has detached its thread state, so the hook has no thread state to give: a callback
+ * must attach one first (fg_callback_attach). */
 static inline bool fg_callback_needs_attach(const struct fg_task *task, const struct ftrace_regs *regs)
 {
     return fg_unlikely(!regs->thread) && task->exiting;

@@ -11,8 +11,8 @@ struct fg_client;
 struct ftrace_graph_ent;
 struct ftrace_graph_ret;
 
-/* Lives on the C stack of the thread. A thread runs one callback at a time, except that a signal handler that interrupts
- * a callback may make calls which run another. */
+/* Lives on the C stack of the thread. A thread runs one callback at a time, except that a signal handler
+ * that interrupts a callback may make calls which run another. */
 struct fg_callback {
     struct fg_client *self;
     struct fg_func *func;

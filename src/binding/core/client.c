@@ -1,13 +1,12 @@
-/* What all objects have that the engine calls Python functions for: the functions, a name, what became of errors. */
 #include "binding/core/client.h"
 
 #include "binding/base/critical_section.h"
 #include "binding/core/error.h"
 
-/* ---- callbacks: Python's, or addresses of C functions */
+/* ---- callbacks: Python callables, or addresses of C functions */
 
-/* The address behind a ctypes function pointer, a numba cfunc or a cffi pointer; 0: it is none of these, or there is an
- * exception. Such things cannot be told without knowing those packages: that is Python's work. */
+/* The address of a ctypes function pointer, a numba cfunc or a cffi pointer; 0 for anything else, or with
+ * an exception. Python code decides, because it takes knowledge of those packages. */
 static uintptr_t foreign_address(PyObject *callback)
 {
     PyObject *glue = PyImport_ImportModule("funcgraph.fgraph");
@@ -26,7 +25,7 @@ static uintptr_t address_of_int(PyObject *callback, const char *name)
     unsigned long long address = PyLong_AsUnsignedLongLong(callback);
 
     if (PyErr_Occurred() || !address) {
-        PyErr_Format(PyExc_ValueError, "%s: %R is no address of a function", name, callback);
+        PyErr_Format(PyExc_ValueError, "%s must be the address of a C function, got %R", name, callback);
         return 0;
     }
     return (uintptr_t)address;
@@ -43,7 +42,7 @@ int fg_client_resolve(PyObject *callback, const char *name, uintptr_t python, ui
         *function = foreign_address(callback);
         if (!*function && !PyErr_Occurred() && !PyCallable_Check(callback))
             PyErr_Format(PyExc_TypeError,
-                         "%s: a function, the address of a C function or None is needed, not %.100s", name,
+                         "%s must be a function, the address of a C function or None, not %.100s", name,
                          Py_TYPE(callback)->tp_name);
     }
     if (PyErr_Occurred())
@@ -61,7 +60,7 @@ void fg_client_set_functions(struct fg_client *self, PyObject *entryfunc, PyObje
 
 const char *fg_client_set_name(struct fg_client *self, PyObject *name)
 {
-    const char *text = PyUnicode_AsUTF8(name); /* kept with the str */
+    const char *text = PyUnicode_AsUTF8(name); /* cached in the str */
 
     if (text)
         Py_XSETREF(self->name, Py_NewRef(name));
@@ -109,7 +108,7 @@ int fg_client_clear(PyObject *object)
 {
     struct fg_client *self = (struct fg_client *)object;
 
-    /* Not registered, or the engine's reference would keep it. */
+    /* The object is not registered: the engine's reference would keep it alive. */
     Py_CLEAR(self->entryfunc);
     Py_CLEAR(self->retfunc);
     Py_CLEAR(self->last_error);

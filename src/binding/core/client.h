@@ -34,7 +34,8 @@ PyObject *fg_client_new(PyTypeObject *type);
 
 /**
  * fg_client_resolve - find the C function that the engine is to call for a callback
- * @callback: a Python callable, the address of a C function (int, ctypes, cffi or numba function pointer), or None
+ * @callback: a Python callable, the address of a C function (int, ctypes, cffi or numba function
+ * pointer), or None
  * @name: the argument's name, for error messages
  * @python: the C function that calls Python callables
  * @function: the address, @python for a Python callable, 0 for None
@@ -52,8 +53,8 @@ const char *fg_client_set_name(struct fg_client *self, PyObject *name);
  * fg_client_failed - handle the exception that one of the object's callbacks raised
  * @function: the callback
  *
- * Reports and counts the exception, and disables the object unless keep_on_error is set. An exception is set on entry, and
- * none on return.
+ * Reports and counts the exception, and disables the object unless keep_on_error is set. An exception is
+ * set on entry, and none on return.
  */
 FG_COLD void fg_client_failed(struct fg_client *self, PyObject *function);
 

@@ -1,5 +1,5 @@
-/* When a user's Python function raises: whose exception it is, and what becomes of the user. And what is raised to the
- * caller of a function of ours. */
+/* Exceptions that Python callbacks raise: whether an exception is the callback's or the program's, and
+ * how each is reported. */
 #include "binding/core/error.h"
 
 #include <signal.h>
@@ -10,10 +10,10 @@
 
 /* ---- the program's exceptions
  *
- * CPython runs signal handlers between two instructions of whatever Python code runs in the main thread: of a callback
- * too. What a handler raises there is meant for the program. */
+ * CPython runs signal handlers between two instructions of the Python code that the main thread runs,
+ * which may be a callback. An exception that such a handler raises is meant for the program. */
 
-/* signal.getsignal(number). New reference, or NULL without an exception. */
+/* signal.getsignal(number). A new reference, or NULL without an exception. */
 static PyObject *handler_of(PyObject *module, int number)
 {
     PyObject *handler = PyObject_CallMethod(module, "getsignal", "i", number);
@@ -23,7 +23,7 @@ static PyObject *handler_of(PyObject *module, int number)
     return handler;
 }
 
-/* The code that runs when `callable` is called; NULL: none of Python's, as far as can be seen. Borrowed from it. */
+/* The code object that runs when `callable` is called, borrowed from it; NULL if that is no Python code. */
 static PyObject *code_of(PyObject *callable)
 {
     PyObject *function = PyMethod_Check(callable) ? PyMethod_GET_FUNCTION(callable) : callable;
@@ -40,62 +40,63 @@ static PyObject *code_of(PyObject *callable)
 
 static bool is_handler_code(PyObject *module, PyObject *code)
 {
-    bool is = false;
+    bool found = false;
 
-    for (int number = 1; number < NSIG && !is; number++) {
+    for (int number = 1; number < NSIG && !found; number++) {
         PyObject *handler = handler_of(module, number);
 
-        is = handler && code_of(handler) == code;
+        found = handler && code_of(handler) == code;
         Py_XDECREF(handler);
     }
-    return is;
+    return found;
 }
 
-/* The part of the traceback that begins in a signal handler, or NULL. Borrowed. */
+/* The part of the traceback that begins in a signal handler, borrowed; or NULL. */
 static PyObject *handler_traceback(PyObject *module, PyObject *traceback)
 {
     for (; traceback; traceback = (PyObject *)((PyTracebackObject *)traceback)->tb_next) {
         PyCodeObject *code = PyFrame_GetCode(((PyTracebackObject *)traceback)->tb_frame);
-        bool is = is_handler_code(module, (PyObject *)code);
+        bool is_handler = is_handler_code(module, (PyObject *)code);
 
         Py_DECREF(code);
-        if (is)
+        if (is_handler)
             return traceback;
     }
     return NULL;
 }
 
-/* Raised by signal.default_int_handler, which is no Python code and leaves no trace. */
+/* Whether signal.default_int_handler raised it: that is C code, and leaves no traceback entry. */
 static bool is_interrupt(PyObject *module, PyObject *exception)
 {
     PyObject *handler, *by_default;
-    bool is;
+    bool is_default;
 
     if (!PyErr_GivenExceptionMatches(exception, PyExc_KeyboardInterrupt))
         return false;
     handler = handler_of(module, SIGINT);
     by_default = PyObject_GetAttrString(module, "default_int_handler");
     PyErr_Clear();
-    is = handler && handler == by_default;
+    is_default = handler && handler == by_default;
     Py_XDECREF(handler);
     Py_XDECREF(by_default);
-    return is;
+    return is_default;
 }
 
-/* True for an exception of the program's; the frames of the callback are taken out of its traceback. */
-static bool is_programs(PyObject *exception)
+/* Return: whether the exception is the program's. If so, the frames of the callback are removed from its
+ * traceback. */
+static bool claim_for_program(PyObject *exception)
 {
     PyObject *module = fg_is_main_thread() ? PyImport_ImportModule("_signal") : NULL;
     PyObject *traceback = module ? PyException_GetTraceback(exception) : NULL;
     PyObject *own = traceback ? handler_traceback(module, traceback) : NULL;
-    bool is = own || (module && is_interrupt(module, exception));
+    bool is_programs = own || (module && is_interrupt(module, exception));
 
     PyErr_Clear();
-    if (is)
+    if (is_programs)
         PyException_SetTraceback(exception, own ? own : Py_None);
     Py_XDECREF(traceback);
     Py_XDECREF(module);
-    return is;
+    return is_programs;
 }
 
 static int raise_in_program(void *exception)
@@ -104,13 +105,13 @@ static int raise_in_program(void *exception)
     return -1;
 }
 
-/* ---- the user's exceptions */
+/* ---- the callback's exceptions */
 
 static void keep_error(PyObject *owner, PyObject **last_error, PyObject *exception)
 {
     PyObject *old;
 
-    (void)owner; /* of no use without critical sections */
+    (void)owner; /* unused where critical sections are nothing */
     Py_BEGIN_CRITICAL_SECTION(owner);
     old = *last_error;
     *last_error = Py_NewRef(exception);
@@ -122,8 +123,8 @@ bool fg_error_report(PyObject *owner, PyObject *function, PyObject **last_error,
 {
     PyObject *exception = fg_exception_take();
 
-    /* CPython hands it over between two of the program's instructions, as it does with the handlers themselves. */
-    if (is_programs(exception) && Py_AddPendingCall(raise_in_program, exception) == 0)
+    /* A pending call runs between two instructions of the program, as signal handlers do. */
+    if (claim_for_program(exception) && Py_AddPendingCall(raise_in_program, exception) == 0)
         return false;
     atomic_fetch_add_explicit(errors, 1, memory_order_relaxed);
     keep_error(owner, last_error, exception);

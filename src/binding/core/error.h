@@ -17,11 +17,11 @@
  * @last_error: where @owner keeps its latest exception, under the critical section of @owner
  * @errors: where @owner counts exceptions
  *
- * An exception is set on entry, and none on return. A signal handler of the program may have run in the callback and
- * raised: that exception is raised in the program.
+ * An exception is set on entry, and none on return. A signal handler of the program may have run in the
+ * callback and raised: that exception is raised in the program.
  *
- * Return: true if the exception was the callback's: it was counted, kept, and shown with sys.unraisablehook; false if it
- * was the program's.
+ * Return: true if the exception was the callback's: it was counted, kept, and shown with
+ * sys.unraisablehook; false if it was the program's.
  */
 FG_COLD bool fg_error_report(PyObject *owner, PyObject *function, PyObject **last_error,
                              _Atomic uint64_t *errors);

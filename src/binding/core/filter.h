@@ -1,4 +1,5 @@
-/* Filters: the patterns and thread ids that Python gives, checked and put into the engine's struct fg_filter. */
+/* Filters: the patterns and thread ids that Python gives, checked and put into the engine's struct
+ * fg_filter. */
 #ifndef FG_BINDING_FILTER_H
 #define FG_BINDING_FILTER_H
 
@@ -45,22 +46,22 @@ int fg_fprobe_filter_fill(struct fg_fprobe_filter *filter, PyObject *patterns, c
 /* Raises ValueError for a pattern that does not parse. Return: NULL. */
 PyObject *fg_raise_pattern(const struct fg_pattern_error *error);
 
-/* A tuple of int out of a sequence of native thread ids; None stays None. A new reference, or NULL with TypeError or
- * ValueError. */
+/* A tuple of int out of a sequence of native thread ids; None stays None. A new reference, or NULL with
+ * TypeError or ValueError. */
 PyObject *fg_tid_tuple(PyObject *tids);
 
 /* Sets the filter's thread ids from what fg_tid_tuple returned. Return: 0, or -1 with MemoryError. */
 int fg_filter_set_tid_tuple(struct fg_filter *filter, PyObject *tids);
 
-/* The patterns of a set as a tuple of str; thread ids as a tuple of int, or None for all threads. New references, or NULL
- * with an exception. */
+/* The patterns of a set as a tuple of str; thread ids as a tuple of int, or None for all threads. New
+ * references, or NULL with an exception. */
 PyObject *fg_patterns_to_tuple(const struct fg_patterns *patterns);
 PyObject *fg_tids_to_tuple(const struct fg_tids *tids);
 
 /* ---- the methods set_filter, set_notrace, set_graph, set_graph_notrace */
 
-/* Adds patterns, a tuple of str, to a set of the object's filter, or (reset) replaces the set. 0, or -1 with an
- * exception. */
+/* Adds patterns, a tuple of str, to a set of the object's filter, or (reset) replaces the set. 0, or -1
+ * with an exception. */
 typedef int (*fg_edit_filter)(PyObject *self, enum fgraph_filter_set set, PyObject *patterns, bool reset);
 
 /* What each of the methods does. */

@@ -1,5 +1,6 @@
-/* A place that keeps one object for the next callback, so that the usual callback allocates nothing. A callback that finds
- * the place empty (because another thread or an outer callback took the object) makes an object of its own. */
+/* A place that keeps one object for the next callback, so that the usual callback allocates nothing. A
+ * callback that finds the place empty (because another thread or an outer callback took the object) makes
+ * an object of its own. */
 #ifndef FG_BINDING_SPARE_H
 #define FG_BINDING_SPARE_H
 

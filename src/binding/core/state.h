@@ -50,7 +50,8 @@ static inline struct fg_engine_state *fg_engine_state(PyObject *module)
 /* Hands the definition of the module down to fg_engine_module_of. Before any type is made. */
 void fg_engine_set_def(struct PyModuleDef *def);
 
-/* The module that `type`, or the one of its bases that is ours, belongs to. Borrowed, or NULL with TypeError. */
+/* The module that `type`, or the one of its bases that is ours, belongs to. Borrowed, or NULL with
+ * TypeError. */
 PyObject *fg_engine_module_of(PyTypeObject *type);
 
 /**

@@ -1,15 +1,17 @@
-/* What a user keeps from a call's entry to its return: bytes on the shadow stack, or an object.
+/* Memoryviews of bytes that a user keeps on the shadow stack.
  *
- * A memoryview must never show memory that is gone, and others may hold slices of it, or buffers taken from it, for as
- * long as they like. So it does not show the shadow stack but a buffer object: the bytes go there when a view is asked
- * for, and back when the callback ends. Then the view is released; what still hangs on it is made to raise:
+ * A memoryview must never show freed memory, but the program may keep slices of it, or buffers taken from
+ * it, for any length of time. So a view shows a buffer object, not the shadow stack: bytes are copied to
+ * the buffer when a callback asks for a view, and copied back when the callback ends. Then the view is
+ * released. Whatever still refers to the buffer is made to raise:
  *
  *     memoryview ---.
  *     slice --------+--> managed buffer --> fg_buffer
- *     slice --------'    (CPython's; one flag of it makes them all raise)
+ *     slice --------'    (CPython's; one flag of it makes all of its views raise)
  *
- * A managed buffer with that flag never gives the buffer object back. Both linger in a list until we are the last to
- * hold the managed buffer; then the flag is taken off, and it frees itself. */
+ * A managed buffer with that flag never releases the buffer object. Both linger in a list until we hold
+ * the last reference to the managed buffer. Then the flag is cleared, and the managed buffer frees itself
+ * and the buffer object. */
 #include "binding/core/view.h"
 
 #include <string.h>
@@ -39,7 +41,7 @@ static int get_buffer(PyObject *object, Py_buffer *view, int flags)
 }
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "The bytes behind a view of reserved data."},
+    {Py_tp_doc, "Buffer of a memoryview of reserved data."},
     {Py_tp_dealloc, fg_dealloc_plain},
     {Py_bf_getbuffer, get_buffer},
     {0, NULL},
@@ -52,7 +54,7 @@ PyType_Spec fg_buffer_spec = {
     .slots = slots,
 };
 
-/* ---- what outlives its callback */
+/* ---- views that outlive their callback */
 
 static PyMemoryViewObject *memoryview_of(const struct fg_buffer *buffer)
 {
@@ -64,13 +66,14 @@ static bool is_released(const PyMemoryViewObject *view)
     return view->flags & _Py_MEMORYVIEW_RELEASED;
 }
 
-/* Nobody has another view of the same managed buffer. */
+/* Whether the managed buffer has no other view. */
 static bool is_alone(const PyMemoryViewObject *view)
 {
     return view->mbuf->exports == (is_released(view) ? 0 : 1);
 }
 
-/* Frees those that we are the last to hold; under FG_LOCK_VIEWS. Returns them: freeing is done without the lock. */
+/* Removes the buffers whose managed buffer nobody else holds. Under FG_LOCK_VIEWS; the caller frees them
+ * without it. */
 static struct fg_buffer *take_free_lingers(struct fg_engine_state *state)
 {
     struct fg_buffer *found = NULL;
@@ -102,7 +105,7 @@ static void free_lingers(struct fg_buffer *buffer)
     }
 }
 
-/* Makes all views of the managed buffer raise. Takes over the reference to the buffer. */
+/* Makes all views of the managed buffer raise. Steals the reference to the buffer. */
 FG_COLD static void linger(struct fg_engine_state *state, struct fg_buffer *buffer)
 {
     struct fg_buffer *found = NULL;
@@ -115,14 +118,14 @@ FG_COLD static void linger(struct fg_engine_state *state, struct fg_buffer *buff
     state->lingers = buffer;
     if (++state->nr_lingers > state->max_lingers) {
         found = take_free_lingers(state);
-        /* Looking is paid for by what was added since. */
+        /* The limit grows with the list, so that the cost of a search per added buffer is constant. */
         state->max_lingers = 2 * state->nr_lingers + FIRST_MAX_LINGERS;
     }
     fg_unlock(FG_LOCK_VIEWS);
     free_lingers(found);
 }
 
-/* The view was kept, but nothing hangs on it. */
+/* The program kept the view, but nothing refers to its buffer. */
 FG_COLD static void release(struct fg_buffer *buffer)
 {
     PyObject *result = PyObject_CallMethod(buffer->view, "release", NULL);
@@ -132,7 +135,7 @@ FG_COLD static void release(struct fg_buffer *buffer)
     Py_XDECREF(result);
 }
 
-/* The callback is over. Takes over the reference. With a spare place for it, a view that nobody kept serves again. */
+/* The callback is over. Steals the reference. If `spare` is given, a view that nobody kept goes there. */
 static void settle(struct fg_engine_state *state, struct fg_buffer *buffer, fg_spare *spare)
 {
     PyMemoryViewObject *view = memoryview_of(buffer);
@@ -143,7 +146,7 @@ static void settle(struct fg_engine_state *state, struct fg_buffer *buffer, fg_s
         return;
     }
     if (spare && fg_likely(Py_REFCNT(view) == 1 && !is_released(view))) {
-        buffer->view = NULL; /* it holds the buffer, not the other way round */
+        buffer->view = NULL; /* from now on the view holds the buffer */
         fg_spare_put(spare, view);
     } else if (Py_REFCNT(view) != 1) {
         release(buffer);
@@ -167,7 +170,7 @@ void fg_views_settle(struct fg_callback *callback)
 
 /* ---- views */
 
-/* The view of these words that this callback has already, or NULL. Borrowed. */
+/* The buffer of a view of these words that this callback has already, borrowed; or NULL. */
 static struct fg_buffer *find_buffer(const struct fg_callback *callback, const void *words)
 {
     struct fg_buffer *buffer = callback->buffers;
@@ -193,7 +196,8 @@ static struct fg_buffer *buffer_new(struct fg_engine_state *state, void *words, 
     return buffer;
 }
 
-/* A released view's bytes must not come after those of the one that is made now. */
+/* Copies back the bytes of released views of the same words, which must not overwrite those of a new view
+ * later. */
 static void write_back(const struct fg_callback *callback, const void *words)
 {
     for (struct fg_buffer *buffer = callback->buffers; buffer; buffer = buffer->next) {
@@ -219,7 +223,7 @@ PyObject *fg_view_of(struct fg_callback *callback, void *words, size_t bytes)
     return Py_NewRef(buffer->view);
 }
 
-/* ---- entry data: one view for each callback */
+/* ---- entry data: each callback has one view */
 
 struct fg_buffer *fg_entry_data_take(struct fg_engine_state *state, fg_spare *spare, void *words,
                                      size_t bytes)

@@ -17,13 +17,15 @@ extern PyType_Spec fg_buffer_spec;
  * fg_view_of - the view of a piece of reserved data, for the callback that runs
  * @words: @bytes bytes on the shadow stack
  *
- * The same view for the same words until the callback releases that view. It is valid until the callback ends.
+ * The same view for the same words until the callback releases that view. It is valid until the callback
+ * ends.
  *
  * Return: a new reference to a memoryview, or NULL with an exception.
  */
 PyObject *fg_view_of(struct fg_callback *callback, void *words, size_t bytes);
 
-/* The callback ends: copies the views' bytes back to the shadow stack; all views of them raise from now on. */
+/* The callback ends: copies the views' bytes back to the shadow stack; all views of them raise from now
+ * on. */
 void fg_views_settle(struct fg_callback *callback);
 
 /* Entry data of a fprobe have one size, so one view serves call after call. `spare` keeps that view. */

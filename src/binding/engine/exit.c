@@ -1,10 +1,11 @@
 /* The end of the interpreter.
  *
- * Before the interpreter is taken apart no Python callback runs any longer, and all users are unregistered: otherwise what
- * they refer to would outlive the interpreter, and finalisers of the program would not run. One exception: a daemon thread
- * of the main interpreter may be in the middle of a callback, and waiting for it could take for ever, so then all users
- * stay. Another interpreter ends only when it has no thread left, and nothing of it may be in use after that: all of its
- * users go, users in C too. */
+ * Before the interpreter is taken apart no Python callback runs any longer, and all users are
+ * unregistered: otherwise what they refer to would outlive the interpreter, and finalisers of the program
+ * would not run. One exception: a daemon thread of the main interpreter may be in the middle of a
+ * callback, and waiting for it could take for ever, so then all users stay. Another interpreter ends only
+ * when it has no thread left, and nothing of it may be in use after that: all of its users go, users in C
+ * too. */
 #include "binding/engine/exit.h"
 
 #include "arch/cpython/hook/arch.h"
@@ -30,12 +31,12 @@ static bool is_python(struct fgraph_ops *ops)
     return fg_user_of(ops)->leavefunc == fg_python_user_leaves;
 }
 
-/* Under the engine's lock: nothing of Python's is called. */
+/* Under the engine's lock: calls nothing of Python's. */
 static void note_and_mute(struct fgraph_ops *ops, void *arg)
 {
     struct own_users *found = arg;
-    bool is_c =
-        !fg_user_of(ops)->leavefunc && !fg_user_of(ops)->wantsfunc; /* fprobes' goes with the last of them */
+    /* The user that fprobes share leaves with the last fprobe. */
+    bool is_c = !fg_user_of(ops)->leavefunc && !fg_user_of(ops)->wantsfunc;
 
     if (fg_user_of(ops)->scope != fg_interp_known())
         return;
@@ -47,15 +48,15 @@ static void note_and_mute(struct fgraph_ops *ops, void *arg)
         found->users[found->n++] = ops;
 }
 
-static void take_out(struct own_users *found, bool can_leave)
+static void unregister_all(struct own_users *found, bool can_leave)
 {
     for (int i = 0; i < found->n; i++) {
         struct fgraph_ops *ops = found->users[i];
-        bool is_object = is_python(ops); /* the memory of any other is not ours once it has left */
+        bool is_object = is_python(ops); /* asked now: a C user may free its memory once it has left */
         bool has_left = can_leave && fg_cpython_unregister(ops) == 0;
 
         if (is_object && has_left)
-            Py_DECREF(fg_python_ops_of(ops)); /* the engine's */
+            Py_DECREF(fg_python_ops_of(ops)); /* the engine's reference */
         if (is_object)
             Py_DECREF(fg_python_ops_of(ops));
     }
@@ -73,7 +74,7 @@ static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
     fgraph_for_each(note_and_mute, &found);
     fg_kprobes_mute(state);
     can_leave = !found.is_main || fg_task_others_are_quiet();
-    take_out(&found, can_leave);
+    unregister_all(&found, can_leave);
     if (can_leave) {
         fg_cpython_latency_stop_all();
         fg_probes_end(state);
@@ -88,7 +89,8 @@ static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-static PyMethodDef at_exit_def = {"at_exit", at_exit, METH_NOARGS, "Ends what users have in Python."};
+static PyMethodDef at_exit_def = {"at_exit", at_exit, METH_NOARGS,
+                                  "Mute and unregister all users of this interpreter."};
 
 int fg_exit_add(PyObject *module)
 {

@@ -1,5 +1,5 @@
-/* Instance: an instance without a file, changed and read by its own process. funcgraph.instance decides what is allowed;
- * here are arguments, errors, and the lifetime of the instance. */
+/* Instance: an instance without a file, changed and read by its own process. funcgraph.instance decides
+ * what is allowed; here are arguments, errors, and the lifetime of the instance. */
 #include "binding/engine/instance.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "engine/tracer/instance_control.h"
 #include "engine/tracer/instance_start.h"
 
-/* ---- coming and going */
+/* ---- making and closing */
 
 static int set_name(struct fg_instance_config *config, const char *name)
 {
@@ -78,7 +78,7 @@ static void instance_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
 
-    if (!fg_is_finalizing()) /* else it stays as it is: the process ends */
+    if (!fg_is_finalizing()) /* else the process ends, and the instance with it */
         stop((struct fg_instance_object *)self);
     type->tp_free(self);
     Py_DECREF(type);
@@ -216,7 +216,7 @@ static PyObject *max_latency_us(struct fg_instance *instance)
     return PyLong_FromUnsignedLongLong((uint64_t)((double)ticks * fg_clock_ns_per_tick() / 1000.0 + 0.5));
 }
 
-/* An attribute's value is that of a function of the instance. */
+/* The getter of an attribute. */
 struct attribute {
     PyObject *(*get)(struct fg_instance *instance);
 };
@@ -250,35 +250,35 @@ static const struct attribute of_tracer = {tracer_name}, of_buffer = {buffer_kb}
                               of_latency = {max_latency_us};
 
 static PyGetSetDef attributes[] = {
-    {"tracer", get_attribute, NULL, "The name of its tracer.", (void *)&of_tracer},
-    {"buffer_kb", get_attribute, NULL, "The size of its buffer, in KiB.", (void *)&of_buffer},
+    {"tracer", get_attribute, NULL, "Name of its tracer.", (void *)&of_tracer},
+    {"buffer_kb", get_attribute, NULL, "Size of its buffer, in KiB.", (void *)&of_buffer},
     {"tracing_on", get_attribute, NULL, "Whether it records.", (void *)&of_on},
-    {"has_unread", get_attribute, NULL, "Whether a consuming copy would find records.", (void *)&of_unread},
-    {"settings", get_attribute, NULL, "What set_setting changes.", (void *)&of_settings},
-    {"max_latency_us", get_attribute, set_max_latency_us, "The longest time so far, in us.",
-     (void *)&of_latency},
-    {"handle", get_handle, NULL, "The number by which the engine knows it; 0: it is closed.", NULL},
+    {"has_unread", get_attribute, NULL, "Whether copy(consume=True) would find records.", (void *)&of_unread},
+    {"settings", get_attribute, NULL, "Dict of all settings; set_setting() changes them.",
+     (void *)&of_settings},
+    {"max_latency_us", get_attribute, set_max_latency_us, "Longest time so far, in us.", (void *)&of_latency},
+    {"handle", get_handle, NULL, "Number by which the engine knows it; 0: closed.", NULL},
     {"closed", get_closed, NULL, "Whether it was closed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef methods[] = {
-    {"close", instance_close, METH_NOARGS, "close(): nothing of it is left."},
+    {"close", instance_close, METH_NOARGS, "close(): stop recording and free the buffer."},
     {"set_tracer", fg_instance_py_set_tracer, METH_O,
-     "set_tracer(name): another tracer, and an empty buffer."},
-    {"set_buffer_kb", set_buffer_kb, METH_O, "set_buffer_kb(kb): another size of the buffer."},
-    {"set_filter", FG_KEYWORDS(fg_instance_py_set_filter),
-     "set_filter(*, ...): which functions and calls; all at once."},
-    {"set_setting", fg_instance_py_set_setting, METH_VARARGS, "set_setting(name, value): one of `settings`."},
-    {"set_tracing_on", set_tracing_on, METH_O, "set_tracing_on(on): record, or do not."},
+     "set_tracer(name): change the tracer and empty the buffer."},
+    {"set_buffer_kb", set_buffer_kb, METH_O, "set_buffer_kb(kb): resize the buffer."},
+    {"set_filter", FG_KEYWORDS(fg_instance_py_set_filter), "set_filter(*, ...): replace the whole filter."},
+    {"set_setting", fg_instance_py_set_setting, METH_VARARGS,
+     "set_setting(name, value): change one of `settings`."},
+    {"set_tracing_on", set_tracing_on, METH_O, "set_tracing_on(on): switch recording on or off."},
     {"set_overwrite", set_overwrite, METH_O,
-     "set_overwrite(on): a full buffer loses the oldest, or the newest."},
-    {"clear", clear, METH_NOARGS, "clear(): forget all records."},
+     "set_overwrite(on): whether a full buffer loses the oldest records, or the newest."},
+    {"clear", clear, METH_NOARGS, "clear(): discard all records."},
     {"copy", FG_KEYWORDS(copy),
-     "copy(path, *, consume=False) -> int: write a ring-buffer file of what is there."},
+     "copy(path, *, consume=False) -> int: write the records to a ring-buffer file."},
     {"mark", fg_instance_py_mark, METH_O, "mark(text) -> int: put a text into the trace."},
     {"printk", FG_FASTCALL(fg_instance_py_printk),
-     "printk(format, *args) -> int: put a text into the trace, as from the function that calls this."},
+     "printk(format, *args) -> int: as mark(), shown as from the calling function."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -67,7 +67,7 @@ static int number_of(PyObject *value, uint64_t most, uint64_t *number)
         return -1;
     if (*number <= most)
         return 0;
-    PyErr_Format(PyExc_ValueError, "%S is more than %llu", value, (unsigned long long)most);
+    PyErr_Format(PyExc_ValueError, "must be <= %llu, got %S", (unsigned long long)most, value);
     return -1;
 }
 
@@ -96,7 +96,7 @@ static int change_setting(struct fg_instance_settings *settings, const char *nam
         return flag_of(value, &settings->field);
     FG_INSTANCE_FLAGS(X)
 #undef X
-    PyErr_Format(PyExc_ValueError, "there is no setting '%s'", name);
+    PyErr_Format(PyExc_ValueError, "unknown setting '%s'; Instance.settings has all", name);
     return -1;
 }
 

@@ -1,4 +1,4 @@
-/* The latency tracers for Python: on and off, the maximum, the threshold, and what was kept. */
+/* The latency tracers: enabling and disabling, maximum and threshold, and the section that was kept. */
 #include "binding/engine/latency.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "engine/core/clock.h"
 #include "engine/ring/ring_buffer.h"
 
-/* NULL with an exception. */
+/* Return: NULL with an exception. */
 static const struct fg_latency_tracer *find_tracer(PyObject *name)
 {
     const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
@@ -20,19 +20,19 @@ static const struct fg_latency_tracer *find_tracer(PyObject *name)
             return fg_latency_tracers[i];
     }
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "%R is no latency tracer", name);
+        PyErr_Format(PyExc_ValueError, "%R is not a latency tracer; LATENCY_TRACERS has their names", name);
     return NULL;
 }
 
 static PyObject *raise_start_error(const struct fg_latency_tracer *tracer, int error, const char *why)
 {
     if (error == -EIO)
-        return NULL; /* there is an exception */
+        return NULL; /* an exception is set */
     if (error == -ENOMEM)
         return PyErr_NoMemory();
     if (!why)
-        why = error == -EBUSY    ? "it is on already"
-              : error == -EINVAL ? "there is no such instance"
+        why = error == -EBUSY    ? "already enabled"
+              : error == -EINVAL ? "no such instance"
                                  : "all slots for users are taken";
     PyErr_SetObject(PyExc_OSError,
                     Py_BuildValue("(iN)", -error, PyUnicode_FromFormat("%s: %s", tracer->name, why)));
@@ -54,8 +54,8 @@ static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *args)
     if (!tracer)
         return NULL;
     if (inside_kb && (inside_kb < (Py_ssize_t)FG_RING_MIN_KB || inside_kb > (Py_ssize_t)FG_RING_MAX_KB))
-        return PyErr_Format(PyExc_ValueError, "inside_kb: %zd is out of range (%u to %zd)", inside_kb,
-                            FG_RING_MIN_KB, (Py_ssize_t)FG_RING_MAX_KB);
+        return PyErr_Format(PyExc_ValueError, "inside_kb must be 0 or in %u to %zd, got %zd", FG_RING_MIN_KB,
+                            (Py_ssize_t)FG_RING_MAX_KB, inside_kb);
     inside.bytes = (size_t)inside_kb * 1024;
     error = fg_cpython_latency_start(tracer, inside, &why);
     if (error)
@@ -70,7 +70,7 @@ static PyObject *latency_stop(PyObject *Py_UNUSED(module), PyObject *name)
     if (!tracer)
         return NULL;
     if (fg_cpython_latency_stop(tracer) != 0)
-        return PyErr_Format(PyExc_ValueError, "%s is not on", tracer->name);
+        return PyErr_Format(PyExc_ValueError, "%s is not enabled", tracer->name);
     Py_RETURN_NONE;
 }
 
@@ -88,7 +88,7 @@ static PyObject *latency_get(PyObject *Py_UNUSED(module), PyObject *name)
                          "graph", tracer->graph);
 }
 
-/* True with *ns set. */
+/* Return: true, with *tracer and *ns set; or false with an exception. */
 static bool parse_ns(PyObject *args, const struct fg_latency_tracer **tracer, uint64_t *ns)
 {
     PyObject *name;
@@ -125,7 +125,8 @@ static PyObject *latency_set_thresh(PyObject *Py_UNUSED(module), PyObject *args)
 
 static PyObject *text_object(const char *text)
 {
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace"); /* a cut may split a character */
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text),
+                                "replace"); /* the text may be cut within a character */
 }
 
 /* [(time_ns, duration_ns, text), ...] */
@@ -171,7 +172,8 @@ static PyObject *latency_section(PyObject *Py_UNUSED(module), PyObject *name)
     return dict;
 }
 
-/* The ring-buffer file of its inside: a copy, for the section may go at any time. */
+/* The ring-buffer file of the section's inside. A copy, because a longer section may replace this one at
+ * any time. */
 static PyObject *latency_inside(PyObject *Py_UNUSED(module), PyObject *name)
 {
     const struct fg_latency_tracer *tracer = find_tracer(name);
@@ -188,17 +190,19 @@ static PyObject *latency_inside(PyObject *Py_UNUSED(module), PyObject *name)
 
 static PyMethodDef functions[] = {
     {"latency_start", latency_start, METH_VARARGS,
-     "latency_start(tracer, inside_kb=0, handle=0): it looks for its sections from now on."},
+     "latency_start(tracer, inside_kb=0, handle=0): enable a latency tracer."},
     {"latency_inside", latency_inside, METH_O,
-     "latency_inside(tracer) -> bytes | None: the ring-buffer file of what ran inside the one that was "
+     "latency_inside(tracer) -> bytes | None: ring-buffer file of what ran inside the section that was "
      "kept."},
-    {"latency_stop", latency_stop, METH_O, "latency_stop(tracer): no more; what was kept stays."},
-    {"latency_get", latency_get, METH_O, "latency_get(tracer) -> dict: what there is to know of it."},
-    {"latency_set_max", latency_set_max, METH_VARARGS, "latency_set_max(tracer, ns): longer ones are kept."},
+    {"latency_stop", latency_stop, METH_O,
+     "latency_stop(tracer): disable it; the section that was kept stays."},
+    {"latency_get", latency_get, METH_O, "latency_get(tracer) -> dict: its state."},
+    {"latency_set_max", latency_set_max, METH_VARARGS,
+     "latency_set_max(tracer, ns): keep sections that are longer."},
     {"latency_set_thresh", latency_set_thresh, METH_VARARGS,
-     "latency_set_thresh(tracer, ns): each that is at least so long is kept; 0: each that is the longest."},
+     "latency_set_thresh(tracer, ns): keep each section of at least ns; 0: keep each new longest section."},
     {"latency_section", latency_section, METH_O,
-     "latency_section(tracer) -> dict | None: the one that was kept."},
+     "latency_section(tracer) -> dict | None: the section that was kept."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -10,7 +10,7 @@
 #include "binding/engine/instance_object.h"
 #include "engine/tracer/instance_mark.h"
 
-/* The function that calls us, as the engine knows it; 0: it does not. */
+/* The id of the function that calls us; 0 if the engine does not know it. */
 static uint32_t caller_id(void)
 {
     fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(fg_tstate()));
@@ -22,7 +22,7 @@ static uint32_t caller_id(void)
 #define TOP 0            /* all top instances */
 #define NO_INSTANCE (-1) /* a closed one */
 
-/* What a file's write() returns. */
+/* Return: the number of characters, as the write() of a file. */
 static PyObject *write_text(int handle, uint32_t func, PyObject *text)
 {
     Py_ssize_t bytes;
@@ -42,7 +42,7 @@ static int check_text(PyObject *text)
 {
     if (PyUnicode_Check(text))
         return 0;
-    PyErr_Format(PyExc_TypeError, "a str is needed, not %.100s", Py_TYPE(text)->tp_name);
+    PyErr_Format(PyExc_TypeError, "text must be str, not %.100s", Py_TYPE(text)->tp_name);
     return -1;
 }
 
@@ -51,7 +51,7 @@ static PyObject *print_text(int handle, PyObject *const *args, Py_ssize_t nargs)
     PyObject *values, *text, *result;
 
     if (nargs < 1) {
-        PyErr_SetString(PyExc_TypeError, "trace_printk: a format is needed");
+        PyErr_SetString(PyExc_TypeError, "trace_printk needs a format");
         return NULL;
     }
     values = check_text(args[0]) == 0 ? PyTuple_New(nargs - 1) : NULL;

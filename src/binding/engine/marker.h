@@ -1,4 +1,5 @@
-/* Texts that the program puts into traces: mark() and trace_printk(), of one instance or of all top instances. */
+/* Texts that the program puts into traces: mark() and trace_printk(), of one instance or of all top
+ * instances. */
 #ifndef FG_BINDING_MARKER_H
 #define FG_BINDING_MARKER_H
 

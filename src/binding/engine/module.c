@@ -1,4 +1,5 @@
-/* funcgraph._engine: what controls the engine in a traced process. Here its types and functions come together. */
+/* funcgraph._engine: what controls the engine in a traced process. Here its types and functions come
+ * together. */
 #include <errno.h>
 
 #include "arch/cpython/base/tstate.h"

@@ -16,7 +16,7 @@
 /* By enum fg_ring_mode. */
 static const char *const mode_names[] = {"wait", "drop", "overwrite"};
 
-/* start()'s arguments as they come; numbers that must not be negative. */
+/* The arguments of start(), not checked yet. */
 struct start_arguments {
     PyObject *directory, *sets[FGRAPH_NR_FILTER_SETS];
     const char *tracer, *mode, *instance;
@@ -57,7 +57,7 @@ static int check_range(const char *name, Py_ssize_t value, Py_ssize_t least, Py_
 {
     if (value >= least && value <= most)
         return 0;
-    PyErr_Format(PyExc_ValueError, "%s: %zd is out of range (%zd to %zd)", name, value, least, most);
+    PyErr_Format(PyExc_ValueError, "%s must be in %zd to %zd, got %zd", name, least, most, value);
     return -1;
 }
 
@@ -69,7 +69,7 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
     if (!config->tracer)
         return -1;
     if (mode < 0) {
-        PyErr_Format(PyExc_ValueError, "mode '%s' is unknown; there are wait, drop and overwrite", in->mode);
+        PyErr_Format(PyExc_ValueError, "mode must be 'wait', 'drop' or 'overwrite', got '%s'", in->mode);
         return -1;
     }
 #define CHECK(name, least, most)                                                                             \
@@ -80,14 +80,14 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
     if (in->no_repeats && in->args) {
         PyErr_SetString(
             PyExc_ValueError,
-            "no_repeats and args: calls with different arguments are not the same call; choose one");
+            "no_repeats and args exclude each other: calls with different arguments are different calls");
         return -1;
     }
     config->ring.directory = PyBytes_AS_STRING(in->directory);
     config->ring.buffer_bytes = (size_t)in->buffer_kb * 1024;
     config->ring.mode = (enum fg_ring_mode)mode;
     if (strlen(in->instance) >= sizeof(config->ring.instance)) {
-        PyErr_Format(PyExc_ValueError, "instance '%s': the name is longer than %d bytes", in->instance,
+        PyErr_Format(PyExc_ValueError, "invalid instance name '%s': must have at most %d bytes", in->instance,
                      (int)sizeof(config->ring.instance) - 1);
         return -1;
     }
@@ -113,7 +113,7 @@ static int check_interpreter(PyObject *module, const struct start_arguments *in)
     return -1;
 }
 
-/* The instance's handle, or 0 with an exception. */
+/* Return: the instance's handle, or 0 with an exception. */
 static int start_instance(PyObject *module, const struct start_arguments *in,
                           struct fg_instance_config *config)
 {
@@ -150,7 +150,7 @@ PyObject *fg_stop(PyObject *Py_UNUSED(module), PyObject *argument)
     if (handle == -1 && PyErr_Occurred())
         return NULL;
     if (handle < 1 || handle > INT_MAX || fg_cpython_stop_instance((int)handle) != 0)
-        return PyErr_Format(PyExc_ValueError, "handle %ld is not active", handle);
+        return PyErr_Format(PyExc_ValueError, "no active recording has the handle %ld", handle);
     Py_RETURN_NONE;
 }
 

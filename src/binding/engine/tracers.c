@@ -21,12 +21,13 @@ const struct fg_tracer *fg_tracer_named(const char *name)
     PyObject *names = tracer ? NULL : tracer_names();
 
     if (names)
-        PyErr_Format(PyExc_ValueError, "tracer '%s' is unknown; there are %U", name, names);
+        PyErr_Format(PyExc_ValueError, "tracer must be one of %U, got '%s'", names, name);
     Py_XDECREF(names);
     return tracer;
 }
 
-/* "sleep-time": ("no_sleep_time", False) and so on, of one flag, whose options have blanks between them. */
+/* Adds {"sleep-time": ("no_sleep_time", False)} and the like: the options of one setting, which are
+ * separated by blanks. */
 static int add_flag_options(PyObject *flags, const char *setting, const char *options)
 {
     size_t length;

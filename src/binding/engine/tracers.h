@@ -10,7 +10,8 @@
 /* The tracer of that name. NULL with ValueError, which lists the tracers. */
 const struct fg_tracer *fg_tracer_named(const char *name);
 
-/* Adds TRACERS, INSTANCE_FLAGS, INSTANCE_LIMITS and INSTANCE_NAME_BYTES to the module. Return: 0, or -1 with an exception. */
+/* Adds TRACERS, INSTANCE_FLAGS, INSTANCE_LIMITS and INSTANCE_NAME_BYTES to the module. Return: 0, or -1
+ * with an exception. */
 int fg_tracers_add(PyObject *module);
 
 #endif

@@ -6,7 +6,8 @@
 #include "arch/cpython/register/users.h"
 #include "engine/core/task.h"
 
-/* The guard is held as in a callback: nothing of what is called is traced, and who unregisters a user waits for us. */
+/* Holds the guard, as a callback does: no call made here is traced, and whoever unregisters a user waits
+ * for us. */
 PyObject *fg_call_untraced(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     struct fg_task *task;
@@ -14,7 +15,7 @@ PyObject *fg_call_untraced(PyObject *Py_UNUSED(module), PyObject *const *args, P
     PyObject *result;
 
     if (nargs < 1) {
-        PyErr_SetString(PyExc_TypeError, "untraced: a function is needed");
+        PyErr_SetString(PyExc_TypeError, "untraced() needs a function");
         return NULL;
     }
     task = fg_engine_here() ? fg_task_current() : NULL;

@@ -1,8 +1,7 @@
-/* funcgraph._environ: builtin functions that stand in for those which start a program with an environment of its
- * own (posix.execve, posix.posix_spawn, _posixsubprocess.fork_exec ...), add one variable to it and call the
- * original. They are builtins so that no tracer, debugger or traceback sees a frame of ours, and they look like
- * the originals: name, doc, signature, module, errors.
- */
+/* funcgraph._environ: builtin functions that replace those which start a program with an environment of
+ * its own (posix.execve, posix.posix_spawn, _posixsubprocess.fork_exec ...). Each adds one variable to
+ * that environment and calls the original. They are builtins so that no tracer, debugger or traceback
+ * sees a frame of ours. They look like the originals: name, doc, signature, module, errors. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdlib.h>
@@ -10,12 +9,12 @@
 
 #include "binding/base/critical_section.h"
 
-/* How a function is given, or shows, an environment. */
+/* How a function receives or returns an environment. */
 enum env_kind {
-    ENV_MAPPING, /* an argument: mapping of name to value */
-    ENV_LIST,    /* an argument: list of b"NAME=value", or None to inherit */
-    ENV_RESULT,  /* the result: a dict of the C environment's names and values */
-    ENV_CLEARED, /* it empties the C environment, which the variable must survive */
+    ENV_MAPPING, /* argument: mapping of name to value */
+    ENV_LIST,    /* argument: list of b"NAME=value", or None to inherit */
+    ENV_RESULT,  /* result: dict of the C environment */
+    ENV_CLEARED, /* empties the C environment; the variable must stay */
 };
 
 /* X(module, name, kind, position of the argument or -1, its keyword or NULL) */
@@ -45,21 +44,21 @@ struct carrier {
 
 struct variable {
     PyObject *name;      /* bytes; NULL before set_variable */
-    PyObject *name_text; /* the same as str: a mapping may have either */
-    PyObject *value;     /* bytes; NULL: nothing is added */
+    PyObject *name_text; /* the same as str: a mapping may use either */
+    PyObject *value;     /* bytes; NULL: add nothing */
     PyObject *prefix;    /* bytes: name and '=' */
-    PyObject *entry;     /* bytes: name, '=' and value; NULL as value */
+    PyObject *entry;     /* bytes: name, '=' and value; NULL if `value` is */
 };
 
-/* One in use per interpreter. */
+/* One per interpreter. */
 struct environ_state {
     struct variable variable;         /* under the module's lock */
     PyObject *originals[NR_CARRIERS]; /* NULL: not wrapped yet */
     PyObject *wrappers[NR_CARRIERS];
 };
 
-/* Key of this module in the interpreter's dict, where all functions find the state: a wrapper's self is the
- * original's module. */
+/* Key of this module in the interpreter's dict, where all functions find the state. A wrapper cannot use
+ * its `self`, which is the original's module. */
 static const char interpreter_key[] = "funcgraph._environ";
 
 static PyObject *find_module(void)
@@ -86,7 +85,7 @@ static void variable_clear(struct variable *variable)
     Py_CLEAR(variable->entry);
 }
 
-/* References of our own to the variable as it is now: another thread may set it anew at any time. */
+/* New references to the current variable: another thread may replace the variable at any time. */
 static struct variable variable_hold(PyObject *module)
 {
     struct environ_state *state = PyModule_GetState(module);
@@ -102,7 +101,7 @@ static struct variable variable_hold(PyObject *module)
     return held;
 }
 
-/* Takes the references of `variable`. */
+/* Steals the references of `variable`. */
 static void variable_replace(PyObject *module, struct variable variable)
 {
     struct environ_state *state = PyModule_GetState(module);
@@ -114,9 +113,10 @@ static void variable_replace(PyObject *module, struct variable variable)
     variable_clear(&old);
 }
 
-/* A new dict: what `env` holds, and the variable. NULL without an error: leave `env` as it is, because the variable
- * is in it already or because it is nothing the original accepts (which then says so itself). Asks `env` what the
- * original asks of it, in that order (length, keys, values), so that an os.environ runs the same Python functions. */
+/* Return: a new dict of what `env` holds and the variable. Or NULL without an exception: `env` has the
+ * variable already, or the original does not accept it and will raise. Calls the same methods of `env` as
+ * the original, in the same order (length, keys, values), so that os.environ runs the same Python
+ * functions. */
 static PyObject *extend_mapping(const struct variable *variable, PyObject *env)
 {
     PyObject *keys = NULL, *values = NULL, *extended = NULL;
@@ -161,7 +161,7 @@ static PyObject *extend_list(const struct variable *variable, PyObject *env)
     return extended;
 }
 
-/* Index in `args` of the argument that is the environment, or -1. */
+/* Return: the index in `args` of the environment, or -1. */
 static Py_ssize_t find_argument(const struct carrier *carrier, Py_ssize_t nargs, PyObject *kwnames)
 {
     if (nargs > carrier->position)
@@ -174,7 +174,7 @@ static Py_ssize_t find_argument(const struct carrier *carrier, Py_ssize_t nargs,
     return -1;
 }
 
-/* Calls `original` with `args`, but `env` in the place of args[position]. */
+/* Calls `original` with `args`, with args[position] replaced by `env`. */
 static PyObject *call_with(PyObject *original, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
                            Py_ssize_t position, PyObject *env)
 {
@@ -189,12 +189,12 @@ static PyObject *call_with(PyObject *original, PyObject *const *args, Py_ssize_t
     return result;
 }
 
-/* What is to be seen to after the original's call. */
+/* After the call of the original. */
 static void follow_up(const struct carrier *carrier, const struct variable *variable, PyObject *result)
 {
     if (carrier->kind == ENV_RESULT && PyDict_Check(result) && variable->name != NULL &&
         PyDict_DelItem(result, variable->name) < 0)
-        PyErr_Clear(); /* it was not there */
+        PyErr_Clear(); /* absent */
     if (carrier->kind == ENV_CLEARED && variable->value != NULL)
         setenv(PyBytes_AS_STRING(variable->name), PyBytes_AS_STRING(variable->value), 1);
 }
@@ -207,7 +207,7 @@ static PyObject *carry(const struct carrier *carrier, enum carrier_index index, 
         return NULL;
     struct environ_state *state = PyModule_GetState(module);
     struct variable variable = variable_hold(module);
-    /* Held for the call: what runs in it may unwrap. */
+    /* A reference for the call: Python code that it runs may unwrap the function. */
     PyObject *original = Py_NewRef(state->originals[index]), *env = NULL, *result;
     Py_ssize_t position = carrier->position < 0 ? -1 : find_argument(carrier, nargs, kwnames);
     if (position >= 0 && variable.value != NULL)
@@ -244,7 +244,8 @@ static const struct carrier carriers[NR_CARRIERS] = {
 #undef X
 };
 
-/* Index of the carrier that `function` is the original or the wrapper of; -1 if it is none, -2 with an error. */
+/* Return: the index of the carrier whose original or wrapper `function` is; -1 if there is none; -2 with
+ * an exception. */
 static int find_carrier(struct environ_state *state, PyObject *function)
 {
     for (int i = 0; i < NR_CARRIERS; i++) {
@@ -269,8 +270,8 @@ static int find_carrier(struct environ_state *state, PyObject *function)
 
 static PyObject *make_wrapper(const struct carrier *carrier, PyCFunctionObject *original)
 {
-    /* Never freed: a builtin reads its method table even while it is deallocated, which may be after this module
-     * is gone. One of each per interpreter. */
+    /* Never freed: a builtin reads its method table while it is deallocated, which may be after this
+     * module is gone. There is one table for each carrier and interpreter. */
     PyMethodDef *method = PyMem_RawCalloc(1, sizeof *method);
     if (method == NULL)
         return PyErr_NoMemory();
@@ -283,8 +284,8 @@ static PyObject *make_wrapper(const struct carrier *carrier, PyCFunctionObject *
 
 PyDoc_STRVAR(wrap_doc,
              "wrap($module, function, /)\n--\n\n"
-             "Return the builtin that adds the variable and calls `function`; the same one each time.\n\n"
-             "ValueError if `function` is not one that starts a program with an environment of its own.");
+             "Return the builtin that adds the variable and calls `function`; the same object each time.\n\n"
+             "ValueError: `function` does not start a program with an environment of its own.");
 
 static PyObject *environ_wrap(PyObject *Py_UNUSED(module), PyObject *function)
 {
@@ -293,7 +294,8 @@ static PyObject *environ_wrap(PyObject *Py_UNUSED(module), PyObject *function)
         return NULL;
     int index = find_carrier(state, function);
     if (index == -1)
-        PyErr_Format(PyExc_ValueError, "not a function that gives an environment: %R", function);
+        PyErr_Format(PyExc_ValueError, "%R does not start a program with an environment of its own",
+                     function);
     if (index < 0)
         return NULL;
     if (state->wrappers[index] == NULL) {
@@ -306,8 +308,9 @@ static PyObject *environ_wrap(PyObject *Py_UNUSED(module), PyObject *function)
     return Py_NewRef(state->wrappers[index]);
 }
 
-PyDoc_STRVAR(original_doc, "original($module, function, /)\n--\n\n"
-                           "Return what `function` wraps, or `function` itself if it is no wrapper.");
+PyDoc_STRVAR(original_doc,
+             "original($module, function, /)\n--\n\n"
+             "Return the function that `function` wraps, or `function` itself if it is not a wrapper.");
 
 static PyObject *environ_original(PyObject *Py_UNUSED(module), PyObject *function)
 {
@@ -323,7 +326,7 @@ static PyObject *environ_original(PyObject *Py_UNUSED(module), PyObject *functio
 
 PyDoc_STRVAR(set_variable_doc,
              "set_variable($module, name, value, /)\n--\n\n"
-             "Set the variable (bytes, bytes) that the wrappers add; a value of None: they add nothing.");
+             "Set the variable (bytes, bytes) that the wrappers add. A value of None: they add nothing.");
 
 static PyObject *environ_set_variable(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -365,7 +368,7 @@ static int environ_exec(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "the interpreter has no dict for extensions");
         return -1;
     }
-    /* A second import (sys.modules was cleared) works on the first one's state, which the wrappers use. */
+    /* A second import (after sys.modules was cleared) uses the state of the first, as the wrappers do. */
     if (PyDict_GetItemString(dict, interpreter_key) != NULL)
         return 0;
     return PyDict_SetItemString(dict, interpreter_key, module);
@@ -416,8 +419,9 @@ static PyModuleDef_Slot environ_slots[] = {
 static struct PyModuleDef environ_module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "funcgraph._environ",
-    .m_doc = "Builtins that hand one environment variable on to programs started with an environment of "
-             "their own.",
+    .m_doc =
+        "Builtins that pass one environment variable on to programs that are started with an environment "
+        "of their own.",
     .m_size = sizeof(struct environ_state),
     .m_methods = environ_methods,
     .m_slots = environ_slots,

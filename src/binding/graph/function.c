@@ -1,5 +1,5 @@
-/* Function: a function record as a Python object. There is one for each record; it holds its texts itself and its code
- * object weakly, so that keeping it keeps nothing of the program's alive. */
+/* Function. There is one for each record. It has texts of its own and a weak reference to the code
+ * object, so that keeping a Function keeps no object of the program alive. */
 #include "binding/graph/function.h"
 
 #include "structmember.h"
@@ -7,10 +7,10 @@
 
 struct function {
     PyObject_HEAD PyObject *name, *module, *qualname, *file;
-    PyObject *code; /* weak reference, or NULL: a C function */
+    PyObject *code; /* weak reference; NULL for a C function */
     PyObject *weakrefs;
     unsigned int line, id;
-    struct fg_func *func; /* it may be another function's by now */
+    struct fg_func *func; /* the record; another function may have it by now, see fg_func_is */
 };
 
 static void dealloc(PyObject *object)
@@ -29,7 +29,8 @@ static void dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* NULL: of a function that is gone, with a frame left whose end was never told. */
+/* A NULL text belongs to a function that is gone, but has a frame left because CPython never reported its
+ * end. */
 static PyObject *text_of(const char *text)
 {
     return PyUnicode_FromString(text ? text : "");
@@ -60,18 +61,18 @@ static PyObject *function_new(struct fg_engine_state *state, struct fg_func *fun
 
 PyObject *fg_function_of(struct fg_engine_state *state, struct fg_func *func)
 {
-    void *there = fg_function_known(func);
+    void *known = fg_function_known(func);
     PyObject *made;
 
-    if (fg_likely(there != NULL))
-        return Py_NewRef((PyObject *)there);
+    if (fg_likely(known != NULL))
+        return Py_NewRef((PyObject *)known);
     made = function_new(state, func);
     if (!made || !func->live)
         return made;
-    if (atomic_compare_exchange_strong(&func->object, &there, made))
-        return Py_NewRef(made); /* one for the record, one for the caller */
+    if (atomic_compare_exchange_strong(&func->object, &known, made))
+        return Py_NewRef(made); /* one reference for the record, one for the caller */
     Py_DECREF(made);
-    return Py_NewRef((PyObject *)there);
+    return Py_NewRef((PyObject *)known);
 }
 
 struct fg_func *fg_function_record(PyObject *object)
@@ -97,17 +98,17 @@ static PyObject *repr(PyObject *object)
 
 static PyMemberDef members[] = {
     {"name", T_OBJECT_EX, offsetof(struct function, name), READONLY, "'module.qualname'"},
-    {"module", T_OBJECT_EX, offsetof(struct function, module), READONLY, "Its module's name."},
-    {"qualname", T_OBJECT_EX, offsetof(struct function, qualname), READONLY, "Its name within the module."},
-    {"file", T_OBJECT_EX, offsetof(struct function, file), READONLY, "Its source file; empty: it is C."},
-    {"line", T_UINT, offsetof(struct function, line), READONLY, "Its first line."},
-    {"id", T_UINT, offsetof(struct function, id), READONLY, "Its number, never used again in this process."},
+    {"module", T_OBJECT_EX, offsetof(struct function, module), READONLY, "Name of its module."},
+    {"qualname", T_OBJECT_EX, offsetof(struct function, qualname), READONLY, "Name within the module."},
+    {"file", T_OBJECT_EX, offsetof(struct function, file), READONLY, "Source file; empty for a C function."},
+    {"line", T_UINT, offsetof(struct function, line), READONLY, "First line."},
+    {"id", T_UINT, offsetof(struct function, id), READONLY, "Number, never reused in this process."},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(struct function, weakrefs), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyGetSetDef attributes[] = {
-    {"code", get_code, NULL, "Its code object; None: it is C, or its code is gone.", NULL},
+    {"code", get_code, NULL, "Code object; None for a C function, or if the code is gone.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

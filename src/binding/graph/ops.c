@@ -1,4 +1,3 @@
-/* FgraphOps: a user as a Python object. */
 #include "binding/graph/ops.h"
 
 #include "binding/base/critical_section.h"
@@ -77,7 +76,7 @@ static int ops_init(PyObject *object, PyObject *args, PyObject *kwargs)
                                      &sets[FGRAPH_GRAPH_NOTRACE], &tids, &name, &keep_on_error, &save_regs))
         return -1;
     if (fg_user_slot(&self->ops) >= 0) {
-        PyErr_SetString(PyExc_RuntimeError, "an FgraphOps cannot be made anew while it is registered");
+        PyErr_SetString(PyExc_RuntimeError, "FgraphOps.__init__ called while the object is registered");
         return -1;
     }
     self->client.keep_on_error = keep_on_error;
@@ -147,18 +146,19 @@ static PyObject *get_nmissed(PyObject *object, void *Py_UNUSED(closure))
     return PyLong_FromUnsignedLongLong(fgraph_nmissed(&((struct fg_python_ops *)object)->ops));
 }
 
-/* The caller's word; NULL with an exception. */
+/* The calling thread's word, or NULL with an exception. */
 static uint64_t *task_word(PyObject *object)
 {
     struct fg_python_ops *self = (struct fg_python_ops *)object;
     struct fg_task *task = fg_task_current();
 
     if (fg_user_slot(&self->ops) < 0) {
-        PyErr_SetString(PyExc_RuntimeError, "task_var: this FgraphOps is not registered");
+        PyErr_SetString(PyExc_RuntimeError, "task_var needs a registered FgraphOps");
         return NULL;
     }
     if (!task)
-        PyErr_SetString(PyExc_RuntimeError, "task_var: this thread has no shadow stack");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "task_var: this thread has no shadow stack: no traced function has run in it");
     return task ? fgraph_task_var(task, &self->ops) : NULL;
 }
 
@@ -193,11 +193,12 @@ static PyGetSetDef attributes[] = {
     {"tids", fg_client_get_object, NULL, "Only calls in these threads (native ids); None: in all.",
      (void *)offsetof(struct fg_python_ops, tids)},
     FG_CLIENT_ATTRIBUTES("entryfunc", "retfunc"),
-    {"nmissed", get_nmissed, NULL, "Calls of its functions that callbacks made: they are not traced.", NULL},
-    {"slot", get_slot, NULL, "Its slot in the table of users, or None.", NULL},
-    {"generation", get_generation, NULL, "The number of its registration, or None.", NULL},
-    {"registered", get_registered, NULL, "It has a slot.", NULL},
-    {"task_var", get_task_var, set_task_var, "The calling thread's 64-bit word.", NULL},
+    {"nmissed", get_nmissed, NULL,
+     "Number of calls of its functions that were not traced because a callback made them.", NULL},
+    {"slot", get_slot, NULL, "Slot in the table of users, or None.", NULL},
+    {"generation", get_generation, NULL, "Number of its registration, or None.", NULL},
+    {"registered", get_registered, NULL, "Whether it is registered.", NULL},
+    {"task_var", get_task_var, set_task_var, "64-bit word of the calling thread.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -212,17 +213,17 @@ FG_FILTER_SETTERS(fg_ops_edit_filter)
 
 static PyMethodDef methods[] = {
     FG_FILTER_METHODS,
-    {"set_tids", fg_ops_set_tids, METH_O, "set_tids(tids): only calls in these threads; None: in all."},
+    {"set_tids", fg_ops_set_tids, METH_O, "set_tids(tids): trace only calls in these threads; None: in all."},
     {"reserve_data", fg_ops_reserve_data, METH_O,
-     "reserve_data(size_bytes) -> memoryview | None: zeroed bytes for the return of this call."},
+     "reserve_data(size_bytes) -> memoryview | None: keep zeroed bytes until this call returns."},
     {"retrieve_data", fg_ops_retrieve_data, METH_NOARGS,
-     "retrieve_data() -> memoryview | None: what was reserved at this call's entry."},
+     "retrieve_data() -> memoryview | None: the bytes reserved at this call's entry."},
     {"retrieve_parent_data", fg_ops_retrieve_parent_data, METH_O,
-     "retrieve_parent_data(depth) -> memoryview | None: of the call `depth` further out."},
+     "retrieve_parent_data(depth) -> memoryview | None: the bytes of the traced call `depth` levels up."},
     {"reserve_object", fg_ops_reserve_object, METH_O,
-     "reserve_object(obj) -> bool: an object for the return of this call."},
+     "reserve_object(obj) -> bool: keep an object until this call returns."},
     {"retrieve_object", fg_ops_retrieve_object, METH_NOARGS,
-     "retrieve_object(): the object that was reserved at this call's entry."},
+     "retrieve_object(): the object reserved at this call's entry, or None."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,12 +1,12 @@
-/* From the engine into the Python functions of an FgraphOps and back. Everything here is on the way of each call of a traced
- * function: no allocation in the ordinary case, no look at what nobody asks for. */
+/* From the engine into the Python functions of an FgraphOps, and back. All of this runs at each call of a
+ * traced function: it allocates nothing in the usual case, and reads nothing that nobody asks for. */
 #include "binding/graph/ops_call.h"
 
 #include "binding/core/call.h"
 #include "binding/graph/function.h"
 #include "binding/graph/trace.h"
 
-/* What served the last call is right for this one if that was of the same function. */
+/* The object of the last callback serves again; it tells about the right function if that was the same. */
 static inline struct fg_trace *take_trace(const struct fg_callback *callback, struct fg_func *func,
                                           fg_spare *spare)
 {
@@ -19,7 +19,7 @@ static inline struct fg_trace *take_trace(const struct fg_callback *callback, st
     return trace;
 }
 
-/* The callback is over: what nobody kept serves the next one. */
+/* The callback is over: an object that nobody kept serves the next callback. */
 static inline void settle_trace(struct fg_trace *trace, fg_spare *spare)
 {
     if (fg_unlikely(Py_REFCNT(trace) != 1 || Py_REFCNT(trace->regs) != 1 || trace->parent))
@@ -28,7 +28,7 @@ static inline void settle_trace(struct fg_trace *trace, fg_spare *spare)
         fg_spare_put(spare, trace);
 }
 
-/* What the function answered, as `read` understands it; 0 also if it raised. */
+/* The function's result as `read` understands it; 0 if it raised. */
 FG_ALWAYS_INLINE int call(struct fg_callback *callback, struct fg_func *func, PyObject *function,
                           fg_spare *spare, int (*read)(PyObject *answer))
 {
@@ -36,7 +36,7 @@ FG_ALWAYS_INLINE int call(struct fg_callback *callback, struct fg_func *func, Py
     int answer = -1;
 
     if (fg_likely(trace != NULL)) {
-        PyObject *args[4]; /* the first is the callee's */
+        PyObject *args[4]; /* args[0] is for the callee, see PY_VECTORCALL_ARGUMENTS_OFFSET */
 
         args[1] = (PyObject *)trace;
         args[2] = (PyObject *)callback->self;
@@ -81,7 +81,7 @@ FG_ALWAYS_INLINE void call_retfunc(struct ftrace_graph_ret *trace, struct fgraph
     fg_callback_leave(&callback);
 }
 
-/* The thread is ending: it has let go of Python, and nobody knows its thread state. */
+/* The thread is ending, and has detached its thread state. */
 FG_COLD static void call_retfunc_attached(struct ftrace_graph_ret *trace, struct fgraph_ops *ops,
                                           struct ftrace_regs *regs)
 {
@@ -117,8 +117,8 @@ static void ignore(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struc
 void fg_ops_mute(struct fg_python_ops *self)
 {
     atomic_store(&self->client.is_disabled, true);
-    /* Those that are no Python functions know no flag. Other threads may be calling them: either they still call the
-     * old one, which stays, or the new one. */
+    /* C callbacks do not look at the flag, so they are replaced. Another thread may be about to call one:
+     * it calls the old callback, which stays valid, or the new one. */
     __atomic_store_n(&self->ops.entryfunc, refuse, __ATOMIC_RELAXED);
     __atomic_store_n(&self->ops.retfunc, ignore, __ATOMIC_RELAXED);
 }

@@ -12,15 +12,15 @@ static inline struct fg_python_ops *ops_of(const struct fg_callback *callback)
     return (struct fg_python_ops *)callback->self;
 }
 
-/* The callback of this user that runs in this thread, or NULL with an exception. */
+/* The callback of this user that runs in this thread, or NULL with RuntimeError. */
 static struct fg_callback *callback_of(PyObject *self, const char *function, const char *where)
 {
     struct fg_callback *callback = fg_callback_current();
 
     if (callback && (PyObject *)callback->self == self)
         return callback;
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s can only be called in this user's own %s, by the thread that runs it", function, where);
+    PyErr_Format(PyExc_RuntimeError, "%s() must be called in this user's own %s, by the thread that runs it",
+                 function, where);
     return NULL;
 }
 
@@ -30,8 +30,8 @@ static struct fg_callback *entry_of(PyObject *self, const char *function)
 
     if (!callback || callback->entry)
         return callback;
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s can only be called in the entry function, this is the return function", function);
+    PyErr_Format(PyExc_RuntimeError, "%s() must be called in the entry function, not in the return function",
+                 function);
     return NULL;
 }
 
@@ -41,8 +41,8 @@ static struct fg_callback *return_of(PyObject *self, const char *function)
 
     if (!callback || callback->end)
         return callback;
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s can only be called in the return function, this is the entry function", function);
+    PyErr_Format(PyExc_RuntimeError, "%s() must be called in the return function, not in the entry function",
+                 function);
     return NULL;
 }
 
@@ -55,8 +55,8 @@ PyObject *fg_ops_reserve_data(PyObject *self, PyObject *size_bytes)
     if (!callback || (bytes == -1 && PyErr_Occurred()))
         return NULL;
     if (bytes < 1 || bytes > (Py_ssize_t)FGRAPH_MAX_DATA_BYTES)
-        return PyErr_Format(PyExc_ValueError, "size_bytes: %zd is out of range (1 to %d)", bytes,
-                            (int)FGRAPH_MAX_DATA_BYTES);
+        return PyErr_Format(PyExc_ValueError, "size_bytes must be in 1 to %d, got %zd",
+                            (int)FGRAPH_MAX_DATA_BYTES, bytes);
     words = fgraph_reserve_data(callback->entry, &ops_of(callback)->ops, (size_t)bytes);
     if (!words)
         Py_RETURN_NONE;
@@ -96,7 +96,7 @@ PyObject *fg_ops_retrieve_parent_data(PyObject *self, PyObject *depth)
     if (!callback || (frames == -1 && PyErr_Occurred()))
         return NULL;
     if (frames < 0)
-        return PyErr_Format(PyExc_ValueError, "depth: %zd is negative", frames);
+        return PyErr_Format(PyExc_ValueError, "depth must be >= 0, got %zd", frames);
     words = frames > INT_MAX ? NULL : parent_words(callback, (unsigned)frames, &bytes);
     if (!words)
         Py_RETURN_NONE;

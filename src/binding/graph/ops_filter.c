@@ -1,4 +1,5 @@
-/* The filter of an FgraphOps: the object keeps what was asked for, the engine gets a struct fg_filter made of that. */
+/* The filter of an FgraphOps. The object keeps the patterns as given; the engine gets a struct fg_filter
+ * made of them. */
 #include "binding/graph/ops_filter.h"
 
 #include "arch/cpython/register/users.h"
@@ -27,7 +28,7 @@ int fg_ops_apply_filters(struct fg_python_ops *self)
     struct fg_filter filter = {0};
     int error = make_filter(self, &filter);
 
-    /* One that is disabled stays out; its next registration comes here again. */
+    /* A disabled object stays detached; its next registration applies the filter. */
     if (!error && !atomic_load(&self->client.is_disabled))
         error = hand_over(self, &filter);
     fg_filter_clear(&filter);
@@ -39,7 +40,7 @@ void fg_ops_detach(struct fg_client *client)
     struct fg_python_ops *self = (struct fg_python_ops *)client;
     struct fg_filter filter;
 
-    /* With too little memory it stays attached, and its functions go on answering that they want nothing. */
+    /* Without memory the object stays attached; its functions return at once, because it is disabled. */
     Py_BEGIN_CRITICAL_SECTION(self);
     if (fg_filter_make_none(&filter) == 0)
         fg_user_set_filter(&self->ops, &filter);
@@ -47,10 +48,10 @@ void fg_ops_detach(struct fg_client *client)
     fg_filter_clear(&filter);
 }
 
-/* Puts `value` in the place of one of the filters, if the engine takes it. Takes over the reference to `value`.
+/* Replaces one part of the filter, unless the engine refuses. Steals the reference to `value`.
  *
- * Nothing gives the GIL (or the object's lock) away between the change here and the engine's: two threads that change
- * filters leave both in the same state. */
+ * Nothing releases the GIL (or the object's lock) between the change here and the engine's. So when two
+ * threads change filters, the object and the engine agree afterwards. */
 static int exchange(struct fg_python_ops *self, PyObject **at, PyObject *value)
 {
     PyObject *old = *at;

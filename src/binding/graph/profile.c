@@ -1,5 +1,5 @@
-/* ProfileBase: the function profiler as a Python object; funcgraph.FunctionProfile adds the text. While it is enabled the
- * engine holds a reference to it. */
+/* ProfileBase; funcgraph.FunctionProfile adds the text. The engine holds a reference to the object while
+ * the profile is enabled. */
 #include "binding/graph/profile.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static PyObject *start(PyObject *object, PyObject *Py_UNUSED(ignored))
 
     if (fg_engine_check_open(self->state, "functions can no longer be profiled") != 0)
         return NULL;
-    Py_INCREF(object); /* the engine's */
+    Py_INCREF(object); /* the engine's reference */
     error = fg_function_profile_start(&self->profile, fg_cpython_register);
     if (!error)
         Py_RETURN_NONE;
@@ -102,11 +102,11 @@ static PyObject *stop(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     if (fg_cpython_unregister(ops_of(object)) != 0)
         return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%R is not enabled", object));
-    Py_DECREF(object); /* the engine's */
+    Py_DECREF(object); /* the engine's reference */
     Py_RETURN_NONE;
 }
 
-/* In C, so that the block is profiled and no more. */
+/* In C, so that the block alone is profiled, and no Python code around it. */
 static PyObject *enter(PyObject *object, PyObject *ignored)
 {
     PyObject *done = start(object, ignored);
@@ -123,7 +123,7 @@ static PyObject *leave(PyObject *object, PyObject *Py_UNUSED(ignored))
 }
 
 struct own_profiles {
-    struct fgraph_ops *users[FG_MAX_USERS]; /* with a reference to the object of each */
+    struct fgraph_ops *users[FG_MAX_USERS]; /* each with an owned reference to its object */
     int n;
 };
 
@@ -132,7 +132,7 @@ static PyObject *object_of(struct fgraph_ops *ops)
     return (PyObject *)fg_container_of(ops, struct fg_python_profile, profile.ops);
 }
 
-/* Under the engine's lock: nothing of Python's is called. */
+/* Under the engine's lock: calls nothing of Python's. */
 static void note_own(struct fgraph_ops *ops, void *arg)
 {
     struct own_profiles *own = arg;
@@ -152,12 +152,12 @@ void fg_profiles_end(void)
         PyObject *object = object_of(own.users[i]);
 
         if (fg_cpython_unregister(own.users[i]) == 0)
-            Py_DECREF(object); /* the engine's */
+            Py_DECREF(object); /* the engine's reference */
         Py_DECREF(object);
     }
 }
 
-/* ---- filters, at any time */
+/* ---- changing filters, at any time */
 
 static const char **texts_of(PyObject *tuple)
 {
@@ -230,8 +230,8 @@ static PyObject *figures(PyObject *object, PyObject *args)
         return NULL;
     error = fg_function_profile_read(&self->profile, tid, &found, &n);
     if (error == -ESRCH)
-        return fg_raise_os_error(ESRCH, PyUnicode_FromFormat("%R has counted nothing in thread %d, or that "
-                                                             "has ended",
+        return fg_raise_os_error(ESRCH, PyUnicode_FromFormat("%R has no figures of thread %d: it called "
+                                                             "nothing, or has ended",
                                                              object, tid));
     if (error)
         return PyErr_NoMemory();
@@ -274,7 +274,8 @@ static PyObject *get_sleep_time(PyObject *object, void *Py_UNUSED(closure))
     return PyBool_FromLong(((struct fg_python_profile *)object)->profile.sleep_time);
 }
 
-/* The engine's filter is the only one: a copy, so that no Python runs where it could change. */
+/* The object has no copy of the filter. Copies the engine's first: making a tuple may run Python code
+ * that changes it. */
 static PyObject *get_patterns(PyObject *object, void *set)
 {
     struct fg_filter filter;
@@ -292,22 +293,24 @@ static PyObject *get_patterns(PyObject *object, void *set)
 }
 
 static PyGetSetDef attributes[] = {
-    {"enabled", get_enabled, NULL, "It counts.", NULL},
-    {"graph_time", get_graph_time, NULL, "A call's time includes that of the calls it makes.", NULL},
-    {"sleep_time", get_sleep_time, NULL, "A call's time includes that in which it did not run.", NULL},
-    {"nmissed", get_nmissed, NULL, "Calls that were not counted.", NULL},
+    {"enabled", get_enabled, NULL, "Whether it counts.", NULL},
+    {"graph_time", get_graph_time, NULL, "Whether a call's time includes the time of its callees.", NULL},
+    {"sleep_time", get_sleep_time, NULL, "Whether a call's time includes the time in which its thread slept.",
+     NULL},
+    {"nmissed", get_nmissed, NULL, "Number of calls that were not counted.", NULL},
     FG_FILTER_ATTRIBUTES(get_patterns),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef methods[] = {
     {"start", start, METH_NOARGS, "start(): count from zero."},
-    {"stop", stop, METH_NOARGS, "stop(): count no more; what was counted stays."},
+    {"stop", stop, METH_NOARGS, "stop(): stop counting; the figures stay."},
     {"__enter__", enter, METH_NOARGS, "Start."},
-    {"__exit__", leave, METH_VARARGS, "Stop, if it was not stopped inside the block."},
+    {"__exit__", leave, METH_VARARGS, "Stop, unless the block did."},
     {"figures", figures, METH_VARARGS,
-     "figures(tid=0) -> list of (name, file, line, hit, time_ns, variance), of all threads or of one."},
-    {"tids", tids, METH_NOARGS, "tids() -> list[int]: the threads that can be asked for."},
+     "figures(tid=0) -> list of (name, file, line, hit, time_ns, variance), of all threads or of one "
+     "thread."},
+    {"tids", tids, METH_NOARGS, "tids() -> list[int]: threads that have figures."},
     FG_FILTER_METHODS,
     {NULL, NULL, 0, NULL},
 };

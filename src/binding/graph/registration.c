@@ -13,11 +13,11 @@ static struct fg_python_ops *check_ops(PyObject *module, PyObject *object)
 {
     if (PyObject_TypeCheck(object, fg_engine_state(module)->ops_type))
         return (struct fg_python_ops *)object;
-    PyErr_Format(PyExc_TypeError, "an FgraphOps is needed, not %.100s", Py_TYPE(object)->tp_name);
+    PyErr_Format(PyExc_TypeError, "ops must be FgraphOps, not %.100s", Py_TYPE(object)->tp_name);
     return NULL;
 }
 
-/* It begins anew: what disabled it is past. */
+/* A registration starts afresh: enables an object that was disabled. */
 static int enable(struct fg_python_ops *self)
 {
     int error = 0;
@@ -43,7 +43,7 @@ PyObject *fg_register(PyObject *module, PyObject *object)
         return NULL;
     if (enable(self) != 0)
         return NULL;
-    Py_INCREF(self); /* the engine's */
+    Py_INCREF(self); /* the engine's reference */
     error = fg_cpython_register(&self->ops);
     if (!error)
         Py_RETURN_NONE;
@@ -58,7 +58,8 @@ PyObject *fg_unregister(PyObject *module, PyObject *object)
     if (!self)
         return NULL;
     if (fg_cpython_unregister(&self->ops) != 0)
-        return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%R cannot be unregistered", (PyObject *)self));
-    Py_DECREF(self); /* the engine's */
+        return fg_raise_os_error(
+            EINVAL, PyUnicode_FromFormat("%R is not registered in this interpreter", (PyObject *)self));
+    Py_DECREF(self); /* the engine's reference */
     Py_RETURN_NONE;
 }

@@ -1,4 +1,4 @@
-/* FtraceRegs: what the hook saw at the function's boundary, read without running any of the program's code. */
+/* FtraceRegs. Reading it runs none of the program's code. */
 #include "binding/graph/regs.h"
 
 #include "arch/cpython/base/compat/frame.h"
@@ -10,14 +10,14 @@
 #include "binding/core/client.h"
 #include "binding/graph/function.h"
 
-/* ---- of the callback */
+/* ---- the callback */
 
 static const struct fg_callback *live(PyObject *object)
 {
     const struct fg_callback *callback = ((struct fg_regs *)object)->callback;
 
     if (!callback)
-        PyErr_SetString(PyExc_RuntimeError, "regs used after its callback: what it shows is gone");
+        PyErr_SetString(PyExc_RuntimeError, "regs used after its callback: the frame that it showed is gone");
     return callback;
 }
 
@@ -31,17 +31,17 @@ static inline struct fg_engine_state *state_of(const struct fg_callback *callbac
     return callback->self->state;
 }
 
-/* Of a call that is still to be seen: its frame, or NULL with an exception. */
+/* The frame of the call, or NULL with RuntimeError. */
 static fg_pyframe *frame_of(const struct fg_callback *callback)
 {
     fg_pyframe *frame = fg_regs_frame(callback->regs);
 
     if (!frame && fg_regs_is_c(callback->regs))
-        PyErr_Format(PyExc_RuntimeError, "%s() is a C function: CPython has no frame for its calls",
+        PyErr_Format(PyExc_RuntimeError, "%s() is a C function: its calls have no frame",
                      callback->func->name);
     else if (!frame)
         PyErr_Format(PyExc_RuntimeError,
-                     "the frame of this call of %s() is gone: CPython did not tell of its end",
+                     "the frame of this call of %s() is gone: CPython did not report the call's end",
                      callback->func->name);
     return frame;
 }
@@ -54,20 +54,20 @@ static fg_pyframe *live_frame(PyObject *self, const struct fg_callback **callbac
 
 /* ---- names and numbers */
 
-/* The number of a variable among the first `n` of a code object's; -1, also with an exception: there is none. */
+/* The index of a variable among the first `n` of a code object; -1 if there is none, or with an exception. */
 static int variable(PyCodeObject *code, int n, PyObject *name)
 {
     Py_ssize_t bytes;
     const char *text = PyUnicode_AsUTF8AndSize(name, &bytes);
 
-    if (text) /* no name has a zero byte in it */
+    if (text) /* no name has a zero byte */
         return strlen(text) == (size_t)bytes ? fg_code_variable(code, n, text) : -1;
-    if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) /* a lone surrogate: nobody's name */
+    if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) /* no name has a lone surrogate */
         PyErr_Clear();
     return -1;
 }
 
-/* A number from 0 on; -1: it is another one. */
+/* The number if it is in 0 to INT_MAX, else -1. */
 static int index_of(PyObject *number)
 {
     int overflow;
@@ -81,12 +81,12 @@ static int index_of(PyObject *number)
 static bool check_entry(const struct fg_callback *callback)
 {
     if (!callback->is_entry)
-        PyErr_SetString(PyExc_RuntimeError, "the arguments can be read at the entry only: at the return the "
+        PyErr_SetString(PyExc_RuntimeError, "arguments can be read at the entry only: at the return the "
                                             "function's variables may have other values");
     return callback->is_entry;
 }
 
-/* The number of an argument, -1 with an exception. */
+/* The index of an argument, or -1 with an exception. */
 static int number_of(PyCodeObject *code, PyObject *which)
 {
     int count = fg_code_argument_count(code), n = -1;
@@ -98,17 +98,17 @@ static int number_of(PyCodeObject *code, PyObject *which)
     } else if (PyLong_Check(which)) {
         n = index_of(which);
         if (n < 0 || n >= count)
-            n = (PyErr_Format(PyExc_IndexError, "%U() has %d arguments, there is no number %S",
-                              code->co_qualname, count, which),
+            n = (PyErr_Format(PyExc_IndexError, "%U() has %d arguments, got number %S", code->co_qualname,
+                              count, which),
                  -1);
     } else {
-        PyErr_Format(PyExc_TypeError, "an argument's number or name is needed, not %.100s",
+        PyErr_Format(PyExc_TypeError, "which must be the number or name of an argument, not %.100s",
                      Py_TYPE(which)->tp_name);
     }
     return n;
 }
 
-/* Unbound: a KeyError, as a lookup of what is not there. */
+/* An unbound argument raises KeyError. */
 static PyObject *python_argument(const struct fg_callback *callback, PyCodeObject *code, PyObject *which)
 {
     int n = number_of(code, which);
@@ -120,21 +120,21 @@ static PyObject *python_argument(const struct fg_callback *callback, PyCodeObjec
     return value;
 }
 
-/* CPython tells of the first at most, and of no names. */
+/* CPython reports at most the first argument, and no names. */
 static PyObject *c_argument(const struct fg_callback *callback, PyObject *which)
 {
     const char *name = callback->func->name;
     PyObject *value = NULL;
 
     if (PyUnicode_Check(which))
-        return PyErr_Format(PyExc_KeyError, "%s() is a C function: its arguments have no names here", name);
+        return PyErr_Format(PyExc_KeyError, "%s() is a C function: its arguments have no names", name);
     if (!PyLong_Check(which))
-        return PyErr_Format(PyExc_TypeError, "the number of an argument is needed, not %.100s",
+        return PyErr_Format(PyExc_TypeError, "which must be the number of an argument, not %.100s",
                             Py_TYPE(which)->tp_name);
     if (index_of(which) == 0)
         value = Py_XNewRef(fg_regs_argument(callback->regs, 0));
     if (!value)
-        PyErr_Format(PyExc_IndexError, "CPython did not tell of argument %S of the C function %s()", which,
+        PyErr_Format(PyExc_IndexError, "CPython did not report argument %S of the C function %s()", which,
                      name);
     return value;
 }
@@ -177,10 +177,9 @@ static PyObject *arguments(PyObject *self, PyObject *Py_UNUSED(ignored))
     if (!callback || !check_entry(callback))
         return NULL;
     if (fg_regs_is_c(callback->regs))
-        return PyErr_Format(
-            PyExc_RuntimeError,
-            "%s() is a C function: its arguments have no names here, only get_argument(0) may be known",
-            callback->func->name);
+        return PyErr_Format(PyExc_RuntimeError,
+                            "%s() is a C function: its arguments have no names; get_argument(0) may be known",
+                            callback->func->name);
     frame = frame_of(callback);
     return frame ? all_arguments(callback, fg_pyframe_code(frame)) : NULL;
 }
@@ -202,29 +201,30 @@ static PyObject *get_return_value(PyObject *self, PyObject *Py_UNUSED(ignored))
     if (!callback)
         return NULL;
     if (callback->is_entry) {
-        PyErr_SetString(PyExc_RuntimeError, "there is no return value at the entry");
+        PyErr_SetString(PyExc_RuntimeError, "the return value can be read at the return only");
         return NULL;
     }
     value = result_of(callback);
     if (!value)
-        PyErr_SetString(PyExc_RuntimeError, fg_regs_is_c(callback->regs)
-                                                ? "CPython does not tell what a C function returns or raises"
-                                                : "CPython did not tell how this call ended");
+        PyErr_SetString(PyExc_RuntimeError,
+                        fg_regs_is_c(callback->regs)
+                            ? "CPython does not report what a C function returns or raises"
+                            : "CPython did not report how this call ended");
     return Py_XNewRef(value);
 }
 
-/* ---- where, and what was called */
+/* ---- the place, and the callable */
 
 static PyStructSequence_Field instruction_pointer_fields[] = {
-    {"func", "the function: a Function"},
-    {"offset", "of the instruction in its code, in bytes"},
-    {"line", "the instruction's line, or None"},
+    {"func", "the function, a Function"},
+    {"offset", "offset of the instruction in its code, in bytes"},
+    {"line", "line of the instruction, or None"},
     {NULL, NULL},
 };
 
 PyStructSequence_Desc fg_instruction_pointer_desc = {
     .name = "funcgraph._engine.InstructionPointer",
-    .doc = "Where a function is.",
+    .doc = "Place of an instruction.",
     .fields = instruction_pointer_fields,
     .n_in_sequence = 3,
 };
@@ -254,7 +254,7 @@ static PyObject *get_callable(PyObject *self, PyObject *Py_UNUSED(ignored))
     PyObject *callable = callback ? fg_regs_callable(callback->regs) : NULL;
 
     if (callback && !callable)
-        frame_of(callback); /* says why */
+        frame_of(callback); /* raises */
     return Py_XNewRef(callable);
 }
 
@@ -276,7 +276,7 @@ static PyObject *get_stack_pointer(PyObject *self, PyObject *Py_UNUSED(ignored))
         return NULL;
     address = fg_regs_stack_pointer(callback->regs);
     if (!address)
-        PyErr_SetString(PyExc_RuntimeError, "CPython did not tell how far the evaluation stack reaches here");
+        PyErr_SetString(PyExc_RuntimeError, "CPython did not report the depth of the evaluation stack here");
     return address ? PyLong_FromSize_t(address) : NULL;
 }
 
@@ -290,7 +290,7 @@ static PyObject *query_register_offset(PyObject *self, PyObject *name)
     if (!code)
         return NULL;
     if (!PyUnicode_Check(name))
-        return PyErr_Format(PyExc_TypeError, "a variable's name is needed, not %.100s",
+        return PyErr_Format(PyExc_TypeError, "name must be the name of a variable, not %.100s",
                             Py_TYPE(name)->tp_name);
     n = variable(code, code->co_nlocalsplus, name);
     if (n < 0 && !PyErr_Occurred())
@@ -298,7 +298,7 @@ static PyObject *query_register_offset(PyObject *self, PyObject *name)
     return n < 0 ? NULL : PyLong_FromLong(n);
 }
 
-/* Nothing lies in place `n`: the exception that says why. */
+/* Raises why place `n` holds no object. */
 FG_COLD static PyObject *raise_no_value(const struct fg_callback *callback, PyCodeObject *code, int n,
                                         PyObject *number)
 {
@@ -306,14 +306,14 @@ FG_COLD static PyObject *raise_no_value(const struct fg_callback *callback, PyCo
     int places = code->co_nlocalsplus + (depth >= 0 ? depth : code->co_stacksize);
 
     if (n < 0 || n >= places)
-        return PyErr_Format(PyExc_IndexError, "the frame of %U() has %d places now, there is no number %S",
+        return PyErr_Format(PyExc_IndexError, "the frame of %U() has %d places now, got number %S",
                             code->co_qualname, places, number);
     if (n < code->co_nlocalsplus)
         return PyErr_Format(PyExc_KeyError, "variable '%U' is unbound",
                             PyTuple_GET_ITEM(code->co_localsplusnames, n));
     if (depth >= 0)
-        return PyErr_Format(PyExc_KeyError, "there is no object in place %d", n);
-    return PyErr_Format(PyExc_RuntimeError, "CPython did not tell how far the evaluation stack reaches here");
+        return PyErr_Format(PyExc_KeyError, "place %d holds no object", n);
+    return PyErr_Format(PyExc_RuntimeError, "CPython did not report the depth of the evaluation stack here");
 }
 
 static PyObject *get_stack_nth(PyObject *self, PyObject *number)
@@ -326,7 +326,7 @@ static PyObject *get_stack_nth(PyObject *self, PyObject *number)
     if (!frame)
         return NULL;
     if (!PyLong_Check(number))
-        return PyErr_Format(PyExc_TypeError, "the number of a place is needed, not %.100s",
+        return PyErr_Format(PyExc_TypeError, "n must be the number of a place, not %.100s",
                             Py_TYPE(number)->tp_name);
     n = index_of(number);
     value = n >= 0 ? fg_regs_take_nth(callback->regs, (unsigned)n) : NULL;
@@ -348,7 +348,7 @@ static PyObject *get_regs(PyObject *self, PyObject *Py_UNUSED(ignored))
     return frame ? frame : PyErr_NoMemory();
 }
 
-/* ---- what of all that there is */
+/* ---- what is known */
 
 static PyObject *partial_regs(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -379,24 +379,23 @@ static PyObject *partial_regs(PyObject *self, PyObject *Py_UNUSED(ignored))
 }
 
 static PyMethodDef methods[] = {
-    {"get_argument", get_argument, METH_O,
-     "get_argument(which): the value of an argument, by number or name."},
-    {"arguments", arguments, METH_NOARGS, "arguments() -> dict: all arguments by name."},
+    {"get_argument", get_argument, METH_O, "get_argument(which): value of an argument, by number or name."},
+    {"arguments", arguments, METH_NOARGS, "arguments() -> dict: all bound arguments by name."},
     {"get_return_value", get_return_value, METH_NOARGS,
-     "get_return_value(): what the call returned, or the exception that it ended by."},
+     "get_return_value(): the value that the call returned, or the exception that it raised."},
     {"get_instruction_pointer", get_instruction_pointer, METH_NOARGS,
-     "get_instruction_pointer() -> InstructionPointer: where the function is."},
-    {"get_callable", get_callable, METH_NOARGS, "get_callable(): the called function object."},
+     "get_instruction_pointer() -> InstructionPointer: the function's current instruction."},
+    {"get_callable", get_callable, METH_NOARGS, "get_callable(): the object that was called."},
     {"get_frame_pointer", get_frame_pointer, METH_NOARGS,
      "get_frame_pointer() -> int: the address of the interpreter's frame."},
     {"get_stack_pointer", get_stack_pointer, METH_NOARGS,
      "get_stack_pointer() -> int: the address above the top of the evaluation stack."},
     {"query_register_offset", query_register_offset, METH_O,
      "query_register_offset(name) -> int: the place of a variable, for get_stack_nth()."},
-    {"get_stack_nth", get_stack_nth, METH_O, "get_stack_nth(n): what lies in the frame's n-th place."},
+    {"get_stack_nth", get_stack_nth, METH_O, "get_stack_nth(n): the object in place n of the frame."},
     {"get_regs", get_regs, METH_NOARGS,
-     "get_regs() -> FrameType | None: the full frame; None without save_regs."},
-    {"partial_regs", partial_regs, METH_NOARGS, "partial_regs() -> dict: what is filled."},
+     "get_regs() -> FrameType | None: the frame object; None without save_regs."},
+    {"partial_regs", partial_regs, METH_NOARGS, "partial_regs() -> dict: which values are known."},
     {NULL, NULL, 0, NULL},
 };
 

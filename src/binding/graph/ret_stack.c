@@ -1,4 +1,3 @@
-/* Calls in progress: get_ret_stack(), and where a call returns to. */
 #include "binding/graph/ret_stack.h"
 
 #include <stdlib.h>
@@ -19,23 +18,23 @@ static PyStructSequence_Field return_location_fields[] = {
     {"module", "the caller's module"},
     {"qualname", "the caller's name within the module"},
     {"file", "the caller's source file"},
-    {"line", "the line of the call"},
+    {"line", "line of the call"},
     {"code", "the caller's code object"},
     {NULL, NULL},
 };
 
 PyStructSequence_Desc fg_return_location_desc = {
     .name = "funcgraph._engine.ReturnLocation",
-    .doc = "Where a call returns to.",
+    .doc = "Place that a call returns to.",
     .fields = return_location_fields,
     .n_in_sequence = 6,
 };
 
 static PyStructSequence_Field ret_frame_fields[] = {
-    {"func", "the function: a Function"},
-    {"calltime_ns", "when the call, or its latest resume, began (CLOCK_MONOTONIC)"},
-    {"line", "the line that it is at; 0: not known"},
-    {"parent", "where it returns to: a ReturnLocation, or None"},
+    {"func", "called function, a Function"},
+    {"calltime_ns", "time at which the call began or was last resumed (CLOCK_MONOTONIC)"},
+    {"line", "current line; 0: unknown"},
+    {"parent", "place that it returns to: a ReturnLocation, or None"},
     {NULL, NULL},
 };
 
@@ -46,7 +45,8 @@ PyStructSequence_Desc fg_ret_frame_desc = {
     .n_in_sequence = 4,
 };
 
-/* The module's name as the frame has it, from an exact dict: nothing of the program's runs. New reference. */
+/* The module's name as the frame's globals have it, "?" if unknown. Reads an exact dict only, which runs
+ * none of the program's code. A new reference, or NULL with an exception. */
 static PyObject *module_name(fg_pyframe *frame)
 {
     PyObject *globals = frame->f_globals;
@@ -83,8 +83,8 @@ static PyObject *return_location(struct fg_engine_state *state, fg_pyframe *fram
     }
 }
 
-/* The caller's frame. On 3.11 a frame is not linked to its caller yet at its entry, and gone at its end: then the
- * thread's newest frame is the caller's own. */
+/* The caller's frame. On 3.11 a frame is not linked to its caller yet at its entry, and gone at its end:
+ * then the thread's newest frame is the caller's own. */
 static fg_pyframe *caller_of(const struct fg_callback *callback)
 {
     bool is_own = callback->newest == callback->regs->frame && !(callback->func->flags & FG_FUNC_C);
@@ -125,7 +125,7 @@ static bool copy_frame(const struct fg_frame_info *frame, void *arg)
     return true;
 }
 
-/* Under the engine's lock of tasks: nothing of Python's. */
+/* Under the engine's lock of tasks: calls nothing of Python's. */
 static void copy_if_asked_for(struct fg_task *task, void *arg)
 {
     struct ret_stack *stack = arg;
@@ -134,7 +134,7 @@ static void copy_if_asked_for(struct fg_task *task, void *arg)
         fg_walk(task, copy_frame, stack);
 }
 
-/* The thread's newest frame. With the GIL, which we hold, it stands still. */
+/* The newest frame of a thread, which stands still: we hold the GIL. */
 static fg_pyframe *newest_frame_of(int tid)
 {
     PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
@@ -144,7 +144,7 @@ static fg_pyframe *newest_frame_of(int tid)
     return tstate ? fg_current_pyframe(tstate) : NULL;
 }
 
-/* The callback that the thread in question is in, if that is the caller's own. */
+/* The callback that runs in the thread, if the thread is the caller's own; or NULL. */
 static const struct fg_callback *own_callback(int tid)
 {
     const struct fg_callback *callback = fg_callback_current();
@@ -152,10 +152,10 @@ static const struct fg_callback *own_callback(int tid)
     return callback && fg_task_self->tid == tid ? callback : NULL;
 }
 
-/* Where a call in progress is in Python, and where it returns to. */
+/* The interpreter's frames of a call in progress and of its caller. */
 struct place {
-    bool is_known;              /* else the call is over, and its end was never told */
-    fg_pyframe *frame, *caller; /* no frame: its end was not told, and it is gone */
+    bool is_known;              /* false: the call is over, and CPython never reported its end */
+    fg_pyframe *frame, *caller; /* `frame` may be NULL: gone already, see own_place */
 };
 
 static bool is_frame_of(fg_pyframe *frame, const struct fg_frame_info *info)
@@ -164,7 +164,7 @@ static bool is_frame_of(fg_pyframe *frame, const struct fg_frame_info *info)
            fg_code_func(fg_pyframe_code(frame)) == info->func;
 }
 
-/* At `from` or further out. */
+/* Searches from `from` outwards. */
 static struct place find_place(fg_pyframe *from, const struct fg_frame_info *info)
 {
     while (from && !is_frame_of(from, info))
@@ -172,7 +172,8 @@ static struct place find_place(fg_pyframe *from, const struct fg_frame_info *inf
     return (struct place){from, from, from ? from->previous : NULL};
 }
 
-/* Of the call that a callback is about. On 3.11 its frame is not linked to its caller yet, or not any more. */
+/* The place of the call whose callback runs. On 3.11 its frame is not linked to the caller yet, or no
+ * longer. */
 static struct place own_place(const struct fg_callback *callback, const struct fg_frame_info *info)
 {
     struct place place = find_place(callback->newest, info);
@@ -213,7 +214,8 @@ static PyObject *list_of(struct fg_engine_state *state, const struct ret_stack *
     return list;
 }
 
-/* The native id that `task` stands for: an int, a threading.Thread, or None for the caller. -1 with an exception. */
+/* The native id of a task, given as an int, a threading.Thread, or None for the caller; -1 with an
+ * exception. */
 static long tid_of(PyObject *task)
 {
     PyObject *id;
@@ -225,8 +227,8 @@ static long tid_of(PyObject *task)
     if (!id || !PyLong_Check(id)) {
         Py_XDECREF(id);
         PyErr_Format(PyExc_TypeError,
-                     "task: a native thread id, a threading.Thread that was started, or None is "
-                     "needed, not %.100s",
+                     "task must be a native thread id, a threading.Thread that was started, or None, "
+                     "not %.100s",
                      Py_TYPE(task)->tp_name);
         return -1;
     }
@@ -236,16 +238,17 @@ static long tid_of(PyObject *task)
         return -1;
     if (tid > 0 && tid <= INT_MAX)
         return tid;
-    PyErr_Format(PyExc_ValueError, "task: %ld is no native thread id", tid);
+    PyErr_Format(PyExc_ValueError, "task: a native thread id must be in 1 to %d, got %ld", INT_MAX, tid);
     return -1;
 }
 
-/* Without the GIL another thread's stack may change while it is read, and the functions on it may go. */
+/* Without the GIL another thread may change its stack while we read it, and functions on that stack may
+ * be freed. */
 static int check_readable(long tid)
 {
 #ifdef Py_GIL_DISABLED
     if ((unsigned long)tid != PyThread_get_thread_native_id()) {
-        PyErr_SetString(PyExc_RuntimeError, "without the GIL only the caller's own stack can be read");
+        PyErr_SetString(PyExc_RuntimeError, "without the GIL a thread can read its own stack only");
         return -1;
     }
 #else
@@ -265,7 +268,7 @@ PyObject *fg_get_ret_stack(PyObject *module, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|nO:get_ret_stack", names, &idx, &task))
         return NULL;
     if (idx < 0)
-        return PyErr_Format(PyExc_ValueError, "idx: %zd is negative", idx);
+        return PyErr_Format(PyExc_ValueError, "idx must be >= 0, got %zd", idx);
     tid = tid_of(task);
     if (tid < 0 || check_readable(tid) != 0)
         return NULL;

@@ -10,7 +10,8 @@ struct fg_callback;
 
 extern PyStructSequence_Desc fg_ret_frame_desc, fg_return_location_desc;
 
-/* Where the call of a callback returns to: a new reference to a ReturnLocation or None, or NULL with an exception. */
+/* Where the call of a callback returns to: a new reference to a ReturnLocation or None, or NULL with an
+ * exception. */
 PyObject *fg_callback_return_location(const struct fg_callback *callback);
 
 /* get_ret_stack() */

@@ -1,4 +1,3 @@
-/* Finding functions, called or not: by pattern, by whole name, by object. */
 #include "binding/graph/symbols.h"
 
 #include <errno.h>
@@ -20,7 +19,7 @@ static struct fg_interp *interp_of(PyObject *module)
     return fg_engine_here();
 }
 
-/* What one of the searches here finds; a list, or NULL with an exception. */
+/* A search; `list` is NULL after an error. */
 struct search {
     struct fg_engine_state *state;
     struct fg_fprobe_filter filter;
@@ -44,7 +43,7 @@ static void append_function(struct fg_func *func, void *arg)
         fg_list_append(&search->list, fg_function_of(search->state, func));
 }
 
-/* Only the name is wanted: no record is made. */
+/* Answers false, so that no record is made: the search wants names only. */
 static bool append_name(const char *name, const char *module, bool is_c, void *arg)
 {
     struct search *search = arg;
@@ -100,7 +99,7 @@ PyObject *fg_function_names(PyObject *module, PyObject *args, PyObject *kwargs)
     return list;
 }
 
-/* ---- whole names: not patterns, for a name may have what is special in those */
+/* ---- whole names, which may have characters that are special in patterns */
 
 struct naming {
     struct fg_engine_state *state;
@@ -111,10 +110,10 @@ struct naming {
 static PyObject *functions_of(const struct naming *naming, const char *name)
 {
     PyObject *key = PyUnicode_FromString(name);
-    PyObject *list = key ? PyDict_GetItemWithError(naming->names, key) : NULL; /* the dict is ours alone */
+    PyObject *list = key ? PyDict_GetItemWithError(naming->names, key) : NULL; /* nobody else has the dict */
 
     Py_XDECREF(key);
-    PyErr_Clear(); /* a name that is none in UTF-8 is nobody's */
+    PyErr_Clear(); /* a name that is not UTF-8 was not asked for */
     return list;
 }
 
@@ -134,7 +133,7 @@ static void add_to_name(struct fg_func *func, void *arg)
     Py_XDECREF(function);
 }
 
-/* {name: []}, in the order given. */
+/* A dict of each name to an empty list, in the order given. */
 static PyObject *empty_lists(PyObject *names)
 {
     PyObject *tuple = fg_pattern_tuple(names, "names");
@@ -171,10 +170,11 @@ PyObject *fg_functions_named(PyObject *module, PyObject *names)
 static PyObject *raise_no_function(PyObject *callable)
 {
     if (PyCode_Check(callable))
-        return PyErr_Format(PyExc_ValueError, "no function has %R", callable);
-    return PyErr_Format(PyExc_TypeError,
-                        "a Python function, method or code object, or a C function, is needed, not %.100s",
-                        Py_TYPE(callable)->tp_name);
+        return PyErr_Format(PyExc_ValueError, "no function has the code %R", callable);
+    return PyErr_Format(
+        PyExc_TypeError,
+        "callable must be a Python function, method or code object, or a C function, not %.100s",
+        Py_TYPE(callable)->tp_name);
 }
 
 PyObject *fg_function_of_callable(PyObject *module, PyObject *callable)

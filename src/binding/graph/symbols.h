@@ -9,8 +9,8 @@ PyObject *fg_find_functions(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *fg_functions_named(PyObject *module, PyObject *names);
 PyObject *fg_function_names(PyObject *module, PyObject *args, PyObject *kwargs);
 
-/* The Function of a Function, Python function, method, code object or C function. A new reference, or NULL with TypeError or
- * ValueError. */
+/* The Function of a Function, Python function, method, code object or C function. A new reference, or
+ * NULL with TypeError or ValueError. */
 PyObject *fg_function_of_callable(PyObject *module, PyObject *callable);
 
 #endif

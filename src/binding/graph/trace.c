@@ -1,5 +1,5 @@
-/* GraphEnt and GraphRet: what a callback is told of a call. One object serves call after call; if a callback keeps it,
- * it becomes a picture of that call, and the next call gets another one. */
+/* GraphEnt and GraphRet. One object serves call after call. If a callback keeps it, the object keeps the
+ * facts of that call, and the next call gets another object. */
 #include "binding/graph/trace.h"
 
 #include "binding/base/critical_section.h"
@@ -76,12 +76,12 @@ static PyObject *resolve_parent(struct fg_trace *self)
     return self->parent;
 }
 
-/* Somebody kept it: it answers from now on what it would have answered now. */
-FG_COLD static void picture(struct fg_trace *trace)
+/* The program kept the object: copies the facts of its call. */
+FG_COLD static void keep_facts(struct fg_trace *trace)
 {
     Py_BEGIN_CRITICAL_SECTION(trace);
     if (!resolve_parent(trace))
-        PyErr_Clear(); /* no memory: asking for it will say so */
+        PyErr_Clear(); /* no memory: reading `parent` raises later */
     trace->facts = facts_of((PyObject *)trace);
     trace->callback = NULL;
     Py_END_CRITICAL_SECTION();
@@ -97,7 +97,7 @@ void fg_trace_settle(struct fg_trace *trace, fg_spare *spare)
     trace->regs->callback = NULL;
     Py_CLEAR(trace->regs);
     if (Py_REFCNT(trace) != 1)
-        picture(trace);
+        keep_facts(trace);
     Py_DECREF(trace);
 }
 
@@ -151,18 +151,18 @@ static PyObject *get_end(PyObject *object, void *Py_UNUSED(closure))
 #define FACT(member) ((void *)offsetof(struct fg_trace_facts, member))
 
 #define COMMON_ATTRIBUTES                                                                                    \
-    {"depth", get_depth, NULL, "Calls of this user that are in progress below this one.", NULL},             \
+    {"depth", get_depth, NULL, "Number of calls of this user in progress that this call is nested in.",      \
+     NULL},                                                                                                  \
         {"parent", get_parent, NULL, "Where the call returns to, or None at the bottom of a thread.", NULL}, \
-        {"calltime_ns", get_time, NULL, "When the call, or its latest resume, began (CLOCK_MONOTONIC).",     \
-         FACT(calltime)},                                                                                    \
+        {"calltime_ns", get_time, NULL,                                                                      \
+         "Time at which the call began or was last resumed (CLOCK_MONOTONIC).", FACT(calltime)},             \
     {                                                                                                        \
-        "start_ns", get_time, NULL, "When the call first began.", FACT(start)                                \
+        "start_ns", get_time, NULL, "Time at which the call first began.", FACT(start)                       \
     }
 
-/* What nearly every callback asks: CPython reads a member without calling anything. */
+/* A member, because nearly every callback reads it: CPython reads members without a call. */
 static PyMemberDef members[] = {
-    {"func", T_OBJECT_EX, offsetof(struct fg_trace, func), READONLY,
-     "The function that is called: a Function."},
+    {"func", T_OBJECT_EX, offsetof(struct fg_trace, func), READONLY, "Called function, a Function."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -173,14 +173,15 @@ static PyGetSetDef ent_attributes[] = {
 
 static PyGetSetDef ret_attributes[] = {
     COMMON_ATTRIBUTES,
-    {"rettime_ns", get_time, NULL, "When the call ended.", FACT(rettime)},
-    {"overrun", get_overrun, NULL, "Calls of this thread that found no room on its shadow stack.", NULL},
+    {"rettime_ns", get_time, NULL, "Time at which the call ended.", FACT(rettime)},
+    {"overrun", get_overrun, NULL, "Number of calls of this thread that found no room on its shadow stack.",
+     NULL},
     {"end", get_end, NULL, "How the call ended: 'return', 'raise' or 'close'.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot ent_slots[] = {
-    {Py_tp_doc, "What an entry function is told of the call."},
+    {Py_tp_doc, "A call, as an entry function sees it."},
     {Py_tp_dealloc, dealloc},
     {Py_tp_getset, ent_attributes},
     {Py_tp_members, members},
@@ -188,7 +189,7 @@ static PyType_Slot ent_slots[] = {
 };
 
 static PyType_Slot ret_slots[] = {
-    {Py_tp_doc, "What a return function is told of the call."},
+    {Py_tp_doc, "A call, as a return function sees it."},
     {Py_tp_dealloc, dealloc},
     {Py_tp_getset, ret_attributes},
     {Py_tp_members, members},

@@ -34,7 +34,8 @@ extern PyType_Spec fg_ent_spec, fg_ret_spec;
 struct fg_trace *fg_trace_about(struct fg_trace *trace, const struct fg_callback *callback,
                                 struct fg_func *func);
 
-/* The callback is over, and has asked the object for something or kept it or its regs. Steals the reference. */
+/* The callback is over, and has asked the object for something or kept it or its regs. Steals the
+ * reference. */
 void fg_trace_settle(struct fg_trace *trace, fg_spare *spare);
 
 #endif

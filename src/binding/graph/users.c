@@ -1,4 +1,3 @@
-/* The list of all users, and errors of registration that name them. */
 #include "binding/graph/users.h"
 
 #include <errno.h>
@@ -21,11 +20,11 @@ void fg_python_user_leaves(struct fgraph_ops *ops)
 
 enum user_kind { KIND_PYTHON, KIND_C, KIND_TRACER, KIND_FPROBES };
 
-/* What is noted of a user under the engine's lock, where nothing of Python's may be called: what it frees may come
- * back to us. */
+/* A copy of a user, made under the engine's lock. No Python object may be made there: an allocation can
+ * run finalisers, which may call into the engine again. */
 struct user_note {
     enum user_kind kind;
-    struct fg_python_ops *python; /* a reference; NULL: another kind */
+    struct fg_python_ops *python; /* an owned reference; NULL for the other kinds */
     char *name;
     int slot;
     uint64_t generation, nmissed;
@@ -39,7 +38,7 @@ struct user_notes {
     bool has_failed;
 };
 
-/* Only the FgraphOps and the built-in tracers have a function for their leaving; only fprobes decide by themselves. */
+/* Only FgraphOps and the built-in tracers have a leavefunc; only fprobes have a wantsfunc. */
 static enum user_kind kind_of(const struct fg_user *user)
 {
     if (user->leavefunc == fg_python_user_leaves)
@@ -86,17 +85,17 @@ static const char *const kind_names[] = {
 /* ---- users() */
 
 static PyStructSequence_Field user_fields[] = {
-    {"name", "its name"},
+    {"name", "name in error messages"},
     {"kind", "'python', 'C', 'tracer' or 'fprobes'"},
-    {"slot", "its slot in the table of users"},
-    {"generation", "the number of its registration"},
+    {"slot", "slot in the table of users"},
+    {"generation", "number of its registration"},
     {"filter", "only these functions; empty: all"},
     {"notrace", "never these functions"},
     {"graph", "only these functions and what they call"},
     {"graph_notrace", "neither these functions nor what they call"},
     {"tids", "only calls in these threads (native ids); None: in all"},
-    {"nmissed", "calls of its functions that callbacks made: they are not traced"},
-    {"errors", "exceptions that came out of its callbacks"},
+    {"nmissed", "number of calls of its functions that were not traced because a callback made them"},
+    {"errors", "number of exceptions that its callbacks raised"},
     {NULL, NULL},
 };
 #define NR_USER_FIELDS 11
@@ -108,7 +107,7 @@ PyStructSequence_Desc fg_user_desc = {
     .n_in_sequence = NR_USER_FIELDS,
 };
 
-/* Of an FgraphOps it is what was asked for, also while it is disabled. */
+/* The patterns of an FgraphOps as given, also while it is disabled. */
 static PyObject *patterns_of(const struct user_note *note, enum fgraph_filter_set set)
 {
     return note->python ? PyObject_GetAttrString((PyObject *)note->python, fg_filter_set_names[set])
@@ -174,9 +173,9 @@ PyObject *fg_users_status(void)
     return list_users(NULL, status_of);
 }
 
-/* ---- registering */
+/* ---- errors of registration */
 
-/* "'latency' (python), 'function_graph' (tracer) 3 times": the holders of the slots, equal ones together. */
+/* "'latency' (python), 'function_graph' (tracer) 3 times": the users that hold slots, equal ones together. */
 static PyObject *holders(const struct user_notes *notes)
 {
     PyObject *text = PyUnicode_FromString("");
@@ -211,8 +210,8 @@ PyObject *fg_raise_no_slot(void)
     else
         PyErr_NoMemory();
     if (held)
-        text = PyUnicode_FromFormat("no slot is free for another user, %d are held by: %U",
-                                    notes.n + notes.nr_elsewhere, held);
+        text = PyUnicode_FromFormat("all %d slots for users are taken, by: %U", notes.n + notes.nr_elsewhere,
+                                    held);
     Py_XDECREF(held);
     forget_notes(&notes);
     return fg_raise_os_error(ENOSPC, text);
@@ -226,7 +225,7 @@ PyObject *fg_raise_registration(int error, PyObject *object)
     case -ENOSPC:
         return fg_raise_no_slot();
     case -EIO:
-        return NULL; /* the exception is set */
+        return NULL; /* an exception is set */
     default:
         return PyErr_NoMemory();
     }

@@ -10,8 +10,9 @@ struct fgraph_ops;
 
 extern PyStructSequence_Desc fg_user_desc;
 
-/* leavefunc of each FgraphOps, by which the engine's users that are FgraphOps are known. Does nothing: whoever unregisters
- * an FgraphOps drops the engine's reference, not the engine, which holds its lock here. */
+/* leavefunc of each FgraphOps, by which the engine's users that are FgraphOps are known. Does nothing:
+ * whoever unregisters an FgraphOps drops the engine's reference, not the engine, which holds its lock
+ * here. */
 void fg_python_user_leaves(struct fgraph_ops *ops);
 
 /* users(), and the users for status(). New references, or NULL with an exception. */

@@ -1,4 +1,4 @@
-/* Fprobe: entry and exit handlers on many functions, as a Python object; and the functions that register it. */
+/* Fprobe, and the functions that register it. */
 #include "binding/probe/fprobe.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 struct fprobe_object {
     struct fg_python_probe probe;
     struct fprobe fp;
-    fg_spare entry_data; /* a view of it */
+    fg_spare entry_data; /* a view of the entry data */
 };
 
 static inline struct fprobe_object *self_of(struct fprobe *fp)
@@ -24,16 +24,16 @@ static inline struct fprobe_object *self_of(struct fprobe *fp)
     return fg_container_of(fp, struct fprobe_object, fp);
 }
 
-/* ---- the handlers. All of this is on the way of each call of a probed function. */
+/* ---- the handlers. All of this runs at each call of a probed function. */
 
-/* What a handler is given besides its fprobe; each NULL: none, or nothing to settle. */
+/* The arguments of a handler besides its fprobe. NULL: absent, or could not be made. */
 struct arguments {
     PyObject *entry_ip;
     struct fg_ret_ip *ret_ip; /* with the regs */
     struct fg_buffer *data;
 };
 
-/* False with an exception; also then there may be something to settle. */
+/* Return: false with an exception; settle_arguments is due in both cases. */
 static inline bool take_arguments(struct arguments *arguments, struct fg_callback *callback,
                                   struct fprobe_object *self, uintptr_t address, void *data)
 {
@@ -56,7 +56,7 @@ static inline void settle_arguments(const struct arguments *arguments, struct fp
         fg_ret_ip_settle(arguments->ret_ip, &self->probe.ret_ip);
 }
 
-/* What the handler answered, as `read` understands it; 0 also if it raised. */
+/* The handler's result as `read` understands it; 0 if it raised. */
 FG_ALWAYS_INLINE int call(struct fg_callback *callback, PyObject *handler, uintptr_t address, void *data,
                           int (*read)(PyObject *answer))
 {
@@ -65,7 +65,7 @@ FG_ALWAYS_INLINE int call(struct fg_callback *callback, PyObject *handler, uintp
     int answer = -1;
 
     if (fg_likely(take_arguments(&arguments, callback, self, address, data))) {
-        PyObject *args[6]; /* the first is the callee's */
+        PyObject *args[6]; /* args[0] is for the callee, see PY_VECTORCALL_ARGUMENTS_OFFSET */
 
         args[1] = (PyObject *)self;
         args[2] = arguments.entry_ip;
@@ -108,7 +108,7 @@ FG_ALWAYS_INLINE void call_exit(struct fprobe *fp, struct fg_func *func, uintptr
     fg_callback_leave(&callback);
 }
 
-/* The thread is ending, and has let go of Python. */
+/* The thread is ending, and has detached its thread state. */
 FG_COLD static void call_exit_attached(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip,
                                        struct ftrace_regs *regs, void *data)
 {
@@ -176,11 +176,11 @@ static int fprobe_init(PyObject *object, PyObject *args, PyObject *kwargs)
                                      &size, &name, &keep_on_error, &save_regs))
         return -1;
     if (self->probe.at) {
-        PyErr_SetString(PyExc_RuntimeError, "an Fprobe cannot be made anew while it is registered");
+        PyErr_SetString(PyExc_RuntimeError, "Fprobe.__init__ called while the object is registered");
         return -1;
     }
     if (size < 0) {
-        PyErr_Format(PyExc_ValueError, "entry_data_size: %zd is negative", size);
+        PyErr_Format(PyExc_ValueError, "entry_data_size must be >= 0, got %zd", size);
         return -1;
     }
     if (set_handlers(self, entry_handler, exit_handler) != 0 || !fg_client_set_name(client, name))
@@ -216,9 +216,9 @@ static PyObject *get_entry_data_size(PyObject *object, void *Py_UNUSED(closure))
 
 static PyGetSetDef attributes[] = {
     FG_CLIENT_ATTRIBUTES("entry_handler", "exit_handler"),
-    {"entry_data_size", get_entry_data_size, NULL, "Bytes that it keeps from entry to exit.", NULL},
-    {"nmissed", fg_probe_get_nmissed, NULL, "Handlers that could not run.", NULL},
-    {"registered", fg_probe_get_registered, NULL, "It is on its functions.", NULL},
+    {"entry_data_size", get_entry_data_size, NULL, "Number of bytes kept from entry to exit.", NULL},
+    {"nmissed", fg_probe_get_nmissed, NULL, "Number of handler calls that could not run.", NULL},
+    {"registered", fg_probe_get_registered, NULL, "Whether it is registered.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -228,7 +228,7 @@ static PyMemberDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Handlers at the entry and the exit of functions."},
+    {Py_tp_doc, "Handlers at the entry and exit of functions."},
     {Py_tp_new, fprobe_new},
     {Py_tp_init, fprobe_init},
     {Py_tp_traverse, fg_client_traverse},
@@ -253,7 +253,7 @@ static struct fg_python_probe *check_fprobe(PyObject *module, PyObject *object)
 {
     if (PyObject_TypeCheck(object, fg_engine_state(module)->fprobe_type))
         return (struct fg_python_probe *)object;
-    PyErr_Format(PyExc_TypeError, "an Fprobe is needed, not %.100s", Py_TYPE(object)->tp_name);
+    PyErr_Format(PyExc_TypeError, "fp must be Fprobe, not %.100s", Py_TYPE(object)->tp_name);
     return NULL;
 }
 
@@ -342,10 +342,12 @@ PyMethodDef fg_fprobe_functions[] = {
      "register_fprobe(fp, filter, notfilter): both sequences of patterns."},
     {"register_fprobe_ips", register_fprobe_ips, METH_VARARGS, "register_fprobe_ips(fp, functions)."},
     {"unregister_fprobe", unregister_fprobe, METH_O,
-     "unregister_fprobe(fp): return when none of its handlers runs any more, but for the caller itself."},
-    {"unregister_fprobe_async", unregister_fprobe_async, METH_O, "unregister_fprobe_async(fp): do not wait."},
-    {"enable_fprobe", enable_fprobe, METH_O, "enable_fprobe(fp): its handlers are called again."},
-    {"disable_fprobe", disable_fprobe, METH_O, "disable_fprobe(fp): its handlers are not called."},
+     "unregister_fprobe(fp): return when none of its handlers runs any longer, except the caller itself."},
+    {"unregister_fprobe_async", unregister_fprobe_async, METH_O,
+     "unregister_fprobe_async(fp): unregister without waiting."},
+    {"enable_fprobe", enable_fprobe, METH_O, "enable_fprobe(fp): call its handlers again."},
+    {"disable_fprobe", disable_fprobe, METH_O,
+     "disable_fprobe(fp): stop calling its handlers; it stays registered."},
     {"fprobe_is_registered", fprobe_is_registered, METH_O, "fprobe_is_registered(fp) -> bool."},
     {"fprobe_count_ips_from_filter", count_ips, METH_VARARGS,
      "fprobe_count_ips_from_filter(filter, notfilter) -> int: both sequences of patterns."},

@@ -1,4 +1,3 @@
-/* Kprobe: a probe at a place within a function, as a Python object. */
 #include "binding/probe/kprobe.h"
 
 #include <limits.h>
@@ -31,7 +30,7 @@ static struct fg_kprobe_regs *take_regs(struct fg_python_kprobe *self, const str
     return regs;
 }
 
-/* What nobody kept serves the next call. */
+/* An object that nobody kept serves the next call. */
 static void settle_regs(struct fg_python_kprobe *self, struct fg_kprobe_regs *regs)
 {
     regs->site = NULL;
@@ -88,7 +87,7 @@ static PyObject *kprobe_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObj
     return (PyObject *)self;
 }
 
-/* An int of at least `least`, or None for `none`. -1 with an exception. */
+/* Reads an int of at least `least`, or None, which stands for `none`. -1 with an exception. */
 static int read_number(PyObject *object, const char *what, int least, int none, int *number)
 {
     long value;
@@ -97,12 +96,12 @@ static int read_number(PyObject *object, const char *what, int least, int none, 
     if (object == Py_None)
         return 0;
     if (!PyLong_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s: an int is needed, not %.100s", what, Py_TYPE(object)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s must be int, not %.100s", what, Py_TYPE(object)->tp_name);
         return -1;
     }
     value = PyLong_AsLong(object);
     if ((value == -1 && PyErr_Occurred()) || value < least || value > INT_MAX) {
-        PyErr_Format(PyExc_ValueError, "%s: %R is none", what, object);
+        PyErr_Format(PyExc_ValueError, "%s must be in %d to %d, got %R", what, least, INT_MAX, object);
         return -1;
     }
     *number = (int)value;
@@ -112,8 +111,8 @@ static int read_number(PyObject *object, const char *what, int least, int none, 
 static int set_place(struct fg_python_kprobe *self, PyObject *line, PyObject *offset)
 {
     if ((line == Py_None) == (offset == Py_None)) {
-        PyErr_SetString(PyExc_TypeError, line == Py_None ? "Kprobe: a line or an offset is needed"
-                                                         : "Kprobe: a line and an offset are two places");
+        PyErr_SetString(PyExc_TypeError, line == Py_None ? "Kprobe needs a line or an offset"
+                                                         : "Kprobe takes a line or an offset, not both");
         return -1;
     }
     return read_number(line, "line", 1, 0, &self->line) || read_number(offset, "offset", 0, -1, &self->offset)
@@ -121,7 +120,8 @@ static int set_place(struct fg_python_kprobe *self, PyObject *line, PyObject *of
                : 0;
 }
 
-/* By name, or a function: of that only a Function is kept, which keeps nothing of the program's alive. */
+/* A name, or a function. The probe keeps a Function instead of the function, to keep no object of the
+ * program alive. */
 static int set_symbol(struct fg_python_kprobe *self, PyObject *symbol)
 {
     PyObject *function = NULL, *name;
@@ -167,11 +167,11 @@ static int kprobe_init(PyObject *object, PyObject *args, PyObject *kwargs)
                                      &offset, &name, &keep_on_error))
         return -1;
     if (fg_python_kprobe_is_registered(self)) {
-        PyErr_SetString(PyExc_RuntimeError, "a Kprobe cannot be made anew while it is registered");
+        PyErr_SetString(PyExc_RuntimeError, "Kprobe.__init__ called while the object is registered");
         return -1;
     }
     if (!PyCallable_Check(handler)) {
-        PyErr_Format(PyExc_TypeError, "handler: a function is needed, not %.100s", Py_TYPE(handler)->tp_name);
+        PyErr_Format(PyExc_TypeError, "handler must be a function, not %.100s", Py_TYPE(handler)->tp_name);
         return -1;
     }
     if (set_place(self, line, offset) != 0 || set_symbol(self, symbol) != 0 || set_name(self, name) != 0)
@@ -191,7 +191,7 @@ static int kprobe_traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* Not registered, or the module's reference would keep it. */
+/* The object is not registered: the module's reference would keep it alive. */
 static int kprobe_clear(PyObject *object)
 {
     struct fg_python_kprobe *self = (struct fg_python_kprobe *)object;
@@ -225,7 +225,7 @@ static PyObject *kprobe_repr(PyObject *object)
                *state = fg_python_kprobe_is_registered(self) ? "registered" : "not registered";
 
     if (!self->symbol)
-        return PyUnicode_FromFormat("<%s, not made>", name);
+        return PyUnicode_FromFormat("<%s, not initialised>", name);
     if (self->line)
         return PyUnicode_FromFormat("<%s %R at %U:%d, %s>", name, self->name, self->symbol, self->line,
                                     state);
@@ -266,31 +266,31 @@ static PyObject *get_gone(PyObject *object, void *Py_UNUSED(closure))
 #define MEMBER(name) ((void *)offsetof(struct fg_python_kprobe, name))
 
 static PyGetSetDef attributes[] = {
-    {"handler", fg_client_get_object, NULL, "As it was given.", MEMBER(handler)},
-    {"symbol", fg_client_get_object, NULL, "The function's name.", MEMBER(symbol)},
-    {"function", fg_client_get_object, NULL,
-     "The Function; None: it was given by name and is not registered.", MEMBER(function)},
-    {"line", get_line, NULL, "As it was given, or None.", NULL},
-    {"offset", get_offset, NULL, "As it was given, in bytes, or None.", NULL},
-    {"name", fg_client_get_object, NULL, "What kprobes() and error messages call it.", MEMBER(name)},
-    {"last_error", fg_client_get_object, NULL, "The latest exception that came out of the handler, or None.",
+    {"handler", fg_client_get_object, NULL, "As given.", MEMBER(handler)},
+    {"symbol", fg_client_get_object, NULL, "Name of the function.", MEMBER(symbol)},
+    {"function", fg_client_get_object, NULL, "The Function; None if given by name and not registered.",
+     MEMBER(function)},
+    {"line", get_line, NULL, "Line as given, or None.", NULL},
+    {"offset", get_offset, NULL, "Offset as given, in bytes, or None.", NULL},
+    {"name", fg_client_get_object, NULL, "Name in kprobes() and error messages.", MEMBER(name)},
+    {"last_error", fg_client_get_object, NULL, "Latest exception that the handler raised, or None.",
      MEMBER(last_error)},
-    {"errors", get_count, NULL, "Exceptions that came out of the handler.", MEMBER(errors)},
-    {"hits", get_count, NULL, "Calls of the handler.", MEMBER(kp.hits)},
-    {"nmissed", get_count, NULL, "Times that the place was come to in a callback: the handler is not called.",
-     MEMBER(kp.nmissed)},
-    {"registered", get_flag, NULL, "It is on its function.", MEMBER(kp.is_registered)},
-    {"enabled", get_flag, NULL, "False once disabled: by hand, or because the handler raised.",
+    {"errors", get_count, NULL, "Number of exceptions that the handler raised.", MEMBER(errors)},
+    {"hits", get_count, NULL, "Number of calls of the handler.", MEMBER(kp.hits)},
+    {"nmissed", get_count, NULL,
+     "Number of times that a callback reached the place: the handler was not called.", MEMBER(kp.nmissed)},
+    {"registered", get_flag, NULL, "Whether it is registered.", MEMBER(kp.is_registered)},
+    {"enabled", get_flag, NULL, "False after disabling, or after the handler has raised.",
      MEMBER(kp.is_enabled)},
-    {"gone", get_gone, NULL, "It is registered, and its function is gone.", NULL},
+    {"gone", get_gone, NULL, "Whether it is registered and its function is gone.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMemberDef members[] = {
     {"keep_on_error", T_BOOL, offsetof(struct fg_python_kprobe, keep_on_error), READONLY,
-     "It stays enabled after the handler has raised."},
+     "Whether it stays enabled after the handler has raised."},
     {"by_name", T_BOOL, offsetof(struct fg_python_kprobe, is_by_name), READONLY,
-     "The function was given by its name."},
+     "Whether the function was given by name."},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(struct fg_python_kprobe, weakrefs), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };

@@ -19,7 +19,7 @@ struct link_object {
     fg_spare ctx;
 };
 
-/* ---- the program. All of this is on the way of each call of a probed function. */
+/* ---- the program. All of this runs at each call of a probed function. */
 
 static inline struct fg_kprobe_multi_ctx *take_ctx(const struct fg_callback *callback,
                                                    struct link_object *self, struct fg_ret_ip *ret_ip,
@@ -53,7 +53,7 @@ static inline void settle_ctx(struct fg_kprobe_multi_ctx *ctx, struct link_objec
     fg_spare_put(&self->ctx, ctx);
 }
 
-/* What the program answered; 0 also if it raised. */
+/* The program's result as a truth value; 0 if it raised. */
 static int call(struct fg_callback *callback, struct link_object *self, const struct kprobe_multi_ctx *told)
 {
     PyObject *prog = self->probe.client.entryfunc;
@@ -63,7 +63,7 @@ static int call(struct fg_callback *callback, struct link_object *self, const st
     int answer = -1;
 
     if (fg_likely(ctx != NULL)) {
-        PyObject *args[2]; /* the first is the callee's */
+        PyObject *args[2]; /* args[0] is for the callee, see PY_VECTORCALL_ARGUMENTS_OFFSET */
 
         args[1] = (PyObject *)ctx;
         answer = fg_truth_of(fg_callback_call(prog, args + 1, 1));
@@ -90,7 +90,7 @@ static inline int run_in(struct link_object *self, const struct kprobe_multi_ctx
     return answer;
 }
 
-/* The thread is ending, and has let go of Python. */
+/* The thread is ending, and has detached its thread state. */
 FG_COLD static int run_attached(struct link_object *self, const struct kprobe_multi_ctx *told)
 {
     PyGILState_STATE attached;
@@ -155,7 +155,7 @@ static PyObject *link_enter(PyObject *object, PyObject *Py_UNUSED(ignored))
     return Py_NewRef(object);
 }
 
-/* One that was detached in the block is left as it is. */
+/* The block may have detached the link. */
 static PyObject *link_exit(PyObject *object, PyObject *Py_UNUSED(args))
 {
     struct fg_python_probe *self = (struct fg_python_probe *)object;
@@ -166,11 +166,11 @@ static PyObject *link_exit(PyObject *object, PyObject *Py_UNUSED(args))
 }
 
 static PyGetSetDef link_attributes[] = {
-    {"handler", fg_client_get_object, NULL, "As it was given.", FG_CLIENT_OFFSET(entryfunc)},
+    {"handler", fg_client_get_object, NULL, "As given.", FG_CLIENT_OFFSET(entryfunc)},
     FG_CLIENT_STATE_ATTRIBUTES,
     {"kind", link_kind, NULL, "'entry', 'return' or 'session'.", NULL},
-    {"nmissed", fg_probe_get_nmissed, NULL, "Calls that the handler could not be called for.", NULL},
-    {"registered", fg_probe_get_registered, NULL, "It was not detached.", NULL},
+    {"nmissed", fg_probe_get_nmissed, NULL, "Number of calls of the handler that could not run.", NULL},
+    {"registered", fg_probe_get_registered, NULL, "Whether it is attached.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -181,9 +181,9 @@ static PyMemberDef link_members[] = {
 
 static PyMethodDef link_methods[] = {
     {"detach", link_detach, METH_NOARGS,
-     "detach(): return when its handler runs no more, but for the caller itself."},
+     "detach(): return when its handler no longer runs, except the caller itself."},
     {"__enter__", link_enter, METH_NOARGS, NULL},
-    {"__exit__", link_exit, METH_VARARGS, "Detaches it."},
+    {"__exit__", link_exit, METH_VARARGS, "Detach it, unless the block did."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -217,11 +217,11 @@ static int read_kind(const char *name, enum kprobe_multi_kind *kind)
             return 0;
         }
     }
-    PyErr_Format(PyExc_ValueError, "kind: '%s' is none of 'entry', 'return' and 'session'", name);
+    PyErr_Format(PyExc_ValueError, "kind must be 'entry', 'return' or 'session', got '%s'", name);
     return -1;
 }
 
-/* As many as functions: the caller saw to that. */
+/* The tuple has one cookie for each function of the target. */
 static int read_cookies(struct fg_probe_target *target, PyObject *cookies)
 {
     target->cookies = malloc((target->n + 1) * sizeof(target->cookies[0]));
@@ -245,7 +245,7 @@ static int read_functions(PyObject *module, struct fg_probe_target *target, PyOb
     if (cookies == Py_None)
         return 0;
     if ((size_t)PyTuple_GET_SIZE(cookies) != target->n) {
-        fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%zd cookies for %zu functions",
+        fg_raise_os_error(EINVAL, PyUnicode_FromFormat("got %zd cookies for %zu functions",
                                                        PyTuple_GET_SIZE(cookies), target->n));
         return -1;
     }
@@ -263,7 +263,8 @@ static struct link_object *link_new(PyObject *module, PyObject *handler, PyObjec
         return NULL;
     self->probe.attach = attach;
     if (handler == Py_None)
-        PyErr_SetString(PyExc_TypeError, "handler: a function or the address of a C function is needed");
+        PyErr_SetString(PyExc_TypeError,
+                        "handler must be a function or the address of a C function, not None");
     else if (read_kind(kind, &self->link.kind) == 0 && fg_client_set_name(&self->probe.client, name) &&
              fg_client_resolve(handler, "handler", (uintptr_t)run, &prog) == 0) {
         fg_client_set_functions(&self->probe.client, handler, Py_None);

@@ -1,4 +1,3 @@
-/* KprobeMultiCtx: what the program of a link learns about a call. */
 #include "binding/probe/kprobe_multi_ctx.h"
 
 #include "binding/base/critical_section.h"
@@ -17,7 +16,7 @@ struct fg_kprobe_multi_ctx *fg_kprobe_multi_ctx_new(struct fg_engine_state *stat
     return self;
 }
 
-/* Borrowed; NULL with an exception. */
+/* The Function, borrowed; or NULL with an exception. */
 static PyObject *resolve_func(struct fg_kprobe_multi_ctx *ctx)
 {
     if (!ctx->func && ctx->callback)
@@ -29,7 +28,7 @@ void fg_kprobe_multi_ctx_keep(struct fg_kprobe_multi_ctx *ctx)
 {
     Py_BEGIN_CRITICAL_SECTION(ctx);
     if (!resolve_func(ctx))
-        PyErr_Clear(); /* no memory: asking for it will say so */
+        PyErr_Clear(); /* no memory: reading `func` raises later */
     if (ctx->session_word)
         ctx->session_cookie = *ctx->session_word;
     ctx->session_word = NULL;
@@ -75,7 +74,7 @@ static PyObject *ctx_regs(PyObject *object, void *Py_UNUSED(closure))
 
     if (self->callback)
         return Py_NewRef((PyObject *)self->ret_ip->regs);
-    return PyErr_Format(PyExc_RuntimeError, "regs used after its callback: what it shows is gone");
+    return PyErr_Format(PyExc_RuntimeError, "regs used after its callback: the frame that it showed is gone");
 }
 
 static PyObject *ctx_cookie(PyObject *object, void *Py_UNUSED(closure))
@@ -86,7 +85,7 @@ static PyObject *ctx_cookie(PyObject *object, void *Py_UNUSED(closure))
 static bool check_session(const struct fg_kprobe_multi_ctx *self)
 {
     if (!self->is_session)
-        PyErr_SetString(PyExc_AttributeError, "session_cookie: this link is no session");
+        PyErr_SetString(PyExc_AttributeError, "session_cookie needs a link of kind 'session'");
     return self->is_session;
 }
 
@@ -112,7 +111,7 @@ static int ctx_set_session_cookie(PyObject *object, PyObject *value, void *Py_UN
     if (PyErr_Occurred())
         return -1;
     if (!self->session_word) {
-        PyErr_SetString(PyExc_RuntimeError, "session_cookie set after its callback: nobody would see it");
+        PyErr_SetString(PyExc_RuntimeError, "session_cookie can be set in the callback only");
         return -1;
     }
     *self->session_word = number;
@@ -122,22 +121,22 @@ static int ctx_set_session_cookie(PyObject *object, PyObject *value, void *Py_UN
 static PyMemberDef ctx_members[] = {
     {"link", T_OBJECT_EX, offsetof(struct fg_kprobe_multi_ctx, link), READONLY, "The link."},
     {"is_return", T_BOOL, offsetof(struct fg_kprobe_multi_ctx, is_return), READONLY,
-     "It is the function's return."},
+     "Whether this is the function's return."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyGetSetDef ctx_attributes[] = {
-    {"func", ctx_func, NULL, "The function: a Function.", NULL},
-    {"ret_ip", ctx_ret_ip, NULL, "Where it returns to: a ReturnAddress, or None.", NULL},
-    {"regs", ctx_regs, NULL, "FtraceRegs.", NULL},
-    {"cookie", ctx_cookie, NULL, "This function's cookie; 0 without cookies.", NULL},
+    {"func", ctx_func, NULL, "Called function, a Function.", NULL},
+    {"ret_ip", ctx_ret_ip, NULL, "Place that it returns to, a ReturnAddress or None.", NULL},
+    {"regs", ctx_regs, NULL, "FtraceRegs of the call.", NULL},
+    {"cookie", ctx_cookie, NULL, "Cookie of the function; 0 without cookies.", NULL},
     {"session_cookie", ctx_session_cookie, ctx_set_session_cookie,
-     "Of a session: an int that the entry leaves for the return.", NULL},
+     "Session only: an int that the entry sets for the return.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot ctx_slots[] = {
-    {Py_tp_doc, "What the program of a kprobe_multi link is told."},
+    {Py_tp_doc, "A call, as the program of a kprobe_multi link sees it."},
     {Py_tp_dealloc, ctx_dealloc},
     {Py_tp_members, ctx_members},
     {Py_tp_getset, ctx_attributes},

@@ -23,8 +23,8 @@ extern PyType_Spec fg_kprobe_multi_ctx_spec;
 /* A new object, or NULL with an exception. */
 struct fg_kprobe_multi_ctx *fg_kprobe_multi_ctx_new(struct fg_engine_state *state);
 
-/* The callback is over and the program kept the object, which becomes the owner of what it had borrowed. Steals the
- * reference. */
+/* The callback is over and the program kept the object, which becomes the owner of what it had borrowed.
+ * Steals the reference. */
 FG_COLD void fg_kprobe_multi_ctx_keep(struct fg_kprobe_multi_ctx *ctx);
 
 #endif

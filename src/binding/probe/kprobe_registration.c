@@ -9,43 +9,44 @@
 #include "binding/base/raise.h"
 #include "binding/probe/kprobe.h"
 
-/* ---- where it is to be */
+/* ---- the place */
 
-/* "shop.cart.total() has no code at line 12; near it: 10, 14": a line before, a line behind. */
+/* "shop.cart.total() has no code at line 12; nearest lines: 10, 14": one line before, one after. */
 static PyObject *raise_no_line(const struct fg_python_kprobe *self, PyObject *lines)
 {
-    long before = 0, behind = 0;
+    long before = 0, after = 0;
 
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lines) && !behind; i++) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lines) && !after; i++) {
         long line = PyLong_AsLong(PyList_GET_ITEM(lines, i));
 
         if (line < self->line)
             before = line;
         else
-            behind = line;
+            after = line;
     }
-    if (before && behind)
+    if (before && after)
         return fg_raise_os_error(EINVAL,
-                                 PyUnicode_FromFormat("%U() has no code at line %d; near it: %ld, %ld",
-                                                      self->symbol, self->line, before, behind));
-    if (before || behind)
-        return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%U() has no code at line %d; near it: %ld",
-                                                              self->symbol, self->line, before + behind));
+                                 PyUnicode_FromFormat("%U() has no code at line %d; nearest lines: %ld, %ld",
+                                                      self->symbol, self->line, before, after));
+    if (before || after)
+        return fg_raise_os_error(EINVAL,
+                                 PyUnicode_FromFormat("%U() has no code at line %d; nearest lines: %ld",
+                                                      self->symbol, self->line, before + after));
     return fg_raise_os_error(EINVAL, PyUnicode_FromFormat("%U() has no lines", self->symbol));
 }
 
 static int find_line(struct fg_python_kprobe *self, PyCodeObject *code)
 {
     PyObject *lines = fg_kprobe_lines(code), *line = lines ? PyLong_FromLong(self->line) : NULL;
-    int is_there = line ? PySequence_Contains(lines, line) : -1;
+    int found = line ? PySequence_Contains(lines, line) : -1;
 
-    if (is_there > 0)
+    if (found > 0)
         self->kp.line = self->line;
-    else if (is_there == 0)
+    else if (found == 0)
         raise_no_line(self, lines);
     Py_XDECREF(line);
     Py_XDECREF(lines);
-    return is_there > 0 ? 0 : -1;
+    return found > 0 ? 0 : -1;
 }
 
 static int find_offset(struct fg_python_kprobe *self, PyCodeObject *code)
@@ -61,8 +62,8 @@ static int find_offset(struct fg_python_kprobe *self, PyCodeObject *code)
                                                        self->symbol, self->offset));
     else if (offset == -EINVAL)
         fg_raise_os_error(EINVAL,
-                          PyUnicode_FromFormat("%U() cannot be probed at offset %d: it is outside of the "
-                                               "code, or CPython tells nobody of that instruction",
+                          PyUnicode_FromFormat("%U() cannot be probed at offset %d: the offset is outside "
+                                               "the code, or CPython reports no event for that instruction",
                                                self->symbol, self->offset));
     else
         PyErr_NoMemory();
@@ -76,7 +77,7 @@ static struct fg_python_kprobe *check_kprobe(PyObject *module, PyObject *object)
     struct fg_python_kprobe *self = (struct fg_python_kprobe *)object;
 
     if (!PyObject_TypeCheck(object, fg_engine_state(module)->kprobe_type))
-        PyErr_Format(PyExc_TypeError, "a Kprobe is needed, not %.100s", Py_TYPE(object)->tp_name);
+        PyErr_Format(PyExc_TypeError, "kprobe must be Kprobe, not %.100s", Py_TYPE(object)->tp_name);
     else if (!self->handler)
         PyErr_SetString(PyExc_RuntimeError, "Kprobe.__init__ was not called");
     else
@@ -84,7 +85,8 @@ static struct fg_python_kprobe *check_kprobe(PyObject *module, PyObject *object)
     return NULL;
 }
 
-/* All of an interpreter, in order of registration: {address: Kprobe}. It holds them. -1 with an exception. */
+/* Adds the kprobe to, or removes it from, the dict {address: Kprobe} of all registered kprobes of the
+ * interpreter, which holds a reference to each. -1 with an exception. */
 static int remember(struct fg_python_kprobe *self, bool on)
 {
     PyObject *key = PyLong_FromVoidPtr(self);
@@ -111,14 +113,14 @@ static PyObject *raise_registered(struct fg_python_kprobe *self)
     return fg_raise_os_error(EEXIST, PyUnicode_FromFormat("%R is registered already", (PyObject *)self));
 }
 
-/* On the function, and in the list. -1 with an exception. */
+/* Registers in the engine, and in the dict. -1 with an exception. */
 static int put_on(struct fg_python_kprobe *self, struct fg_func *func)
 {
     int error = remember(self, true) == 0 ? fg_kprobe_register(&self->kp, func) : -EIO;
 
     if (!error)
         return 0;
-    if (error == -EEXIST) { /* by another thread, just now: the list is right */
+    if (error == -EEXIST) { /* another thread was quicker: the dict is right */
         raise_registered(self);
         return -1;
     }
@@ -128,7 +130,7 @@ static int put_on(struct fg_python_kprobe *self, struct fg_func *func)
     return -1;
 }
 
-/* The hooks are held from now on. */
+/* Holds the hooks until unregister_kprobe(). */
 static int attach(struct fg_python_kprobe *self, struct fg_func *func)
 {
     if (fg_hooks_hold() != 0)
@@ -147,7 +149,7 @@ static int attach_to_code(struct fg_python_kprobe *self, PyObject *function, PyC
     }
     if ((self->line ? find_line(self, code) : find_offset(self, code)) != 0)
         return -1;
-    atomic_store(&self->kp.is_enabled, true); /* it begins anew: what disabled it is past */
+    atomic_store(&self->kp.is_enabled, true); /* a registration starts afresh */
     if (attach(self, fg_code_func(code)) != 0)
         return -1;
     if (self->is_by_name)
@@ -172,7 +174,7 @@ static PyObject *register_kprobe(PyObject *module, PyObject *args)
     code = PyObject_GetAttrString(function, "code");
     if (code == Py_None)
         fg_raise_os_error(ENOENT,
-                          PyUnicode_FromFormat("%U() is no Python function, or is gone", self->symbol));
+                          PyUnicode_FromFormat("%U() is not a Python function, or is gone", self->symbol));
     else if (code)
         error = attach_to_code(self, function, (PyCodeObject *)code);
     Py_XDECREF(code);
@@ -233,19 +235,19 @@ static PyObject *kprobe_lines(PyObject *module, PyObject *code)
     (void)module;
     if (PyCode_Check(code))
         return fg_kprobe_lines((PyCodeObject *)code);
-    return PyErr_Format(PyExc_TypeError, "a code object is needed, not %.100s", Py_TYPE(code)->tp_name);
+    return PyErr_Format(PyExc_TypeError, "code must be a code object, not %.100s", Py_TYPE(code)->tp_name);
 }
 
 PyMethodDef fg_kprobe_functions[] = {
     {"register_kprobe_at", register_kprobe, METH_VARARGS,
-     "register_kprobe_at(kprobe, function): what funcgraph.register_kprobe does once it knows the function."},
+     "register_kprobe_at(kprobe, function): register_kprobe() for a Function."},
     {"unregister_kprobe", unregister_kprobe, METH_O,
-     "unregister_kprobe(kprobe): return when its handler runs no more, but for the caller itself."},
-    {"enable_kprobe", enable_kprobe, METH_O, "enable_kprobe(kprobe): its handler is called again."},
+     "unregister_kprobe(kprobe): return when its handler no longer runs, except the caller itself."},
+    {"enable_kprobe", enable_kprobe, METH_O, "enable_kprobe(kprobe): call its handler again."},
     {"disable_kprobe", disable_kprobe, METH_O,
-     "disable_kprobe(kprobe): it stays where it is, and its handler is not called."},
+     "disable_kprobe(kprobe): stop calling its handler; it stays registered."},
     {"kprobes", kprobes, METH_NOARGS,
-     "kprobes() -> list[Kprobe]: those registered, in order of registration."},
+     "kprobes() -> list[Kprobe]: all registered kprobes, in order of registration."},
     {"kprobe_lines", kprobe_lines, METH_O, "kprobe_lines(code) -> list[int]: the lines that can be probed."},
     {NULL, NULL, 0, NULL},
 };

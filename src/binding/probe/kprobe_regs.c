@@ -1,4 +1,4 @@
-/* KprobeRegs: the full frame at the place of a kprobe, read without running any of the program's code. */
+/* KprobeRegs. Reading it runs none of the program's code. */
 #include "binding/probe/kprobe_regs.h"
 
 #include "arch/cpython/base/compat/frame.h"
@@ -9,19 +9,19 @@
 #include "binding/base/types.h"
 #include "binding/graph/function.h"
 
-/* Where the program is, or NULL with an exception. */
+/* The place that the program is at, or NULL with an exception. */
 static const struct fg_kprobe_site *live(PyObject *object)
 {
     const struct fg_kprobe_site *site = ((struct fg_kprobe_regs *)object)->site;
 
     if (!site)
-        PyErr_SetString(PyExc_RuntimeError, "regs used after its handler: what it shows is gone");
+        PyErr_SetString(PyExc_RuntimeError, "regs used after its handler: the frame that it showed is gone");
     return site;
 }
 
 /* ---- the frame object */
 
-/* From the handler's frame out. New reference, or NULL with an exception. */
+/* Searches from the handler's frame outwards. A new reference, or NULL with an exception. */
 static PyFrameObject *frame_object(const struct fg_kprobe_site *site)
 {
     PyFrameObject *at = site->tstate == fg_tstate() ? PyThreadState_GetFrame(site->tstate) : NULL;
@@ -29,8 +29,7 @@ static PyFrameObject *frame_object(const struct fg_kprobe_site *site)
     while (at && at->f_frame != site->frame)
         Py_SETREF(at, PyFrame_GetBack(at));
     if (!at && !PyErr_Occurred())
-        PyErr_SetString(PyExc_RuntimeError,
-                        "the frame is another thread's: it is seen from its handler only");
+        PyErr_SetString(PyExc_RuntimeError, "the frame can be read in the thread that runs the handler only");
     return at;
 }
 
@@ -43,24 +42,24 @@ static PyObject *get_regs(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 /* ---- variables */
 
-/* Looked up by name in a dict: the body of a class or module. */
+/* Whether the code looks variables up by name in a dict, as the body of a class or module does. */
 static bool has_namespace(const PyCodeObject *code)
 {
     return !(code->co_flags & CO_OPTIMIZED);
 }
 
-/* Borrowed, or NULL with an exception: reading what is no plain dict would run its code. */
+/* The dict, borrowed; or NULL with RuntimeError: reading any other mapping would run its code. */
 static PyObject *namespace_of(fg_pyframe *frame)
 {
     if (frame->f_locals && PyDict_CheckExact(frame->f_locals))
         return frame->f_locals;
-    PyErr_SetString(PyExc_RuntimeError,
-                    "this code keeps its variables in a mapping of its own: get_regs().f_locals "
-                    "reads it, with the program's code");
+    PyErr_SetString(PyExc_RuntimeError, "this code keeps its variables in a mapping that is no dict: read "
+                                        "get_regs().f_locals, which runs the mapping's code");
     return NULL;
 }
 
-/* A cell's contents, for what inner functions share. New reference; NULL: unbound. */
+/* The value of a variable; the contents of its cell if inner functions share it. A new reference, or
+ * NULL: unbound. */
 static PyObject *variable(fg_pyframe *frame, PyCodeObject *code, int i)
 {
     PyObject *value = fg_pyframe_local(frame, i);
@@ -70,48 +69,48 @@ static PyObject *variable(fg_pyframe *frame, PyCodeObject *code, int i)
     return Py_XNewRef(value);
 }
 
-/* In code with a namespace only the variables of inlined comprehensions are in the frame itself. */
+/* In code with a namespace, only variables of inlined comprehensions are in the frame itself. */
 static bool is_shown(const PyCodeObject *code, int i)
 {
     return !has_namespace(code) || (_PyLocals_GetKind(code->co_localspluskinds, i) & CO_FAST_LOCAL);
 }
 
-static PyObject *raise_no_local(const PyCodeObject *code, PyObject *name, bool is_there)
+static PyObject *raise_no_local(const PyCodeObject *code, PyObject *name, bool is_unbound)
 {
     return PyErr_Format(PyExc_KeyError,
-                        is_there ? "'%U' is unbound in %U() at this place" : "there is no '%U' in %U()", name,
-                        code->co_qualname);
+                        is_unbound ? "'%U' is unbound in %U() at this place" : "no variable '%U' in %U()",
+                        name, code->co_qualname);
 }
 
-/* New reference, or NULL; with an exception if something went wrong. */
+/* A new reference, or NULL: absent, or with an exception. */
 static PyObject *in_namespace(fg_pyframe *frame, PyObject *name)
 {
-    PyObject *namespace = namespace_of(frame);
+    PyObject *variables = namespace_of(frame);
 
-    return namespace ? fg_dict_get_item(namespace, name) : NULL;
+    return variables ? fg_dict_get_item(variables, name) : NULL;
 }
 
 static PyObject *get_local(PyObject *self, PyObject *name)
 {
     const struct fg_kprobe_site *site = live(self);
     PyCodeObject *code = site ? fg_pyframe_code(site->frame) : NULL;
-    bool is_there = false;
+    bool is_unbound = false;
     PyObject *value = NULL;
 
     if (!code)
         return NULL;
     if (!PyUnicode_CheckExact(name))
-        return PyErr_Format(PyExc_TypeError, "a variable's name is needed, not %.100s",
+        return PyErr_Format(PyExc_TypeError, "name must be the name of a variable, not %.100s",
                             Py_TYPE(name)->tp_name);
     for (int i = 0; !value && i < code->co_nlocalsplus; i++) {
         if (!is_shown(code, i) || PyUnicode_Compare(PyTuple_GET_ITEM(code->co_localsplusnames, i), name) != 0)
             continue;
-        is_there = true;
+        is_unbound = true;
         value = variable(site->frame, code, i);
     }
     if (!value && has_namespace(code))
         value = in_namespace(site->frame, name);
-    return value || PyErr_Occurred() ? value : raise_no_local(code, name, is_there);
+    return value || PyErr_Occurred() ? value : raise_no_local(code, name, is_unbound);
 }
 
 static int add_variables(PyObject *dict, fg_pyframe *frame, PyCodeObject *code)
@@ -129,9 +128,9 @@ static int add_variables(PyObject *dict, fg_pyframe *frame, PyCodeObject *code)
 
 static PyObject *copy_namespace(fg_pyframe *frame)
 {
-    PyObject *namespace = namespace_of(frame);
+    PyObject *variables = namespace_of(frame);
 
-    return namespace ? PyDict_Copy(namespace) : NULL;
+    return variables ? PyDict_Copy(variables) : NULL;
 }
 
 static PyObject *locals(PyObject *self, PyObject *Py_UNUSED(ignored))
@@ -148,7 +147,7 @@ static PyObject *locals(PyObject *self, PyObject *Py_UNUSED(ignored))
     return dict;
 }
 
-/* ---- where it is */
+/* ---- the place */
 
 static PyObject *place_of(struct fg_engine_state *state, const struct fg_kprobe_site *site)
 {
@@ -177,18 +176,18 @@ static PyObject *get_frame_pointer(PyObject *self, PyObject *Py_UNUSED(ignored))
 }
 
 static PyMethodDef methods[] = {
-    {"get_regs", get_regs, METH_NOARGS, "get_regs() -> FrameType: the frame."},
-    {"get_local", get_local, METH_O, "get_local(name): the value of a variable."},
-    {"locals", locals, METH_NOARGS, "locals() -> dict: all variables that are bound, by name."},
+    {"get_regs", get_regs, METH_NOARGS, "get_regs() -> FrameType: the frame object."},
+    {"get_local", get_local, METH_O, "get_local(name): value of a variable."},
+    {"locals", locals, METH_NOARGS, "locals() -> dict: all bound variables by name."},
     {"get_instruction_pointer", get_instruction_pointer, METH_NOARGS,
-     "get_instruction_pointer() -> InstructionPointer: where the program is."},
+     "get_instruction_pointer() -> InstructionPointer: the current instruction."},
     {"get_frame_pointer", get_frame_pointer, METH_NOARGS,
      "get_frame_pointer() -> int: the address of the interpreter's frame."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "The full frame at the place of a kprobe."},
+    {Py_tp_doc, "The frame at the place of a kprobe."},
     {Py_tp_dealloc, fg_dealloc_plain},
     {Py_tp_methods, methods},
     {0, NULL},

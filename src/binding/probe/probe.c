@@ -1,4 +1,3 @@
-/* What Fprobe and KprobeMultiLink have in common: which functions, coming and going, the end of the interpreter. */
 #include "binding/probe/probe.h"
 
 #include <errno.h>
@@ -14,7 +13,8 @@
 
 /* ---- which functions */
 
-/* The record of a function, with its code kept: it must be this function's when the engine gets it. */
+/* Adds a function's record. Keeps the function's code, so that the record is still this function's when
+ * the engine gets it. */
 static int add_function(PyObject *module, struct fg_probe_target *target, PyObject *callable)
 {
     PyObject *function = fg_function_of_callable(module, callable);
@@ -58,7 +58,7 @@ void fg_probe_target_clear(struct fg_probe_target *target)
 
 /* ---- the object's life */
 
-/* One of its handlers raised. */
+/* Called when a handler has raised. */
 static void disable(struct fg_client *client)
 {
     fg_fprobe_set_enabled(((struct fg_python_probe *)client)->fp, false);
@@ -91,9 +91,9 @@ PyObject *fg_probe_get_registered(PyObject *object, void *Py_UNUSED(closure))
     return PyBool_FromLong(fg_fprobe_is_registered(((struct fg_python_probe *)object)->fp));
 }
 
-/* ---- those that are registered, or about to be: the interpreter's end finds them here */
+/* ---- the list of probes that are registered, or about to be: for the end of the interpreter */
 
-/* False: it is there already. */
+/* Return: false if the probe is in the list already. */
 static bool enlist(struct fg_python_probe *self)
 {
     struct fg_engine_state *state = self->client.state;
@@ -122,23 +122,26 @@ static void unlist(struct fg_python_probe *self)
     fg_unlock(FG_LOCK_CONTROL);
 }
 
-/* ---- those that left without a wait: the engine's reference is kept until every callback has ended once */
+/* ---- probes that were unregistered without a wait
+ *
+ * Their handlers may still run. The engine's reference to such a probe is dropped after every callback
+ * has ended once. */
 
-/* Takes over the reference. */
+/* Steals the reference. */
 static void leave_later(struct fg_python_probe *self)
 {
     struct fg_engine_state *state = self->client.state;
-    bool is_there;
+    bool is_listed;
 
     fg_lock(FG_LOCK_CONTROL);
-    is_there = self->is_leaving;
-    if (!is_there) {
+    is_listed = self->is_leaving;
+    if (!is_listed) {
         self->is_leaving = true;
         self->next_leaving = state->leaving;
         state->leaving = self;
     }
     fg_unlock(FG_LOCK_CONTROL);
-    if (is_there)
+    if (is_listed)
         Py_DECREF(self);
 }
 
@@ -155,7 +158,7 @@ static struct fg_python_probe *take_leaving(struct fg_engine_state *state)
     return first;
 }
 
-/* What was taken: `has_waited` for all callbacks since, or not. */
+/* Gives back what take_leaving returned. `has_waited`: every callback has ended once since. */
 static void put_leaving(struct fg_python_probe *probe, bool has_waited)
 {
     while (probe) {
@@ -180,21 +183,17 @@ PyObject *fg_probe_raise(const struct fg_python_probe *self, int error)
 {
     switch (error) {
     case -EINVAL:
-        return fg_raise_os_error(EINVAL, PyUnicode_FromString("no function and no pattern is given"));
+        return fg_raise_os_error(EINVAL, PyUnicode_FromString("no function and no pattern given"));
     case -ENOENT:
         return fg_raise_os_error(ENOENT, PyUnicode_FromString("no function matches"));
     case -E2BIG:
         return fg_raise_os_error(E2BIG,
-                                 PyUnicode_FromFormat("entry data of %zu bytes: there is room for %d",
-                                                      self->fp->entry_data_size, (int)FPROBE_MAX_DATA_BYTES));
+                                 PyUnicode_FromFormat("entry_data_size must be <= %d bytes, got %zu",
+                                                      (int)FPROBE_MAX_DATA_BYTES, self->fp->entry_data_size));
     case -EEXIST:
         return fg_raise_os_error(EEXIST, PyUnicode_FromFormat("%R already", (PyObject *)self));
-    case -ENOSPC:
-        return fg_raise_no_slot();
-    case -EIO:
-        return NULL; /* the exception is set */
     default:
-        return PyErr_NoMemory();
+        return fg_raise_registration(error, (PyObject *)self);
     }
 }
 
@@ -207,8 +206,8 @@ PyObject *fg_probe_register(struct fg_python_probe *self, struct fg_probe_target
         return NULL;
     if (!enlist(self))
         return fg_probe_raise(self, -EEXIST);
-    atomic_store(&self->client.is_disabled, false); /* it begins anew: what disabled it is past */
-    Py_INCREF(self);                                /* the engine's */
+    atomic_store(&self->client.is_disabled, false); /* a registration starts afresh */
+    Py_INCREF(self);                                /* the engine's reference */
     leaving = take_leaving(self->client.state);
     error = self->attach(self, target);
     put_leaving(leaving, !error);
@@ -230,7 +229,7 @@ PyObject *fg_probe_unregister(struct fg_python_probe *self, bool waits)
         return raise_not_registered(self);
     unlist(self);
     if (waits)
-        Py_DECREF(self); /* the engine's */
+        Py_DECREF(self); /* the engine's reference */
     else
         leave_later(self);
     Py_RETURN_NONE;
@@ -244,7 +243,7 @@ PyObject *fg_probe_set_enabled(struct fg_python_probe *self, bool is_enabled)
     Py_RETURN_NONE;
 }
 
-/* ---- the end of the interpreter: nothing of Python's runs in another thread of it but daemons */
+/* ---- the end of the interpreter: of its other threads only daemons may still run Python code */
 
 void fg_probes_mute(struct fg_engine_state *state)
 {
@@ -256,14 +255,14 @@ void fg_probes_mute(struct fg_engine_state *state)
     fg_unlock(FG_LOCK_CONTROL);
 }
 
-/* One that is registered, with a reference. */
+/* A registered probe, a new reference; or NULL. */
 static struct fg_python_probe *next_registered(struct fg_engine_state *state)
 {
     struct fg_python_probe *probe;
 
     fg_lock(FG_LOCK_CONTROL);
     probe = state->probes;
-    while (probe && !fg_fprobe_is_registered(probe->fp)) /* another thread is about to register it */
+    while (probe && !fg_fprobe_is_registered(probe->fp)) /* another thread is about to */
         probe = probe->next;
     Py_XINCREF(probe);
     fg_unlock(FG_LOCK_CONTROL);

@@ -36,7 +36,8 @@ struct fg_python_probe *fg_probe_new(PyTypeObject *type, size_t fp_offset);
 /* The last part of a dealloc. */
 void fg_probe_dealloc(PyObject *object);
 
-/* Fills a target that is all zeros. Return: 0, or -1 with an exception. The caller clears the target in both cases. */
+/* Fills a target that is all zeros. Return: 0, or -1 with an exception. The caller clears the target in
+ * both cases. */
 int fg_probe_target_functions(PyObject *module, struct fg_probe_target *target, PyObject *functions);
 void fg_probe_target_clear(struct fg_probe_target *target);
 

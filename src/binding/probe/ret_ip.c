@@ -1,5 +1,5 @@
-/* ReturnAddress: where a probed call returns to. One object serves call after call; if a handler keeps it, it goes on
- * telling of that call, and the next call gets another one. */
+/* ReturnAddress. One object serves call after call. If a handler keeps it, the object keeps the location
+ * of that call, and the next call gets another object. */
 #include "binding/probe/ret_ip.h"
 
 #include "binding/base/critical_section.h"
@@ -19,7 +19,7 @@ struct fg_ret_ip *fg_ret_ip_new(struct fg_engine_state *state)
     return self;
 }
 
-/* Borrowed; NULL: no memory, with an exception or without. */
+/* The location, borrowed; NULL: no memory, with or without an exception. */
 static PyObject *resolve(struct fg_ret_ip *self)
 {
     if (!self->location && self->callback)
@@ -27,11 +27,12 @@ static PyObject *resolve(struct fg_ret_ip *self)
     return self->location;
 }
 
-FG_COLD static void picture(struct fg_ret_ip *self)
+/* The handler kept the object: resolves the location now. */
+FG_COLD static void keep_location(struct fg_ret_ip *self)
 {
     Py_BEGIN_CRITICAL_SECTION(self);
     if (!resolve(self))
-        PyErr_Clear(); /* asking for it will say so */
+        PyErr_Clear(); /* reading `location` raises later */
     self->callback = NULL;
     Py_END_CRITICAL_SECTION();
 }
@@ -46,7 +47,7 @@ void fg_ret_ip_settle_used(struct fg_ret_ip *self, fg_spare *spare)
     self->regs->callback = NULL;
     Py_CLEAR(self->regs);
     if (Py_REFCNT(self) != 1)
-        picture(self);
+        keep_location(self);
     Py_DECREF(self);
 }
 
@@ -70,12 +71,12 @@ static PyObject *get_location(PyObject *object, void *Py_UNUSED(closure))
     Py_END_CRITICAL_SECTION();
     if (location == Py_None) {
         Py_DECREF(location);
-        return PyErr_Format(PyExc_RuntimeError, "CPython did not tell where this call returns to");
+        return PyErr_Format(PyExc_RuntimeError, "CPython did not report where this call returns to");
     }
     return location || PyErr_Occurred() ? location : PyErr_NoMemory();
 }
 
-/* What its ReturnLocation has under this name. */
+/* The attribute of its ReturnLocation with the name `name`. */
 static PyObject *get_of_location(PyObject *object, void *name)
 {
     PyObject *location = get_location(object, NULL);
@@ -118,18 +119,18 @@ static PyObject *repr(PyObject *object)
 }
 
 static PyGetSetDef attributes[] = {
-    {"location", get_location, NULL, "All of the following, as a ReturnLocation.", NULL},
+    {"location", get_location, NULL, "All of the attributes below, as a ReturnLocation.", NULL},
     {"name", get_of_location, NULL, "'module.qualname' of the caller.", "name"},
-    {"module", get_of_location, NULL, "The caller's module.", "module"},
-    {"qualname", get_of_location, NULL, "The caller's name within the module.", "qualname"},
-    {"file", get_of_location, NULL, "The caller's source file.", "file"},
-    {"line", get_of_location, NULL, "The line of the call.", "line"},
-    {"code", get_of_location, NULL, "The caller's code object.", "code"},
+    {"module", get_of_location, NULL, "Name of the caller's module.", "module"},
+    {"qualname", get_of_location, NULL, "Name of the caller within the module.", "qualname"},
+    {"file", get_of_location, NULL, "Source file of the caller.", "file"},
+    {"line", get_of_location, NULL, "Line of the call.", "line"},
+    {"code", get_of_location, NULL, "Code object of the caller.", "code"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Where a probed call returns to."},
+    {Py_tp_doc, "Place that a probed call returns to."},
     {Py_tp_dealloc, dealloc},
     {Py_tp_hash, hash},
     {Py_tp_richcompare, compare},

@@ -17,8 +17,8 @@ struct fg_ret_ip {
 
 extern PyType_Spec fg_ret_ip_spec;
 
-/* The slow paths of the two functions below: a new object with its regs, or NULL with an exception; an object that the
- * callback kept, or asked for the location. */
+/* The slow paths of the two functions below: a new object with its regs, or NULL with an exception; an
+ * object that the callback kept, or asked for the location. */
 struct fg_ret_ip *fg_ret_ip_new(struct fg_engine_state *state);
 void fg_ret_ip_settle_used(struct fg_ret_ip *ret_ip, fg_spare *spare);
 

@@ -1,4 +1,4 @@
-/* Traces are written: the class Recorder of funcgraph._tracedata, over recorder.h. */
+/* Recorder: drains ring buffers into a spool, and makes a trace of it. */
 #include "binding/tracedata/recorder.h"
 
 #include <errno.h>
@@ -18,14 +18,14 @@ struct recorder {
     PyObject_HEAD PyObject *path;
     struct fg_recorder c;
     bool is_open;
-    bool is_busy; /* a thread works without the GIL */
+    bool is_busy; /* a thread runs a method without the GIL */
 };
 
 static PyObject *raise_ring_error(struct recorder *recorder, uint32_t ring, int error)
 {
     if (error != -ESRCH)
         return fg_raise_errno(error, recorder->path);
-    return PyErr_Format(PyExc_ValueError, "ring %u is not there, or is finished", ring);
+    return PyErr_Format(PyExc_ValueError, "ring %u does not exist, or is finished", ring);
 }
 
 static bool recorder_begin(struct recorder *recorder)
@@ -41,7 +41,7 @@ static bool recorder_begin(struct recorder *recorder)
     return true;
 }
 
-/* Runs `call` without the GIL, and keeps other threads out meanwhile. */
+/* Runs `call` without the GIL. Other threads that use the recorder meanwhile get RuntimeError. */
 #define WITHOUT_GIL(recorder, call)                                                                          \
     do {                                                                                                     \
         (recorder)->is_busy = true;                                                                          \
@@ -65,10 +65,9 @@ static bool ring_number(PyObject *arg, uint32_t *ring)
     return true;
 }
 
-PyDoc_STRVAR(
-    recorder_doc,
-    "Recorder(part, *, clock='mono', resume=False)\n--\n\n"
-    "Empties ring-buffer files into a spool, and makes a trace of it. See the type stub for details.");
+PyDoc_STRVAR(recorder_doc,
+             "Recorder(part, *, clock='mono', resume=False)\n--\n\n"
+             "Drains ring-buffer files into a spool, and makes a trace of it. See the type stub.");
 
 static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -84,8 +83,7 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     clock = fg_name_index(fg_trace_clock_names, FG_NR_TRACE_CLOCKS, clock_name);
     if (clock < 0) {
         Py_DECREF(encoded);
-        return PyErr_Format(PyExc_ValueError, "clock '%s' is unknown; CLOCKS has those there are",
-                            clock_name);
+        return PyErr_Format(PyExc_ValueError, "unknown clock '%s'; CLOCKS has all names", clock_name);
     }
     recorder = (struct recorder *)type->tp_alloc(type, 0);
     if (recorder)
@@ -128,7 +126,7 @@ static void recorder_dealloc(PyObject *self)
 }
 
 PyDoc_STRVAR(add_ring_doc, "add_ring($self, path, /)\n--\n\n"
-                           "Map a ring-buffer file; return the number by which the other methods know it.");
+                           "Map a ring-buffer file. Return its number, for the other methods.");
 
 static PyObject *recorder_add_ring(PyObject *self, PyObject *arg)
 {
@@ -149,7 +147,7 @@ static PyObject *recorder_add_ring(PyObject *self, PyObject *arg)
 
 PyDoc_STRVAR(drain_doc,
              "drain($self, ring, /)\n--\n\n"
-             "Take all full sub-buffers and new symbols into the spool; return the number of records.");
+             "Copy all full sub-buffers and new symbols into the spool. Return the number of records.");
 
 static PyObject *recorder_drain(PyObject *self, PyObject *arg)
 {
@@ -167,7 +165,7 @@ static PyObject *recorder_drain(PyObject *self, PyObject *arg)
 
 PyDoc_STRVAR(finish_doc,
              "finish($self, ring, /)\n--\n\n"
-             "Take all that is left in a ring that nobody writes any more, and let go of its file.");
+             "Copy what is left of a ring that no process writes any longer, and unmap its file.");
 
 static PyObject *recorder_finish(PyObject *self, PyObject *arg)
 {
@@ -184,7 +182,7 @@ static PyObject *recorder_finish(PyObject *self, PyObject *arg)
 }
 
 PyDoc_STRVAR(stop_writer_doc, "stop_writer($self, ring, /)\n--\n\n"
-                              "Ask the ring's writer to stop recording; its program goes on.");
+                              "Ask the ring's writer to stop recording. Its program goes on.");
 
 static PyObject *recorder_stop_writer(PyObject *self, PyObject *arg)
 {
@@ -200,7 +198,7 @@ static PyObject *recorder_stop_writer(PyObject *self, PyObject *arg)
     Py_RETURN_NONE;
 }
 
-/* Sets dict[key] to `value` and takes over the reference to it, which may be NULL. */
+/* Sets dict[key]. Steals the reference to `value`, which may be NULL with an exception set. */
 static int set_item(PyObject *dict, const char *key, PyObject *value)
 {
     int result = value ? PyDict_SetItemString(dict, key, value) : -1;
@@ -219,7 +217,7 @@ static int set_counts(PyObject *dict, const struct fg_recorder_counts *counts)
     return 0;
 }
 
-PyDoc_STRVAR(info_doc, "info($self, ring, /)\n--\n\nReturn what is known of a ring now, mapped or finished.");
+PyDoc_STRVAR(info_doc, "info($self, ring, /)\n--\n\nReturn the state of a ring, mapped or finished.");
 
 static PyObject *recorder_info(PyObject *self, PyObject *arg)
 {
@@ -271,7 +269,7 @@ static PyObject *recorder_totals(PyObject *self, PyObject *Py_UNUSED(ignored))
 }
 
 PyDoc_STRVAR(seen_names_doc, "seen_names($self, /)\n--\n\n"
-                             "Return the name of every function that ran, whether it is recorded or not.");
+                             "Return the names of all functions that ran, recorded or not.");
 
 static PyObject *recorder_seen_names(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -292,7 +290,8 @@ static PyObject *recorder_seen_names(PyObject *self, PyObject *Py_UNUSED(ignored
     return names;
 }
 
-PyDoc_STRVAR(matched_doc, "matched($self, /)\n--\n\nReturn how many functions may be recorded, so far.");
+PyDoc_STRVAR(matched_doc,
+             "matched($self, /)\n--\n\nReturn the number of functions so far that may be recorded.");
 
 static PyObject *recorder_matched(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -301,7 +300,7 @@ static PyObject *recorder_matched(PyObject *self, PyObject *Py_UNUSED(ignored))
     return recorder_begin(recorder) ? PyLong_FromSize_t(recorder->c.contents.symbols.nr_matched) : NULL;
 }
 
-/* Raises ValueError if `text` is not a JSON object: a trace that nobody can read must not be written. */
+/* Raises ValueError if `text` is not a JSON object: readers could not read the trace. */
 static int check_json_object(PyObject *text)
 {
     PyObject *json = PyImport_ImportModule("json");
@@ -318,9 +317,10 @@ static int check_json_object(PyObject *text)
 }
 
 PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /)\n--\n\n"
-                           "Write the trace.dat file `output` of what the spool holds.");
+                           "Write a trace.dat file of what the spool holds.");
 
-/* Refreshes first: rings that are still mapped contribute what was drained, and the counts that they have now. */
+/* Refreshes first: rings that are still mapped contribute what was drained, and the counts that they have
+ * now. */
 static int assemble(struct fg_recorder *recorder, const char *path, const char *extra)
 {
     int error = fg_recorder_refresh(recorder);
@@ -348,7 +348,7 @@ static PyObject *recorder_assemble(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\nLet go of the spool and of all rings; what they hold stays.");
+PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\nClose the spool and all rings. Their contents stay.");
 
 static PyObject *recorder_close(PyObject *self, PyObject *Py_UNUSED(ignored))
 {

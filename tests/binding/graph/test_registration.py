@@ -84,7 +84,7 @@ def test_more_than_there_are_slots():
         with pytest.raises(OSError) as caught:
             funcgraph.register_ftrace_graph(one_more)
         assert caught.value.errno == errno.ENOSPC
-        assert "no slot is free for another user, 64 are held by: " in str(caught.value)
+        assert "all 64 slots for users are taken, by: " in str(caught.value)
         assert "'others' (python) 32 times" in str(caught.value)
         assert "'many' (python) 32 times" in str(caught.value)
         with pytest.raises(OSError), funcgraph.registered(one_more):

@@ -674,8 +674,8 @@ def test_users_come_and_go_around_a_probe(probe):
 @pytest.mark.parametrize(
     ("symbol", "place", "number", "text"),
     [
-        (total, {"line": 1}, errno.EINVAL, "no code at line 1; near it: "),
-        (total, {"line": 10**6}, errno.EINVAL, "no code at line 1000000; near it: "),
+        (total, {"line": 1}, errno.EINVAL, "no code at line 1; nearest lines: "),
+        (total, {"line": 10**6}, errno.EINVAL, "no code at line 1000000; nearest lines: "),
         (total, {"offset": 10**6}, errno.EINVAL, "cannot be probed at offset 1000000"),
         (total, {"offset": 3}, errno.EILSEQ, "no instruction .* begins at offset 3"),
         (len, {"line": 1}, errno.ENOENT, "builtins.len.* no Python function"),
@@ -701,7 +701,7 @@ def test_places_that_are_none(symbol: Any, place: dict[str, int], number: int, t
 
 def test_the_nearest_lines_are_named():
     kprobe = Kprobe(lambda kprobe, regs: None, total, line=line_of(total, "first") - 1)
-    with pytest.raises(OSError, match=rf"near it: {line_of(total, 'first')}$"):
+    with pytest.raises(OSError, match=rf"nearest lines: {line_of(total, 'first')}$"):
         funcgraph.register_kprobe(kprobe)
 
 

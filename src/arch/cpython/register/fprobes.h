@@ -1,7 +1,8 @@
-/* Registering fprobes and kprobe_multi links in this interpreter, with the hooks and the function records that they need.
+/* Registering fprobes and kprobe_multi links in this interpreter, with the hooks and the function records
+ * that they need.
  *
- * All of these need the interpreter's thread state. Errors are the engine's (engine/probe/fprobe.h); and -EIO with an
- * exception: CPython has no hook free. */
+ * All of these need the interpreter's thread state. Errors are the engine's (engine/probe/fprobe.h); and
+ * -EIO with an exception: CPython has no hook free. */
 #ifndef FG_CPYTHON_REGISTER_FPROBES_H
 #define FG_CPYTHON_REGISTER_FPROBES_H
 
@@ -32,7 +33,8 @@ int fg_cpython_kprobe_multi_detach(struct kprobe_multi_link *link);
 
 void fg_fprobe_filter_clear(struct fg_fprobe_filter *filter);
 
-/* The kinds of functions (enum fg_symbol_kinds) that a filter can match. C functions match by their whole names only. */
+/* The kinds of functions (enum fg_symbol_kinds) that a filter can match. C functions match by their whole
+ * names only. */
 unsigned fg_fprobe_filter_kinds(const struct fg_fprobe_filter *filter);
 
 #endif

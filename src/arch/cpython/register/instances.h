@@ -1,11 +1,13 @@
-/* Instances of this interpreter: starting, changing and stopping them, with the hooks and C functions that they need. */
+/* Instances of this interpreter: starting, changing and stopping them, with the hooks and C functions
+ * that they need. */
 #ifndef FG_CPYTHON_REGISTER_INSTANCES_H
 #define FG_CPYTHON_REGISTER_INSTANCES_H
 
 #include "engine/tracer/instance_control.h"
 #include "engine/tracer/instance_start.h"
 
-/* Whether C functions can be traced in this interpreter: before CPython 3.12, in the main interpreter only. */
+/* Whether C functions can be traced in this interpreter: before CPython 3.12, in the main interpreter
+ * only. */
 bool fg_cpython_traces_c_here(void);
 
 /**
@@ -28,7 +30,8 @@ int fg_cpython_stop_instance(int handle);
 /* Stops all instances of this interpreter. */
 void fg_cpython_stop_instances(void);
 
-/* As the engine's functions of the same name (instance_control.h). Or -EIO with an exception: CPython has no hook free. */
+/* As the engine's functions of the same name (instance_control.h). Or -EIO with an exception: CPython has
+ * no hook free. */
 int fg_cpython_set_tracer(struct fg_instance *instance, const struct fg_tracer *tracer);
 int fg_cpython_set_filter(struct fg_instance *instance, struct fg_filter *filter);
 int fg_cpython_set_settings(struct fg_instance *instance, const struct fg_instance_settings *settings);

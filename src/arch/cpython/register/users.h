@@ -1,4 +1,5 @@
-/* Registering users of the function graph in this interpreter, and the hooks that live as long as there are users.
+/* Registering users of the function graph in this interpreter, and the hooks that live as long as there
+ * are users.
  *
  * All of these need the interpreter's thread state. None of them holds a lock on return. */
 #ifndef FG_CPYTHON_REGISTER_USERS_H

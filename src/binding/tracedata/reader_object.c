@@ -1,0 +1,24 @@
+#include "binding/tracedata/reader_object.h"
+
+#include <errno.h>
+
+#include "binding/base/raise.h"
+
+bool fg_reader_begin(struct fg_reader *reader)
+{
+    if (!reader->has_names || reader->is_busy) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        reader->is_busy ? "another thread is reading" : "set_names() must be called first");
+        return false;
+    }
+    reader->is_busy = true;
+    return true;
+}
+
+PyObject *fg_reader_raise(struct fg_reader *reader, int error, const char *reason)
+{
+    if (error != -EINVAL || !reason[0])
+        return fg_raise_errno(error, reader->path);
+    PyErr_SetString(PyExc_ValueError, reason);
+    return NULL;
+}
