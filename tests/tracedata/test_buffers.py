@@ -159,6 +159,6 @@ def test_times_are_on_the_requested_clock(desk: Desk, clock: str, identity: int)
 
 
 def test_an_unknown_clock_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="clock 'sundial' is unknown"):
+    with pytest.raises(ValueError, match="unknown clock 'sundial'"):
         _tracedata.Recorder(tmp_path / "x.part", clock="sundial")
     assert not (tmp_path / "x.part").exists()

@@ -111,7 +111,8 @@ static int ctx_set_session_cookie(PyObject *object, PyObject *value, void *Py_UN
     if (PyErr_Occurred())
         return -1;
     if (!self->session_word) {
-        PyErr_SetString(PyExc_RuntimeError, "session_cookie can be set in the callback only");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "session_cookie set after its callback: it can be set in the callback only");
         return -1;
     }
     *self->session_word = number;

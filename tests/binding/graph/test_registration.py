@@ -42,7 +42,7 @@ def test_attributes_of_one_that_is_not_registered():
     assert ops.tids == (1, 2)
     assert (ops.slot, ops.generation, ops.registered, ops.enabled) == (None, None, False, True)
     assert (ops.nmissed, ops.errors, ops.last_error, ops.keep_on_error) == (0, 0, None, False)
-    with pytest.raises(RuntimeError, match="not registered"):
+    with pytest.raises(RuntimeError, match="needs a registered FgraphOps"):
         ops.task_var
 
 

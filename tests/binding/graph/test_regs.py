@@ -133,7 +133,7 @@ def test_an_exception_that_c_code_raised():
 
 def test_at_the_wrong_end():
     def entry(trace, ops, regs):
-        with pytest.raises(RuntimeError, match="entry"):
+        with pytest.raises(RuntimeError, match="return only"):
             regs.get_return_value()
         return True
 

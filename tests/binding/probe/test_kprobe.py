@@ -428,7 +428,7 @@ def test_variables_cells_and_what_is_not_there():
     with probed(Kprobe(noting(inner_notes, "shared", "own"), inner_code, line=line_of(outer, "inner"))):
         outer(4)
     assert notes[0]["shared"] == 5 and "unbound" not in notes[0] and "inner" in notes[0]
-    assert "unbound" in errors[0] and "there is no 'nowhere'" in errors[1]
+    assert "unbound" in errors[0] and "no variable 'nowhere'" in errors[1]
     assert inner_notes == [(4, 1)]
 
 
@@ -678,7 +678,7 @@ def test_users_come_and_go_around_a_probe(probe):
         (total, {"line": 10**6}, errno.EINVAL, "no code at line 1000000; nearest lines: "),
         (total, {"offset": 10**6}, errno.EINVAL, "cannot be probed at offset 1000000"),
         (total, {"offset": 3}, errno.EILSEQ, "no instruction .* begins at offset 3"),
-        (len, {"line": 1}, errno.ENOENT, "builtins.len.* no Python function"),
+        (len, {"line": 1}, errno.ENOENT, "builtins.len.* is not a Python function"),
         (f"{__name__}.totall", {"line": 1}, errno.ENOENT, f"no function .*nearest: {__name__}.total"),
         (
             "qqqqqqqqqqqqqqqqqqqqqqqqqq",
