@@ -3,10 +3,10 @@
     with funcgraph.record("trace.dat", filter=["mypackage.*"], args=True):
         work()
 
-records which functions ran, in what nesting and for how long; `funcgraph report -i trace.dat` prints it. From
+records which functions ran, in what nesting and for how long. `funcgraph report -i trace.dat` prints it. From
 a shell, `funcgraph record COMMAND...` does the same for a whole program and its child processes.
 
-Nothing is imported until it is used: this module also loads in every traced process.
+Every traced process imports this module, so it imports a name's module when the name is first used.
 """
 
 TYPE_CHECKING = False  # as typing's, without importing typing
@@ -192,7 +192,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for, the first time it is asked for."""
+    """Import a public name when it is first used."""
     value: object
     if name == "__version__":
         from funcgraph.version import installed_version

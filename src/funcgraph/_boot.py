@@ -1,8 +1,8 @@
-"""What the .pth line runs in a traced process: hide the variable, start the engine, mind the children; and
-make the instances that FUNCGRAPH asks for.
+"""Starts the engine in a traced process, and makes the instances that FUNCGRAPH asks for.
 
-Runs before the program's first line, in every Python process of a session, so it is short, imports next to
-nothing and never raises: what went wrong is left in the session's directory for the recorder to report.
+The line in funcgraph.pth imports this module before the program's first line, in each Python process of a
+session. So the module is short, imports few modules and never raises. It leaves an error as a note in the
+session's directory, and the recorder reports it.
 """
 
 import os
@@ -11,7 +11,7 @@ from funcgraph.session import config, environ, options
 
 
 def _attach(directory: str) -> None:
-    """Trace this process into the session in `directory`, if that session is still there."""
+    """Trace this process into the session in `directory`, if the recorder still takes processes."""
     try:
         with open(f"{directory}/config", encoding="utf-8", errors="surrogateescape") as file:
             settings = options.from_config(config.parse(file.read()))
@@ -22,7 +22,7 @@ def _attach(directory: str) -> None:
         for instance in settings["instances"]:
             _engine.start(directory, after_site=True, **options.engine_keywords(settings, instance))
     except FileNotFoundError:
-        pass  # no config: the recorder has finished, and a process that outlived it started us
+        pass  # no config: the recorder has finished; a process that outlived it started this one
     except Exception as error:
         _leave_note(directory, f"could not be traced: {type(error).__name__}: {error}")
 
@@ -34,16 +34,16 @@ def _leave_note(directory: str, text: str) -> None:
         ) as file:
             file.write(text)
     except OSError:
-        pass  # nobody left to tell
+        pass  # the directory was removed
 
 
 def boot() -> None:
-    """Join every session that the environment names."""
+    """Join each session that the environment names."""
     inherited = environ.take()
     for directory in inherited:
         _attach(directory)
     if inherited and not environ.sessions():
-        environ.publish_none()  # --no-follow, or sessions that are over: children need not look
+        environ.publish_none()  # --no-follow, or the sessions have ended: children need not look
     parameters = os.environ.get(environ.BOOT_VARIABLE)
     if parameters:
         from funcgraph.instance.boot import start
@@ -54,4 +54,4 @@ def boot() -> None:
 try:
     boot()
 except Exception:
-    pass  # the traced program is never harmed; without a session's directory there is nobody to tell
+    pass  # the traced program must not be harmed, and there is no session's directory for a note

@@ -1,4 +1,4 @@
-"""The command line: one table of commands, one way to report what is wrong.
+"""The command line: the table of commands, and the one way in which they report errors.
 
 Every error of a command is one line on standard error and exit status 2.
 """
@@ -15,12 +15,13 @@ from typing import Any, NoReturn, Protocol, cast
 
 from funcgraph.commands import CommandError, os_error_text, say
 
-# Order of the help text. Each is a module of funcgraph.commands.
+# Each is a module of funcgraph.commands. The help text has them in this order.
 COMMANDS = ("record", "report", "summary", "recover", "status", "selftest")
 
 
 class Command(Protocol):
-    """What a command module has; one with TAKES_COMMAND gets the words behind its options as args.command."""
+    """The interface of a command module. With TAKES_COMMAND, args.command has the words after its
+    options."""
 
     NAME: str
     HELP: str
@@ -31,10 +32,10 @@ class Command(Protocol):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, and that can tell where a traced command begins."""
+    """An argument parser that reports an error in one line, and finds where a traced command begins."""
 
     def __init__(self, **settings: Any) -> None:
-        self._takes_value: dict[str, bool] = {}  # a group's flags are not seen here: they must take none
+        self._takes_value: dict[str, bool] = {}  # flags of a group are missing: they must take no value
         super().__init__(**settings, allow_abbrev=False)
 
     def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
@@ -47,11 +48,10 @@ class Parser(argparse.ArgumentParser):
         raise CommandError(f"{message} (see '{self.prog} --help')")
 
     def split_command(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Split `words` at the first that is neither an option of ours nor an option's value.
+        """Split `words` before the first one that is neither an option of ours nor an option's value.
 
-        `-m` and `-c` begin a command too (a module, a piece of code for Python), and so does what follows
-        `--`. argparse's REMAINDER cannot do this: it takes an option that is not ours as the command's, or
-        the reverse.
+        `-m` and `-c` begin a command too (a module, a piece of code for Python), and `--` precedes one.
+        argparse's REMAINDER cannot do this: it takes options of ours for the command's, or the reverse.
         """
         position = 0
         while position < len(words):
@@ -70,7 +70,7 @@ def load(name: str) -> Command:
 
 
 def parser_of(command: Command) -> Parser:
-    """Return the parser of one command, as its help and the manual pages need it."""
+    """Return the parser of one command."""
     parser = Parser(
         prog=f"funcgraph {command.NAME}",
         description=getattr(command, "DESCRIPTION", command.HELP),
@@ -81,7 +81,7 @@ def parser_of(command: Command) -> Parser:
 
 
 def top_parser() -> Parser:
-    """Return the parser for what comes before a command's name."""
+    """Return the parser of the options before a command's name."""
     listing = "\n".join(f"  {name:<10}{load(name).HELP}" for name in COMMANDS)
     parser = Parser(
         prog="funcgraph",
@@ -107,7 +107,7 @@ def run(words: Sequence[str]) -> int:
         return 2
     name, *rest = words
     if name not in COMMANDS:
-        raise CommandError(f"no command '{name}'; there are: {', '.join(COMMANDS)}")
+        raise CommandError(f"unknown command '{name}': must be one of {', '.join(COMMANDS)}")
     command = load(name)
     parser = parser_of(command)
     if not getattr(command, "TAKES_COMMAND", False):
@@ -122,10 +122,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the `funcgraph` script.
 
     Args:
-        argv: the words behind the program's name; sys.argv's when None.
+        argv: the words after the program's name; None: those of sys.argv.
 
     Returns:
-        The exit status: the command's own, 2 for what it cannot do.
+        The exit status: the command's own; 2 for an error.
     """
     try:
         status = run(sys.argv[1:] if argv is None else argv)
@@ -136,15 +136,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(str(error))
         return error.status
     except BrokenPipeError:
-        # The reader of our output left (a pager, head). Python would complain once more when it closes
-        # stdout.
+        # The reader of our output has ended (a pager, head). Python would report the error again when it
+        # closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
         say(os_error_text(error))
         return 2
     except KeyboardInterrupt:
-        # Die of the signal, so that a shell's loop around us ends too.
+        # Die of the signal, so that a shell ends its loop too.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
         return 128 + signal.SIGINT

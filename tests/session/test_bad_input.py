@@ -46,7 +46,7 @@ def refused(fg: Funcgraph, *words: str | Path, status: int = 2) -> str:
         (["-b", "big"], "big"),
         (["--drop", "--overwrite"], "--overwrite"),
         (["-B", "one", "--drop", "--overwrite"], "--overwrite"),
-        (["-B", ""], "-B: the instance has no name"),
+        (["-B", ""], "-B: invalid instance name ''"),
         (["-B", "one", "-B", "one"], "-B one: another instance has that name"),
         (["-B", "a/b"], "-B a/b: must be one word without '/'"),
         (["-B", ".."], "-B ..: must be one word without '/'"),

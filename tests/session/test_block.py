@@ -138,7 +138,7 @@ def test_blocks_that_overlap_in_threads(fg: Funcgraph) -> None:
 def test_one_recording_does_not_run_twice_at_once(fg: Funcgraph) -> None:
     recording = funcgraph.record("t.dat", filter=MINE)
     with recording:
-        with pytest.raises(RuntimeError, match="runs already"), recording:
+        with pytest.raises(RuntimeError, match="is in progress"), recording:
             pass
         work()
     with recording:  # after the first block has ended it works again

@@ -97,7 +97,7 @@ def test_recorder_killed_program_goes_on_and_recover_makes_the_trace(fg: Funcgra
     (session,) = fg.sessions()
     status = fg.run("status")
     assert str(session) in status.stdout
-    assert "recorder is gone" in status.stdout
+    assert "the recorder was killed" in status.stdout
 
     result = fg.run("recover", session)
     assert result.returncode == 0, result.stderr

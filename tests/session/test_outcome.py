@@ -62,7 +62,7 @@ def test_an_instance_in_which_nothing_matched_is_named() -> None:
         instance("slow", "jsno.*", thresh_us=5),
         instance("graph", graph=["re.compile"]),
         instance("all"),
-        instance("latency", "no.such", tracer="loopblock"),
+        instance("nothing", "no.such", tracer="nop"),
     ]
     assert outcome.silent({"instances": instances}, {"has": 3, "typo": 0}, NAMES) == [
         "the top instance: nothing matched mian; the nearest names that ran: __main__.main",

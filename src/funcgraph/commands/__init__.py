@@ -1,7 +1,8 @@
 """The commands, one module each.
 
-A command module has NAME, HELP (one line), DESCRIPTION (optional), add_arguments(parser) and run(args) ->
-exit status. What it cannot do it raises as CommandError: the user sees one line and exit status 2.
+A command module has NAME, HELP (one line), DESCRIPTION (optional), add_arguments(parser) and run(args),
+which returns the exit status. It raises CommandError for what it cannot do: the user sees one line and exit
+status 2.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ __all__ = ["CommandError", "os_error_text", "say"]
 
 
 class CommandError(Exception):
-    """What a command cannot do, in one line for the user.
+    """A command cannot do what it was asked to.
 
     Args:
-        message: what was wrong, where, and what would be right.
-        status: the exit status; 2 for bad input, as everywhere in funcgraph.
+        message: one line for the user: what was wrong, where, and what would be right.
+        status: the exit status; 2 for bad input.
     """
 
     def __init__(self, message: str, status: int = 2) -> None:
@@ -26,17 +27,17 @@ class CommandError(Exception):
 
 
 def os_error_text(error: OSError) -> str:
-    """Return `error` as a person would say it: file and reason, without the number."""
+    """Return an error as "FILE: REASON", without its number."""
     reason = error.strerror or os.strerror(error.errno or 0)
     return reason if error.filename is None else f"{os.fsdecode(error.filename)}: {reason}"
 
 
 def say(text: str) -> None:
-    """Print one line for the user; that nobody can read it (any more) is no reason to fail."""
-    if sys.stderr is None:  # closed by whoever started us
+    """Print one line on standard error, and ignore that it is closed."""
+    if sys.stderr is None:  # the parent process closed it
         return
     try:
         print(f"funcgraph: {text}", file=sys.stderr, flush=True)
     except OSError:
-        # From 3.14 on CPython keeps what it could not write: it tries again at the end, and exits with 120.
+        # From 3.14 on CPython keeps the text, tries to write it again at the end, and exits with 120.
         sys.stderr = None

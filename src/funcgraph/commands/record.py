@@ -39,21 +39,21 @@ Run COMMAND and record which Python functions run in it and in every Python proc
 trace.dat file.
 
 COMMAND is 'script.py ARGS', '-m MODULE ARGS', '-c CODE', or any executable whose Python processes have
-funcgraph installed. Options of funcgraph's own come before it. The exit status is the command's; 2 if
-nothing was recorded.
+funcgraph installed. The options of funcgraph come before it. The exit status is the command's; 2 if nothing
+was recorded.
 
-PATTERN is a glob over module.qualname: 'json.*', '*Parser.feed', '__main__.main', with ':mod:NAME' for a
-module.
+PATTERN is a glob over module.qualname: 'json.*', '*Parser.feed', '__main__.main'; ':mod:NAME' stands for the
+functions of a module.
 
-Several instances can record at once, each what it is told, into a buffer of its own in the one trace:
-options before the first -B are the top instance's, options behind a -B that instance's. -o, -C,
---no-follow and -q are the whole recording's, wherever they stand."""
+Several instances can record at once, each with its own options and into a buffer of its own in the one trace:
+options before the first -B configure the top instance, options after a -B that instance. -o, -C, --no-follow
+and -q belong to the whole recording and may stand anywhere."""
 
 GRACE_S = 1.0  # for processes that outlive the command, to end by themselves
 
 
 class _NextInstance(argparse.Action):
-    """-B: what was said so far is the instance's before; what follows is this one's."""
+    """-B: the options so far are those of the instance before; those that follow are this one's."""
 
     def __call__(
         self,
@@ -63,7 +63,7 @@ class _NextInstance(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         if not values:
-            parser.error("argument -B: the instance has no name")
+            parser.error("argument -B: invalid instance name '': must be non-empty")
         namespace.instances = [*namespace.instances, _take_instance(namespace)]
         namespace.name = values
 
@@ -84,7 +84,7 @@ class _OneValue(argparse.Action):
 
 
 def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
-    """Return the options given for one instance, None where there are none, and forget them."""
+    """Return the options given for one instance, None for those not given; then reset them."""
     instance = {name: getattr(namespace, name) for name in ("name", *DEFAULTS)}
     for name in DEFAULTS:
         setattr(namespace, name, None)
@@ -92,7 +92,8 @@ def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags: those of the settings (settings/table.py), and those of the command itself."""
+    """Add the command's flags: those of the settings (settings/table.py), and those of the command
+    itself."""
     parser.usage = "funcgraph record [OPTIONS] [-B NAME OPTIONS]... COMMAND..."
     add = parser.add_argument
     add("-o", dest="output", metavar="FILE", default="trace.dat", help="the trace (trace.dat)")
@@ -148,9 +149,9 @@ def _help(setting: Setting) -> str:
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the recording's settings (options.py).
+    """Return the recording's settings (session/options.py).
 
-    With -B there is no top instance if nothing is said of it.
+    With -B, there is no top instance unless it has options.
     """
     given = [*args.instances, _take_instance(args)]
     if len(given) > 1 and all(given[0][name] is None for name in DEFAULTS):
@@ -202,7 +203,8 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError(str(error), error.status) from None
         raise
 
-    # A descriptor for each traced process. The command has its own limit already.
+    # The recorder needs a descriptor for each traced process. The command keeps the limit that it
+    # inherited.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     progress = ProgressLine(not args.quiet)
@@ -226,7 +228,7 @@ def _open_recording(session: Session, part: str, clock: str) -> Recording:
         return Recording(session, part, clock=clock)
     except FileExistsError:
         raise CommandError(
-            f"{part}: is there already: another recording writes it, or one that was killed left it "
+            f"{part}: file exists: another recording writes it, or one that was killed left it "
             f"('funcgraph recover {shlex.quote(part)}' makes a trace of it)"
         ) from None
     except OSError as error:
@@ -234,10 +236,10 @@ def _open_recording(session: Session, part: str, clock: str) -> Recording:
 
 
 def _follow(child: Child, recording: Recording, progress: ProgressLine) -> tuple[int, list[int]]:
-    """Drain until the command has ended and what it left running had its time.
+    """Drain until the command has ended, and its other processes have ended or had GRACE_S to end.
 
     Returns:
-        The command's status (Child.status) and the ids of processes that still run.
+        The command's status (Child.status) and the ids of the processes that still run.
     """
     told = False
     pause_s = recording.step()
@@ -267,7 +269,7 @@ def _close(
     *,
     quiet: bool,
 ) -> tuple[list[str], bool]:
-    """Make the trace; return what to say of it, and whether it is there and whole."""
+    """Make the trace; return lines for the user, and whether the trace is complete."""
     session, part = recording.session, recording.part
     totals, notes = recording.totals(), session.notes()
     lines = [*notes, *recording.damaged, *recording.killed()]
@@ -297,7 +299,7 @@ def _close(
 def _nothing(
     recording: Recording, totals: dict[str, int], settings: dict[str, Any], refused: bool
 ) -> str | None:
-    """Return why nothing was recorded; None if something was, or nothing took as long as --thresh says."""
+    """Return why nothing was recorded; None if something was, or no call took as long as --thresh."""
     if totals["records"] or recording.failure is not None:
         return None
     if not recording.attached:

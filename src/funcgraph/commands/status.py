@@ -1,4 +1,4 @@
-"""`funcgraph status`: this Python's hooks and who holds them, and the sessions on this machine."""
+"""`funcgraph status`: how this Python is hooked, the owners of its monitoring ids, and the sessions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.process import ProcessWatch
 
 NAME = "status"
-HELP = "show sessions, and who holds this Python's monitoring ids"
+HELP = "show sessions, and the owners of this Python's monitoring ids"
 DESCRIPTION = """\
-Show how this Python is hooked, who holds each of its sys.monitoring ids (what is loaded at start, such as
-coverage or
-an agent, shows here), and this user's recording sessions on this machine with their processes."""
+Show how this Python is hooked, and the owner of each of its sys.monitoring ids: a tool that is loaded at
+start, such as coverage or an agent. Then show this user's recording sessions on this machine, with their
+processes."""
 
-# Ids that have a use by convention (CPython's documentation of sys.monitoring).
+# The conventional use of ids, from CPython's documentation of sys.monitoring.
 _CONVENTION = {0: "debugger", 1: "coverage", 2: "profiler", 5: "optimizer"}
 
 
@@ -44,7 +44,9 @@ def _interpreter_lines() -> list[str]:
         return [*lines, f"engine: cannot be loaded: {error}"]
     lines.append(f"engine: {status['arch']}" + (f", killed: {status['killed']}" if status["killed"] else ""))
     lines.append(
-        "sys.monitoring ids:" if hasattr(sys, "monitoring") else "sys.monitoring: not in this Python"
+        "sys.monitoring ids:"
+        if hasattr(sys, "monitoring")
+        else "sys.monitoring: not available in this Python"
     )
     if hasattr(sys, "monitoring"):
         for tool_id in range(6):
@@ -57,7 +59,7 @@ def _session_lines() -> list[str]:
     lines = []
     for session in all_sessions():
         alive = session.recorder_alive()
-        state = "recording" if alive else "recorder is gone: 'funcgraph recover' makes a trace of it"
+        state = "recording" if alive else "the recorder was killed: 'funcgraph recover' makes a trace of it"
         lines.append(f"{session.path}: {state}")
         lines += [f"  {line}" for line in _describe(session)]
     return ["sessions:", *(f"  {line}" for line in lines)] if lines else ["sessions: none"]
@@ -68,7 +70,7 @@ def _describe(session: Session) -> list[str]:
         values = session.read_config()
         names = session.ring_names()
     except (OSError, ValueError) as error:
-        return [f"no readable config: {error}"]
+        return [f"config cannot be read: {error}"]
     lines = [
         f"command: {command_text(values)}",
         f"output: {', '.join(values.get('output', []))}",

@@ -1,4 +1,4 @@
-"""Instances of the tracer inside the running program: made, changed and read while it runs.
+"""Instances: tracers inside the running program, which it makes, changes and reads while it runs.
 
 import funcgraph
 

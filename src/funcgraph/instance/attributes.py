@@ -15,7 +15,8 @@ __all__ = ["FileAttributes"]
 
 
 class FileAttributes:
-    """The part of funcgraph.Instance that has the kernel's files. A change takes effect before it returns."""
+    """The part of funcgraph.Instance that has the kernel's files. A change takes effect before it
+    returns."""
 
     _state: State
 
@@ -69,7 +70,8 @@ class FileAttributes:
 
     @property
     def set_ftrace_filter(self) -> tuple[str, ...]:
-        """Only these functions: patterns: "module.qualname" with *, ? and [...], or ":mod:NAME". Empty: all.
+        """Only these functions: patterns: "module.qualname" with *, ? and [...], or ":mod:NAME". Empty:
+        all.
 
         This and the next three take any iterable of patterns, or a text with white space between
         patterns. A function that is defined later is matched when it is first called.
@@ -141,8 +143,8 @@ class FileAttributes:
 
     @property
     def tracing_thresh(self) -> int:
-        """Only calls that took at least so many us; 0: all. A latency tracer keeps each section that took so
-        long; 0: only each that is longer than all before.
+        """Only calls that took at least so many us; 0: all. A latency tracer keeps each section that took
+        so long; 0: only each that is longer than all before.
 
         Raises:
             OSError: EINVAL: not a whole number from 0 to 2**40.
@@ -178,8 +180,8 @@ class FileAttributes:
 
     @property
     def trace_options(self) -> list[str]:
-        """The options that every tracer has and those of the current tracer, with "no" before those that are
-        off.
+        """The options that every tracer has and those of the current tracer, with "no" before those that
+        are off.
 
         Setting it changes the options that are named and no others: i.trace_options = "nofuncgraph-cpu".
         `options` has those of the other tracers too.

@@ -30,7 +30,8 @@ _living: dict[str, Instance] = {}
 
 
 def instances() -> Mapping[str, Instance]:
-    """Return the living instances of this process by name, as they are now: the kernel's folder `instances`.
+    """Return the living instances of this process by name, as they are now: the kernel's folder
+    `instances`.
 
     Example:
         for name, instance in funcgraph.instances().items():
@@ -75,7 +76,8 @@ class Instance(FileAttributes):
 
     Raises:
         OSError: EEXIST: another instance has that name. ENAMETOOLONG: the name has more than 63 bytes.
-            EINVAL: a value that is not allowed; the text says which ones are. ENOSPC: all slots for users are
+            EINVAL: a value that is not allowed; the text says which ones are. ENOSPC: all slots for users
+                are
             taken. ENOMEM.
         RuntimeError: no hook is free.
     """
@@ -196,8 +198,8 @@ class Instance(FileAttributes):
     def trace(self) -> str:
         """Return what the buffer holds as text: the kernel's `trace`. The buffer stays; recording goes on.
 
-        The layout is the kernel's for the current tracer, by the instance's options. With a latency tracer it
-        is what that tracer found.
+        The layout is the kernel's for the current tracer, by the instance's options. With a latency tracer
+        it is what that tracer found.
 
         Raises:
             OSError: there is no room for the temporary files that reading needs.

@@ -1,4 +1,4 @@
-"""The latency tracers: the longest time that something waited, and for what.
+"""The latency tracers: the longest time that a callback, a task or a thread waited, and for what.
 
     with Latency("loopblock") as latency:
         asyncio.run(main())
@@ -24,19 +24,19 @@ _GRAPH_HEAD = """\
 #   REL TIME      TASK/PID         DURATION                  FUNCTION CALLS
 #      |           |    |            |   |                     |   |   |   |
 """
-# The kernel's delay marks: more than so many microseconds until the next line.
+# The kernel's delay marks: the next line is more than so many microseconds later.
 _MARKS = ((1_000_000, "$"), (100_000, "@"), (10_000, "*"), (1_000, "#"), (100, "!"), (10, "+"))
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in a section.
+    """An event in a section.
 
     Attributes:
-        time_ns: when, in nanoseconds of CLOCK_MONOTONIC.
-        duration_ns: how long it took; 0 for a point in time.
-        text: the function, as "module.qualname (file:line)", or what else it was. One that begins with "=> "
-            belongs to the event before: a coroutine that was awaited there.
+        time_ns: its time, in nanoseconds of CLOCK_MONOTONIC.
+        duration_ns: its duration; 0 for a point in time.
+        text: the function, as "module.qualname (file:line)", or another description. A text that begins
+            with "=> " names a coroutine that the event before it awaited.
     """
 
     time_ns: int
@@ -50,12 +50,12 @@ class Section:
 
     Attributes:
         latency_ns: its length in nanoseconds.
-        begin_ns, end_ns: its ends, in nanoseconds of CLOCK_MONOTONIC.
-        task: the name of the thread whose time it was.
+        begin_ns, end_ns: its begin and end, in nanoseconds of CLOCK_MONOTONIC.
+        task: the name of the thread that it belongs to.
         tid: that thread's native id.
-        started_at, ended_at: what it began and ended with, as "module.qualname (file:line)".
-        events: what happened in it, in order of time.
-        left_out: events that found no room.
+        started_at, ended_at: the functions with which it began and ended, as "module.qualname (file:line)".
+        events: its events, in order of time.
+        left_out: number of events for which there was no room.
     """
 
     latency_ns: int
@@ -70,23 +70,23 @@ class Section:
 
 
 class Latency:
-    """A latency tracer that is on while a `with` block runs.
+    """A latency tracer that runs during a `with` block.
 
     Args:
-        tracer: "loopblock": how long one callback kept an asyncio event loop from running anything else.
-            "wakeup": how long a callback or a task that was ready waited to run. "gilwait": how long a thread
-            waited for the interpreter lock.
-        display_graph: record the function graph inside sections too, for report(): of "loopblock" what the
-            callback called, of the others all functions of all threads. This costs what recording costs.
-        buffer_kb: size of the buffer for that, in KiB; the newest calls are kept.
-        thresh_us: in microseconds; not 0: each section of at least this length is kept (the latest is what
-            there is to see), not only one longer than all before.
+        tracer: "loopblock": how long one callback kept an asyncio event loop from running another one.
+            "wakeup": how long a callback or a task that was ready waited to run. "gilwait": how long a
+            thread waited for the interpreter lock.
+        display_graph: record the function graph inside sections too, for report(): with "loopblock" the
+            calls of the callback, with the others all functions of all threads. This costs what recording
+            costs.
+        buffer_kb: size of the buffer for the graph, in KiB; it keeps the newest calls.
+        thresh_us: in microseconds. Not 0: keep each section of at least this length; `section` is the
+            latest. 0: keep only a section that is longer than all before.
 
     Raises:
-        ValueError: there is no such tracer, the threshold is negative, or (entering the block) the buffer too
-            small.
-        OSError: entering the block: EBUSY, the tracer is on already (there is one of each in a process);
-            EOPNOTSUPP, it does not work with this CPython, with why.
+        ValueError: unknown tracer or negative threshold; entering the block: the buffer is too small.
+        OSError: entering the block: EBUSY: the tracer runs already (a process has one of each). EOPNOTSUPP:
+            it does not work with this CPython; the text says why.
 
     Example:
         with Latency("loopblock", thresh_us=10_000) as latency:
@@ -102,13 +102,13 @@ class Latency:
     ) -> None:
         if tracer not in _engine.LATENCY_TRACERS:
             names = ", ".join(_engine.LATENCY_TRACERS)
-            raise ValueError(f"tracer must be one of {names}, not {tracer!r}")
+            raise ValueError(f"invalid tracer {tracer!r}: must be one of {names}")
         self.tracer = tracer
         self._thresh_us = _microseconds("thresh_us", thresh_us)
         self._inside_kb = buffer_kb if display_graph else 0
 
     def __enter__(self) -> Latency:
-        """Turn the tracer on; the maximum is 0 and nothing is kept."""
+        """Start the tracer with a maximum of 0 and without a section."""
         _engine.latency_start(self.tracer, self._inside_kb)
         _engine.latency_set_thresh(self.tracer, self._thresh_us * 1000)
         return self
@@ -116,15 +116,15 @@ class Latency:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Turn the tracer off; what it kept can be read until it is on again."""
+        """Stop the tracer; its section can be read until it starts again."""
         _engine.latency_stop(self.tracer)
 
     @property
     def max_latency_us(self) -> int:
         """The kernel's tracing_max_latency: the length of the kept section in whole microseconds.
 
-        Set to 0 it begins anew; set to another number, only longer sections are kept. ValueError: it is
-        negative.
+        Setting 0 lets it start again; with another number it keeps only longer sections. ValueError: the
+        number is negative.
         """
         return int(_engine.latency_get(self.tracer)["max_ns"]) // 1000
 
@@ -134,7 +134,7 @@ class Latency:
 
     @property
     def thresh_us(self) -> int:
-        """The kernel's tracing_thresh, in microseconds. ValueError: it is negative."""
+        """The kernel's tracing_thresh, in microseconds. ValueError: the number is negative."""
         return self._thresh_us
 
     @thresh_us.setter
@@ -144,19 +144,19 @@ class Latency:
 
     @property
     def section(self) -> Section | None:
-        """What was kept; None: nothing so far."""
+        """The section that was kept; None: there is none yet."""
         return kept_section(self.tracer)
 
     def report(self) -> str:
         """Return the kept section as text, in the layout of the kernel's latency traces.
 
-        With display_graph it has the graph inside, if any call began or ended there, else its events.
+        With display_graph it shows the graph inside, if a call began or ended there; otherwise the events.
         """
         return report(self.tracer)
 
 
 def kept_section(tracer: str) -> Section | None:
-    """Return what a latency tracer has kept; None: nothing so far."""
+    """Return the section that a latency tracer has kept; None: there is none yet."""
     found = _engine.latency_section(tracer)
     if found is None:
         return None
@@ -165,7 +165,7 @@ def kept_section(tracer: str) -> Section | None:
 
 
 def report(tracer: str) -> str:
-    """Return what a latency tracer has kept as text."""
+    """Return the section that a latency tracer has kept as text."""
     text: str = _engine.untraced(_report, tracer)
     return text
 
@@ -181,25 +181,27 @@ def _report(tracer: str) -> str:
 
 
 def _graph(tracer: str, section: Section) -> list[str]:
-    """Return the lines of the function graph inside a section; none if it was not recorded, or no call began
-    or ended there."""
+    """Return the lines of the function graph inside a section.
+
+    There are none if the graph was not recorded, or no call began or ended there.
+    """
     ring = _engine.latency_inside(tracer)
     if ring is None:
         return []
     from funcgraph.instance.latency_graph import graph_lines
 
-    tid = section.tid if tracer != "gilwait" else None  # there the lock's holder is what matters
+    tid = section.tid if tracer != "gilwait" else None  # gilwait is about the thread that holds the lock
     return graph_lines(ring, section.begin_ns, section.end_ns, tid)
 
 
 def _microseconds(name: str, value: int) -> int:
     if value < 0:
-        raise ValueError(f"{name} must not be negative, but is {value}")
+        raise ValueError(f"invalid {name} {value}: must be 0 or more")
     return value
 
 
 def _header(tracer: str, section: Section, entries: int, left_out: int) -> str:
-    """What stands above both layouts. A Python thread has no CPU, policy and priority of its own."""
+    """Return the header of both layouts. It has no CPU, policy and priority: a Python thread has none."""
     total = entries + left_out
     lock = "GIL" if _has_gil() else "no GIL"
     lines = [
@@ -227,7 +229,7 @@ def _has_gil() -> bool:
 
 
 def _events(section: Section) -> str:
-    """The layout without a graph: a line for each event, with the time since the section began."""
+    """Return the layout without a graph: a line for each event, with the time since the section's begin."""
     lines = [
         "#  cmd     pid        time  |   caller",
         "#     \\   /             \\    |    /",

@@ -1,4 +1,4 @@
-"""The function graph inside a section, from the copy of a ring buffer that was made when it was kept."""
+"""The function graph inside a section, from the copy of the ring buffer that was made when it ended."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def graph_lines(ring: bytes, begin_ns: int, end_ns: int, tid: int | None) -> lis
 
     Args:
         ring: a ring-buffer file.
-        begin_ns, end_ns: the section, in nanoseconds of CLOCK_MONOTONIC; the copy has more than it.
-        tid: only what this thread did; None: all.
+        begin_ns, end_ns: the section, in nanoseconds of CLOCK_MONOTONIC; the ring has calls outside it too.
+        tid: only the calls of this thread; None: of all threads.
     """
     text = _report(ring, tid)
     lines = []
     for line in text.splitlines(keepends=True):
         found = _ABSTIME.fullmatch(line)
         if not found:
-            continue  # the report's own head; a line without a time
+            continue  # the report's header, or a line without a time
         time_us = int(found[1]) * 1_000_000 + int(found[2])
         if begin_ns // 1000 <= time_us <= -(-end_ns // 1000):
             lines.append(f" {time_us - begin_ns // 1000:>8} us |  {found[3]}")
@@ -32,7 +32,7 @@ def graph_lines(ring: bytes, begin_ns: int, end_ns: int, tid: int | None) -> lis
 
 
 class _Copy:
-    """What reading.write_trace wants of an engine's Instance: a ring-buffer file that is there already."""
+    """A stand-in for an engine's Instance, for reading.write_trace: its ring-buffer file exists already."""
 
     def __init__(self, ring: bytes) -> None:
         self._ring = ring

@@ -1,4 +1,4 @@
-"""A latency tracer as an instance's current tracer: its buffer has the function graph inside sections."""
+"""A latency tracer as the current tracer of an instance, whose buffer has the graph inside sections."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from funcgraph import _engine
 
 
 class InstanceLatency:
-    """A latency tracer that an instance has. It is on from when this is made until stop().
+    """The latency tracer of an instance. It runs from its construction until stop().
 
     Args:
         tracer: its name.
         engine: the instance.
         thresh_us: tracing_thresh.
-        display_graph: the instance records the function graph, from after this was made.
+        display_graph: the instance will record the function graph.
 
     Raises:
-        OSError: EBUSY: another instance has it. EOPNOTSUPP: not with this CPython; the text says why.
+        OSError: EBUSY: another instance has the tracer. EOPNOTSUPP: it does not work with this CPython; the
+            text says why.
         RuntimeError: no hook is free.
     """
 
@@ -24,10 +25,10 @@ class InstanceLatency:
         _engine.latency_start(tracer, 0, engine.handle if display_graph else 0)
         self.thresh_us = thresh_us
         graph = _engine.latency_get(tracer)["graph"] if display_graph else None
-        self.graph: tuple[str, ...] = (graph,) if graph else ()  # set_graph_function, where there is no other
+        self.graph: tuple[str, ...] = (graph,) if graph else ()  # used if set_graph_function is empty
 
     def stop(self) -> None:
-        """Turn it off."""
+        """Stop the tracer."""
         _engine.latency_stop(self.tracer)
 
     @property
@@ -50,12 +51,12 @@ class InstanceLatency:
         _engine.latency_set_max(self.tracer, latency_us * 1000)
 
     def report(self) -> str:
-        """Return what it kept as text."""
+        """Return its section as text."""
         text: str = _engine.untraced(_report, self.tracer)
         return text
 
 
 def _report(tracer: str) -> str:
-    from funcgraph.instance.latency import report  # what reading takes is imported by who reads
+    from funcgraph.instance.latency import report  # imported when somebody reads
 
     return report(tracer)

@@ -1,4 +1,4 @@
-"""Texts that the program puts into traces: the kernel's trace_marker and trace_printk."""
+"""Texts of the program in traces: the kernel's trace_marker."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["TraceMarker", "trace_marker"]
 
 
 class TraceMarker:
-    """A file to write to: every text that is written is in the trace, in its place between the calls.
+    """A file to write to: each text that is written is in the trace, in its place between the calls.
 
-    `write` is a builtin function, so that no tracer sees a call of ours.
+    `write` is a builtin function, so that tracers see no call of it.
 
     Attributes:
-        write: write(text: str) -> int: puts the text into the trace; returns its length. A text of more than
-            992 bytes (UTF-8) goes on in further records. Where nothing records, nothing happens; where the
-            buffer is full, it is lost and counted, as calls are.
+        write: write(text: str) -> int: puts the text into the trace; returns its length. A text of more
+            than 992 bytes (UTF-8) continues in further records. When nothing records, it does nothing. When
+            the buffer is full, the text is lost and counted, as calls are.
     """
 
     __slots__ = ("write",)
@@ -27,5 +27,6 @@ class TraceMarker:
         self.write = write
 
 
-#: Into the recordings of this process (`funcgraph record`, `funcgraph.record`), and into the instance "top".
+#: Writes into the recordings of this process (`funcgraph record`, `funcgraph.record`) and the instance
+#: "top".
 trace_marker: Final = TraceMarker(_engine.mark)

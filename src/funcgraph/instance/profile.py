@@ -1,4 +1,4 @@
-"""The function profiler: which functions a program spends its time in, as the kernel's trace_stat has it."""
+"""The function profiler: the functions in which a program spends its time, as the kernel's trace_stat."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _TIME_WIDTH = 8  # without the unit
 
 
 class ProfileRow(NamedTuple):
-    """What was counted of one function.
+    """The figures of one function.
 
     Attributes:
-        name: "module.qualname". Two functions may have the same.
-        hit: calls that began.
-        time_ns: the time of those that ended, together.
+        name: "module.qualname". Two functions may have the same name.
+        hit: number of calls that began.
+        time_ns: total time of the calls that ended.
         s2: the variance of a call's time, in square microseconds: sum((x - mean)**2) / (hit - 1).
-        file, line: where the function is.
+        file, line: where the function is defined.
     """
 
     name: str
@@ -33,7 +33,7 @@ class ProfileRow(NamedTuple):
 
     @property
     def avg_ns(self) -> int:
-        """The time for each hit."""
+        """The average time of a call."""
         return self.time_ns // self.hit if self.hit else 0
 
 
@@ -44,25 +44,26 @@ class FunctionProfile(_engine.ProfileBase):
             work()
         print(profile.trace_stat())
 
-    The semantics are those of the kernel's function_profile_enabled and trace_stat/functionN (Documentation/
-    trace/ftrace.rst, kernel/trace/ftrace.c). A call counts when it begins, its time when it ends; a function
-    that calls itself counts each call with all of its time. Threads count for themselves. A generator or
-    coroutine is one call, from its first start to its end. A forked child begins from zero.
+    The semantics are those of the kernel's function_profile_enabled and trace_stat/functionN
+    (Documentation/ trace/ftrace.rst, kernel/trace/ftrace.c). A call is counted when it begins, its time
+    when it ends. Of a recursive function each call counts with all of its time. Each thread has its own
+    figures. A generator or coroutine is one call, from its first start to its end. A forked child starts
+    from zero.
 
     Args:
         filter: only functions that match one of these patterns; empty: all.
-        notrace: never these.
-        graph: only these, and what they call.
-        graph_notrace: neither these nor what they call.
-        graph_time: a call's time includes that of the calls it makes; False: only its own, without that of
-            calls that are profiled too.
-        sleep_time: a call's time includes that in which it was suspended or its thread did not run; False:
-            only CPU time, which costs a system call at each entry and return more.
+        notrace: never functions that match one of these.
+        graph: only functions that match one of these, and what they call.
+        graph_notrace: neither functions that match one of these nor what they call.
+        graph_time: a call's time includes the calls it makes; False: it does not include calls that are
+            profiled too.
+        sleep_time: a call's time includes the time in which it was suspended or its thread did not run;
+            False: only CPU time. That costs one system call more at each entry and return.
         thresh_us: leave out functions whose calls take less than this on average, in microseconds; 0: none.
-            Settable at any time. The kernel's tracing_thresh.
+            May be set at any time. The kernel's tracing_thresh.
 
     Raises:
-        ValueError: a bad pattern, a negative number. TypeError, MemoryError.
+        ValueError: an invalid pattern, a negative number. TypeError, MemoryError.
     """
 
     def __init__(
@@ -84,27 +85,27 @@ class FunctionProfile(_engine.ProfileBase):
 
     @property
     def thresh_us(self) -> float:
-        """As it was given."""
+        """The threshold in microseconds, as set."""
         return self._thresh_us
 
     @thresh_us.setter
     def thresh_us(self, value: float) -> None:
         if not value >= 0:
-            raise ValueError(f"thresh_us: {value} is no time in microseconds: 0 or more")
+            raise ValueError(f"invalid thresh_us {value}: must be 0 or more")
         self._thresh_us = value
 
     def rows(self, tid: int | None = None) -> list[ProfileRow]:
-        """Return what was counted so far, the function with the most time first; at any time.
+        """Return the figures so far, the function with the most time first. May be called at any time.
 
         Args:
-            tid: only calls in this thread (threading.get_native_id()), one of tids(); None: in all, also in
-                those that have ended.
+            tid: only calls in this thread (threading.get_native_id()), one of tids(); None: in all threads,
+                also in those that have ended.
 
         Raises:
-            OSError: ESRCH, nothing was counted in that thread, or it has ended. ValueError: no thread id.
+            OSError: ESRCH: nothing was counted in that thread, or it has ended. ValueError: an invalid id.
         """
         if tid is not None and tid <= 0:
-            raise ValueError(f"tid: {tid} is no native thread id")
+            raise ValueError(f"invalid tid {tid}: must be a native thread id, 1 or more")
         rows = (
             ProfileRow(name, hit, time_ns, variance / 1e6, file, line)
             for name, file, line, hit, time_ns, variance in self.figures(tid or 0)
@@ -115,8 +116,8 @@ class FunctionProfile(_engine.ProfileBase):
     def trace_stat(self, tid: int | None = None) -> str:
         """Return rows() as a table: the text of the kernel's trace_stat/functionN.
 
-        There N is a CPU; here a thread, or all of them. A name that is longer than the kernel's column makes
-        the column wider: it is never cut.
+        In the kernel N is a CPU; here the table is that of a thread, or of all. A name that is longer than
+        the kernel's column makes the column wider; names are never cut.
 
         Args, Raises: as rows().
         """
@@ -143,7 +144,7 @@ def stat_text(rows: Iterable[ProfileRow]) -> str:
 
 
 def _duration(ns: int) -> str:
-    """Microseconds with as many of three decimals as fit, as in the kernel's function graph."""
+    """Return microseconds with up to three decimals, as many as fit, as in the kernel's function graph."""
     us, rest = divmod(ns, 1000)
     digits = f"{rest:03}"[: max(0, _TIME_WIDTH - 1 - len(str(us)))]
     return f"{f'{us}.{digits}' if digits else us} us".ljust(_TIME_WIDTH + len(" us "))

@@ -1,6 +1,7 @@
-"""From an instance's buffer to a trace: by way of a copy of its ring, as the recorder does it.
+"""Makes a trace of an instance's buffer: copies its ring to a file, and assembles that as the recorder
+does.
 
-Everything here runs untraced (_engine.untraced): what reading a trace does is in no trace.
+All of this runs untraced (_engine.untraced): no trace has the calls that reading makes.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ PREFIX = "funcgraph-instance-"
 
 
 class Copied(Protocol):
-    """What has a ring buffer, and writes a file of it: an engine's Instance."""
+    """An object that writes its ring buffer to a file: an engine's Instance."""
 
     def copy(self, path: str, *, consume: bool = False) -> int: ...
 
 
 def make_folder() -> str:
-    """Make a folder of our own, in memory if there is such a place, and return its path.
+    """Make a temporary folder, in memory if possible, and return its path.
 
     Raises:
-        OSError: none can be written.
+        OSError: none of the places for it can be written.
     """
-    refusal: OSError = FileNotFoundError("no folder for temporary files")
+    refusal: OSError = FileNotFoundError("no folder for temporary files can be written")
     for base in folders():
         try:
             return tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base)
@@ -43,22 +44,22 @@ def make_folder() -> str:
 
 
 def remove_folder(path: str) -> None:
-    """Remove such a folder, whatever is in it."""
+    """Remove a folder with its contents."""
     shutil.rmtree(path, ignore_errors=True)
 
 
 def write_trace(engine: Copied, output: str, meta: Mapping[str, Any], *, consume: bool, clock: str) -> None:
-    """Write a trace.dat of what the instance's buffer holds.
+    """Write a trace.dat of an instance's buffer.
 
     Args:
         engine: the instance.
         output: path of the trace.
-        meta: what goes into the trace's own JSON beside what the buffer says.
-        consume: what is in it is in no later one.
-        clock: what its times are on.
+        meta: entries of the trace's JSON, in addition to those from the buffer.
+        consume: leave the records of this trace out of later ones.
+        clock: the clock of its times.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the trace cannot be written.
     """
     folder = make_folder()
     try:
@@ -75,14 +76,14 @@ def write_trace(engine: Copied, output: str, meta: Mapping[str, Any], *, consume
 
 
 def describe(tracer: str, name: str) -> dict[str, Any]:
-    """Return what the trace says of itself."""
+    """Return the entries of a trace's JSON for an instance."""
     command = [str(word) for word in getattr(sys, "argv", [])]
     return {"tracer": tracer, "instance": name, "command": command}
 
 
 def text_of(path: str, tracer: str, options: Mapping[str, bool]) -> str:
     """Return the text of a trace that `write_trace` wrote, with its header."""
-    if tracer == "function":  # a report has one option for the arguments of both tracers
+    if tracer == "function":  # the report has one option for the arguments of both tracers
         options = {**options, "funcgraph-args": options["func-args"]}
     text = b"".join(TraceFile(path).report(options)).decode("utf-8", "replace")
     return text.replace("# tracer: function\n", f"# tracer: {tracer}\n", 1)
@@ -91,7 +92,7 @@ def text_of(path: str, tracer: str, options: Mapping[str, bool]) -> str:
 def read_text(
     engine: _engine.Instance, name: str, options: Mapping[str, bool], *, consume: bool, clock: str
 ) -> str:
-    """Return what the instance's buffer holds as text, with its header."""
+    """Return the text of an instance's buffer, with its header."""
     folder = make_folder()
     tracer = engine.tracer
     try:
@@ -103,10 +104,10 @@ def read_text(
 
 
 def copy_file(path: str, output: str) -> None:
-    """Copy a trace; one that is there is replaced when the copy is whole.
+    """Copy a trace; an existing file is replaced when the copy is complete.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the copy cannot be written.
     """
     temporary = f"{output}.{os.getpid()}.tmp"
     try:
@@ -119,7 +120,7 @@ def copy_file(path: str, output: str) -> None:
 
 
 def without_header(text: str) -> list[str]:
-    """Return the lines of a text but for the header's, each with its end."""
+    """Return the lines of a text without its header, each with its end."""
     lines = text.splitlines(keepends=True)
     first = 0
     while first < len(lines) and lines[first].startswith("#"):

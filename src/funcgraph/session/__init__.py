@@ -1,5 +1,5 @@
-"""Sessions: the directory a recorder and the traced processes share, and who does what in it.
+"""Sessions: the directory that a recorder and the traced processes share, and the work of each in it.
 
-What a traced process imports of this package (config, options, environ) imports nothing that is not loaded
+Traced processes import config, options and environ. These import only modules that Python has loaded
 already.
 """

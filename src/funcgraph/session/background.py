@@ -1,7 +1,7 @@
-"""The recorder process behind `with funcgraph.record(...)`: runs beside the program, not under it.
+"""The recorder process of `with funcgraph.record(...)`, which is no child of the program.
 
-Started by block.py with two pipes, whose messages are told there. When the program is killed it finishes the
-trace.
+block.py starts it with two pipes and documents their messages. If the program is killed, the recorder
+finishes the trace.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ GRACE_S = 1.0  # for children of a program that was killed, to end by themselves
 
 
 def main() -> NoReturn:
-    """Leave the program's process tree and record. sys.argv: request pipe, answer pipe, program's id."""
+    """Leave the program's process tree and record. sys.argv has the two pipes and the program's id."""
     requests, answers, program = map(int, sys.argv[1:])
     if os.fork() != 0:
         os._exit(0)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)  # we end when the program does, and then at once
+        signal.signal(number, signal.SIG_IGN)  # the end of the program ends this process
     os.chdir("/")
     status = 0
     try:
@@ -46,7 +46,7 @@ class Background:
 
     Args:
         requests, answers: descriptors of the pipes from and to the program.
-        program: tells when the program is gone. The pipe's end does not: a forked child may hold it open.
+        program: notices the program's end. A pipe does not: a forked child may hold it open.
     """
 
     def __init__(self, requests: int, answers: int, program: ProcessWatch) -> None:
@@ -56,7 +56,7 @@ class Background:
         self._received = b""
 
     def run(self) -> None:
-        """Serve the program until its block ends or it is gone."""
+        """Serve the program until its block or the program itself ends."""
         line = self._line(60.0)
         if line is None:
             return
@@ -72,7 +72,7 @@ class Background:
             answer = self._close(recording, request, word)
             session.remove()
             self._answer(answer)
-        except Exception as error:  # what was recorded stays for `funcgraph recover`
+        except Exception as error:  # the spool stays for `funcgraph recover`
             recording.close()
             self._answer_error(error)
 
@@ -89,7 +89,7 @@ class Background:
         return session, recording
 
     def _record_until_told(self, recording: Recording) -> bytes | None:
-        """Drain; return the program's word, or None when it is gone."""
+        """Drain until the program sends a line, and return that; None if the program has ended."""
         word = None
         while word is None and not self._program.gone():
             word = self._line(recording.step())
@@ -125,7 +125,7 @@ class Background:
     def _line(self, wait_s: float) -> bytes | None:
         """Return the program's next line, or None if none is complete within `wait_s` seconds.
 
-        The pipe's end counts as the program's end.
+        The end of the pipe counts as a line: b"gone".
         """
         while b"\n" not in self._received:
             if not select.select([self._requests], [], [], wait_s)[0]:
@@ -141,7 +141,7 @@ class Background:
         try:
             os.write(self._answers, json.dumps(message).encode() + b"\n")
         except BrokenPipeError:
-            pass  # the program is gone
+            pass  # the program has ended
 
     def _answer_error(self, error: Exception) -> None:
         number = error.errno if isinstance(error, OSError) else None

@@ -1,16 +1,16 @@
 """`with funcgraph.record(...)`: recording a block of the running program.
 
-The program writes its ring buffer; a recorder process drains it (background.py). That is no child of the
-program's: it does not show in os.wait(), shares no terminal and no standard streams, and outlives the program
-if that is killed. The two talk through a pair of pipes:
+The program writes its ring buffer; a recorder process (background.py) drains it. The recorder is not a
+child of the program: os.wait() does not see it, it shares neither terminal nor standard streams, and it
+outlives a program that is killed. The two communicate through a pair of pipes:
 
     program                               recorder
     one line of JSON: what to record  ->
                                       <-  one line of JSON: {"session": DIRECTORY} or {"error": ...}
     ... the block runs ...
     "end\n", or the pipe's end        ->
-                                      <-  one line of JSON: {"totals": ..., "warnings": [...]} or {"error":
-                                      ...}
+                                      <-  one line of JSON: {"totals": ..., "warnings": [...]}
+                                          or {"error": ...}
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MODULE = "funcgraph.session.background"
 
 
 class RecordBlock:
-    """A recording of a block; `record` makes it, `with` runs it.
+    """A recording of a block: `record` makes it, a `with` statement runs it.
 
     Attributes:
         output: absolute path of the trace.
@@ -58,11 +58,11 @@ class RecordBlock:
 
         Raises:
             FileNotFoundError, PermissionError, OSError: the trace or the session's directory cannot be
-            written. RuntimeError: no hook is free, the recorder process did not start, or the block is
-            running already.
+            written. RuntimeError: no hook is free, the recorder process did not start, or this recording
+            is in progress already.
         """
         if self._recorder is not None:
-            raise RuntimeError("this recording runs already; make another one with funcgraph.record()")
+            raise RuntimeError("this recording is in progress: make another one with funcgraph.record()")
         check_output(self.output)
         recorder = _RecorderProcess(
             {"output": self.output, "settings": self._settings, "command": _command_line()}
@@ -72,7 +72,7 @@ class RecordBlock:
             if self._settings["follow_fork"]:
                 environ.join(recorder.session)
             for instance in self._settings["instances"]:
-                # Our own __exit__ has begun by the time the recording stops.
+                # Our own __exit__ is in progress when the recording stops.
                 own = {**instance, "notrace": [*instance["notrace"], "funcgraph.session.*"]}
                 self._handles.append(_engine.start(recorder.session, **engine_keywords(self._settings, own)))
         except BaseException:
@@ -86,7 +86,7 @@ class RecordBlock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop recording and wait until the trace is complete. An exception of the block's goes on its way.
+        """Stop recording and wait until the trace is complete. An exception of the block propagates.
 
         Raises:
             OSError: the trace could not be written (only if the block raised nothing).
@@ -96,7 +96,7 @@ class RecordBlock:
         assert recorder is not None
         environ.leave(recorder.session)
         if os.getpid() != self._pid:
-            recorder.close()  # a fork's child left the block too; the recording is its parent's
+            recorder.close()  # a fork's child left the block; the recording belongs to its parent
             return
         try:
             answer = recorder.end()
@@ -114,7 +114,7 @@ class RecordBlock:
             try:
                 _engine.stop(self._handles.pop())
             except ValueError:
-                pass  # the recorder had it stopped: no space left
+                pass  # the recorder stopped it: no space left
 
 
 def record(
@@ -144,45 +144,43 @@ def record(
     """Record the calls made in a `with` block, in all threads and in children started meanwhile.
 
     Args:
-        output: the trace.dat file to write; one that is there is replaced when the block ends.
+        output: the trace.dat file to write; an existing one is replaced when the block ends.
         tracer: "function_graph" (calls with their durations) or "function" (calls only).
         filter: only functions that match one of these patterns: globs over module.qualname, or :mod:NAME.
         notrace: never functions that match one of these.
         graph: only functions that match one of these, and all that they call.
-        max_graph_depth: only so many levels of calls; 0: all.
-        thresh_us: only calls that take at least so many microseconds.
-        args: record arguments too; no code of the program runs for that.
+        max_graph_depth: only the first levels of calls, so many; 0: all.
+        thresh_us: only calls that take at least so many microseconds; 0: all.
+        args: record arguments too; this runs no code of the program.
         retval: record return values too, in the same way.
         retaddr: record where calls are made (funcgraph-retaddr). "function_graph" only.
-        stack_trace: record what each call was made from (func_stack_trace). "function" only.
-        no_repeats: a call that comes again and again is told once, with how often (func-no-repeats; not
-            together with args). "function" only.
-        no_sleep_time: durations without the time that the thread slept or waited (nosleep-time; a system call
-            at both ends of a call). "function_graph" only.
-        no_irqs: neither calls of signal handlers nor what these call (nofuncgraph-irqs). "function_graph"
-            only.
+        stack_trace: record the stack of callers of each call (func_stack_trace). "function" only.
+        no_repeats: record repeated calls once, with their number (func-no-repeats; not together with args).
+            "function" only.
+        no_sleep_time: durations without the time that the thread slept or waited (nosleep-time; this costs
+            a system call at each entry and return). "function_graph" only.
+        no_irqs: neither signal handlers nor what they call (nofuncgraph-irqs). "function_graph" only.
         c_calls: record C functions that recorded functions call.
         buffer_kb: size of each process's ring buffer, in KiB.
         mode: what happens when the buffer is full: "wait" for the recorder (nothing is lost), "drop" the
             newest, "overwrite" the oldest.
-        options: how the report shows the trace unless it is told otherwise: names of the kernel's options
-            as `funcgraph report -O` takes them. Some say what is recorded: "funcgraph-args", "func-args",
+        options: trace options, as `funcgraph report -O` takes them: how the report shows the trace unless
+            told otherwise. Some also say what is recorded: "funcgraph-args", "func-args",
             "funcgraph-retval", "funcgraph-retaddr", "func_stack_trace", "func-no-repeats", "nosleep-time",
             "nofuncgraph-irqs".
         follow_fork: record child processes too.
-        clock: the trace's clock: "mono" (CLOCK_MONOTONIC), "boot" (goes on while the machine sleeps),
-            "mono_raw" (not slewed), "tai"; "local" and "global" are other names of "mono".
-        instances: name -> any of the keywords from `tracer` to `options`: further instances, which record at
-            the same time, each into a buffer of its own in the trace. The top instance, which the keywords
-            themselves are about, is then left out if nothing is said of it.
+        clock: the trace's clock: "mono" (CLOCK_MONOTONIC), "boot" (includes the time that the machine was
+            suspended), "mono_raw" (not slewed), "tai"; "local" and "global" are other names of "mono".
+        instances: name -> any of the keywords from `tracer` to `options`: further instances, which record
+            at the same time, each into a buffer of its own in the trace. The keywords themselves configure
+            the top instance; if all have their defaults, there is none.
 
     Returns:
-        A context manager; after the block its `totals` say what was recorded.
+        A context manager; after the block its `totals` have the figures.
 
     Raises:
-        ValueError: a pattern (with column and reason), tracer, mode, option, clock, name or number that is
-            none.
-        TypeError: a single str where several patterns are wanted; a keyword that an instance does not have.
+        ValueError: an invalid pattern (with column and reason), tracer, mode, option, clock, name, number.
+        TypeError: a single str where several patterns are needed; a keyword that an instance does not have.
         Entering and leaving the block raises OSError and RuntimeError; see RecordBlock.
 
     Example:
@@ -192,7 +190,7 @@ def record(
 
     The semantics are those of the kernel's function_graph tracer (Documentation/trace/ftrace.rst).
     """
-    given_keywords = locals()
+    given_keywords = locals()  # the keywords are those of the table of settings
     top = {name: given_keywords[name] for name in DEFAULTS}
     named = [_instance(name, keywords) for name, keywords in (instances or {}).items()]
     given = _instance("", top)
@@ -213,7 +211,7 @@ def _instance(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Return an instance's settings. Raises TypeError."""
     unknown = ", ".join(map(repr, keywords.keys() - DEFAULTS.keys()))
     if unknown:
-        raise TypeError(f"instance {name!r} has no option {unknown}; there are: {', '.join(DEFAULTS)}")
+        raise TypeError(f"instance {name!r} has no option {unknown}: must be one of {', '.join(DEFAULTS)}")
     instance = {"name": name}
     for option, default in DEFAULTS.items():
         value = keywords.get(option, default)
@@ -237,7 +235,7 @@ class _RecorderProcess:
         request: output, settings and command, for background.py.
 
     Raises:
-        OSError, RuntimeError: what the recorder process could not do.
+        OSError, RuntimeError: the recorder process could not start, or reports an error.
     """
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -248,7 +246,7 @@ class _RecorderProcess:
         package_folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         code = f"import sys; sys.path.append(sys.argv.pop(1)); from {_MODULE} import main; main()"
         try:
-            # Not traced itself, wherever it is started: an empty variable is no session.
+            # The empty variables keep the recorder itself from being traced.
             launcher = subprocess.Popen(
                 [
                     sys.executable,
@@ -273,7 +271,7 @@ class _RecorderProcess:
         finally:
             os.close(request_read)
             os.close(answer_write)
-        launcher.wait()  # forks the recorder and ends at once: the program's os.wait() has nothing to find
+        launcher.wait()  # it forks the recorder and ends at once, so the program's os.wait() finds no child
         try:
             self._send(request)
             self.session: str = self._receive()["session"]
@@ -282,19 +280,19 @@ class _RecorderProcess:
             raise
 
     def end(self) -> dict[str, Any]:
-        """Tell the recorder that the block has ended; return what it recorded, when the trace is complete."""
+        """Tell the recorder that the block has ended; return its figures when the trace is complete."""
         try:
             os.write(self._requests, b"end\n")
             return self._receive()
         except BrokenPipeError:
             raise RuntimeError(
-                "the recorder process was killed; 'funcgraph recover' makes a trace of the rest"
+                "the recorder process was killed: 'funcgraph recover' makes a trace of what it left"
             ) from None
         finally:
             self.close()
 
     def abandon(self) -> None:
-        """End a recording that never began: nothing is written."""
+        """End a recording that did not start: no trace is written."""
         try:
             os.write(self._requests, b"abandon\n")
             self._receive()
@@ -319,7 +317,8 @@ class _RecorderProcess:
             piece = os.read(self._answers, 65536)
             if not piece:
                 raise RuntimeError(
-                    "the recorder process ended without an answer; 'funcgraph recover' may find its rest"
+                    "the recorder process ended without an answer: "
+                    "'funcgraph recover' makes a trace of what it left"
                 )
             data += piece
         answer: dict[str, Any] = json.loads(data)
@@ -329,8 +328,8 @@ class _RecorderProcess:
 
 
 def _error_from(error: dict[str, Any]) -> Exception:
-    """Return the exception that the recorder process met, as its own built-in type."""
+    """Return the recorder process's exception, as its own built-in type."""
     kind = getattr(builtins, error["type"], None)
     if isinstance(kind, type) and issubclass(kind, OSError):
-        return OSError(error["errno"], error["text"], error["filename"])  # picks the subclass by the number
+        return OSError(error["errno"], error["text"], error["filename"])  # OSError picks the subclass
     return RuntimeError(f"{error['type']}: {error['text']}")

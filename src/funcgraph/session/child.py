@@ -1,4 +1,4 @@
-"""The traced command: what to run, starting it as a shell would have, its signals, its end."""
+"""The traced command: finding it, starting it as a shell would, forwarding its signals, its exit status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from funcgraph.session.witness import GroupWitness
 
 __all__ = ["Child", "NotStartedError", "die_like", "occupy_standard_descriptors", "resolve"]
 
-# Handed on to the command when they are sent to the recorder alone.
+# Forwarded to the command when they are sent to the recorder alone.
 FORWARDED = (
     signal.SIGHUP,
     signal.SIGINT,
@@ -29,16 +29,16 @@ FORWARDED = (
 )
 BLOCKED = frozenset((*FORWARDED, signal.SIGCHLD))
 
-# A command that is stopped this long while we run was stopped alone, not with us by Ctrl-Z.
+# A command that stays stopped this long while we run was stopped alone: Ctrl-Z would have stopped us too.
 STOPPED_ALONE_S = 0.1
 
 
 class NotStartedError(Exception):
-    """The command cannot be run.
+    """The command cannot be executed.
 
     Args:
         message: one line.
-        status: what a shell exits with: 127 for not found, 126 for not executable.
+        status: a shell's exit status for it: 127 for not found, 126 for not executable.
     """
 
     def __init__(self, message: str, status: int) -> None:
@@ -69,11 +69,11 @@ def _looks_like_python(path: str) -> bool:
 def resolve(command: Sequence[str]) -> tuple[str, list[str]]:
     """Return the file to execute for `command` and the program's argument vector.
 
-    A script (FILE.py, or Python source that is not executable), `-m MODULE` and `-c CODE` run with the Python
-    that runs us; anything else is found as a shell finds it.
+    A script (FILE.py, or Python source that is not executable), `-m MODULE` and `-c CODE` run with the
+    Python that runs this code. Any other command is looked up as a shell does.
 
     Raises:
-        NotStartedError: there is no such file, or it cannot be executed.
+        NotStartedError: the file does not exist, or cannot be executed.
     """
     first = command[0]
     python = [sys.executable, *command]
@@ -101,9 +101,10 @@ def resolve(command: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def occupy_standard_descriptors() -> None:
-    """Make sure that no file of ours gets the number of a standard stream that whoever started us has closed.
+    """Open /dev/null for each standard stream that our parent process has closed.
 
-    The command sees it closed as without us: what is opened here does not outlive its exec.
+    Otherwise a file that we open later gets the number of a standard stream. The command still sees the
+    stream closed: these descriptors are closed by exec.
     """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
@@ -113,8 +114,8 @@ def occupy_standard_descriptors() -> None:
 class Child:
     """The command as our child, in our process group and on our terminal.
 
-    The recorder takes no part in the terminal's signals: they reach the command by themselves. From the first
-    construction on, the signals in BLOCKED stay blocked in this process and are taken by wait().
+    The terminal signals the command directly, so the recorder ignores those signals. Once a Child has been
+    made, the signals in BLOCKED stay blocked in this process, and wait() takes them.
 
     Args:
         path: the file to execute.
@@ -126,11 +127,11 @@ class Child:
     """
 
     def __init__(self, path: str, argv: list[str], environment: Mapping[str, str]) -> None:
-        self.status: int | None = None  # exit status, or minus the signal's number; None while it runs
+        self.status: int | None = None  # exit status, or the negative signal number; None while it runs
         self._stopped_since: float | None = None
         inherited = {number: signal.getsignal(number) for number in BLOCKED}
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
-        # If whoever started us ignores SIGCHLD, so do we, and a child's exit status would be thrown away.
+        # We inherit SIGCHLD from our parent. If it is ignored, the kernel discards the child's exit status.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._witness = GroupWitness(FORWARDED)
         error_read, error_write = os.pipe()
@@ -155,19 +156,16 @@ class Child:
             raise NotStartedError(f"{argv[0]}: {reason}", 127 if number == errno.ENOENT else 126)
 
     def wait(self, pause_s: float) -> bool:
-        """Wait for something to happen to the command; return whether it has ended.
+        """Wait until the command ends, at most `pause_s` seconds; return whether it has ended.
 
-        Signals that were sent to us alone are handed on.
-
-        Args:
-            pause_s: how long to wait at most, in seconds.
+        Signals that were sent to the recorder alone are forwarded.
         """
         self._pause(pause_s)
-        # Never with a time to wait: interrupted by a stop just before that is over, CPython's sigtimedwait
-        # returns whatever lies in its uninitialized result.
+        # Only with a timeout of 0. If a stop interrupts CPython's sigtimedwait just before its timeout
+        # ends, it returns its uninitialized result.
         while (info := signal.sigtimedwait(BLOCKED, 0)) is not None:
             if info.si_signo != signal.SIGCHLD and not self._poll():
-                self._hand_on(info.si_signo, info.si_pid)
+                self._forward(info.si_signo, info.si_pid)
         if self._poll():
             self._witness.close()
             return True
@@ -175,14 +173,14 @@ class Child:
         return False
 
     def _pause(self, pause_s: float) -> None:
-        """Sleep, but not beyond the command's end."""
+        """Sleep at most so long, and not beyond the command's end."""
         if self._pidfd is None:
             time.sleep(pause_s)
         else:
             select.select([self._pidfd], [], [], pause_s)
 
-    def _hand_on(self, number: int, sender: int) -> None:
-        # What the command sends to its parent is not meant for itself.
+    def _forward(self, number: int, sender: int) -> None:
+        # A signal that the command sent to its parent is not for the command.
         if sender != self.pid and not self._witness.saw(number) and not self._poll():
             os.kill(self.pid, number)
 
@@ -202,9 +200,9 @@ class Child:
         return True
 
     def _mirror_stop(self) -> None:
-        """Stop too when the command was stopped alone, so that an interactive shell notices; go on together.
+        """Stop when the command was stopped alone, so that an interactive shell notices; continue with it.
 
-        Only on the terminal's foreground job: elsewhere nobody may be there to continue us.
+        Only as the terminal's foreground job: otherwise nobody may continue us.
         """
         if self._stopped_since is None or time.monotonic() - self._stopped_since < STOPPED_ALONE_S:
             return
@@ -229,10 +227,10 @@ def _become(
     inherited: Mapping[signal.Signals, object],
     mask: set[signal.Signals] | set[int],
 ) -> None:
-    """In the child: take the signal state that a shell would have given the command, then become it.
+    """In the child: restore the signal state that a shell would have given the command, then execute it.
 
-    Ignored signals stay ignored (nohup, background jobs). Python itself ignores SIGPIPE and SIGXFSZ at its
-    start and nothing tells what they were before: they are set to the default, as subprocess does.
+    Signals that were ignored stay ignored (nohup, background jobs). Python ignores SIGPIPE and SIGXFSZ at
+    its start and does not keep their previous state, so they get the default, as in subprocess.
     """
     for number, handler in inherited.items():
         signal.signal(number, signal.SIG_IGN if handler is signal.SIG_IGN else signal.SIG_DFL)
@@ -244,7 +242,7 @@ def _become(
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
-        # A script without a #! line: a shell would run it itself.
+        # A script without a #! line: a shell runs it itself.
         os.execve("/bin/sh", ["sh", path, *argv[1:]], environment)
 
 
@@ -252,7 +250,7 @@ def die_like(status: int) -> int:
     """End as the command ended: return its exit status, or die by the signal that it died of.
 
     Args:
-        status: an exit status, or minus a signal's number.
+        status: an exit status, or the negative number of a signal.
     """
     if status >= 0:
         return status

@@ -1,6 +1,6 @@
-"""The text of a session's `config` file: key=value lines, a key again for each further value.
+"""The text of a session's `config` file: key=value lines, with a line for each value of a key.
 
-Imported by every traced process, so it imports nothing.
+Every traced process imports this module, so it imports nothing.
 """
 
 __all__ = ["dump", "parse"]
@@ -22,7 +22,7 @@ def _unescape(value: str) -> str:
     for piece in pieces:
         if piece:
             out.append(_UNESCAPES[piece[0]] + piece[1:])
-        else:  # a backslash that was written as two: the next piece follows it as it is
+        else:  # an escaped backslash; the next piece follows it unchanged
             following = next(pieces, None)
             if following is None:
                 raise KeyError
@@ -31,7 +31,7 @@ def _unescape(value: str) -> str:
 
 
 def dump(values: dict[str, list[str]]) -> str:
-    """Return the text for `values`; `parse` gives them back."""
+    """Return the text for `values`, from which `parse` returns them."""
     return "".join(f"{key}={_escape(value)}\n" for key, items in values.items() for value in items)
 
 
@@ -39,7 +39,7 @@ def parse(text: str) -> dict[str, list[str]]:
     """Return each key's values, in their order.
 
     Raises:
-        ValueError: a line without '=', or with an escape that `dump` does not write.
+        ValueError: a line has no '=', or an escape that `dump` does not write.
     """
     values: dict[str, list[str]] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -51,5 +51,5 @@ def parse(text: str) -> dict[str, list[str]]:
                 raise KeyError
             values.setdefault(key, []).append(_unescape(value))
         except KeyError:
-            raise ValueError(f"config: line {number}: not key=value: {line!r}") from None
+            raise ValueError(f"config: line {number}: {line!r}: must be key=value") from None
     return values

@@ -1,11 +1,10 @@
-"""A session's directory: where it lies, what is in it, whether its recorder is alive.
+"""A session's directory: its place, its files, and whether its recorder is alive.
 
-funcgraph-PID-RANDOM/     mode 0700, in XDG_RUNTIME_DIR, else /dev/shm, else the folder for temporary
-    files lock                  the recorder holds an exclusive fcntl record lock on it for as long as it
-    lives
-    config                what traced processes and `funcgraph recover` need to know (config.py)
-    PID.N.ring            a traced process's ring buffer
-    PID.failed            why a process could not be traced
+funcgraph-PID-RANDOM/  mode 0700, in XDG_RUNTIME_DIR, else /dev/shm, else the folder for temporary files
+    lock               the recorder holds an exclusive fcntl record lock on it for as long as it lives
+    config             the settings, for traced processes and `funcgraph recover` (config.py)
+    PID.N.ring         the ring buffer of a traced process
+    PID.note           why a process could not be traced
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ NOTE_SUFFIX = ".note"
 
 
 def folders() -> list[str]:
-    """Return the folders that ours may lie in, memory-backed ones first: a ring need not touch a disk."""
+    """Return the folders for session directories, memory-backed ones first: rings need no disk."""
     candidates = [os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", tempfile.gettempdir()]
-    # os.pathsep joins session directories in the environment's variable
+    # The environment variable joins session directories with os.pathsep.
     usable = [os.path.abspath(base) for base in candidates if base and os.pathsep not in base]
     return [base for base in dict.fromkeys(usable) if os.path.isdir(base)]
 
@@ -41,7 +40,7 @@ class Session:
     """One session's directory.
 
     Args:
-        path: the directory, which is there already; `create` makes a new one.
+        path: an existing directory; `create` makes a new one.
     """
 
     def __init__(self, path: str) -> None:
@@ -50,12 +49,12 @@ class Session:
 
     @classmethod
     def create(cls) -> Session:
-        """Make a directory of our own and take its lock.
+        """Make a directory and take its lock.
 
         Raises:
-            OSError: no folder for it can be written.
+            OSError: none of the folders can be written.
         """
-        refusal: OSError = FileNotFoundError(errno.ENOENT, "no folder for the session's files")
+        refusal: OSError = FileNotFoundError(errno.ENOENT, "no folder for session files can be written")
         for base in folders():
             try:
                 session = cls(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
@@ -68,7 +67,7 @@ class Session:
         raise refusal
 
     def lock(self) -> bool:
-        """Take the recorder's lock; False if another process holds it."""
+        """Take the recorder's lock; return False if another process holds it."""
         fd = os.open(f"{self.path}/lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -79,15 +78,18 @@ class Session:
         return True
 
     def recorder_alive(self) -> bool:
-        """Return whether another process holds the lock. Not for a session that this process has locked:
-        closing any descriptor of the file would give up its own lock."""
+        """Return whether another process holds the lock.
+
+        Not for a session that this process has locked: closing another descriptor of the file would release
+        the lock.
+        """
         if not self.lock():
             return True
         self.unlock()
         return False
 
     def unlock(self) -> None:
-        """Give up the lock, if we hold it."""
+        """Release the lock, if this process holds it."""
         if self._lock_fd is not None:
             os.close(self._lock_fd)
             self._lock_fd = None
@@ -95,12 +97,12 @@ class Session:
     def write_config(
         self, settings: dict[str, Any], *, output: str, part: str, command: Sequence[str]
     ) -> None:
-        """Write the config file; from now on processes that find the session join it.
+        """Write the config file. From now on, processes that find the session join it.
 
         Args:
-            settings: the recording's (options.py).
-            output, part: absolute paths of the trace and of its spool, for recover.
-            command: what is recorded, for a person.
+            settings: the recording's settings (options.py).
+            output, part: absolute paths of the trace and of its spool, for `funcgraph recover`.
+            command: the command that is recorded, for a person.
         """
         facts = {
             "version": [installed_version()],
@@ -119,26 +121,26 @@ class Session:
         """Return the config file's values.
 
         Raises:
-            OSError: there is none, or it cannot be read.
-            ValueError: it is damaged.
+            OSError: the file does not exist, or cannot be read.
+            ValueError: the file is damaged.
         """
         name = "config" if os.path.exists(f"{self.path}/config") else "config.closed"
         with open(f"{self.path}/{name}", encoding="utf-8", errors="surrogateescape") as file:
             return config.parse(file.read())
 
     def close_to_newcomers(self) -> None:
-        """Let no further process join: it would not find the config file. `read_config` still does."""
+        """Rename the config file, so that no further process joins. `read_config` still finds it."""
         try:
             os.rename(f"{self.path}/config", f"{self.path}/config.closed")
         except FileNotFoundError:
             pass
 
     def ring_names(self) -> list[str]:
-        """Return the names of the ring-buffer files that are there now."""
+        """Return the names of the ring-buffer files."""
         return [name for name in self._names() if name.endswith(RING_SUFFIX)]
 
     def notes(self) -> list[str]:
-        """Return what traced processes have left word of: a line each."""
+        """Return a line for each note that a traced process has left."""
         found = []
         for name in self._names():
             pid = name.removesuffix(NOTE_SUFFIX)
@@ -151,16 +153,16 @@ class Session:
         try:
             return sorted(os.listdir(self.path))
         except FileNotFoundError:
-            return []  # removed under us: a logout empties XDG_RUNTIME_DIR. Mapped rings live on
+            return []  # removed by another process: a logout empties XDG_RUNTIME_DIR. Mapped rings stay
 
     def remove(self) -> None:
-        """Delete the directory and what is in it."""
+        """Delete the directory with its files."""
         self.unlock()
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 def command_text(values: dict[str, list[str]]) -> str:
-    """Return the command of a session's config in one line, as a person would type it."""
+    """Return the command in a session's config as one line, as a person would type it."""
     return shlex.join(values.get("command", [])).replace("\n", "\\n")
 
 
@@ -177,6 +179,6 @@ def all_sessions() -> Iterator[Session]:
             try:
                 ours = os.stat(path, follow_symlinks=False).st_uid == os.getuid()
             except FileNotFoundError:
-                continue  # it ended just now
+                continue  # it was removed just now
             if ours and os.path.exists(f"{path}/lock"):
                 yield Session(path)

@@ -1,10 +1,10 @@
-"""The variable that leads a traced process to its sessions: hidden from it, handed on to its children.
+"""The variable that names a process's sessions: hidden from the program, passed to its children.
 
-The variable stays in the C environment, so children that inherit it are traced; Python's copies of the
-environment do not show it. Children that get an environment of their own (subprocess with env=..., os.execve,
-os.posix_spawn) get it through the builtin functions of funcgraph._environ, put in the place of the originals.
+The variable stays in the C environment, so children that inherit that are traced. Python's copies of the
+environment do not show it. Children with an environment of their own (subprocess with env=..., os.execve,
+os.posix_spawn) get the variable from builtin functions of funcgraph._environ that replace the originals.
 
-Imported by every traced process, so it imports nothing that is not loaded already.
+Every traced process imports this module, so it imports only modules that Python has loaded already.
 """
 
 import _thread
@@ -21,10 +21,10 @@ __all__ = ["BOOT_VARIABLE", "VARIABLE", "join", "leave", "publish_none", "sessio
 
 # Session directories, joined by os.pathsep; empty: none.
 VARIABLE = "FUNCGRAPH_SESSION"
-# Boot parameters (control/boot.py). The program sees this one: it is the user's own.
+# Boot parameters (instance/boot.py). The program sees this variable, which a person has set.
 BOOT_VARIABLE = "FUNCGRAPH"
 
-# (module, attribute, other modules that may hold the same function under a name of their own)
+# (module, attribute, other modules that may hold the same function, each with its name there)
 _CARRIERS = (
     ("posix", "execve", (("os", "execve"),)),
     ("posix", "posix_spawn", (("os", "posix_spawn"),)),
@@ -34,14 +34,14 @@ _CARRIERS = (
     ("_posixsubprocess", "fork_exec", (("subprocess", "_fork_exec"),)),
 )
 
-_active: list[str] = []  # directories of the sessions that this process's children are to join, oldest first
-_lock = _thread.allocate_lock()  # held while _active and what follows from it change
-# Another thread may hold it at a fork.
+_active: list[str] = []  # directories of the sessions that children of this process join, oldest first
+_lock = _thread.allocate_lock()  # protects _active, the variable and the replaced functions
+# Another thread may hold the lock at a fork.
 os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 def sessions() -> list[str]:
-    """Return the directories of the sessions that children of this process join."""
+    """Return the directories of the sessions that children of this process will join."""
     return list(_active)
 
 
@@ -57,14 +57,14 @@ def take() -> list[str]:
 
 
 def join(directory: str) -> None:
-    """Let children of this process be traced into the session in `directory`."""
+    """Have children of this process join the session in `directory`."""
     with _lock:
         _active.append(directory)
         _publish()
 
 
 def leave(directory: str) -> None:
-    """Undo one join(). Nothing happens if there was none."""
+    """Undo one join(). Does nothing if there was none."""
     with _lock:
         if directory in _active:
             _active.remove(directory)
@@ -72,7 +72,7 @@ def leave(directory: str) -> None:
 
 
 def publish_none() -> None:
-    """Let no child of this process be traced: for a process that was reached but is not to be followed."""
+    """Have no child of this process traced, whatever the process itself has joined."""
     with _lock:
         _active.clear()
         _publish()
@@ -94,8 +94,8 @@ def _publish() -> None:
 
 
 def _replace(change: "Callable[[Any], Any]") -> None:
-    """Put change(function) in the place of each function that starts a program, wherever it is held."""
-    import _posixsubprocess  # noqa: F401  (so that subprocess, imported later, takes ours)
+    """Replace each function that starts a program by change(function), in each module that holds it."""
+    import _posixsubprocess  # noqa: F401  (so that subprocess, imported later, takes the replacement)
 
     for module_name, attribute, aliases in _CARRIERS:
         module = sys.modules[module_name]
@@ -108,8 +108,6 @@ def _replace(change: "Callable[[Any], Any]") -> None:
             holder = sys.modules.get(alias_module)
             if holder is not None and getattr(holder, alias, None) is before:
                 setattr(holder, alias, after)
-        if (
-            before in os.supports_fd
-        ):  # names functions by identity; execve is the only one of ours in such a set
+        if before in os.supports_fd:  # a set of functions, of ours only execve
             os.supports_fd.discard(before)
             os.supports_fd.add(after)

@@ -51,14 +51,16 @@ def engine_keywords(settings: "dict[str, Any]", instance: "dict[str, Any]") -> "
 
 
 def wanted_patterns(settings: "dict[str, Any]") -> list[str]:
-    """Return the patterns that functions had to match, of all instances; none if one had no such pattern."""
+    """Return the patterns of all instances; an empty list if one instance records all functions."""
     wanted = [[*instance["filter"], *instance["graph"]] for instance in settings["instances"]]
     return [pattern for patterns in wanted for pattern in patterns] if all(wanted) else []
 
 
 def describe(settings: "dict[str, Any]") -> "dict[str, Any]":
-    """Return what a trace's own JSON says of how it was recorded: tracer and options of its first instance,
-    and `instances`: name -> options."""
+    """Return the entries of a trace's JSON that say how it was recorded.
+
+    These are tracer and options of the first instance, and `instances`: name -> options.
+    """
     options = [
         {name: value for name, value in instance.items() if name != "name"}
         for instance in settings["instances"]
@@ -82,10 +84,10 @@ def to_config(settings: "dict[str, Any]") -> dict[str, list[str]]:
 
 
 def from_config(values: dict[str, list[str]]) -> "dict[str, Any]":
-    """Return the settings in a config file's values; what is not there has its default.
+    """Return the settings in a config file's values; a setting without a value has its default.
 
     Raises:
-        ValueError: a number that is none.
+        ValueError: the value of a number is no number.
     """
     settings = {name: _value(values, name, default) for name, default in RECORDING.items()}
     settings[_INSTANCES] = [

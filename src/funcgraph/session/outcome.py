@@ -1,4 +1,4 @@
-"""What a recording came to, in lines for a person: figures, losses, names near to what nothing matched."""
+"""The result of a recording as lines for a person: figures, losses, names that nearly match a pattern."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["figures", "losses", "nothing_matched", "silent", "summary", "waits",
 
 
 def figures(totals: dict[str, int]) -> str:
-    """Return events, bytes and losses so far, for the line that shows while the program runs."""
+    """Return events, bytes and losses so far, for the progress line."""
     lost = totals["lost"] + totals["overrun"]
     return f"{plural(totals['records'], 'event')}, {bytes_text(totals['bytes'])}, {lost:,} lost"
 
 
 def summary(totals: dict[str, int], output: str) -> str:
-    """Return the line that says what was recorded and where it is."""
+    """Return the line with the figures of a trace and its path."""
     size = bytes_text(os.stat(output).st_size)
     return (
         f"{plural(totals['records'], 'event')} of {plural(totals['functions'], 'function')} in "
@@ -30,7 +30,7 @@ def summary(totals: dict[str, int], output: str) -> str:
 
 
 def losses(totals: dict[str, int]) -> list[str]:
-    """Return a line for each kind of loss that there was."""
+    """Return a line for each kind of loss."""
     lines = []
     if totals["lost"]:
         lines.append(f"{plural(totals['lost'], 'event')} lost: the ring buffer was full (-b makes it larger)")
@@ -40,7 +40,7 @@ def losses(totals: dict[str, int]) -> list[str]:
 
 
 def waits(totals: dict[str, int]) -> list[str]:
-    """Return a line if the program had to wait; none if it had not."""
+    """Return a line if the program waited for the recorder."""
     if not totals["waits"]:
         return []
     times, seconds = plural(totals["waits"], "time"), totals["wait_ns"] / 1e9
@@ -48,7 +48,7 @@ def waits(totals: dict[str, int]) -> list[str]:
 
 
 def write_failure(error: OSError, path: str) -> str:
-    """Return the line for an error of writing a trace to `path`, or of a file that the error names."""
+    """Return the line for an error in writing a trace to `path`, or to the file that the error names."""
     reason = {
         errno.ENOSPC: "no space left on the device",
         errno.EDQUOT: "the disk quota is used up",
@@ -58,10 +58,10 @@ def write_failure(error: OSError, path: str) -> str:
 
 
 def nothing_matched(patterns: Sequence[str], names: Sequence[str]) -> str:
-    """Return the line for a recording in which no function matched.
+    """Return the line for a recording that recorded no function.
 
     Args:
-        patterns: what the functions had to match; none: there was no function at all.
+        patterns: the patterns that functions had to match; empty: no function ran at all.
         names: the functions that ran, also before the recording began.
     """
     if not patterns or not names:
@@ -75,11 +75,11 @@ def nothing_matched(patterns: Sequence[str], names: Sequence[str]) -> str:
 
 
 def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Sequence[str]) -> list[str]:
-    """Return a line for each instance without records of which no function matched, or was called.
+    """Return a line for each instance without records whose patterns match no function that was called.
 
     Args:
-        settings: the recording's.
-        records: how many records each instance has, by name.
+        settings: the recording's settings.
+        records: instance -> number of its records.
         names: the functions that ran.
     """
     lines = []
@@ -87,7 +87,7 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Seque
         patterns = [*instance["filter"], *instance["graph"]]
         records_calls = instance["tracer"] != "nop"
         is_known = all(any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)
-        is_quick = instance["thresh_us"] and is_known  # calls that did not take as long
+        is_quick = instance["thresh_us"] and is_known  # no call took that long
         if records.get(instance["name"]) or not patterns or not records_calls or is_quick:
             continue
         which = f"instance '{instance['name']}'" if instance["name"] else "the top instance"

@@ -1,4 +1,4 @@
-"""Where a trace is to be written: checked before anything runs, so that no recording is made for nothing."""
+"""Checks where a trace is to be written, before anything runs: a recording must not end in an error."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def check_output(name: str | os.PathLike[str]) -> str:
     """Return the absolute path of a trace to write.
 
     Args:
-        name: the path as it was given; a symbolic link stands for what it leads to.
+        name: the path as given; a symbolic link is followed.
 
     Raises:
-        FileNotFoundError, NotADirectoryError: its folder is not there, or is none.
+        FileNotFoundError, NotADirectoryError: its folder does not exist, or is not a folder.
         PermissionError: its folder cannot be written.
-        IsADirectoryError: it is a folder.
-        OSError: it is no regular file (EINVAL): replacing a device with a trace would do harm.
+        IsADirectoryError: the path is a folder.
+        OSError: EINVAL: the path is not a regular file. Replacing a device with a trace would do harm.
     """
     given = os.fspath(name)
     output = os.path.realpath(given)

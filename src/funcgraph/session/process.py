@@ -1,4 +1,4 @@
-"""Knowing when a process that is not our child is gone."""
+"""Watches processes that are not our children, to notice their end."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import select
 __all__ = ["ProcessWatch", "pidfd_or_none"]
 
 
-# Not taken for watching processes: other files must still open when hundreds of processes are traced.
+# Descriptors that process watches leave free, so that files still open while hundreds of processes are
+# traced.
 SPARE_DESCRIPTORS = 64
 
 
 def _start_time(pid: int) -> str | None:
-    """Return what tells this process from a later one with the same id; None if it is gone or a zombie."""
+    """Return the start time of a process, which no later process of that id has; None: it ended.
+
+    A zombie has ended.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name, in parentheses, may hold anything; behind it come the state (field 3) and the rest.
+            # The name, in parentheses, may contain anything. The state (field 3) and the rest follow it.
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return None
@@ -25,10 +29,12 @@ def _start_time(pid: int) -> str | None:
 
 
 def pidfd_or_none(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when the process ends; None where there are none (left).
+    """Return a descriptor that becomes readable when the process ends.
+
+    Returns None where the system call is not available, or where few descriptors are left.
 
     Raises:
-        ProcessLookupError: there is no such process.
+        ProcessLookupError: no process has that id.
     """
     try:
         fd = os.pidfd_open(pid)
@@ -43,7 +49,7 @@ def pidfd_or_none(pid: int) -> int | None:
 
 
 class ProcessWatch:
-    """Watches one process by a pidfd, or through /proc where that call is missing or forbidden.
+    """Watches one process by a pidfd, or through /proc where pidfd_open is missing or forbidden.
 
     Args:
         pid: the process's id.
@@ -62,7 +68,7 @@ class ProcessWatch:
             self._started = _start_time(pid)
 
     def gone(self) -> bool:
-        """Return whether the process has ended (also when nobody has waited for it yet)."""
+        """Return whether the process has ended. A zombie has."""
         if self._gone:
             return True
         if self._fd is not None:
@@ -76,7 +82,7 @@ class ProcessWatch:
         return self._gone
 
     def close(self) -> None:
-        """Let go of the pidfd."""
+        """Close the pidfd."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

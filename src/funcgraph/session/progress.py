@@ -1,4 +1,4 @@
-"""The line on a terminal that says how a recording goes, and numbers as a person reads them."""
+"""The progress line of a recording on a terminal, and numbers as text for a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 __all__ = ["ProgressLine", "bytes_text", "plural"]
 
-FIRST_S = 0.5  # a program that is over sooner needs no line
+FIRST_S = 0.5  # a program that ends sooner gets no line
 INTERVAL_S = 0.25
 ERASE = "\r\x1b[K"
 
@@ -30,10 +30,10 @@ def bytes_text(count: int) -> str:
 
 
 class ProgressLine:
-    """Shows how the recording goes on standard error while a program runs, if that is a terminal.
+    """A line on standard error with the recording's figures, if standard error is a terminal.
 
-    It is left alone while the program has the terminal for itself: in another process group, or in a mode
-    without line editing or echo (an editor, a prompt, a password).
+    The line is not shown while the program uses the terminal itself: from another process group, or in a
+    mode without line editing or echo (an editor, a prompt, a password).
 
     Args:
         wanted: False for a line that never shows.
@@ -49,7 +49,7 @@ class ProgressLine:
         return self._fd is not None and time.monotonic() >= self._next
 
     def show(self, text: str) -> None:
-        """Show `text`, behind our name."""
+        """Show `text` after the name "funcgraph"."""
         self._next = time.monotonic() + INTERVAL_S
         if self._fd is not None and text != self._shown and self._terminal_is_free():
             self._write(f"{ERASE}funcgraph: {text}")
@@ -68,7 +68,7 @@ class ProgressLine:
                 return False
             local_modes = termios.tcgetattr(self._fd)[3]
         except (OSError, termios.error):
-            return True  # a terminal, but not the one that controls us
+            return True  # a terminal, but not our controlling terminal
         needed = termios.ICANON | termios.ECHO
         return bool(local_modes & needed == needed)
 

@@ -1,7 +1,7 @@
-"""The recorder's work: find ring-buffer files, drain them into the spool, notice that processes are gone.
+"""The recorder's work: it finds rings, drains them into the spool, and notices processes that end.
 
-Used by `funcgraph record` (foreground), by the recorder behind `with funcgraph.record(...)` and by `funcgraph
-recover`.
+Used by `funcgraph record` (foreground), by the recorder behind `with funcgraph.record(...)` and by
+`funcgraph recover`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from funcgraph.session.process import ProcessWatch
 
 __all__ = ["Recording"]
 
-# Between two looks at the rings. A writer that finds its buffer full waits for at most about the longest.
+# The time between two scans of the rings. A writer whose buffer is full waits about the longest one at
+# most.
 SHORTEST_PAUSE_S = 0.0005
 LONGEST_PAUSE_S = 0.01
-# How long a process that was asked to stop may take to finish a record that it has begun.
+# How long a process that was asked to stop may take to finish the record it is writing.
 STOP_S = 0.1
 
 
 @dataclass(slots=True)
 class Ring:
-    """One traced process's ring-buffer file, while we read it."""
+    """The ring-buffer file of a traced process, while the recorder reads it."""
 
-    index: int  # the spool's number for it
+    index: int  # its number in the spool
     path: str
     process: ProcessWatch
 
@@ -41,8 +42,8 @@ class Recording:
     Args:
         session: its directory.
         part: path of the spool file.
-        clock: the trace's (_tracedata.CLOCKS); a spool that is there knows its own.
-        resume: go on with a spool that is there (recover).
+        clock: the trace's clock (_tracedata.CLOCKS). A spool that is resumed has its own.
+        resume: continue an existing spool, for `funcgraph recover`.
 
     Raises:
         OSError: the spool cannot be made or read.
@@ -51,24 +52,24 @@ class Recording:
     def __init__(self, session: Session, part: str, *, clock: str = "mono", resume: bool = False) -> None:
         self.session = session
         self.part = part
-        self.failure: OSError | None = None  # why nothing more is written (no space left ...)
-        self.damaged: list[str] = []  # "FILE: what is wrong with it", for rings that cannot be read
-        self.attached = 0  # rings there have been
-        self.records: Counter[str] = Counter()  # of rings that are done with, by instance
+        self.failure: OSError | None = None  # why the spool takes no more (no space left ...)
+        self.damaged: list[str] = []  # "FILE: reason" for each ring that cannot be read
+        self.attached = 0  # number of rings found so far
+        self.records: Counter[str] = Counter()  # instance -> records of rings that are finished
         self._writer = _tracedata.Recorder(part, clock=clock, resume=resume)
         self._rings: dict[str, Ring] = {}  # by file name
-        self._ignored: set[str] = set()  # names of rings that are damaged
+        self._ignored: set[str] = set()  # file names of rings that are damaged
         self._killed: list[str] = []
         self._pause_s = SHORTEST_PAUSE_S
 
-    # ---- one look at everything
+    # ---- one scan
 
     def step(self) -> float:
-        """Find new rings, drain all, let go of those whose process is gone; return the seconds to pause."""
+        """Find new rings, drain all, finish those whose process has ended; return the seconds to pause."""
         self._discover()
         moved = 0
         for name, ring in list(self._rings.items()):
-            # Asked before draining: what the process wrote before it went is then in what we drain after.
+            # First ask whether the process has ended, then drain: all that it wrote is then drained.
             gone = ring.process.gone()
             moved += self._drain(ring)
             if gone or self._finished(ring):
@@ -77,11 +78,11 @@ class Recording:
         return self._pause_s
 
     def running(self) -> list[int]:
-        """Return the ids of processes that still write."""
+        """Return the ids of the processes that still write."""
         return sorted({ring.process.pid for ring in self._rings.values()})
 
     def killed(self) -> list[str]:
-        """Return the messages of processes whose tracing a broken invariant stopped."""
+        """Return a message for each process whose kill switch was tripped."""
         return self._killed
 
     def _discover(self) -> None:
@@ -130,7 +131,7 @@ class Recording:
         return value
 
     def _finish(self, name: str) -> None:
-        """Take what is left in a ring that nobody writes any more, and delete it."""
+        """Take the rest of a ring that no process writes any longer, and delete its file."""
         ring = self._rings.pop(name)
         ring.process.close()
         try:
@@ -150,7 +151,8 @@ class Recording:
             pass  # the whole directory was removed under us (a logout empties XDG_RUNTIME_DIR)
 
     def _fail(self, error: OSError) -> None:
-        """The spool takes no more: keep what is in it and ask all writers to stop. The programs go on."""
+        """Keep what is in the spool, which takes no more, and ask all writers to stop. The programs go
+        on."""
         if self.failure is None:
             self.failure = error
         for ring in self._rings.values():
@@ -159,10 +161,13 @@ class Recording:
     # ---- the end
 
     def settle(self, grace_s: float) -> list[int]:
-        """Take in what is left when the recording ends; return the ids of processes left running, untraced.
+        """Drain what is left when the recording ends.
 
         Args:
             grace_s: how long processes that still run may take to end by themselves, in seconds.
+
+        Returns:
+            The ids of processes that still run, and are no longer traced.
         """
         self.session.close_to_newcomers()
         self._step_until(time.monotonic() + grace_s)
@@ -170,7 +175,7 @@ class Recording:
         for ring in self._rings.values():
             self._writer.stop_writer(ring.index)
         self._step_until(time.monotonic() + STOP_S)
-        # What is still not finished sleeps somewhere and frees itself of the file at its next call.
+        # A process that has not finished is asleep: it lets go of the file at its next call.
         for name in list(self._rings):
             self._finish(name)
         return [pid for pid in left if not ProcessWatch(pid).gone()]
@@ -182,23 +187,23 @@ class Recording:
             pause_s = self.step()
 
     def totals(self) -> dict[str, int]:
-        """Return what was recorded so far, as _tracedata.Recorder.totals does."""
+        """Return the figures so far, as _tracedata.Recorder.totals does."""
         return self._writer.totals()
 
     def matched(self) -> int:
-        """Return how many functions may be recorded, of those that ran so far."""
+        """Return how many of the functions that ran so far match the filters."""
         return self._writer.matched()
 
     def seen_names(self) -> list[str]:
-        """Return the names of all functions that ran so far, matched or not."""
+        """Return the names of all functions that ran so far, whether they match or not."""
         return self._writer.seen_names()
 
     def assemble(self, output: str, meta: dict[str, Any]) -> None:
         """Write the trace file and delete the spool.
 
         Args:
-            output: path of the trace; one that is there is replaced when the new one is complete.
-            meta: what goes into the trace's own JSON beside what the spool holds.
+            output: path of the trace; an existing file is replaced when the trace is complete.
+            meta: entries of the trace's JSON, in addition to those from the spool.
 
         Raises:
             OSError: no space left or no permission; the spool is kept.
@@ -213,7 +218,7 @@ class Recording:
         os.unlink(self.part)
 
     def close(self) -> None:
-        """Close the spool and let go of rings; what lies in their files stays for `funcgraph recover`."""
+        """Close the spool and the rings; their files stay for `funcgraph recover`."""
         for ring in self._rings.values():
             ring.process.close()
         self._rings.clear()

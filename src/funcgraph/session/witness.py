@@ -1,8 +1,8 @@
-"""Telling a signal sent to our whole process group from one sent to the recorder alone.
+"""Tells a signal sent to the whole process group from one sent to the recorder alone.
 
-Ctrl-C, a shell's `kill %1` and killpg() reach the traced program by themselves; `kill PID`, with the process
-id that whoever started us knows, reaches only the recorder, which must hand it on. The signal itself does not
-say which it was. So a tiny process in the same group, the witness, reports each signal that it gets too.
+Ctrl-C, a shell's `kill %1` and killpg() signal the whole group, the traced program included. `kill PID`
+with the recorder's id signals the recorder alone, which must forward the signal. A signal does not say how
+it was sent. So a small process in the same group, the witness, reports each signal that it gets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class GroupWitness:
     """A child process that reports the signals it gets.
 
     Args:
-        signals: those to report; they must be blocked in this process (the witness inherits that).
+        signals: the signals to report; this process must block them, and the witness inherits the mask.
     """
 
     def __init__(self, signals: Collection[signal.Signals]) -> None:
@@ -36,13 +36,13 @@ class GroupWitness:
         os.close(write_end)
 
     def _watch(self, write_end: int, recorder: int) -> None:
-        # Hold nothing open that somebody may wait for the end of.
+        # Close all inherited descriptors: another process may wait for the end of a pipe.
         os.dup2(write_end, 3)
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(null, fd)
         os.closerange(4, max(64, max(map(int, os.listdir("/proc/self/fd"))) + 1))
-        # A tick each second, to see whether the recorder was killed. Not sigtimedwait: see child.py.
+        # Wake up each second to check whether the recorder was killed. Not sigtimedwait: see child.py.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
         signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
         while os.getppid() == recorder:
@@ -51,12 +51,12 @@ class GroupWitness:
                 os.write(3, bytes([number]))
 
     def saw(self, signum: int, within_s: float = 0.1) -> bool:
-        """Return whether the witness got `signum` too, at about this time.
+        """Return whether the witness got `signum` too, at about the same time.
 
         Args:
             signum: the signal that this process just got.
-            within_s: how long to wait for the witness, in seconds. The kernel signals a group's members one
-                after another, in microseconds, but the witness may have to wait for a processor.
+            within_s: how long to wait for the witness, in seconds. The kernel signals the members of a
+                group within microseconds, but the witness may have to wait for a processor.
         """
         deadline = time.monotonic() + within_s
         while select.select([self._reports], [], [], max(0.0, deadline - time.monotonic()))[0]:
