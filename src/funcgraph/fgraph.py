@@ -23,8 +23,8 @@ def while_registered(
 ) -> Iterator[Client]:
     """The common half of `with` blocks: registered in order, unregistered in reverse; yields the first.
 
-    If one cannot be registered, those before it are unregistered again. One that was unregistered inside
-    the block is left as it is.
+    If one cannot be registered, those before it are unregistered again. One that was unregistered inside the
+    block is left as it is.
     """
     entered: list[Client] = []
     try:
@@ -45,8 +45,8 @@ def registered(*ops: FgraphOps) -> AbstractContextManager[FgraphOps]:
             work()
 
     They are registered in the order given and unregistered in the reverse order; if one of them cannot be
-    registered, those before it are unregistered again. A user that was unregistered inside the block is
-    left as it is.
+    registered, those before it are unregistered again. A user that was unregistered inside the block is left
+    as it is.
 
     Args:
         ops: one or more users.
@@ -68,10 +68,10 @@ def available_filter_functions(pattern: str = "*") -> list[str]:
 
         funcgraph.available_filter_functions("shop.*")
 
-    These are all that there are in this interpreter, whether they were called or not: also functions that
-    are defined in the body of another, and the methods of a class whose body has not run. A name that
-    several functions have is there once. C functions are there only under their whole names, as in a
-    filter: "time.sleep", "builtins.list.append".
+    These are all that there are in this interpreter, whether they were called or not: also functions that are
+    defined in the body of another, and the methods of a class whose body has not run. A name that several
+    functions have is there once. C functions are there only under their whole names, as in a filter:
+    "time.sleep", "builtins.list.append".
 
     The kernel's file available_filter_functions of tracefs.
 
@@ -88,8 +88,8 @@ def available_filter_functions(pattern: str = "*") -> list[str]:
 def native_address(callback: object) -> int | None:
     """Return the address behind a foreign function pointer, or None if `callback` is nothing of that kind.
 
-    Known are numba's cfunc objects, ctypes' function pointers and cffi's. No package is imported for it:
-    what made the object has imported its own.
+    Known are numba's cfunc objects, ctypes' function pointers and cffi's. No package is imported for it: what
+    made the object has imported its own.
 
     Raises:
         ValueError: it is such a pointer, and NULL.

@@ -22,8 +22,8 @@ def register_fprobe(fp: Fprobe, filter: Patterns, notfilter: Patterns | None = N
 
     Args:
         fp: the fprobe. The engine keeps a reference to it while it is registered.
-        filter: a pattern or several, as in FgraphOps(filter=...). A C function is probed only under its
-            whole name.
+        filter: a pattern or several, as in FgraphOps(filter=...). A C function is probed only under its whole
+            name.
         notfilter: never these.
 
     Raises:
@@ -44,8 +44,8 @@ def register_fprobe(fp: Fprobe, filter: Patterns, notfilter: Patterns | None = N
 def register_fprobe_syms(fp: Fprobe, names: Iterable[str]) -> None:
     """Put an fprobe on the functions of these whole names ("module.qualname"), as they are now.
 
-    All or nothing: if one name is unknown, the fprobe is on none of them. A name that several functions
-    have is all of these. The kernel's register_fprobe_syms().
+    All or nothing: if one name is unknown, the fprobe is on none of them. A name that several functions have
+    is all of these. The kernel's register_fprobe_syms().
 
         funcgraph.register_fprobe_syms(fp, ["shop.checkout", "shop.cart.Cart.add", "builtins.len"])
 

@@ -31,10 +31,10 @@ def register_kprobe(kprobe: Kprobe) -> None:
 
     Raises:
         OSError: nothing has changed. EEXIST: it is registered already (in the kernel EINVAL); ENOENT: no
-            function has this name, the text says which are near, or it is a C function, or gone; EINVAL:
-            the function has no code at this line, the text says which lines are near, or cannot be probed
-            at this offset; EILSEQ: no instruction begins at this offset; EADDRNOTAVAIL: several functions
-            have this name and place.
+            function has this name, the text says which are near, or it is a C function, or gone; EINVAL: the
+            function has no code at this line, the text says which lines are near, or cannot be probed at this
+            offset; EILSEQ: no instruction begins at this offset; EADDRNOTAVAIL: several functions have this
+            name and place.
         RuntimeError: no hook is free (see `funcgraph status`); the interpreter is ending.
     """
     register_kprobe_at(kprobe, _function_at(kprobe))
@@ -47,8 +47,8 @@ def probed(*kprobes: Kprobe) -> AbstractContextManager[Kprobe]:
             work()
 
     They are registered in the order given and unregistered in the reverse order; if one of them cannot be
-    registered, those before it are unregistered again. One that was unregistered inside the block is left
-    as it is.
+    registered, those before it are unregistered again. One that was unregistered inside the block is left as
+    it is.
 
     Args:
         kprobes: one or more.

@@ -18,8 +18,8 @@ class KretprobeInstance:
         rp: the Kretprobe.
         function: the Function that was called.
         ret_ip: where the call returns to: a ReturnAddress, or None.
-        data: a writable view of data_size bytes, the same at entry and return; None with a data_size of 0.
-            Of use while the handler runs.
+        data: a writable view of data_size bytes, the same at entry and return; None with a data_size of 0. Of
+            use while the handler runs.
     """
 
     __slots__ = ("data", "function", "ret_ip", "rp")
@@ -95,8 +95,7 @@ class Kretprobe:
             keep_on_error=keep_on_error,
             save_regs=save_regs,
         )
-        """The fprobe that does the work: its errors, last_error, enabled and registered are this
-        probe's."""
+        """The fprobe that does the work: its errors, last_error, enabled and registered are this probe's."""
 
     @property
     def nmissed(self) -> int:

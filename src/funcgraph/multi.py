@@ -40,8 +40,8 @@ def kprobe_multi(
     Args:
         handler: called as handler(ctx) with a KprobeMultiCtx; or the address of a C function, as for
             FgraphOps, with the signature of kprobe_multi_prog_t in funcgraph.h.
-        functions: names, Python functions, methods, code objects, C functions, Functions. A name that
-            several functions have is all of these.
+        functions: names, Python functions, methods, code objects, C functions, Functions. A name that several
+            functions have is all of these.
         filter: instead of `functions`: a pattern or several, as register_fprobe has it.
         cookies: an int for each of `functions`, 0 to 2**64 - 1: what the handler finds as ctx.cookie.
         kind: "entry": called at the entry; "return": at the return; "session": at both, where a true answer
@@ -55,9 +55,9 @@ def kprobe_multi(
         itself.
 
     Raises:
-        OSError: EINVAL (both or neither of functions and filter; none given; as many cookies as functions
-            are needed, and none with a filter), ENOENT (nobody has one of the names, or nothing matches;
-            the text has the nearest names), ENOSPC. Then nothing is attached.
+        OSError: EINVAL (both or neither of functions and filter; none given; as many cookies as functions are
+            needed, and none with a filter), ENOENT (nobody has one of the names, or nothing matches; the text
+            has the nearest names), ENOSPC. Then nothing is attached.
         ValueError: a bad pattern; no such kind; no address.
         TypeError, OverflowError (a cookie), RuntimeError, MemoryError.
     """

@@ -41,15 +41,12 @@ class FileAttributes:
     def current_tracer(self) -> str:
         """The tracer that records: "nop" records no calls.
 
-        Setting another one empties the buffer. If a tracer cannot start, the instance has "nop". The
-        latency tracers ("loopblock", "wakeup", "gilwait") look for the longest time that something
-        waited: tracing_max_latency. trace() is then what they found, with the function graph inside it
-            if the option
-        display-graph is on.
+        Setting another one empties the buffer. If a tracer cannot start, the instance has "nop". The latency
+        tracers ("loopblock", "wakeup", "gilwait") look for the longest wait, tracing_max_latency. trace() is
+        then what they found, with the function graph inside it if the option display-graph is on.
 
         Raises:
-            OSError: EINVAL: no such tracer. EBUSY: trace_pipe is open, or another instance has that
-                latency
+            OSError: EINVAL: no such tracer. EBUSY: trace_pipe is open, or another instance has that latency
             tracer. EOPNOTSUPP: it does not work with this CPython.
             RuntimeError: no hook is free.
         """
@@ -70,11 +67,10 @@ class FileAttributes:
 
     @property
     def set_ftrace_filter(self) -> tuple[str, ...]:
-        """Only these functions: patterns: "module.qualname" with *, ? and [...], or ":mod:NAME". Empty:
-        all.
+        """Patterns of functions to trace: "module.qualname" with *, ? and [...], or ":mod:NAME". Empty: all.
 
-        This and the next three take any iterable of patterns, or a text with white space between
-        patterns. A function that is defined later is matched when it is first called.
+        This and the next three take any iterable of patterns, or a text with white space between patterns. A
+        function that is defined later is matched when it is first called.
 
             i.set_ftrace_filter = ["shop.*", "cart.Cart.add"]
             i.set_ftrace_filter += ("pay.*",)
@@ -90,7 +86,7 @@ class FileAttributes:
 
     @property
     def set_ftrace_notrace(self) -> tuple[str, ...]:
-        """Never these functions."""
+        """Patterns of functions that are never traced."""
         return self._names("set_ftrace_notrace")
 
     @set_ftrace_notrace.setter
@@ -99,7 +95,7 @@ class FileAttributes:
 
     @property
     def set_graph_function(self) -> tuple[str, ...]:
-        """Only these functions and what they call."""
+        """Patterns of functions to trace together with what they call; nothing else is traced. Empty: all."""
         return self._names("set_graph_function")
 
     @set_graph_function.setter
@@ -108,7 +104,7 @@ class FileAttributes:
 
     @property
     def set_graph_notrace(self) -> tuple[str, ...]:
-        """Neither these functions nor what they call."""
+        """Patterns of functions that are not traced, nor what they call."""
         return self._names("set_graph_notrace")
 
     @set_graph_notrace.setter
@@ -117,7 +113,7 @@ class FileAttributes:
 
     @property
     def set_ftrace_pid(self) -> tuple[int, ...]:
-        """Only calls in these threads, by native id (threading.get_native_id()). Empty: in all.
+        """The threads to trace, by native id (threading.get_native_id()). Empty: all.
 
         Raises:
             OSError: EINVAL: a value that is no thread id.
@@ -130,7 +126,7 @@ class FileAttributes:
 
     @property
     def max_graph_depth(self) -> int:
-        """Only the first levels of calls, so many; 0: all.
+        """How many levels of calls are traced, from the outermost; 0: all.
 
         Raises:
             OSError: EINVAL: not a whole number from 0 to 262143.
@@ -143,8 +139,8 @@ class FileAttributes:
 
     @property
     def tracing_thresh(self) -> int:
-        """Only calls that took at least so many us; 0: all. A latency tracer keeps each section that took
-        so long; 0: only each that is longer than all before.
+        """The least duration of a call to record, in us; 0: all. A latency tracer keeps each section of at
+        least that length; 0: only one that is longer than all before.
 
         Raises:
             OSError: EINVAL: not a whole number from 0 to 2**40.
@@ -166,11 +162,11 @@ class FileAttributes:
 
     @property
     def trace_clock(self) -> str:
-        """The clock of the times when the buffer is read: "mono", "boot", "mono_raw" or "tai"; "local" and
-        "global" are other names for "mono". Setting it leaves the buffer as it is.
+        """The clock of the trace's times: "mono", "boot", "mono_raw" or "tai"; "local" and "global" are other
+        names for "mono". It applies when the buffer is read; setting it leaves the buffer as it is.
 
         Raises:
-            OSError: EINVAL: another one.
+            OSError: EINVAL: no such clock.
         """
         return self._name("trace_clock")
 
@@ -180,8 +176,7 @@ class FileAttributes:
 
     @property
     def trace_options(self) -> list[str]:
-        """The options that every tracer has and those of the current tracer, with "no" before those that
-        are off.
+        """The options of every tracer and those of the current one, with "no" before those that are off.
 
         Setting it changes the options that are named and no others: i.trace_options = "nofuncgraph-cpu".
         `options` has those of the other tracers too.
@@ -203,8 +198,8 @@ class FileAttributes:
         records go, or without the option overwrite the newest, and are counted as lost.
 
         Raises:
-            OSError: EINVAL: not a whole number from 32 to 2**30. ENOMEM: there is not so much memory, and
-            nothing has changed.
+            OSError: EINVAL: not a whole number from 32 to 2**30. ENOMEM: too little memory; nothing has
+            changed.
         """
         return self._number("buffer_size_kb")
 

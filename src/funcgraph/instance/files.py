@@ -52,11 +52,10 @@ class Files:
     Iterating gives the names of the files: "current_tracer", "options/funcgraph-args" and so on.
 
     Raises:
-        OSError: with the kernel's number: ENOENT: no file has that name. EINVAL: a text that the file
-            does not take; the message says what it takes. ERANGE: a number that has no room in 64 bits.
-            EBADF: a text for trace_marker while tracing_on is 0. ENODEV: the instance is closed, or a
-                function command to remove
-            is not set. EBUSY, ENOSPC, ENOMEM and others as the attribute of that name.
+        OSError: with the kernel's number. ENOENT: no file has that name. EINVAL: the file does not take the
+            text; the message says what it takes. ERANGE: a number that needs more than 64 bits. EBADF: a
+            text for trace_marker while tracing_on is 0. ENODEV: the instance is closed, or a function command
+            to remove is not set. EBUSY, ENOSPC, ENOMEM and others: as the attribute of that name.
         TypeError: a text that is no str.
     """
 
@@ -66,7 +65,7 @@ class Files:
     def read(self, name: str) -> str:
         """Return what the file holds, each line with its end: `cat NAME`.
 
-        Lists that are empty have the kernel's line for it: "#### all functions enabled ####", "no pid".
+        An empty list reads as the kernel's line for it: "#### all functions enabled ####", "no pid".
         A filter holds the patterns as they were written, where the kernel lists the functions that match.
 
         Args:
@@ -88,7 +87,7 @@ class Files:
 
         Args:
             name: the file's name; that of an option is "options/NAME".
-            text: the text; the newline at its end may be there or not.
+            text: the text, with or without a newline at its end.
             append: keep what the list holds: `echo TEXT >> NAME`.
         """
         if not isinstance(text, str):
@@ -129,6 +128,8 @@ class Files:
             return serve(name)
         except RuntimeError as error:  # no hook is free
             raise OSError(EBUSY, str(error), name) from None
+        except ValueError as error:  # another thread has closed the instance
+            raise OSError(ENODEV, str(error), name) from None
         except MemoryError:
             raise OSError(ENOMEM, "not enough memory", name) from None
 
@@ -157,7 +158,8 @@ class Files:
         if setting.kind == TEXT:
             self._write_text(name, text, append)
         else:
-            put(state, name, _PARSERS[setting.kind](setting, text, get(state, name) if append else ()))
+            with state.lock:  # between reading a list and extending it
+                put(state, name, _PARSERS[setting.kind](setting, text, get(state, name) if append else ()))
 
     def _write_text(self, name: str, text: str, append: bool) -> None:
         state = self._state

@@ -76,9 +76,8 @@ class Instance(FileAttributes):
 
     Raises:
         OSError: EEXIST: another instance has that name. ENAMETOOLONG: the name has more than 63 bytes.
-            EINVAL: a value that is not allowed; the text says which ones are. ENOSPC: all slots for users
-                are
-            taken. ENOMEM.
+            EINVAL: a value that is not allowed; the text says which ones are. ENOSPC: all slots for
+            users are taken. ENOMEM.
         RuntimeError: no hook is free.
     """
 

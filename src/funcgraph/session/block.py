@@ -149,7 +149,7 @@ def record(
         filter: only functions that match one of these patterns: globs over module.qualname, or :mod:NAME.
         notrace: never functions that match one of these.
         graph: only functions that match one of these, and all that they call.
-        max_graph_depth: only the first levels of calls, so many; 0: all.
+        max_graph_depth: how many levels of calls to record, from the outermost; 0: all.
         thresh_us: only calls that take at least so many microseconds; 0: all.
         args: record arguments too; this runs no code of the program.
         retval: record return values too, in the same way.

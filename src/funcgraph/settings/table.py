@@ -68,18 +68,15 @@ class Setting:
         kind: FLAG, NUMBER, CHOICE, PATTERNS, THREADS, WORDS, NAMES or TEXT.
         help: one sentence for a person, without a capital letter and a full stop.
         scope: INSTANCE, RECORDING or LIVE.
-        default: the default of a recording; its type fits the kind, and a tuple stands for any number of
-            texts.
+        default: the default of a recording; a tuple stands for any number of texts.
         least, most: the limits of a NUMBER, or of each of the THREADS.
         unit: the unit of a NUMBER.
         flag: the flag of `funcgraph record`; "": none.
         metavar: the name of the flag's value in the help.
-        values: CHOICE: each value that has a flag of its own instead, `--VALUE`, with the help of that
-            flag.
+        values: CHOICE: each value that has a flag of its own, `--VALUE`, with the help of that flag.
         keyword: the keyword of funcgraph.Instance; "": none.
-        initial: the default of that keyword.
-        file: the kernel's name of the file in an instance's folder, and of Instance's attribute; "":
-            none.
+        initial: the default of that keyword; if not given, `default`.
+        file: the kernel's name of the file in an instance's folder, and Instance's attribute; "": none.
         access: how the file can be used while the instance runs: "r", "w" or "rw".
         empty: PATTERNS, THREADS: the line that the file holds when the list is empty.
         boot: the kernel's boot parameter; "": none.
