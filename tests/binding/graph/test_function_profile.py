@@ -302,7 +302,7 @@ def test_mistakes(arguments: dict[str, object], error: type[Exception]) -> None:
 def test_a_thread_id_that_is_none() -> None:
     profile = FunctionProfile()
     for wrong in (0, -3):
-        with pytest.raises(ValueError, match="no native thread id"):
+        with pytest.raises(ValueError, match="must be a native thread id"):
             profile.rows(wrong)
 
 
