@@ -25,16 +25,6 @@ for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
         signal.signal(_number, _handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Retry tests that compare a time with a limit, because the machine may be busy.
-
-    The promise must hold once in five runs. A broken promise fails in every run.
-    """
-    for item in items:
-        if item.get_closest_marker("timed"):
-            item.add_marker(pytest.mark.flaky(reruns=4, only_rerun="AssertionError"))
-
-
 class Funcgraph:
     """Runs funcgraph commands as a person would.
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tools import rooms
+
+pytestmark = pytest.mark.one_python
 
 
 def test_no_include_runs_up_in_the_engine() -> None:

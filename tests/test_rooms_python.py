@@ -9,6 +9,8 @@ import pytest
 
 from tools import rooms
 
+pytestmark = pytest.mark.one_python
+
 MODULES = rooms.python_arrows()
 
 

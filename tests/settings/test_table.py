@@ -36,6 +36,8 @@ from funcgraph.settings.table import (
     Setting,
 )
 
+pytestmark = pytest.mark.one_python
+
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 
 RECORDED = [setting for setting in SETTINGS if setting.scope in (INSTANCE, RECORDING)]
