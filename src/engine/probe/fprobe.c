@@ -11,7 +11,8 @@
 #include "engine/probe/fprobe_list.h"
 #include "engine/ring/ring_layout.h"
 
-/* The one user of the function graph that all fprobes of a scope share, from the first of them to the last. */
+/* The one user of the function graph that all fprobes of a scope share, from the first of them to the
+ * last. */
 struct shared_user {
     struct fg_retired retired;
     struct shared_user *next;
@@ -33,7 +34,7 @@ static bool wants_returns(const struct fg_func *func, const struct fgraph_ops *o
     return fg_fprobe_list_wants_returns(atomic_load_explicit(&func->fprobes, memory_order_relaxed), ops);
 }
 
-/* ---- from here on all is under the engine's lock, unless it says otherwise */
+/* ---- from here on the engine's lock is held, unless a comment says otherwise */
 
 static uint32_t piece_words_of(const struct fprobe *fp, bool has_cookie)
 {

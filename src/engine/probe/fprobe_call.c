@@ -9,13 +9,13 @@
 #include "engine/probe/fprobe_list.h"
 #include "engine/probe/fprobe_state.h"
 
-/* What all handlers of one entry or return are told. */
+/* What all handlers of one entry or return get. */
 struct call {
     struct fg_func *func;
     struct ftrace_regs *regs;
     uintptr_t ret_ip;
-    bool awaits_hooks; /* those that want the end see no call yet */
-    bool knows_ret_ip; /* nobody asks the arch for it before the first handler that is called */
+    bool awaits_hooks; /* return hooks are not on yet: fprobes with exit handlers see no call */
+    bool knows_ret_ip; /* the arch is asked for it once, for the first handler that runs */
 };
 
 static inline uintptr_t ret_ip_of(struct call *call)
@@ -27,7 +27,7 @@ static inline uintptr_t ret_ip_of(struct call *call)
     return call->ret_ip;
 }
 
-/* The fprobe may be gone when its handler has returned. */
+/* After the handler has returned the fprobe may be gone. */
 static inline bool cancels_exit(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip,
                                 struct ftrace_regs *regs, void *data)
 {
@@ -49,14 +49,14 @@ static inline void piece_fill(uint64_t *piece, const struct fg_fprobe_ref *ref)
     piece[0] = ref->word;
     for (uint32_t i = 1; i < ref->piece_words; i++) {
         piece[i] = 0;
-        /* Else the compiler makes a call of memset of it: most have no data, or a word or two. */
+        /* Keeps the compiler from calling memset: most pieces have no data, or a word or two. */
         __asm__ volatile("" ::: "memory");
     }
     if (ref->has_cookie)
         piece[1] = ref->cookie;
 }
 
-/* The words of a new piece on the frame, filled in; NULL: no room. */
+/* Pushes a new piece on the frame and fills it in. NULL: no room. */
 static inline uint64_t *piece_push(const struct ftrace_graph_ent *trace, uint32_t idx,
                                    const struct fg_fprobe_ref *ref)
 {
@@ -70,13 +70,14 @@ static inline uint64_t *piece_push(const struct ftrace_graph_ent *trace, uint32_
     return piece;
 }
 
-/* What handlers are told of a piece; NULL: there is nothing in it for them. */
+/* The handlers' part of a piece, or NULL. */
 static inline uint64_t *data_of(uint64_t *piece, uint32_t piece_words)
 {
     return piece_words > 1 ? piece + 1 : NULL;
 }
 
-/* True: the end is wanted, and the piece stays. The fprobe may be gone when its handler has returned. */
+/* True: the fprobe wants the return, and the piece stays. After the handler has returned the fprobe may
+ * be gone. */
 static inline bool enter_with_piece(struct call *call, const struct ftrace_graph_ent *trace, uint32_t idx,
                                     const struct fg_fprobe_ref *ref)
 {
@@ -115,7 +116,7 @@ int fg_fprobes_enter(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, str
     uint32_t idx = (uint32_t)fg_user_of(ops)->idx;
     bool is_wanted = false;
 
-    /* The ops may be gone when a handler has returned. The list stays, as those of users do. */
+    /* After a handler has returned the ops may be gone. The list stays until the guard is left. */
     for (uint32_t i = 0; list && i < list->n; i++) {
         if (fg_likely(list->refs[i].ops == ops))
             is_wanted |= enter_one(&call, trace, idx, &list->refs[i]);
@@ -123,7 +124,7 @@ int fg_fprobes_enter(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, str
     return is_wanted;
 }
 
-/* The newest piece first: exit handlers are called in reverse. */
+/* Exit handlers are called in reverse: the newest piece comes first. */
 void fg_fprobes_leave(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     struct call call = {.func = trace->func, .regs = regs};
@@ -141,7 +142,6 @@ void fg_fprobes_leave(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, st
     }
 }
 
-/* A call of the function was not traced. */
 void fg_fprobes_missed(struct fg_func *func, struct fgraph_ops *ops)
 {
     const struct fg_fprobe_list *list = fg_fprobe_list_of(func);
@@ -152,8 +152,10 @@ void fg_fprobes_missed(struct fg_func *func, struct fgraph_ops *ops)
     }
 }
 
-/* A call that one fprobe alone watches, no other user: all at once, and not by way of the fprobes' user.
- * The frame is as fg_enter and fg_fprobes_enter make it together, so each end of it may come either way. */
+/* ---- the fast path
+ *
+ * One fprobe and no other user is attached to the function. Its frame is the same as fg_enter and
+ * fg_fprobes_enter make, so the return may take either path. */
 
 static inline struct fg_task_user *user_at(struct fg_task *task, uint32_t probed)
 {
@@ -165,7 +167,7 @@ static inline uint32_t idx_at(uint32_t probed)
     return (probed - (uint32_t)offsetof(struct fg_task, users)) / (uint32_t)sizeof(struct fg_task_user);
 }
 
-/* The one fprobe, if it is alive and wants the end. */
+/* The function's one fprobe, if it is live and wants returns. */
 static inline const struct fg_fprobe_ref *only_ref(struct fg_func *func)
 {
     const struct fg_fprobe_list *list = fg_fprobe_list_of(func);
@@ -180,7 +182,7 @@ static inline bool enter_probed(struct fg_task *task, struct fg_func *func, uint
                                 struct ftrace_regs *regs)
 {
     uint32_t probed = fg_func_probed(func);
-    /* Read after it, as in fg_enter. */
+    /* Read after `probed`, as in fg_enter. */
     uint64_t descriptor = atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
     const struct fg_fprobe_ref *ref = only_ref(func);
     uint64_t *frame = task->top, *piece = frame + FG_FRAME_WORDS, *last;
@@ -218,8 +220,9 @@ bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, u
     return is_done;
 }
 
-/* That the descriptor is what an entry would write now, and the function still has no other user, says
- * that the user is the same. A second piece on the frame would be where the descriptor is looked for. */
+/* The descriptor is the one that an entry would write now, and the function still has no other user: so
+ * the user is the same as at the entry. If the frame had a second piece, the word compared would be data
+ * instead of the descriptor. */
 static inline bool return_probed(struct fg_task *task, uintptr_t fp, uintptr_t ret_ip,
                                  struct ftrace_regs *regs)
 {
@@ -247,7 +250,7 @@ static inline bool return_probed(struct fg_task *task, uintptr_t fp, uintptr_t r
     return true;
 }
 
-/* Nobody but this thread writes there: as with plain calls. */
+/* Read without the guard: only this thread writes its stack. */
 bool fg_top_is_probed(const struct fg_task *task)
 {
     return fg_is_data(task->top[-1]);

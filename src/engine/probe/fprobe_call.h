@@ -11,12 +11,13 @@
 #include "engine/core/public.h"
 #include "engine/core/task.h"
 
+/* The shared user's entryfunc, retfunc and missedfunc. Inside the guard. */
 int fg_fprobes_enter(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs);
 void fg_fprobes_leave(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs);
 void fg_fprobes_missed(struct fg_func *func, struct fgraph_ops *ops);
 
-/* The fast path of a call that one fprobe alone watches: of a function that is fg_func_probed(), and at its return while the
- * newest data on the stack is fg_top_is_probed(). False: nothing was done. */
+/* The fast path of a call that one fprobe and no other user is attached to. An arch tries it first if the
+ * function is fg_func_probed(), and at the return while fg_top_is_probed(). False: nothing was done. */
 bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, uintptr_t ret_ip,
                      struct ftrace_regs *regs);
 bool fg_top_is_probed(const struct fg_task *task);

@@ -38,7 +38,7 @@ struct fg_live {
 extern _Atomic(struct fg_live *) fg_live_chunks[FG_LIVE_MAX / FG_LIVE_CHUNK];
 
 /**
- * fg_live_take - take a free place for a registration, which is not live yet
+ * fg_live_take() - Take a free place for a registration, which is not live yet.
  *
  * Return: the place; NULL: no memory, or the table is full.
  * Context: engine's lock held.

@@ -1,11 +1,11 @@
 /* kprobes: probes at places within functions, by line or by instruction.
  *
- * This is the half that knows nothing of what executes the functions: which probes a function has, and running those at the
- * place that the program has reached. The arch's half finds places in code, and calls fg_kprobes_hit() where the program
- * reaches one.
+ * This is the half that knows nothing of what executes the functions: which probes a function has, and
+ * running those at the place that the program has reached. The arch's half finds places in code, and
+ * calls fg_kprobes_hit() where the program reaches one.
  *
- * A function's record has the list of its probes. The list is replaced as a whole; a thread that runs its probes holds a
- * reference, and the list holds references to the probes' owners. */
+ * A function's record has the list of its probes. The list is replaced as a whole; a thread that runs its
+ * probes holds a reference, and the list holds references to the probes' owners. */
 #ifndef FG_KPROBE_H
 #define FG_KPROBE_H
 
@@ -53,17 +53,17 @@ struct fg_kprobe_place {
 };
 
 /**
- * fg_kprobe_register - attach a probe to a function
+ * fg_kprobe_register() - Attach a probe to a function.
  * @kp: with arch, run, owner and place set; enabled or not
  *
- * Return: 0; -EEXIST: it is registered already; -ENOMEM; or the error of the arch's listen. On an error nothing has
- * changed.
+ * Return: 0; -EEXIST: it is registered already; -ENOMEM; or the error of the arch's listen. On an error
+ * nothing has changed.
  * Context: no lock of the engine held.
  */
 int fg_kprobe_register(struct fg_kprobe *kp, struct fg_func *func);
 
 /**
- * fg_kprobe_unregister - detach a probe
+ * fg_kprobe_unregister() - Detach a probe.
  *
  * Returns when its handler runs in no thread any longer, other than the caller itself.
  *
@@ -73,7 +73,7 @@ int fg_kprobe_register(struct fg_kprobe *kp, struct fg_func *func);
 int fg_kprobe_unregister(struct fg_kprobe *kp);
 
 /**
- * fg_kprobe_set_enabled - let a probe's handler run, or not; the probe stays attached
+ * fg_kprobe_set_enabled() - Let a probe's handler run, or not; the probe stays attached.
  *
  * Return: 0, or the error of the arch's listen: the probe is enabled, but may not be reached.
  */
@@ -99,10 +99,11 @@ bool fg_kprobes_are_at(const struct fg_kprobe_arch *arch, struct fg_func *func,
                        const struct fg_kprobe_place *place);
 
 /**
- * fg_kprobes_hit - run the probes at a place that the program has reached
+ * fg_kprobes_hit() - Run the probes at a place that the program has reached.
  * @site: passed on to the handlers
  *
- * In a callback the probes do not run, and count the hit as missed. A handler may unregister or disable any probe.
+ * In a callback the probes do not run, and count the hit as missed. A handler may unregister or disable
+ * any probe.
  *
  * Return: false: no enabled probe is there.
  * Context: the program's thread. No lock held.

@@ -1,4 +1,4 @@
-/* kprobe_multi over fprobes: what lies in an fprobe's entry data becomes cookie and session word. */
+/* An fprobe's entry data holds the cookie and the session word. */
 #include "engine/probe/kprobe_multi.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static void on_exit_of(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip
     run(fp, func, ret_ip, regs, data, true);
 }
 
-/* 0, or what is wrong with the link. */
+/* Checks a link and sets up its fprobe. Returns 0 or a negative errno. */
 static int prepare(struct kprobe_multi_link *link)
 {
     if (!link || !link->prog || (unsigned)link->kind > KPROBE_MULTI_SESSION)

@@ -9,14 +9,14 @@
 #include "engine/ring/ring.h"
 
 /**
- * fg_ring_close - hand every sub-buffer to the reader, mark the file finished and unmap it
+ * fg_ring_close() - Hand every sub-buffer to the reader, mark the file finished and unmap it.
  *
  * Context: takes the ring's locks. No task may write any longer.
  */
 void fg_ring_close(struct fg_ring *ring);
 
 /**
- * fg_ring_retire_all - hand every sub-buffer to the reader
+ * fg_ring_retire_all() - Hand every sub-buffer to the reader.
  *
  * Context: takes the ring's lock. No task may write until fg_ring_adopt().
  */
@@ -25,7 +25,7 @@ void fg_ring_retire_all(struct fg_ring *ring);
 void fg_ring_retire_all_locked(struct fg_ring *ring);
 
 /**
- * fg_ring_set_room - close each task's sub-buffer to further records, or open it again
+ * fg_ring_set_room() - Close each task's sub-buffer to further records, or open it again.
  *
  * A task whose sub-buffer is closed calls fg_ring_switch() for each record.
  *
@@ -34,7 +34,7 @@ void fg_ring_retire_all_locked(struct fg_ring *ring);
 void fg_ring_set_room(struct fg_ring *ring, bool has_room);
 
 /**
- * fg_ring_set_paused - stop recording, keeping what is recorded; or resume
+ * fg_ring_set_paused() - Stop recording, keeping what is recorded; or resume.
  *
  * Callbacks in progress may still write one record each.
  *
@@ -43,7 +43,7 @@ void fg_ring_set_room(struct fg_ring *ring, bool has_room);
 void fg_ring_set_paused(struct fg_ring *ring, bool paused);
 
 /**
- * fg_ring_set_mode - drop or overwrite from now on
+ * fg_ring_set_mode() - Drop or overwrite from now on.
  * @ring: a ring without a file
  *
  * Context: takes the ring's lock.
@@ -51,21 +51,21 @@ void fg_ring_set_paused(struct fg_ring *ring, bool paused);
 void fg_ring_set_mode(struct fg_ring *ring, enum fg_ring_mode mode);
 
 /**
- * fg_ring_task_exit - hand the sub-buffer of a task that ends to the reader
+ * fg_ring_task_exit() - Hand the sub-buffer of a task that ends to the reader.
  *
  * Context: takes the ring's lock. Called by the task's own thread.
  */
 void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor);
 
 /**
- * fg_ring_set_killed - store the kill switch's message in the file
+ * fg_ring_set_killed() - Store the kill switch's message in the file.
  *
  * Context: any thread, any lock may be held: it gives up if the ring's lock is taken.
  */
 void fg_ring_set_killed(struct fg_ring *ring, const char *message);
 
 /**
- * fg_ring_switch - give a cursor a sub-buffer with room for @bytes: the slow path of fg_ring_reserve()
+ * fg_ring_switch() - Give a cursor a sub-buffer with room for @bytes: the slow path of fg_ring_reserve().
  *
  * Return: false if the record is lost (and counted), or recording is stopped or paused.
  * Context: takes the ring's lock, may wait for the recorder. Inside the guard.

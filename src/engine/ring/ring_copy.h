@@ -13,7 +13,7 @@ struct fg_ring_copy_options {
 };
 
 /**
- * fg_ring_copy - copy the records of a ring without a file
+ * fg_ring_copy() - Copy the records of a ring without a file.
  * @fd: an empty file
  *
  * Times in the copy are nanoseconds of CLOCK_MONOTONIC, whatever the ring's clock is. The copy of a

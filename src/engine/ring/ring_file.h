@@ -6,7 +6,7 @@
 #include "engine/ring/ring.h"
 
 /**
- * fg_ring_open - create and map a ring's memory; a file gets its final name
+ * fg_ring_open() - Create and map a ring's memory; a file gets its final name.
  * @ring: not used before
  *
  * Return: 0 or a negative errno, and then nothing is left over. -EINVAL: too small, too large, or a mode
@@ -15,14 +15,14 @@
 int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config);
 
 /**
- * fg_ring_forget - unmap the memory and free the pool; the configuration stays
+ * fg_ring_forget() - Unmap the memory and free the pool; the configuration stays.
  *
  * Context: ring's lock held.
  */
 void fg_ring_forget(struct fg_ring *ring);
 
 /**
- * fg_ring_adopt - replace a ring's memory by that of @fresh
+ * fg_ring_adopt() - Replace a ring's memory by that of @fresh.
  * @fresh: an open ring that was never written to; not to be used afterwards
  *
  * Neither ring has a file.
@@ -34,7 +34,7 @@ void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh);
 void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh);
 
 /**
- * fg_ring_fork_child - drop the parent's file in a forked child, without touching it
+ * fg_ring_fork_child() - Drop the parent's file in a forked child, without touching it.
  * @follow: the child's first record opens a file of its own; otherwise the child records nothing
  *
  * Context: ring's lock held (by the fork handlers).
@@ -42,7 +42,7 @@ void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh);
 void fg_ring_fork_child(struct fg_ring *ring, bool follow);
 
 /**
- * fg_ring_reopen - open a forked child's own file, or wait for the thread that does
+ * fg_ring_reopen() - Open a forked child's own file, or wait for the thread that does.
  *
  * Without room, or after the session ended, the child runs on untraced.
  *

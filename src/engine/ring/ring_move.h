@@ -6,14 +6,14 @@
 #include "engine/ring/ring.h"
 
 /**
- * fg_ring_move_begin - count records as lost from now on
+ * fg_ring_move_begin() - Count records as lost from now on.
  *
  * Context: takes the ring's lock.
  */
 void fg_ring_move_begin(struct fg_ring *ring);
 
 /**
- * fg_ring_move_end - replace a ring's memory by that of @fresh, and move its contents there
+ * fg_ring_move_end() - Replace a ring's memory by that of @fresh, and move its contents there.
  * @fresh: as for fg_ring_adopt()
  *
  * Symbols and counts move, and as many records as there is room for, by the ring's mode.

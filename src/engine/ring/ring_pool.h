@@ -11,7 +11,7 @@ struct fg_ring_wait {
 };
 
 /**
- * fg_ring_take - give a cursor a free sub-buffer, by the ring's mode
+ * fg_ring_take() - Give a cursor a free sub-buffer, by the ring's mode.
  * @wait: filled in if the writer had to wait; zeroed by the caller
  *
  * Return: false if there is none: the record is lost.
@@ -21,12 +21,12 @@ bool fg_ring_take(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cur
                   struct fg_ring_wait *wait);
 
 /**
- * fg_ring_retire - take the cursor's sub-buffer, if it has one, and queue it for the reader
+ * fg_ring_retire() - Take the cursor's sub-buffer, if it has one, and queue it for the reader.
  */
 void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor);
 
 /**
- * fg_ring_put_full - queue a sub-buffer of whole records for the reader
+ * fg_ring_put_full() - Queue a sub-buffer of whole records for the reader.
  * @task: the task that wrote them
  * @lost: how many records of the task were lost before these
  *
@@ -37,7 +37,7 @@ void fg_ring_put_full(struct fg_ring *ring, uint32_t task, const void *records, 
                       uint64_t lost);
 
 /**
- * fg_ring_put_loss - report records that the task lost after its newest record here
+ * fg_ring_put_loss() - Report records that the task lost after its newest record here.
  *
  * The header's total counts them already.
  */

@@ -20,7 +20,7 @@ struct fg_ring_chunk {
 };
 
 /**
- * fg_ring_reader_open - map a ring-buffer file
+ * fg_ring_reader_open() - Map a ring-buffer file.
  *
  * Every offset and size in the header is checked against the file's size.
  *

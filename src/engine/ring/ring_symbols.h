@@ -6,7 +6,7 @@
 #include "engine/ring/ring.h"
 
 /**
- * fg_ring_put_symbol - append a symbol; counted as lost if there is no room
+ * fg_ring_put_symbol() - Append a symbol; counted as lost if there is no room.
  * @strings: @symbol->nr_strings NUL-terminated texts
  *
  * Context: takes the ring's lock.
@@ -14,7 +14,7 @@
 void fg_ring_put_symbol(struct fg_ring *ring, const struct fg_symbol *symbol, const char *const strings[]);
 
 /**
- * fg_ring_put_task_symbol - append the symbol of a task, with its present name
+ * fg_ring_put_task_symbol() - Append the symbol of a task, with its present name.
  *
  * Context: ring's lock held.
  */

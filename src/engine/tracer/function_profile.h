@@ -20,12 +20,12 @@ struct fg_function_profile {
 };
 
 /**
- * fg_function_profile_init - prepare a profile for its first start
+ * fg_function_profile_init() - Prepare a profile for its first start.
  * @profile: zeroed except for its filter
  */
 void fg_function_profile_init(struct fg_function_profile *profile, bool graph_time, bool sleep_time);
 /**
- * fg_function_profile_start - count calls from now on, from zero
+ * fg_function_profile_start() - Count calls from now on, from zero.
  * @register_user: fgraph_register, or an arch's function that calls it
  *
  * Return: 0; -EBUSY: it counts already; -ENOMEM; or the error of @register_user. On an error nothing has
@@ -35,7 +35,7 @@ void fg_function_profile_init(struct fg_function_profile *profile, bool graph_ti
 int fg_function_profile_start(struct fg_function_profile *profile,
                               int (*register_user)(struct fgraph_ops *ops));
 /**
- * fg_function_profile_stop - stop counting; what was counted stays
+ * fg_function_profile_stop() - Stop counting; what was counted stays.
  *
  * Return: as fgraph_unregister().
  */

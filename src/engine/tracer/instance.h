@@ -20,7 +20,8 @@
     X(no_sleep_time, "nosleep-time")                                                                         \
     X(no_irqs, "nofuncgraph-irqs")
 
-/* Limits of an instance's numbers: X(name, least, most). tests/settings/ compares them with funcgraph.settings.table. */
+/* Limits of an instance's numbers: X(name, least, most). tests/settings/ compares them with
+ * funcgraph.settings.table. */
 #define FG_INSTANCE_MAX_DEPTH FG_RECORD_MAX_DEPTH
 #define FG_INSTANCE_MAX_THRESH_US ((int64_t)1 << 40)
 #define FG_INSTANCE_LIMITS(X)                                                                                \
@@ -53,7 +54,7 @@ struct fg_instance {
 };
 
 /**
- * fg_instance_get - find an instance and keep it from being freed
+ * fg_instance_get() - Find an instance and keep it from being freed.
  *
  * Return: the instance, for fg_instance_put(), or NULL. Another thread may stop it meanwhile.
  * Context: any thread, also in a callback.
@@ -64,7 +65,7 @@ void fg_instance_put(struct fg_instance *instance);
 uint32_t fg_instance_count(void);
 
 /**
- * fg_instance_next - iterate over a scope's instances in the order in which they were started
+ * fg_instance_next() - Iterate over a scope's instances in the order in which they were started.
  * @handle: the one before; 0: the first
  *
  * Return: the next handle; 0: there is none.
@@ -72,7 +73,7 @@ uint32_t fg_instance_count(void);
 int fg_instance_next(int handle, const void *scope);
 
 /**
- * fg_instance_is_top - true for the instance that texts go to which name none
+ * fg_instance_is_top() - True for the instance that texts go to which name none.
  *
  * That is one without a name, which records the process as a whole, or one named "top".
  */

@@ -9,7 +9,7 @@
 #include "engine/tracer/instance.h"
 
 /**
- * fg_instance_set_tracer - change the tracer; the buffer is emptied, as in the kernel
+ * fg_instance_set_tracer() - Change the tracer; the buffer is emptied, as in the kernel.
  *
  * Return: 0 or a negative errno. -EBUSY also for an instance with a file. If @tracer refuses to start,
  * the instance has the nop tracer.
@@ -17,7 +17,7 @@
 int fg_instance_set_tracer(struct fg_instance *instance, const struct fg_tracer *tracer);
 
 /**
- * fg_instance_set_buffer - change the size of the buffer
+ * fg_instance_set_buffer() - Change the size of the buffer.
  * @bytes: of all sub-buffers together
  *
  * Records stay, as many as there is room for. Entries and returns meanwhile are counted as lost.
@@ -27,7 +27,7 @@ int fg_instance_set_tracer(struct fg_instance *instance, const struct fg_tracer 
 int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes);
 
 /**
- * fg_instance_set_filter - change which functions and calls are traced
+ * fg_instance_set_filter() - Change which functions and calls are traced.
  * @filter: its contents are taken over and cleared on success
  *
  * Return: 0 or a negative errno, as fg_user_set_filter().
@@ -50,14 +50,14 @@ int fg_instance_set_settings(struct fg_instance *instance, const struct fg_insta
 void fg_instance_init_settings(struct fg_instance *instance, const struct fg_instance_settings *settings);
 
 /**
- * fg_instance_set_tracing_on - resume or stop recording
+ * fg_instance_set_tracing_on() - Resume or stop recording.
  *
  * When it returns from stopping, no record is written any longer. What is recorded stays.
  */
 int fg_instance_set_tracing_on(struct fg_instance *instance, bool on);
 
 /**
- * fg_instance_thresh_ticks - convert microseconds to ticks of the trace clock
+ * fg_instance_thresh_ticks() - Convert microseconds to ticks of the trace clock.
  */
 uint64_t fg_instance_thresh_ticks(uint64_t thresh_us);
 

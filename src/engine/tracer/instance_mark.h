@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /**
- * fg_instance_mark - put a text into the trace, as from the calling thread
+ * fg_instance_mark() - Put a text into the trace, as from the calling thread.
  * @func: the id of the function that puts it; 0: none
  *
  * A long text becomes several records.

@@ -15,7 +15,7 @@ struct fg_instance_config {
 };
 
 /**
- * fg_instance_start - open a ring buffer, start a tracer and register the user
+ * fg_instance_start() - Open a ring buffer, start a tracer and register the user.
  * @config: its filter is taken over, also on an error
  * @handle: set to the handle that names the instance from now on
  *
@@ -25,7 +25,7 @@ struct fg_instance_config {
 int fg_instance_start(struct fg_instance_config *config, int *handle);
 
 /**
- * fg_instance_stop - unregister the user and finish the ring buffer
+ * fg_instance_stop() - Unregister the user and finish the ring buffer.
  *
  * Return: 0; -EINVAL: no such instance; -EBUSY: another thread changes it.
  * Context: no lock held.

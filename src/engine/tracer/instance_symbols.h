@@ -14,26 +14,26 @@ static inline bool fg_instance_shows_callers(const struct fg_instance *instance)
 }
 
 /**
- * fg_instance_found - put the symbol of a function: the foundfunc of the instance's user
+ * fg_instance_found() - Put the symbol of a function: the foundfunc of the instance's user.
  *
  * Context: engine's lock held.
  */
 void fg_instance_found(struct fg_func *func, struct fgraph_ops *ops, bool matched);
 
 /**
- * fg_instance_put_functions - put the symbols of all functions that the instance's records may name
+ * fg_instance_put_functions() - Put the symbols of all functions that the instance's records may name.
  *
  * Context: takes the engine's lock.
  */
 void fg_instance_put_functions(struct fg_instance *instance);
 
 /**
- * fg_instance_put_process - put the process's symbol, the first in each ring
+ * fg_instance_put_process() - Put the process's symbol, the first in each ring.
  */
 void fg_instance_put_process(struct fg_ring *ring);
 
 /**
- * fg_instance_reopened - put all symbols into the ring of a forked child: the ring's reopened function
+ * fg_instance_reopened() - Put all symbols into the ring of a forked child: the ring's reopened function.
  *
  * Context: the child's only thread.
  */

@@ -9,7 +9,8 @@
 #include "engine/tracer/instance.h"
 
 /**
- * fg_instance_change_begin - keep other threads from changing the instance until fg_instance_change_end()
+ * fg_instance_change_begin() - Keep other threads from changing the instance until
+ * fg_instance_change_end().
  *
  * Return: 0, or -EBUSY: another thread changes or stops it now.
  */
@@ -17,7 +18,7 @@ int fg_instance_change_begin(struct fg_instance *instance);
 void fg_instance_change_end(struct fg_instance *instance);
 
 /**
- * fg_instance_run - start a tracer and register the instance's user
+ * fg_instance_run() - Start a tracer and register the instance's user.
  *
  * Return: 0; or the tracer's error: the instance then has the nop tracer; or an error of fgraph_register().
  * Context: no lock held.
@@ -25,14 +26,15 @@ void fg_instance_change_end(struct fg_instance *instance);
 int fg_instance_run(struct fg_instance *instance, const struct fg_tracer *tracer);
 
 /**
- * fg_instance_halt - unregister the instance's user and stop its tracer
+ * fg_instance_halt() - Unregister the instance's user and stop its tracer.
  *
  * Context: no lock held.
  */
 void fg_instance_halt(struct fg_instance *instance);
 
 /**
- * fg_instance_apply_filter - give the user the filter that it needs for @wanted and its tracer's settings
+ * fg_instance_apply_filter() - Give the user the filter that it needs for @wanted and its tracer's
+ * settings.
  * @wanted: not changed
  *
  * Return: 0 or an error of fg_user_set_filter(); then nothing has changed.
@@ -41,7 +43,7 @@ void fg_instance_halt(struct fg_instance *instance);
 int fg_instance_apply_filter(struct fg_instance *instance, const struct fg_filter *wanted);
 
 /**
- * fg_instance_update_plain - ask the tracer again whether calls are plain with the present settings
+ * fg_instance_update_plain() - Ask the tracer again whether calls are plain with the present settings.
  *
  * Context: takes the engine's lock.
  */

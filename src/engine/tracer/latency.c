@@ -1,4 +1,4 @@
-/* The longest section so far. */
+/* See latency.h. */
 #define _GNU_SOURCE
 #include "engine/tracer/latency.h"
 
@@ -14,15 +14,15 @@
 #include "engine/ring/ring_copy.h"
 #include "engine/tracer/instance.h"
 
-#define MIN_NAMED_NS 100000 /* naming takes a microsecond and more: at most a hundredth of what is named */
-#define NAMED_SHARE 16u     /* what is shorter than this part of the maximum is not named */
+#define MIN_NAMED_NS 100000 /* naming takes a microsecond or more: at most a hundredth of this */
+#define NAMED_SHARE 16u     /* what is shorter than the maximum divided by it is not named */
 
 static uint64_t ticks_of(uint64_t ns)
 {
     return (uint64_t)((double)ns / fg_clock_ns_per_tick());
 }
 
-/* What the arch, or the kernel, calls this thread. */
+/* By the arch's name of the thread, or else the kernel's. */
 static void name_thread(struct fg_latency_section *section)
 {
     struct fg_task *task = fg_task_self;
@@ -86,7 +86,7 @@ bool fg_latency_section_shows(const struct fg_latency_section *section, uint64_t
     return ticks > length_of(section) / NAMED_SHARE;
 }
 
-/* This thread's section is the one: false if another was longer meanwhile. */
+/* Sets the maximum. False: another thread's section was longer meanwhile. */
 static bool claim_max(struct fg_latency *latency, uint64_t ticks)
 {
     uint64_t max = atomic_load(&latency->max_ticks);
@@ -103,8 +103,8 @@ static bool is_max(const struct fg_latency *latency, const struct fg_latency_sec
     return length_of(section) == atomic_load(&latency->max_ticks);
 }
 
-/* Two threads may claim the maximum one after the other and come here the other way round: it is the
- * later one's. */
+/* Two threads may claim the maximum one after the other and come here in the other order: the maximum's
+ * section stays. */
 static void put(struct fg_latency *latency, struct fg_latency_section *section)
 {
     struct fg_latency_section *other = atomic_exchange(&latency->section, section);
@@ -114,7 +114,7 @@ static void put(struct fg_latency *latency, struct fg_latency_section *section)
     fg_latency_section_free(other);
 }
 
-/* The file of a copy, in memory. No descriptor stays open: the program may close any. */
+/* Maps the file of a copy. Its descriptor is not kept: the program may close any descriptor. */
 static void map_copy(struct fg_latency_section *section, int fd)
 {
     struct stat file;
@@ -129,7 +129,7 @@ static void map_copy(struct fg_latency_section *section, int fd)
     section->frozen_bytes = (size_t)file.st_size;
 }
 
-/* Without memory for it the section is kept without its inside. */
+/* Copies the instance's records of the section. Without memory the section has none. */
 static void freeze(struct fg_latency_section *section, struct fg_instance *instance)
 {
     const struct fg_ring_copy_options options = {.begin = section->begin, .end = section->end};

@@ -41,7 +41,7 @@ void fg_profile_data_free(struct fg_profile_data *data);
 void fg_profile_data_clear_tasks(struct fg_profile_data *data);
 
 /**
- * fg_profile_make_row - make a row for a function in the calling thread
+ * fg_profile_make_row() - Make a row for a function in the calling thread.
  * @cursor: where the thread counts; set to the new rows
  * @func: runs in the calling thread
  *

@@ -14,7 +14,7 @@ struct fg_profile_figures {
 };
 
 /**
- * fg_function_profile_read - the figures of all functions that were called, in no order
+ * fg_function_profile_read() - The figures of all functions that were called, in no order.
  * @tid: the thread in which they were called; 0: all threads
  * @figures: set to an array for fg_profile_figures_free()
  * @n: set to its length
@@ -28,7 +28,7 @@ int fg_function_profile_read(struct fg_function_profile *profile, int tid,
 void fg_profile_figures_free(struct fg_profile_figures *figures, size_t n);
 
 /**
- * fg_function_profile_tids - the living threads that called a function
+ * fg_function_profile_tids() - The living threads that called a function.
  * @n: set to how many
  *
  * Return: an array for free(); NULL: no memory.

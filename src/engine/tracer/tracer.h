@@ -46,7 +46,7 @@ FG_TRACERS(X)
 #undef X
 
 /**
- * fg_tracer_at - iterate over all tracers
+ * fg_tracer_at() - Iterate over all tracers.
  * @number: from 0 on
  *
  * Return: the tracer, or NULL: there are no more.
@@ -54,14 +54,14 @@ FG_TRACERS(X)
 const struct fg_tracer *fg_tracer_at(unsigned number);
 
 /**
- * fg_tracer_find - find a tracer by its name
+ * fg_tracer_find() - Find a tracer by its name.
  *
  * Return: the tracer, or NULL.
  */
 const struct fg_tracer *fg_tracer_find(const char *name);
 
 /**
- * fg_tracer_add - add a tracer, for good
+ * fg_tracer_add() - Add a tracer, for good.
  *
  * Return: 0; -EEXIST: there is one of that name; -ENOSPC.
  * Context: before any other thread uses tracers.

@@ -1,4 +1,4 @@
-/* The function tracer: one record when a call begins, with the function that called it. */
+/* The function tracer: a record at each entry, with the caller. */
 #include <string.h>
 
 #include "engine/core/regs.h"
@@ -6,9 +6,9 @@
 
 #define HEAD_BYTES (sizeof(struct fg_record) + 8)
 #define REPEATS_BYTES (sizeof(struct fg_record) + 16)
-#define MAX_CALLERS 64u /* of one stack trace: the nearest */
+#define MAX_CALLERS 64u /* a stack trace has the nearest ones */
 
-/* NULL: there was no room. */
+/* Writes the record of a call. NULL: there was no room. */
 static struct fg_record *put_function(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
                                       struct ftrace_regs *regs, uint32_t caller)
 {
@@ -39,7 +39,7 @@ static struct fg_record *put_function(struct ftrace_graph_ent *trace, struct fgr
     return record;
 }
 
-/* What was called, and what it was called from. */
+/* Writes the call stack: the function, then its callers. */
 static void put_stack(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, const struct ftrace_regs *regs)
 {
     struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, ops);
@@ -68,9 +68,12 @@ static void put_stack(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, co
     fg_ring_commit(cursor, words * 8);
 }
 
-/* func-no-repeats: the task variable says where the task's newest record of a call lies. If nothing lies
- * behind it in the ring, or only its stack, the same call again only counts, in a record that grows by
- * nothing: whoever reads it at that moment sees one count or the next. */
+/* ---- func-no-repeats
+ *
+ * The task variable points to the task's newest record of a call. If that is the last record in the ring,
+ * except for its stack, a repetition of the call only counts. The first repetition adds a REPEATS record;
+ * later ones change that record's count in place. A reader at that moment sees the one count or the
+ * other. */
 
 static inline const uint8_t *end_of(const struct fg_record *record)
 {
@@ -88,7 +91,7 @@ static bool is_newest(const struct fg_record *record, const uint8_t *pos)
 static struct fg_record *newest_call(const struct fg_ring_cursor *cursor, const uint64_t *var)
 {
     struct fg_record *record = (struct fg_record *)(uintptr_t)*var;
-    bool is_ours = fg_ring_has_room(cursor, 0); /* the sub-buffer at hand was not taken away */
+    bool is_ours = fg_ring_has_room(cursor, 0); /* the sub-buffer was not taken away */
 
     return record && is_ours && (const uint8_t *)record > (const uint8_t *)cursor->subbuf &&
                    (const uint8_t *)record < cursor->pos && is_newest(record, cursor->pos)
@@ -131,7 +134,7 @@ static struct fg_record *put_repeats(struct ftrace_graph_ent *trace, struct fgra
     return record;
 }
 
-/* True: the call was the one before again, and is told as that. */
+/* True: the call repeats the one before, and is counted there. */
 static bool fold(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, uint32_t caller)
 {
     uint64_t *var = fgraph_task_var(trace->task, ops);

@@ -1,4 +1,4 @@
-/* The function_graph tracer: a record when a call begins, gives way, runs again and ends. */
+/* The function_graph tracer: records of entries, suspends, resumes and returns. */
 #include <string.h>
 
 #include "engine/core/clock.h"
@@ -10,7 +10,7 @@
 
 #define HEAD_WORDS (sizeof(struct fg_record) / 8)
 
-/* Where a record's payload goes; the record grows as words are put. */
+/* Writes a record whose size is known only at its end. */
 struct writer {
     struct fg_record *record;
     uint64_t *at;
@@ -71,9 +71,9 @@ static inline void writer_close(struct writer *writer, struct fgraph_ops *ops, s
     fg_ring_commit(fg_instance_cursor(task, ops), words * 8);
 }
 
-/* Without the time in which the thread slept: what the clock of the thread's work said when this stretch
- * of the call began is kept with the frame. It is read last, for a record may have to wait for pages of a
- * new sub-buffer: that is no work of the call. */
+/* nosleep-time: durations exclude the thread's sleep. The frame keeps the value that the clock of the
+ * thread's work had when the call began to run. It is read last: writing a record may wait for pages of a
+ * new sub-buffer, which is no work of the call. */
 static void note_work(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops)
 {
     uint64_t *begin = fgraph_reserve_data(trace, ops, sizeof(*begin));
@@ -82,7 +82,7 @@ static void note_work(struct ftrace_graph_ent *trace, const struct fgraph_ops *o
         *begin = fg_clock_work_ns();
 }
 
-/* The frame has come to another stretch, perhaps in another thread. */
+/* The call was resumed, perhaps in another thread. */
 static void note_work_again(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops)
 {
     const struct ftrace_graph_ret frame = {.task = trace->task, .frame = trace->frame};
@@ -92,8 +92,7 @@ static void note_work_again(const struct ftrace_graph_ent *trace, const struct f
         *begin = fg_clock_work_ns();
 }
 
-/* When the call would have begun if the thread had only worked since, which cannot be longer than the
- * time that passed. */
+/* The time at which the call would have begun had its thread never slept; no earlier than the real one. */
 static uint64_t calltime_of_work(const struct ftrace_graph_ret *trace, struct fgraph_ops *ops)
 {
     double ticks_per_ns = fg_instance_of(ops)->ticks_per_ns;
@@ -132,7 +131,7 @@ static inline void put_entry(const struct ftrace_graph_ent *trace, struct fgraph
     writer_close(&writer, ops, trace->task, trace->func, kind, trace->depth, trace->calltime);
 }
 
-/* Where several users share a function the engine does not write plain records itself. */
+/* With several users on a function the engine does not write the plain records itself. */
 static inline int put_plain_entry(struct fg_instance *instance, const struct ftrace_graph_ent *trace)
 {
     struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, &instance->ops);
@@ -160,7 +159,7 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
         return put_plain_entry(instance, trace);
     if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
         return 0;
-    if (!instance->thresh_ticks) /* else only its end will tell whether it took long enough */
+    if (!instance->thresh_ticks) /* with one, only the end shows whether to record the call */
         put_entry(trace, ops, regs, instance->args && regs->ops, instance->retaddr);
     if (instance->no_sleep_time)
         note_work(trace, ops);
@@ -190,7 +189,7 @@ static inline void put_end(struct ftrace_graph_ret *trace, struct fgraph_ops *op
     writer_close(&writer, ops, trace->task, trace->func, kind, trace->depth, trace->rettime);
 }
 
-/* An exception's type is told always: it is rare, and what a reader looks for. */
+/* An exception's type is recorded whatever the options: exceptions are rare, and readers look for them. */
 static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     struct fg_instance *instance = fg_instance_of(ops);
