@@ -135,7 +135,7 @@ static struct fg_func *next_function(void)
 static void read_function(void)
 {
     const char *name = next_word(), *module = none_if_dash(next_word());
-    struct fg_func_desc desc = {.qualname = name, .module = module, .file = "", .domain = &sim_domain};
+    struct fg_func_desc desc = {.qualname = name, .module = module, .file = "", .domain = &sim_domains[0]};
 
     desc.line = (uint32_t)strtoul(next_word(), NULL, 10);
     desc.args = none_if_dash(next_word());

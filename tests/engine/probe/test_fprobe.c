@@ -325,7 +325,7 @@ static void test_functions_that_come_later_match_and_those_that_go_take_nothing_
                                 .file = "",
                                 .args = "",
                                 .flags = FG_FUNC_C,
-                                .domain = &sim_domain};
+                                .domain = &sim_domains[0]};
     struct fg_func *later, *reused;
     struct watch d;
 
@@ -410,7 +410,7 @@ static void test_each_scope_has_a_user_of_its_own(void)
     struct fg_func_desc desc = {.module = "m", .qualname = "h", .file = "", .args = "", .domain = &domain};
     struct fg_func *h;
 
-    domain.arch = sim_domain.arch;
+    domain.arch = sim_domains[0].arch;
     h = fg_func_meet(&desc);
     watch_init(&a, "a", 8);
     watch_init(&b, "b", 8);

@@ -100,7 +100,7 @@ static void test_without_memory_an_fprobe_leaves_all_the_same(void)
 static void test_without_memory_a_function_is_not_found_by_half(void)
 {
     struct fg_func_desc desc = {
-        .module = "m", .qualname = "new", .file = "", .args = "", .domain = &sim_domain};
+        .module = "m", .qualname = "new", .file = "", .args = "", .domain = &sim_domains[0]};
     struct fg_func *func = NULL;
     struct watch watch;
 

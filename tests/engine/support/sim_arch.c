@@ -40,10 +40,16 @@ static void hook(struct fg_func *func, struct sim_function *sim)
     fg_func_set_return_hooks(func, hears_ends || !fg_func_has_users(func));
 }
 
-static void sync_func(struct fg_func *func)
+static _Thread_local int open_brackets[SIM_NR_ARCHES]; /* syncs of an arch in progress in this thread */
+static struct sim_arch_calls calls_of_arch[SIM_NR_ARCHES];
+
+static void sync_func(struct fg_func *func, int arch)
 {
     struct sim_function *sim = func->arch_data;
 
+    CHECK_EQ(open_brackets[arch], 1);
+    CHECK(func->domain->arch == sim_domains[arch].arch);
+    atomic_fetch_add(&calls_of_arch[arch].syncs, 1);
     if (!func->live || !sim)
         return;
     if (before_sync)
@@ -52,8 +58,18 @@ static void sync_func(struct fg_func *func)
     hook(func, sim);
 }
 
-static void no_bracket(void)
+static void sync_begin(int arch)
 {
+    for (int i = 0; i < SIM_NR_ARCHES; i++)
+        CHECK_EQ(open_brackets[i], 0);
+    open_brackets[arch]++;
+    atomic_fetch_add(&calls_of_arch[arch].brackets, 1);
+}
+
+static void sync_end(int arch)
+{
+    CHECK_EQ(open_brackets[arch], 1);
+    open_brackets[arch]--;
 }
 
 static void (*before_name)(void);
@@ -73,9 +89,9 @@ static void task_name(struct fg_task *task, char *out, size_t room)
 
 static _Thread_local bool irq;
 
-static bool is_irq(const struct ftrace_regs *regs)
+static bool is_irq(int arch)
 {
-    (void)regs;
+    atomic_fetch_add(&calls_of_arch[arch].irq_asked, 1);
     return irq;
 }
 
@@ -86,9 +102,10 @@ void sim_irq(bool on)
 
 static _Atomic uint64_t dropped;
 
-static void drop_object(void *object, struct fg_domain *domain)
+static void drop_object(void *object, struct fg_domain *domain, int arch)
 {
-    (void)domain;
+    CHECK(domain->arch == sim_domains[arch].arch);
+    atomic_fetch_add(&calls_of_arch[arch].drops, 1);
     atomic_fetch_add((_Atomic uint64_t *)object, 1);
     atomic_fetch_add(&dropped, 1);
 }
@@ -100,14 +117,45 @@ uint64_t sim_dropped(void)
 
 static const struct fg_process_ops sim_process = {.task_name = task_name};
 
-static const struct fg_arch_ops sim_arch = {.name = "simulated",
-                                            .sync = sync_func,
-                                            .sync_begin = no_bracket,
-                                            .sync_end = no_bracket,
-                                            .drop_object = drop_object,
-                                            .is_irq = is_irq};
+/* The functions of one arch, which know which one they are of. */
+#define SIM_ARCH(number)                                                                                     \
+    static void sync_##number(struct fg_func *func)                                                          \
+    {                                                                                                        \
+        sync_func(func, number);                                                                             \
+    }                                                                                                        \
+    static void sync_begin_##number(void)                                                                    \
+    {                                                                                                        \
+        sync_begin(number);                                                                                  \
+    }                                                                                                        \
+    static void sync_end_##number(void)                                                                      \
+    {                                                                                                        \
+        sync_end(number);                                                                                    \
+    }                                                                                                        \
+    static void drop_object_##number(void *object, struct fg_domain *domain)                                 \
+    {                                                                                                        \
+        drop_object(object, domain, number);                                                                 \
+    }                                                                                                        \
+    static bool is_irq_##number(const struct ftrace_regs *regs)                                              \
+    {                                                                                                        \
+        (void)regs;                                                                                          \
+        return is_irq(number);                                                                               \
+    }                                                                                                        \
+    static const struct fg_arch_ops arch_##number = {.name = "simulated " #number,                           \
+                                                     .sync = sync_##number,                                  \
+                                                     .sync_begin = sync_begin_##number,                      \
+                                                     .sync_end = sync_end_##number,                          \
+                                                     .drop_object = drop_object_##number,                    \
+                                                     .is_irq = is_irq_##number};
 
-struct fg_domain sim_domain = {.arch = &sim_arch};
+SIM_ARCH(0)
+SIM_ARCH(1)
+
+struct fg_domain sim_domains[SIM_NR_ARCHES] = {{.arch = &arch_0}, {.arch = &arch_1, .is_global = true}};
+
+const struct sim_arch_calls *sim_arch_calls(int arch)
+{
+    return &calls_of_arch[arch];
+}
 
 void sim_begin(void)
 {
@@ -116,6 +164,11 @@ void sim_begin(void)
 
 struct fg_func *sim_function(const char *module, const char *qualname)
 {
+    return sim_function_in(&sim_domains[0], module, qualname);
+}
+
+struct fg_func *sim_function_in(struct fg_domain *domain, const char *module, const char *qualname)
+{
     struct sim_function *sim = calloc(1, sizeof(*sim));
     struct fg_func_desc desc = {.module = module,
                                 .qualname = qualname,
@@ -123,7 +176,7 @@ struct fg_func *sim_function(const char *module, const char *qualname)
                                 .args = "a,b",
                                 .line = 7,
                                 .arch_data = sim,
-                                .domain = &sim_domain};
+                                .domain = domain};
     struct fg_func *func = fg_func_meet(&desc);
 
     CHECK(func != NULL);

@@ -147,30 +147,63 @@ static void on_resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, st
     told_begin(SIM_RESUME, ops, trace, 0);
 }
 
-static void drop_object(void *object, struct fg_domain *domain)
+static struct fg_domain domains[2]; /* of two arches; functions belong to them in turn */
+
+static void drop_object(void *object, int arch, const struct fg_domain *domain)
 {
-    (void)domain;
+    CHECK(domain == &domains[arch]);
     put((struct sim_event){.kind = SIM_DROP, .user = -1, .func = -1, .token = (uintptr_t)object});
 }
 
-/* Hooks for entries alone, if nobody wants more: what a call's end would tell somebody then was lost (check_deaf). */
-static void sync_func(struct fg_func *func)
+static int open_arch = -1; /* the one between its sync_begin and sync_end */
+
+/* Hooks entries alone where no user wants more. A return that a user then missed would show in check_deaf. */
+static void sync_func(struct fg_func *func, int arch)
 {
+    CHECK(open_arch == arch && func->domain == &domains[arch]);
     fg_func_set_return_hooks(func, fg_func_wants_returns(func) || fg_func_has_pending_returns(func) ||
                                        !fg_func_has_users(func));
 }
 
-static void no_bracket(void)
+static void sync_begin(int arch)
 {
+    CHECK_EQ(open_arch, -1);
+    open_arch = arch;
 }
 
-static const struct fg_arch_ops driver_arch = {.name = "driver",
-                                               .sync = sync_func,
-                                               .sync_begin = no_bracket,
-                                               .sync_end = no_bracket,
-                                               .drop_object = drop_object};
+static void sync_end(int arch)
+{
+    CHECK_EQ(open_arch, arch);
+    open_arch = -1;
+}
 
-static struct fg_domain driver_domain = {.arch = &driver_arch};
+#define DRIVER_ARCH(number)                                                                                  \
+    static void sync_##number(struct fg_func *func)                                                          \
+    {                                                                                                        \
+        sync_func(func, number);                                                                             \
+    }                                                                                                        \
+    static void sync_begin_##number(void)                                                                    \
+    {                                                                                                        \
+        sync_begin(number);                                                                                  \
+    }                                                                                                        \
+    static void sync_end_##number(void)                                                                      \
+    {                                                                                                        \
+        sync_end(number);                                                                                    \
+    }                                                                                                        \
+    static void drop_object_##number(void *object, struct fg_domain *domain)                                 \
+    {                                                                                                        \
+        drop_object(object, number, domain);                                                                 \
+    }                                                                                                        \
+    static const struct fg_arch_ops arch_##number = {.name = "driver " #number,                              \
+                                                     .sync = sync_##number,                                  \
+                                                     .sync_begin = sync_begin_##number,                      \
+                                                     .sync_end = sync_end_##number,                          \
+                                                     .drop_object = drop_object_##number};
+
+DRIVER_ARCH(0)
+DRIVER_ARCH(1)
+
+static struct fg_domain domains[] = {{.arch = &arch_0}, {.arch = &arch_1, .is_global = true}};
 
 static struct fg_func *funcs_of_calls[MAX_LOG]; /* the latest of them */
 
@@ -303,7 +336,7 @@ int sim_driver_function(const char *module, const char *qualname)
                                 .file = "",
                                 .args = "",
                                 .line = (uint32_t)nr_funcs,
-                                .domain = &driver_domain};
+                                .domain = &domains[nr_funcs % 2]};
 
     CHECK(nr_funcs < MAX_DRIVER_FUNCS);
     funcs[nr_funcs] = fg_func_meet(&desc);
