@@ -64,7 +64,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (_KRETPROBE, "enable_kretprobe"),
         (_KRETPROBE, "disable_kretprobe"),
     ),
-    "What callbacks are told": (
+    "The data of a call": (
         (_STUB, "GraphEnt"),
         (_STUB, "GraphRet"),
         (_STUB, "Function"),

@@ -40,94 +40,93 @@ def start(
     """Create a ring-buffer file named PID.N.ring in `directory` and trace into it; return a handle.
 
     In wait mode a writer that finds the buffer full waits while some process holds a lock (fcntl record lock,
-    exclusive, whole file) on `directory`/lock, and drops when none does. After a fork the child makes a file
-    of its own at its first record (not with follow_fork=False: the child is then not traced).
+    exclusive, whole file) on `directory`/lock; without such a process it drops. After a fork the child
+    creates its own file at its first record (with follow_fork=False it is not traced).
     `after_site`: record nothing until the `site` module's start-up work is over. `instance`: its name, at
     most 63 bytes; "": the top instance.
-    Of the function_graph tracer. `retaddr`: record where each call is made (funcgraph-retaddr).
-    `no_sleep_time`: durations are those of the thread's work, without the time it slept or waited
-    (nosleep-time; a system call at both ends of a call). `no_irqs`: neither calls that CPython makes of
-    signal handlers nor what these call (nofuncgraph-irqs).
-    Of the function tracer. `stack_trace`: record what each call was made from (func_stack_trace).
-    `no_repeats`: a call that comes again and again is told once, with how often (func-no-repeats; not
-    together with args).
-    Errors: ValueError (a bad pattern, tracer, mode or number), OSError (the file), RuntimeError (no hook
-    free).
+    For the function_graph tracer: `retaddr` records where each call is made (funcgraph-retaddr).
+    `no_sleep_time` leaves time in which the thread slept or waited out of durations (nosleep-time; a system
+    call at both ends of a call). `no_irqs` leaves out signal handlers that CPython calls, and what they call
+    (nofuncgraph-irqs).
+    For the function tracer: `stack_trace` records the callers of each call (func_stack_trace). `no_repeats`
+    records repeated calls once, with their number (func-no-repeats; not together with args).
+    Errors: ValueError (an invalid pattern, tracer, mode or number), OSError (the file), RuntimeError (no free
+    hook).
     """
 
 def wait_for_site() -> None:
-    """Record nothing in this interpreter, whoever asks, until the `site` module's start-up work is over.
+    """Record nothing in this interpreter, for any user, until the `site` module's start-up work is over.
 
-    Of no effect if that does not run now, or if nobody traces yet. RuntimeError: no hook is free.
+    No effect if `site` is not running now, or if nothing is traced yet. RuntimeError: no hook is free.
     """
 
 def stop(handle: int) -> None:
     """Stop tracing into that file and mark it finished. ValueError if the handle is not active."""
 
 def status() -> dict[str, Any]:
-    """What the engine holds: {"arch", "tool_id", "users": [...], "functions", "tasks", "killed"}; `killed` is
-    the kill switch's message or None."""
+    """Return the engine's state: {"arch", "tool_id", "users": [...], "functions", "tasks", "killed"}.
+    `killed` is the kill switch's message or None."""
 
 # ---- latency tracers; funcgraph.instance.latency is over them
 
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 
 def latency_start(tracer: str, inside_kb: int = 0, handle: int = 0, /) -> None:
-    """The tracer looks for its sections from now on, its maximum is 0 and nothing is kept.
+    """Enable a latency tracer. Its maximum is 0, and no section is kept.
 
-    `inside_kb`: the size of the buffer for the function graph inside sections; 0: it is not recorded. Or
-    `handle`, of an Instance: its buffer has that graph, if it has begun to record after this call. Errors:
-    ValueError (no such tracer, or size), OSError (EBUSY: it is on already; EOPNOTSUPP: not with this CPython;
-    ENOSPC: no slot for a user; EINVAL: no such instance), RuntimeError (no hook free).
+    `inside_kb`: the size of the buffer for the function graph inside sections; 0: the graph is not recorded.
+    Or `handle`, of an Instance: its buffer has the graph, if it begins to record after this call. Errors:
+    ValueError (the tracer, or the size), OSError (EBUSY: enabled already; EOPNOTSUPP: not with this CPython;
+    ENOSPC: no free slot; EINVAL: the instance), RuntimeError (no free hook).
     """
 
 def latency_inside(tracer: str, /) -> bytes | None:
-    """The ring-buffer file of what ran when the section that was kept last was; it has more than that at both
-    ends. None: nothing was kept, or no graph recorded."""
+    """Return the ring-buffer file with the graph of the section kept last. It extends beyond both ends of
+    the section. None: no section was kept, or no graph recorded."""
 
 def latency_stop(tracer: str, /) -> None:
-    """No more; what was kept stays. ValueError if it is not on."""
+    """Disable a latency tracer; its section stays. ValueError if it is not enabled."""
 
 def latency_get(tracer: str, /) -> dict[str, Any]:
-    """{"is_on", "max_ns", "thresh_ns", "kept": how many sections were kept so far, "what": what a section is,
-    "graph": the function whose graph is the inside of a section, or None: all functions}."""
+    """Return {"is_on", "max_ns", "thresh_ns", "kept": number of sections kept so far, "what": the meaning of
+    a section, "graph": the function whose graph is recorded inside sections, or None: all functions}."""
 
 def latency_set_max(tracer: str, ns: int, /) -> None:
-    """Only sections longer than so many nanoseconds are kept from now on."""
+    """Keep only sections longer than `ns`."""
 
 def latency_set_thresh(tracer: str, ns: int, /) -> None:
-    """Each section of at least so many nanoseconds is kept; 0: each that is the longest so far."""
+    """Keep each section of at least `ns`; 0: keep each that is the longest so far."""
 
 def latency_section(tracer: str, /) -> dict[str, Any] | None:
-    """The section that was kept last: {"latency_ns", "begin_ns", "end_ns", "task", "tid", "started_at",
-    "ended_at", "events": [(time_ns, duration_ns, text), ...], "left_out"}; times as of CLOCK_MONOTONIC."""
+    """Return the section kept last: {"latency_ns", "begin_ns", "end_ns", "task", "tid", "started_at",
+    "ended_at", "events": [(time_ns, duration_ns, text), ...], "left_out"}; times of CLOCK_MONOTONIC."""
 
 # ---- instances
 
-# Option -> the setting that has a tracer record it, and the option's value with which that is set.
+# Trace option -> the setting with which a tracer records it, and the option's value that sets it.
 INSTANCE_FLAGS: Final[dict[str, tuple[str, bool]]]
 
-# Setting -> its least and greatest value.
+# Setting -> its minimum and maximum.
 INSTANCE_LIMITS: Final[dict[str, tuple[int, int]]]
-INSTANCE_NAME_BYTES: Final[int]  # of the longest name, in UTF-8
+INSTANCE_NAME_BYTES: Final[int]  # the longest name, in UTF-8
 
 @final
 class Instance:
-    """An instance of the tracer in this process's memory; funcgraph.Instance is made of it.
+    """An instance in this process's memory. funcgraph.Instance wraps it.
 
     Args:
-        name: what its ring buffer says it is; at most 63 bytes.
-        buffer_kb: size of the buffer.
+        name: the name in its ring buffer; at most 63 bytes.
+        buffer_kb: the size of the buffer.
         overwrite: a full buffer loses the oldest records; False: the newest.
 
-    Errors: OSError: ENAMETOOLONG, EINVAL (the size), ENOSPC (no slot), EBUSY (another thread changes it).
-    ValueError, from any method: it is closed. MemoryError.
+    Errors: OSError: ENAMETOOLONG, EINVAL (the size), ENOSPC (no free slot), EBUSY (another thread is changing
+    it). ValueError, from any method: it is closed. MemoryError.
     """
 
     def __new__(cls, name: str, *, buffer_kb: int = 1408, overwrite: bool = True) -> Instance: ...
     @property
     def tracer(self) -> str:
-        """The name of its tracer; "nop" at first."""
+        """The name of its tracer; initially "nop"."""
 
     @property
     def buffer_kb(self) -> int: ...
@@ -147,18 +146,18 @@ class Instance:
     def max_latency_us(self, value: int) -> None: ...
     @property
     def handle(self) -> int:
-        """The number by which the engine knows it; 0: it is closed."""
+        """The engine's number for it; 0: it is closed."""
 
     @property
     def closed(self) -> bool: ...
     def close(self) -> None:
-        """Nothing of it is left. May be called twice."""
+        """Free the instance and its buffer. A second call does nothing."""
 
     def set_tracer(self, name: str, /) -> None:
-        """Another tracer, and an empty buffer. RuntimeError: no hook is free."""
+        """Set the tracer, and empty the buffer. RuntimeError: no hook is free."""
 
     def set_buffer_kb(self, kb: int, /) -> None:
-        """Another size of the buffer; what is recorded stays, as much as there is room for."""
+        """Set the buffer's size. It keeps its records, as many as fit."""
 
     def set_filter(
         self,
@@ -170,58 +169,58 @@ class Instance:
         tids: Iterable[int] | None = None,
         c_calls: bool = False,
     ) -> None:
-        """Which functions and calls, all at once. ValueError: a bad pattern."""
+        """Set all filters at once. ValueError: an invalid pattern."""
 
     def set_setting(self, name: str, value: int, /) -> None:
-        """Change one of `settings`. ValueError: there is none, or the value is out of range."""
+        """Change one of `settings`. ValueError: unknown setting, or value out of range."""
 
     def set_tracing_on(self, on: bool, /) -> None: ...
     def set_overwrite(self, on: bool, /) -> None:
         """A full buffer loses the oldest records; False: the newest."""
 
     def clear(self) -> None:
-        """Forget all records, and that any were lost."""
+        """Discard all records, and the count of lost ones."""
 
     def copy(self, path: str | PathLike[str], *, consume: bool = False) -> int:
-        """Write a ring-buffer file, finished, of what is there; return bytes of records in it.
+        """Write the buffer's records into a finished ring-buffer file; return their size in bytes.
 
-        consume: what is in it is in no later one. OSError: the file is there already, or cannot be written.
+        consume: remove them from the buffer. OSError: the file exists already, or cannot be written.
         """
 
     def mark(self, text: str, /) -> int:
-        """Put a text into the trace; return its length."""
+        """Write a text into the trace; return its length."""
 
     def printk(self, format: str, /, *args: object) -> int:
-        """Put `format % args` into the trace, as from the calling function; return its length."""
+        """Write `format % args` into the trace, as from the calling function; return its length."""
 
 def untraced(function: Callable[..., Any], /, *args: object) -> Any:
-    """Return what function(*args) returns; nothing that it calls in this thread is traced, by nobody."""
+    """Call function(*args) and return its result. No user sees what it calls in this thread."""
 
 def mark(text: str, /) -> int:
-    """Put a text into the recordings of this process, and into an instance named "top"; return its length."""
+    """Write a text into the recordings of this process and the instance "top"; return its length."""
 
 def trace_printk(format: str, /, *args: object) -> int:
-    """Put `format % args` into the traces of this process, as from the calling function.
+    """Write `format % args` into the traces of this process, as from the calling function.
 
-    Into the recordings (`funcgraph record`, `funcgraph.record`), and into the instance "top". Where nothing
-    records nothing happens. The kernel's trace_printk().
+    The text goes into the recordings (`funcgraph record`, `funcgraph.record`) and into the instance "top". If
+    nothing records, nothing happens. The kernel's trace_printk().
 
         funcgraph.trace_printk("order %d has %d items", order.id, len(order.items))
 
     Args:
-        format: a format as of the operator %.
+        format: a format string of the operator %.
         args: its values.
 
     Returns:
         The length of the text.
 
-    Errors: TypeError, ValueError: the format does not suit the values.
+    Errors: TypeError, ValueError: the format does not fit the values.
     """
 
 # ---- the function graph
 
 class FgraphOps:
-    """A user of the function graph: what to call at the entry and at the return of which functions.
+    """A user of the function graph: callbacks for the entry and the return of the functions of its filter.
 
     The semantics are those of the Linux kernel's struct fgraph_ops (kernel/trace/fgraph.c and
     Documentation/trace/ftrace-uses.rst); filters are those of Documentation/trace/ftrace.rst.
@@ -238,32 +237,32 @@ class FgraphOps:
             serve()
 
     Args:
-        entryfunc: called as entryfunc(trace, ops, regs) with a GraphEnt, this object and FtraceRegs; a true
-            answer asks for the return. None: all returns are wanted.
-        retfunc: called as retfunc(trace, ops, regs) with a GraphRet, exactly once for each entry that asked
-            for it: also if the call ends by an exception, or is a generator that is closed. None: returns are
-            not told.
+        entryfunc: called as entryfunc(trace, ops, regs) with a GraphEnt, this object and FtraceRegs. If it
+            returns a true value, the user wants the return. None: it wants all returns.
+        retfunc: called as retfunc(trace, ops, regs) with a GraphRet, exactly once for each entry that wanted
+            the return: also if the call ends with an exception, or is a generator that is closed. May be
+            None.
         filter: patterns of functions, as "module.qualname" with *, ? and [...], or ":mod:NAME". Empty: all
             functions.
-        notrace: never these.
-        graph: only these and all that they call, in the same thread.
-        graph_notrace: neither these nor anything that they call.
-        tids: only calls in these threads, by native id (threading.get_native_id()). None: in all.
-        name: what users() and error messages call it.
-        keep_on_error: it stays enabled after a callback has raised.
-        save_regs: its callbacks may have the full frame, by FtraceRegs.get_regs(). The kernel's
+        notrace: never these functions.
+        graph: only these functions and all that they call, in the same thread.
+        graph_notrace: neither these functions nor anything that they call.
+        tids: only calls in these threads, by native id (threading.get_native_id()). None: all threads.
+        name: its name in users() and in error messages.
+        keep_on_error: the user stays enabled after a callback has raised.
+        save_regs: callbacks can get the full frame with FtraceRegs.get_regs(). The kernel's
             FTRACE_OPS_FL_SAVE_REGS.
 
     Either function may also be the address of a C function with the signature in funcgraph.h, as an int, a
-    ctypes function pointer, a numba cfunc or a cffi function pointer: it is then called without any Python in
-    between. It must be there for as long as the user is registered.
+    ctypes function pointer, a numba cfunc or a cffi function pointer. The engine then calls it without any
+    Python in between. It must stay valid while the user is registered.
 
-    An exception that comes out of a callback goes to sys.unraisablehook and is counted; it never reaches the
-    program. The user is disabled: it keeps its slot, and its functions are not called any more. What a
-    callback calls is not traced. A signal handler that runs in the middle of a callback is the program's:
-    what it raises, the program gets.
+    If a callback raises, the exception goes to sys.unraisablehook and is counted; it never reaches the
+    program. The user is disabled: it keeps its slot, but its callbacks are not called any longer. Calls made
+    by a callback are not traced. A signal handler that runs during a callback belongs to the program: the
+    program gets its exceptions.
 
-    Errors: ValueError (a bad pattern, with its column; a number that is no address or no thread id),
+    Errors: ValueError (an invalid pattern, with its column; a number that is no address or no thread id),
     TypeError.
     """
 
@@ -284,11 +283,11 @@ class FgraphOps:
     ) -> None: ...
     @property
     def entryfunc(self) -> Any:
-        """As it was given."""
+        """As passed to the constructor."""
 
     @property
     def retfunc(self) -> Any:
-        """As it was given."""
+        """As passed to the constructor."""
 
     @property
     def name(self) -> str: ...
@@ -307,41 +306,41 @@ class FgraphOps:
     @property
     def tids(self) -> tuple[int, ...] | None: ...
     def set_filter(self, patterns: Iterable[str], reset: bool = False) -> None:
-        """Add patterns to `filter`, or make them all of it.
+        """Add patterns to `filter`, or replace it.
 
-        At any time, from any thread, also from a callback; it counts from now on, also for functions that are
-        not there yet. The kernel's ftrace_set_filter().
+        It may be called at any time, from any thread, also in a callback. It takes effect when it returns,
+        also for functions that are defined later. The kernel's ftrace_set_filter().
 
             ops.set_filter(["shop.cart.*"])
 
         Args:
-            patterns: as the constructor's.
-            reset: they replace those that are there.
+            patterns: as for the constructor.
+            reset: replace the existing patterns.
 
-        Errors: ValueError (a bad pattern), TypeError, MemoryError; then nothing has changed.
+        Errors: ValueError (an invalid pattern), TypeError, MemoryError. Then nothing has changed.
         """
 
     def set_notrace(self, patterns: Iterable[str], reset: bool = False) -> None:
         """The same for `notrace`."""
 
     def set_graph(self, patterns: Iterable[str], reset: bool = False) -> None:
-        """The same for `graph`. Calls in progress are not looked at: what they call is traced from the next
-        call on."""
+        """The same for `graph`. It does not affect callees of calls in progress: a function's callees are
+        traced from its next call on."""
 
     def set_graph_notrace(self, patterns: Iterable[str], reset: bool = False) -> None:
         """The same for `graph_notrace`."""
 
     def set_tids(self, tids: Iterable[int] | None, /) -> None:
-        """See only calls in these threads from now on (native ids); None: in all.
+        """Restrict the user to calls in these threads (native ids); None: all threads.
 
-        Errors: ValueError (no native id), TypeError, MemoryError; then nothing has changed.
+        Errors: ValueError (no native id), TypeError, MemoryError. Then nothing has changed.
         """
 
     def reserve_data(self, size_bytes: int, /) -> memoryview | None:
-        """In the entry function, once per entry: zeroed bytes that retfunc finds at this call's return.
+        """Reserve zeroed bytes in the entry function, which retfunc finds at this call's return.
 
-        They lie on the thread's shadow stack and go with the call. The view is of use until the callback
-        ends; after that it, its slices and all other views of it raise ValueError. The kernel's
+        They are on the thread's shadow stack until the call ends. The view is valid until the callback ends;
+        after that it, its slices and all other views of it raise ValueError. The kernel's
         fgraph_reserve_data().
 
             ops.reserve_data(8)[:] = struct.pack("q", amount)
@@ -350,89 +349,89 @@ class FgraphOps:
             size_bytes: 1 to 256.
 
         Returns:
-            A writable view of bytes; None if the shadow stack has no room for them, or if it was asked for
-            twice.
+            A writable view of bytes; None if the shadow stack has no room, or if this entry has already
+            reserved data.
 
         Errors: ValueError (the size), RuntimeError (not in this user's entry function).
         """
 
     def retrieve_data(self) -> memoryview | None:
-        """In the return function: what was reserved at this call's entry, or None. The kernel's
+        """Return, in the return function, the data reserved at this call's entry, or None. The kernel's
         fgraph_retrieve_data().
 
         Errors: RuntimeError (not in this user's return function).
         """
 
     def retrieve_parent_data(self, depth: int, /) -> memoryview | None:
-        """In a callback: the data of the call that is `depth` of this user's own calls further out; 0 is this
-        one.
+        """Return, in a callback, the data of an enclosing call. `depth` counts this user's own calls; 0 is
+        this call.
 
-        What is written to it is there for that call's return. The kernel's fgraph_retrieve_parent_data().
+        That call's return function finds what is written to it. The kernel's fgraph_retrieve_parent_data().
 
         Returns:
-            None: there is no such call, or it reserved nothing.
+            None: there is no such call, or it has no data.
 
         Errors: ValueError (depth is negative), RuntimeError (not in a callback of this user).
         """
 
     def reserve_object(self, obj: object, /) -> bool:
-        """In the entry function, once per entry: an object that retfunc finds at this call's return.
+        """Reserve an object in the entry function, which retfunc finds at this call's return.
 
-        It is referenced exactly as long as the call is in progress. False: the shadow stack has no room, or
-        there is one already.
+        The engine holds a reference exactly as long as the call is in progress. False: the shadow stack has
+        no room, or this entry has already reserved an object.
 
         Errors: RuntimeError (not in this user's entry function).
         """
 
     def retrieve_object(self) -> Any:
-        """In the return function: the object that was reserved at this call's entry; None if there is none.
+        """Return, in the return function, the object reserved at this call's entry, or None.
 
         Errors: RuntimeError (not in this user's return function).
         """
 
     task_var: int
-    """A 64-bit word (0 to 2**64 - 1) for the calling thread and this user, in callbacks and outside of them.
-    Zero for a new thread, and at each registration. The kernel's fgraph_get_task_var().
+    """This user's 64-bit word (0 to 2**64 - 1) in the calling thread, in callbacks and outside of them. It is
+    zero in a new thread, and after each registration. The kernel's fgraph_get_task_var().
 
     Errors: RuntimeError (not registered), OverflowError, TypeError.
     """
 
     @property
     def nmissed(self) -> int:
-        """Calls of its functions that were made in callbacks, and so not traced, since it was registered.
+        """Calls of its functions, since its registration, that were not traced because a callback made them.
 
-        From 3.12 on CPython tells of what a callback does either all tools of sys.monitoring or none. It is
-        counted while no other tool is in use, and no trace or profile function set: other tools are not to
-        see callbacks. What a C function as callback calls is counted on 3.11 only.
+        From 3.12 on CPython reports a callback's calls to all tools of sys.monitoring or to none. Other tools
+        must not see callbacks, so calls are counted only while no other tool is in use and no trace or
+        profile function is set. Calls made by a callback in C are counted on 3.11 only.
         """
 
     @property
     def errors(self) -> int:
-        """Exceptions that came out of its callbacks so far."""
+        """Number of exceptions that its callbacks have raised."""
 
     @property
     def last_error(self) -> BaseException | None:
-        """The latest of them."""
+        """The latest of these exceptions."""
 
     @property
     def enabled(self) -> bool:
-        """False once a callback has raised (unless keep_on_error), until the next registration."""
+        """False after a callback has raised (unless keep_on_error), until the next registration."""
 
     @property
     def registered(self) -> bool: ...
     @property
     def slot(self) -> int | None:
-        """Its place in the table of users, or None."""
+        """Its slot in the table of users, or None."""
 
     @property
     def generation(self) -> int | None:
-        """The number of its registration in this process, or None. It tells owners of one slot apart."""
+        """The number of its registration in this process, or None. It distinguishes owners of one slot."""
 
 @final
 class GraphEnt:
-    """What an entry function is told of a call; the kernel's struct ftrace_graph_ent.
+    """A call, as an entry function gets it; the kernel's struct ftrace_graph_ent.
 
-    It may be kept: it goes on telling of that call.
+    It may be kept, and continues to describe this call.
     """
 
     @property
@@ -441,11 +440,11 @@ class GraphEnt:
 
     @property
     def depth(self) -> int:
-        """This user's own calls that are in progress below this one, in this thread."""
+        """Number of this user's own calls in progress around this one, in this thread."""
 
     @property
     def parent(self) -> ReturnLocation | None:
-        """Where the call will return to; None at the bottom of a thread."""
+        """The place that the call will return to; None for a thread's outermost call."""
 
     @property
     def calltime_ns(self) -> int:
@@ -458,9 +457,9 @@ class GraphEnt:
 
 @final
 class GraphRet:
-    """What a return function is told of a call; the kernel's struct ftrace_graph_ret.
+    """A call, as a return function gets it; the kernel's struct ftrace_graph_ret.
 
-    It may be kept: it goes on telling of that call.
+    It may be kept, and continues to describe this call.
     """
 
     @property
@@ -475,21 +474,21 @@ class GraphRet:
     def start_ns(self) -> int: ...
     @property
     def rettime_ns(self) -> int:
-        """When the call ended, as calltime_ns."""
+        """When the call ended: nanoseconds of CLOCK_MONOTONIC."""
 
     @property
     def overrun(self) -> int:
-        """Calls of this thread so far that were not traced, as its shadow stack had no room."""
+        """Number of calls of this thread that were not traced because its shadow stack was full."""
 
     @property
     def end(self) -> Literal["return", "raise", "close"]:
-        """How it ended: it returned; an exception left it; it was suspended and closed or collected, or
-        CPython told nobody of its end."""
+        """How the call ended: "return"; "raise": an exception left it; "close": it was suspended and then
+        closed or collected, or CPython did not report its end."""
 
 @final
 class Function:
-    """A function that can be traced: one object for each, so it can be compared and be a key; the kernel's
-    dyn_ftrace.
+    """A traceable function; the kernel's dyn_ftrace. Each function has one such object, so it can be compared
+    and used as a key.
 
     It keeps neither the function nor its code alive.
     """
@@ -502,83 +501,83 @@ class Function:
     id: Final[int]
     @property
     def code(self) -> CodeType | None:
-        """Its code object; None: it is gone, or the function is implemented in C."""
+        """Its code object; None: the code was freed, or the function is implemented in C."""
 
 @final
 class FtraceRegs:
-    """What the hook saw at the function's boundary; the kernel's struct ftrace_regs.
+    """Arguments, result and place of a call; the kernel's struct ftrace_regs.
 
-    Partial, for that is cheap: partial_regs() says what there is. Of use while the callback runs; after
-    that everything raises RuntimeError. None of the program's code runs, and nothing in the program changes.
+    It is partial, which is cheap: partial_regs() says what is available. It is valid while the callback runs;
+    after that every method raises RuntimeError. It runs no code of the program, and changes nothing in it.
 
-    Of a C function there is the called object, and its first argument if CPython tells of it (3.12 and
-    later); all else raises RuntimeError.
+    For a C function it has the called object and, if CPython reports it (3.12 and later), the first argument;
+    everything else raises RuntimeError.
     """
 
     def get_argument(self, which: int | str, /) -> Any:
-        """At the entry: an argument's value, by number or by name.
+        """Return an argument at the entry, by number or by name.
 
-        Numbers are those of the code object's variables: arguments by position, by keyword only, then *args
-        (a tuple) and **kwargs (a dict). A C function's have no names. The kernel's
+        Numbers are those of the code object's variables: positional arguments, keyword-only arguments, *args
+        (a tuple), **kwargs (a dict). Arguments of C functions have no names. The kernel's
         ftrace_regs_get_argument().
 
             regs.get_argument("amount")
 
-        Errors: IndexError, KeyError (there is none), RuntimeError (at a return; after the callback),
+        Errors: IndexError, KeyError (no such argument), RuntimeError (at a return; after the callback),
         TypeError.
         """
 
     def arguments(self) -> dict[str, Any]:
-        """At the entry: all arguments by name, in the order of their numbers.
+        """Return all arguments at the entry, by name, in the order of their numbers.
 
         Errors: RuntimeError (at a return; a C function; after the callback).
         """
 
     def get_return_value(self) -> Any:
-        """At the return: what the call returned; the exception, if it ended by one.
+        """Return the call's result at its return; if an exception ended it, the exception.
 
-        Before 3.12 an exception that C code raised may be told by its class. The kernel's
+        Before 3.12 this may be just the class of an exception that C code raised. The kernel's
         ftrace_regs_get_return_value().
 
-        Errors: RuntimeError (at an entry; CPython did not tell how the call ended; a C function; after the
+        Errors: RuntimeError (at an entry; CPython did not report the call's end; a C function; after the
         callback).
         """
 
     def get_instruction_pointer(self) -> InstructionPointer:
-        """Where the function is: at its start, or at the instruction that it returns or raises at.
+        """Return the place in the function: its start, or the instruction at which it returns or raises.
 
         The kernel's ftrace_regs_get_instruction_pointer().
 
             func, offset, line = regs.get_instruction_pointer()
 
-        Errors: RuntimeError (a C function; a call of whose end CPython told nobody; after the callback).
+        Errors: RuntimeError (a C function; CPython did not report the call's end; after the callback).
         """
 
     def get_callable(self) -> Any:
-        """The function object that was called, as it can be called again; or the C function.
+        """Return the function object that was called, or the C function. It can be called again.
 
-        All closures of one function have one Function, and each is a callable of its own.
+        All closures of one function share one Function, but each is a callable of its own.
 
-        Errors: RuntimeError (a call of whose end CPython told nobody; after the callback).
+        Errors: RuntimeError (CPython did not report the call's end; after the callback).
         """
 
     def get_frame_pointer(self) -> int:
-        """The address of the interpreter's frame: one for each call in progress, then used again.
+        """Return the address of the interpreter's frame. It is unique among calls in progress, then reused.
 
         Errors: as get_instruction_pointer().
         """
 
     def get_stack_pointer(self) -> int:
-        """The address just above what lies on the frame's evaluation stack; a result counts as taken off.
+        """Return the address just above the frame's evaluation stack, without a result.
 
         The kernel's kernel_stack_pointer().
 
-        Errors: as get_instruction_pointer(); RuntimeError (the return of a generator on 3.12 and 3.13:
-        CPython does not tell).
+        Errors: as get_instruction_pointer(); RuntimeError (the return of a generator on 3.12 and 3.13, where
+        CPython does not provide it).
         """
 
     def query_register_offset(self, name: str, /) -> int:
-        """The number of a variable's place in the frame, for get_stack_nth(). The kernel's
+        """Return the index of a variable in the frame, for get_stack_nth(). The kernel's
         ftrace_regs_query_register_offset().
 
             regs.get_stack_nth(regs.query_register_offset("total"))
@@ -587,22 +586,22 @@ class FtraceRegs:
         """
 
     def get_stack_nth(self, n: int, /) -> Any:
-        """What lies in the frame's n-th place now: arguments, other variables, cells, the evaluation stack.
+        """Return the current value at an index of the frame: arguments, other variables, cells, stack.
 
-        Cells are looked through. At the return, variables have the values that they have then. The kernel's
+        A cell gives its contents. At the return, variables have their values of that time. The kernel's
         ftrace_regs_get_kernel_stack_nth().
 
-        Errors: IndexError (no such place), KeyError (nothing is bound there), RuntimeError (CPython did not
-        tell how far the evaluation stack reaches), TypeError; as get_instruction_pointer().
+        Errors: IndexError (no such index), KeyError (the variable is unbound), RuntimeError (CPython does not
+        provide the depth of the evaluation stack), TypeError; as get_instruction_pointer().
         """
 
     def get_regs(self) -> FrameType | None:
-        """The full frame, as sys._getframe() would give it to the function itself; None for a user that was
-        not made with save_regs. The kernel's ftrace_get_regs().
+        """Return the full frame, as sys._getframe() returns it in the function itself; None if the user was
+        created without save_regs. The kernel's ftrace_get_regs().
 
-        It may be kept, and then keeps its variables, as any frame object. On 3.11 and 3.12 what f_locals gave
-        is kept until the call ends. On 3.11, at an entry, its line is the first one, or None once f_locals
-        was read.
+        Like any frame object it may be kept, and then keeps its variables alive. On 3.11 and 3.12 the dict of
+        f_locals is kept until the call ends. On 3.11, at an entry, its line is the first one, or None after
+        f_locals was read.
 
             regs.get_regs().f_locals["total"]
 
@@ -610,15 +609,15 @@ class FtraceRegs:
         """
 
     def partial_regs(self) -> dict[str, bool]:
-        """Say what is filled: arguments, return_value, exception, instruction_pointer, frame_pointer,
-        stack_pointer, callable, stack and frame (the full one).
+        """Return which parts are available: arguments, return_value, exception, instruction_pointer,
+        frame_pointer, stack_pointer, callable, stack and frame (the full frame).
 
         Errors: RuntimeError (after the callback).
         """
 
 @final
 class InstructionPointer(structseq[Any], tuple[Function | None, int, int | None]):
-    """Where a function is."""
+    """A place in a function."""
 
     __match_args__: Final = ("func", "offset", "line")
     @property
@@ -627,18 +626,18 @@ class InstructionPointer(structseq[Any], tuple[Function | None, int, int | None]
 
     @property
     def offset(self) -> int:
-        """Of the instruction in the function's code, in bytes, as dis shows it."""
+        """Offset of the instruction in the function's code, in bytes, as dis shows it."""
 
     @property
     def line(self) -> int | None:
         """The instruction's line; None: it has none."""
 
 class Fprobe:
-    """Handlers at the entry and the exit of functions: what to call, and what to keep in between.
+    """Handlers at the entry and the exit of functions, with data from entry to exit.
 
-    The semantics are those of the Linux kernel's struct fprobe (Documentation/trace/fprobe.rst). Any number
-    of fprobes may be on a function. Entry handlers run in the order of registration, exit handlers in
-    reverse. All fprobes are one user of the function graph: functions that no fprobe is on cost nothing.
+    The semantics are those of the Linux kernel's struct fprobe (Documentation/trace/fprobe.rst). A function
+    can have any number of fprobes. Entry handlers run in the order of registration, exit handlers in reverse.
+    All fprobes are one user of the function graph: functions without an fprobe cost nothing.
 
         def entry(fp, entry_ip, ret_ip, regs, data):
             data[:] = struct.pack("q", regs.get_argument("amount"))
@@ -653,23 +652,23 @@ class Fprobe:
 
     Args:
         entry_handler: called as entry_handler(fp, entry_ip, ret_ip, regs, entry_data) with this object, the
-            Function, where it returns to (a ReturnAddress; None at the bottom of a thread), FtraceRegs, and a
-            writable memoryview of the entry data, zeroed. A true answer: the exit handler is not called for
-            this call. None: all exits are wanted.
-        exit_handler: called with the same at the exit, exactly once for each entry that was not cancelled,
-            also if the call ends by an exception, or is a generator that is closed. None: exits are not told.
-        entry_data_size: bytes that are kept from entry to exit, for each call. With 0, or without an exit
+            Function, the place it returns to (a ReturnAddress; None for a thread's outermost call),
+            FtraceRegs, and a writable memoryview of the zeroed entry data. If it returns a true value, the
+            exit handler is not called for this call. None: every call gets its exit.
+        exit_handler: called with the same arguments at the exit, exactly once for each entry that was not
+            cancelled: also if the call ends with an exception, or is a generator that is closed. May be None.
+        entry_data_size: number of bytes kept from entry to exit, for each call. With 0, or without an exit
             handler, entry_data is None.
-        name: what error messages call it.
-        keep_on_error: it stays enabled after a handler has raised.
-        save_regs: regs.get_regs() gives the full frame.
+        name: its name in error messages.
+        keep_on_error: the fprobe stays enabled after a handler has raised.
+        save_regs: regs.get_regs() returns the full frame.
 
-    Either handler may also be the address of a C function with the signature in funcgraph.h, as FgraphOps
-    takes them: then struct fprobe is what it gets.
+    Either handler may also be the address of a C function with the signature in funcgraph.h, in the forms
+    that FgraphOps accepts. It gets the struct fprobe.
 
-    regs and entry_data are of use while the handler runs; after that regs raises RuntimeError, and
-    entry_data, its slices and all other views of it ValueError. An exception that comes out of a handler goes
-    to sys.unraisablehook and is counted; it never reaches the program. The fprobe is disabled then, as by
+    regs and entry_data are valid while the handler runs; after that regs raises RuntimeError, and entry_data,
+    its slices and all other views of it raise ValueError. If a handler raises, the exception goes to
+    sys.unraisablehook and is counted; it never reaches the program. The fprobe is disabled then, as by
     disable_fprobe().
 
     Errors: ValueError (a negative size; a number that is no address), TypeError; RuntimeError (__init__ of
@@ -697,11 +696,11 @@ class Fprobe:
     ) -> None: ...
     @property
     def entry_handler(self) -> Any:
-        """As it was given."""
+        """As passed to the constructor."""
 
     @property
     def exit_handler(self) -> Any:
-        """As it was given."""
+        """As passed to the constructor."""
 
     @property
     def entry_data_size(self) -> int: ...
@@ -713,20 +712,20 @@ class Fprobe:
     def save_regs(self) -> bool: ...
     @property
     def nmissed(self) -> int:
-        """Calls since the registration that its handlers could not run for: made by a handler or callback
-        itself, or without room for the entry data on the shadow stack."""
+        """Number of calls since the registration for which its handlers could not run: a handler or callback
+        made the call, or the shadow stack had no room for the entry data."""
 
     @property
     def errors(self) -> int:
-        """Exceptions that came out of its handlers so far."""
+        """Number of exceptions that its handlers have raised."""
 
     @property
     def last_error(self) -> BaseException | None:
-        """The latest of them."""
+        """The latest of these exceptions."""
 
     @property
     def enabled(self) -> bool:
-        """False after disable_fprobe(), or once a handler has raised (unless keep_on_error), until it is
+        """False after disable_fprobe(), or after a handler has raised (unless keep_on_error), until it is
         enabled or registered again."""
 
     @property
@@ -734,15 +733,15 @@ class Fprobe:
 
 @final
 class ReturnAddress:
-    """Where a probed call returns to; the kernel's ret_ip, which is an address: int(ret_ip) is that of the
-    instruction, and two are equal if it is the same.
+    """The place that a probed call returns to; the kernel's ret_ip, which is an address. int(ret_ip) is the
+    address of the instruction; equal addresses compare equal.
 
-    What it tells is looked up when it is asked for. It may be kept: it goes on telling of that call.
+    Attributes are looked up when they are read. It may be kept, and continues to describe this call.
     """
 
     @property
     def location(self) -> ReturnLocation:
-        """All of the following. Errors: RuntimeError (CPython did not tell)."""
+        """All of the following. Errors: RuntimeError (CPython does not provide it)."""
 
     @property
     def name(self) -> str:
@@ -768,11 +767,11 @@ class ReturnAddress:
 
 @final
 class KprobeMultiLink:
-    """A handler that kprobe_multi() put on functions. It holds until detach(), also if nobody keeps it."""
+    """A handler that kprobe_multi() attached to functions, until detach(), even without a reference to it."""
 
     @property
     def handler(self) -> Any:
-        """As it was given."""
+        """As passed to the constructor."""
 
     @property
     def kind(self) -> Literal["entry", "return", "session"]: ...
@@ -784,53 +783,53 @@ class KprobeMultiLink:
     def save_regs(self) -> bool: ...
     @property
     def nmissed(self) -> int:
-        """Calls that the handler could not be called for, as an Fprobe's."""
+        """Number of calls for which the handler could not run, as Fprobe.nmissed."""
 
     @property
     def errors(self) -> int:
-        """Exceptions that came out of the handler so far."""
+        """Number of exceptions that the handler has raised."""
 
     @property
     def last_error(self) -> BaseException | None:
-        """The latest of them."""
+        """The latest of these exceptions."""
 
     @property
     def enabled(self) -> bool:
-        """False once the handler has raised (unless keep_on_error)."""
+        """False after the handler has raised (unless keep_on_error)."""
 
     @property
     def registered(self) -> bool:
-        """It was not detached."""
+        """True until it is detached."""
 
     def detach(self) -> None:
-        """Take the handler off. When this returns, it runs no more, but for the caller's own call. Calls in
-        progress get no return.
+        """Detach the handler. After this has returned, it is not running, except if the handler itself is the
+        caller. Calls in progress get no return.
 
-        Errors: OSError EINVAL (it was detached already).
+        Errors: OSError EINVAL (it is detached already).
         """
 
     def __enter__(self) -> KprobeMultiLink: ...
     def __exit__(self, *exception: object) -> None:
-        """Detach it, if it is not."""
+        """Detach it, unless it is detached already."""
 
 @final
 class KprobeMultiCtx:
-    """What the handler of a kprobe_multi link is told.
+    """A call, as the handler of a kprobe_multi link gets it.
 
-    It may be kept: it goes on telling of that call, but for regs.
+    It may be kept, and continues to describe this call, except for regs.
     """
 
     @property
     def link(self) -> KprobeMultiLink:
-        """The link that the call is for."""
+        """The link whose handler runs."""
 
     @property
     def func(self) -> Function:
-        """The function that is called; the kernel's bpf_get_func_ip()."""
+        """The called function; the kernel's bpf_get_func_ip()."""
 
     @property
     def ret_ip(self) -> ReturnAddress | None:
-        """Where it returns to; None at the bottom of a thread."""
+        """The place that it returns to; None for a thread's outermost call."""
 
     @property
     def regs(self) -> FtraceRegs:
@@ -838,23 +837,23 @@ class KprobeMultiCtx:
 
     @property
     def cookie(self) -> int:
-        """This function's, as it was attached; 0 without cookies. The kernel's bpf_get_attach_cookie()."""
+        """The function's cookie; 0 without cookies. The kernel's bpf_get_attach_cookie()."""
 
     @property
     def is_return(self) -> bool:
-        """It is the function's return; the kernel's bpf_session_is_return()."""
+        """True at the function's return; the kernel's bpf_session_is_return()."""
 
     session_cookie: int
-    """Of a session: 0 to 2**64 - 1, zero at the entry; the return finds what the entry has left. The kernel's
-    bpf_session_cookie().
+    """In a session, a number (0 to 2**64 - 1) that the entry leaves to the return. It is zero at the entry.
+    The kernel's bpf_session_cookie().
 
-    Errors: AttributeError (the link is no session), RuntimeError (set after the handler), OverflowError,
+    Errors: AttributeError (the link is not a session), RuntimeError (set after the handler), OverflowError,
     TypeError.
     """
 
 @final
 class ReturnLocation(structseq[Any], tuple[str, str, str, str, int, CodeType]):
-    """Where a call returns to."""
+    """The place that a call returns to."""
 
     __match_args__: Final = ("name", "module", "qualname", "file", "line", "code")
     @property
@@ -883,16 +882,16 @@ class RetFrame(structseq[Any], tuple[Function, int, int, ReturnLocation | None])
     def func(self) -> Function: ...
     @property
     def calltime_ns(self) -> int:
-        """When the call, or its latest resume, began: nanoseconds of CLOCK_MONOTONIC; 0: only fprobes watch
-        it, and they need no times."""
+        """When the call, or its latest resume, began: nanoseconds of CLOCK_MONOTONIC; 0: only fprobes, which
+        need no times, watch it."""
 
     @property
     def line(self) -> int:
-        """The line that it is at; 0: not known."""
+        """Its current line; 0: not known."""
 
     @property
     def parent(self) -> ReturnLocation | None:
-        """Where it returns to; None at the bottom of a thread."""
+        """The place that it returns to; None for a thread's outermost call."""
 
 @final
 class User(
@@ -911,7 +910,7 @@ class User(
         int,
     ],
 ):
-    """A registered user, as it was when users() was called."""
+    """A registered user, at the time of users()."""
 
     __match_args__: Final = (
         "name",
@@ -930,8 +929,8 @@ class User(
     def name(self) -> str: ...
     @property
     def kind(self) -> Literal["python", "C", "tracer", "fprobes"]:
-        """An FgraphOps, another extension's struct fgraph_ops, a tracer that writes a trace, or the one user
-        that serves all fprobes. That one is on the functions of these, whatever its filter says."""
+        """An FgraphOps, another extension's struct fgraph_ops, a tracer that writes a trace, or the single
+        user of all fprobes. The latter watches the fprobes' functions, whatever its filter says."""
 
     @property
     def slot(self) -> int: ...
@@ -953,43 +952,43 @@ class User(
     def errors(self) -> int: ...
 
 def register_ftrace_graph(ops: FgraphOps, /) -> None:
-    """Register a user: its functions are called from now on, until it is unregistered.
+    """Register a user: its callbacks are called for new calls, until it is unregistered.
 
-    The engine keeps a reference to it meanwhile. The kernel's register_ftrace_graph().
+    The engine holds a reference to it meanwhile. The kernel's register_ftrace_graph().
 
         funcgraph.register_ftrace_graph(ops)
 
-    Errors: OSError EBUSY (it is registered already), OSError ENOSPC (all slots are taken: the text says by
-    whom), RuntimeError (CPython has no hook free; the interpreter is ending), TypeError, MemoryError.
+    Errors: OSError EBUSY (it is registered already), OSError ENOSPC (all slots are in use; the message names
+    the users), RuntimeError (CPython has no free hook; the interpreter is ending), TypeError, MemoryError.
     """
 
 def unregister_ftrace_graph(ops: FgraphOps, /) -> None:
-    """Take a user out. When this returns, none of its functions runs any more, but for the caller's own
-    callback.
+    """Unregister a user. After this has returned, no callback of it is running, except if that callback is
+    the caller.
 
-    Entries that it made get no return. The kernel's unregister_ftrace_graph().
+    Calls in progress get no return. The kernel's unregister_ftrace_graph().
 
     Errors: OSError EINVAL (it is not registered), TypeError.
     """
 
 def users() -> list[User]:
-    """All users that are registered in this interpreter now, in the order of their slots."""
+    """Return the users that are registered in this interpreter, in the order of their slots."""
 
 def get_ret_stack(idx: int = 0, task: int | threading.Thread | None = None) -> list[RetFrame]:
-    """Return the traced calls that are in progress in a thread, newest first.
+    """Return a thread's traced calls in progress, newest first.
 
-    The kernel's ftrace_graph_get_ret_stack(): what whoever walks a stack needs to know of hooked returns.
+    The kernel's ftrace_graph_get_ret_stack(), with which unwinders find hooked returns.
 
         for frame in funcgraph.get_ret_stack():
             print(frame.func.name, frame.line)
 
     Args:
-        idx: leave out so many of the newest.
+        idx: skip this many of the newest calls.
         task: a native thread id (threading.get_native_id()) or a threading.Thread; None: the caller's thread.
-            Of another thread it is a picture of the moment, as sys._current_frames() is.
+            For another thread the result is a snapshot, as that of sys._current_frames().
 
-    Errors: ValueError (idx is negative; no thread id), TypeError, RuntimeError (another thread, in a
-    free-threaded build: its stack does not stand still).
+    Errors: ValueError (idx is negative; no thread id), TypeError, RuntimeError (another thread in a
+    free-threaded build, where its stack can change at any moment).
     """
 
 def find_functions(patterns: Sequence[str], notpatterns: Sequence[str] = ()) -> list[Function]:
@@ -997,87 +996,89 @@ def find_functions(patterns: Sequence[str], notpatterns: Sequence[str] = ()) -> 
 
     A C function matches only a pattern that is its whole name.
 
-    Errors: ValueError (a bad pattern), TypeError, RuntimeError (the interpreter is ending), MemoryError.
+    Errors: ValueError (an invalid pattern), TypeError, RuntimeError (the interpreter is ending), MemoryError.
     """
 
 def functions_named(names: Sequence[str]) -> dict[str, list[Function]]:
-    """Return the functions, Python's and C's, of each of these whole names: none, one, or several.
+    """Return the Python and C functions with each of these whole names: none, one, or several.
 
     Errors: TypeError, RuntimeError (the interpreter is ending), MemoryError.
     """
 
 def function_of(callable: object, /) -> Function:
-    """Return the Function of a Python function, a method, a static or class method, a code object or a C
-    function; of a Function itself.
+    """Return the Function of a Python function, a method, a static or class method, a code object, a C
+    function or a Function.
 
-    Errors: TypeError (it is something else), ValueError (a code object that no function has), RuntimeError
-    (the interpreter is ending).
+    Errors: TypeError (anything else), ValueError (a code object that no function has), RuntimeError (the
+    interpreter is ending).
     """
 
 def function_names(patterns: Sequence[str] | None = None) -> list[str]:
-    """Return the name of each function that matches one of `patterns`; None: of all, also of C functions.
+    """Return the names of functions that match one of `patterns`; None: of all functions, also in C.
 
-    Errors: as find_functions.
+    Errors: as find_functions().
     """
 
 # ---- fprobes
 
 def register_fprobe(fp: Fprobe, filter: Sequence[str], notfilter: Sequence[str], /) -> None:
-    """As funcgraph.register_fprobe, for sequences of patterns and with a short text for ENOENT."""
+    """As funcgraph.register_fprobe(), but with sequences of patterns and a short message for ENOENT."""
 
 def register_fprobe_ips(fp: Fprobe, functions: Iterable[object], /) -> None:
-    """Put an fprobe on these functions. The kernel's register_fprobe_ips().
+    """Register an fprobe for these functions. The kernel's register_fprobe_ips().
 
         funcgraph.register_fprobe_ips(fp, [shop.checkout, shop.cart.Cart.add, len])
 
     Args:
-        fp: the fprobe. The engine keeps a reference to it while it is registered.
+        fp: the fprobe. The engine holds a reference to it while it is registered.
         functions: Python functions, methods, static and class methods, code objects, C functions, Functions.
-            One that is there twice counts once. It keeps none of them alive.
+            Duplicates count once. None of them is kept alive.
 
-    Errors: OSError EINVAL (no function), ENOENT (a Function whose function is gone), and as register_fprobe;
-    TypeError (something else), ValueError (a code object that no function has), MemoryError, RuntimeError.
-    Then nothing is registered.
+    Errors: OSError EINVAL (no function), ENOENT (a Function whose function was freed), and as
+    register_fprobe(); TypeError (anything else), ValueError (a code object that no function has),
+    MemoryError, RuntimeError. Then nothing is registered.
     """
 
 def unregister_fprobe(fp: Fprobe, /) -> None:
-    """Take an fprobe off. When this returns, none of its handlers runs any more, but for the caller's own.
+    """Unregister an fprobe. After this has returned, none of its handlers is running, except if that handler
+    is the caller.
 
-    Entries that it has seen get no exit. The kernel's unregister_fprobe().
+    Calls in progress get no exit. The kernel's unregister_fprobe().
 
     Errors: OSError EINVAL (it is not registered), TypeError.
     """
 
 def unregister_fprobe_async(fp: Fprobe, /) -> None:
-    """The same without the wait: a handler may still be running in another thread.
+    """Unregister an fprobe without waiting: a handler may still be running in another thread.
 
-    No handler begins any more. The fprobe is kept alive for as long as that takes. The kernel's
-    unregister_fprobe_async().
+    No handler begins after this has returned. The engine keeps the fprobe alive as long as needed. The
+    kernel's unregister_fprobe_async().
 
     Errors: OSError EINVAL (it is not registered), TypeError.
     """
 
 def enable_fprobe(fp: Fprobe, /) -> None:
-    """Call the handlers of an fprobe again, also after one has raised. The kernel's enable_fprobe().
+    """Enable an fprobe, also after a handler has raised. The kernel's enable_fprobe().
 
     Errors: OSError EINVAL (it is not registered), TypeError.
     """
 
 def disable_fprobe(fp: Fprobe, /) -> None:
-    """Do not call the handlers of an fprobe: it stays where it is, and costs nearly as much. A call that
-    began before gets no exit handler unless it is enabled again by then. The kernel's disable_fprobe().
+    """Disable an fprobe: its handlers are not called, but it stays registered, and costs nearly as much. A
+    call in progress gets its exit handler only if the fprobe is enabled again by then. The kernel's
+    disable_fprobe().
 
     Errors: OSError EINVAL (it is not registered), TypeError.
     """
 
 def fprobe_is_registered(fp: Fprobe, /) -> bool:
-    """Return whether an fprobe is on its functions. The kernel's fprobe_is_registered().
+    """Return whether an fprobe is registered. The kernel's fprobe_is_registered().
 
     Errors: TypeError.
     """
 
 def fprobe_count_ips_from_filter(filter: Sequence[str], notfilter: Sequence[str], /) -> int:
-    """As funcgraph.fprobe_count_ips_from_filter, for sequences of patterns and with a short text for
+    """As funcgraph.fprobe_count_ips_from_filter(), but with sequences of patterns and a short message for
     ENOENT."""
 
 def kprobe_multi_attach(
@@ -1091,17 +1092,17 @@ def kprobe_multi_attach(
     save_regs: bool,
     /,
 ) -> KprobeMultiLink:
-    """As funcgraph.kprobe_multi, for functions without names, and with a short text for ENOENT. `functions`
-    None: those of `filter`."""
+    """As funcgraph.kprobe_multi(), but without names of functions and with a short message for ENOENT.
+    `functions` None: those that match `filter`."""
 
 # ---- kprobes
 
 class Kprobe:
-    """A probe at a line of a function, or at an instruction: a handler that is called each time that the
-    program comes there, and sees the full frame.
+    """A probe at a line or an instruction of a function. Its handler is called each time that the program
+    reaches the place, and sees the full frame.
 
-    The kernel's struct kprobe (Documentation/trace/kprobes.rst), with `symbol_name` and `offset`; a line
-    instead of an offset is Python's own.
+    The kernel's struct kprobe (Documentation/trace/kprobes.rst), with `symbol_name` and `offset`. A line
+    instead of an offset is an addition for Python.
 
         def show(kprobe, regs):
             print(regs.get_local("price"), regs.locals())
@@ -1112,31 +1113,29 @@ class Kprobe:
         print(kprobe.hits)
 
     Args:
-        handler: called as handler(kprobe, regs) with this object and KprobeRegs, before the place is
-            executed. What it returns is of no meaning.
-        symbol: the function: its whole name, "module.qualname"; or itself, a method, its code object or its
-            Function. Of what is not a name nothing is kept alive. A name is looked up when the probe is
-            registered.
-        line: the number of a line of its file that has code in the function. It is come to each time that
-            CPython begins it: a loop begins its lines anew, a line whose statement goes on behind a call does
-            not begin again.
-        offset: in bytes, of an instruction of the function, as `dis` shows it. 0 is the function's start. One
-            of the two is needed.
-        name: what kprobes() and error messages call it; "symbol:line" or "symbol+offset" if not given.
-        keep_on_error: it stays enabled after the handler has raised.
+        handler: called as handler(kprobe, regs) with this object and KprobeRegs, before the program executes
+            the place. Its result is ignored.
+        symbol: the function: its whole name, "module.qualname"; or the function itself, a method, its code
+            object or its Function, none of which is kept alive. A name is looked up at registration.
+        line: the number of a line of its file that has code in the function. The program reaches it each time
+            that CPython begins the line: in each iteration of a loop, but not when a statement continues
+            after a call.
+        offset: the offset in bytes of an instruction of the function, as `dis` shows it. 0 is the function's
+            start. Either `line` or `offset` is required.
+        name: its name in kprobes() and in error messages; default "symbol:line" or "symbol+offset".
+        keep_on_error: the probe stays enabled after the handler has raised.
 
-    Several probes may be at one place: their handlers are called in the order of registration. On CPython
-    3.12 and later what is not at a probe's place costs nothing once it has run for the first time; on 3.11
-    calls of the function run as slow as under any tracer, and no other function is touched.
+    A place can have several probes; their handlers are called in the order of registration. On CPython 3.12
+    and later, places without a probe cost nothing after their first execution. On 3.11 calls of the function
+    run as slowly as under any trace function; other functions are not affected.
 
-    An exception that comes out of the handler goes to sys.unraisablehook and is counted; it never reaches the
-    program. The probe is disabled: it stays where it is, and its handler is not called any more. A handler is
-    not called for what callbacks do themselves (`nmissed`).
+    If the handler raises, the exception goes to sys.unraisablehook and is counted; it never reaches the
+    program. The probe is disabled: it stays registered, but its handler is not called. Places that callbacks
+    themselves reach do not call the handler (`nmissed`).
 
-    When the function is gone, the probe is `gone`: it stays registered until it is unregistered, and is not
-    called.
+    When the function is freed, the probe is `gone`: it stays registered, and is never called.
 
-    Errors: TypeError (no function, no place, two places), ValueError (a number that is no line or no offset).
+    Errors: TypeError (no function, no place, two places), ValueError (an invalid line or offset).
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Kprobe: ...
@@ -1152,7 +1151,7 @@ class Kprobe:
     ) -> None: ...
     @property
     def handler(self) -> Any:
-        """As it was given."""
+        """As passed to the constructor."""
 
     @property
     def symbol(self) -> str:
@@ -1160,15 +1159,15 @@ class Kprobe:
 
     @property
     def by_name(self) -> bool:
-        """The function was given by its name."""
+        """True if the function was given by its name."""
 
     @property
     def function(self) -> Function | None:
-        """The function; None: it was given by name, and was not registered yet."""
+        """The function; None: it was given by name, and the probe was not registered yet."""
 
     @property
     def line(self) -> int | None:
-        """As it was given."""
+        """As passed to the constructor."""
 
     @property
     def offset(self) -> int | None:
@@ -1180,109 +1179,109 @@ class Kprobe:
     def keep_on_error(self) -> bool: ...
     @property
     def hits(self) -> int:
-        """How often the handler was called."""
+        """Number of calls of the handler."""
 
     @property
     def nmissed(self) -> int:
-        """How often a callback came to the place: the handler was not called. As FgraphOps.nmissed."""
+        """How often a callback reached the place; the handler was not called. As FgraphOps.nmissed."""
 
     @property
     def errors(self) -> int:
-        """Exceptions that came out of the handler."""
+        """Number of exceptions that the handler has raised."""
 
     @property
     def last_error(self) -> BaseException | None:
-        """The latest of them."""
+        """The latest of these exceptions."""
 
     @property
     def registered(self) -> bool: ...
     @property
     def enabled(self) -> bool:
-        """False once it was disabled: by disable_kprobe(), or because its handler raised."""
+        """False after disable_kprobe(), or after its handler has raised."""
 
     @property
     def gone(self) -> bool:
-        """It is registered, and its function is gone."""
+        """True if it is registered and its function was freed."""
 
 @final
 class KprobeRegs:
     """The full frame at a kprobe's place: the kernel's struct pt_regs.
 
-    Of use while the handler runs; after that everything raises RuntimeError. None of the program's code runs,
-    and the program is not changed.
+    It is valid while the handler runs; after that every method raises RuntimeError. It runs no code of the
+    program, and does not change the program.
     """
 
     def get_regs(self) -> FrameType:
-        """The frame itself. What is kept of it keeps its variables alive, and shows how the call went on.
+        """Return the frame object. If it is kept, it keeps its variables alive, and follows the call.
 
         Errors: RuntimeError (in another thread than the handler's; after the handler).
         """
 
     def get_local(self, name: str, /) -> Any:
-        """The value of a variable: an argument, a local, or one that inner or outer functions share.
+        """Return the value of a variable: an argument, a local, or one shared with inner or outer functions.
 
-        Errors: KeyError (there is none, or it is unbound here), TypeError, RuntimeError (after the handler;
-        the namespace of a class body is a mapping of the program's own).
+        Errors: KeyError (no such variable, or it is unbound), TypeError, RuntimeError (after the handler; the
+        namespace of a class body is a mapping that the program defines).
         """
 
     def locals(self) -> dict[str, Any]:
-        """All variables that are bound, by name.
+        """Return all bound variables, by name.
 
         Errors: RuntimeError (as get_local).
         """
 
     def get_instruction_pointer(self) -> InstructionPointer:
-        """Where the program is.
+        """Return the probe's place.
 
         Errors: RuntimeError (after the handler).
         """
 
     def get_frame_pointer(self) -> int:
-        """The address of the interpreter's frame: the same for all that is in one call.
+        """Return the address of the interpreter's frame: the same within one call.
 
         Errors: RuntimeError (after the handler).
         """
 
 def register_kprobe_at(kprobe: Kprobe, function: Function, /) -> None:
-    """What funcgraph.register_kprobe() does once it knows the function."""
+    """Register a kprobe whose function is known; for funcgraph.register_kprobe()."""
 
 def unregister_kprobe(kprobe: Kprobe, /) -> None:
-    """Take a probe away; return when its handler runs no more, but for the caller itself.
+    """Unregister a kprobe. After this has returned, its handler is not running, except if it is the caller.
 
-    The kernel's unregister_kprobe.
+    The kernel's unregister_kprobe().
 
     Raises:
         OSError: EINVAL: it is not registered.
     """
 
 def enable_kprobe(kprobe: Kprobe, /) -> None:
-    """Let its handler be called again. The kernel's enable_kprobe.
+    """Enable a kprobe: its handler is called again. The kernel's enable_kprobe().
 
     Raises:
         OSError: EINVAL: it is not registered, or its function is gone.
     """
 
 def disable_kprobe(kprobe: Kprobe, /) -> None:
-    """Let its handler not be called; the probe stays where it is. The kernel's disable_kprobe.
+    """Disable a kprobe: its handler is not called, but it stays registered. The kernel's disable_kprobe().
 
     Raises:
         OSError: EINVAL: it is not registered, or its function is gone.
     """
 
 def kprobes() -> list[Kprobe]:
-    """All probes of this interpreter that are registered, in order of registration: the kernel's file
+    """Return the registered kprobes of this interpreter, in the order of registration: the kernel's file
     kprobes/list."""
 
 def kprobe_lines(code: CodeType, /) -> list[int]:
-    """The lines of a code object that can be probed, in rising order."""
+    """Return the lines of a code object that can have a kprobe, in ascending order."""
 
 # ---- the function profiler
 
 class ProfileBase:
-    """What FunctionProfile has from the engine: counting, without the text.
+    """The base class of FunctionProfile: it counts, but prints no text.
 
-    Not for use by itself: its arguments are those of FunctionProfile. As a context manager it starts, and
-    stops if it was not stopped inside the block.
+    Use FunctionProfile, which has the same arguments. As a context manager it starts, and stops unless it was
+    stopped inside the block.
     """
 
     filter: Final[tuple[str, ...]]
@@ -1294,13 +1293,13 @@ class ProfileBase:
     graph_notrace: Final[tuple[str, ...]]
     """Neither these functions nor what they call."""
     graph_time: Final[bool]
-    """A call's time includes that of the calls it makes."""
+    """A call's time includes that of its callees."""
     sleep_time: Final[bool]
-    """A call's time includes that in which it did not run."""
+    """A call's time includes time in which it did not run."""
     enabled: Final[bool]
-    """It counts. The kernel's function_profile_enabled."""
+    """True while it counts. The kernel's function_profile_enabled."""
     nmissed: Final[int]
-    """Calls that were not counted: made by callbacks, or without memory for them."""
+    """Number of calls that were not counted: callbacks made them, or there was no memory."""
 
     def __init__(
         self,
@@ -1313,25 +1312,24 @@ class ProfileBase:
         sleep_time: bool = True,
     ) -> None: ...
     def start(self) -> None:
-        """Count from now on, from zero.
+        """Start to count, from zero.
 
-        Errors: OSError EBUSY (it is enabled already), OSError ENOSPC (all slots of users are taken),
-        RuntimeError (CPython has no hook free; the interpreter is ending), MemoryError. Then what was counted
-        before is still there.
+        Errors: OSError EBUSY (it is enabled already), OSError ENOSPC (all slots are in use), RuntimeError
+        (CPython has no free hook; the interpreter is ending), MemoryError. Then the earlier counts remain.
         """
 
     def stop(self) -> None:
-        """Count no more. What was counted stays, until the next start.
+        """Stop counting. The counts stay until the next start.
 
-        Calls in progress have counted when they began, and get no time.
+        Calls in progress are counted, but get no time.
 
         Errors: OSError EINVAL (it is not enabled).
         """
 
     def set_filter(self, patterns: Iterable[str], reset: bool = False) -> None:
-        """Add to `filter`, or (reset) replace it; at any time.
+        """Add patterns to `filter`, or (reset) replace it. It may be called at any time.
 
-        Errors: ValueError (a bad pattern), TypeError, MemoryError. Then nothing has changed.
+        Errors: ValueError (an invalid pattern), TypeError, MemoryError. Then nothing has changed.
         """
 
     def set_notrace(self, patterns: Iterable[str], reset: bool = False) -> None:
@@ -1344,17 +1342,17 @@ class ProfileBase:
         """The same for `graph_notrace`."""
 
     def figures(self, tid: int = 0, /) -> list[tuple[str, str, int, int, int, float]]:
-        """(name, file, line, hit, time_ns, variance in ns^2) of each function that was called in that
-        thread, or (0) in any.
+        """Return (name, file, line, hit, time_ns, variance in ns^2) of each function called in a thread, or
+        (0) in all threads.
 
         Errors: OSError ESRCH (nothing was counted in that thread, or it has ended), MemoryError.
         """
 
     def tids(self) -> list[int]:
-        """The threads that can be asked for: something was counted in them, and they have not ended."""
+        """Return the threads that have counts and have not ended."""
 
     def __enter__(self) -> Self:
         """Start."""
 
     def __exit__(self, *ignored: object) -> None:
-        """Stop, if it was not stopped inside the block. What was counted stays."""
+        """Stop, unless it was stopped inside the block. The counts stay."""
