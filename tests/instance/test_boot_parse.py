@@ -1,4 +1,4 @@
-"""The variable FUNCGRAPH: its text becomes settings, or an error: what, where, and what is right."""
+"""Parsing the variable FUNCGRAPH: settings, or an error with the mistake, its place and what is right."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_parameter_becomes_its_keyword() -> None:
     assert read(text) == [BootInstance("top", keywords, "boot", "/tmp/t.dat")]
 
 
-def test_instances_have_what_stands_behind_them() -> None:
+def test_parameters_after_a_name_configure_that_instance() -> None:
     found = read("ftrace=function trace_instance=a,b tracing_thresh=5 trace_instance=c ftrace=function_graph")
     assert [(instance.name, instance.keywords) for instance in found] == [
         ("top", {"tracer": "function"}),
@@ -55,12 +55,12 @@ def test_instances_have_what_stands_behind_them() -> None:
     ]
 
 
-def test_a_top_instance_that_nothing_is_said_of_is_not_there() -> None:
+def test_without_parameters_of_its_own_there_is_no_top_instance() -> None:
     assert [instance.name for instance in read("  trace_instance=a ftrace=function\n")] == ["a"]
     assert read(" ") == []
 
 
-def test_the_later_of_two_counts_and_options_add_up() -> None:
+def test_the_last_value_wins_and_options_add_up() -> None:
     (top,) = read("ftrace=nop ftrace=function trace_options=funcgraph-args trace_options=nofuncgraph-tail")
     assert top.keywords == {
         "tracer": "function",
@@ -108,7 +108,7 @@ def test_sizes(text: str, size_kb: int) -> None:
         (f"trace_instance={'x' * 64}", "at most 63 bytes"),
     ],
 )
-def test_a_mistake_is_named_with_its_place_and_what_is_right(text: str, message: str) -> None:
+def test_an_error_names_the_mistake_its_place_and_what_is_right(text: str, message: str) -> None:
     with pytest.raises(BootError) as caught:
         read(text)
     assert str(caught.value).startswith("FUNCGRAPH, column ")
@@ -116,7 +116,7 @@ def test_a_mistake_is_named_with_its_place_and_what_is_right(text: str, message:
 
 
 @given(st.text(st.sampled_from(" =,abftrace_filter0123KM[]*\tinstance"), max_size=60))
-def test_whatever_is_said_there_is_an_answer(text: str) -> None:
+def test_any_text_gives_settings_or_an_error(text: str) -> None:
     try:
         names = [instance.name for instance in read(text)]
     except BootError:

@@ -1,4 +1,4 @@
-"""Instances inside the program: each is its own, and every attribute counts from when it is set."""
+"""Instances are independent of each other, and each change of one takes effect at once."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def nothing_stays() -> Iterator[None]:
 
 
 def calls_in(text: str) -> list[str]:
-    """The functions of a trace's lines in order, without their module: of beginnings and leaves."""
+    """Return the functions in a trace's lines, in order and without their module: entries and leaves."""
     return re.findall(r"traced\.(\w+)(?:\(.*\) \{|\(.*\);|(?: <-.*)?$)", text, re.MULTILINE)
 
 
 def refusal(number: int, change: Callable[[], Any]) -> str:
-    """The text of the OSError of that number that a change raises."""
+    """Make a change that raises OSError with this number; return its text."""
     with pytest.raises(OSError) as caught:
         change()
     assert caught.value.errno == number
@@ -48,10 +48,10 @@ def graph(name: str = "one", **settings: Any) -> funcgraph.Instance:
     return funcgraph.Instance(name, **{"tracer": "function_graph", "filter": [HERE], **settings})
 
 
-# ---- each its own
+# ---- independence
 
 
-def test_two_instances_see_exactly_their_own() -> None:
+def test_two_instances_record_only_their_own_calls() -> None:
     with (
         graph("one", options="funcgraph-args nofuncgraph-cpu") as one,
         funcgraph.Instance("two", tracer="function", filter=["traced.leaf"]) as two,
@@ -91,7 +91,7 @@ def test_twenty_run_at_once() -> None:
     assert len(calls_in(many[1].trace())) == 6
 
 
-def test_the_table_of_users_is_full() -> None:
+def test_no_slot_is_free() -> None:
     held = len(funcgraph.users())
     for number in range(64 - held):
         funcgraph.Instance(f"i{number}")
@@ -99,7 +99,7 @@ def test_the_table_of_users_is_full() -> None:
     assert len(funcgraph.instances()) == 64 - held
 
 
-# ---- what is not allowed
+# ---- errors
 
 
 def test_names() -> None:
@@ -130,7 +130,7 @@ def test_names() -> None:
         ("tracing_max_latency", -1, "from 0 to"),
     ],
 )
-def test_a_value_that_is_not_allowed_is_told_with_what_is(attribute: str, value: object, said: str) -> None:
+def test_an_error_lists_the_allowed_values(attribute: str, value: object, said: str) -> None:
     with graph() as instance:
         before = getattr(instance, attribute)
         assert said in refusal(errno.EINVAL, lambda: setattr(instance, attribute, value))
@@ -139,7 +139,7 @@ def test_a_value_that_is_not_allowed_is_told_with_what_is(attribute: str, value:
         assert len(calls_in(instance.trace())) == 5
 
 
-def test_a_mistake_at_the_making_leaves_nothing() -> None:
+def test_a_failed_construction_leaves_no_instance() -> None:
     refusal(errno.EINVAL, lambda: graph("one", filter=["a[b"]))
     refusal(errno.EINVAL, lambda: graph("one", tracer="irqsoff"))
     refusal(errno.EINVAL, lambda: graph("one", options={"nonsense": True}))
@@ -147,7 +147,7 @@ def test_a_mistake_at_the_making_leaves_nothing() -> None:
     assert dict(funcgraph.instances()) == {}
 
 
-def test_a_busy_one_cannot_be_removed_nor_have_another_tracer() -> None:
+def test_an_open_pipe_prevents_closing_and_another_tracer() -> None:
     instance = graph()
     pipe = instance.trace_pipe()
     refusal(errno.EBUSY, instance.close)
@@ -160,7 +160,7 @@ def test_a_busy_one_cannot_be_removed_nor_have_another_tracer() -> None:
     instance.close()
 
 
-def test_a_callback_that_a_change_waits_for_is_not_waited_for_in_turn(
+def test_a_callback_cannot_deadlock_with_a_change_that_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from funcgraph.instance import lock as module
@@ -172,7 +172,7 @@ def test_a_callback_that_a_change_waits_for_is_not_waited_for_in_turn(
     def entry(*_: object) -> bool:
         is_in.set()
         changes.wait(10)
-        time.sleep(0.1)  # by now the change waits for this callback
+        time.sleep(0.1)  # the change now waits for this callback
         try:
             instance.max_graph_depth = 3
         except OSError as error:
@@ -207,7 +207,7 @@ def test_leaving_the_block_ends_a_pipe_that_waits() -> None:
     assert calls_in("".join(read)) == ["outer", "middle", "leaf", "leaf", "leaf"]
 
 
-# ---- changes while it runs
+# ---- changes while an instance records
 
 
 def test_current_tracer() -> None:
@@ -219,7 +219,7 @@ def test_current_tracer() -> None:
         instance.current_tracer = "function_graph"
         outer()
         assert len(calls_in(instance.trace())) == 5
-        instance.current_tracer = "function_graph"  # the same: nothing happens
+        instance.current_tracer = "function_graph"  # the same one: changes nothing
         assert len(calls_in(instance.trace())) == 5
         instance.current_tracer = "function"
         assert calls_in(instance.trace()) == []  # as in the kernel
@@ -302,7 +302,7 @@ def test_max_graph_depth_and_tracing_thresh() -> None:
         assert len(calls_in(instance.trace())) == 5
 
 
-def test_options_count_from_when_they_are_set_and_for_their_tracer() -> None:
+def test_options_take_effect_at_once_and_for_their_tracer() -> None:
     with graph() as instance:
         leaf(7)
         instance.options["funcgraph-args"] = True
@@ -344,7 +344,7 @@ def test_buffer_size_and_overwrite() -> None:
 
 
 def test_another_buffer_size_keeps_what_is_recorded() -> None:
-    """Also in the middle of a call, and while somebody reads. The losses of a smaller one are told."""
+    """Also during a call, and while somebody reads. A smaller buffer counts what it loses."""
     with graph(buffer_size_kb=64) as instance, instance.trace_pipe(blocking=False) as pipe:
         outer()
         first = "".join(itertools.islice(pipe, 2))
@@ -360,10 +360,13 @@ def test_another_buffer_size_keeps_what_is_recorded() -> None:
         assert 0 < calls_in(text).count("leaf") < 3000
         lost = re.search(r"LOST (\d+) EVENTS", text)
         assert lost
-        assert int(lost[1]) + 2 * calls_in(text).count("leaf") in (6000, 5999)  # a return may be there alone
+        assert int(lost[1]) + 2 * calls_in(text).count("leaf") in (
+            6000,
+            5999,
+        )  # the entry of the oldest return may be lost
 
 
-def test_functions_that_come_later_and_functions_that_went() -> None:
+def test_functions_defined_later_and_deleted_functions() -> None:
     with funcgraph.Instance("one", tracer="function_graph", filter=["made_later.*"]) as instance:
         names: dict[str, Any] = {"__name__": "made_later"}
         exec("def late(): pass", names)
@@ -372,10 +375,10 @@ def test_functions_that_come_later_and_functions_that_went() -> None:
         assert "made_later.late();" in instance.trace()
 
 
-# ---- what it must not do
+# ---- harm
 
 
-def test_a_change_in_the_middle_of_calls_harms_nobody() -> None:
+def test_changes_during_calls_are_harmless() -> None:
     instance = graph()
     over = threading.Event()
 
@@ -431,7 +434,7 @@ def test_an_instance_that_nobody_closes_does_not_keep_the_program_from_ending() 
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 
 
-def test_nothing_that_reading_takes_is_imported_before() -> None:
+def test_modules_for_reading_are_imported_by_the_first_read() -> None:
     code = """
         import sys, funcgraph
         i = funcgraph.Instance("one", tracer="function_graph", filter=["__main__.*"])
@@ -453,12 +456,12 @@ def test_nothing_that_reading_takes_is_imported_before() -> None:
 
 
 def hits(text: str) -> dict[str, int]:
-    """Function -> hits, of a table of the profiler's."""
+    """Return function -> hits of a profiler's table."""
     return {name: int(hit) for name, hit in re.findall(r"^  traced\.(\w+) +(\d+) ", text, re.MULTILINE)}
 
 
 def test_the_profiler_counts_with_any_tracer_and_no_records() -> None:
-    """Broken by: the filters of the instance not handed on; trace_stat() without what was counted before."""
+    """Fails if the profiler does not get the filters, or if trace_stat() forgets earlier counts."""
     with funcgraph.Instance("one", filter=[HERE], notrace=["traced.leaf"]) as one:
         assert one.trace_stat().splitlines()[0].split() == ["Function", "Hit", "Time", "Avg", "s^2"]
         assert not one.function_profile_enabled
@@ -490,7 +493,7 @@ def test_two_instances_profile_their_own_functions() -> None:
 
 
 def test_func_args_are_the_function_tracers() -> None:
-    """Broken by: one option for both tracers' arguments; counting calls that have arguments."""
+    """Fails if both tracers share one option for arguments, or if calls with arguments are counted."""
     options = {"func-args": True, "funcgraph-args": False}
     with funcgraph.Instance("one", tracer="function", filter=["traced.leaf"], options=options) as one:
         outer(5)

@@ -1,4 +1,4 @@
-"""Reading instances: nothing is lost untold, all ways agree, and reading itself is in no trace."""
+"""Reading instances: each loss is counted, all ways agree, and reading itself is in no trace."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_trace_pipe_and_snapshot_agree(one: funcgraph.Instance) -> None:
     assert snapshot.trace() == text
     with one.trace_pipe(blocking=False) as pipe:
         assert [line.rstrip("\n") for line in pipe] == body(text)
-    assert body(one.trace()) == []  # consumed
-    assert snapshot.trace() == text  # what it was then
+    assert body(one.trace()) == []  # the pipe consumed it
+    assert snapshot.trace() == text  # the contents at that moment
     leaf(4)
     assert len(list(one.trace_pipe(blocking=False))) == 1
     snapshot.close()
@@ -49,7 +49,7 @@ def test_trace_pipe_and_snapshot_agree(one: funcgraph.Instance) -> None:
         snapshot.trace()
 
 
-def test_a_pipe_goes_on_where_it_was(one: funcgraph.Instance) -> None:
+def test_a_pipe_continues_after_what_it_returned(one: funcgraph.Instance) -> None:
     seen: list[str] = []
     with one.trace_pipe() as pipe:
         for turn in range(5):
@@ -60,7 +60,7 @@ def test_a_pipe_goes_on_where_it_was(one: funcgraph.Instance) -> None:
 
 
 @pytest.mark.parametrize(("overwrite", "buffer_kb"), [(True, 32), (True, 16384), (False, 128)])
-def test_a_reader_that_reads_while_four_threads_write_loses_nothing_untold(
+def test_a_reader_that_reads_while_four_threads_write_counts_what_it_loses(
     tmp_path: Path, overwrite: bool, buffer_kb: int
 ) -> None:
     engine = _engine.Instance("busy", buffer_kb=buffer_kb, overwrite=overwrite)
@@ -125,7 +125,7 @@ def test_reading_is_in_no_trace(one: funcgraph.Instance, tmp_path: Path) -> None
         one.set_ftrace_filter = [HERE]
         everything.trace()
         called = re.findall(r"([\w.<>]+)\(", "\n".join(body(everything.trace())))
-    # What a person calls beside: of pathlib and the like.
+    # Calls of the test itself, such as those of pathlib.
     assert [
         name for name in called if name.split(".")[0] in ("funcgraph", "json", "tempfile", "shutil")
     ] == []
@@ -176,7 +176,7 @@ def test_nothing_is_left_in_the_folder_for_temporary_files(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_of_the_reading_is_told(one: funcgraph.Instance, tmp_path: Path) -> None:
+def test_an_error_of_reading_is_raised(one: funcgraph.Instance, tmp_path: Path) -> None:
     outer()
     with pytest.raises(IsADirectoryError):
         one.save(tmp_path)
@@ -186,14 +186,14 @@ def test_an_error_of_the_reading_is_told(one: funcgraph.Instance, tmp_path: Path
 # ---- texts of the program
 
 
-def test_texts_stand_where_they_were_put_in() -> None:
+def test_texts_are_in_their_place_between_the_calls() -> None:
     with funcgraph.Instance("one", tracer="function_graph", filter=[HERE]) as one:
         marks(one)
         lines = [line.split("|", 1)[1].strip() for line in body(one.trace())]
     assert lines[1:4] == ["/* first */", "traced.leaf();", "/* second and 2 */"]
 
 
-def test_nop_has_texts_alone_and_says_who_put_them_in() -> None:
+def test_nop_has_only_texts_with_their_callers() -> None:
     with funcgraph.Instance("one") as one, funcgraph.Instance("two", tracer="function", filter=[HERE]) as two:
         one.trace_marker.write("alone")
         two.trace_marker.write("neither")
@@ -204,14 +204,14 @@ def test_nop_has_texts_alone_and_says_who_put_them_in() -> None:
         assert lines[-1] == "traced.marks: second and 2"
 
 
-def test_long_texts_go_on_in_further_records() -> None:
+def test_long_texts_continue_in_further_records() -> None:
     with funcgraph.Instance("one") as one:
         one.trace_marker.write("x" * 2500)
         lines = body(one.trace())
     assert [line.count("x") for line in lines] == [992, 992, 516]
 
 
-def test_texts_are_lost_quietly_where_nothing_records() -> None:
+def test_texts_do_nothing_when_nothing_records() -> None:
     funcgraph.trace_marker.write("nobody")
     funcgraph.trace_printk("%d", 1)
     with pytest.raises(TypeError):
@@ -242,7 +242,7 @@ def test_texts_without_an_instances_name_go_to_top_and_to_recordings(tmp_path: P
     assert done.stdout.count("/* for all */") == 2
 
 
-def test_a_callback_can_put_texts_in(one: funcgraph.Instance) -> None:
+def test_a_callback_can_write_texts(one: funcgraph.Instance) -> None:
     ops = funcgraph.FgraphOps(lambda *_: one.trace_marker.write("entered") and False, filter=["traced.leaf"])
     with funcgraph.registered(ops):
         leaf(1)

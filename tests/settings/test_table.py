@@ -1,4 +1,4 @@
-"""The table of settings is the one place of each: everything that names a setting agrees with it."""
+"""The table of settings is the one description of each: whatever else names a setting agrees with it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FLAGGED = [setting for setting in RECORDED if setting.flag]
 
 
 def rows(page: str) -> list[list[str]]:
-    """The cells of all rows of a page's tables."""
+    """Return the cells of all rows of a page's tables."""
     text = (DOCS / page).read_text()
     return [
         [cell.strip() for cell in line.strip("|").split("|")]
@@ -55,7 +55,7 @@ def rows(page: str) -> list[list[str]]:
 
 
 def codes(text: str) -> list[str]:
-    """What stands between backquotes."""
+    """Return the texts between backquotes."""
     return re.findall(r"`([^`]+)`", text)
 
 
@@ -126,7 +126,7 @@ def test_choices_are_known_below() -> None:
 
 
 def test_the_engine_takes_each_setting_of_an_instance(tmp_path: Path) -> None:
-    """And there is nothing that it takes and the table does not have."""
+    """Also, the engine has no setting that the table lacks."""
     settings = options.from_config({})
     keywords = options.engine_keywords(settings, settings["instances"][0])
     _engine.stop(_engine.start(str(tmp_path), **keywords))
@@ -211,11 +211,11 @@ def test_flags_of_the_command() -> None:
     for setting in RECORDED:
         for value in setting.values:
             assert actions.pop(f"--{value}").dest == setting.name
-    assert actions.keys() == {"-h", "--help", "-o", "-B", "-q"}  # the command's own
+    assert actions.keys() == {"-h", "--help", "-o", "-B", "-q"}  # of the command itself
 
 
 def test_the_table_is_quick_to_import() -> None:
-    """Every traced process loads it. Broken by: any import but of its own room."""
+    """Every traced process loads it. Fails if it imports more than its own room."""
     code = (
         "import sys; before = set(sys.modules); import funcgraph.settings.check;"
         " print(*sorted(set(sys.modules) - before))"

@@ -105,7 +105,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="name",
         metavar="NAME",
         action=_NextInstance,
-        help="record into an instance of this name too; the options above that follow are its own",
+        help="record into an instance of this name too; those of the options above that come after it "
+        "configure it",
     )
     for setting in SETTINGS:
         if setting.scope == RECORDING_SCOPE:
@@ -140,7 +141,7 @@ def _help(setting: Setting) -> str:
         text += f": {', '.join(CHOICES[setting.name])}"
     elif setting.kind == WORDS:
         text += (
-            " ('funcgraph report --help' lists the report's; what is recorded is said by "
+            " ('funcgraph report --help' lists those of the report; these also say what is recorded: "
             f"{', '.join(RECORD_OPTIONS)})"
         )
     if setting.kind in (CHOICE, NUMBER) and setting.default:

@@ -1,8 +1,8 @@
-"""Getting and setting each file of an instance as a Python value.
+"""Gets and sets the value of each file of an instance.
 
-`get` and `put` serve Instance's properties and, as text, Instance.files. What values a file takes is in
-the table of settings; a number or a flag of the engine needs no more than its entry there. A file that
-is kept elsewhere has its getter and setter below.
+The properties of Instance use `get` and `put`, and so does Instance.files for its texts. The table of
+settings says which values a file takes. A number or a flag of the engine needs nothing but its entry there. A
+file whose value is kept elsewhere has a getter and a setter below.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["available_clocks", "checked", "get", "put"]
 
 
 def get(state: State, file: str) -> Any:
-    """Return the value of a file that BY_FILE has: of a list a tuple."""
+    """Return the value of a file of BY_FILE; that of a list is a tuple."""
     setting = BY_FILE[file]
     if setting.kind in (PATTERNS, THREADS):
         return state.filters[setting.name]
@@ -42,11 +42,11 @@ def get(state: State, file: str) -> Any:
 
 
 def put(state: State, file: str, value: Any) -> None:
-    """Set a file.
+    """Set the value of a file of BY_FILE.
 
     Raises:
-        OSError: EINVAL: a value that the file does not take; the text says which ones it takes. EBUSY:
-            another thread holds the instance. Others as the setter says.
+        OSError: EINVAL: the file does not take the value; the text says which values it takes. EBUSY: another
+            thread holds the instance's lock. Others: see the setter.
     """
     setting = BY_FILE[file]
     if setting.kind == WORDS:
@@ -63,14 +63,15 @@ def put(state: State, file: str, value: Any) -> None:
 
 
 def checked(setting: Setting, value: Any, what: str) -> Any:
-    """Return a value in the form in which setters take it.
+    """Return a value as the setters take it.
 
     Args:
-        setting: any but one of WORDS.
-        what: the name for the error.
+        setting: one of any kind but WORDS.
+        value: the value as given.
+        what: the name of the setting, for the error.
 
     Raises:
-        OSError: EINVAL: the setting cannot have that value; the text says which ones it can have.
+        OSError: EINVAL: the setting cannot have that value; the text says which values it can have.
     """
     try:
         return _CHECKS[setting.kind](setting, value)

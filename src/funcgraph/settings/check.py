@@ -1,7 +1,7 @@
-"""Whether a value is one that a setting can have.
+"""Checks of values: each function returns the value, converted if need be, or raises ValueError.
 
-Each function returns the value in its settled form, or raises ValueError with the reason: what would be
-right. The caller says in its own exception what the setting is and which value was given.
+The error says what would be right: "must be 0 or 1". The caller adds the setting and the value as given, and
+raises an exception of its own kind.
 """
 
 from funcgraph.settings.table import NAME_BYTES, OPTIONS, Setting
@@ -10,7 +10,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["flag", "name", "number", "one_of", "option_word", "pattern_list", "range_text"]
+__all__ = [
+    "flag",
+    "is_too_long",
+    "name",
+    "number",
+    "one_of",
+    "option_word",
+    "pattern_list",
+    "range_text",
+]
 
 
 def range_text(setting: Setting) -> str:
@@ -33,7 +42,7 @@ def number(setting: Setting, value: object) -> int:
 
 
 def one_of(value: object, allowed: "Iterable[str]") -> str:
-    """Return a name that is one of those allowed. Raises ValueError, which lists them."""
+    """Return a name that is one of those allowed. Raises ValueError, whose text lists them."""
     names = tuple(allowed)
     if isinstance(value, str) and value in names:
         return value
@@ -41,11 +50,11 @@ def one_of(value: object, allowed: "Iterable[str]") -> str:
 
 
 def option_word(word: object, allowed: "Iterable[str]" = OPTIONS) -> tuple[str, bool]:
-    """Return what a word says of a trace option: its name, and whether it is on: not with "no" before it.
+    """Return the trace option that a word names, and whether the word turns it on or ("noNAME") off.
 
     Args:
         word: "funcgraph-args" or "nofuncgraph-args".
-        allowed: the names of the options that may be meant.
+        allowed: the names of the options that the word may name.
 
     Raises:
         ValueError: the word names none of these; the text lists them.
@@ -60,13 +69,14 @@ def option_word(word: object, allowed: "Iterable[str]" = OPTIONS) -> tuple[str, 
 
 
 def pattern_list(value: "str | Iterable[str]", check_pattern: "Callable[[str], object]") -> tuple[str, ...]:
-    """Return patterns as a tuple: of an iterable, or of a text with white space between patterns.
+    """Return patterns as a tuple.
 
     Args:
-        check_pattern: raises ValueError for a text that is no pattern (_engine.check_pattern).
+        value: the patterns, or a text with white space between them.
+        check_pattern: raises ValueError for an invalid pattern (_engine.check_pattern).
 
     Raises:
-        ValueError: an item that is no pattern.
+        ValueError: an invalid pattern, or an item that is no str.
     """
     patterns = tuple(value.split() if isinstance(value, str) else value)
     for pattern in patterns:
