@@ -360,10 +360,8 @@ def test_another_buffer_size_keeps_what_is_recorded() -> None:
         assert 0 < calls_in(text).count("leaf") < 3000
         lost = re.search(r"LOST (\d+) EVENTS", text)
         assert lost
-        assert int(lost[1]) + 2 * calls_in(text).count("leaf") in (
-            6000,
-            5999,
-        )  # the entry of the oldest return may be lost
+        # The entry of the oldest return may be lost.
+        assert int(lost[1]) + 2 * calls_in(text).count("leaf") in (6000, 5999)
 
 
 def test_functions_defined_later_and_deleted_functions() -> None:
