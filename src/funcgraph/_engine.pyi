@@ -14,6 +14,12 @@ TRACERS: Final[tuple[str, ...]]  # ("function_graph", "function", "nop", ...)
 def check_pattern(pattern: str) -> None:
     """Raise ValueError, with column and reason, if `pattern` is not a valid filter pattern."""
 
+def _doctor_assumption(name: str) -> None:
+    """For tests: from now on what the engine assumes about CPython under this name does not hold.
+
+    Errors: ValueError (there is no assumption of that name).
+    """
+
 def start(
     directory: str,
     *,

@@ -2,6 +2,7 @@
  * together. */
 #include <errno.h>
 
+#include "arch/cpython/base/assumptions.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/arch.h"
 #include "binding/base/sequences.h"
@@ -64,7 +65,19 @@ static PyObject *status(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored
                          fg_killed());
 }
 
+static PyObject *doctor_assumption(PyObject *Py_UNUSED(module), PyObject *argument)
+{
+    const char *name = PyUnicode_AsUTF8(argument);
+
+    if (!name || fg_assumption_doctor(name) != 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"_doctor_assumption", doctor_assumption, METH_O,
+     "_doctor_assumption(name): for tests: from now on what we assume about CPython under this name does not "
+     "hold."},
     {"check_pattern", check_pattern, METH_O,
      "check_pattern(pattern): raise ValueError if it is not a valid filter pattern."},
     {"start", FG_KEYWORDS(fg_start),

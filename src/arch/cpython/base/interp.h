@@ -19,6 +19,7 @@ struct fg_interp {
     _Atomic(PyInterpreterState *) state; /* NULL: it has ended */
     bool is_main;
     bool is_installed;                            /* its functions are hooked */
+    bool is_ready;                                /* functions can have records, see arch.c */
     bool has_code_index;                          /* see code.c */
     bool hears_c_calls;                           /* of all functions, see hooks.h; under FG_LOCK_EVENTS */
     unsigned holds;                               /* who is about to register a user; under FG_LOCK_CONTROL */

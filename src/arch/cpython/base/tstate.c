@@ -9,18 +9,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "arch/cpython/base/compat/thread.h"
+
 #define MAX_WORDS 512
 
 _Thread_local PyThreadState *const *fg_tstate_place __attribute__((tls_model("initial-exec")));
-
-static PyThreadState *ask(void)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return PyThreadState_GetUnchecked();
-#else
-    return _PyThreadState_UncheckedGet();
-#endif
-}
 
 #if FG_HAVE_MONITORING
 
@@ -86,7 +79,7 @@ static size_t only_one_of(const bool *kept, size_t n)
 void fg_tstate_init(void)
 {
     struct block block = python_block();
-    PyThreadState *tstate = ask();
+    PyThreadState *tstate = fg_tstate_ask();
     bool kept[MAX_WORDS];
 
     if (atomic_load(&known_word) || block.n > MAX_WORDS)
@@ -102,7 +95,7 @@ void fg_tstate_init(void)
 
 PyThreadState *fg_tstate_find(void)
 {
-    PyThreadState *tstate = ask();
+    PyThreadState *tstate = fg_tstate_ask();
     size_t word = atomic_load_explicit(&known_word, memory_order_relaxed);
     struct block block = word && tstate ? python_block() : (struct block){NULL, 0};
 
@@ -143,7 +136,7 @@ void fg_tstate_init(void)
 
 PyThreadState *fg_tstate_find(void)
 {
-    return ask();
+    return fg_tstate_ask();
 }
 
 #endif

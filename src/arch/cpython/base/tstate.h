@@ -41,7 +41,7 @@ static inline bool fg_has_tstate(void)
 {
     PyThreadState *tstate = fg_tstate();
 
-#if PY_VERSION_HEX < 0x030C0000
+#if !FG_HAVE_MONITORING
     return tstate && (tstate->thread_id == PyThread_get_thread_ident() || fg_tstate_runs_here(tstate));
 #else
     return tstate != NULL;

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "arch/cpython/base/assumptions.h"
 #include "arch/cpython/base/callback.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/object.h"
@@ -78,13 +79,16 @@ int fg_cpython_init(struct fg_interp *interp)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    if (interp->has_code_index)
+    if (interp->is_ready)
         return 0;
-    if (fg_code_init() != 0 || (interp->is_main && fg_locks_init() != 0))
+    if (!interp->has_code_index && fg_code_init() != 0)
+        return -1;
+    interp->has_code_index = true;
+    if (fg_assumptions_check(fg_code_extra_index) != 0 || (interp->is_main && fg_locks_init() != 0))
         return -1;
     pthread_once(&once, init_engine);
     interp->domain = (struct fg_domain){.arch = &arch_ops, .scope = interp};
-    interp->has_code_index = true;
+    interp->is_ready = true;
     return 0;
 }
 

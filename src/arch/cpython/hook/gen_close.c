@@ -6,7 +6,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/generator.h"
 
-#if PY_VERSION_HEX >= 0x030D0000
+#if FG_HAVE_SILENT_CLOSE
 
 #include <pthread.h>
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "arch/cpython/base/assumptions.h"
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/monitoring.h"
 #include "arch/cpython/hook/kprobe.h"
@@ -170,6 +171,23 @@ static bool try_local_ends(struct monitoring *m)
     return can;
 }
 
+/* What we read of the tools and of local events without asking is what sys.monitoring says. -1 with an exception. */
+static int check_data(struct monitoring *m)
+{
+    PyThreadState *tstate = PyThreadState_Get();
+    PyCodeObject *code = PyCode_NewEmpty("funcgraph", "probe", 1);
+    int error = code ? set_local_events(m, (PyObject *)code, m->bits[EVENT_PY_RETURN]) : -1;
+
+    if (!error && (!fg_assumption_holds(FG_ASSUME_MONITORING,
+                                        (uintptr_t)tstate->interp->monitoring_tool_names[m->tool_id],
+                                        (uintptr_t)atomic_load(&fg_tool_name)) ||
+                   !fg_assumption_holds(FG_ASSUME_MONITORING, (uintptr_t)local_events(m, code),
+                                        (uintptr_t)m->bits[EVENT_PY_RETURN])))
+        error = fg_assumption_refuse(FG_ASSUME_MONITORING);
+    Py_XDECREF(code);
+    return error;
+}
+
 static int register_callbacks(struct monitoring *m, bool on)
 {
     for (int i = 0; i < NR_EVENTS; i++) {
@@ -222,7 +240,7 @@ static int install(struct fg_interp *interp)
         return -1;
     m->has_armed = false;
     m->has_local_ends = try_local_ends(m);
-    if (register_callbacks(m, true) == 0 && set_events(m, events_global(m)) == 0)
+    if (check_data(m) == 0 && register_callbacks(m, true) == 0 && set_events(m, events_global(m)) == 0)
         return 0;
     release_tool_id(m);
     return -1;

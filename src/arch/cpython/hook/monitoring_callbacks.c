@@ -37,7 +37,7 @@ static inline struct site site_of(PyObject *code)
     PyThreadState *tstate = fg_tstate();
     fg_pyframe *frame = fg_current_pyframe(tstate);
 
-#if PY_VERSION_HEX >= 0x030D0000
+#if FG_HAVE_NATIVE_EVENTS
     if (fg_unlikely(!frame || !fg_pyframe_is_of(frame, code)))
         return (struct site){NULL, NULL, tstate};
 #endif

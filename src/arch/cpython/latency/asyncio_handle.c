@@ -2,9 +2,6 @@
 #include "arch/cpython/latency/asyncio_handle.h"
 
 #include <stdatomic.h>
-#if PY_VERSION_HEX < 0x030C0000
-#include <structmember.h> /* PyMemberDef */
-#endif
 
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/lookup.h"

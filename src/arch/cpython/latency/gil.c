@@ -4,11 +4,13 @@
 
 #include <errno.h>
 
+#include "arch/cpython/base/assumptions.h"
+
 #define MAX_THREADS_SEEN 100000
 
 static const struct _gil_runtime_state *state_of(const PyInterpreterState *interp)
 {
-#if PY_VERSION_HEX >= 0x030C0000
+#if FG_HAVE_OWN_GIL
     return interp->ceval.gil;
 #else
     (void)interp;
@@ -49,7 +51,8 @@ int fg_gil_find(struct fg_gil *gil, const char **why)
         *why = "there is no interpreter lock in this process (a free-threaded CPython, PEP 703)";
         return -ENOTSUP;
     }
-    if (!fg_gil_is_locked(gil) || fg_gil_last_holder(gil) != tstate ||
+    if (!fg_gil_is_locked(gil) ||
+        !fg_assumption_holds(FG_ASSUME_GIL, (uintptr_t)fg_gil_last_holder(gil), (uintptr_t)tstate) ||
         gil->state->interval != switch_interval()) {
         *why = "the interpreter lock of this CPython is not laid out as that of the one this was built for";
         return -ENOTSUP;

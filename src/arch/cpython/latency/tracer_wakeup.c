@@ -299,7 +299,7 @@ static PyObject *around_add_callback(PyObject *function, PyObject *const *args, 
     return fg_call_hook_go_on(&add_callback_hook, function, args, nargsf, kwnames);
 }
 
-#if PY_VERSION_HEX < 0x030E0000
+#if FG_INIT_HAS_VECTORCALL
 static PyObject *around_init(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 
 static struct fg_call_hook init_hook = {.around = around_init};

@@ -29,6 +29,7 @@ static inline void *fg_code_extra(PyCodeObject *code, Py_ssize_t index)
 
 #if PY_VERSION_HEX < 0x030C0000
 #define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
+#define PyUnstable_Code_GetExtra _PyCode_GetExtra
 #endif
 
 /* For an entry that is empty. -1 with an exception: memory is short.

@@ -4,9 +4,13 @@
 
 #include "arch/cpython/base/compat/python.h"
 #if !defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000
+#define FG_HAVE_GENERATIONS 1 /* lists that we walk ourselves */
 #include "internal/pycore_gc.h"
 #include "internal/pycore_interp.h"
-#elif defined(Py_GIL_DISABLED)
+#else
+#define FG_HAVE_GENERATIONS 0
+#endif
+#ifdef Py_GIL_DISABLED
 #include "internal/pycore_object.h"
 #endif
 

@@ -11,8 +11,22 @@
 #define Py_BUILD_CORE_MODULE 1
 #include <Python.h>
 #include <stdbool.h>
+#if PY_VERSION_HEX < 0x030C0000
+#include <structmember.h> /* PyMemberDef */
+#endif
 
-/* 3.12+ has sys.monitoring (PEP 669); before it the frame evaluator is the hook (PEP 523). */
+/* ---- what the version has: all that decides more than how something is read */
+
+/* sys.monitoring (PEP 669). Before it the frame evaluator is the hook (PEP 523). */
 #define FG_HAVE_MONITORING (PY_VERSION_HEX >= 0x030C0000)
+/* An interpreter can have a GIL of its own (PEP 684). */
+#define FG_HAVE_OWN_GIL (PY_VERSION_HEX >= 0x030C0000)
+/* Native code fires events of sys.monitoring for functions of its own (PyMonitoring_FirePyStartEvent and others). */
+#define FG_HAVE_NATIVE_EVENTS (PY_VERSION_HEX >= 0x030D0000)
+/* close() of a generator that is suspended outside of any `try` drops its frame without running it, and without an event
+ * (gh-140373). */
+#define FG_HAVE_SILENT_CLOSE (PY_VERSION_HEX >= 0x030D0000)
+/* A call of a class looks how its __init__ is called (PEP 590). From 3.14 on it enters the function directly. */
+#define FG_INIT_HAS_VECTORCALL (PY_VERSION_HEX < 0x030E0000)
 
 #endif

@@ -6,6 +6,16 @@
 #include "internal/pycore_pystate.h"
 #include "internal/pycore_runtime.h"
 
+/* The thread state that this thread holds, or NULL: by a call. */
+static inline PyThreadState *fg_tstate_ask(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
+}
+
 /* The one that signal handlers run in. From 3.14 on CPython's own function for it is not exported. */
 static inline bool fg_is_main_thread(void)
 {
@@ -18,6 +28,15 @@ static inline bool fg_is_finalizing(void)
     return Py_IsFinalizing();
 #else
     return _Py_IsFinalizing();
+#endif
+}
+
+static inline int fg_recursion_limit(const PyThreadState *tstate)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return tstate->py_recursion_limit;
+#else
+    return tstate->recursion_limit;
 #endif
 }
 

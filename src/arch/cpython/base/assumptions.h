@@ -1,0 +1,83 @@
+/* What this arch assumes about CPython beyond its public API, and the check at start-up that it holds.
+ *
+ * The structures are those of the headers that this was built with, and a wheel fits one minor version. A distributor's
+ * patch, a debug build or a pre-release may still lay them out differently; reading them would then crash the program. So
+ * the first start in a process compares what we read with what CPython's public functions say. Where the two differ,
+ * nothing is hooked. */
+#ifndef FG_CPYTHON_ASSUMPTIONS_H
+#define FG_CPYTHON_ASSUMPTIONS_H
+
+#include "arch/cpython/base/compat/python.h"
+
+/* X(id, name, versions, source, what): `source` is the CPython file (or PEP, or issue) that it is known from, `what`
+ * completes "this CPython does not have ...". In order: each row reads only what the rows before it have proved. */
+#define FG_ASSUMPTIONS(X)                                                                                    \
+    X(THREAD_STATE, "thread-state", "3.11-3.15",                                                             \
+      "Python/pystate.c, the variable behind PyThreadState_Get()",                                           \
+      "the current thread state where it was found")                                                         \
+    X(NEWEST_FRAME, "newest-frame", "3.11-3.15",                                                             \
+      "Include/cpython/pystate.h: cframe->current_frame, from 3.13 on current_frame",                        \
+      "a thread's newest frame in its thread state")                                                         \
+    X(FRAME, "frame", "3.11-3.15",                                                                           \
+      "Include/internal/pycore_frame.h, from 3.14 on pycore_interpframe_structs.h and pycore_stackref.h",    \
+      "code, globals, function and variables of a frame in their places")                                    \
+    X(INSTRUCTION, "instruction", "3.11-3.15",                                                               \
+      "Include/internal/pycore_frame.h: prev_instr, from 3.13 on instr_ptr (gh-109214)",                     \
+      "the current instruction of a frame in its place")                                                     \
+    X(CODE, "code", "3.11-3.15", "Include/cpython/code.h",                                                   \
+      "variables and first traceable instruction of a code object in their places")                          \
+    X(CODE_EXTRA, "code-extra", "3.11-3.15", "Objects/codeobject.c: _PyCodeObjectExtra (PEP 523)",           \
+      "what extensions keep with a code object in its place")                                                \
+    X(FUNCTION, "function", "3.11-3.15", "Include/cpython/funcobject.h (PEP 590)",                           \
+      "code and vectorcall of a function in their places")                                                   \
+    X(EXCEPTION, "exception", "3.11-3.15",                                                                   \
+      "Include/cpython/pystate.h: curexc_type, from 3.12 on current_exception (gh-101578)",                  \
+      "the exception in flight in the thread state")                                                         \
+    X(TRACING, "tracing", "3.11-3.15",                                                                       \
+      "Include/cpython/pystate.h: tracing, which PyThreadState_EnterTracing counts",                         \
+      "the count of paused trace functions in the thread state")                                             \
+    X(RECURSION, "recursion", "3.11-3.15",                                                                   \
+      "Include/cpython/pystate.h: recursion_remaining, from 3.12 on py_recursion_remaining (gh-91079)",      \
+      "the recursion limit in the thread state")                                                             \
+    X(DATA_STACK, "data-stack", "3.11-3.15", "Include/cpython/pystate.h: _PyStackChunk",                     \
+      "a thread's frames in its newest data stack chunk")                                                    \
+    X(GENERATOR, "generator", "3.11-3.15",                                                                   \
+      "Include/cpython/genobject.h, from 3.14 on pycore_interpframe_structs.h",                              \
+      "frame and state of a generator in their places")                                                      \
+    X(COLLECTOR, "collector", "3.11-3.13 with the GIL", "Include/internal/pycore_gc.h, Modules/gcmodule.c",  \
+      "new objects at the end of the collector's first generation")                                          \
+    X(MONITORING, "monitoring", "3.12-3.15",                                                                 \
+      "Include/cpython/code.h: _PyCoMonitoringData; Include/internal/pycore_interp.h: "                      \
+      "monitoring_tool_names (PEP 669)",                                                                     \
+      "sys.monitoring's tools and local events in their places")                                             \
+    X(GIL, "gil", "3.11-3.15 with the GIL", "Include/internal/pycore_gil.h, Python/ceval_gil.c: take_gil()", \
+      "the interpreter lock in its place")
+
+enum fg_assumption {
+#define X(id, name, versions, source, what) FG_ASSUME_##id,
+    FG_ASSUMPTIONS(X)
+#undef X
+        FG_NR_ASSUMPTIONS
+};
+
+/**
+ * fg_assumptions_check() - Check all that can be checked before anything is hooked.
+ * @code_extra_index: an index of ours for code extras
+ *
+ * It runs two functions of its own, with the program's trace functions paused, once in a process. What needs more than that
+ * is checked by its user: MONITORING when the hooks are installed, GIL when the tracer gilwait starts.
+ *
+ * Return: 0; -1 with an exception that says what does not hold.
+ */
+int fg_assumptions_check(Py_ssize_t code_extra_index);
+
+/* What was read is what CPython says. */
+bool fg_assumption_holds(enum fg_assumption assumption, uintptr_t read, uintptr_t said);
+
+/* Raises RuntimeError for an assumption that does not hold. Returns -1. */
+int fg_assumption_refuse(enum fg_assumption assumption);
+
+/* For tests: from now on the assumption of this name is found not to hold. -1 with an exception: there is none. */
+int fg_assumption_doctor(const char *name);
+
+#endif
