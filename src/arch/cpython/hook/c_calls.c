@@ -6,6 +6,7 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/tstate.h"
+#include "arch/cpython/hook/call_steps.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/read/cfunction.h"
@@ -32,25 +33,19 @@ static void c_call(PyThreadState *tstate, fg_pyframe *frame, PyObject *callable)
 {
     struct fg_func *func = fg_gate_check(tstate) ? NULL : wanted_function(frame, callable);
     struct fg_task *task = func ? fg_task_current() : NULL;
-    struct fg_c_function_regs regs = {{&fg_c_function_regs_ops, frame, NULL, NULL}, callable};
-    uintptr_t fp = fg_cfunction_fp(frame);
 
     if (!task)
         return;
-    fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.begins = fp});
-    fg_enter(task, func, fp, &regs.regs);
+    fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.begins = fg_cfunction_fp(frame)});
+    fg_c_call_enter(task, func, frame, callable, NULL);
 }
 
 static void c_end(fg_pyframe *frame, PyObject *callable, enum fg_end end)
 {
-    struct fg_c_function_regs regs = {{&fg_c_function_regs_ops, frame, NULL, NULL}, callable};
-    uintptr_t fp = fg_cfunction_fp(frame);
-
     if (!fg_task_self)
         return;
     fg_greenlet_check(fg_task_self, fg_tstate(), (struct fg_greenlet_event){.begins = 0});
-    if (fg_top_is(fg_task_self, fp))
-        fg_return(fg_task_self, fp, &regs.regs, end);
+    fg_c_call_return(fg_task_self, frame, callable, end);
 }
 
 /* What stood behind us stands there again. Only in the calling thread, whose `next_profile` it is. */

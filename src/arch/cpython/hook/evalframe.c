@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "arch/cpython/hook/c_calls.h"
+#include "arch/cpython/hook/call_steps.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/hook/kprobe_trace.h"
@@ -114,15 +115,6 @@ static inline bool is_first_resume(const fg_pyframe *frame)
     return _Py_OPCODE(*frame->prev_instr) == RETURN_GENERATOR;
 }
 
-static enum fg_end end_of(PyThreadState *tstate, PyObject *result)
-{
-    if (result)
-        return FG_END_RETURN;
-    if (tstate->curexc_type && PyErr_GivenExceptionMatches(tstate->curexc_type, PyExc_GeneratorExit))
-        return FG_END_CLOSE;
-    return FG_END_RAISE;
-}
-
 /* The exception in flight, for its type; borrowed. */
 static PyObject *exception_of(PyThreadState *tstate)
 {
@@ -131,17 +123,12 @@ static PyObject *exception_of(PyThreadState *tstate)
     return value && PyExceptionInstance_Check(value) ? value : tstate->curexc_type;
 }
 
-static inline struct ftrace_regs regs_of(fg_pyframe *frame, PyObject *value)
-{
-    return (struct ftrace_regs){&fg_python_regs_ops, frame, value, NULL};
-}
-
 /* Behind the call the frame is not the thread's newest any more, but it is there: whoever called the evaluator clears
  * it. */
 static inline struct ftrace_regs regs_at_end(PyThreadState *tstate, fg_pyframe *frame, PyObject *result)
 {
     if (fg_likely(result != NULL))
-        return regs_of(frame, result);
+        return fg_regs_of(NULL, frame, result);
     return (struct ftrace_regs){&fg_python_raise_regs_ops, frame, exception_of(tstate), NULL};
 }
 
@@ -169,7 +156,7 @@ static inline bool ends_untold(const struct fg_task *task, struct fg_func *func,
 static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int throwflag, struct fg_func *func,
                               struct fg_task *task)
 {
-    struct ftrace_regs regs = regs_of(frame, NULL);
+    struct ftrace_regs regs = fg_regs_of(NULL, frame, NULL);
     uintptr_t fp = (uintptr_t)frame;
     PyObject *result;
 
@@ -181,24 +168,16 @@ static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int thro
     return end_function(tstate, frame, task, fg_return_begin(task), result);
 }
 
-/* A call of this address that is still parked ended without our being told. */
-FG_NOINLINE static void abandon_parked(struct fg_task *task, uintptr_t fp)
-{
-    struct ftrace_regs regs = fg_no_regs();
-
-    fg_abandon(task, fp, &regs);
-}
-
 static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int throwflag, struct fg_func *func,
                                struct fg_task *task)
 {
     PyGenObject *generator = generator_of(frame);
-    struct ftrace_regs regs = regs_of(frame, NULL);
+    struct ftrace_regs regs = fg_regs_of(NULL, frame, NULL);
     uintptr_t fp = (uintptr_t)frame;
     PyObject *result;
 
     if (is_first_resume(frame)) {
-        abandon_parked(task, fp);
+        fg_abandon_parked(task, frame);
         /* Also when it is thrown into or closed before it ever ran: its frame runs, to raise at its first line. */
         fg_enter(task, func, fp, &regs);
     } else {
@@ -212,7 +191,7 @@ static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int thr
     if (result && generator->gi_frame_state == FRAME_SUSPENDED)
         fg_suspend(task, fp, &regs);
     else
-        fg_return(task, fp, &regs, end_of(tstate, result));
+        fg_return(task, fp, &regs, result ? FG_END_RETURN : fg_end_by(tstate->curexc_type, frame->f_code));
     return result;
 }
 

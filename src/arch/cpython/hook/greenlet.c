@@ -11,7 +11,6 @@
 #include "arch/cpython/hook/hooks.h"
 #include "arch/cpython/read/regs.h"
 
-#define FIRST_BUCKETS 16u
 #define C_FUNCTION_BIT ((uintptr_t)1) /* of a C function's frame pointer, see fg_cfunction_fp */
 
 /* A greenlet that gave way with calls in progress. */
@@ -26,58 +25,30 @@ _Atomic bool fg_greenlet_is_loaded;
 
 /* The table of those that gave way */
 
-static struct fg_suspended_greenlet **bucket_of(const struct fg_greenlets *all, const void *greenlet)
+/* Several have one key: greenlets that have no chunk yet. */
+static void put_suspended(struct fg_greenlets *all, struct fg_suspended_greenlet *suspended)
 {
-    uint64_t hash = (uintptr_t)greenlet * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+    uint64_t hash = fg_hash_pointer(suspended->greenlet);
+    struct fg_hash_slot *slot = fg_hash_first(&all->suspended, hash);
 
-    return &all->buckets[(hash >> 32) & (all->nr_buckets - 1)];
-}
-
-static void link_suspended(struct fg_greenlets *all, struct fg_suspended_greenlet *suspended)
-{
-    struct fg_suspended_greenlet **bucket = bucket_of(all, suspended->greenlet);
-
-    suspended->next = *bucket;
-    *bucket = suspended;
-}
-
-/* False: there is none at all, for lack of memory. A table that is too small is only slow. */
-static bool make_room(struct fg_greenlets *all)
-{
-    struct fg_greenlets old = *all;
-    size_t nr_buckets = old.nr_buckets ? old.nr_buckets * 2 : FIRST_BUCKETS;
-    struct fg_suspended_greenlet **buckets;
-
-    if (all->nr_suspended < all->nr_buckets)
-        return true;
-    buckets = calloc(nr_buckets, sizeof(*buckets));
-    if (!buckets)
-        return all->nr_buckets;
-    all->buckets = buckets;
-    all->nr_buckets = nr_buckets;
-    for (size_t i = 0; i < old.nr_buckets; i++) {
-        for (struct fg_suspended_greenlet *at = old.buckets[i], *next; at; at = next) {
-            next = at->next;
-            link_suspended(all, at);
-        }
+    if (slot) {
+        suspended->next = (struct fg_suspended_greenlet *)(uintptr_t)slot->value;
+        slot->value = (uintptr_t)suspended;
+    } else {
+        fg_hash_add(&all->suspended, hash, (uintptr_t)suspended); /* has room: see suspend_calls */
     }
-    free(old.buckets);
-    return true;
 }
 
 static struct fg_suspended_greenlet *take_suspended(struct fg_greenlets *all, const void *greenlet)
 {
-    struct fg_suspended_greenlet **at, *found;
+    struct fg_hash_slot *slot = fg_hash_first(&all->suspended, fg_hash_pointer(greenlet));
+    struct fg_suspended_greenlet *found =
+        slot ? (struct fg_suspended_greenlet *)(uintptr_t)slot->value : NULL;
 
-    if (!all->nr_suspended)
-        return NULL;
-    for (at = bucket_of(all, greenlet); *at && (*at)->greenlet != greenlet; at = &(*at)->next)
-        ;
-    found = *at;
-    if (found) {
-        *at = found->next;
-        all->nr_suspended--;
-    }
+    if (found && found->next)
+        slot->value = (uintptr_t)found->next;
+    else if (found)
+        fg_hash_remove(&all->suspended, slot);
     return found;
 }
 
@@ -106,6 +77,7 @@ static struct fg_suspended_greenlet *list_new(const void *greenlet, size_t room)
     struct fg_suspended_greenlet *list = malloc(sizeof(*list) + room * sizeof(list->fps[0]));
 
     if (list) {
+        list->next = NULL;
         list->greenlet = greenlet;
         list->n = 0;
     }
@@ -122,7 +94,7 @@ static void suspend_calls(struct fg_greenlets *all, struct fg_task *task)
 
     if (task->top <= base)
         return;
-    if (make_room(all))
+    if (fg_hash_reserve(&all->suspended) == 0)
         list =
             list_new(all->current, (size_t)(task->top - base) * sizeof(*base) / sizeof(struct fg_frame_info));
     while (task->top > base && suspend_newest(task, &fp)) {
@@ -131,8 +103,7 @@ static void suspend_calls(struct fg_greenlets *all, struct fg_task *task)
     }
     if (!list)
         return;
-    link_suspended(all, list);
-    all->nr_suspended++;
+    put_suspended(all, list);
 }
 
 /* True if the call is in progress on the thread's stack of Python frames. */
@@ -335,7 +306,7 @@ void fg_greenlet_changed(struct fg_task *task, PyThreadState *tstate, struct fg_
             all->current = fg_greenlet_current(tstate);
         else
             change(all, task, tstate, event);
-    } else if (!all->tstate || (task->top == task->stack && !all->nr_suspended)) {
+    } else if (!all->tstate || (task->top == task->stack && !all->suspended.n)) {
         begin(all, task, tstate, event);
     } /* else the thread is in another interpreter: what it calls there comes on top of all that is in progress */
 }
@@ -353,8 +324,12 @@ void fg_greenlet_task_exit(struct fg_task *task)
     struct fg_greenlets *all = task->arch_data;
 
     task->arch_data = NULL;
-    for (size_t i = 0; all && i < all->nr_buckets; i++) {
-        for (struct fg_suspended_greenlet *at = all->buckets[i], *next; at; at = next) {
+    for (size_t i = 0; all && i < all->suspended.nr_slots; i++) {
+        struct fg_suspended_greenlet *at = (struct fg_suspended_greenlet *)(uintptr_t)all->suspended.slots[i]
+                                               .value,
+                                     *next;
+
+        for (; at; at = next) {
             next = at->next;
             if (task == fg_task_self)
                 end_calls(task, at);
@@ -362,7 +337,7 @@ void fg_greenlet_task_exit(struct fg_task *task)
         }
     }
     if (all)
-        free(all->buckets);
+        fg_hash_clear(&all->suspended);
     free(all);
 }
 

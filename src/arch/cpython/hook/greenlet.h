@@ -11,6 +11,7 @@
 #define FG_CPYTHON_GREENLET_H
 
 #include "arch/cpython/base/compat/python.h"
+#include "engine/core/hash_table.h"
 #include "engine/graph/fgraph.h"
 
 /* What a thread keeps of its greenlets, in task->arch_data. A greenlet is known by its first chunk. */
@@ -20,9 +21,7 @@ struct fg_greenlets {
     uint64_t tstate_id;
     const void *base;          /* the main greenlet, if it is known and has_base: it has called something */
     bool knows_base, has_base; /* its calls lie below task->floor while another runs */
-    struct fg_suspended_greenlet **buckets; /* those that gave way with calls in progress, hashed */
-    size_t nr_buckets;                      /* a power of two, or 0 */
-    size_t nr_suspended;
+    struct fg_hash_table suspended; /* those that gave way with calls in progress, by first chunk */
 };
 
 /* The program has imported greenlet. Before that no hook does any of this. */

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "arch/cpython/hook/call_steps.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/hook/kprobe.h"
@@ -44,17 +45,6 @@ static inline struct site site_of(PyObject *code)
     return (struct site){frame, fg_code_func((PyCodeObject *)code), tstate};
 }
 
-/* The thread state goes along where events are many: a callback in Python needs it, and asking again costs. */
-static inline struct ftrace_regs regs_of_thread(PyThreadState *tstate, fg_pyframe *frame, PyObject *value)
-{
-    return (struct ftrace_regs){&fg_python_regs_ops, frame, value, tstate};
-}
-
-static inline struct ftrace_regs regs_of(fg_pyframe *frame, PyObject *value)
-{
-    return regs_of_thread(NULL, frame, value);
-}
-
 /* Nobody wants the function. One that still has events of its own is in the middle of a change of users: sync_func
  * takes such events as it finds them, so PY_START must stay among them. */
 static bool may_disable(struct monitoring *m, struct site site)
@@ -67,7 +57,7 @@ static bool may_disable(struct monitoring *m, struct site site)
 /* The first call of a function, or a call of one that nobody wants. */
 FG_COLD static PyObject *on_start_slow(struct monitoring *m, struct site site)
 {
-    struct ftrace_regs regs = regs_of(site.frame, NULL);
+    struct ftrace_regs regs = fg_regs_of(NULL, site.frame, NULL);
     struct fg_task *task = fg_task_current();
 
     if (!site.frame || fg_gate_check(fg_tstate()))
@@ -81,19 +71,11 @@ FG_COLD static PyObject *on_start_slow(struct monitoring *m, struct site site)
     Py_RETURN_NONE;
 }
 
-/* A call of this address that is still parked ended without our being told. */
-FG_NOINLINE static void abandon_parked(struct fg_task *task, const fg_pyframe *frame)
-{
-    struct ftrace_regs regs = fg_no_regs();
-
-    fg_abandon(task, (uintptr_t)frame, &regs);
-}
-
 /* A call that is not plain. Its site comes in pieces: as a whole it would be copied. */
 FG_NOINLINE static PyObject *on_start_full(struct monitoring *m, struct fg_task *task, struct fg_func *func,
                                            fg_pyframe *frame, PyThreadState *tstate)
 {
-    struct ftrace_regs regs = regs_of_thread(tstate, frame, NULL);
+    struct ftrace_regs regs = fg_regs_of(tstate, frame, NULL);
 
     if (fg_slow_path_is_forced() ||
         (fg_unlikely(!fg_enter(task, func, (uintptr_t)frame, &regs)) && FG_CAN_DISABLE))
@@ -116,7 +98,7 @@ FG_HOT FG_NOINLINE static PyObject *on_start_probed(struct monitoring *m, struct
                                                     struct fg_func *func, fg_pyframe *frame,
                                                     PyThreadState *tstate)
 {
-    struct ftrace_regs regs = regs_of_thread(tstate, frame, NULL);
+    struct ftrace_regs regs = fg_regs_of(tstate, frame, NULL);
 
     if (fg_likely(!fg_slow_path_is_forced() &&
                   fg_enter_probed(task, func, (uintptr_t)frame, fg_pyframe_return_address(frame), &regs)))
@@ -128,7 +110,7 @@ FG_NOINLINE static PyObject *on_start_of_generator(struct monitoring *m, struct 
                                                    struct fg_func *func, fg_pyframe *frame,
                                                    PyThreadState *tstate)
 {
-    abandon_parked(task, frame);
+    fg_abandon_parked(task, frame);
     return on_start_plain(m, task, func, frame, tstate);
 }
 
@@ -154,7 +136,7 @@ FG_NOINLINE static PyObject *on_return_full(PyThreadState *tstate, struct fg_tas
                                             struct fg_ending ending, PyObject *value)
 {
     fg_pyframe *frame = fg_current_pyframe(tstate);
-    struct ftrace_regs regs = regs_of_thread(tstate, frame, value);
+    struct ftrace_regs regs = fg_regs_of(tstate, frame, value);
 
     fg_return_at(task, (uintptr_t)frame, ending, &regs, FG_END_RETURN);
     Py_RETURN_NONE;
@@ -165,7 +147,7 @@ FG_HOT FG_NOINLINE static PyObject *on_return_probed(PyThreadState *tstate, stru
                                                      PyObject *value)
 {
     fg_pyframe *frame = fg_current_pyframe(tstate);
-    struct ftrace_regs regs = regs_of_thread(tstate, frame, value);
+    struct ftrace_regs regs = fg_regs_of(tstate, frame, value);
 
     if (fg_likely(fg_return_probed(task, (uintptr_t)frame, fg_pyframe_return_address(frame), &regs)))
         Py_RETURN_NONE;
@@ -194,7 +176,7 @@ static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t nargsf, 
 {
     struct fg_task *task = fg_task_current();
     fg_pyframe *frame = fg_current_pyframe(fg_tstate());
-    struct ftrace_regs regs = regs_of(frame, args[2]);
+    struct ftrace_regs regs = fg_regs_of(NULL, frame, args[2]);
 
     (void)self, (void)nargsf, (void)kwnames;
     if (fg_likely(task != NULL))
@@ -206,7 +188,7 @@ static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargsf,
 {
     struct fg_task *task = fg_task_current();
     fg_pyframe *frame = fg_current_pyframe(fg_tstate());
-    struct ftrace_regs regs = regs_of(frame, NULL);
+    struct ftrace_regs regs = fg_regs_of(NULL, frame, NULL);
 
     (void)self, (void)args, (void)nargsf, (void)kwnames;
     if (fg_likely(task != NULL))
@@ -225,7 +207,7 @@ static inline bool is_before_start(fg_pyframe *frame)
 /* A generator is thrown into before it ever ran: its frame runs, to raise at its first line, with no PY_START. */
 FG_COLD static void enter_by_throw(struct site site)
 {
-    struct ftrace_regs regs = regs_of(site.frame, NULL);
+    struct ftrace_regs regs = fg_regs_of(NULL, site.frame, NULL);
     struct fg_task *task = fg_task_current();
 
     if (!task || fg_gate_check(fg_tstate()))
@@ -234,7 +216,7 @@ FG_COLD static void enter_by_throw(struct site site)
         site.func = fg_code_discover(site.frame);
     if (!site.func)
         return;
-    abandon_parked(task, site.frame);
+    fg_abandon_parked(task, site.frame);
     fg_enter(task, site.func, (uintptr_t)site.frame, &regs);
 }
 
@@ -259,21 +241,12 @@ static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargsf,
     if (site.func && task &&
         (fg_func_wants_returns(site.func) || fg_func_has_pending_returns(site.func) ||
          fg_top_is(task, (uintptr_t)site.frame)))
-        fg_return(task, (uintptr_t)site.frame, &regs,
-                  PyErr_GivenExceptionMatches(args[2], PyExc_GeneratorExit) &&
-                          fg_code_is_generator((PyCodeObject *)args[0])
-                      ? FG_END_CLOSE
-                      : FG_END_RAISE);
+        fg_return(task, (uintptr_t)site.frame, &regs, fg_end_by(args[2], (PyCodeObject *)args[0]));
     Py_RETURN_NONE;
 }
 
 /* C functions. CALL is local to functions whose users asked for what they call; and global while some user wants a C
  * function wherever it is called. C_RETURN and C_RAISE come with it. */
-
-static struct fg_c_function_regs c_function_regs(fg_pyframe *caller, PyObject *callable, PyObject *argument)
-{
-    return (struct fg_c_function_regs){{&fg_c_function_regs_ops, caller, argument, NULL}, callable};
-}
 
 /* The event is global: it came from any function, or from native code, which is nobody's frame. */
 static bool wants_c_call(struct fg_func *func, struct site site)
@@ -285,7 +258,6 @@ static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargsf, P
 {
     const struct monitoring *m = monitoring_of(self);
     struct fg_func *func = fg_cfunction_func(m->interp, args[2]);
-    struct fg_c_function_regs regs;
     struct fg_task *task;
     fg_pyframe *frame;
 
@@ -298,20 +270,14 @@ static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     task = fg_task_current();
     if (!task)
         Py_RETURN_NONE;
-    regs = c_function_regs(frame, args[2], args[3] == m->missing ? NULL : args[3]);
-    fg_enter(task, func, fg_cfunction_fp(frame), &regs.regs);
+    fg_c_call_enter(task, func, frame, args[2], args[3] == m->missing ? NULL : args[3]);
     Py_RETURN_NONE;
 }
 
 static PyObject *c_end(PyObject *callable, enum fg_end end)
 {
-    struct fg_task *task = fg_task_self;
-    fg_pyframe *frame = fg_current_pyframe(fg_tstate());
-    struct fg_c_function_regs regs = c_function_regs(frame, callable, NULL);
-    uintptr_t fp = fg_cfunction_fp(frame);
-
-    if (task && fg_top_is(task, fp))
-        fg_return(task, fp, &regs.regs, end);
+    if (fg_task_self)
+        fg_c_call_return(fg_task_self, fg_current_pyframe(fg_tstate()), callable, end);
     Py_RETURN_NONE;
 }
 

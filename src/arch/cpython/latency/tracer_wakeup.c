@@ -15,6 +15,7 @@
 #include "arch/cpython/read/attribute.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/core/clock.h"
+#include "engine/core/hash_table.h"
 
 static struct fg_latency latency;
 static double
@@ -39,8 +40,7 @@ struct ready {
     _Atomic uint32_t by;
 };
 
-#define READY_BITS 12
-#define NR_READY (1u << READY_BITS)
+#define NR_READY 4096u /* a power of two */
 #define MAX_PROBES 8u
 
 static struct ready ready[NR_READY];
@@ -48,9 +48,7 @@ static _Atomic uint64_t nr_ready_lost; /* entries that gave way to others */
 
 static struct ready *place_of(uintptr_t handle, uint32_t probe)
 {
-    uint64_t hash = (uint64_t)(handle >> 4) * UINT64_C(0x9e3779b97f4a7c15);
-
-    return &ready[((hash >> (64 - READY_BITS)) + probe) & (NR_READY - 1)];
+    return &ready[(fg_hash_uint64(handle) + probe) & (NR_READY - 1)];
 }
 
 static struct ready *find_ready(uintptr_t handle)

@@ -12,6 +12,7 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/read/discovery.h"
+#include "engine/core/hash_table.h"
 #include "engine/ring/ring_layout.h"
 
 #define FIRST_CAPACITY 256u
@@ -52,7 +53,7 @@ const PyMethodDef *fg_cfunction_definition(PyObject *callable)
 /* The definition's slot, or the free one where it would be. */
 static struct slot *find_slot(struct table *table, const PyMethodDef *definition)
 {
-    size_t i = ((uintptr_t)definition >> 3) * 0x9e3779b97f4a7c15u >> 20;
+    size_t i = (size_t)fg_hash_pointer(definition);
 
     for (;; i++) {
         struct slot *slot = &table->slots[i & (table->capacity - 1)];

@@ -14,9 +14,9 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
+#include "engine/core/array.h"
+#include "engine/core/hash_table.h"
 #include "engine/ring/ring_layout.h"
-
-#define FIRST_ROOM 1024u
 
 struct symbol {
     const void
@@ -28,60 +28,27 @@ struct symbol {
 /* Symbols in the order in which they were found, each once. */
 struct symbols {
     struct symbol *items;
-    uint32_t *
-        slots; /* by hash of the key: 1 + the index of the symbol there, or 0; twice as many as there is room */
-    size_t n, room;
+    size_t n, capacity;
+    struct fg_hash_table by_key; /* 1 + the index of the symbol */
     unsigned kinds;
     bool has_failed; /* memory was short */
     char *name;      /* of the one that is looked at */
-    size_t name_room;
+    size_t name_capacity;
 };
-
-/* The slot of a key, or the free one where it would be. */
-static uint32_t *slot_of(const struct symbols *symbols, const void *key)
-{
-    size_t i = ((uintptr_t)key >> 4) * 0x9e3779b97f4a7c15u >> 20;
-
-    for (;; i++) {
-        uint32_t *slot = &symbols->slots[i & (2 * symbols->room - 1)];
-
-        if (!*slot || symbols->items[*slot - 1].key == key)
-            return slot;
-    }
-}
-
-static bool grow(struct symbols *symbols)
-{
-    size_t room = symbols->room ? 2 * symbols->room : FIRST_ROOM;
-    struct symbol *items = realloc(symbols->items, room * sizeof(*items));
-    uint32_t *slots = items ? calloc(2 * room, sizeof(*slots)) : NULL;
-
-    if (items)
-        symbols->items = items;
-    if (!slots) {
-        symbols->has_failed = true;
-        return false;
-    }
-    free(symbols->slots);
-    symbols->slots = slots;
-    symbols->room = room;
-    for (size_t i = 0; i < symbols->n; i++)
-        *slot_of(symbols, symbols->items[i].key) = (uint32_t)i + 1;
-    return true;
-}
 
 /* Takes references of its own. Nothing of Python's is called: the collector's lists are being walked. */
 static void add(struct symbols *symbols, const void *key, PyObject *callable, PyObject *module)
 {
-    uint32_t *slot;
+    uint64_t hash = fg_hash_pointer(key);
 
-    if (symbols->n == symbols->room && !grow(symbols))
+    if (symbols->has_failed || fg_hash_find(&symbols->by_key, hash))
         return;
-    slot = slot_of(symbols, key);
-    if (*slot)
+    if (fg_array_reserve(&symbols->items, &symbols->capacity, symbols->n + 1) != 0 ||
+        fg_hash_add(&symbols->by_key, hash, symbols->n + 1) != 0) {
+        symbols->has_failed = true;
         return;
+    }
     symbols->items[symbols->n++] = (struct symbol){key, Py_NewRef(callable), Py_XNewRef(module)};
-    *slot = (uint32_t)symbols->n;
 }
 
 static void add_code(struct symbols *symbols, PyObject *code, PyObject *module)
@@ -122,7 +89,7 @@ static void forget(struct symbols *symbols)
         Py_XDECREF(symbols->items[i].module);
     }
     free(symbols->items);
-    free(symbols->slots);
+    fg_hash_clear(&symbols->by_key);
     free(symbols->name);
 }
 
@@ -134,19 +101,11 @@ static bool is_c(const struct symbol *symbol)
 /* "module.qualname", until the next one is made. NULL: no memory. */
 static const char *join(struct symbols *symbols, const char *module, const char *qualname)
 {
-    size_t before = strlen(module), behind = strlen(qualname), bytes = before + behind + 2;
+    size_t bytes = strlen(module) + strlen(qualname) + 2;
 
-    if (bytes > symbols->name_room) {
-        char *name = realloc(symbols->name, 2 * bytes);
-
-        if (!name)
-            return NULL;
-        symbols->name = name;
-        symbols->name_room = 2 * bytes;
-    }
-    memcpy(symbols->name, module, before);
-    symbols->name[before] = '.';
-    memcpy(symbols->name + before + 1, qualname, behind + 1);
+    if (fg_array_reserve(&symbols->name, &symbols->name_capacity, bytes) != 0)
+        return NULL;
+    snprintf(symbols->name, bytes, "%s.%s", module, qualname);
     return symbols->name;
 }
 

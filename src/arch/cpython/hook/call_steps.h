@@ -1,0 +1,62 @@
+/* The steps of a call that both backends take, from what CPython tells them to the engine. */
+#ifndef FG_CPYTHON_CALL_STEPS_H
+#define FG_CPYTHON_CALL_STEPS_H
+
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/read/cfunction.h"
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/regs.h"
+#include "engine/core/compiler.h"
+#include "engine/graph/fgraph.h"
+
+/* `tstate` may be NULL. Where events are many it goes along: a callback in Python needs it, and asking for it costs. */
+static inline struct ftrace_regs fg_regs_of(PyThreadState *tstate, fg_pyframe *frame, PyObject *value)
+{
+    return (struct ftrace_regs){&fg_python_regs_ops, frame, value, tstate};
+}
+
+/* A generator begins at this address. A call that is still parked under it ended without CPython telling anybody. */
+static inline void fg_abandon_parked(struct fg_task *task, const fg_pyframe *frame)
+{
+    struct ftrace_regs regs = fg_no_regs();
+
+    fg_abandon(task, (uintptr_t)frame, &regs);
+}
+
+/* How a call ends by an exception. GeneratorExit is how a generator is closed. */
+static inline enum fg_end fg_end_by(PyObject *exception, const PyCodeObject *code)
+{
+    return PyErr_GivenExceptionMatches(exception, PyExc_GeneratorExit) && fg_code_is_generator(code)
+               ? FG_END_CLOSE
+               : FG_END_RAISE;
+}
+
+/* ---- C functions: the caller's frame stands for the call */
+
+static inline struct fg_c_function_regs fg_c_function_regs(fg_pyframe *caller, PyObject *callable,
+                                                           PyObject *argument)
+{
+    return (struct fg_c_function_regs){{&fg_c_function_regs_ops, caller, argument, NULL}, callable};
+}
+
+/* `argument`: the first; NULL: there is none, or it is not known. */
+static inline void fg_c_call_enter(struct fg_task *task, struct fg_func *func, fg_pyframe *caller,
+                                   PyObject *callable, PyObject *argument)
+{
+    struct fg_c_function_regs regs = fg_c_function_regs(caller, callable, argument);
+
+    fg_enter(task, func, fg_cfunction_fp(caller), &regs.regs);
+}
+
+/* Of a call whose entry may not have been told. */
+static inline void fg_c_call_return(struct fg_task *task, fg_pyframe *caller, PyObject *callable,
+                                    enum fg_end end)
+{
+    struct fg_c_function_regs regs = fg_c_function_regs(caller, callable, NULL);
+    uintptr_t fp = fg_cfunction_fp(caller);
+
+    if (fg_top_is(task, fp))
+        fg_return(task, fp, &regs.regs, end);
+}
+
+#endif
