@@ -1,7 +1,7 @@
-"""What the engine assumes about CPython's private structures is checked at the first start; where it does not hold,
-nothing is hooked and the program runs.
+"""The first start checks what the engine assumes about CPython's private structures.
 
-`_doctor_assumption` makes the comparison of one row fail, with everything else as it is.
+Where an assumption does not hold, nothing is hooked and the program runs. `_doctor_assumption` makes the
+comparison of one row fail, with everything else as it is.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/gc.h"
 #include "arch/cpython/base/compat/generator.h"
+#include "arch/cpython/base/compat/opcode.h"
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/tstate.h"
-#include "opcode.h"
 
 static const struct {
     const char *name, *versions, *source, *what;
@@ -101,8 +101,8 @@ static bool check_first_traceable(const PyCodeObject *code)
 {
     PyObject *bytes = PyCode_GetCode((PyCodeObject *)code);
     Py_ssize_t at = code->_co_firsttraceable * (Py_ssize_t)sizeof(_Py_CODEUNIT);
-    bool holds = !bytes || (at >= 0 && at < PyBytes_GET_SIZE(bytes) &&
-                            SAME(CODE, (unsigned char)PyBytes_AS_STRING(bytes)[at], RESUME));
+    bool holds =
+        !bytes || (at >= 0 && at < PyBytes_GET_SIZE(bytes) && SAME(CODE, fg_opcode_at(bytes, at), RESUME));
 
     if (!bytes)
         PyErr_Clear(); /* memory is short: nothing is known */

@@ -4,10 +4,10 @@
 #include <errno.h>
 
 #include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/opcode.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/hook/hooks.h"
 #include "arch/cpython/read/code.h"
-#include "opcode.h"
 
 /* ---- places */
 
@@ -15,47 +15,6 @@
 static PyObject *compiled(PyCodeObject *code)
 {
     return PyCode_GetCode(code);
-}
-
-static inline int opcode_at(PyObject *bytes, Py_ssize_t offset)
-{
-    return (unsigned char)PyBytes_AS_STRING(bytes)[offset];
-}
-
-/* CPython tells nobody of these: they belong to what is before them, or to how calls are made. */
-static bool is_silent(int opcode)
-{
-    switch (opcode) {
-    case CACHE:
-    case RESUME:
-#if FG_HAVE_MONITORING
-    case END_FOR:
-#endif
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Lines begin at none of these either. */
-static bool is_lineless(int opcode)
-{
-#if FG_HAVE_MONITORING
-    if (opcode == END_SEND || opcode == END_ASYNC_FOR)
-        return true;
-#endif
-    return is_silent(opcode);
-}
-
-/* From 3.13 to before 3.14 FOR_ITER skips the POP_TOP behind END_FOR too. */
-static bool is_skipped(PyObject *bytes, Py_ssize_t offset)
-{
-#if PY_VERSION_HEX >= 0x030D0000 && PY_VERSION_HEX < 0x030E0000
-    return offset >= 2 && opcode_at(bytes, offset) == POP_TOP && opcode_at(bytes, offset - 2) == END_FOR;
-#else
-    (void)bytes, (void)offset;
-    return false;
-#endif
 }
 
 static Py_ssize_t first_traceable(const PyCodeObject *code)
@@ -66,7 +25,7 @@ static Py_ssize_t first_traceable(const PyCodeObject *code)
 /* Where the instruction at `offset` begins: with its prefixes. */
 static Py_ssize_t with_prefixes(PyObject *bytes, Py_ssize_t offset)
 {
-    while (offset >= 2 && opcode_at(bytes, offset - 2) == EXTENDED_ARG)
+    while (offset >= 2 && fg_opcode_at(bytes, offset - 2) == EXTENDED_ARG)
         offset -= 2;
     return offset;
 }
@@ -77,14 +36,15 @@ static int offset_in(const PyCodeObject *code, PyObject *bytes, Py_ssize_t offse
 
     if (offset < 0 || offset >= size)
         return -EINVAL;
-    if (offset % 2 || opcode_at(bytes, offset) == CACHE)
+    if (offset % 2 || fg_opcode_at(bytes, offset) == CACHE)
         return -EILSEQ;
     if (offset == 0)
         offset = first;
     /* What sets up the call has no effect that can be seen: behind it, and its cache (3.15), is where it is. */
-    while (offset < size && (opcode_at(bytes, offset) == RESUME || opcode_at(bytes, offset) == CACHE))
+    while (offset < size && (fg_opcode_at(bytes, offset) == RESUME || fg_opcode_at(bytes, offset) == CACHE))
         offset += 2;
-    if (offset < first || offset >= size || is_silent(opcode_at(bytes, offset)) || is_skipped(bytes, offset))
+    if (offset < first || offset >= size || fg_opcode_is_silent(fg_opcode_at(bytes, offset)) ||
+        fg_opcode_is_skipped(bytes, offset))
         return -EINVAL;
     return (int)with_prefixes(bytes, offset);
 }
@@ -112,7 +72,7 @@ static int add_line(PyObject *lines, int line)
 static int add_lines(PyObject *lines, PyCodeObject *code, PyObject *bytes)
 {
     for (Py_ssize_t at = first_traceable(code); at < PyBytes_GET_SIZE(bytes); at += 2) {
-        int line = is_lineless(opcode_at(bytes, at)) ? -1 : PyCode_Addr2Line(code, (int)at);
+        int line = fg_opcode_is_lineless(fg_opcode_at(bytes, at)) ? -1 : PyCode_Addr2Line(code, (int)at);
 
         if (line > 0 && add_line(lines, line) != 0)
             return -1;
