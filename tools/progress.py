@@ -14,6 +14,7 @@ from tools.console import Stopwatch, say
 _PERCENT = re.compile(rb"\[ *(\d+)%\]")
 _COUNT = re.compile(rb"\b(\d+)/(\d+) Test +#")
 _TAIL = 4096
+MINUTE_S = 60.0
 
 
 def done_percent(log: Path) -> int | None:
@@ -86,7 +87,7 @@ class Progress:
             teller.join()
 
     def _tell(self) -> None:
-        while not self._over.wait(1 if self._live else 60):
+        while not self._over.wait(1 if self._live else MINUTE_S):
             if self._live:
                 sys.stdout.write(f"\r\033[K{self.line()}")
                 sys.stdout.flush()

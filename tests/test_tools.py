@@ -1,0 +1,132 @@
+"""No failure is lost, all combinations run on some version, and progress is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import sizes
+
+from tools import console, progress, sid
+from tools import test as suites
+
+pytestmark = pytest.mark.one_python
+
+TOTAL = re.compile(r"total: (\d+) passed, (\d+) failed, (\d+) skipped")
+
+
+@pytest.mark.parametrize("of", [2, 3])
+def test_the_versions_together_run_all_combinations(monkeypatch: pytest.MonkeyPatch, of: int) -> None:
+    lists = [list("abcde"), list("fgh"), list("ij")]
+    monkeypatch.setattr(sizes, "NIGHTLY", True)
+    everything = sizes.share(*lists, of=of)
+    assert len(everything) == 30
+    monkeypatch.setattr(sizes, "NIGHTLY", False)
+    shares = []
+    for minor in range(11, 16):
+        monkeypatch.setattr(sys, "version_info", SimpleNamespace(minor=minor))
+        shares.append(sizes.share(*lists, of=of))
+        assert len(shares[-1]) == 30 // of
+    assert set().union(*shares) == set(everything)
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *tests: Callable[[Path], suites.Outcome],
+) -> tuple[int, str]:
+    """Run `make test` with these suites alone; return its status and what it printed."""
+    monkeypatch.setattr(suites.pythons, "find", dict)
+    monkeypatch.setattr(suites.pythons, "missing", lambda found: [])
+    monkeypatch.setattr(
+        suites,
+        "suites_of",
+        lambda chosen: [suites.Suite(f"suite {n}", Path(os.devnull), each) for n, each in enumerate(tests)],
+    )
+    monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)
+    status = suites.main([])
+    return status, capsys.readouterr().out
+
+
+def not_built(log: Path) -> suites.Outcome:
+    raise console.CommandFailedError(["cc"], 1, log)
+
+
+@pytest.mark.parametrize(
+    ("second", "total"),
+    [
+        (lambda log: suites.Outcome(2, 0, 1), ("5", "0", "1")),
+        (lambda log: suites.Outcome(1, 1, 1), ("4", "1", "1")),
+        (lambda log: suites.Outcome(2, 0, 1, problem="pytest ended with status 3"), ("5", "1", "1")),
+        (not_built, ("3", "1", "0")),
+    ],
+)
+def test_the_last_line_has_the_total_and_the_status_says_whether_all_passed(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    second: Callable[[Path], suites.Outcome],
+    total: tuple[str, str, str],
+) -> None:
+    status, out = run(monkeypatch, capsys, lambda log: suites.Outcome(3), second)
+    last = TOTAL.fullmatch(out.splitlines()[-1])
+    assert last and last.groups() == total
+    assert status == (0 if total[1] == "0" else 1)
+    assert ("FAILED: suite 1" in out) == bool(status)
+
+
+def test_no_test_at_all_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, capsys)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("log", "percent"),
+    [
+        ("", None),
+        ("building [3/40] x.c\n", None),
+        ("tests/test_a.py ....    [ 12%]\ntests/test_b.py ..s..   [ 46%]\ntests/te", 46),
+        (" 9/36 Test  #9: engine.test_marks ....   Passed    0.01 sec\n", 25),
+    ],
+)
+def test_progress_is_read_from_the_logs_of_pytest_and_ctest(
+    tmp_path: Path, log: str, percent: int | None
+) -> None:
+    path = tmp_path / "log"
+    path.write_text(log)
+    assert progress.done_percent(path) == percent
+
+
+def test_progress_names_what_runs_and_what_has_ended(tmp_path: Path) -> None:
+    shown = progress.Progress(2)
+    with shown.part("first", tmp_path / "none"):
+        pass
+    log = tmp_path / "log"
+    log.write_text("tests/test_a.py ....    [ 12%]\n")
+    with shown.part("second", log):
+        assert shown.line().endswith("1 of 2 suites ended; second: 12%")
+
+
+def test_without_a_terminal_progress_is_a_line_each_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = threading.Event()
+    monkeypatch.setattr(progress, "say", lambda text: (print(text), told.set()))
+    monkeypatch.setattr(progress, "MINUTE_S", 0.001)
+    with progress.Progress(3).shown():
+        assert told.wait(60)
+    assert re.match(r"\[\d+ s\] 0 of 3 suites ended; none runs\n", capsys.readouterr().out)
+
+
+def test_without_root_pythons_sid_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert sid.main() == 1
+    assert re.fullmatch(r"pythons-sid: CPython 3.14 and 3.15 in \S+ need root\n", capsys.readouterr().out)
