@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* X(enum name, the kernel's name, clockid_t). The kernel's local clock may differ between processors, and
- * its global clock does not. Both are one clock here, which does not. */
+/* X(enum name, the kernel's name, clockid_t). In the kernel, the local clock may differ between
+ * processors, and the global clock may not. Here both are CLOCK_MONOTONIC, which does not. */
 #define FG_TRACE_CLOCKS(X)                                                                                   \
     X(MONO, "mono", CLOCK_MONOTONIC)                                                                         \
     X(BOOT, "boot", CLOCK_BOOTTIME)                                                                          \

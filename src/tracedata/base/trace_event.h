@@ -129,7 +129,7 @@ fg_decode_tail(const struct fg_event *event, uint8_t kind, const uint8_t *tail, 
     return true;
 }
 
-/* False: the record is too short. So too for an exit. */
+/* False: the record is too short. */
 static inline bool fg_decode_entry(const struct fg_event *event, struct fg_graph_event *graph)
 {
     const struct fg_wire_funcgraph_entry *entry = fg_event_funcgraph_entry(event);
@@ -141,6 +141,7 @@ static inline bool fg_decode_entry(const struct fg_event *event, struct fg_graph
     return fg_decode_tail(event, entry->kind, entry->tail, graph);
 }
 
+/* False: the record is too short. */
 static inline bool fg_decode_exit(const struct fg_event *event, struct fg_graph_event *graph)
 {
     const struct fg_wire_funcgraph_exit *exit = fg_event_funcgraph_exit(event);

@@ -28,7 +28,7 @@
 #define FG_WIRE_FUNC_STEP 16u
 /* The address in a record of an unknown function: its symbol found no room, or the file is damaged. */
 #define FG_WIRE_FUNC_UNKNOWN (FG_WIRE_FUNC_BASE - FG_WIRE_FUNC_STEP)
-/* The address in a message that no function is named for, and the kernel's name for that. */
+/* The address in a message that no function wrote, and the kernel's name for this address. */
 #define FG_WIRE_FUNC_MARK (FG_WIRE_FUNC_UNKNOWN - FG_WIRE_FUNC_STEP)
 #define FG_WIRE_MARK_NAME "tracing_mark_write"
 

@@ -27,8 +27,8 @@ struct fg_merge {
 int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, struct fg_name_table *names);
 void fg_merge_close(struct fg_merge *merge);
 
-/* Takes the next event of a selected task. Return: 1; 0 at the end; or an error as above. The event's
- * data stays valid while fg_merge_peek() shows the next one of its lane. */
+/* Takes the next event of a selected task. Return: 1; 0 at the end; or an error as above. The event's data
+ * stays valid until its lane moves again: by fg_merge_skip(), or when the lane's next event is taken. */
 int fg_merge_next(struct fg_merge *merge, struct fg_event *event);
 
 /* The event after the latest one in its lane; NULL if it belongs to another task. */

@@ -56,8 +56,9 @@ int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_nam
 /* Must be called once, after the last fg_name_table_add_task(). */
 void fg_name_table_sort(struct fg_name_table *table);
 
-/* The index of the task that ran in `lane` with this thread id at that time. A task that the JSON does
- * not know is added with the kernel's name for such, "<...>". UINT32_MAX: memory is short. */
+/* The index of the task that ran in `lane` with this thread id at that time. A task that the JSON does not
+ * know is added as "<...>", which is what the kernel prints for an unknown name. UINT32_MAX: memory is
+ * short. */
 uint32_t fg_name_table_find_task(struct fg_name_table *table, uint32_t lane, int32_t tid, uint64_t time_ns);
 
 #endif

@@ -75,7 +75,7 @@ struct fg_survey {
 
 /**
  * fg_contents_take() - Take in one chunk.
- * @payload: of a DATA chunk it is not looked at
+ * @payload: not used for a DATA chunk
  * @offset: where the payload lies in the spool
  *
  * A chunk that makes no sense counts as a gap. Return: 0 or -ENOMEM.

@@ -123,7 +123,7 @@ void fg_graph_put_duration(struct fg_text *text, const struct fg_graph_columns *
     if (length < 7) {
         unsigned decimals = length < 4 ? 3 : 7 - length;
         number[length++] = '.';
-        for (uint64_t unit = 100, i = 0; i < decimals; i++, unit /= 10)
+        for (uint64_t unit = 100; unit > 0 && decimals > 0; unit /= 10, decimals--)
             number[length++] = (char)('0' + duration_ns / unit % 10);
     }
     if (mark->color >= 0)
