@@ -1,4 +1,4 @@
-"""Where `funcgraph.h` lies: the header of the C API."""
+"""Finds `funcgraph.h`, the header of the C API."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Python's side of the function graph: what needs no C. The rest is in funcgraph._engine."""
+"""The parts of the function graph's API that need no C. The others are in funcgraph._engine."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def while_registered(
     clients: Sequence[Client], register: Callable[[Client], object], unregister: Callable[[Client], object]
 ) -> Iterator[Client]:
-    """The common half of `with` blocks: registered in order, unregistered in reverse; yields the first.
+    """Register in order, yield the first, and unregister in reverse order: the body of the `with` blocks.
 
-    If one cannot be registered, those before it are unregistered again. One that was unregistered inside the
-    block is left as it is.
+    If one cannot be registered, those before it are unregistered. One that was unregistered inside the block
+    stays so.
     """
     entered: list[Client] = []
     try:
@@ -39,14 +39,13 @@ def while_registered(
 
 
 def registered(*ops: FgraphOps) -> AbstractContextManager[FgraphOps]:
-    """Register users for the length of a `with` block.
+    """Register users while a `with` block runs.
 
         with funcgraph.registered(latency, errors):
             work()
 
-    They are registered in the order given and unregistered in the reverse order; if one of them cannot be
-    registered, those before it are unregistered again. A user that was unregistered inside the block is left
-    as it is.
+    They are registered in the given order and unregistered in the reverse order. If one cannot be registered,
+    those before it are unregistered. A user that was unregistered inside the block stays so.
 
     Args:
         ops: one or more users.
@@ -64,14 +63,13 @@ def registered(*ops: FgraphOps) -> AbstractContextManager[FgraphOps]:
 
 
 def available_filter_functions(pattern: str = "*") -> list[str]:
-    """Return the names of the functions that a filter of this pattern is for now, sorted.
+    """Return the sorted names of the functions that now match a pattern.
 
         funcgraph.available_filter_functions("shop.*")
 
-    These are all that there are in this interpreter, whether they were called or not: also functions that are
-    defined in the body of another, and the methods of a class whose body has not run. A name that several
-    functions have is there once. C functions are there only under their whole names, as in a filter:
-    "time.sleep", "builtins.list.append".
+    These are all functions in this interpreter, called or not, including functions defined in other functions
+    and methods of a class whose body has not run. Each name appears once. C functions match only by their
+    whole names, as in a filter: "time.sleep", "builtins.list.append".
 
     The kernel's file available_filter_functions of tracefs.
 
@@ -79,20 +77,20 @@ def available_filter_functions(pattern: str = "*") -> list[str]:
         pattern: as in FgraphOps(filter=...).
 
     Raises:
-        ValueError: it is no pattern; the text says what is wrong, and where.
-        TypeError: it is no str.
+        ValueError: the pattern is invalid; the message says why and where.
+        TypeError: it is not a str.
     """
     return sorted(set(function_names([pattern])))
 
 
 def native_address(callback: object) -> int | None:
-    """Return the address behind a foreign function pointer, or None if `callback` is nothing of that kind.
+    """Return the address of a foreign function pointer, or None if `callback` is not one.
 
-    Known are numba's cfunc objects, ctypes' function pointers and cffi's. No package is imported for it: what
-    made the object has imported its own.
+    It accepts numba's cfunc objects and the function pointers of ctypes and cffi. It imports none of these
+    packages, because the creator of the pointer has imported its own.
 
     Raises:
-        ValueError: it is such a pointer, and NULL.
+        ValueError: the pointer is NULL.
     """
     kind = type(callback)
     ctypes = sys.modules.get("ctypes")

@@ -1,4 +1,4 @@
-"""Python's side of fprobes: names and patterns, and what an error says of names that are nobody's."""
+"""The part of the fprobe API that is in Python: names, patterns, and errors with similar names."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ Patterns = str | Iterable[str]
 
 
 def register_fprobe(fp: Fprobe, filter: Patterns, notfilter: Patterns | None = None) -> None:
-    """Put an fprobe on all functions that match, also on those that come later.
+    """Register an fprobe for all functions that match, including those defined later.
 
-    Every call that begins after this has returned is seen. The kernel's register_fprobe().
+    It sees every call that begins after this has returned. The kernel's register_fprobe().
 
         funcgraph.register_fprobe(fp, "shop.*", "shop.db.*")
 
     Args:
-        fp: the fprobe. The engine keeps a reference to it while it is registered.
-        filter: a pattern or several, as in FgraphOps(filter=...). A C function is probed only under its whole
+        fp: the fprobe. The engine holds a reference to it while it is registered.
+        filter: a pattern or several, as in FgraphOps(filter=...). A C function matches only by its whole
             name.
-        notfilter: never these.
+        notfilter: never these functions.
 
     Raises:
-        ValueError: a bad pattern; the text says what is wrong, and where.
-        OSError: EINVAL (no pattern), ENOENT (no function that is there matches; the text has the nearest
-            names), E2BIG (entry_data_size is more than 120), EEXIST (it is registered already), ENOSPC (all
-            slots of users are taken). Then nothing is registered.
-        RuntimeError: CPython has no hook free; the interpreter is ending.
+        ValueError: an invalid pattern; the message says why and where.
+        OSError: EINVAL (no pattern), ENOENT (no existing function matches; the message has similar names),
+            E2BIG (entry_data_size is more than 120), EEXIST (it is registered already), ENOSPC (all slots are
+            in use). Then nothing is registered.
+        RuntimeError: CPython has no free hook; the interpreter is ending.
         TypeError, MemoryError.
     """
     patterns = several(filter)
@@ -42,20 +42,20 @@ def register_fprobe(fp: Fprobe, filter: Patterns, notfilter: Patterns | None = N
 
 
 def register_fprobe_syms(fp: Fprobe, names: Iterable[str]) -> None:
-    """Put an fprobe on the functions of these whole names ("module.qualname"), as they are now.
+    """Register an fprobe for the existing functions with these whole names ("module.qualname").
 
-    All or nothing: if one name is unknown, the fprobe is on none of them. A name that several functions have
-    is all of these. The kernel's register_fprobe_syms().
+    If a name is unknown, nothing is registered. A name that several functions have selects all of them. The
+    kernel's register_fprobe_syms().
 
         funcgraph.register_fprobe_syms(fp, ["shop.checkout", "shop.cart.Cart.add", "builtins.len"])
 
     Args:
-        fp: as register_fprobe.
-        names: of Python and of C functions; not patterns.
+        fp: as for register_fprobe().
+        names: names of Python and C functions; not patterns.
 
     Raises:
-        OSError: EINVAL (no name), ENOENT (nobody has one of the names; the text has those nearest to each),
-            and as register_fprobe.
+        OSError: EINVAL (no name), ENOENT (no function has one of the names; the message has similar names for
+            each), and as register_fprobe().
         TypeError, MemoryError, RuntimeError.
     """
     functions = functions_named(_names(names))
@@ -63,12 +63,12 @@ def register_fprobe_syms(fp: Fprobe, names: Iterable[str]) -> None:
 
 
 def fprobe_count_ips_from_filter(filter: Patterns, notfilter: Patterns | None = None) -> int:
-    """Return how many functions register_fprobe would put an fprobe on now, called or not.
+    """Return the number of existing functions that match, called or not.
 
     The kernel's fprobe_count_ips_from_filter().
 
     Raises:
-        ValueError, OSError: as register_fprobe; ENOENT too, if there is none.
+        ValueError, OSError: as register_fprobe(), including ENOENT if nothing matches.
     """
     patterns = several(filter)
     try:
@@ -80,21 +80,21 @@ def fprobe_count_ips_from_filter(filter: Patterns, notfilter: Patterns | None = 
 def registered_fprobe(
     fp: Fprobe, filter: Patterns, notfilter: Patterns | None = None
 ) -> AbstractContextManager[Fprobe]:
-    """Register an fprobe for the length of a `with` block.
+    """Register an fprobe while a `with` block runs.
 
         with funcgraph.registered_fprobe(fp, "shop.*"):
             work()
 
-    One that was unregistered inside the block is left as it is.
+    If it was unregistered inside the block, it stays so.
 
     Args:
-        fp, filter, notfilter: as register_fprobe.
+        fp, filter, notfilter: as for register_fprobe().
 
     Yields:
         The fprobe.
 
     Raises:
-        As register_fprobe.
+        As register_fprobe().
     """
     return while_registered(
         [fp], lambda one: register_fprobe(one, filter, notfilter), _engine.unregister_fprobe
@@ -102,7 +102,7 @@ def registered_fprobe(
 
 
 def functions_named(names: list[str]) -> dict[str, list[Function]]:
-    """The functions of each of these whole names; OSError ENOENT: nobody has one of them."""
+    """Return the functions with each of these whole names. OSError ENOENT: no function has one of them."""
     functions = _engine.functions_named(names)
     unknown = [name for name, several in functions.items() if not several]
     if unknown:
@@ -111,7 +111,7 @@ def functions_named(names: list[str]) -> dict[str, list[Function]]:
 
 
 def nobody(patterns: list[str]) -> OSError:
-    """What to raise when no function has these names, or matches these patterns."""
+    """Return the error for names or patterns that no function matches."""
     from funcgraph.names import nearest_names
 
     known = _engine.function_names()
@@ -123,7 +123,7 @@ def nobody(patterns: list[str]) -> OSError:
 
 
 def several(patterns: Patterns | None) -> list[str]:
-    """One pattern or several, or none, as a list."""
+    """Return one pattern, several or none as a list."""
     if patterns is None:
         return []
     return [patterns] if isinstance(patterns, str) else list(patterns)

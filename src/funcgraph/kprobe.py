@@ -1,4 +1,4 @@
-"""Python's side of kprobes: finding the function that a probe is for. The rest is in funcgraph._engine."""
+"""Finds the function of a kprobe by name. The rest of the kprobe API is in funcgraph._engine."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from funcgraph.fprobe import nobody
 
 
 def register_kprobe(kprobe: Kprobe) -> None:
-    """Put a probe on its place: its handler is called from now on, also in calls that are in progress.
+    """Register a kprobe: its handler is called at its place, also in calls in progress.
 
-    On CPython 3.11 a call in progress is probed once it has called another Python function.
+    On CPython 3.11 a call in progress is probed only after it has called another Python function.
 
-    Registering enables it. The function need not have been called before; named by a str, it must exist.
+    Registering enables the probe. The function need not have been called before. If given by name, it must
+    exist.
 
     The kernel's register_kprobe (Documentation/trace/kprobes.rst).
 
     Args:
-        kprobe: not registered.
+        kprobe: a probe that is not registered.
 
     Raises:
-        OSError: nothing has changed. EEXIST: it is registered already (in the kernel EINVAL); ENOENT: no
-            function has this name, the text says which are near, or it is a C function, or gone; EINVAL: the
-            function has no code at this line, the text says which lines are near, or cannot be probed at this
-            offset; EILSEQ: no instruction begins at this offset; EADDRNOTAVAIL: several functions have this
-            name and place.
+        OSError: EEXIST: it is registered already (in the kernel EINVAL); ENOENT: no function has this name
+            (the message has similar names), or it is a C function, or was freed; EINVAL: the function has no
+            code at this line (the message has near lines), or cannot be probed at this offset; EILSEQ: no
+            instruction begins at this offset; EADDRNOTAVAIL: several functions have this name and place. Then
+            nothing has changed.
         RuntimeError: no hook is free (see `funcgraph status`); the interpreter is ending.
     """
     register_kprobe_at(kprobe, _function_at(kprobe))
 
 
 def probed(*kprobes: Kprobe) -> AbstractContextManager[Kprobe]:
-    """Register kprobes for the length of a `with` block.
+    """Register kprobes while a `with` block runs.
 
         with funcgraph.probed(funcgraph.Kprobe(show, "shop.cart.total", line=42)):
             work()
 
-    They are registered in the order given and unregistered in the reverse order; if one of them cannot be
-    registered, those before it are unregistered again. One that was unregistered inside the block is left as
-    it is.
+    They are registered in the given order and unregistered in the reverse order. If one cannot be registered,
+    those before it are unregistered. One that was unregistered inside the block stays so.
 
     Args:
-        kprobes: one or more.
+        kprobes: one or more probes.
 
     Yields:
         The first of them.
 
     Raises:
-        TypeError: none was given.
-        OSError: as register_kprobe.
+        TypeError: no probe was given.
+        OSError: as register_kprobe().
     """
     if not kprobes:
         raise TypeError("probed() needs at least one Kprobe")

@@ -1,4 +1,4 @@
-"""Kretprobe: a handler at the return of one function, with data from its entry. An fprobe does the work."""
+"""Kretprobe: a handler at the return of one function, with data from its entry. It uses an fprobe."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from funcgraph.fprobe import register_fprobe_syms
 
 
 class KretprobeInstance:
-    """One call of the probed function: what the handlers of a Kretprobe are told; the kernel's struct
+    """One call of the probed function, as the handlers of a Kretprobe get it; the kernel's struct
     kretprobe_instance.
 
     Attributes:
         rp: the Kretprobe.
-        function: the Function that was called.
-        ret_ip: where the call returns to: a ReturnAddress, or None.
-        data: a writable view of data_size bytes, the same at entry and return; None with a data_size of 0. Of
-            use while the handler runs.
+        function: the called Function.
+        ret_ip: the place that the call returns to: a ReturnAddress, or None.
+        data: a writable view of data_size bytes, the same at entry and return; None with a data_size of 0. It
+            is valid while the handler runs.
     """
 
     __slots__ = ("data", "function", "ret_ip", "rp")
@@ -56,14 +56,15 @@ class Kretprobe:
 
     Args:
         handler: called as handler(ri, regs) with a KretprobeInstance and FtraceRegs, at the return.
-        entry_handler: called so at the entry; a true answer: the handler is not called for this call.
-        data_size: bytes that are kept from entry to return, at most 120.
-        maxactive: taken as the kernel's is, and of no meaning here: there is no limit of calls in flight.
-        name: what error messages call it.
-        keep_on_error: it stays enabled after a handler has raised.
-        save_regs: regs.get_regs() gives the full frame.
+        entry_handler: called with the same arguments at the entry. If it returns a true value, the handler is
+            not called for this call.
+        data_size: number of bytes kept from entry to return, at most 120.
+        maxactive: accepted for compatibility with the kernel and ignored: calls in progress have no limit.
+        name: its name in error messages.
+        keep_on_error: the probe stays enabled after a handler has raised.
+        save_regs: regs.get_regs() returns the full frame.
 
-    Exceptions of handlers are treated as an Fprobe's.
+    If a handler raises, the same happens as for an Fprobe.
     """
 
     def __init__(
@@ -95,16 +96,16 @@ class Kretprobe:
             keep_on_error=keep_on_error,
             save_regs=save_regs,
         )
-        """The fprobe that does the work: its errors, last_error, enabled and registered are this probe's."""
+        """The fprobe of this probe; its errors, last_error, enabled and registered hold for the probe."""
 
     @property
     def nmissed(self) -> int:
-        """Calls that the handlers could not be called for, as an Fprobe's."""
+        """Number of calls for which the handlers could not run, as Fprobe.nmissed."""
         return self.fprobe.nmissed
 
     @property
     def registered(self) -> bool:
-        """It is on its function."""
+        """True while it is registered."""
         return self.fprobe.registered
 
     def _entry(
@@ -134,15 +135,15 @@ class Kretprobe:
 
 
 def register_kretprobe(rp: Kretprobe, symbol: Any) -> None:
-    """Put a kretprobe on a function. The kernel's register_kretprobe().
+    """Register a kretprobe for a function. The kernel's register_kretprobe().
 
     Args:
-        rp: the probe. It is kept alive while it is registered.
-        symbol: the whole name of the function ("module.qualname"), or the function itself, as
-            register_fprobe_ips takes it.
+        rp: the probe. The engine holds a reference to it while it is registered.
+        symbol: the whole name of the function ("module.qualname"), or the function itself, as for
+            register_fprobe_ips().
 
     Raises:
-        As register_fprobe_syms and register_fprobe_ips.
+        As register_fprobe_syms() and register_fprobe_ips().
     """
     if isinstance(symbol, str):
         register_fprobe_syms(rp.fprobe, [symbol])
@@ -151,8 +152,8 @@ def register_kretprobe(rp: Kretprobe, symbol: Any) -> None:
 
 
 def unregister_kretprobe(rp: Kretprobe) -> None:
-    """Take a kretprobe off; returns when its handlers run no more, but for the caller itself. Calls in
-    progress get no handler. The kernel's unregister_kretprobe().
+    """Unregister a kretprobe. After this has returned, none of its handlers is running, except if that
+    handler is the caller. Calls in progress do not call the handler. The kernel's unregister_kretprobe().
 
     Raises:
         OSError: EINVAL (it is not registered).
@@ -161,7 +162,7 @@ def unregister_kretprobe(rp: Kretprobe) -> None:
 
 
 def enable_kretprobe(rp: Kretprobe) -> None:
-    """Call its handlers again. The kernel's enable_kretprobe().
+    """Enable a kretprobe. The kernel's enable_kretprobe().
 
     Raises:
         OSError: EINVAL (it is not registered).
@@ -170,7 +171,8 @@ def enable_kretprobe(rp: Kretprobe) -> None:
 
 
 def disable_kretprobe(rp: Kretprobe) -> None:
-    """Do not call its handlers; it stays where it is. The kernel's disable_kretprobe().
+    """Disable a kretprobe: its handlers are not called, but it stays registered. The kernel's
+    disable_kretprobe().
 
     Raises:
         OSError: EINVAL (it is not registered).

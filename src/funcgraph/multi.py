@@ -22,7 +22,7 @@ def kprobe_multi(
     keep_on_error: bool = False,
     save_regs: bool = False,
 ) -> KprobeMultiLink:
-    """Put one handler on many functions, and return the link that keeps it there.
+    """Attach one handler to many functions, and return the link.
 
     The kernel's kprobe_multi link of BPF programs (BPF_TRACE_KPROBE_MULTI and BPF_TRACE_KPROBE_SESSION).
 
@@ -41,24 +41,24 @@ def kprobe_multi(
         handler: called as handler(ctx) with a KprobeMultiCtx; or the address of a C function, as for
             FgraphOps, with the signature of kprobe_multi_prog_t in funcgraph.h.
         functions: names, Python functions, methods, code objects, C functions, Functions. A name that several
-            functions have is all of these.
-        filter: instead of `functions`: a pattern or several, as register_fprobe has it.
-        cookies: an int for each of `functions`, 0 to 2**64 - 1: what the handler finds as ctx.cookie.
-        kind: "entry": called at the entry; "return": at the return; "session": at both, where a true answer
-            at the entry means that the return is not wanted, and both share ctx.session_cookie.
-        name: what error messages call it.
-        keep_on_error: it stays enabled after the handler has raised.
-        save_regs: ctx.regs.get_regs() gives the full frame.
+            functions have selects all of them.
+        filter: instead of `functions`: a pattern or several, as for register_fprobe().
+        cookies: an int (0 to 2**64 - 1) for each of `functions`; the handler gets it as ctx.cookie.
+        kind: "entry": the handler runs at the entry; "return": at the return; "session": at both. In a
+            session both share ctx.session_cookie, and a true result at the entry skips the return.
+        name: its name in error messages.
+        keep_on_error: the handler stays enabled after it has raised.
+        save_regs: ctx.regs.get_regs() returns the full frame.
 
     Returns:
-        The link. It holds until detach(), also if nobody keeps it; it is a context manager that detaches
-        itself.
+        The link. The handler stays attached until detach(), even without a reference to the link. As a
+        context manager the link detaches itself.
 
     Raises:
-        OSError: EINVAL (both or neither of functions and filter; none given; as many cookies as functions are
-            needed, and none with a filter), ENOENT (nobody has one of the names, or nothing matches; the text
-            has the nearest names), ENOSPC. Then nothing is attached.
-        ValueError: a bad pattern; no such kind; no address.
+        OSError: EINVAL (both or neither of functions and filter; no function; the number of cookies differs
+            from that of functions; cookies with a filter), ENOENT (no function has one of the names, or
+            nothing matches; the message has similar names), ENOSPC. Then nothing is attached.
+        ValueError: an invalid pattern, kind or address.
         TypeError, OverflowError (a cookie), RuntimeError, MemoryError.
     """
     settings = (kind, name, keep_on_error, save_regs)
@@ -86,7 +86,7 @@ def _attach_filter(
 def _resolve(
     given: Sequence[object], cookies: Sequence[int] | None
 ) -> tuple[list[Function], tuple[int, ...] | None]:
-    """All functions, and a cookie for each."""
+    """Return all functions, with a cookie for each."""
     if cookies is not None and len(cookies) != len(given):
         raise OSError(errno.EINVAL, f"{len(cookies)} cookies for {len(given)} functions")
     named = functions_named([name for name in given if isinstance(name, str)])

@@ -1,4 +1,4 @@
-"""Names of functions near to one that is nobody's, for the texts of errors."""
+"""Names of functions that are similar to an unknown one, for error messages."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 
 __all__ = ["nearest_names"]
 
-_LEAST = 0.6  # of what two texts can have in common
+_LEAST = 0.6  # the lowest ratio of similarity
 
 
 def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[str]:
-    """Return those of `names` that are most like `pattern`, best first."""
+    """Return the `count` names that are most similar to `pattern`, best first."""
     wanted = pattern.lower().replace(":mod:", "").strip("*?[]!")
     if not wanted:
         return []
-    # `wanted` is looked through once, not for each name; and most names are told apart by their letters.
+    # SequenceMatcher analyses `wanted` only once. The quick ratios reject most names by their letters alone.
     matcher = difflib.SequenceMatcher(b=wanted, autojunk=False)
     best: list[tuple[float, str]] = []  # (-ratio, name), best first
     for name in dict.fromkeys(names):
         least = -best[-1][0] if len(best) == count else _LEAST
-        # A person may leave out the module, or write a function where we have a class's method.
+        # A person may leave out the module, or the class of a method.
         forms = {name.lower(), name.lower().rpartition(".")[2]}
         ratio = max(_ratio(matcher, form, least) for form in forms)
         if ratio >= least:
@@ -29,7 +29,7 @@ def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[st
 
 
 def _ratio(matcher: difflib.SequenceMatcher[str], form: str, least: float) -> float:
-    """How much `form` is like the matcher's text; 0 if that is under `least`."""
+    """Return the similarity of `form` to the matcher's text; 0 if it is below `least`."""
     matcher.set_seq1(form)
     if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
         return 0
