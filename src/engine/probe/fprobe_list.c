@@ -10,7 +10,7 @@ static bool is_live(const struct fg_fprobe_ref *ref)
 
 void fg_fprobe_list_publish(struct fg_func *func, struct fg_fprobe_list *list)
 {
-    /* release: whoever sees the list sees what is in it */
+    /* release: a callback that sees the list sees its contents */
     atomic_store_explicit(&func->fprobes, list, memory_order_release);
 }
 

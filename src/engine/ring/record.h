@@ -70,7 +70,7 @@ struct fg_record {
 #define FG_RECORD_WORDS_SHIFT 7
 #define FG_RECORD_DEPTH_SHIFT 14
 #define FG_RECORD_MAX_WORDS 127u
-#define FG_MARK_MAX_BYTES ((FG_RECORD_MAX_WORDS - 3) * 8) /* a longer text goes on in the next record */
+#define FG_MARK_MAX_BYTES ((FG_RECORD_MAX_WORDS - 3) * 8) /* a longer text continues in the next record */
 #define FG_RECORD_MAX_DEPTH ((1u << 18) - 1)
 
 #define FG_RECORD_INFO(kind, words, depth)                                                                   \

@@ -8,7 +8,7 @@
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_pool.h"
 
-/* Counts and symbols. Symbols keep their places: nobody puts a symbol again that was put before the move. */
+/* Counts and symbols. A symbol is put once, so those put before the move have to be in the new memory. */
 static void move_head(struct fg_ring *to, const struct fg_ring *from)
 {
     struct fg_ring_header *head = to->header;

@@ -1,5 +1,5 @@
-/* fprobes: who is told of an entry and of its exit, in which order, with which data; and who is not,
- * because it came, left, was disabled or did not want it meanwhile. */
+/* fprobes: which handlers run at an entry and its exit, in which order, with which data. None runs that
+ * was registered, unregistered or disabled in between, or that did not want the exit. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ static void end(struct watch *watch)
     CHECK_EQ(watch->called_after, 0);
 }
 
-/* All that a test began is over: no fprobe, no user, no frame. */
+/* A test has left no fprobe, no user and no frame. */
 static void end_three(void)
 {
     end(&a);
@@ -56,7 +56,7 @@ static void test_entries_are_in_order_of_registration_and_exits_in_reverse(void)
     sim_call_return(g);
     CHECK_TEXT(watch_log(), "c> c<");
     watch_unregister(&a);
-    watch_register(&a, "m.f"); /* it comes back as the latest */
+    watch_register(&a, "m.f"); /* registered again, as the latest */
     sim_call_return(f);
     CHECK_TEXT(watch_log(), "b> c> a> a< c< b<");
     end_three();
@@ -73,12 +73,12 @@ static void test_a_nonzero_entry_cancels_only_its_own_exit(void)
     atomic_store(&a.cancels, true);
     atomic_store(&c.cancels, true);
     sim_call(f);
-    CHECK(fg_task_current()->top == fg_task_current()->stack); /* nobody wants it: no frame */
+    CHECK(fg_task_current()->top == fg_task_current()->stack); /* no fprobe wants the exit: no frame */
     watch_log();
     end_three();
 }
 
-/* Broken by a return that trusts the frame: neither `has_word` in live_fprobe. */
+/* Broken by a return that trusts the frame: fg_live_fprobe without its checks of the word. */
 static void test_an_fprobe_that_left_in_between_has_no_exit(void)
 {
     uintptr_t call;
@@ -90,7 +90,7 @@ static void test_an_fprobe_that_left_in_between_has_no_exit(void)
     CHECK_TEXT(watch_log(), "a> b> c> c< a<");
     call = sim_call(f);
     watch_unregister(&a);
-    watch_unregister(&c); /* and their user with them */
+    watch_unregister(&c); /* the last: the shared user too */
     sim_return(call);
     CHECK_TEXT(watch_log(), "a> c>");
     end_three();
@@ -133,8 +133,8 @@ static void test_an_fprobe_that_left_and_came_back_in_between_has_no_exit(void)
     end_three();
 }
 
-/* Broken by leaving out the store in fg_fprobe_set_enabled; and by unregistering in its place: it was not
- * called again. */
+/* Broken by leaving out the store in fg_live_set_enabled; and by unregistering instead: it was not called
+ * again. */
 static void test_a_disabled_fprobe_stays_and_is_not_called(void)
 {
     uintptr_t call;
@@ -157,7 +157,7 @@ static void test_a_disabled_fprobe_stays_and_is_not_called(void)
     sim_return(call);
     CHECK_TEXT(watch_log(), "a> b> c> c< b< a<");
     CHECK_EQ(fg_fprobe_nmissed(&b.fp), 0);
-    /* A change of others' lists leaves it in its own. */
+    /* A change of other functions' lists does not change its own. */
     CHECK_EQ(fg_fprobe_set_enabled(&b.fp, false), 0);
     watch_unregister(&a);
     CHECK_EQ(fg_fprobe_set_enabled(&b.fp, true), 0);
@@ -204,7 +204,8 @@ static void check_data(fprobe_entry_cb on_entry, fprobe_exit_cb on_exit, size_t 
         CHECK(entry_data == exit_data);
 }
 
-/* Broken by `piece + 1` without looking at the size; and by a piece for who has no exit handler. */
+/* Broken by `piece + 1` without a check of the size; and by a piece for an fprobe without an exit
+ * handler. */
 static void test_there_are_entry_data_where_both_sides_can_use_them(void)
 {
     check_data(note_entry, note_exit, 0, false, false);
@@ -223,7 +224,7 @@ static uintptr_t some_address(const struct ftrace_regs *regs)
     return 1000 + asked++;
 }
 
-/* Broken by asking for each handler, and by asking before the first. */
+/* Broken by asking the arch once per handler, and by asking it before any handler runs. */
 static void test_the_return_address_is_asked_for_once_and_only_for_a_handler(void)
 {
     static const struct ftrace_regs_ops ops = {.return_address = some_address};
@@ -247,8 +248,9 @@ static void test_the_return_address_is_asked_for_once_and_only_for_a_handler(voi
         CHECK_EQ(fg_fprobe_unregister(&fps[i]), 0);
 }
 
-/* Broken by each of the checks left out in begin, register_attempt and add_to_given; by an undo that puts
- * no list back: g was on the way of an fprobe that never came; and by list_has left out of add_to: f was. */
+/* Broken by leaving out each check in begin, register_attempt and add_to_given; by an undo that restores
+ * no list: g kept an fprobe that was never registered; and by leaving out fg_fprobe_list_has in add_to: f
+ * had it twice. */
 static void test_a_registration_does_all_or_nothing(void)
 {
     struct fg_func *gone = sim_function("m", "gone"), *given[3] = {f, g, gone};
@@ -266,7 +268,7 @@ static void test_a_registration_does_all_or_nothing(void)
     CHECK_EQ(fg_fprobe_register_ips(&watch.fp, "other scope", given, NULL, 1), -ENOENT);
     sim_free(gone);
     CHECK_EQ(fg_fprobe_register_ips(&watch.fp, NULL, given, NULL, 3), -ENOENT);
-    given[1] = f; /* twice: it is put back once */
+    given[1] = f; /* twice: its list is restored once */
     CHECK_EQ(fg_fprobe_register_ips(&watch.fp, NULL, given, NULL, 3), -ENOENT);
     CHECK(!f->fprobes);
     given[1] = NULL;
@@ -293,7 +295,7 @@ static void test_a_registration_does_all_or_nothing(void)
 
 static struct probe *slot_takers[FG_MAX_USERS];
 
-/* Broken by an error of the shared user's registration that is not told. */
+/* Broken by ignoring an error of the shared user's registration. */
 static void test_no_slot_for_the_user_of_all_fprobes(void)
 {
     struct watch watch;
@@ -315,9 +317,8 @@ static void test_no_slot_for_the_user_of_all_fprobes(void)
     end(&watch);
 }
 
-/* Broken by leaving out fg_fprobes_find; by a domain that has its latest fprobe first; by globs for C
- * functions in `matches`; and by a list that is not forgotten with its function: the record's next owner
- * had it. */
+/* Broken by leaving out `attach`; by a shared user that has its latest fprobe first; by globs for C
+ * functions in `matches`; and by leaving out `detach`: the record's next function had the list. */
 static void test_functions_that_come_later_match_and_those_that_go_take_nothing_along(void)
 {
     struct fg_func_desc desc = {.module = "m",
@@ -363,7 +364,7 @@ static void test_functions_that_come_later_match_and_those_that_go_take_nothing_
     end_three();
 }
 
-/* Broken by notfilter left out of `matches`; by counting functions of other scopes. */
+/* Broken by leaving out notfilter in `matches`; by counting functions of other scopes. */
 static void test_count_says_how_many_functions_match(void)
 {
     struct fg_fprobe_filter filter = {0};
@@ -393,7 +394,7 @@ static void test_a_function_is_hooked_from_its_first_fprobe_to_its_last(void)
     watch_register(&b, "m.f");
     CHECK_EQ(fgraph_count(), 1); /* one user for both */
     sim_call_return(f);
-    CHECK_TEXT(watch_log(), "a> b> b< a<"); /* given twice, told once */
+    CHECK_TEXT(watch_log(), "a> b> b< a<"); /* given twice, called once */
     watch_unregister(&a);
     CHECK_EQ(sim_syncs(f), syncs);
     CHECK(sim_is_hooked(f));

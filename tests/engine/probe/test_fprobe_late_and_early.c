@@ -1,5 +1,5 @@
-/* fprobes that come and go at any moment: from handlers, their own too, and from other threads while
- * calls run. When unregister has returned its memory is the caller's again. */
+/* fprobes are registered and unregistered at any moment: by handlers, their own too, and by other threads
+ * while calls run. After unregister has returned the fprobe's memory is the caller's again. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ enum { NR_FUNCS = 8, NR_CALLERS = 3, NR_CHANGERS = 3, ROUNDS = 60 };
 
 static struct fg_func *funcs[NR_FUNCS];
 
-/* Whoever still knew it would jump to nowhere. */
+/* A handler called through it now would crash. */
 static void wipe(struct watch *watch)
 {
     memset(&watch->fp, 0xa5, sizeof(watch->fp));
@@ -28,7 +28,7 @@ static struct watch *watch_new(const char *name, const char *filter)
     return watch;
 }
 
-/* In a handler, of the watch itself or of another's: it leaves, and its memory goes. */
+/* In a handler, its own or another's: unregisters the watch and overwrites its memory. */
 static void do_away_with(struct watch *watch, struct fg_func *func)
 {
     struct watch *victim = watch->arg;
@@ -40,8 +40,8 @@ static void do_away_with(struct watch *watch, struct fg_func *func)
     free(victim);
 }
 
-/* Broken by an entry that looks at its fprobe again behind the handler (`fp->exit_handler`): ASan says
- * that it is gone. */
+/* Broken by an entry that reads the fprobe after its handler has returned (`fp->exit_handler`): ASan
+ * reports it. */
 static void test_an_fprobe_that_its_own_handler_unregisters(void)
 {
     for (int at_exit = 0; at_exit < 2; at_exit++) {
@@ -66,7 +66,7 @@ static void test_an_fprobe_that_its_own_handler_unregisters(void)
     }
 }
 
-/* Broken by has_word left out of enter_one: the list at hand still named the one that had left. */
+/* Broken by leaving out fg_live_has_word in enter_one: the old list still had the unregistered fprobe. */
 static void test_an_fprobe_that_another_handler_unregisters_is_not_called(void)
 {
     struct watch *first = watch_new("1", "m.f0"), *second = watch_new("2", "m.f0"),
@@ -97,11 +97,11 @@ static void replace_all(struct watch *watch, struct fg_func *func)
     struct watch *next = watch->arg;
 
     (void)func;
-    watch_unregister(watch);      /* the last: the user of all leaves */
-    watch_register(next, "m.f0"); /* and another comes */
+    watch_unregister(watch);      /* the last: the shared user leaves */
+    watch_register(next, "m.f0"); /* and a new one registers */
 }
 
-/* Broken by a walk through the list that is published now, not through the one it began with. */
+/* Broken by reading the list that is published now instead of the one at the entry. */
 static void test_an_fprobe_that_a_handler_registers_sees_the_next_call(void)
 {
     struct watch first, second, third;
@@ -135,7 +135,7 @@ static void disable_itself(struct watch *watch, struct fg_func *func)
     CHECK_EQ(fg_fprobe_set_enabled(&watch->fp, false), 0);
 }
 
-/* Broken by counting a disabled one as missed. */
+/* Broken by counting calls of a disabled fprobe as missed. */
 static void test_an_fprobe_that_disables_itself(void)
 {
     struct watch watch;
@@ -192,7 +192,7 @@ static void *let_go_later(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out the wait where it is not the last fprobe. */
+/* Broken by leaving out the wait for any fprobe but the last. */
 static void test_unregister_waits_for_a_handler_that_runs(void)
 {
     for (int is_last = 0; is_last < 2; is_last++) {
@@ -219,7 +219,7 @@ static void test_unregister_waits_for_a_handler_that_runs(void)
     }
 }
 
-/* Broken by a wait: it was for ever. */
+/* Broken by waiting: it waited for ever. */
 static void test_unregister_async_does_not_wait(void)
 {
     for (int is_last = 0; is_last < 2; is_last++) {
@@ -296,7 +296,7 @@ static void recurse(unsigned depth, uint32_t seed)
         recurse(depth - 1, seed * 7 + depth);
     if (seed % 5 == 0)
         sim_raise(call);
-    else if (seed % 7) /* else its end is never told */
+    else if (seed % 7) /* else its end is never reported */
         sim_return(call);
 }
 
@@ -355,8 +355,8 @@ static void *change_on(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out the wait in unregister; by a list that is freed at once; and by live_fprobe that
- * looks at the word once: an exit handler got another's frame. */
+/* Broken by leaving out the wait in unregister; by freeing a list at once; and by fg_live_fprobe checking
+ * the word once: an exit handler got another's frame. */
 static void test_fprobes_come_and_go_while_calls_run(void)
 {
     pthread_t callers[NR_CALLERS], changers[NR_CHANGERS];

@@ -1,5 +1,5 @@
-/* fprobes in numbers: many on one function, one on many; what finds no room, or is made by a handler, is
- * counted, once; and a registration that finds no memory leaves all as it was. */
+/* fprobes in numbers: many on one function, one on many. A call without room on the stack, or made by a
+ * handler, counts as missed once. A registration without memory changes nothing. */
 #include <errno.h>
 
 #include "engine/graph/data.h"
@@ -42,8 +42,8 @@ void *calloc(size_t n, size_t bytes)
     return is_short() ? NULL : __libc_calloc(n, bytes);
 }
 
-/* Broken by leaving out `undo` in register_attempt: f kept a list that led to nobody; and by a domain
- * that is not freed when its user found no memory. */
+/* Broken by leaving out `undo`: f kept a list with an unregistered fprobe; and by a shared user that is
+ * not freed when its registration finds no memory. */
 static void test_without_memory_a_registration_changes_nothing(void)
 {
     struct fg_func *two[2] = {f, g};
@@ -63,14 +63,14 @@ static void test_without_memory_a_registration_changes_nothing(void)
         CHECK_EQ(g->fprobes != NULL, !error);
         CHECK_EQ(fg_func_has_users(f), !error);
     }
-    CHECK(nr_failed >= 6); /* the functions, a list each, the domain, the plan, lists of users */
+    CHECK(nr_failed >= 6); /* the functions, a list each, the shared user, the plan, lists of users */
     sim_call_return(f);
     CHECK_EQ(watch.exits, 1);
     watch_unregister(&watch);
 }
 
-/* Broken by `publish` of the NULL that is no shorter list: the other fprobe was gone too; and by an entry
- * that trusts the list. */
+/* Broken by publishing the NULL of a failed copy: the other fprobe was gone too; and by an entry that
+ * trusts the list. */
 static void test_without_memory_an_fprobe_leaves_all_the_same(void)
 {
     struct watch stays, goes;
@@ -83,7 +83,7 @@ static void test_without_memory_an_fprobe_leaves_all_the_same(void)
         allocations_left = room;
         watch_unregister(&goes);
         allocations_left = -1;
-        memset(&goes.fp, 0xa5, sizeof(goes.fp)); /* whoever still knew it would jump to nowhere */
+        memset(&goes.fp, 0xa5, sizeof(goes.fp)); /* a handler called through it now would crash */
         sim_call_return(f);
         CHECK_EQ(stays.exits, 1);
         CHECK_EQ(goes.entries, 0);
@@ -96,7 +96,7 @@ static void test_without_memory_an_fprobe_leaves_all_the_same(void)
     }
 }
 
-/* Broken by an error of fg_fprobes_find that is not looked at: the function had no fprobe. */
+/* Broken by ignoring an error of `attach`: the function had no fprobe. */
 static void test_without_memory_a_function_is_not_found_by_half(void)
 {
     struct fg_func_desc desc = {
@@ -106,7 +106,8 @@ static void test_without_memory_a_function_is_not_found_by_half(void)
 
     watch_init(&watch, NULL, 0);
     watch_register(&watch, "m.*");
-    fg_func_forget(fg_func_meet(&desc)); /* a record is at hand: each round gets one allocation further */
+    fg_func_forget(
+        fg_func_meet(&desc)); /* leaves a record to reuse: each round gets one allocation further */
     for (int room = 0; !func; room++) {
         allocations_left = room;
         func = fg_func_meet(&desc);
@@ -185,8 +186,8 @@ static void test_200_fprobes_with_15_words_on_one_function(void)
     unregister_many(MANY);
 }
 
-/* Broken by leaving out FG_FPROBES_END_WORDS in piece_push: offsets did not fit, and the kill switch was
- * thrown; and by FG_OFFSET_MASK in its place: the user behind found no room. */
+/* Broken by leaving out FG_FPROBES_END_WORDS in piece_push: offsets did not fit, and the kill switch
+ * stopped tracing; and by FG_OFFSET_MASK instead: the next user found no room. */
 static void test_those_that_find_no_room_are_counted_and_others_still_have_theirs(void)
 {
     struct probe behind;
@@ -213,7 +214,7 @@ static void test_those_that_find_no_room_are_counted_and_others_still_have_their
     unregister_many(TOO_MANY);
 }
 
-/* Broken by a plan that gives up behind the first 256 functions. */
+/* Broken by a plan that stops after the first 256 functions. */
 static void test_one_fprobe_on_20000_functions_with_200_on_one_of_them(void)
 {
     struct watch all;
@@ -249,7 +250,7 @@ static void test_one_fprobe_on_20000_functions_with_200_on_one_of_them(void)
         sim_free(funcs[i]);
 }
 
-/* Broken by a chunk of the living whose places all begin at index 0. */
+/* Broken by chunks of the table of registrations that all begin at index 0. */
 static void test_any_number_of_fprobes_live_at_once(void)
 {
     register_many(3000, 0);
@@ -301,7 +302,7 @@ static void test_a_call_that_a_handler_makes_counts_one_on_each_fprobe_of_the_fu
     watch_unregister(&elsewhere);
 }
 
-/* Until frames find no room any more: each call that began has been told, or counted. */
+/* Calls until frames find no room: each call was seen or counted. */
 static void *fill_the_stack(void *arg)
 {
     struct watch *watch = arg;

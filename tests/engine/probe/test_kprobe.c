@@ -1,5 +1,5 @@
-/* kprobes without an interpreter: which of them run at a place, what is missed, and that an owner stays while a thread may
- * call its handler. */
+/* kprobes without an interpreter: which of them run at a place, what is missed, and that an owner stays
+ * while a thread may call its handler. */
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>

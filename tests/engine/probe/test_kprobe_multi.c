@@ -14,7 +14,7 @@ struct seen {
     int answer;
     int n;
     struct kprobe_multi_ctx told[8];
-    uint64_t session[8]; /* the shared word as it was found; then it is counted up by 5 */
+    uint64_t session[8]; /* the shared word as found; the program then adds 5 */
 };
 
 static int prog(struct kprobe_multi_ctx *ctx)
@@ -55,8 +55,8 @@ static void call_nested(void)
     sim_call_return(funcs[2]);
 }
 
-/* Broken by the first function's cookie for all; by none at a return; and by an entry handler for a link
- * that has only returns. */
+/* Broken by giving all the first function's cookie; by giving none at a return; and by an entry handler
+ * for a return link. */
 static void test_each_function_has_its_cookie_at_entry_and_return(void)
 {
     static const uint64_t cookies[2] = {11, UINT64_MAX};
@@ -64,7 +64,7 @@ static void test_each_function_has_its_cookie_at_entry_and_return(void)
 
     seen_init(&entry, KPROBE_MULTI_ENTRY);
     seen_init(&returns, KPROBE_MULTI_RETURN);
-    entry.answer = 1; /* means nothing */
+    entry.answer = 1; /* has no meaning */
     CHECK_EQ(fg_kprobe_multi_attach(&entry.link, NULL, funcs, cookies, 2), 0);
     CHECK_EQ(fg_kprobe_multi_attach(&returns.link, NULL, funcs, cookies, 2), 0);
     call_nested();
@@ -118,7 +118,7 @@ static void test_a_session_without_a_return(void)
     CHECK_EQ(fg_kprobe_multi_detach(&seen.link), 0);
 }
 
-/* Broken by an attach that lets a filter's functions out. */
+/* Broken by an attach that leaves out the filter's functions. */
 static void test_a_filter_in_the_place_of_functions(void)
 {
     struct fg_fprobe_filter filter = {0};

@@ -1,5 +1,5 @@
-/* Crash: what a killed process had recorded is in its file; a file that is none, cut short or damaged is
- * refused. */
+/* Crash: the file of a killed process has what the process recorded. A file that is no ring buffer, cut
+ * short or damaged is refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,7 +17,7 @@ static struct fg_func *funcs[NR_FUNCS];
 static uint32_t place_of_id[SESSION_MAX_FUNCS];
 static struct session session;
 
-/* What the child tells of each of its threads: how many calls it has begun to make. */
+/* Shared with the child: how many calls each of its threads has begun. */
 static _Atomic uint64_t *progress;
 
 static void *call_for_ever(void *arg)
@@ -86,7 +86,7 @@ static void test_what_a_killed_process_recorded_is_readable(void)
                 if (session.tally.task_records[i] && n < 2)
                     records[n++] = session.tally.task_records[i];
             }
-            /* Of the call at hand nothing, the entry, or both may be there. */
+            /* Nothing, the entry, or both of the call in progress may be there. */
             CHECK((records[0] / 2 - progress[0] <= 1 && records[1] / 2 - progress[1] <= 1) ||
                   (records[1] / 2 - progress[0] <= 1 && records[0] / 2 - progress[1] <= 1));
         }
@@ -160,7 +160,7 @@ static void test_damaged_files_are_refused(void)
     session_end(&session);
 }
 
-/* Broken by believing `commit` and the queue's indexes: reads beyond the mapping. */
+/* Broken by using `commit` and the queue's indexes unchecked: reads beyond the mapping. */
 static void test_a_mad_writer_does_no_harm_to_the_reader(void)
 {
     struct fg_ring_header *header;

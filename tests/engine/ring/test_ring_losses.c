@@ -1,5 +1,5 @@
-/* Losses: when the pool is full, drop and overwrite lose records, count each, and show the loss where it
- * was. */
+/* Losses: with a full pool, drop and overwrite lose records. They count each one, and report the loss
+ * where it happened. */
 #include <unistd.h>
 
 #include "support/check.h"
@@ -13,13 +13,14 @@ static struct fg_func *funcs[NR_FUNCS];
 static uint32_t place_of_id[SESSION_MAX_FUNCS]; /* in `funcs` */
 static struct session session;
 
-/* Each task calls funcs[0], funcs[1] ... round and round: a record says how many of its task are missing. */
+/* Each task calls funcs[0], funcs[1] ... in a circle, so each record shows how many records before it are
+ * missing. */
 struct watch {
     uint64_t next[SESSION_MAX_TASKS]; /* number of the task's next call, modulo NR_FUNCS */
     bool began[SESSION_MAX_TASKS];
     uint64_t gaps;
-    bool any_start; /* what was lost before a task's first record may be in the total only */
-    bool late; /* a loss may be shown one sub-buffer late: the reader was claiming the one it belonged to */
+    bool any_start; /* a loss before a task's first record may be in the total only */
+    bool late;      /* a loss may be reported one sub-buffer late, if the reader was claiming the right one */
 };
 
 static void check_gap(struct tally *tally, uint32_t task, const struct fg_record *record, uint64_t lost)

@@ -1,5 +1,4 @@
-/* Records come out of the ring file as the tracers put them in, in order, after the symbols that they
- * use. */
+/* Readers find the records as the tracers wrote them, in order, after the symbols that they use. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -15,7 +14,7 @@ enum { NR_FUNCS = 8, NR_CALLS = 5000 };
 static struct fg_func *funcs[NR_FUNCS];
 static struct session session;
 
-/* What the records of one task must be: the program below, played again. */
+/* The records that one task must have: those of the program below. */
 struct play {
     uint64_t at;
 };
@@ -127,8 +126,8 @@ static void check_caller(struct tally *tally, uint32_t task, const struct fg_rec
     parents[record->func] = *(const uint64_t *)(record + 1);
 }
 
-/* Broken by telling the nearest traced function, which for funcs[2] is funcs[0]; and by a tracer that is
- * not is_entry_only: the functions had hooks for ends. */
+/* Broken by recording the nearest traced caller, which for funcs[2] is funcs[0]; and by a tracer without
+ * is_entry_only: the functions had return hooks. */
 static void test_the_function_tracer_tells_the_caller_and_needs_no_ends(void)
 {
     static uint64_t parents[SESSION_MAX_FUNCS];
@@ -218,8 +217,8 @@ static void *resume_slowly(void *call)
     return NULL;
 }
 
-/* Broken by reading the clock before the record is put: what a thread's first record takes, 5 ms and more
- * where the pages of its sub-buffer come slowly, was the call's. */
+/* Broken by reading the clock before writing the record: the time of a thread's first record, 5 ms or
+ * more where the pages of its sub-buffer come slowly, was counted as the call's. */
 static void test_what_a_sub_buffer_takes_is_no_work_of_the_call(void)
 {
     uint64_t longest_ns = 0;
@@ -241,7 +240,7 @@ static void test_what_a_sub_buffer_takes_is_no_work_of_the_call(void)
     session_end(&session);
 }
 
-/* Broken by zeroing overrun_told in clear_task_slot: the second session told of the first one's. */
+/* Broken by zeroing overrun_told in clear_task_slot: the second session reported overruns of the first. */
 static void *overrun_and_record(void *arg)
 {
     int handle;

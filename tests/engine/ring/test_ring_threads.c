@@ -1,4 +1,4 @@
-/* Any number of threads share a small pool, and threads that end leave nothing behind. */
+/* Any number of threads share a small pool, and threads that end leak nothing. */
 #include <unistd.h>
 
 #include "support/check.h"
@@ -164,8 +164,8 @@ static void *let_go_later(void *arg)
     return NULL;
 }
 
-/* Broken by asking the published slots who is to hear of a task's end: the task that ended while its user
- * was leaving was not told of, and the ring was closed through its cursor. */
+/* Broken by looking up the users to call at a task's end in the published slots: for a task that ended
+ * while its user was unregistering, the user was not called, and closing the ring used the task's cursor. */
 static void test_a_thread_ends_while_its_session_does(void)
 {
     pthread_t slow, ends, waits;

@@ -1,5 +1,5 @@
-/* Wait mode: nothing is lost while a recorder lives, however slow; without one the program goes on, and
- * what is lost is counted. */
+/* Wait mode: nothing is lost while a recorder lives, however slow. Without one the program continues, and
+ * each loss is counted. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static struct session session;
 static _Atomic int fallocate_error;
 static _Atomic uint32_t fallocates_left;
 
-/* In the place of the C library's: a file system that is full. */
+/* Replaces the C library's function: the file system is full. */
 int posix_fallocate(int fd, off_t offset, off_t bytes)
 {
     if (atomic_load(&fallocate_error) && atomic_fetch_sub(&fallocates_left, 1) == 0) {
@@ -76,11 +76,11 @@ static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(bool no_
     CHECK(session.tally.waits > 0);
     CHECK_EQ(session.tally.kinds[FG_RECORD_WAIT], session.tally.waits);
     CHECK(session.tally.wait_ticks > 0);
-    /* The converter must not take them out of durations that are without them. */
+    /* The converter must not subtract them from durations that exclude them already. */
     CHECK_EQ(session.tally.waits_in_sleep, no_sleep_time ? session.tally.waits : 0);
 }
 
-/* Broken by leaving out recorder_lives: the program stood still for ever. */
+/* Broken by leaving out recorder_lives: the program waited for ever. */
 static void test_the_program_goes_on_when_the_recorder_is_gone(void)
 {
     uint64_t n = 5000;
@@ -118,7 +118,8 @@ static void test_a_waiting_writer_stops_when_told(void)
     CHECK_EQ(session.tally.records_lost, 0);
 }
 
-/* Broken by making take_fresh's failure wait for a release that nobody can give: it hung for ever. */
+/* Broken by making take_fresh's failure wait for a release although no sub-buffer exists: it waited for
+ * ever. */
 static void test_a_full_file_system_at_the_start_does_not_stop_the_program(void)
 {
     uint64_t n = 1000;
@@ -133,7 +134,7 @@ static void test_a_full_file_system_at_the_start_does_not_stop_the_program(void)
     CHECK_EQ(session.tally.records_lost, 2 * n);
 }
 
-/* Broken by losing records in place of waiting once there is no fresh sub-buffer. */
+/* Broken by losing records instead of waiting when there is no unused sub-buffer. */
 static void test_a_file_system_that_fills_up_leaves_a_smaller_pool(void)
 {
     uint64_t n = 5000;
@@ -152,8 +153,8 @@ static void test_a_file_system_that_fills_up_leaves_a_smaller_pool(void)
     CHECK_EQ(session.tally.records_lost, 0);
 }
 
-/* Broken by taking a file descriptor that cannot be had for a recorder that is gone (records were lost),
- * and for a full disk (the pool stayed small for ever). */
+/* Broken by treating a failed open(2), without free descriptors, as a dead recorder (records were lost),
+ * and as a full disk (the pool stayed small for ever). */
 static void test_a_program_without_file_descriptors_loses_nothing(void)
 {
     struct rlimit before, few;
@@ -166,20 +167,20 @@ static void test_a_program_without_file_descriptors_loses_nothing(void)
     few = (struct rlimit){3, before.rlim_max};
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
     CHECK(open("/dev/null", O_RDONLY) < 0 && errno == EMFILE);
-    /* Late enough to be asked several times whether the recorder lives. */
+    /* Late enough for several checks whether the recorder lives. */
     session_drain_begin(&session, 100000, 500);
     write_calls(&n);
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
     session_drain_end(&session);
     session_drain(&session);
-    write_calls(&(uint64_t){500}); /* five sub-buffers' worth, and nobody drains */
+    write_calls(&(uint64_t){500}); /* five sub-buffers, and no reader drains them */
     end(handle);
     CHECK_EQ(session.tally.records, 2 * (n + 500 + 1));
     CHECK(session.tally.highest_index >= 4);
     CHECK_EQ(session.tally.records_lost, 0);
 }
 
-/* Broken by leaving out file_forget in ring_start: a file was left behind. */
+/* Broken by leaving out fg_ring_forget in ring_start: a file was left over. */
 static void test_a_file_that_cannot_be_made_is_an_error_and_leaves_nothing(void)
 {
     struct session_trace trace = {0};

@@ -1,5 +1,5 @@
-/* Fork: a child records into its own file, whatever the parent's other threads were doing; the parent's
- * file is not touched. */
+/* Fork: a child records into its own file, whatever the parent's other threads were doing, and does not
+ * touch the parent's. */
 #include <sys/wait.h>
 #include <unistd.h>
 

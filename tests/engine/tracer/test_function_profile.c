@@ -1,5 +1,5 @@
-/* The function profiler: what it counts is what a user that is told of the same calls would, whoever
- * reads meanwhile. */
+/* The function profiler counts what a user that sees the same calls would count, also while other threads
+ * read. */
 #include <errno.h>
 #include <math.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ static void begin(bool graph_time, bool sleep_time)
     CHECK_EQ(fg_function_profile_start(&profile, fgraph_register), 0);
 }
 
-/* What is read of one function; zeros: it was not called. */
+/* The figures of one function; zeros: it was not called. */
 static struct fg_profile_figures figures_in(int tid, const struct fg_func *func)
 {
     struct fg_profile_figures *figures, found = {.func = func->id};
@@ -61,7 +61,7 @@ static bool is_near(double got, double expected, double tolerance)
     return fabs(got - expected) <= tolerance * fabs(expected) + 1;
 }
 
-/* ---- what a witness was told of the same calls */
+/* ---- what a second user saw of the same calls */
 
 enum kind { ENTRY, END, SUSPEND, RESUME };
 
@@ -116,7 +116,7 @@ static struct fgraph_ops witness = {.name = "witness",
                                     .suspendfunc = witness_suspend,
                                     .resumefunc = witness_resume};
 
-/* ---- what follows from that */
+/* ---- the figures that follow from it */
 
 struct expected {
     uint64_t hit, n;
@@ -188,7 +188,7 @@ static void check_expected(bool graph_time)
     }
 }
 
-/* ---- a random program: calls, returns, exceptions, generators that give way, go on and are closed */
+/* ---- a random program: calls, returns, exceptions, generators that are suspended, resumed and closed */
 
 static uint64_t seed = 1;
 
@@ -243,7 +243,7 @@ static void test_figures_are_a_witness_s(bool graph_time)
     check_expected(graph_time);
 }
 
-/* The plain way counts as the other does: the same calls, the second time with a user beside. */
+/* The fast path counts as the general path does: the same calls twice, the second time with another user. */
 static void test_plain_calls_count_the_same(void)
 {
     uint64_t since = fg_clock_now();
@@ -267,7 +267,7 @@ static void test_plain_calls_count_the_same(void)
     CHECK_EQ(fg_function_profile_stop(&profile), 0);
 }
 
-/* Broken by `call->ran` without what came before a suspend, and by a clock that goes on while the thread
+/* Broken by `call->ran` without the time before a suspend, and by a clock that runs while the thread
  * sleeps. */
 static void test_without_sleep_time_only_running_counts(void)
 {
@@ -404,7 +404,7 @@ static void test_starts_begin_from_zero_and_errors_change_nothing(void)
     CHECK_EQ(fg_function_profile_start(&profile, refuse), -ENOSPC);
     CHECK_EQ(figures_of(funcs[3]).hit, 1);
     CHECK_EQ(fg_function_profile_start(&profile, fgraph_register), 0);
-    sim_return(call); /* begun for the one before */
+    sim_return(call); /* began during the run before */
     CHECK_EQ(figures_of(funcs[3]).hit, 0);
     CHECK_EQ(figures_of(funcs[4]).hit, 0);
     CHECK_EQ(figures_of(funcs[4]).time_ns, 0);

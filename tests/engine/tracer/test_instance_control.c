@@ -1,4 +1,4 @@
-/* Instances that are changed while they run, and read by their own process. */
+/* Instances are changed while they run, and read by their own process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -127,7 +127,7 @@ static void *call_many(void *arg)
     return NULL;
 }
 
-/* Each record is in exactly one copy, or told as lost in exactly one. Broken by not looking at `consumed`
+/* Each record is in exactly one copy, or reported as lost in exactly one. Broken by ignoring `consumed`
  * in drop_records. */
 static void test_a_consumer_reads_while_others_write(enum fg_ring_mode mode, size_t kb)
 {
@@ -161,8 +161,8 @@ static void *write_until_over(void *arg)
     return NULL;
 }
 
-/* What a copy holds it does not tell as lost, also if it is overwritten while the copy is made: within a
- * task the records there and those told are all from the first copy on. Broken by leaving out
+/* A copy does not report a record as lost that it holds, also if that is overwritten during the copy: the
+ * records of a task and its reported losses add up from the first copy on. Broken by leaving out
  * lost_in_copy. */
 static void test_a_copy_does_not_tell_its_own_records_as_lost(void)
 {
@@ -283,13 +283,13 @@ static void test_another_size_keeps_what_there_is_room_for(enum fg_ring_mode mod
     forget_tally();
     read_copy(instance, true);
     CHECK_EQ(fg_instance_set_buffer(instance, 64 * 1024), 0);
-    CHECK_EQ(count_once(instance), 0); /* what a consumer had does not come again, nor what it was told of */
+    CHECK_EQ(count_once(instance), 0); /* a consumer gets no record and no loss twice */
     CHECK_EQ(session.tally.records_lost, 0);
     close_instance(instance);
 }
 
-/* Each record is there, or told as lost, though the buffer's size changes while others write. Broken by
- * pausing the ring instead of moving it. */
+/* Each record is there or reported as lost, though the buffer's size changes while other threads write.
+ * Broken by pausing the ring instead of moving it. */
 static void test_another_size_while_others_write(void)
 {
     struct fg_instance *instance = open_instance("sized", &fg_tracer_function_graph, 64, FG_RING_OVERWRITE);
@@ -306,7 +306,7 @@ static void test_another_size_while_others_write(void)
     close_instance(instance);
 }
 
-/* A depth that was set in the middle of a call ends it at the right place. */
+/* The return of a call that began under the former tracer does not reach the new one. */
 static void test_a_switch_in_the_middle_of_a_call(void)
 {
     struct fg_instance *instance = open_instance("mid", &fg_tracer_function_graph, 256, FG_RING_OVERWRITE);
@@ -351,7 +351,7 @@ static void test_a_fork_has_the_instance_without_records(void)
     if (!child) {
         call(10);
         CHECK_EQ(count_once(instance), 0);
-        CHECK_EQ(fg_instance_set_tracer(instance, &fg_tracer_function), 0); /* begins anew */
+        CHECK_EQ(fg_instance_set_tracer(instance, &fg_tracer_function), 0); /* empties the buffer */
         call(10);
         CHECK_EQ(count_once(instance), 10);
         close_instance(instance);

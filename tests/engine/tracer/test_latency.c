@@ -1,5 +1,5 @@
-/* The longest section is the one that readers find, with a threshold the latest over it, whoever finds
- * sections and reads them at the same time.
+/* Readers find the longest section, or with a threshold the latest that exceeds it, also while other
+ * threads find and read sections.
  *
  * Broken by hand: a section that was claimed earlier and published later replaced the maximum; give_back
  * put an old one in the place of a new one. */
