@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import inspect
 import re
 import subprocess
@@ -137,6 +138,32 @@ def test_the_engine_takes_each_setting_of_an_instance(tmp_path: Path) -> None:
         assert engine.settings.keys() - BY_NAME.keys() == set()
     finally:
         engine.close()
+
+
+def test_the_engines_defaults_are_the_tables(tmp_path: Path) -> None:
+    """In the stub; and the ring buffers have the size that the table says."""
+    stub = ast.parse((DOCS.parent / "src" / "funcgraph" / "_engine.pyi").read_text())
+    (start,) = [node for node in stub.body if isinstance(node, ast.FunctionDef) and node.name == "start"]
+    defaults = {
+        argument.arg: ast.literal_eval(default)
+        for argument, default in zip(start.args.kwonlyargs, start.args.kw_defaults, strict=True)
+        if default is not None
+    }
+    own = {"after_site", "instance"}
+    recorded = {setting.name: setting.default for setting in RECORDED if setting.name in defaults}
+    assert recorded.keys() | own == defaults.keys()
+    assert {name: defaults[name] for name in recorded} == recorded
+    sizes = []
+    for keywords in ({}, {"buffer_kb": BY_NAME["buffer_kb"].default}):
+        handle = _engine.start(str(tmp_path), **keywords)
+        (ring,) = tmp_path.glob("*.ring")
+        sizes.append(ring.stat().st_size)
+        _engine.stop(handle)
+        ring.unlink()
+    assert sizes[0] == sizes[1]
+    engine = _engine.Instance("table")
+    assert engine.buffer_kb == BY_NAME["buffer_kb"].initial
+    engine.close()
 
 
 # ---- Python
