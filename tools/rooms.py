@@ -1,7 +1,7 @@
-"""The rooms of src/ and what each may know, read from #include lines, Python imports and the engine's objects.
+"""The rooms of src/, and what each may know: read from #include lines, imports and the engine's objects.
 
-A room is a folder. It may use itself and what `KNOWS` says; `PYTHON_KNOWS` has the rooms of the Python package.
-No circle of files is allowed, neither in one room nor over several. tests/test_rooms.py and
+A room is a folder. It may use itself and what `KNOWS` says; `PYTHON_KNOWS` has the rooms of the Python
+package. No circle of files is allowed, neither in one room nor over several. tests/test_rooms.py and
 tests/test_rooms_python.py hold the tree to this.
 """
 

@@ -16,6 +16,8 @@ import funcgraph
 from funcgraph.instance.files import Files
 from funcgraph.settings.table import BY_FILE, OPTIONS
 
+pytestmark = pytest.mark.one_python
+
 ALL_ENABLED = "#### all functions enabled ####\n"
 NONE_DISABLED = "#### no functions disabled ####\n"
 PATTERN_FILES = ("set_ftrace_filter", "set_ftrace_notrace", "set_graph_function", "set_graph_notrace")

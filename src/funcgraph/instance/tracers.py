@@ -52,8 +52,7 @@ def set_tracer(state: State, name: str) -> None:
 
 
 def apply_options(state: State, tracer: str) -> None:
-    """Have the engine record what the options of `tracer` ask for; those of other tracers have no
-    effect."""
+    """Have the engine record what the options of `tracer` ask for, and those of no other tracer."""
     wanted = dict.fromkeys(_RECORDED, False)
     for option in OPTIONS.values():
         if option.records and option.tracer in ("", tracer):
