@@ -43,47 +43,71 @@ def start(
     no_sleep_time: bool = False,
     no_irqs: bool = False,
 ) -> int:
-    """Create a ring-buffer file named PID.N.ring in `directory` and trace into it; return a handle.
+    """Create a ring-buffer file named PID.N.ring in `directory`, and record into it. Return a handle.
 
-    In wait mode a writer that finds the buffer full waits while some process holds a lock (fcntl record lock,
-    exclusive, whole file) on `directory`/lock; without such a process it drops. After a fork the child
-    creates its own file at its first record (with follow_fork=False it is not traced).
-    `after_site`: record nothing until the `site` module's start-up work is over. `instance`: its name, at
-    most 63 bytes; "": the top instance.
-    For the function_graph tracer: `retaddr` records where each call is made (funcgraph-retaddr).
-    `no_sleep_time` leaves time in which the thread slept or waited out of durations (nosleep-time; a system
-    call at both ends of a call). `no_irqs` leaves out signal handlers that CPython calls, and what they call
-    (nofuncgraph-irqs).
-    For the function tracer: `stack_trace` records the callers of each call (func_stack_trace). `no_repeats`
-    records repeated calls once, with their number (func-no-repeats; not together with args).
-    Errors: ValueError (an invalid pattern, tracer, mode or number), OSError (the file), RuntimeError (no free
-    hook).
+    In wait mode a writer that finds the buffer full waits as long as some process holds a lock (an exclusive
+    fcntl record lock on the whole file) on `directory`/lock. Without such a process it drops the record.
+    After a fork the child makes a file of its own at its first record.
+
+    Args:
+        directory: the session's directory.
+        tracer: one of TRACERS.
+        filter, notrace, graph: patterns, as for FgraphOps.
+        max_graph_depth: record calls down to this depth only; 0: no limit.
+        thresh_us: record only calls that take at least this many microseconds; 0: all calls.
+        args, retval: record arguments, and return values.
+        c_calls: record C functions too that the recorded functions call.
+        buffer_kb: size of the buffer, in KiB.
+        mode: one of MODES: what a writer does when the buffer is full.
+        follow_fork: also record forked children.
+        after_site: record nothing before the `site` module's start-up work is over.
+        instance: name of the instance, at most 63 bytes; "": the top instance.
+        retaddr: function_graph only: record where each call is made (funcgraph-retaddr).
+        no_sleep_time: function_graph only: leave the time in which the thread slept or waited out of
+            durations (nosleep-time). This costs a system call at the entry and the return of each call.
+        no_irqs: function_graph only: leave out calls that CPython makes of signal handlers, and what those
+            call (nofuncgraph-irqs).
+        stack_trace: function only: record the callers of each call (func_stack_trace).
+        no_repeats: function only: record a repeated call once, with a count (func-no-repeats). Not together
+            with args.
+
+    Errors: ValueError (a bad pattern, tracer, mode or number), OSError (the file), RuntimeError (CPython has
+    no hook free; the interpreter is ending).
     """
 
 def wait_for_site() -> None:
-    """Record nothing in this interpreter, for any user, until the `site` module's start-up work is over.
+    """Record nothing in this interpreter, for any user, before the `site` module's start-up work is over.
 
-    No effect if `site` is not running now, or if nothing is traced yet. RuntimeError: no hook is free.
+    Has no effect unless that work is in progress, and functions are traced already.
+
+    Errors: RuntimeError (CPython has no hook free).
     """
 
 def stop(handle: int) -> None:
-    """Stop tracing into that file and mark it finished. ValueError if the handle is not active."""
+    """Stop recording into that file, and mark the file finished.
+
+    Errors: ValueError (no active recording has this handle).
+    """
 
 def status() -> dict[str, Any]:
-    """Return the engine's state: {"arch", "tool_id", "users": [...], "functions", "tasks", "killed"}.
-    `killed` is the kill switch's message or None."""
+    """Return the state of the engine: {"arch", "tool_id", "users": [...], "functions", "tasks", "overrun",
+    "killed"}. `killed` is the message of the kill switch, or None."""
 
-# ---- latency tracers; funcgraph.instance.latency is over them
+# ---- latency tracers, which funcgraph.instance.latency uses
 
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 
 def latency_start(tracer: str, inside_kb: int = 0, handle: int = 0, /) -> None:
     """Enable a latency tracer. Its maximum is 0, and no section is kept.
 
-    `inside_kb`: the size of the buffer for the function graph inside sections; 0: the graph is not recorded.
-    Or `handle`, of an Instance: its buffer has the graph, if it begins to record after this call. Errors:
-    ValueError (the tracer, or the size), OSError (EBUSY: enabled already; EOPNOTSUPP: not with this CPython;
-    ENOSPC: no free slot; EINVAL: the instance), RuntimeError (no free hook).
+    Args:
+        inside_kb: size of a buffer that records the function graph inside sections, in KiB; 0: none.
+        handle: the handle of an Instance that records that graph instead. It must start to record after this
+            call.
+
+    Errors: ValueError (no such tracer; the size), OSError EBUSY (enabled already), EOPNOTSUPP (not possible
+    with this CPython), ENOSPC (all slots for users are taken), EINVAL (no such instance), RuntimeError
+    (CPython has no hook free).
     """
 
 def latency_inside(tracer: str, /) -> bytes | None:
@@ -91,7 +115,10 @@ def latency_inside(tracer: str, /) -> bytes | None:
     the section. None: no section was kept, or no graph recorded."""
 
 def latency_stop(tracer: str, /) -> None:
-    """Disable a latency tracer; its section stays. ValueError if it is not enabled."""
+    """Disable a latency tracer; the section that it kept stays.
+
+    Errors: ValueError (not enabled).
+    """
 
 def latency_get(tracer: str, /) -> dict[str, Any]:
     """Return {"is_on", "max_ns", "thresh_ns", "kept": number of sections kept so far, "what": the meaning of
@@ -160,7 +187,10 @@ class Instance:
         """Free the instance and its buffer. A second call does nothing."""
 
     def set_tracer(self, name: str, /) -> None:
-        """Set the tracer, and empty the buffer. RuntimeError: no hook is free."""
+        """Set the tracer, and empty the buffer.
+
+        Errors: ValueError (no such tracer), RuntimeError (no free hook).
+        """
 
     def set_buffer_kb(self, kb: int, /) -> None:
         """Set the buffer's size. It keeps its records, as many as fit."""
@@ -175,10 +205,16 @@ class Instance:
         tids: Iterable[int] | None = None,
         c_calls: bool = False,
     ) -> None:
-        """Set all filters at once. ValueError: an invalid pattern."""
+        """Replace the whole filter. The arguments are as for FgraphOps; `c_calls`: C functions too.
+
+        Errors: ValueError (an invalid pattern), TypeError.
+        """
 
     def set_setting(self, name: str, value: int, /) -> None:
-        """Change one of `settings`. ValueError: unknown setting, or value out of range."""
+        """Change one of `settings`.
+
+        Errors: ValueError (an unknown setting; a value out of range).
+        """
 
     def set_tracing_on(self, on: bool, /) -> None: ...
     def set_overwrite(self, on: bool, /) -> None:
@@ -190,7 +226,11 @@ class Instance:
     def copy(self, path: str | PathLike[str], *, consume: bool = False) -> int:
         """Write the buffer's records into a finished ring-buffer file; return their size in bytes.
 
-        consume: remove them from the buffer. OSError: the file exists already, or cannot be written.
+        Args:
+            path: the file, which must not exist.
+            consume: remove the records from the buffer.
+
+        Errors: OSError (the file exists; it cannot be written).
         """
 
     def mark(self, text: str, /) -> int:
@@ -269,7 +309,7 @@ class FgraphOps:
     program gets its exceptions.
 
     Errors: ValueError (an invalid pattern, with its column; a number that is no address or no thread id),
-    TypeError.
+    TypeError, RuntimeError (__init__ of a registered object).
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> FgraphOps: ...
@@ -663,8 +703,8 @@ class Fprobe:
             exit handler is not called for this call. None: every call gets its exit.
         exit_handler: called with the same arguments at the exit, exactly once for each entry that was not
             cancelled: also if the call ends with an exception, or is a generator that is closed. May be None.
-        entry_data_size: number of bytes kept from entry to exit, for each call. With 0, or without an exit
-            handler, entry_data is None.
+        entry_data_size: number of bytes kept from entry to exit, for each call, at most 120. With 0, or
+            without an exit handler, entry_data is None.
         name: its name in error messages.
         keep_on_error: the fprobe stays enabled after a handler has raised.
         save_regs: regs.get_regs() returns the full frame.

@@ -1,4 +1,4 @@
-"""Builtins that hand one environment variable on to programs started with an environment of their own."""
+"""Builtins that pass one environment variable on to programs with an environment of their own."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -6,14 +6,14 @@ from typing import TypeVar
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 def set_variable(name: bytes, value: bytes | None, /) -> None:
-    """Set the variable that the wrappers add; a value of None: they add nothing."""
+    """Set the variable that the wrappers add. A value of None: they add nothing."""
 
 def wrap(function: _Function, /) -> _Function:
-    """Return the builtin that adds the variable and calls `function`; the same one each time.
+    """Return the builtin that adds the variable and calls `function`; the same object each time.
 
     Raises:
-        ValueError: `function` is not one that starts a program with an environment of its own.
+        ValueError: `function` does not start a program with an environment of its own.
     """
 
 def original(function: _Function, /) -> _Function:
-    """Return what `function` wraps, or `function` itself if it is no wrapper."""
+    """Return the function that `function` wraps, or `function` itself if it is not a wrapper."""

@@ -131,5 +131,5 @@ def several(patterns: Patterns | None) -> list[str]:
 
 def _names(names: Iterable[str]) -> list[str]:
     if isinstance(names, str):
-        raise TypeError("names must be a sequence, not one str")
+        raise TypeError(f"names must be a sequence, not one str; use [{names!r}]")
     return list(names)

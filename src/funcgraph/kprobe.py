@@ -77,7 +77,7 @@ def _function_at(kprobe: Kprobe) -> Function:
     if len(functions) > 1:
         raise OSError(
             errno.EADDRNOTAVAIL,
-            f"{len(functions)} functions are named {kprobe.symbol} and have this place: give the one itself",
+            f"{len(functions)} functions are named {kprobe.symbol} and have this place: pass the function",
         )
     return functions[0]
 

@@ -79,11 +79,9 @@ class Kretprobe:
         save_regs: bool = False,
     ) -> None:
         if not callable(handler):
-            raise TypeError(f"handler: a function is needed, not {type(handler).__name__}")
+            raise TypeError(f"handler must be a function, not {type(handler).__name__}")
         if entry_handler is not None and not callable(entry_handler):
-            raise TypeError(
-                f"entry_handler: a function or None is needed, not {type(entry_handler).__name__}"
-            )
+            raise TypeError(f"entry_handler must be a function or None, not {type(entry_handler).__name__}")
         self.handler = handler
         self.entry_handler = entry_handler
         self.data_size = data_size

@@ -63,13 +63,13 @@ def kprobe_multi(
     """
     settings = (kind, name, keep_on_error, save_regs)
     if (functions is None) == (filter is None):
-        raise OSError(errno.EINVAL, "either functions or a filter is needed")
+        raise OSError(errno.EINVAL, "kprobe_multi() needs either functions or a filter")
     if functions is None:
         if cookies is not None:
-            raise OSError(errno.EINVAL, "cookies are for functions, not for a filter")
+            raise OSError(errno.EINVAL, "cookies need functions, not a filter")
         return _attach_filter(handler, several(filter), settings)
     if isinstance(functions, str):
-        raise TypeError("functions must be a sequence, not one str")
+        raise TypeError(f"functions must be a sequence, not one str; use [{functions!r}]")
     found, found_cookies = _resolve(list(functions), None if cookies is None else list(cookies))
     return _engine.kprobe_multi_attach(handler, found, (), found_cookies, *settings)
 
@@ -88,7 +88,7 @@ def _resolve(
 ) -> tuple[list[Function], tuple[int, ...] | None]:
     """Return all functions, with a cookie for each."""
     if cookies is not None and len(cookies) != len(given):
-        raise OSError(errno.EINVAL, f"{len(cookies)} cookies for {len(given)} functions")
+        raise OSError(errno.EINVAL, f"got {len(cookies)} cookies for {len(given)} functions")
     named = functions_named([name for name in given if isinstance(name, str)])
     found: list[Function] = []
     found_cookies: list[int] = []

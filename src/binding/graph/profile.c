@@ -295,8 +295,8 @@ static PyObject *get_patterns(PyObject *object, void *set)
 static PyGetSetDef attributes[] = {
     {"enabled", get_enabled, NULL, "Whether it counts.", NULL},
     {"graph_time", get_graph_time, NULL, "Whether a call's time includes the time of its callees.", NULL},
-    {"sleep_time", get_sleep_time, NULL, "Whether a call's time includes the time in which its thread slept.",
-     NULL},
+    {"sleep_time", get_sleep_time, NULL,
+     "Whether a call's time includes the time in which its thread slept or waited.", NULL},
     {"nmissed", get_nmissed, NULL, "Number of calls that were not counted.", NULL},
     FG_FILTER_ATTRIBUTES(get_patterns),
     {NULL, NULL, NULL, NULL, NULL},
