@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 import sizes
 
-from tools import console, progress, sid
+from tools import console, lint, progress, sid
 from tools import test as suites
 
 pytestmark = pytest.mark.one_python
@@ -130,3 +130,9 @@ def test_without_root_pythons_sid_says_so(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert sid.main() == 1
     assert re.fullmatch(r"pythons-sid: CPython 3.14 and 3.15 in \S+ need root\n", capsys.readouterr().out)
+
+
+def test_a_line_is_too_long_from_111_columns_on_and_of_markdown_only_code_counts() -> None:
+    fits, long = "x" * 110, "x" * 111
+    assert lint.long_lines(f"{fits}\n{long}\n/* {fits} */\n") == [2, 3]
+    assert lint.long_lines(f"{long}\n```python\n{long}\n```\n{long}\n```\n{long}\n```\n", True) == [3]

@@ -1,8 +1,8 @@
 """Style and mistakes: `make lint`; `make format` changes the files instead of complaining.
 
-ruff checks the Python, clang-format and clang-tidy the C, and gcc and clang compile everything with warnings
-as errors. The formatters are pinned in pyproject.toml: another release of them formats differently.
-clang-tidy and the compilers are the machine's.
+ruff checks the Python, clang-format and clang-tidy the C. gcc and clang compile everything with warnings as
+errors. No line is over 110 columns. The formatters are pinned in pyproject.toml: another release of them
+formats differently. clang-tidy and the compilers are the machine's.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tools import native
-from tools.console import CommandFailedError, Stopwatch, heading, run, say
+from tools.console import CommandFailedError, Stopwatch, heading, run, say, shown
 from tools.layout import BUILD, LOGS, ROOT, files
 from tools.pythons import choose
 from tools.venvs import Environment, test_environment
 
 _PYTHON = ("src", "tests", "tools", "benchmarks", "examples")
 _C = ("src", "tests", "benchmarks", "examples")
+_TEXTS = (".c", ".h", ".py", ".pyi", ".sh", ".md")
+_COLUMNS = 110
 #: clang's builds, with what clang-tidy needs to know about each file.
 _DATABASES = BUILD / "lint-clang"
 
@@ -44,6 +46,32 @@ def ruff(environment: Environment, fix: bool) -> int:
 def clang_format(environment: Environment, fix: bool) -> int:
     how = ["-i"] if fix else ["--dry-run", "-Werror"]
     return run([environment.script("clang-format"), *how, *_c_files(".c", ".h")], check=False)
+
+
+def long_lines(text: str, is_markdown: bool = False) -> list[int]:
+    """Return the numbers of the lines that are too long. Of Markdown only fenced Python and C counts."""
+    found = []
+    is_code = not is_markdown
+    for number, line in enumerate(text.splitlines(), 1):
+        if is_markdown and line.lstrip().startswith("```"):
+            is_code = line.strip() in ("```python", "```c")
+        elif is_code and len(line) > _COLUMNS:
+            found.append(number)
+    return found
+
+
+def line_length(environment: Environment, fix: bool) -> int:
+    """Name each line of code that is too long, comments and examples in documents included."""
+    del environment, fix
+    documents = ("docs", "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
+    bad = 0
+    for file in files(*_C, "tools", *documents, suffixes=_TEXTS):
+        if file == ROOT / "docs" / "api.md":  # written by tools.api_reference
+            continue
+        for number in long_lines(file.read_text(), file.suffix == ".md"):
+            say(f"{shown(file)}:{number}: longer than {_COLUMNS} columns")
+            bad += 1
+    return 1 if bad else 0
 
 
 def warnings(environment: Environment, fix: bool) -> int:

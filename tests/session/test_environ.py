@@ -241,7 +241,8 @@ def test_calls_show_no_python_frame_and_the_originals_name(monkeypatch: pytest.M
 
 @pytest.mark.skipif(not hasattr(posix, "_create_environ"), reason="os.reload_environ came with CPython 3.14")
 def test_reload_environ_does_not_show_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "_create_environ", _environ.wrap(posix._create_environ))  # type: ignore[attr-defined]
+    wrapped = _environ.wrap(posix._create_environ)  # type: ignore[attr-defined]
+    monkeypatch.setattr(os, "_create_environ", wrapped)
     posix.putenv(NAME, VALUE)
     try:
         os.reload_environ()  # type: ignore[attr-defined]
