@@ -1,6 +1,6 @@
 # in_sid.sh SID NUMBER FOLDER... COMMAND...: run a command in the folder SID, which has a Debian of its own.
-# The current folder and NUMBER other folders of the machine are seen there at their own paths. tools/sid.py runs
-# this in a mount namespace of its own: the mounts end with the command.
+# The current folder and NUMBER other folders of the machine are seen there at their own paths. tools/sid.py
+# runs this in a mount namespace of its own: the mounts end with the command.
 set -e
 sid=$1 folders=$2 here=$PWD
 shift 2
