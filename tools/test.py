@@ -79,8 +79,8 @@ class Suite:
         if outcome.problem:
             lines.append(f"{self.name}: {outcome.problem}")
         verdict = "ok" if outcome.good else "FAILED"
-        counts = f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
-        lines.append(f"{verdict}: {self.name}, {counts} ({outcome.seconds}; {shown(self.log)})")
+        counts = f"{outcome.passed + outcome.failed} run, {outcome.failed} failed, {outcome.skipped} skipped"
+        lines.append(f"{verdict}: {self.name}: {counts} ({outcome.seconds}; {shown(self.log)})")
         progress.say("\n".join(lines))
 
 
