@@ -14,7 +14,7 @@ from traced import leaf, outer
 
 import funcgraph
 from funcgraph.instance.files import Files
-from funcgraph.settings.table import BY_FILE, OPTIONS
+from funcgraph.settings.table import BY_FILE, OPTIONS, TEXT
 
 pytestmark = pytest.mark.one_python
 
@@ -64,7 +64,7 @@ def test_there_are_the_tables_files_and_one_for_each_option(files: Files) -> Non
 
 
 def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
-    held = {name: files[name] for name in BY_FILE if name not in ("trace", "trace_marker", "trace_options")}
+    held = {name: files[name] for name in BY_FILE if BY_FILE[name].kind != TEXT and name != "trace_options"}
     assert held == {
         "current_tracer": "nop\n",
         "set_ftrace_filter": ALL_ENABLED,
@@ -351,6 +351,43 @@ def test_writing_to_trace_empties_it_and_appending_does_not(files: Files) -> Non
     assert "traced.leaf" in files["trace"]
     files["trace"] = "junk\n"
     assert "traced.leaf" not in files["trace"]
+
+
+def test_snapshot_takes_frees_and_empties(files: Files) -> None:
+    assert "* Snapshot is freed *" in files["snapshot"]
+    files["snapshot"] = "2"  # there is none to empty
+    assert "* Snapshot is freed *" in files["snapshot"]
+    files["current_tracer"] = "function_graph"
+    leaf(1)
+    files["snapshot"] = "1\n"
+    files["trace"] = ""
+    assert files["snapshot"].count("traced.leaf();") == 1
+    assert "traced.leaf();" not in files["trace"]
+    files["snapshot"] = "7"
+    assert files["snapshot"].startswith("# tracer: function_graph\n")
+    assert "* Snapshot is empty *" in files["snapshot"]
+    files["snapshot"] = "0"
+    assert "* Snapshot is freed *" in files["snapshot"]
+    refused(files, "snapshot", "now", errno.EINVAL)
+
+
+def test_a_closed_instance_keeps_no_snapshot() -> None:
+    with funcgraph.Instance("kept") as instance:
+        instance.files["snapshot"] = "1"
+        kept = instance._state.snapshot
+    assert isinstance(kept, funcgraph.Snapshot)
+    with pytest.raises(OSError):
+        kept.trace()
+
+
+def test_trace_stat_is_the_profilers_table(files: Files, instance: funcgraph.Instance) -> None:
+    files["set_ftrace_filter"] = "traced.*"
+    files["function_profile_enabled"] = "1"
+    leaf(1)
+    files["function_profile_enabled"] = "0"
+    assert "traced.leaf" in files["trace_stat/function"]
+    assert files["trace_stat/function"] == instance.trace_stat()
+    refused(files, "trace_stat/function", "1", errno.EINVAL)
 
 
 def test_trace_marker(files: Files) -> None:

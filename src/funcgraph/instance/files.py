@@ -12,6 +12,7 @@ from errno import EBADF, EBUSY, EINVAL, EISDIR, ENODEV, ENOENT, ENOMEM, ERANGE
 from typing import Any
 
 from funcgraph import _engine
+from funcgraph.instance import profiling, snapshot_file
 from funcgraph.instance.access import available_clocks, get, put
 from funcgraph.instance.options import set_options
 from funcgraph.instance.state import State
@@ -83,6 +84,7 @@ class Files:
         - set_ftrace_pid takes thread ids with white space between them, trace_options one option, with "no"
           before it to turn it off.
         - trace_marker puts the text into the trace; any text written to trace empties the buffer.
+        - snapshot takes a snapshot at "1", frees it at "0", and empties it at any other number.
         - Numbers are in base 10. A buffer size under the least is rounded up, as in the kernel.
 
         Args:
@@ -140,8 +142,8 @@ class Files:
         setting = BY_FILE[name]
         if setting.access == "w":
             raise OSError(EINVAL, f"invalid read of {name}: it is write-only")
-        if name == "trace":
-            return state.trace()
+        if setting.kind == TEXT:
+            return _TEXTS[name](state)
         return _FORMATS[setting.kind](setting, get(state, name))
 
     def _write(self, name: str, text: str, append: bool) -> None:
@@ -167,6 +169,10 @@ class Files:
             if not append:
                 with state.lock:
                     state.engine.clear()
+        elif name == "snapshot":
+            number = _unsigned(name, text, "a number: 0, 1, or any other")
+            with state.lock:
+                snapshot_file.write(state, number)
         elif state.engine.tracing_on:
             state.engine.mark(text.removesuffix("\n"))
         else:
@@ -183,6 +189,13 @@ def _invalid(name: str, text: str, reason: object) -> OSError:
 
 
 # ---- from values to text
+
+# File -> its text, where that is no value of a setting.
+_TEXTS: dict[str, Callable[[State], str]] = {
+    "trace": State.trace,
+    "snapshot": snapshot_file.read,
+    "trace_stat/function": lambda state: profiling.trace_stat(state, get(state, "tracing_thresh"), None),
+}
 
 
 def _format_list(setting: Setting, items: Sequence[object]) -> str:

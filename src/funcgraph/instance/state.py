@@ -30,6 +30,7 @@ class State:
         clock: trace_clock.
         latency: the latency tracer, if that is the current tracer.
         profile: the function profiler, once it was enabled.
+        snapshot: the Snapshot of the file `snapshot`; True: it was emptied; None: there is none.
     """
 
     __slots__ = (
@@ -43,6 +44,7 @@ class State:
         "options",
         "pipes",
         "profile",
+        "snapshot",
     )
 
     def __init__(self, name: str, buffer_kb: int, c_calls: bool) -> None:
@@ -56,6 +58,7 @@ class State:
         self.clock = "mono"
         self.latency: InstanceLatency | None = None
         self.profile: FunctionProfile | None = None
+        self.snapshot: object = None
 
     def check_no_pipe(self) -> None:
         """Raise OSError EBUSY if a trace_pipe is open."""

@@ -359,6 +359,21 @@ SETTINGS: tuple[Setting, ...] = (
         access="r",
     ),
     Setting("trace", TEXT, "what the buffer holds; writing empties it", scope=LIVE, file="trace"),
+    Setting(
+        "snapshot",
+        TEXT,
+        "the snapshot; writing 1 takes it, 0 frees it, another number empties it",
+        scope=LIVE,
+        file="snapshot",
+    ),
+    Setting(
+        "stat",
+        TEXT,
+        "what the function profiler counted in all threads",
+        scope=LIVE,
+        file="trace_stat/function",
+        access="r",
+    ),
     Setting("mark", TEXT, "a text to put into the trace", scope=LIVE, file="trace_marker", access="w"),
     Setting(
         "dump",
