@@ -22,26 +22,29 @@ struct probe {
 static struct fg_func *func;
 static int nr_listens, nr_syncs, listen_error;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool holds_lock;
 
 static void lock(void)
 {
     pthread_mutex_lock(&list_lock);
+    holds_lock = true;
 }
 
 static void unlock(void)
 {
+    holds_lock = false;
     pthread_mutex_unlock(&list_lock);
 }
 
 static void keep(void *owner)
 {
+    CHECK(holds_lock);
     atomic_fetch_add(&((struct probe *)owner)->refs, 1);
 }
 
 static void drop(void *owner)
 {
-    CHECK(pthread_mutex_trylock(&list_lock) == 0);
-    unlock();
+    CHECK(!holds_lock);
     CHECK(atomic_fetch_sub(&((struct probe *)owner)->refs, 1) > 0);
 }
 
