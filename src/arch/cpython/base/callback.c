@@ -1,5 +1,5 @@
-/* What is rare about callbacks: preparing the thread for one, calls that are callbacks themselves, and a thread that has let
- * go of Python: one that ends in the middle of traced calls. */
+/* The rare parts of callbacks: preparing the thread, recognizing calls that are callbacks themselves, and threads that have
+ * released their thread state because they end in the middle of traced calls. */
 #include "arch/cpython/base/callback.h"
 
 #include "arch/cpython/base/compat/exception.h"

@@ -1,8 +1,9 @@
-/* Running a user's Python function in the middle of the program's own work: what has to be as it was when that goes on.
+/* Running a user's Python function in the middle of the program's own work, and restoring what the program must find
+ * unchanged afterwards.
  *
- * The exception in flight is set aside. The function gets room for nested calls, for the program may be at the end of
- * its own. The program's trace and profile functions, and other tools, do not hear of it. We do, so that what the function
- * calls is counted as missed; but from 3.12 on only where nobody else would hear of it as well. */
+ * The exception in flight is set aside. The function gets room for nested calls, since the program may have used up its
+ * own. The program's trace and profile functions and other tools are not called for it. Our hooks are, so that what the
+ * function calls is counted as missed; from 3.12 on only where no other tool would be called as well. */
 #ifndef FG_CPYTHON_CALLBACK_H
 #define FG_CPYTHON_CALLBACK_H
 
@@ -18,32 +19,39 @@
 
 struct fg_callback_scope { /* filled in by fg_callback_begin */
     struct fg_callback_scope *outer;
-    void *holder;       /* what it is part of, if that is of a kind that others look for */
-    fg_pyframe *caller; /* the thread's newest frame when it began */
-    bool is_prepared;   /* then: */
+    void *holder;       /* what the callback is part of, for those that look for it; may be NULL */
+    fg_pyframe *caller; /* the thread's newest frame when the callback began */
+    bool is_prepared;   /* if so, the members below are set */
     bool has_exception;
     fg_exception exception;
 #if FG_HAVE_MONITORING
-    int tracing; /* the thread state's */
+    int tracing; /* the thread state's, before the callback */
 #endif
 };
 
-/* The innermost one that runs in this thread, or NULL. */
+/* The innermost callback in progress in this thread, or NULL. */
 extern _Thread_local struct fg_callback_scope *fg_callback_scope __attribute__((tls_model("initial-exec")));
 
-/* This thread works for us: nothing that it calls is traced, nor counted as missed: the guard is held meanwhile. */
+/* Not 0 while this thread works for us. The guard is held, and what the thread calls is neither traced nor counted as missed. */
 extern _Thread_local unsigned fg_untraced __attribute__((tls_model("initial-exec")));
 
-/* The call that these regs are of, at its entry, is one of a callback, not one that it makes: it comes from where the
- * callback began. */
+/* True at the entry of a callback itself, as opposed to a call that the callback makes: its caller is the frame that was
+ * newest when the callback began. */
 FG_COLD bool fg_callback_is_own_call(const struct ftrace_regs *regs);
 
-/* A thread that is ending has let go of Python: it gets it back for a while. False: the interpreter is ending too, and
- * nothing of Python's can be done; or it is not the main one, to which alone a thread can come back. */
+/**
+ * fg_callback_attach() - Give a thread its thread state back for a callback.
+ * @func: the function whose callback is to run
+ * @attached: for fg_callback_detach()
+ *
+ * A thread that ends in the middle of traced calls has already released its thread state.
+ *
+ * Return: false: the interpreter is ending too, or is not the main one, to which alone a thread can come back.
+ */
 bool fg_callback_attach(const struct fg_func *func, PyGILState_STATE *attached);
 void fg_callback_detach(PyGILState_STATE attached);
 
-/* There is nothing to prepare: so it is in nearly every hook of sys.monitoring, and never on 3.11. */
+/* Nothing has to be prepared. True in nearly every hook of sys.monitoring, never on 3.11. */
 static inline bool fg_callback_is_ready(PyThreadState *tstate)
 {
     return !fg_exception_is_set(tstate) && fg_recursion_has_room(tstate, FG_CALLBACK_ROOM) &&
@@ -53,7 +61,7 @@ static inline bool fg_callback_is_ready(PyThreadState *tstate)
 FG_COLD void fg_callback_prepare(struct fg_callback_scope *scope, PyThreadState *tstate);
 FG_COLD void fg_callback_restore(const struct fg_callback_scope *scope, PyThreadState *tstate);
 
-/* CPython tells no tool of what runs in a callback of any. */
+/* CPython sends no tool events of what runs in a callback of any tool. Alone, we want them. */
 static inline void fg_callback_hear(struct fg_callback_scope *scope, PyThreadState *tstate)
 {
 #if FG_HAVE_MONITORING
@@ -74,7 +82,7 @@ static inline void fg_callback_hear_no_more(const struct fg_callback_scope *scop
 #endif
 }
 
-/* `newest` is the thread's newest frame. */
+/* `newest`: the thread's newest frame. fg_callback_end() undoes all of this. */
 static inline void fg_callback_begin(struct fg_callback_scope *scope, void *holder, PyThreadState *tstate,
                                      fg_pyframe *newest)
 {
@@ -88,8 +96,8 @@ static inline void fg_callback_begin(struct fg_callback_scope *scope, void *hold
     fg_callback_scope = scope;
 }
 
-/* Calls a function with arguments that have a free place before them. A Python function's own entry, which it always
- * has, is called directly: what PyObject_Vectorcall would check after it holds for it. */
+/* Calls a function; there is a free word before its arguments. A Python function's vectorcall is called directly: it
+ * always has one, and what PyObject_Vectorcall() would check afterwards holds for it. */
 static inline PyObject *fg_callback_call(PyObject *function, PyObject *const *args, size_t nargs)
 {
     vectorcallfunc vectorcall = PyObject_Vectorcall;
@@ -99,7 +107,7 @@ static inline PyObject *fg_callback_call(PyObject *function, PyObject *const *ar
     return vectorcall(function, args, nargs | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
 }
 
-/* Nothing may be raised now. */
+/* No exception is set now. */
 static inline void fg_callback_end(const struct fg_callback_scope *scope, PyThreadState *tstate)
 {
     fg_callback_scope = scope->outer;

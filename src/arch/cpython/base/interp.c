@@ -1,9 +1,9 @@
-/* The list of interpreters that came to us. */
+/* The list of interpreters that use funcgraph. */
 #include "arch/cpython/base/interp.h"
 
 #include <stdlib.h>
 
-/* Only ever added to. */
+/* Interpreters are only added. */
 static _Atomic(struct fg_interp *) first;
 
 struct fg_interp *fg_interp_known(void)

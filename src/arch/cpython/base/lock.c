@@ -1,5 +1,5 @@
-/* Locks and fork: os.fork() stops the world before it gets to pthread_atfork's handlers, and a thread may be
- * stopped while it holds a lock. So the locks are taken by Python's own handlers, which run before that. */
+/* Locks and fork. os.fork() stops the world before pthread_atfork() handlers run, and a thread may be stopped while it
+ * holds a lock. So Python's own fork handlers, which run before that, take the locks. */
 #include "arch/cpython/base/lock.h"
 
 #ifdef Py_GIL_DISABLED
@@ -23,9 +23,8 @@ static PyObject *after(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-static PyMethodDef before_def = {"before_fork", before, METH_NOARGS,
-                                 "Takes the locks of funcgraph's engine."};
-static PyMethodDef after_def = {"after_fork", after, METH_NOARGS, "Lets go of them."};
+static PyMethodDef before_def = {"before_fork", before, METH_NOARGS, "Take the locks of funcgraph's hooks."};
+static PyMethodDef after_def = {"after_fork", after, METH_NOARGS, "Release the locks of funcgraph's hooks."};
 
 int fg_locks_init(void)
 {

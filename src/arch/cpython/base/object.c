@@ -1,4 +1,4 @@
-/* Letting go of Python objects that the engine kept: on frames that are gone, for functions that are gone. */
+/* Dropping references to Python objects that frames and functions had when they went. */
 #include "arch/cpython/base/object.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/base/tstate.h"
 
-/* Objects that were let go of in a thread without a thread state of their interpreter: a thread that ends, mostly. The
- * main thread takes the main interpreter's between two of its instructions; otherwise whoever drops the next one does. */
+/* An object that was dropped in a thread without a thread state of its interpreter, mostly a thread that ends. The main
+ * thread drops those of the main interpreter between two instructions; else the thread that drops the next object does. */
 struct fg_orphan {
     struct fg_orphan *next;
     PyObject *object;
@@ -31,7 +31,7 @@ static void drop_orphans(struct fg_interp *interp)
     }
 }
 
-/* CPython takes the interpreter whose thread holds the GIL for the caller's (3.11): it may be another. */
+/* On 3.11 a pending call may run in another interpreter: CPython takes the one whose thread holds the GIL. */
 static int drop_orphans_pending(void *interp)
 {
     if (may_touch(interp))
@@ -44,14 +44,14 @@ static void put_orphan(struct fg_interp *interp, PyObject *object)
     struct fg_orphan *orphan = malloc(sizeof(*orphan));
 
     if (!orphan)
-        return; /* it stays: better than to touch it here */
+        return; /* leaked: this thread must not touch it */
     orphan->object = object;
     orphan->next = atomic_load(&interp->orphans);
     while (!atomic_compare_exchange_weak(&interp->orphans, &orphan->next, orphan))
         ;
     if (interp->is_main && !fg_is_finalizing())
         Py_AddPendingCall(drop_orphans_pending,
-                          interp); /* no room: the next one to be dropped takes it along */
+                          interp); /* if the queue is full, the next drop takes it along */
 }
 
 void fg_object_drop(void *object, struct fg_domain *domain)
@@ -59,7 +59,7 @@ void fg_object_drop(void *object, struct fg_domain *domain)
     struct fg_interp *interp = fg_container_of(domain, struct fg_interp, domain);
 
     if (!may_touch(interp)) {
-        if (fg_interp_is_there(interp)) /* else the object went with it */
+        if (fg_interp_is_there(interp)) /* else the object went with its interpreter */
             put_orphan(interp, object);
         return;
     }

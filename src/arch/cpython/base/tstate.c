@@ -1,4 +1,4 @@
-/* Where CPython's variable lies is found in its module's thread-local block (System V ABI, PT_TLS): it is the one word there
+/* See tstate.h. The variable is found in the thread-local block of CPython's module (System V ABI, PT_TLS): the one word
  * that is the thread state while the thread holds it, and NULL while it does not. */
 #define _GNU_SOURCE
 #include "arch/cpython/base/tstate.h"
@@ -17,10 +17,10 @@ _Thread_local PyThreadState *const *fg_tstate_place __attribute__((tls_model("in
 
 #if FG_HAVE_MONITORING
 
-/* Of the variable in its block, in words, plus 1; 0: not known. */
+/* 1 + the offset of the variable in its block, in words; 0: not known. */
 static _Atomic size_t known_word;
 
-/* A module's block in this thread. */
+/* The thread-local block of a module, in this thread. */
 struct block {
     PyThreadState *const *words;
     size_t n;
@@ -55,14 +55,14 @@ static struct block python_block(void)
     return block;
 }
 
-/* The words that are this now. */
+/* Drops the words that are not `tstate` now. */
 static void keep_those_that_are(const struct block *block, const PyThreadState *tstate, bool *kept)
 {
     for (size_t i = 0; i < block->n; i++)
         kept[i] = kept[i] && block->words[i] == tstate;
 }
 
-/* The one word that is kept, plus 1; 0: none, or more than one. */
+/* 1 + the only word that is kept; 0: none, or more than one. */
 static size_t only_one_of(const bool *kept, size_t n)
 {
     size_t found = 0;
@@ -119,7 +119,7 @@ struct fg_thread_stack fg_thread_stack(void)
     return (struct fg_thread_stack){(uintptr_t)low, bytes};
 }
 
-/* The record of the evaluation that runs lies on the stack of the thread that runs it. */
+/* `cframe` lies on the C stack of the thread that runs the evaluation. */
 bool fg_tstate_runs_here(const PyThreadState *tstate)
 {
     static _Thread_local struct fg_thread_stack stack;
@@ -129,7 +129,7 @@ bool fg_tstate_runs_here(const PyThreadState *tstate)
     return (uintptr_t)tstate->cframe - stack.low < stack.bytes;
 }
 
-/* One variable of the process, which the evaluator is handed anyway. */
+/* One variable of the process; the evaluator is passed its value anyway. */
 void fg_tstate_init(void)
 {
 }

@@ -1,33 +1,34 @@
-/* The thread state that this thread holds. CPython keeps it in a thread variable of its own, which only a call can read: with
- * CPython in a shared library that is two calls, of some 20 instructions, at every event. So we look where the variable
- * lies, once for each thread. */
+/* The thread state that this thread holds, read without a call.
+ *
+ * CPython keeps it in a thread-local variable of its own. With CPython in a shared library, reading it takes two calls of
+ * some 20 instructions at every event. So each thread finds the address of its variable once. */
 #ifndef FG_CPYTHON_TSTATE_H
 #define FG_CPYTHON_TSTATE_H
 
 #include "arch/cpython/base/compat/python.h"
 #include "engine/core/compiler.h"
 
-/* CPython's variable of this thread; NULL: it was not looked for, or is not known. */
+/* CPython's variable of this thread; NULL: not looked for yet, or not found. */
 extern _Thread_local PyThreadState *const *fg_tstate_place __attribute__((tls_model("initial-exec")));
 
-/* Finds out where the variable lies in a thread's block. It lets go of Python for a moment. Again and again: no harm. */
+/* Finds the offset of the variable in a thread's TLS block. Detaches the thread state for a moment. May run again. */
 void fg_tstate_init(void);
 
-/* Looks for this thread's. */
+/* Finds this thread's variable. Returns its value. */
 FG_COLD PyThreadState *fg_tstate_find(void);
 
-/* The C stack that this thread began with; no bytes: it is not known. CPython 3.11 alone. */
+/* The C stack that this thread began with; 0 bytes: not known. Only for CPython 3.11. */
 struct fg_thread_stack {
     uintptr_t low;
     size_t bytes;
 };
 struct fg_thread_stack fg_thread_stack(void);
 
-/* CPython 3.11, whose variable is one for the whole process: what the thread state runs now is run by this thread. It does not
- * say so itself: that of a subinterpreter tells who made it, whoever runs in it. */
+/* CPython 3.11, where one variable serves the whole process: true if this thread runs what the thread state runs. The
+ * thread_id of a subinterpreter's thread state is the thread that made it, whichever thread runs in it. */
 bool fg_tstate_runs_here(const PyThreadState *tstate);
 
-/* NULL: this thread holds no thread state. */
+/* NULL: this thread holds no thread state. Signal-safe once the thread has found its variable. */
 static inline PyThreadState *fg_tstate(void)
 {
     PyThreadState *const *place = fg_tstate_place;
@@ -35,8 +36,8 @@ static inline PyThreadState *fg_tstate(void)
     return fg_likely(place != NULL) ? *place : fg_tstate_find();
 }
 
-/* This thread may touch objects. Before 3.12 the thread state is whosever holds the GIL; the one of
- * PyGILState_GetThisThreadState() is never another interpreter's than the first that the thread was in. */
+/* This thread may touch objects. Before 3.12 the variable has the thread state of the thread that holds the GIL.
+ * PyGILState_GetThisThreadState() is no help: it is always that of the first interpreter that the thread was in. */
 static inline bool fg_has_tstate(void)
 {
     PyThreadState *tstate = fg_tstate();

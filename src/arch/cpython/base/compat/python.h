@@ -6,9 +6,9 @@
 #ifndef FG_COMPAT_PYTHON_H
 #define FG_COMPAT_PYTHON_H
 
-#define PY_SSIZE_T_CLEAN
-#define Py_BUILD_CORE 1
-#define Py_BUILD_CORE_MODULE 1
+#ifndef Py_BUILD_CORE
+#error "CMakeLists.txt defines Py_BUILD_CORE for all files of _engine"
+#endif
 #include <Python.h>
 #include <stdbool.h>
 #if PY_VERSION_HEX < 0x030C0000
