@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/array.h"
+
 #define MODULE_COMMAND ":mod:"
 
 /* One bracket set at `glob` (behind its '['). Returns the end (behind ']'), or NULL if it never ends. */
@@ -209,26 +211,6 @@ bool fg_patterns_find_name(const struct fg_patterns *set, const char *name, size
     return false;
 }
 
-/* Room for one more: both arrays grow by doubling, when their length is a power of two. */
-static int make_room(struct fg_patterns *set)
-{
-    size_t room = set->n ? 2 * set->n : 1;
-    struct fg_pattern *items;
-    uint32_t *order;
-
-    if (set->n & (set->n - 1))
-        return 0;
-    items = realloc(set->items, room * sizeof(*items));
-    if (!items)
-        return -ENOMEM;
-    set->items = items;
-    order = realloc(set->order, room * sizeof(*order));
-    if (!order)
-        return -ENOMEM;
-    set->order = order;
-    return 0;
-}
-
 int fg_patterns_add(struct fg_patterns *set, const char *text, const char **reason, size_t *column)
 {
     struct fg_pattern parsed = {.literal = 0};
@@ -237,7 +219,9 @@ int fg_patterns_add(struct fg_patterns *set, const char *text, const char **reas
 
     if (error)
         return error;
-    error = make_room(set);
+    error = fg_array_reserve(&set->items, &set->items_capacity, set->n + 1);
+    if (!error)
+        error = fg_array_reserve(&set->order, &set->order_capacity, set->n + 1);
     if (error) {
         fg_pattern_clear(&parsed);
         return error;

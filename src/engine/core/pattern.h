@@ -37,6 +37,7 @@ struct fg_patterns {
     struct fg_pattern *items; /* in the order they were given */
     uint32_t *order; /* indices of items: first those of whole names, sorted by name, then the others' */
     size_t n, nr_names;
+    size_t items_capacity, order_capacity;
 };
 
 int fg_patterns_add(struct fg_patterns *set, const char *text, const char **reason, size_t *column);
