@@ -8,6 +8,12 @@
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/register/users.h"
 #include "engine/core/clock.h"
+#include "engine/core/task.h"
+#include "engine/graph/data.h"
+#include "engine/graph/filter.h"
+#include "engine/graph/frame.h"
+#include "engine/graph/user.h"
+#include "engine/graph/users.h"
 #include "engine/probe/kprobe_multi.h"
 
 _Static_assert(sizeof(struct fgraph_ops) == (6 + FGRAPH_OPS_ENGINE_WORDS) * sizeof(uint64_t),

@@ -4,7 +4,8 @@
 #define FG_CAPI_H
 
 #include "arch/cpython/base/compat/python.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/function.h"
+#include "engine/core/public.h"
 
 /* Adds the capsule to the module. Return: 0, or -1 with an exception. */
 int fg_capi_add(PyObject *module);

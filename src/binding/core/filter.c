@@ -6,6 +6,7 @@
 
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
+#include "engine/graph/filter.h"
 
 const char *const fg_filter_set_names[FGRAPH_NR_FILTER_SETS] = {
     [FGRAPH_FILTER] = "filter",

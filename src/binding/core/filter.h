@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "binding/base/types.h"
-#include "engine/graph/fgraph.h"
+#include "engine/graph/filter.h"
 #include "engine/probe/fprobe.h"
 
 /* Python's names of the sets, by enum fgraph_filter_set. */

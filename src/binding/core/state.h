@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "engine/core/public.h"
+
 /* X(name): a type that code below engine/module makes objects of, or checks objects for. */
 #define FG_ENGINE_TYPES(X)                                                                                   \
     X(ops)                                                                                                   \

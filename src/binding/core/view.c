@@ -20,7 +20,6 @@
 #include "binding/base/types.h"
 #include "binding/core/callback.h"
 #include "binding/core/client.h"
-#include "engine/graph/fgraph.h"
 
 #define FIRST_MAX_LINGERS 32u
 

@@ -34,7 +34,8 @@
 #include "binding/probe/kprobe_registration.h"
 #include "binding/probe/kprobe_regs.h"
 #include "binding/probe/ret_ip.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/root.h"
+#include "engine/core/task.h"
 
 static PyObject *check_pattern(PyObject *Py_UNUSED(module), PyObject *argument)
 {

@@ -6,6 +6,9 @@
 #include "binding/graph/ops_data.h"
 #include "binding/graph/ops_filter.h"
 #include "binding/graph/users.h"
+#include "engine/core/task.h"
+#include "engine/graph/filter.h"
+#include "engine/graph/user.h"
 #include "structmember.h"
 
 /* ---- making one */

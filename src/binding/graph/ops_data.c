@@ -6,6 +6,7 @@
 #include "binding/core/callback.h"
 #include "binding/core/view.h"
 #include "binding/graph/python_ops.h"
+#include "engine/graph/data.h"
 
 static inline struct fg_python_ops *ops_of(const struct fg_callback *callback)
 {

@@ -5,6 +5,8 @@
 #include "arch/cpython/register/users.h"
 #include "binding/base/critical_section.h"
 #include "binding/core/filter.h"
+#include "engine/graph/filter.h"
+#include "engine/graph/users.h"
 
 static int make_filter(const struct fg_python_ops *self, struct fg_filter *filter)
 {

@@ -12,6 +12,10 @@
 #include "binding/core/filter.h"
 #include "binding/core/state.h"
 #include "binding/graph/users.h"
+#include "engine/core/root.h"
+#include "engine/graph/filter.h"
+#include "engine/graph/user.h"
+#include "engine/graph/users.h"
 #include "engine/tracer/profile_figures.h"
 
 struct fg_python_profile {

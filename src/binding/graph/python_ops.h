@@ -4,7 +4,7 @@
 
 #include "binding/core/client.h"
 #include "binding/core/spare.h"
-#include "engine/graph/fgraph.h"
+#include "engine/graph/user.h"
 
 struct fg_python_ops {
     struct fg_client client;

@@ -8,6 +8,7 @@
 #include "binding/base/raise.h"
 #include "binding/graph/ops_filter.h"
 #include "binding/graph/users.h"
+#include "engine/graph/user.h"
 
 static struct fg_python_ops *check_ops(PyObject *module, PyObject *object)
 {

@@ -11,7 +11,8 @@
 #include "binding/core/client.h"
 #include "binding/graph/function.h"
 #include "engine/core/clock.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/task.h"
+#include "engine/graph/frame.h"
 
 static PyStructSequence_Field return_location_fields[] = {
     {"name", "'module.qualname' of the caller"},

@@ -5,7 +5,9 @@
 #include "binding/core/callback.h"
 #include "binding/core/spare.h"
 #include "binding/graph/regs.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/function.h"
+#include "engine/core/public.h"
+#include "engine/core/task.h"
 
 /* Of a call; an entry has no rettime, overrun and end. */
 struct fg_trace_facts {

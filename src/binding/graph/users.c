@@ -10,6 +10,10 @@
 #include "binding/base/types.h"
 #include "binding/core/filter.h"
 #include "binding/graph/python_ops.h"
+#include "engine/core/root.h"
+#include "engine/graph/filter.h"
+#include "engine/graph/user.h"
+#include "engine/graph/users.h"
 
 void fg_python_user_leaves(struct fgraph_ops *ops)
 {

@@ -18,6 +18,7 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/discovery.h"
 #include "arch/cpython/read/task_name.h"
+#include "engine/graph/users.h"
 #include "engine/tracer/instance_fork.h"
 
 /* A thread that is in a callback may need the GIL to leave it. Without the GIL it may have let go of its thread state

@@ -12,6 +12,9 @@
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
+#include "engine/core/public.h"
+#include "engine/core/task.h"
+#include "engine/graph/call.h"
 
 bool fg_c_calls_wanted;
 static bool hears_all; /* as the interpreter's hears_c_calls */

@@ -12,8 +12,9 @@
 
 #include "arch/cpython/hook/c_method.h"
 #include "arch/cpython/read/regs.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/task.h"
 #include "engine/graph/parked.h"
+#include "engine/graph/suspended.h"
 
 #define MAX_DELEGATES 64
 

@@ -10,6 +10,9 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/hook/hooks.h"
 #include "arch/cpython/read/regs.h"
+#include "engine/core/task.h"
+#include "engine/graph/frame.h"
+#include "engine/graph/suspended.h"
 
 #define C_FUNCTION_BIT ((uintptr_t)1) /* of a C function's frame pointer, see fg_cfunction_fp */
 

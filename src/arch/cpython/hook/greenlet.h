@@ -12,7 +12,8 @@
 
 #include "arch/cpython/base/compat/python.h"
 #include "engine/core/hash_table.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/compiler.h"
+#include "engine/core/task.h"
 
 /* What a thread keeps of its greenlets, in task->arch_data. A greenlet is known by its first chunk. */
 struct fg_greenlets {

@@ -6,7 +6,7 @@
 #include "arch/cpython/base/compat/python.h"
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/hook/backend.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/function.h"
 
 /* Set once in a process, before the hooks are installed anywhere. */
 extern const struct fg_hook_backend *fg_hook_backend;

@@ -7,6 +7,7 @@
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/code.h"
+#include "engine/core/task.h"
 
 /* While we stand there: in which of the thread's states (it has one for each interpreter that it has been in), and whose
  * events we pass on; NULL: nobody's. */

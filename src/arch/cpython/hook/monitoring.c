@@ -15,6 +15,7 @@
 #include "arch/cpython/base/compat/monitoring.h"
 #include "arch/cpython/hook/kprobe.h"
 #include "arch/cpython/read/code.h"
+#include "engine/graph/user_list.h"
 
 #define NR_TOOL_IDS 6
 /* 4 and 3 are nobody's by convention; those that PEP 669 names for coverage, profilers and debuggers come last. */

@@ -16,6 +16,9 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/core/clock.h"
+#include "engine/graph/call.h"
+#include "engine/graph/suspended.h"
+#include "engine/graph/user_list.h"
 #include "engine/probe/fprobe_call.h"
 #include "engine/ring/ring_layout.h"
 

@@ -4,7 +4,8 @@
 #define FG_CPYTHON_SIGNALS_H
 
 #include "arch/cpython/base/compat/python.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/function.h"
+#include "engine/core/regs.h"
 
 /* Functions that are handlers now, and those that become one, are marked for it (fg_func_set_irq), until the watch ends. In
  * the main interpreter. */

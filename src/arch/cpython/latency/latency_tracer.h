@@ -6,7 +6,7 @@
 #include "arch/cpython/base/compat/python.h"
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/latency/call_hook.h"
-#include "engine/graph/fgraph.h"
+#include "engine/graph/user.h"
 #include "engine/tracer/latency.h"
 
 /* A user of the function graph that a tracer needs while it is on, and the function that it is for. */

@@ -9,6 +9,7 @@
 #include "arch/cpython/latency/latency_label.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/core/clock.h"
+#include "engine/graph/data.h"
 
 static struct fg_latency latency;
 

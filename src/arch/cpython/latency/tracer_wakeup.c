@@ -16,6 +16,8 @@
 #include "arch/cpython/read/regs.h"
 #include "engine/core/clock.h"
 #include "engine/core/hash_table.h"
+#include "engine/graph/data.h"
+#include "engine/graph/user.h"
 
 static struct fg_latency latency;
 static double

@@ -4,7 +4,7 @@
 
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/interp.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/function.h"
 
 /* The interpreter's record of a built-in function or method descriptor; NULL for any other callable, or without
  * memory. */

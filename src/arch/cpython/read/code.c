@@ -12,6 +12,8 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/discovery.h"
+#include "engine/graph/meet.h"
+#include "engine/graph/user_list.h"
 #include "engine/ring/ring_layout.h"
 
 Py_ssize_t fg_code_extra_index = -1;

@@ -8,6 +8,7 @@
 #include "arch/cpython/read/values.h"
 #include "arch/cpython/read/variables.h"
 #include "engine/core/compiler.h"
+#include "engine/core/public.h"
 
 /* ---- places */
 

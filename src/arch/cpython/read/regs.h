@@ -4,7 +4,10 @@
 #define FG_CPYTHON_REGS_H
 
 #include "arch/cpython/base/compat/frame.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/compiler.h"
+#include "engine/core/function.h"
+#include "engine/core/public.h"
+#include "engine/core/regs.h"
 
 /* At the entry of a call `frame` is its frame and the arguments are in place. At a return or a yield `value` is the result,
  * or what is yielded. */

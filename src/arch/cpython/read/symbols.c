@@ -16,6 +16,8 @@
 #include "arch/cpython/read/code.h"
 #include "engine/core/array.h"
 #include "engine/core/hash_table.h"
+#include "engine/core/pattern.h"
+#include "engine/core/public.h"
 #include "engine/ring/ring_layout.h"
 
 struct symbol {

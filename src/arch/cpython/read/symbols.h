@@ -5,7 +5,7 @@
 
 #include "arch/cpython/base/compat/python.h"
 #include "arch/cpython/base/interp.h"
-#include "engine/graph/fgraph.h"
+#include "engine/graph/filter.h"
 
 enum fg_symbol_kinds { FG_SYMBOLS_PYTHON = 1, FG_SYMBOLS_C = 2 };
 

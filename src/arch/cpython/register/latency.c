@@ -5,6 +5,7 @@
 
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/register/users.h"
+#include "engine/graph/users.h"
 #include "engine/tracer/instance_start.h"
 
 /* In the order of the table of latency tracers. */

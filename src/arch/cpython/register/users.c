@@ -7,6 +7,8 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/hook/arch.h"
 #include "arch/cpython/read/symbols.h"
+#include "engine/graph/user.h"
+#include "engine/graph/users.h"
 
 static struct fg_interp *interp_here(void)
 {

@@ -6,7 +6,7 @@
 #define FG_CPYTHON_REGISTER_USERS_H
 
 #include "arch/cpython/base/interp.h"
-#include "engine/graph/fgraph.h"
+#include "engine/graph/user.h"
 
 /* This interpreter, with the engine up; hooks may be absent. NULL with an exception. */
 struct fg_interp *fg_engine_here(void);
