@@ -7,7 +7,11 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/core/compiler.h"
-#include "engine/graph/fgraph.h"
+#include "engine/core/public.h"
+#include "engine/core/regs.h"
+#include "engine/core/task.h"
+#include "engine/graph/call.h"
+#include "engine/graph/suspended.h"
 
 /* `tstate` may be NULL. Where events are many it goes along: a callback in Python needs it, and asking for it costs. */
 static inline struct ftrace_regs fg_regs_of(PyThreadState *tstate, fg_pyframe *frame, PyObject *value)
