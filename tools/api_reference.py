@@ -1,10 +1,10 @@
-"""Writes the reference part of docs/api.md out of the package's own signatures and docstrings.
+"""Writes the reference part of docs/api.md from the package's signatures and docstrings.
 
 Usage: python -m tools.api_reference [--check]
 
-The text before the first marker is written by hand. What is between the markers is read from the stub of the
-extension module and from the Python modules beside it, so that it cannot say anything else than they do;
---check says if it does not (tests/test_docs.py runs that).
+The text before the first marker is written by hand. The text between the markers is generated from the stub
+of the extension module and from the Python modules. --check fails if the page is out of date;
+tests/test_docs.py runs it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BEGIN, END = "<!-- reference: written by python -m tools.api_reference -->", "<!
 _STUB, _GLUE, _KPROBE, _INCLUDE = "_engine.pyi", "fgraph.py", "kprobe.py", "_include.py"
 _INSTANCE, _MARKER, _PROFILE = "instance/instance.py", "instance/marker.py", "instance/profile.py"
 _FPROBE, _MULTI, _KRETPROBE = "fprobe.py", "multi.py", "kretprobe.py"
-# What the reference has, in its order: heading -> (file of the package, names in it).
+# The sections of the reference, in order: heading -> (file of the package, names in it).
 SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Users": (
         (_STUB, "FgraphOps"),
@@ -103,7 +103,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Building extensions": ((_INCLUDE, "get_include"),),
 }
 
-# Class -> the file and the name of the base class that has part of its attributes.
+# Class -> the file and name of a base class whose attributes it also has.
 _BASES = {"Instance": ("instance/attributes.py", "FileAttributes")}
 
 Callable_ = ast.FunctionDef | ast.AsyncFunctionDef
@@ -111,7 +111,7 @@ Callable_ = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Item:
-    """Something that has a heading: a class, a function or a method. `call`: how it is called, or nothing."""
+    """An entry with a heading: a class, a function or a method. `call` is its signature, if it has one."""
 
     name: str
     call: str
@@ -119,7 +119,7 @@ class Item:
 
 
 class MissingError(LookupError):
-    """A public name that is not there, or that has no docstring."""
+    """A public name does not exist, or has no docstring."""
 
 
 def _definitions(file: str) -> dict[str, ast.ClassDef | Callable_]:
@@ -135,7 +135,7 @@ def _signature(node: Callable_, name: str) -> str:
 
 
 def _wrapped(call: str, returns: str) -> str:
-    """A long signature has one argument in a line."""
+    """Write a long signature with one argument per line."""
     if len(call + returns) <= 100:
         return call + returns
     parsed = ast.parse(f"def {call}: ...").body[0]
@@ -164,13 +164,13 @@ def _is_property(node: Callable_) -> bool:
 
 
 def _text_of(node: ast.stmt | None) -> str:
-    """The string that stands below an attribute, or nothing."""
+    """Return the string below an attribute, or an empty one."""
     value = node.value if isinstance(node, ast.Expr) else None
     return cleandoc(value.value) if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
 
 
 def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
-    """Name, type and docstring of annotated names and of properties."""
+    """Return name, type and docstring of annotated names and of properties."""
     below: list[ast.stmt | None] = [*node.body[1:], None]
     for at, text in zip(node.body, below, strict=True):
         if isinstance(at, ast.AnnAssign) and isinstance(at.target, ast.Name):
@@ -214,7 +214,7 @@ def _methods(node: ast.ClassDef) -> Iterator[Item]:
 
 
 def _constructor(node: ast.ClassDef) -> str:
-    """The call that makes one; nothing for what is not made by calling its class."""
+    """Return the constructor's signature; empty if the class cannot be called."""
     for at in node.body:
         if isinstance(at, Callable_) and at.name == "__init__":
             return _signature(at, node.name)
@@ -247,13 +247,13 @@ _ENTRY = re.compile(r"^    (\*{0,2}\w[\w., ]*): (.*)$")
 
 
 def _escaped(text: str) -> str:
-    """An asterisk outside of code is one, and no emphasis."""
+    """Escape asterisks outside of code, which Markdown would take for emphasis."""
     parts = text.split("`")
     return "`".join(part if i % 2 else part.replace("*", r"\*") for i, part in enumerate(parts))
 
 
 def _markdown(docstring: str) -> str:
-    """Sections have a bold word, and their entries are lists; indented examples stay as they are."""
+    """Convert a docstring: sections get a bold word and a list; indented examples stay unchanged."""
     lines: list[str] = []
     in_section = False
     for line in docstring.splitlines():
@@ -272,7 +272,7 @@ def _markdown(docstring: str) -> str:
 
 
 def _entries_of_args(docstring: str) -> dict[str, str]:
-    """Name -> text of a docstring's Args."""
+    """Return name -> text of a docstring's Args."""
     found: dict[str, str] = {}
     args = docstring.partition("\nArgs:\n")[2]
     name = ""
@@ -294,7 +294,7 @@ def _item_markdown(item: Item, level: int) -> str:
 
 
 def reference() -> str:
-    """Return the whole reference. MissingError if something public is not documented."""
+    """Return the whole reference. MissingError: something public is not documented."""
     parts = []
     for heading, names in SECTIONS.items():
         parts.append(f"## {heading}")
@@ -304,7 +304,7 @@ def reference() -> str:
 
 
 def page() -> str:
-    """Return the page as it has to be: its own text, with the reference in its place."""
+    """Return the page's own text with the generated reference."""
     text = PAGE.read_text()
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -325,7 +325,7 @@ def main() -> int:
     if arguments.check:
         is_good = wanted == PAGE.read_text()
         if not is_good:
-            say(f"api_reference: {PAGE.name} is old: python -m tools.api_reference writes it anew")
+            say(f"api_reference: {PAGE.name} is out of date: run python -m tools.api_reference")
         return 0 if is_good else 1
     PAGE.write_text(wanted)
     return 0

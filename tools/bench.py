@@ -1,7 +1,7 @@
-"""`make bench`: the figures of docs/performance.md, measured on CPython 3.11 and 3.13 and written there.
+"""`make bench`: measures the figures of docs/performance.md on CPython 3.11 and 3.13, and writes them there.
 
-The measuring itself is in benchmarks/, which runs on the Python under test; this prepares the environments
-and puts the tables into the page. A missed target is shown as MISS and is no failure.
+benchmarks/ runs on the Python under test and measures. This module prepares the environments and writes the
+tables into the page. A missed target is shown as MISS and is not an error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def as_markdown(python: Interpreter, figures: Sequence[dict[str, object]]) -> st
 
 
 def write_page(tables: Sequence[str]) -> None:
-    """Put the tables in place of those that the page has."""
+    """Replace the page's tables."""
     when = datetime.datetime.now(datetime.UTC).date()
     text = _PAGE.read_text()
     before, _, rest = text.partition(_BEGIN)

@@ -1,4 +1,4 @@
-"""`make demo`: records a real program and prints what funcgraph saw.
+"""`make demo`: records a real program and prints its graph and its summary.
 
 The program is the standard library's `python -m http.server`, which answers each request in a thread of its
 own. It serves this project's documents to a handful of clients at once, until Ctrl-C ends it.
@@ -24,10 +24,10 @@ from tools.pythons import choose
 from tools.venvs import Environment, installed
 
 _PAGES = ("/", "/performance.md", "/man/", "/man/funcgraph-record.md", "/no-such-page", "/trace-file.md")
-_SHOWN = "path='/trace-file.md'"  # not the first: that one also reads the system's list of file types
+_SHOWN = "path='/trace-file.md'"  # not the first page: its request also reads the system's list of file types
 _FUNCTION = "__main__.SimpleHTTPRequestHandler.do_GET"
 _CLIENTS = 4
-_ROWS = 24  # of the summary
+_ROWS = 24  # rows of the summary
 
 
 def fetch(url: str) -> int:
@@ -88,9 +88,9 @@ def output_of(environment: Environment, *words: str | Path) -> list[str]:
 
 
 def excerpt(lines: Sequence[str], function: str, about: str) -> list[str]:
-    """Return the lines of the first call of `function`, to its closing one, in which `about` appears.
+    """Return the lines of the first call of `function` that contain `about`, from its entry to its end.
 
-    They are moved to the left: what called it is not shown. LookupError if there is none.
+    The lines are dedented, because the callers are not shown. LookupError: no such call.
     """
     for start, line in enumerate(lines):
         opening = re.search(rf"\|( +){re.escape(function)}\(.*\{{$", line)
@@ -104,7 +104,7 @@ def excerpt(lines: Sequence[str], function: str, about: str) -> list[str]:
 
 
 def one_request(environment: Environment, trace: Path) -> tuple[str, list[str]]:
-    """Return the task that served _SHOWN, and its call that did: each request has a thread of its own."""
+    """Return the task and the call that served _SHOWN: each request has its own thread."""
     for number in range(1, len(_PAGES) * _CLIENTS + 1):
         task = f"Thread-{number} *"
         lines = output_of(environment, "report", "-i", trace, "--task", task)

@@ -170,8 +170,8 @@ def test_with_arguments_results_and_callers() -> None:
     signal.signal(signal.SIGUSR1, quiet)
     with graph(options=options) as i:
         send()
-        before, call, behind = i.trace().splitlines()[5:8]
-    assert (before, behind) == ("  ==========> |", "  <========== |")
+        before, call, after = i.trace().splitlines()[5:8]
+    assert (before, after) == ("  ==========> |", "  <========== |")
     number = signal.SIGUSR1.value
     assert re.search(
         rf"quiet\(signum={number}, frame=<frame .*\); /\* <-handlers.send:\d+ ret=None \*/", call

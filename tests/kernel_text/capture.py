@@ -183,10 +183,10 @@ class Script:
             self.steps.append(f"call {self.time} {self.id('beyond')}")
             self.steps.append(f"return {self.time} 0")
 
-    def leave(self, event: Leave, behind: list[Enter | Leave]) -> None:
+    def leave(self, event: Leave, following: list[Enter | Leave]) -> None:
         while len(self.stack) <= event.depth:  # the text has only ends: begin this call and those around it
             depth = len(self.stack)
-            ends = (e for e in [event, *behind] if isinstance(e, Leave) and e.depth <= depth)
+            ends = (e for e in [event, *following] if isinstance(e, Leave) and e.depth <= depth)
             end = next(ends, None)
             name = end.function if end and end.depth == depth else "around"
             self.enter(Enter(0, name, depth))

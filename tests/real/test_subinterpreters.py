@@ -56,7 +56,7 @@ def destroy(interpreter):
         _xxsubinterpreters.destroy(interpreter)
 
 class Witness:
-    '''A user that notes what it is told.'''
+    '''A user that records its events.'''
 
     def __init__(self, *names, name=""):
         self.entered, self.ended, self.depths = [], [], []

@@ -42,11 +42,11 @@ def lines_of(events: list[Event]) -> list[str]:
         if what == "wait":
             column, text = duration(took), "/* waited for the recorder */"
         elif what in ("call", "resume"):
-            behind = next((i for i in range(place + 1, len(events)) if events[i][0] == task), None)
-            follower = events[behind] if behind is not None else (task, "", 0, 0, 0)
+            next_place = next((i for i in range(place + 1, len(events)) if events[i][0] == task), None)
+            follower = events[next_place] if next_place is not None else (task, "", 0, 0, 0)
             resumed = "resumed" if what == "resume" else ""
             if follower[1] in ENDS.values() and follower[2:4] == (function, depth):
-                done.add(behind or 0)
+                done.add(next_place or 0)
                 parts = [part for part in (resumed, "" if follower[1] == "return" else follower[1]) if part]
                 column, text = (
                     duration(follower[4]),
