@@ -20,10 +20,13 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 from test_trace_cmd import nested
 from tracereader import FUNC_BASE, FUNC_STEP, Event, Trace, read_trace
 
 pytest.importorskip("greenlet")
+
+OPTIONS: list[list[str]] = [[], ["--args", "--retval"], ["--c-calls"]]
 
 RETURN, RAISE, SUSPEND, CLOSE = range(4)
 
@@ -331,8 +334,7 @@ def check(
     return ends
 
 
-@pytest.mark.parametrize("options", [[], ["--args", "--retval"], ["--c-calls"]], ids=["plain", "values", "C"])
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(("program", "options"), share(list(PROGRAMS), OPTIONS, of=3))
 def test_program(fg: Funcgraph, program: str, options: list[str]) -> None:
     """Only calls that the program itself closes end as closed."""
     ends = check(fg, fg.script(NOTES + textwrap.dedent(PROGRAMS[program]) + "\ntell()\n"), *options)
@@ -710,8 +712,7 @@ print(json.dumps([dict(calls), [[*key, n] for key, n in callers.items()]]))
 """
 
 
-@pytest.mark.parametrize("filter", ["__main__.*", "*"], ids=["own", "all"])
-@pytest.mark.parametrize("options", [[], ["--args", "--retval"], ["--c-calls"]], ids=["plain", "values", "C"])
+@pytest.mark.parametrize(("options", "filter"), share(OPTIONS, ["__main__.*", "*"], of=3))
 def test_gevent(fg: Funcgraph, options: list[str], filter: str) -> None:
     """gevent's workers, queues, pool, timeouts, kills, patched threads, thread pool; hub traced or not."""
     pytest.importorskip("gevent")

@@ -11,7 +11,7 @@ from conftest import Funcgraph
 from sizes import share
 
 OPTIONS = ([], ["--args", "--retval"], ["--c-calls"])
-MODES = pytest.mark.parametrize("options", OPTIONS, ids=["plain", "values", "c-calls"])
+MODES = pytest.mark.parametrize("options", share(OPTIONS, of=3))
 
 
 def same(fg: Funcgraph, text: str, *options: str, flags: tuple[str, ...] = (), told: str = "") -> str:
@@ -802,7 +802,7 @@ DEEP_GREENLETS = """
 """
 
 
-@pytest.mark.parametrize("options", share(OPTIONS, of=3))
+@MODES
 def test_deep_greenlets(fg: Funcgraph, options: list[str]) -> None:
     """Greenlets switch in the middle of a recursion that needs no C stack untraced.
 

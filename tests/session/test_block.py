@@ -18,6 +18,8 @@ from conftest import Funcgraph
 
 import funcgraph
 
+pytestmark = pytest.mark.one_python
+
 
 @pytest.fixture(autouse=True)
 def here(fg: Funcgraph, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

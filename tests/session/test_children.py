@@ -8,6 +8,7 @@ import time
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 
 # Each program starts one Python process that calls child(), waits for it, and exits with 0 only if it
 # succeeded.
@@ -54,7 +55,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", share(list(WAYS), of=2))
 def test_child_is_in_the_trace(fg: Funcgraph, way: str) -> None:
     script = fg.script(f"{PRELUDE}    {WAYS[way]}\nparent()\n")
     result = fg.record("-l", "__main__.*", script)
@@ -64,7 +65,7 @@ def test_child_is_in_the_trace(fg: Funcgraph, way: str) -> None:
     assert fg.sessions() == []
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", share(list(WAYS), of=2))
 def test_child_is_not_in_the_trace_with_no_follow(fg: Funcgraph, way: str) -> None:
     script = fg.script(f"{PRELUDE}    {WAYS[way]}\nparent()\n")
     result = fg.record("--no-follow", "-l", "__main__.*", script)

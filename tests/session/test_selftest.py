@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 
 from funcgraph import selftest
 
@@ -168,7 +169,7 @@ def test_each_check_has_a_break() -> None:
     assert list(BREAKS) == list(selftest.CHECKS)
 
 
-@pytest.mark.parametrize("title", BREAKS)
+@pytest.mark.parametrize("title", share(list(BREAKS), of=3))
 def test_a_check_finds_what_is_broken(fg: Funcgraph, title: str) -> None:
     whole = run_with(fg, title)
     assert (whole.returncode, whole.stdout) == (0, ""), whole.stderr
