@@ -1,6 +1,7 @@
 #include "binding/core/client.h"
 
 #include "binding/base/critical_section.h"
+#include "binding/base/raise.h"
 #include "binding/core/error.h"
 
 /* ---- callbacks: Python callables, or addresses of C functions */
@@ -41,9 +42,7 @@ int fg_client_resolve(PyObject *callback, const char *name, uintptr_t python, ui
     } else if (!PyFunction_Check(callback) && !PyMethod_Check(callback) && !PyCFunction_Check(callback)) {
         *function = foreign_address(callback);
         if (!*function && !PyErr_Occurred() && !PyCallable_Check(callback))
-            PyErr_Format(PyExc_TypeError,
-                         "%s must be a function, the address of a C function or None, not %.100s", name,
-                         Py_TYPE(callback)->tp_name);
+            fg_raise_type(name, "a function, the address of a C function or None", callback);
     }
     if (PyErr_Occurred())
         return -1;

@@ -7,6 +7,7 @@
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/register/instances.h"
+#include "binding/base/raise.h"
 #include "binding/engine/instance_object.h"
 #include "engine/tracer/instance_mark.h"
 
@@ -42,7 +43,7 @@ static int check_text(PyObject *text)
 {
     if (PyUnicode_Check(text))
         return 0;
-    PyErr_Format(PyExc_TypeError, "text must be str, not %.100s", Py_TYPE(text)->tp_name);
+    fg_raise_type("text", "str", text);
     return -1;
 }
 

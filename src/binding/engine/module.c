@@ -91,7 +91,7 @@ static PyMethodDef functions[] = {
     {"register_ftrace_graph", fg_register, METH_O,
      "register_ftrace_graph(ops): its functions are called from now on."},
     {"unregister_ftrace_graph", fg_unregister, METH_O,
-     "unregister_ftrace_graph(ops): return when none of its functions runs any more, but for the caller "
+     "unregister_ftrace_graph(ops): return when none of its functions runs any longer, except the caller "
      "itself."},
     {"users", fg_users, METH_NOARGS,
      "users() -> list[User]: all registered users, in the order of their slots."},
@@ -100,7 +100,8 @@ static PyMethodDef functions[] = {
     {"find_functions", FG_KEYWORDS(fg_find_functions),
      "find_functions(patterns, notpatterns=()) -> list[Function]: the functions that match, called or not."},
     {"functions_named", fg_functions_named, METH_O,
-     "functions_named(names) -> dict[str, list[Function]]: the functions of each of these whole names."},
+     "functions_named(names) -> dict[str, list[Function]]: the functions that have each of these whole "
+     "names."},
     {"function_of", fg_function_of_callable, METH_O, "function_of(callable) -> Function."},
     {"function_names", FG_KEYWORDS(fg_function_names),
      "function_names(patterns=None) -> list[str]: the names of all functions, or of those that match."},

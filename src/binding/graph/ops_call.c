@@ -6,7 +6,7 @@
 #include "binding/graph/function.h"
 #include "binding/graph/trace.h"
 
-/* The object of the last callback serves again; it tells about the right function if that was the same. */
+/* The object of the last callback serves again; if it was for the same function, it is ready. */
 static inline struct fg_trace *take_trace(const struct fg_callback *callback, struct fg_func *func,
                                           fg_spare *spare)
 {

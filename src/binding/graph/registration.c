@@ -14,7 +14,7 @@ static struct fg_python_ops *check_ops(PyObject *module, PyObject *object)
 {
     if (PyObject_TypeCheck(object, fg_engine_state(module)->ops_type))
         return (struct fg_python_ops *)object;
-    PyErr_Format(PyExc_TypeError, "ops must be FgraphOps, not %.100s", Py_TYPE(object)->tp_name);
+    fg_raise_type("ops", "FgraphOps", object);
     return NULL;
 }
 

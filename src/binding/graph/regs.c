@@ -5,6 +5,7 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/variables.h"
+#include "binding/base/raise.h"
 #include "binding/base/types.h"
 #include "binding/core/callback.h"
 #include "binding/core/client.h"
@@ -102,8 +103,7 @@ static int number_of(PyCodeObject *code, PyObject *which)
                               count, which),
                  -1);
     } else {
-        PyErr_Format(PyExc_TypeError, "which must be the number or name of an argument, not %.100s",
-                     Py_TYPE(which)->tp_name);
+        fg_raise_type("which", "the number or name of an argument", which);
     }
     return n;
 }
@@ -129,8 +129,7 @@ static PyObject *c_argument(const struct fg_callback *callback, PyObject *which)
     if (PyUnicode_Check(which))
         return PyErr_Format(PyExc_KeyError, "%s() is a C function: its arguments have no names", name);
     if (!PyLong_Check(which))
-        return PyErr_Format(PyExc_TypeError, "which must be the number of an argument, not %.100s",
-                            Py_TYPE(which)->tp_name);
+        return fg_raise_type("which", "the number of an argument", which);
     if (index_of(which) == 0)
         value = Py_XNewRef(fg_regs_argument(callback->regs, 0));
     if (!value)
@@ -290,8 +289,7 @@ static PyObject *query_register_offset(PyObject *self, PyObject *name)
     if (!code)
         return NULL;
     if (!PyUnicode_Check(name))
-        return PyErr_Format(PyExc_TypeError, "name must be the name of a variable, not %.100s",
-                            Py_TYPE(name)->tp_name);
+        return fg_raise_type("name", "the name of a variable", name);
     n = variable(code, code->co_nlocalsplus, name);
     if (n < 0 && !PyErr_Occurred())
         PyErr_Format(PyExc_KeyError, "%U() has no variable '%U'", code->co_qualname, name);
@@ -326,8 +324,7 @@ static PyObject *get_stack_nth(PyObject *self, PyObject *number)
     if (!frame)
         return NULL;
     if (!PyLong_Check(number))
-        return PyErr_Format(PyExc_TypeError, "n must be the number of a place, not %.100s",
-                            Py_TYPE(number)->tp_name);
+        return fg_raise_type("n", "the number of a place", number);
     n = index_of(number);
     value = n >= 0 ? fg_regs_take_nth(callback->regs, (unsigned)n) : NULL;
     return value ? value : raise_no_value(callback, fg_pyframe_code(frame), n, number);

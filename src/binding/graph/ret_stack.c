@@ -5,6 +5,7 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/read/code.h"
+#include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
 #include "binding/core/callback.h"
@@ -227,10 +228,7 @@ static long tid_of(PyObject *task)
     id = PyLong_Check(task) ? Py_NewRef(task) : PyObject_GetAttrString(task, "native_id");
     if (!id || !PyLong_Check(id)) {
         Py_XDECREF(id);
-        PyErr_Format(PyExc_TypeError,
-                     "task must be a native thread id, a threading.Thread that was started, or None, "
-                     "not %.100s",
-                     Py_TYPE(task)->tp_name);
+        fg_raise_type("task", "a native thread id, a threading.Thread that was started, or None", task);
         return -1;
     }
     tid = PyLong_AsLong(id);

@@ -6,6 +6,7 @@
 #include "arch/cpython/read/symbols.h"
 #include "arch/cpython/register/fprobes.h"
 #include "arch/cpython/register/users.h"
+#include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/core/filter.h"
 #include "binding/core/state.h"
@@ -171,10 +172,7 @@ static PyObject *raise_no_function(PyObject *callable)
 {
     if (PyCode_Check(callable))
         return PyErr_Format(PyExc_ValueError, "no function has the code %R", callable);
-    return PyErr_Format(
-        PyExc_TypeError,
-        "callable must be a Python function, method or code object, or a C function, not %.100s",
-        Py_TYPE(callable)->tp_name);
+    return fg_raise_type("callable", "a Python function, method or code object, or a C function", callable);
 }
 
 PyObject *fg_function_of_callable(PyObject *module, PyObject *callable)

@@ -28,7 +28,7 @@ struct fg_trace {
 extern PyType_Spec fg_ent_spec, fg_ret_spec;
 
 /**
- * fg_trace_about - make an object tell about another function
+ * fg_trace_about - set the function that an object is about
  * @trace: the object, whose reference is stolen; NULL: a new object with its regs is made
  *
  * Return: a new reference, or NULL with an exception.

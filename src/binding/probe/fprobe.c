@@ -253,7 +253,7 @@ static struct fg_python_probe *check_fprobe(PyObject *module, PyObject *object)
 {
     if (PyObject_TypeCheck(object, fg_engine_state(module)->fprobe_type))
         return (struct fg_python_probe *)object;
-    PyErr_Format(PyExc_TypeError, "fp must be Fprobe, not %.100s", Py_TYPE(object)->tp_name);
+    fg_raise_type("fp", "Fprobe", object);
     return NULL;
 }
 

@@ -96,7 +96,7 @@ static int read_number(PyObject *object, const char *what, int least, int none, 
     if (object == Py_None)
         return 0;
     if (!PyLong_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s must be int, not %.100s", what, Py_TYPE(object)->tp_name);
+        fg_raise_type(what, "int", object);
         return -1;
     }
     value = PyLong_AsLong(object);
@@ -171,7 +171,7 @@ static int kprobe_init(PyObject *object, PyObject *args, PyObject *kwargs)
         return -1;
     }
     if (!PyCallable_Check(handler)) {
-        PyErr_Format(PyExc_TypeError, "handler must be a function, not %.100s", Py_TYPE(handler)->tp_name);
+        fg_raise_type("handler", "a function", handler);
         return -1;
     }
     if (set_place(self, line, offset) != 0 || set_symbol(self, symbol) != 0 || set_name(self, name) != 0)

@@ -23,7 +23,7 @@ struct link_object {
 
 static inline struct fg_kprobe_multi_ctx *take_ctx(const struct fg_callback *callback,
                                                    struct link_object *self, struct fg_ret_ip *ret_ip,
-                                                   const struct kprobe_multi_ctx *told)
+                                                   const struct kprobe_multi_ctx *call_ctx)
 {
     struct fg_kprobe_multi_ctx *ctx = fg_spare_take(&self->ctx);
 
@@ -34,10 +34,10 @@ static inline struct fg_kprobe_multi_ctx *take_ctx(const struct fg_callback *cal
     ctx->callback = callback;
     ctx->ret_ip = ret_ip;
     ctx->link = (PyObject *)self;
-    ctx->session_word = told->session_cookie;
-    ctx->is_session = told->session_cookie != NULL;
-    ctx->cookie = told->cookie;
-    ctx->is_return = told->is_return;
+    ctx->session_word = call_ctx->session_cookie;
+    ctx->is_session = call_ctx->session_cookie != NULL;
+    ctx->cookie = call_ctx->cookie;
+    ctx->is_return = call_ctx->is_return;
     return ctx;
 }
 
@@ -54,12 +54,13 @@ static inline void settle_ctx(struct fg_kprobe_multi_ctx *ctx, struct link_objec
 }
 
 /* The program's result as a truth value; 0 if it raised. */
-static int call(struct fg_callback *callback, struct link_object *self, const struct kprobe_multi_ctx *told)
+static int call(struct fg_callback *callback, struct link_object *self,
+                const struct kprobe_multi_ctx *call_ctx)
 {
     PyObject *prog = self->probe.client.entryfunc;
     struct fg_ret_ip *ret_ip =
-        fg_ret_ip_take(self->probe.client.state, &self->probe.ret_ip, callback, told->ret_ip);
-    struct fg_kprobe_multi_ctx *ctx = ret_ip ? take_ctx(callback, self, ret_ip, told) : NULL;
+        fg_ret_ip_take(self->probe.client.state, &self->probe.ret_ip, callback, call_ctx->ret_ip);
+    struct fg_kprobe_multi_ctx *ctx = ret_ip ? take_ctx(callback, self, ret_ip, call_ctx) : NULL;
     int answer = -1;
 
     if (fg_likely(ctx != NULL)) {
@@ -79,36 +80,37 @@ static int call(struct fg_callback *callback, struct link_object *self, const st
     return answer;
 }
 
-static inline int run_in(struct link_object *self, const struct kprobe_multi_ctx *told)
+static inline int run_in(struct link_object *self, const struct kprobe_multi_ctx *call_ctx)
 {
     struct fg_callback callback;
     int answer;
 
-    fg_callback_enter(&callback, &self->probe.client, told->func, told->regs, !told->is_return);
-    answer = call(&callback, self, told);
+    fg_callback_enter(&callback, &self->probe.client, call_ctx->func, call_ctx->regs, !call_ctx->is_return);
+    answer = call(&callback, self, call_ctx);
     fg_callback_leave(&callback);
     return answer;
 }
 
 /* The thread is ending, and has detached its thread state. */
-FG_COLD static int run_attached(struct link_object *self, const struct kprobe_multi_ctx *told)
+FG_COLD static int run_attached(struct link_object *self, const struct kprobe_multi_ctx *call_ctx)
 {
     PyGILState_STATE attached;
 
-    if (fg_callback_attach(told->func, &attached)) {
-        run_in(self, told);
+    if (fg_callback_attach(call_ctx->func, &attached)) {
+        run_in(self, call_ctx);
         fg_callback_detach(attached);
     }
     return 0;
 }
 
-static int run(struct kprobe_multi_ctx *told)
+static int run(struct kprobe_multi_ctx *call_ctx)
 {
-    struct link_object *self = fg_container_of(told->link, struct link_object, link);
+    struct link_object *self = fg_container_of(call_ctx->link, struct link_object, link);
 
     if (fg_client_is_disabled(&self->probe.client))
         return 0;
-    return fg_callback_needs_attach(fg_task_self, told->regs) ? run_attached(self, told) : run_in(self, told);
+    return fg_callback_needs_attach(fg_task_self, call_ctx->regs) ? run_attached(self, call_ctx)
+                                                                  : run_in(self, call_ctx);
 }
 
 /* ---- KprobeMultiLink */

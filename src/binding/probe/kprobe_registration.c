@@ -77,7 +77,7 @@ static struct fg_python_kprobe *check_kprobe(PyObject *module, PyObject *object)
     struct fg_python_kprobe *self = (struct fg_python_kprobe *)object;
 
     if (!PyObject_TypeCheck(object, fg_engine_state(module)->kprobe_type))
-        PyErr_Format(PyExc_TypeError, "kprobe must be Kprobe, not %.100s", Py_TYPE(object)->tp_name);
+        fg_raise_type("kprobe", "Kprobe", object);
     else if (!self->handler)
         PyErr_SetString(PyExc_RuntimeError, "Kprobe.__init__ was not called");
     else
@@ -235,7 +235,7 @@ static PyObject *kprobe_lines(PyObject *module, PyObject *code)
     (void)module;
     if (PyCode_Check(code))
         return fg_kprobe_lines((PyCodeObject *)code);
-    return PyErr_Format(PyExc_TypeError, "code must be a code object, not %.100s", Py_TYPE(code)->tp_name);
+    return fg_raise_type("code", "a code object", code);
 }
 
 PyMethodDef fg_kprobe_functions[] = {

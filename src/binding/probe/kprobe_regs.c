@@ -6,6 +6,7 @@
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/variables.h"
+#include "binding/base/raise.h"
 #include "binding/base/types.h"
 #include "binding/graph/function.h"
 
@@ -100,8 +101,7 @@ static PyObject *get_local(PyObject *self, PyObject *name)
     if (!code)
         return NULL;
     if (!PyUnicode_CheckExact(name))
-        return PyErr_Format(PyExc_TypeError, "name must be the name of a variable, not %.100s",
-                            Py_TYPE(name)->tp_name);
+        return fg_raise_type("name", "the name of a variable", name);
     for (int i = 0; !value && i < code->co_nlocalsplus; i++) {
         if (!is_shown(code, i) || PyUnicode_Compare(PyTuple_GET_ITEM(code->co_localsplusnames, i), name) != 0)
             continue;
