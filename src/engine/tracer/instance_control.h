@@ -2,7 +2,7 @@
  *
  * A change takes effect as a whole. On an error nothing has changed, except where a function says so.
  * -EBUSY: another thread changes or stops the instance now. The caller holds no lock of the engine. Like
- * changes of users (fgraph.h) these wait for callbacks in progress. */
+ * changes of users (users.h) these wait for callbacks in progress. */
 #ifndef FG_INSTANCE_CONTROL_H
 #define FG_INSTANCE_CONTROL_H
 
