@@ -21,9 +21,9 @@
 #include "engine/graph/users.h"
 #include "engine/tracer/instance_fork.h"
 
-/* A thread that is in a callback may need the GIL to leave it. Without the GIL it may have let go of its thread state
- * there, to wait for a lock of Python's, and gets it back only when a stop of the world is over: that waits for us, if
- * we keep ours; and a callback may begin at any time. */
+/* A thread in a callback may need the GIL to leave it. Without the GIL, it may have detached its thread state there, to
+ * wait for a lock of Python's; it attaches again only after a stop of the world is over, and that stop waits for us while
+ * we keep ours attached. A callback may begin at any time. */
 static bool must_let_go(void)
 {
 #ifdef Py_GIL_DISABLED
@@ -67,7 +67,7 @@ static const struct fg_discovery_ops discovery_ops = {
     .forget_func = fg_kprobe_function_gone,
 };
 
-/* Once in a process: other interpreters may come at the same time, with a GIL of their own. */
+/* Once in a process. Interpreters with a GIL of their own may come here at the same time. */
 static void init_engine(void)
 {
     fg_hook_backend = &fg_built_backend;
@@ -132,7 +132,7 @@ int fg_cpython_tool_id(void)
     return interp && interp->is_installed ? fg_built_backend.tool_id(interp) : -1;
 }
 
-/* What stands for a function above us refers to its interpreter's objects: no record may keep it longer than that. */
+/* A function's object refers to objects of its interpreter, so no record may keep it longer than the interpreter. */
 static void forget_object(struct fg_func *func, void *arg)
 {
     PyObject *list = arg;
@@ -159,7 +159,7 @@ static void forget_objects(void)
 void fg_cpython_end(struct fg_interp *interp)
 {
     fg_cpython_stop(interp);
-    if (interp->is_installed) /* some user has stayed */
+    if (interp->is_installed) /* a user has stayed */
         return;
     fg_gate_open(interp);
     fg_built_backend.end(interp);

@@ -1,4 +1,4 @@
-/* Standing in front of a thread's profile function to hear of calls of C functions (CPython 3.11). */
+/* See c_calls.h. */
 #include "arch/cpython/hook/c_calls.h"
 
 #if !FG_HAVE_MONITORING
@@ -19,7 +19,7 @@
 bool fg_c_calls_wanted;
 static bool hears_all; /* as the interpreter's hears_c_calls */
 
-/* Whose events we pass on, by thread; NULL: nobody's. */
+/* The profile function that this thread's events are passed on to, or NULL. */
 static _Thread_local Py_tracefunc next_profile;
 
 static struct fg_func *wanted_function(const fg_pyframe *frame, PyObject *callable)
@@ -51,7 +51,7 @@ static void c_end(fg_pyframe *frame, PyObject *callable, enum fg_end end)
     fg_c_call_return(fg_task_self, frame, callable, end);
 }
 
-/* What stood behind us stands there again. Only in the calling thread, whose `next_profile` it is. */
+/* Restores the profile function of the calling thread. */
 static void detach(PyThreadState *tstate)
 {
     if (tstate->c_profilefunc == fg_c_calls_profile)
@@ -77,7 +77,7 @@ int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObjec
     return result;
 }
 
-/* In the place of ours in a thread that has no profile function: that thread itself forgets whom it passed on to. */
+/* Set by other threads in a thread without a profile function: `next_profile` can be reset only in that thread itself. */
 static int adopt(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
 {
     next_profile = NULL;
@@ -109,8 +109,8 @@ void fg_c_calls_hear_all(bool hears)
     PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
 
     hears_all = hears;
-    /* Calls in progress are heard too: other threads' profile functions are theirs to put behind ours, at their next
-     * call of a Python function. Those that stand in their place pass on, and step out at their next event. */
+    /* Frames in progress send events too. A thread that has a profile function puts ours before it at its next call of a
+     * Python function. When C functions are off again, ours leaves at the thread's next event. */
     for (; hears && tstate; tstate = PyThreadState_Next(tstate)) {
         if (tstate->c_profilefunc)
             continue;
@@ -121,7 +121,7 @@ void fg_c_calls_hear_all(bool hears)
         fg_c_calls_attach_if_all(fg_tstate());
 }
 
-/* In the threads of this interpreter: those other than the caller's do so at their next event. */
+/* In the threads of this interpreter; threads other than the caller's do so at their next event. */
 void fg_c_calls_detach_all(void)
 {
     PyThreadState *tstate = fg_tstate();

@@ -1,24 +1,24 @@
-/* C functions on CPython 3.11: heard of through the thread's C profile function, which stays the owner's.
+/* Calls of C functions on CPython 3.11: events come through the thread's C profile function.
  *
- * sys.setprofile has one slot: (function, object). We put our own function in front of the one that is there and
- * pass every event on to it with its own object; sys.getprofile() goes on returning that object. A tool that
- * sets itself anew takes our function out, and the next traced frame puts it back in front. */
+ * sys.setprofile() has one slot: (function, object). Our function replaces the one that is there and passes every event on
+ * to it with its own object; sys.getprofile() still returns that object. A tool that calls sys.setprofile() again removes
+ * our function, and the next traced frame puts it back. */
 #ifndef FG_CPYTHON_C_CALLS_H
 #define FG_CPYTHON_C_CALLS_H
 
 #include "arch/cpython/base/compat/python.h"
 #include "arch/cpython/hook/hooks.h"
 
-/* Some user has asked for C functions since the hooks were installed: each call needs a further look. */
+/* A user has asked for C functions since the hooks were installed: every call takes the slow path. */
 extern bool fg_c_calls_wanted;
 
 void fg_c_calls_are_wanted(void);
 
 FG_COLD void fg_c_calls_attach_slow(PyThreadState *tstate);
 void fg_c_calls_detach_all(void);
-/* From now on calls of C functions are heard in all frames of the main interpreter, or no more. */
+/* Turns events of C functions on or off in all frames of the main interpreter. */
 void fg_c_calls_hear_all(bool hears);
-/* If they are. */
+/* If fg_c_calls_hear_all() turned them on. */
 void fg_c_calls_attach_if_all(PyThreadState *tstate);
 int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObject *arg);
 

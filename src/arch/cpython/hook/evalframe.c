@@ -1,7 +1,7 @@
 /* Hooking through the frame evaluator (PEP 523), CPython 3.11.
  *
- * The evaluator runs for every Python frame: also once when a generator is made (up to RETURN_GENERATOR), and
- * once for each of its resumes. An evaluator that was there before us is called in the place of CPython's own. */
+ * The evaluator runs for every Python frame: also once when a generator is made (up to RETURN_GENERATOR), and once for each
+ * of its resumes. An evaluator that was installed before ours is called in place of CPython's own. */
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/hook/hooks.h"
 
@@ -28,12 +28,12 @@
 #include "internal/pycore_opcode.h"
 #include "opcode.h"
 
-/* Of one interpreter. All of it changes under the GIL. */
+/* What an interpreter has. Guarded by the GIL. */
 struct evaluator {
-    _PyFrameEvalFunction next; /* whom we call */
+    _PyFrameEvalFunction next; /* the evaluator that ours calls */
     bool installed;
     bool chained;   /* the interpreter has our evaluator, or somebody who came after us calls it */
-    unsigned aside; /* calls in progress that run_aside was called for */
+    unsigned aside; /* calls of run_aside() in progress */
 };
 
 static _PyFrameEvalFunction next =
@@ -54,7 +54,7 @@ static void step_in(struct evaluator *evaluator)
     PyInterpreterState *interp = PyInterpreterState_Get();
     _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interp);
 
-    /* In front of somebody who calls us we would call each other for ever. */
+    /* If the current evaluator calls ours, the two would call each other forever. */
     if (current == eval_frame || (evaluator->chained && current != _PyEval_EvalFrameDefault))
         return;
     evaluator->next = current;
@@ -69,7 +69,7 @@ static void step_out(struct evaluator *evaluator)
 {
     PyInterpreterState *interp = PyInterpreterState_Get();
 
-    /* Somebody who came after us calls us: we stay, and pass everything on. */
+    /* A later evaluator calls ours: it stays, and passes everything on. */
     if (_PyInterpreterState_GetEvalFrameFunc(interp) != eval_frame)
         return;
     _PyInterpreterState_SetEvalFrameFunc(interp, evaluator->next);
@@ -84,9 +84,9 @@ static inline PyObject *evaluate(PyThreadState *tstate, fg_pyframe *frame, int t
     return next(tstate, frame, throwflag);
 }
 
-/* The call and all below it run as they do without us, where Python calls take no C stack. The evaluator is the
- * interpreter's: until the last such call has ended, no thread's new calls are seen. It counts as one call that was
- * not traced: how many it stands for nobody knows. */
+/* Runs the call and all that it calls without our evaluator: Python calls then take no C stack. The evaluator is set for the
+ * whole interpreter, so no thread's new calls are traced until the last such call has ended. Counts as one overrun; how
+ * many calls are missed is not known. */
 FG_COLD static PyObject *run_aside(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
 {
     struct evaluator *evaluator = fg_interp_known()->hooks;
@@ -113,7 +113,7 @@ static inline bool makes_generator(const fg_pyframe *frame)
     return frame->owner != FRAME_OWNED_BY_GENERATOR;
 }
 
-/* Never run so far: its last instruction is the RETURN_GENERATOR that made it. */
+/* It has not run yet: its last instruction is the RETURN_GENERATOR that made it. */
 static inline bool is_first_resume(const fg_pyframe *frame)
 {
     return _Py_OPCODE(*frame->prev_instr) == RETURN_GENERATOR;
@@ -127,8 +127,7 @@ static PyObject *exception_of(PyThreadState *tstate)
     return value && PyExceptionInstance_Check(value) ? value : tstate->curexc_type;
 }
 
-/* Behind the call the frame is not the thread's newest any more, but it is there: whoever called the evaluator clears
- * it. */
+/* After the call the frame is no longer the thread's newest, but it still exists: the evaluator's caller clears it. */
 static inline struct ftrace_regs regs_at_end(PyThreadState *tstate, fg_pyframe *frame, PyObject *result)
 {
     if (fg_likely(result != NULL))
@@ -151,7 +150,7 @@ FG_NOINLINE static PyObject *end_function(PyThreadState *tstate, fg_pyframe *fra
     return result;
 }
 
-/* The entry was told, and nobody is to be told of the end: the call has no frame. */
+/* Nobody wants the return: the call has no frame on the shadow stack. */
 static inline bool ends_untold(const struct fg_task *task, struct fg_func *func, uintptr_t fp)
 {
     return !fg_func_wants_returns(func) && !fg_top_is(task, fp);
@@ -209,7 +208,7 @@ FG_COLD static struct fg_task *meet_task(fg_pyframe *frame)
     return task;
 }
 
-/* Looking for a function's users makes the thread's task, too: it must have its name by then. */
+/* Matching a function's users makes the thread's task too, which must have its name by then. */
 FG_COLD static struct fg_func *discover(fg_pyframe *frame)
 {
     if (!fg_task_self)
@@ -217,8 +216,7 @@ FG_COLD static struct fg_func *discover(fg_pyframe *frame)
     return fg_code_discover(frame);
 }
 
-/* Code objects of frozen modules are one for all interpreters: their functions are those of the interpreter that came
- * first. */
+/* All interpreters share the code objects of frozen modules: their records belong to the interpreter that met them first. */
 FG_COLD static bool is_left_alone(PyThreadState *tstate, const struct fg_func *func)
 {
     return fg_gate_check_slow(tstate) || (func && fg_func_interp(func) != fg_interp_known());
@@ -249,9 +247,9 @@ static inline PyObject *eval_known(PyThreadState *tstate, fg_pyframe *frame, int
     return eval_wanted(tstate, frame, throwflag, func);
 }
 
-/* A call that has to be looked at more closely. */
-FG_NOINLINE static PyObject *eval_looking(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
-                                          struct fg_func *func)
+/* The slow path. */
+FG_NOINLINE static PyObject *eval_slow(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                       struct fg_func *func)
 {
     if (fg_slow_path_is_forced()) {
         if (is_left_alone(tstate, func))
@@ -265,13 +263,13 @@ FG_NOINLINE static PyObject *eval_looking(PyThreadState *tstate, fg_pyframe *fra
     return eval_known(tstate, frame, throwflag, func);
 }
 
-/* Every call but the plain ones of functions that have users. */
+/* Every call except plain calls of functions that have users. */
 FG_NOINLINE static PyObject *eval_other(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
 {
     struct fg_func *func = fg_code_func(frame->f_code);
 
     if (fg_unlikely(!func || fg_slow_path_is_forced()))
-        return eval_looking(tstate, frame, throwflag, func);
+        return eval_slow(tstate, frame, throwflag, func);
     return eval_known(tstate, frame, throwflag, func);
 }
 
@@ -331,7 +329,7 @@ static void remove_hooks(struct fg_interp *interp)
         fg_slow_path_release();
 }
 
-/* What is in progress goes on until the interpreter is gone: it stays. */
+/* Calls in progress use it until the interpreter is gone: it is not freed. */
 static void end(struct fg_interp *interp)
 {
     (void)interp;
@@ -354,7 +352,7 @@ static int tool_id(const struct fg_interp *interp)
     return -1;
 }
 
-/* The evaluator looks at the users of every function it runs; only what is rare is noted. */
+/* The evaluator looks up the users of each function that it runs; only wishes for C functions need more. */
 static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
     (void)code;
@@ -362,12 +360,12 @@ static void sync_func(PyCodeObject *code, struct fg_func *func)
         fg_c_calls_are_wanted();
 }
 
-/* Profile functions of other interpreters' threads are out of reach: see c_calls.c. */
+/* Only in the main interpreter: the profile functions of other interpreters' threads cannot be reached (c_calls.c). */
 static void hear_c_calls(struct fg_interp *interp)
 {
     if (!interp->is_main)
         return;
-    /* Each call looks from now on, and puts our profile function in front. */
+    /* From now on every call takes the slow path, which installs our profile function. */
     if (interp->hears_c_calls)
         fg_slow_path_hold();
     else

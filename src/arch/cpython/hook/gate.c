@@ -43,7 +43,7 @@ bool fg_gate_check_slow(PyThreadState *tstate)
 {
     struct fg_interp *interp = fg_interp_known();
     const PyCodeObject *gate = interp ? atomic_load_explicit(&interp->gate, memory_order_relaxed) : NULL;
-    /* The evaluator's own frame is not linked to its caller yet: the chain is that of the thread. */
+    /* On 3.11 the evaluator's frame is not linked to its caller yet: the chain is the thread's. */
     fg_pyframe *frame = gate ? fg_complete_pyframe(fg_current_pyframe(tstate)) : NULL;
 
     while (frame && fg_pyframe_code(frame) != gate)
@@ -52,7 +52,7 @@ bool fg_gate_check_slow(PyThreadState *tstate)
         return true;
     if (gate) {
         fg_gate_open(interp);
-        fg_greenlet_look_for(); /* no function was met so far */
+        fg_greenlet_look_for(); /* while the gate was shut no function was met */
     }
     return false;
 }

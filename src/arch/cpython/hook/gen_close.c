@@ -1,6 +1,6 @@
-/* Watching generators end: our functions stand before close(), throw() and the finaliser of the generator types,
- * call the originals, and then look whether a suspended call is still parked. It is where CPython told of its
- * end itself; where it did not, we tell it now. */
+/* See gen_close.h. Our functions replace close(), throw() and the finalizer of the generator types. They call the originals,
+ * and then look whether the call of a generator that has ended is still parked: CPython sent no event for it, so the call is
+ * ended here. */
 #include "arch/cpython/hook/gen_close.h"
 
 #include "arch/cpython/base/compat/exception.h"
@@ -18,10 +18,10 @@
 
 #define MAX_DELEGATES 64
 
-/* One generator type: what is wrapped, and what was there. */
+/* A generator type, and the functions that were replaced. */
 struct watched_type {
     PyTypeObject *type;
-    const char *delegate; /* attribute: what it waits for */
+    const char *delegate; /* name of the attribute with what it awaits */
     destructor finalize;
     struct fg_c_method close_method, throw_method;
 };
@@ -42,8 +42,8 @@ static struct watched_type *watched_of(PyObject *object)
     return NULL;
 }
 
-/* The frames of a generator and of those it delegates to: closing it closes them, outside of our sight. Only
- * addresses are kept: a reference would change when they are freed. */
+/* The frames of a generator and of those that it delegates to, which close() closes too. Only addresses: a reference would
+ * change when the objects are freed. */
 struct frames {
     uintptr_t fps[MAX_DELEGATES];
     int n;
@@ -65,7 +65,7 @@ static void collect_frames(PyObject *object, struct frames *frames)
     fg_exception_put_back(aside);
 }
 
-/* None while no call at all is parked: then the end of a generator costs next to nothing. */
+/* Collects nothing while no call is parked, so that the end of a generator costs next to nothing. */
 static inline void collect_parked(PyObject *object, struct frames *frames)
 {
     frames->n = 0;
@@ -73,7 +73,7 @@ static inline void collect_parked(PyObject *object, struct frames *frames)
         collect_frames(object, frames);
 }
 
-/* After the generator ended: its frames that are parked still ended in silence, the innermost first. */
+/* After the generator has ended: ends the calls that are still parked, the innermost first. */
 static void abandon_frames(const struct frames *frames)
 {
     struct fg_task *task = fg_task_current();
@@ -142,7 +142,7 @@ static void restore(void)
     }
 }
 
-/* The types are the same in all interpreters: the last one that goes takes our functions out. */
+/* All interpreters share the types: the last one that stops restores them. */
 static struct {
     pthread_mutex_t lock;
     unsigned count;

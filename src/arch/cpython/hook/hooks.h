@@ -1,5 +1,4 @@
-/* What a way of hooking CPython provides, and making a function's hooks match its users. Two ways stand behind one interface:
- * monitoring.c (3.12+) and evalframe.c (3.11). */
+/* Making a function's hooks match its users, through the backend of this build. */
 #ifndef FG_CPYTHON_HOOKS_H
 #define FG_CPYTHON_HOOKS_H
 
@@ -11,24 +10,24 @@
 /* Set once in a process, before the hooks are installed anywhere. */
 extern const struct fg_hook_backend *fg_hook_backend;
 
-/* As struct fg_arch_ops asks: begin takes FG_LOCK_EVENTS, under which a function's sync is, and end gives it back. */
+/* Members of struct fg_arch_ops. fg_hooks_sync_begin() takes FG_LOCK_EVENTS, fg_hooks_sync_func() needs it. */
 void fg_hooks_sync_begin(void);
 void fg_hooks_sync_end(void);
 void fg_hooks_sync_func(struct fg_func *func);
 
-/* From now on functions' hooks are set, or no more. */
+/* Turns the setting of functions' hooks on or off in an interpreter. */
 void fg_hooks_set_installed(struct fg_interp *interp, bool on);
 
 /* Makes the hooks of a function that was just met and has users. */
 void fg_hooks_meet_func(struct fg_func *func);
-/* What the way of hooking does, for a function that may end meanwhile. */
+/* The backend's sync and listen, for a function whose code object may be freed meanwhile. Both take FG_LOCK_EVENTS. */
 void fg_hooks_sync(struct fg_func *func);
 int fg_hooks_listen(struct fg_func *func);
 
-/* C functions are traced for the callers of this function: some user of it wants them. */
+/* Some user of this function wants the C functions that it calls. */
 bool fg_hooks_wants_c_calls(struct fg_func *func);
-/* A call of a C function by this one (NULL: it was not met yet) has to be told: some user wants it wherever it is called,
- * or what the caller calls. */
+/* Some user wants this call of the C function: from anywhere, or because it wants the C functions that the caller calls.
+ * `caller` is NULL if it has no record yet. */
 bool fg_hooks_wants_c_call(struct fg_func *func, struct fg_func *caller);
 
 #endif

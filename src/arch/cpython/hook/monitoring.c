@@ -1,8 +1,8 @@
 /* Hooking through sys.monitoring (PEP 669), CPython 3.12 and later.
  *
- * One global event, PY_START, finds functions: at its first call a function gets its record. One that nobody
- * wants answers DISABLE, which costs nothing from then on; one that somebody wants gets local events. PY_UNWIND
- * can be local from 3.15 on (gh-142186); before it it is set globally, with the first such function. */
+ * The global event PY_START finds functions: a function gets its record at its first call. If it has no users, the callback
+ * answers DISABLE, and its calls cost nothing from then on. If it has users, it gets local events. PY_UNWIND can be local
+ * from 3.15 on (gh-142186); before that it is set globally, with the first function that has users. */
 #include "arch/cpython/hook/monitoring.h"
 
 #if FG_HAVE_MONITORING
@@ -18,7 +18,7 @@
 #include "engine/graph/user_list.h"
 
 #define NR_TOOL_IDS 6
-/* 4 and 3 are nobody's by convention; those that PEP 669 names for coverage, profilers and debuggers come last. */
+/* 4 and 3 have no conventional user. The ids that PEP 669 reserves for coverage, profilers and debuggers come last. */
 static const int tool_id_order[NR_TOOL_IDS] = {4, 3, 5, 1, 2, 0};
 
 static PyMemberDef hook_members[] = {
@@ -55,7 +55,7 @@ static long events_of_ends(struct monitoring *m)
     return m->bits[EVENT_PY_UNWIND] | m->bits[EVENT_PY_THROW];
 }
 
-/* PY_THROW from the start: a function may be met first as a generator that is thrown into before it ever ran. */
+/* PY_THROW is always on: a function may first be met as a generator that is thrown into before it has run. */
 static long events_global(struct monitoring *m)
 {
     return m->bits[EVENT_PY_START] | m->bits[EVENT_PY_THROW] | (m->has_armed ? events_of_ends(m) : 0) |
@@ -139,7 +139,7 @@ static int setup(struct monitoring *m)
     return read_event_bits(m) == 0 ? make_hooks(m) : -1;
 }
 
-/* The first free id of our order, taken. -1 with an exception: all are held. */
+/* Takes the first free id in our order. -1 with an exception: all are in use. */
 static int take_tool_id(struct monitoring *m)
 {
     PyObject *name = PyUnicode_FromString("funcgraph");
@@ -160,7 +160,7 @@ static int take_tool_id(struct monitoring *m)
     return -1;
 }
 
-/* Asks CPython, with code that never runs. No exception is left set. */
+/* Can PY_UNWIND and PY_THROW be local? Tried on code that never runs. No exception is left set. */
 static bool try_local_ends(struct monitoring *m)
 {
     PyObject *code = (PyObject *)PyCode_NewEmpty("funcgraph", "probe", 1);
@@ -172,19 +172,21 @@ static bool try_local_ends(struct monitoring *m)
     return can;
 }
 
-/* What we read of the tools and of local events without asking is what sys.monitoring says. -1 with an exception. */
+/* The assumption MONITORING: what we read of tools and local events is what sys.monitoring says. -1 with an exception. */
 static int check_data(struct monitoring *m)
 {
-    PyThreadState *tstate = PyThreadState_Get();
-    PyCodeObject *code = PyCode_NewEmpty("funcgraph", "probe", 1);
+    const PyThreadState *tstate = PyThreadState_Get();
+    PyObject *tool = PyObject_CallMethod(m->module, "get_tool", "i", m->tool_id);
+    PyCodeObject *code = tool ? PyCode_NewEmpty("funcgraph", "probe", 1) : NULL;
     int error = code ? set_local_events(m, (PyObject *)code, m->bits[EVENT_PY_RETURN]) : -1;
 
     if (!error && (!fg_assumption_holds(FG_ASSUME_MONITORING,
                                         (uintptr_t)tstate->interp->monitoring_tool_names[m->tool_id],
-                                        (uintptr_t)atomic_load(&fg_tool_name)) ||
+                                        (uintptr_t)tool) ||
                    !fg_assumption_holds(FG_ASSUME_MONITORING, (uintptr_t)local_events(m, code),
                                         (uintptr_t)m->bits[EVENT_PY_RETURN])))
         error = fg_assumption_refuse(FG_ASSUME_MONITORING);
+    Py_XDECREF(tool);
     Py_XDECREF(code);
     return error;
 }
@@ -276,8 +278,8 @@ static int tool_id(const struct fg_interp *interp)
     return m->tool_id;
 }
 
-/* Where a call gives way, goes on and ends. */
-static long events_behind_entry(struct monitoring *m)
+/* Suspend, resume and return. */
+static long events_after_entry(struct monitoring *m)
 {
     return m->bits[EVENT_PY_RESUME] | m->bits[EVENT_PY_RETURN] | m->bits[EVENT_PY_YIELD] |
            (m->has_local_ends ? m->bits[EVENT_PY_UNWIND] : 0);
@@ -285,13 +287,13 @@ static long events_behind_entry(struct monitoring *m)
 
 static long events_of_users(struct monitoring *m, struct fg_func *func)
 {
-    /* PY_THROW may be an entry, too. */
+    /* PY_THROW may be an entry too. */
     long set = m->bits[EVENT_PY_START] | (m->has_local_ends ? m->bits[EVENT_PY_THROW] : 0);
 
     if (!fg_func_has_users(func))
         return 0;
     if (fg_func_wants_returns(func))
-        set |= events_behind_entry(m);
+        set |= events_after_entry(m);
     return fg_hooks_wants_c_calls(func) ? set | m->bits[EVENT_CALL] : set;
 }
 
@@ -302,7 +304,7 @@ static long events_of_kprobes(struct monitoring *m, struct fg_func *func)
     return (kinds ? m->bits[EVENT_LINE] : 0) | (kinds & FG_KPROBE_OFFSETS ? m->bits[EVENT_INSTRUCTION] : 0);
 }
 
-/* The events that accompany the first function somebody wants. */
+/* Sets the global events that the first function with users needs. */
 static int arm_globals(struct monitoring *m)
 {
     if (m->has_armed || m->has_local_ends)
@@ -311,7 +313,7 @@ static int arm_globals(struct monitoring *m)
     return set_events(m, events_global(m));
 }
 
-/* Lines first: then CPython has what it keeps of the code. */
+/* LINE first: it makes CPython allocate its data of the code object. */
 static int set_first_instructions(struct monitoring *m, PyCodeObject *code, long set)
 {
     return set_local_events(m, (PyObject *)code, set & ~m->bits[EVENT_INSTRUCTION]) != 0 ||
@@ -322,7 +324,7 @@ static int set_first_instructions(struct monitoring *m, PyCodeObject *code, long
 
 static int change_local_events(struct monitoring *m, PyCodeObject *code, long has, long set)
 {
-    if (set == has) /* not its first user, and not its last */
+    if (set == has) /* neither the first user nor the last */
         return 0;
     if ((set & m->bits[EVENT_PY_RETURN]) && arm_globals(m) != 0)
         return -1;
@@ -333,7 +335,7 @@ static int change_local_events(struct monitoring *m, PyCodeObject *code, long ha
     return set_local_events(m, (PyObject *)code, set);
 }
 
-/* The engine is to know of hooks for entries alone. */
+/* Tells the engine whether only the function's entry is hooked. */
 static void tell_engine(struct monitoring *m, const PyCodeObject *code, struct fg_func *func)
 {
     long set = local_events(m, code);
@@ -343,20 +345,20 @@ static void tell_engine(struct monitoring *m, const PyCodeObject *code, struct f
         fg_func_set_return_hooks(func, !is_deaf);
 }
 
-/* Local events to what the function's users and probes need. -1 with an exception. */
+/* Sets the local events that the function's users and kprobes need. -1 with an exception. */
 static int set_wanted_events(struct monitoring *m, PyCodeObject *code, struct fg_func *func)
 {
     long users = events_of_users(m, func), has = local_events(m, code);
     int error;
 
-    if (fg_func_has_pending_returns(func)) /* users left, and somebody still waits for ends of its calls */
+    if (fg_func_has_pending_returns(func)) /* users left, but a return in progress is still wanted */
         users |= has & ~events_within(m);
     error = change_local_events(m, code, has, users | events_of_kprobes(m, func));
     tell_engine(m, code, func);
     return error;
 }
 
-/* Reports nothing: a function that cannot be hooked (memory is short) stays untraced, and the program goes on. */
+/* Errors are not reported: a function that cannot be hooked (memory is short) stays untraced, and the program goes on. */
 static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
     fg_exception aside = fg_exception_set_aside();
@@ -366,7 +368,7 @@ static void sync_func(PyCodeObject *code, struct fg_func *func)
     fg_exception_put_back(aside);
 }
 
-/* As sync_func, it reports nothing. */
+/* Errors are not reported, as in sync_func(). */
 static void hear_c_calls(struct fg_interp *interp)
 {
     struct monitoring *m = interp->hooks;
@@ -377,7 +379,7 @@ static void hear_c_calls(struct fg_interp *interp)
     fg_exception_put_back(aside);
 }
 
-/* Places that answered DISABLE are heard of again once their events were gone and come anew. */
+/* Places that answered DISABLE get events again after their events are removed and set again. */
 static int listen(PyCodeObject *code, struct fg_func *func)
 {
     struct monitoring *m = fg_func_interp(func)->hooks;

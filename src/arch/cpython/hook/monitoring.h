@@ -1,4 +1,4 @@
-/* What the two files of sys.monitoring share. Private to them. */
+/* Shared by monitoring.c and monitoring_callbacks.c, and private to them. */
 #ifndef FG_CPYTHON_MONITORING_H
 #define FG_CPYTHON_MONITORING_H
 
@@ -35,11 +35,11 @@ struct monitoring {
     struct fg_interp *interp;
     PyObject *module; /* sys.monitoring */
     PyObject *set_events, *set_local_events, *disable, *missing;
-    PyObject *hooks[NR_EVENTS]; /* callables; they stay: an event may be under way at any time */
+    PyObject *hooks[NR_EVENTS]; /* callables; kept, since an event may be in progress at any time */
     long bits[NR_EVENTS];
     int tool_id;
-    bool has_armed;      /* some function has local events: the global ones that go with them are on */
-    bool has_local_ends; /* PY_UNWIND and PY_THROW can be local: none go with them */
+    bool has_armed;      /* a function has local events, so the global ones that they need are on */
+    bool has_local_ends; /* PY_UNWIND and PY_THROW can be local, so no global ones are needed */
 };
 
 /* A callable that CPython reaches through its own vectorcall slot: no method object, no argument parsing. */
@@ -62,7 +62,7 @@ static inline long local_events(const struct monitoring *m, const PyCodeObject *
     return fg_local_events(code, m->tool_id);
 }
 
-/* Of these, the ones of probes at places within the function: they come and go without any user. */
+/* The events of kprobes, which come and go without users. */
 static inline long events_within(struct monitoring *m)
 {
     return m->bits[EVENT_LINE] | m->bits[EVENT_INSTRUCTION];

@@ -1,4 +1,4 @@
-/* What CPython calls at the events of sys.monitoring: they become calls of the engine. */
+/* The callbacks of sys.monitoring's events: they call the engine. */
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/monitoring.h"
 #include "arch/cpython/base/tstate.h"
@@ -27,9 +27,9 @@ static inline struct monitoring *monitoring_of(PyObject *hook)
     return ((struct hook *)hook)->monitoring;
 }
 
-/* The frame an event is of, and its function's record (NULL: not met yet). No frame: an event of native code, which
- * may tell of functions of its own from 3.13 on (PyMonitoring_FirePyStartEvent and others): any object stands for
- * their code, and the frame is their caller's. Such events reach global sets only. */
+/* The frame of an event, and its function's record (NULL: not met yet). `frame` is NULL for an event of native code, which
+ * from 3.13 on may fire events for functions of its own (PyMonitoring_FirePyStartEvent and others): any object stands for
+ * their code, and the frame is their caller's. Such events are global only. */
 struct site {
     fg_pyframe *frame;
     struct fg_func *func;
@@ -48,8 +48,8 @@ static inline struct site site_of(PyObject *code)
     return (struct site){frame, fg_code_func((PyCodeObject *)code), tstate};
 }
 
-/* Nobody wants the function. One that still has events of its own is in the middle of a change of users: sync_func
- * takes such events as it finds them, so PY_START must stay among them. */
+/* The function has no users. While its users change it may still have local events; sync_func() takes these as it finds
+ * them, so PY_START must stay among them. */
 static bool may_disable(struct monitoring *m, struct site site)
 {
     return FG_CAN_DISABLE &&
@@ -57,7 +57,7 @@ static bool may_disable(struct monitoring *m, struct site site)
                            !(local_events(m, fg_pyframe_code(site.frame)) & ~events_within(m))));
 }
 
-/* The first call of a function, or a call of one that nobody wants. */
+/* The first call of a function, or a call of one without users. */
 FG_COLD static PyObject *on_start_slow(struct monitoring *m, struct site site)
 {
     struct ftrace_regs regs = fg_regs_of(NULL, site.frame, NULL);
@@ -74,7 +74,7 @@ FG_COLD static PyObject *on_start_slow(struct monitoring *m, struct site site)
     Py_RETURN_NONE;
 }
 
-/* A call that is not plain. Its site comes in pieces: as a whole it would be copied. */
+/* A call that is not plain. The site is passed in pieces: as a struct it would be copied. */
 FG_NOINLINE static PyObject *on_start_full(struct monitoring *m, struct fg_task *task, struct fg_func *func,
                                            fg_pyframe *frame, PyThreadState *tstate)
 {
@@ -86,7 +86,7 @@ FG_NOINLINE static PyObject *on_start_full(struct monitoring *m, struct fg_task 
     Py_RETURN_NONE;
 }
 
-/* A call that may be plain. A function of its own: no other call is to pay for the registers that this one needs. */
+/* A call that may be plain. Not inlined, so that no other call saves the registers that this one needs. */
 FG_HOT FG_NOINLINE static PyObject *on_start_plain(struct monitoring *m, struct fg_task *task,
                                                    struct fg_func *func, fg_pyframe *frame,
                                                    PyThreadState *tstate)
@@ -96,7 +96,7 @@ FG_HOT FG_NOINLINE static PyObject *on_start_plain(struct monitoring *m, struct 
     return on_start_full(m, task, func, frame, tstate);
 }
 
-/* A call that one fprobe alone may watch: the same. */
+/* A call that perhaps only one fprobe watches. Not inlined, as above. */
 FG_HOT FG_NOINLINE static PyObject *on_start_probed(struct monitoring *m, struct fg_task *task,
                                                     struct fg_func *func, fg_pyframe *frame,
                                                     PyThreadState *tstate)
@@ -134,7 +134,7 @@ FG_HOT static PyObject *on_start(PyObject *self, PyObject *const *args, size_t n
     return on_start_full(monitoring_of(self), task, site.func, site.frame, site.tstate);
 }
 
-/* The end of a call that is not plain. */
+/* The return of a call that is not plain. */
 FG_NOINLINE static PyObject *on_return_full(PyThreadState *tstate, struct fg_task *task,
                                             struct fg_ending ending, PyObject *value)
 {
@@ -145,7 +145,7 @@ FG_NOINLINE static PyObject *on_return_full(PyThreadState *tstate, struct fg_tas
     Py_RETURN_NONE;
 }
 
-/* The end of a call that may be one fprobe's alone. */
+/* The return of a call that perhaps only one fprobe watches. */
 FG_HOT FG_NOINLINE static PyObject *on_return_probed(PyThreadState *tstate, struct fg_task *task,
                                                      PyObject *value)
 {
@@ -199,15 +199,15 @@ static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargsf,
     Py_RETURN_NONE;
 }
 
-/* Global events before 3.15: they come from every function, also from those nobody wants. */
+/* Before 3.15 these events are global: they come from every function, also from those without users. */
 
-/* Before its RESUME, which is where PY_START is told. */
+/* The frame is before its RESUME, where PY_START fires. */
 static inline bool is_before_start(fg_pyframe *frame)
 {
     return _PyInterpreterFrame_LASTI(frame) < fg_pyframe_code(frame)->_co_firsttraceable;
 }
 
-/* A generator is thrown into before it ever ran: its frame runs, to raise at its first line, with no PY_START. */
+/* A generator is thrown into before it has run: its frame runs, to raise at its first line, without PY_START. */
 FG_COLD static void enter_by_throw(struct site site)
 {
     struct ftrace_regs regs = fg_regs_of(NULL, site.frame, NULL);
@@ -248,10 +248,10 @@ static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargsf,
     Py_RETURN_NONE;
 }
 
-/* C functions. CALL is local to functions whose users asked for what they call; and global while some user wants a C
- * function wherever it is called. C_RETURN and C_RAISE come with it. */
+/* C functions. CALL is local to functions whose users want the C functions that they call. It is global while a user wants
+ * a C function from anywhere. C_RETURN and C_RAISE come with it. */
 
-/* The event is global: it came from any function, or from native code, which is nobody's frame. */
+/* The event is global: it may come from any function, or from native code, which has no frame. */
 static bool wants_c_call(struct fg_func *func, struct site site)
 {
     return site.frame && !fg_gate_check(site.tstate) && fg_hooks_wants_c_call(func, site.func);
@@ -296,15 +296,15 @@ static PyObject *on_c_raise(PyObject *self, PyObject *const *args, size_t nargsf
     return c_end(args[2], FG_END_RAISE);
 }
 
-/* Places within functions (kprobe.h). One where no probe is answers DISABLE, which costs nothing from then on. */
+/* Places within functions (kprobe.h). A place without a kprobe answers DISABLE, and costs nothing from then on. */
 
 static PyObject *answer_at_place(struct monitoring *m, bool is_probed)
 {
     return is_probed || !FG_CAN_DISABLE ? Py_NewRef(Py_None) : Py_NewRef(m->disable);
 }
 
-/* An instruction that begins a line is told of as an instruction only if nobody answers DISABLE to the line just before:
- * CPython goes on with what was under both. So where a probe by offset is, the line is never disabled. */
+/* At an instruction that begins a line, INSTRUCTION fires only if nobody answers DISABLE to the LINE just before: CPython
+ * then continues with the original instruction. So where a kprobe by offset is, LINE is never disabled. */
 static bool is_kept_for_instruction(const struct fg_kprobe_site *at)
 {
     return fg_kprobe_is_at_offset(at->func, _PyInterpreterFrame_LASTI(at->frame) * (int)sizeof(_Py_CODEUNIT));
@@ -331,9 +331,9 @@ static PyObject *on_instruction(PyObject *self, PyObject *const *args, size_t na
                            site.func && fg_kprobe_hit_offset(&at, (int)PyLong_AsLong(args[1])));
 }
 
-/* The same, in programs that have imported greenlet. */
+/* The same callbacks for programs that have imported greenlet. */
 
-/* The call that an event begins may have the address of another that ended untold. */
+/* A call that begins may have the address of an earlier one whose end no event told. */
 static inline void follow(enum event event)
 {
     struct fg_task *task = fg_task_current();

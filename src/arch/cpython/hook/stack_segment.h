@@ -1,10 +1,10 @@
 /* More C stack for deep recursion (CPython 3.11).
  *
- * With a frame evaluator set, each Python call takes C stack, which it does not without one: a program that
- * raised its recursion limit must not crash for being traced. When a thread's C stack runs low, the evaluation
- * goes on on a further mapped segment.
+ * With a frame evaluator, each Python call takes C stack; without one it takes none. A program that raised its recursion
+ * limit must not crash because it is traced. When a thread's C stack runs low, the evaluation continues on another mapped
+ * segment.
  *
- * Not where greenlet is loaded: it copies a thread's one C stack to and fro, and must find it in one piece. */
+ * Not where greenlet is loaded: it copies a thread's C stack, which must be in one piece. */
 #ifndef FG_CPYTHON_STACK_SEGMENT_H
 #define FG_CPYTHON_STACK_SEGMENT_H
 
@@ -15,7 +15,7 @@
 
 typedef PyObject *(*fg_eval_frame_func)(PyThreadState *tstate, fg_pyframe *frame, int throwflag);
 
-/* The address under which the current segment counts as low; of a thread that is new every address is. */
+/* Below this address the current segment is low. In a new thread every address is. */
 extern _Thread_local uintptr_t fg_stack_low __attribute__((tls_model("initial-exec")));
 
 static inline bool fg_stack_is_low(void)
@@ -31,7 +31,7 @@ static inline bool fg_stack_is_low(void)
     return fg_unlikely(here < fg_stack_low);
 }
 
-/* When the stack is low: calls `eval` where it is not. Without any more stack, calls `otherwise`. */
+/* When the stack is low: calls `eval` on a segment that is not, or `otherwise` if there is no more stack. */
 FG_COLD PyObject *fg_stack_segment_call(fg_eval_frame_func eval, fg_eval_frame_func otherwise,
                                         PyThreadState *tstate, fg_pyframe *frame, int throwflag);
 
