@@ -13,7 +13,8 @@ struct fg_clock fg_clock;
 #define MIN_BASE_NS 200000u
 #define PAIR_TRIES 4
 
-/* CPUID 80000007H, EDX bit 8: the counter runs at a constant rate in every power state (Intel SDM 18.17.1). */
+/* CPUID 80000007H, EDX bit 8: the counter runs at a constant rate in every power state (Intel SDM
+ * 18.17.1). */
 static bool tsc_is_invariant(void)
 {
 #if defined(__x86_64__)
@@ -69,9 +70,9 @@ double fg_clock_ns_per_tick(void)
            (double)(now.ticks - fg_clock.start.ticks);
 }
 
-/* Ticks as nanoseconds, by pieces: each begins where the one before ends, with a better known length of a tick. A piece
- * lasts until twice the time has passed since the clock's start, so that there are never many, and none ever changes:
- * the same ticks are the same nanoseconds whenever somebody asks. */
+/* Ticks become nanoseconds by pieces. Each piece begins where the one before ends, with a better measured
+ * length of a tick. A piece lasts until twice the time since the clock's start has passed, so there are
+ * few. A piece never changes: the same ticks always give the same nanoseconds. */
 struct piece {
     uint64_t ticks, ns; /* where it begins */
     double ns_per_tick;
@@ -95,7 +96,7 @@ static struct piece first_piece(void)
     return (struct piece){fg_clock.start.ticks, fg_clock.start.monotonic_ns, fg_clock_ns_per_tick()};
 }
 
-/* What the piece before is off by now, this one takes back by the time it ends itself. */
+/* By its end, this piece makes up for the error that the one before has now. */
 static struct piece next_piece(const struct piece *last)
 {
     struct fg_clock_pair now = fg_clock_read_pair();
@@ -115,7 +116,7 @@ FG_COLD static void grow_scale(unsigned n)
         return;
     if (atomic_load_explicit(&scale.n, memory_order_relaxed) == n && n < MAX_PIECES) {
         scale.pieces[n] = n ? next_piece(&scale.pieces[n - 1]) : first_piece();
-        /* release: whoever sees the number sees the piece */
+        /* release: a reader that sees the number sees the piece */
         atomic_store_explicit(&scale.n, n + 1, memory_order_release);
     }
     atomic_flag_clear_explicit(&scale.growing, memory_order_release);

@@ -40,13 +40,13 @@ static inline uint64_t fg_clock_monotonic_ns(void)
     return fg_clock_ns_of(CLOCK_MONOTONIC);
 }
 
-/* How long this thread has worked. */
+/* The CPU time of this thread. */
 static inline uint64_t fg_clock_work_ns(void)
 {
     return fg_clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Ticks now. Ticks of different threads can be compared: that is what constant and non-stop means. */
+/* Ticks now. The counter is constant and never stops, so ticks of different threads can be compared. */
 static inline uint64_t fg_clock_now(void)
 {
 #if defined(__x86_64__)
@@ -56,7 +56,7 @@ static inline uint64_t fg_clock_now(void)
     return fg_clock_monotonic_ns();
 }
 
-/* What can be read first and judged later: the counter of the processor, where there is one. */
+/* The processor's counter, where it has one: cheap to read before it is known whether a time is needed. */
 static inline uint64_t fg_clock_counter(void)
 {
 #if defined(__x86_64__)
@@ -66,7 +66,7 @@ static inline uint64_t fg_clock_counter(void)
 #endif
 }
 
-/* It is the trace clock. */
+/* True if that counter is the trace clock. */
 static inline bool fg_clock_is_counter(void)
 {
 #if defined(__x86_64__)
@@ -76,7 +76,7 @@ static inline bool fg_clock_is_counter(void)
 #endif
 }
 
-/* The ticks of a moment ago, when the counter said so. */
+/* The ticks at the moment when fg_clock_counter() returned @counter. */
 static inline uint64_t fg_clock_then(uint64_t counter)
 {
     return fg_clock_is_counter() ? counter : fg_clock_monotonic_ns();
@@ -88,12 +88,13 @@ void fg_clock_init(void);
 /* The same instant on both clocks, as close as a few tries get them. */
 struct fg_clock_pair fg_clock_read_pair(void);
 
-/* The length of a tick, from the longest base there is; waits up to 200 us if that is too short to tell. */
+/* The length of a tick, from the longest base there is; waits up to 200 us if that is too short to
+ * measure. */
 double fg_clock_ns_per_tick(void);
 
 /* Ticks as a point on CLOCK_MONOTONIC; the same ticks give the same point every time. */
 uint64_t fg_clock_to_ns(uint64_t ticks);
-/* The length of so many ticks, without measuring anew: callbacks ask. */
+/* The length of so many ticks. Measures nothing, so callbacks may ask. */
 uint64_t fg_clock_duration_ns(uint64_t ticks);
 
 #endif

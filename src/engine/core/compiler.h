@@ -7,7 +7,8 @@
 #define FG_COLD __attribute__((cold, noinline))
 /* Beside the way of nearly every call: not part of it, and not cold. */
 #define FG_NOINLINE __attribute__((noinline))
-/* A hook: the engine's way of one call becomes part of it where the compiler sees both (link-time optimisation). */
+/* A hook: the engine's way of one call becomes part of it where the compiler sees both (link-time
+ * optimisation). */
 #define FG_HOT __attribute__((hot, flatten))
 
 #define fg_container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))

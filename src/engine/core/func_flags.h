@@ -10,6 +10,7 @@ enum fg_func_flags {
     FG_FUNC_C = 8,               /* implemented in C */
     FG_FUNC_VARARGS = 16,        /* the argument before the last (or the last) is *args */
     FG_FUNC_VARKEYWORDS = 32,    /* the last argument is **kwargs */
-    FG_FUNC_NATIVE = 64, /* machine code: `line` is its size in bytes, `module` the file it was loaded from */
+    /* machine code: `line` is its size in bytes, `module` the file it was loaded from */
+    FG_FUNC_NATIVE = 64,
 };
 #endif

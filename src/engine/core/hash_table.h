@@ -9,8 +9,7 @@
  *         slot = fg_hash_next(&table, slot);
  *
  * The hash of a 64-bit number or a pointer is one-to-one. With these for keys, equal hashes mean equal
- * keys, and fg_hash_find() does without a comparison. A table of zeros is an empty one. It does not lock.
- * */
+ * keys, and fg_hash_find() does without a comparison. A table of zeros is an empty one. It does not lock. */
 #ifndef FG_HASH_TABLE_H
 #define FG_HASH_TABLE_H
 

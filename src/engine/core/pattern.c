@@ -9,7 +9,7 @@
 
 #define MODULE_COMMAND ":mod:"
 
-/* One bracket set at `glob` (behind its '['). Returns the end (behind ']'), or NULL if it never ends. */
+/* One bracket set at `glob` (after its '['). Returns the end (after ']'); NULL: it never ends. */
 static const char *match_set(const char *glob, unsigned char c, bool *matched)
 {
     bool negated = *glob == '!' || *glob == '^';
@@ -30,7 +30,7 @@ static const char *match_set(const char *glob, unsigned char c, bool *matched)
     return *glob == ']' ? glob + 1 : NULL;
 }
 
-/* Matches one character of `text` against the element at *glob and moves *glob behind it. */
+/* Matches one character of `text` against the element at *glob and moves *glob past it. */
 static bool match_one(const char **glob, char c)
 {
     const char *at = *glob;
@@ -104,7 +104,7 @@ bool fg_pattern_match(const struct fg_pattern *pattern, const char *name, const 
 {
     if (pattern->module && !match_module(pattern->module, module))
         return false;
-    /* Most names differ here already, and most patterns end here, or with the `*` behind. */
+    /* Most names differ here already, and most patterns end here, or at the `*` that follows. */
     if (strncmp(pattern->name, name, pattern->literal) != 0)
         return false;
     return fg_glob_match(pattern->name + pattern->literal, name + pattern->literal);

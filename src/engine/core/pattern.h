@@ -1,5 +1,6 @@
-/* Filter patterns: the kernel's globs over "module.qualname", with ":mod:NAME" (Documentation/trace/ftrace.rst,
- * "Filter commands"). `*` any run, `?` any character, `[a-z]` one of a set, `[!a-z]` none of it, `\x` x itself. */
+/* Filter patterns: the kernel's globs over "module.qualname", with ":mod:NAME"
+ * (Documentation/trace/ftrace.rst, "Filter commands"). `*` any run, `?` any character, `[a-z]` one of a
+ * set, `[!a-z]` none of it, `\x` x itself. */
 #ifndef FG_PATTERN_H
 #define FG_PATTERN_H
 
@@ -31,8 +32,9 @@ struct fg_pattern_error {
 
 /* A growing set of patterns: matches if any does. All zeros is an empty one.
  *
- * A registration tries each function's name under the engine's lock. A tool that picks its functions gives thousands of
- * whole names: those are looked up. Only the other patterns are tried one after the other. */
+ * A registration tries each function's name under the engine's lock. A tool that picks its functions
+ * gives thousands of whole names: those are looked up. Only the other patterns are tried one after the
+ * other. */
 struct fg_patterns {
     struct fg_pattern *items; /* in the order they were given */
     uint32_t *order; /* indices of items: first those of whole names, sorted by name, then the others' */

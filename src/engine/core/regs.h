@@ -1,5 +1,5 @@
-/* ftrace_regs: what a hook saw at a function's boundary. Partial by design: the arguments at entry, the result
- * at the end. Valid only while the callback runs. */
+/* ftrace_regs: what a hook saw at a function's boundary. Partial by design: the arguments at entry, the
+ * result at the end. Valid only while the callback runs. */
 #ifndef FG_REGS_H
 #define FG_REGS_H
 
@@ -12,7 +12,7 @@ struct fg_func;
 /* A function in which a call was made, and where in it. */
 struct fg_caller {
     uint32_t func;  /* its id; 0: it was not met yet */
-    uint32_t place; /* the line; in native code the offset behind the call */
+    uint32_t place; /* the line; in native code the offset after the call */
 };
 
 /* How an arch reads its own frames. Nothing here may run code of the traced program. */
@@ -21,10 +21,10 @@ struct ftrace_regs_ops {
     size_t (*encode_arguments)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
     size_t (*encode_value)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
     size_t (*encode_exception)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
-    /* The address of the instruction in its caller that the function returns behind; 0: there is none. */
+    /* The return address: of the instruction in the caller that runs next; 0: it is not known. */
     uintptr_t (*return_address)(const struct ftrace_regs *regs);
-    /* Where the call was made, where the call was made that runs there, and so on: the nearest first, up to `n`; returns
-     * how many. At an entry. Optional. */
+    /* Where the call was made, where the call was made that runs there, and so on: the nearest first, up
+     * to `n`; returns how many. At an entry. Optional. */
     size_t (*callers)(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n);
     /* At an entry: the function that calls it; NULL: there is none, or it was not met yet. Optional. */
     struct fg_func *(*caller)(const struct ftrace_regs *regs);

@@ -49,7 +49,7 @@ uint64_t fg_retired_wait(void)
     return safe;
 }
 
-/* Takes out of a queue what no task holds any more; engine's lock held. */
+/* Takes out of a queue what no task can hold any longer. Engine's lock held. */
 static struct fg_retired *take_until(struct fg_retired **queue, uint64_t safe)
 {
     struct fg_retired **at = queue, *old;

@@ -1,4 +1,5 @@
-/* The engine's root: what every call reads, the engine's lock, what the process provides, and the kill switch. */
+/* The engine's root: what every call reads, the engine's lock, what the process provides, and the kill
+ * switch. */
 #ifndef FG_ROOT_H
 #define FG_ROOT_H
 
@@ -23,8 +24,8 @@ struct fg_slot {
 
 /* The one mutable global: what every call reads. */
 struct fg_root {
-    /* The descriptor word of a frame that is pushed now (frame.h draws it). Its epoch counts the changes among users so far.
-     * 0 once the kill switch is thrown. */
+    /* The descriptor word of a frame that is pushed now (frame.h draws it). Its epoch counts the changes
+     * among users so far. 0 once the kill switch is thrown. */
     _Atomic uint64_t descriptor;
     /* The same for a frame whose call takes the plain path (plain_call.c). 0 also where no call can. */
     _Atomic uint64_t plain_descriptor;
@@ -35,7 +36,8 @@ struct fg_root {
 
 extern struct fg_root fg_root;
 
-/* Takes the place of a user that has left, in a slot and in lists that callbacks may still read: it wants nothing. */
+/* Takes the place of a user that has left, in a slot and in lists that callbacks may still read: it wants
+ * nothing. */
 extern struct fgraph_ops fg_stub_ops;
 
 /**
@@ -44,7 +46,8 @@ extern struct fgraph_ops fg_stub_ops;
  * @epoch: that of a frame which the user made
  *
  * Return: the user; NULL: it has left.
- * Context: inside the guard. The user cannot be unregistered and its slot reused before the guard is left.
+ * Context: inside the guard. The user cannot be unregistered and its slot reused before the guard is
+ * left.
  */
 static inline struct fgraph_ops *fg_slot_user(uint32_t idx, uint64_t epoch)
 {
@@ -62,10 +65,11 @@ static inline struct fgraph_ops *fg_slot_user(uint32_t idx, uint64_t epoch)
 struct fg_process_ops {
     /* A name for the current thread, NUL-terminated; empty if it has none yet. */
     void (*task_name)(struct fg_task *task, char *out, size_t room);
-    /* Optional. A task ends; calls that are suspended for it can be ended here. A forked child calls it also for tasks of
-     * threads that it does not have: forget these, end nothing. */
+    /* Optional. A task ends; calls that are suspended for it can be ended here. A forked child calls it
+     * also for tasks of threads that it does not have: forget these, end nothing. */
     void (*task_exit)(struct fg_task *task);
-    /* Optional. They bracket a wait for other threads' callbacks, which may need what this thread holds (the GIL). */
+    /* Optional. They bracket a wait for other threads' callbacks, which may need what this thread holds
+     * (the GIL). */
     void *(*wait_begin)(void);
     void (*wait_end)(void *held);
 };

@@ -230,8 +230,8 @@ bool fg_task_others_are_quiet(void)
     return !find_busy(0, UINT32_MAX, &busy);
 }
 
-/* True if the task has moved on. One that waits in here itself counts as settled, but still holds what it had
- * loaded: *safe says so. */
+/* True if the task has moved on. A task that waits in here itself counts as settled, but still
+ * holds what it had loaded: *safe becomes less. */
 static bool is_settled(const struct busy_task *busy, uint64_t *safe)
 {
     struct fg_task *task;
@@ -250,8 +250,8 @@ static bool is_settled(const struct busy_task *busy, uint64_t *safe)
     return settled;
 }
 
-/* Up to when the caller, inside a callback, holds nothing itself. What it holds it loaded in this section: all
- * that was unpublished when it came here in an earlier one is none of it. */
+/* Up to which number the caller, inside a callback, holds nothing itself. It loaded what it holds in this
+ * section, so that cannot have been unpublished when it came here in an earlier one. */
 static uint64_t safe_of_caller(struct fg_task *self, uint64_t now)
 {
     uint64_t guard = atomic_load_explicit(&self->guard, memory_order_relaxed);
@@ -277,7 +277,7 @@ uint64_t fg_task_synchronize(uint64_t now)
     pthread_mutex_lock(&tasks.lock);
     last = tasks.next_id - 1; /* tasks that begin later see what was published before */
     pthread_mutex_unlock(&tasks.lock);
-    /* release: whoever sees the flag sees sync_safe */
+    /* release: a thread that sees the flag sees sync_safe */
     if (self)
         atomic_store_explicit(&self->in_synchronize, true, memory_order_release);
     while (find_busy(busy.id, last, &busy)) {

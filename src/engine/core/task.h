@@ -73,25 +73,26 @@ struct fg_task_user {
 struct fg_task {
     _Atomic uint64_t guard;
     uint64_t *top; /* the first free word */
-    /* What an entry compares with: where the stack ends, or where it begins, if the task is asked to reap first. */
+    /* An entry compares with it: the end of the stack, or its beginning if the task is to reap first. */
     _Atomic(uint64_t *) limit;
     uint64_t *end;
     uint64_t *stack;
-    uint64_t *floor;  /* what lies below is of a flow that has given way (the arch's); `stack`, if none has */
+    /* frames below it are of a greenlet that gave way (set by the arch); else `stack` */
+    uint64_t *floor;
     uint64_t context; /* FG_CONTEXT_*: which one this thread is in now */
     uint32_t id;      /* never reused within a process */
     int tid;
     bool exiting;
     bool needs_fence; /* membarrier does not work here: entering pays for the fence */
     _Atomic bool in_synchronize;
-    /* For fg_task_synchronize called in a callback: the section it was called in last, the time then, and up to
-     * when nothing is held by that section. */
+    /* For fg_task_synchronize called in a callback: the section it was called in last, the time then, and
+     * up to when nothing is held by that section. */
     uint64_t sync_guard, sync_now;
     _Atomic uint64_t sync_safe;
     _Atomic uint64_t overrun; /* calls not traced: no room on the stack. Written by its thread only */
-    uint64_t refused;         /* of these, in progress; see fgraph.c, was_refused */
+    uint64_t refused;         /* of these, in progress (call.c, was_refused) */
     uint64_t missed;          /* calls made by callbacks */
-    uint64_t lost_returns;    /* frames whose end was never told */
+    uint64_t lost_returns;    /* frames whose end was never reported */
     void *arch_data;
     size_t mapping_bytes;
     struct fg_task *next;
@@ -116,8 +117,8 @@ static inline struct fg_task *fg_task_current(void)
  * fg_task_on_exit() - Set the function that ends a task's calls in progress.
  * @end: called in the task's own thread, when it ends, before its memory goes
  *
- * The task's thread calls the process's task_exit first, then @end. There is one such function: setting it again to the same
- * changes nothing.
+ * The task's thread calls the process's task_exit first, then @end. There is one such function: setting
+ * it again to the same changes nothing.
  */
 void fg_task_on_exit(void (*end)(struct fg_task *task));
 
@@ -128,10 +129,11 @@ void fg_task_set_size(size_t bytes);
 void fg_task_for_each(void (*visit)(struct fg_task *task, void *arg), void *arg);
 uint32_t fg_task_count(void);
 
-/* Waits until each other task has been outside of callbacks at least once since the call, or is waiting here
- * itself (two callbacks that unregister each other's user must not wait for each other). `now` is the caller's
- * count of what was unpublished so far. Returns the count up to which no task at all can still hold anything:
- * `now`, or less if a waiting task, or the caller, is in a callback. Must be called without locks. */
+/* Waits until each other task has been outside of callbacks at least once since the call, or is waiting
+ * here itself (two callbacks that unregister each other's user must not wait for each other). `now` is
+ * the caller's count of what was unpublished so far. Returns the count up to which no task at all can
+ * still hold anything: `now`, or less if a waiting task, or the caller, is in a callback. Must be called
+ * without locks. */
 uint64_t fg_task_synchronize(uint64_t now);
 
 /* The next entry is to take frames of users that left off the stack first. */
@@ -156,10 +158,10 @@ static inline void fg_task_count_overrun(struct fg_task *task)
                           memory_order_relaxed);
 }
 
-/* The heavy half of the guard's fence (below): after it, either a task's guard bit is seen by the caller, or
- * that task sees everything the caller stored before. */
+/* The heavy half of the guard's fence (below): after it, either a task's guard bit is seen by the caller,
+ * or that task sees everything the caller stored before. */
 void fg_task_fence_heavy(void);
-/* That is membarrier(2), which works here: entering costs no more than a plain store. */
+/* True if membarrier(2) works here: entering the guard then costs a plain store. */
 bool fg_task_fence_is_light(void);
 /* The guard's word, as another thread may read it. */
 uint64_t fg_task_guard(struct fg_task *task);
@@ -207,8 +209,8 @@ static inline void fg_guard_leave(struct fg_task *task)
                           memory_order_release);
 }
 
-/* The same around what is short and calls nobody, where the fence is light. In no context's callback: `guard` is the
- * word as it is outside. */
+/* The same around a short section that calls no callback, where the fence is light. It is refused inside
+ * any callback. @guard receives the word as it was outside. */
 static inline bool fg_guard_enter_short(struct fg_task *task, uint64_t *guard)
 {
     *guard = atomic_load_explicit(&task->guard, memory_order_relaxed);

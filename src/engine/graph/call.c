@@ -11,8 +11,8 @@
 #include "engine/graph/resume.h"
 #include "engine/graph/user_list.h"
 
-/* A call of the function is not traced: a callback made it, or it found no room. Inside the guard: the list cannot go
- * away. */
+/* A call of the function is not traced: a callback made it, or it found no room. Inside the guard: the
+ * list cannot go away. */
 static void tell_missed(struct fg_user_list *list, struct fg_func *func, bool by_callback)
 {
     for (uint32_t i = 0; i < list->n; i++) {
@@ -36,7 +36,7 @@ FG_COLD static void count_missed(struct fg_task *task, struct fg_func *func, con
     tell_missed(list, func, true); /* the guard is held by this very thread, further out */
 }
 
-/* True: the frame stays, for this user. */
+/* True: the frame stays for this user. */
 static inline bool call_entry(struct ftrace_graph_ent *trace, struct fg_task *task, struct fg_user_ref *user,
                               struct ftrace_regs *regs)
 {
@@ -56,8 +56,8 @@ static inline bool call_entry(struct ftrace_graph_ent *trace, struct fg_task *ta
     return true;
 }
 
-/* A user that is told of ends sees no call before its function's hooks tell of them. The fprobes' user sees to that for
- * each of them (fprobe_call.c). */
+/* A user that wants returns sees no call before the function has return hooks. The fprobes' user decides
+ * it for each fprobe (fprobe_call.c). */
 static bool has_to_wait(const struct fg_user_ref *user)
 {
     struct fgraph_ops *ops = atomic_load_explicit(&user->ops, memory_order_relaxed);
@@ -65,7 +65,8 @@ static bool has_to_wait(const struct fg_user_ref *user)
     return !user->entry_only && !fg_user_of(ops)->is_fprobes;
 }
 
-/* What one of several users reserved goes if it does not want the return, and the frame if none of them does. */
+/* The data of a user that does not want the return goes at once. The frame goes if no user wants the
+ * return. */
 FG_NOINLINE static void enter_several(struct ftrace_graph_ent *trace, struct fg_task *task,
                                       struct fg_user_list *list, struct ftrace_regs *regs)
 {
@@ -104,7 +105,8 @@ static inline void tell_users(struct fg_task *task, uint64_t *frame, struct fg_u
         fg_pop_frame(task, frame);
 }
 
-/* There is no room for a frame, so it seems. True: there is. Else the call is not traced. */
+/* The slow path when task->limit leaves no room. True: there is room after all. False: the call is not
+ * traced. */
 FG_COLD static bool find_room(struct fg_task *task, struct fg_user_list *list, struct fg_func *func)
 {
     if (fg_is_killed())
@@ -154,8 +156,8 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
     return true;
 }
 
-/* The frame of call `fp`, which is not the newest: the ends of those above it were never told. They are
- * ended now, as closed. NULL: the call began before it was traced; nothing is touched. */
+/* The frame of call `fp`, which is not the newest. The arch never reported the ends of calls above it:
+ * they end now, as closed. NULL: the call began before it was traced; nothing has changed. */
 FG_COLD static uint64_t *find_frame(struct fg_task *task, uintptr_t fp, uint64_t now)
 {
     struct ftrace_regs nothing = {0};
@@ -179,8 +181,8 @@ FG_COLD static uint64_t *find_frame(struct fg_task *task, uintptr_t fp, uint64_t
     return frame;
 }
 
-/* The end of a call that had no room on the stack, most likely: no reason to look for it all the way down. Once there is
- * room again, all of these are over. */
+/* Most likely the end of a call that had no room on the stack: the search down the whole stack is
+ * skipped. Once there is room again, all such calls are over. */
 static bool was_refused(struct fg_task *task)
 {
     if (!task->refused)
@@ -214,7 +216,8 @@ FG_NOINLINE static void return_frame(struct fg_task *task, uintptr_t fp, uint64_
         fg_end_frame(task, frame, now, regs, end);
 }
 
-/* The newest frame, under the data that is on it; NULL: there is none, or fg_newest_frame has to judge. */
+/* The newest frame, below its data; NULL: there is none, or its descriptor is for fg_newest_frame() to
+ * judge. */
 static inline uint64_t *newest_sound_frame(const struct fg_task *task)
 {
     uint64_t offset = fg_descriptor_offset(task->top[-1]);
@@ -224,8 +227,8 @@ static inline uint64_t *newest_sound_frame(const struct fg_task *task)
                : NULL;
 }
 
-/* What nearly every return is: of the newest frame, with one user. That its descriptor is what an entry would write now
- * says that no user came or left since. */
+/* Nearly every return is simple: of the newest frame, with one user. An unchanged descriptor proves that
+ * the set of users has not changed since the entry. */
 static inline bool is_simple(const uint64_t *frame, uintptr_t fp)
 {
     return frame && frame[FRAME_FP] == fp && fg_bitmap_is_single(frame[FRAME_BITMAP]) &&
@@ -243,7 +246,7 @@ static inline struct fgraph_ops *simple_user(const uint64_t *frame)
     return atomic_load_explicit(&fg_root.slots[simple_idx(frame)].ops, memory_order_relaxed);
 }
 
-/* Of a simple frame, as fg_end_frame. */
+/* As fg_end_frame(), for a simple frame. */
 static inline void return_simple(struct fg_task *task, uint64_t *frame, uint64_t now,
                                  struct ftrace_regs *regs, enum fg_end end)
 {

@@ -1,4 +1,5 @@
-/* What users keep on the frames of the shadow stack: reserved words, objects, marks. frame.h draws where it lies. */
+/* What users keep on the frames of the shadow stack: reserved words, objects, marks. frame.h draws where
+ * it lies. */
 #ifndef FG_DATA_H
 #define FG_DATA_H
 
@@ -21,7 +22,8 @@
 void *fgraph_reserve_data(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops, size_t bytes);
 /* In a retfunc: the user's data on this frame; NULL: it reserved none. */
 void *fgraph_retrieve_data(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops, size_t *bytes);
-/* The user's data on its own frame `depth` levels up (0: `frame` itself), counted in frames of its own; NULL: none. */
+/* The user's data on its own frame `depth` levels up (0: `frame` itself), counted in frames of its own;
+ * NULL: none. */
 void *fgraph_retrieve_parent_data(const struct fg_task *task, const uint64_t *frame,
                                   const struct fgraph_ops *ops, unsigned depth, size_t *bytes);
 
@@ -29,11 +31,12 @@ void *fgraph_retrieve_parent_data(const struct fg_task *task, const uint64_t *fr
  * fgraph_reserve_object() - Leave an object of the arch on the frame.
  * @trace: the call that begins
  * @ops: the user
- * @object: the domain's drop_object() lets go of it when the frame goes: also if the user has left by then, or does not want
+ * @object: the domain's drop_object() lets go of it when the frame goes: also if the user has left by
+ * then, or does not want
  *          the return
  *
- * Return: true; false: no room, or the user left one at this entry already. The object then stays the caller's.
- * Context: in an entryfunc.
+ * Return: true; false: no room, or the user left one at this entry already. The object then stays the
+ * caller's. Context: in an entryfunc.
  */
 bool fgraph_reserve_object(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops, void *object);
 /* In a retfunc: the user's object on this frame, or NULL. It stays the frame's. */
@@ -63,7 +66,8 @@ enum fg_data_kind {
 _Static_assert(FG_FRAME_WORDS + FG_MAX_USERS * FG_DATA_KINDS_WORDS <= FG_OFFSET_MASK,
                "offset field too small");
 
-/* The data of all fprobes on a frame must end here, in words from the frame: the other users' data still fit after it. */
+/* The data of all fprobes on a frame must end here, in words from the frame: the other users' data still
+ * fit after it. */
 #define FG_FPROBES_END_WORDS (FG_OFFSET_MASK - FG_MAX_USERS * FG_DATA_KINDS_WORDS)
 _Static_assert(FG_FPROBES_END_WORDS >
                    200 * (FPROBE_MAX_DATA_BYTES / 8 + 2) + FG_MAX_USERS * FG_DATA_KINDS_WORDS,
@@ -92,7 +96,8 @@ static inline uint64_t fg_data_descriptor(uint64_t offset, uint32_t idx, enum fg
            ((uint64_t)size_words << FG_DATA_SIZE_SHIFT) | ((uint64_t)kind << FG_DATA_KIND_SHIFT);
 }
 
-/* Puts a piece of data on the newest frame, after all that is there. Returns its words; NULL: there is no room. */
+/* Puts a piece of data on the newest frame, after all that is there. Returns its words; NULL: there is no
+ * room. */
 static inline uint64_t *fg_data_place(struct fg_task *task, const uint64_t *frame, uint32_t idx,
                                       enum fg_data_kind kind, uint32_t size_words)
 {

@@ -14,8 +14,8 @@ static inline void call_slot(struct ftrace_graph_ret *trace, struct fg_task *tas
         fg_call_return(trace, task, idx, ops, regs);
 }
 
-/* The function's list, if the frame's users are all in it and no user came or left since the entry. It is in order of
- * registration. */
+/* The function's list, if the frame's users are all in it and no user came or left since the entry. It is
+ * in order of registration. */
 static inline const struct fg_user_list *list_of_frame(const uint64_t *frame)
 {
     const struct fg_user_list *list =
@@ -40,13 +40,15 @@ static inline void return_by_list(struct ftrace_graph_ret *trace, struct fg_task
     }
 }
 
-/* The slots of `bitmap` whose users are still those of `epoch`, the latest registered first. Returns how many. */
+/* The slots of `bitmap` whose users are still those of `epoch`, the latest registered first. Returns how
+ * many. */
 static uint32_t newest_first(uint64_t bitmap, uint64_t epoch, uint32_t order[FG_MAX_USERS])
 {
     uint64_t generations[FG_MAX_USERS];
     uint32_t n = 0;
 
-    /* From the highest slot down: slots are handed out in rising order, so most users come in the right order. */
+    /* From the highest slot down: slots are handed out in rising order, so most users come in the right
+     * order. */
     for (uint32_t idx; bitmap; bitmap &= ~(1ull << idx)) {
         uint32_t at = n;
         uint64_t generation;

@@ -22,7 +22,8 @@ struct fg_filter {
     struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
     struct fg_tids *tids;                           /* only calls in these threads; NULL: in all */
     bool
-        c_calls; /* also C functions that functions of the filter call; FGRAPH_FILTER does not apply to them */
+        /* also C functions that functions of the filter call; FGRAPH_FILTER does not apply to them */
+        c_calls;
     enum fg_irqs irqs;
 };
 
@@ -58,7 +59,8 @@ int fg_filter_make_none(struct fg_filter *filter);
 
 /* True if the user must be attached to the function; the flags (FG_USER_*) say what for. */
 bool fg_filter_matches(const struct fg_filter *filter, const struct fg_func *func);
-/* True if one of the patterns is the function's whole name. Only so is a C function selected wherever it is called from. */
+/* True if one of the patterns is the function's whole name. Only so is a C function selected wherever it
+ * is called from. */
 bool fg_filter_names(const struct fg_filter *filter, const struct fg_func *func);
 uint32_t fg_filter_flags(const struct fg_filter *filter, const struct fg_func *func);
 

@@ -15,24 +15,26 @@
  *              +----------------------------------------------------------+
  *     top ->
  *
- * Fields are listed from the lowest bit up. The word under `top` is always a descriptor, and its offset (in words, from the
- * descriptor down to the frame) leads to the newest frame. So the stack can be walked down at any instant, also from a signal
- * handler.
+ * Fields are listed from the lowest bit up. The word under `top` is always a descriptor, and its offset
+ * (in words, from the descriptor down to the frame) leads to the newest frame. So the stack can be walked
+ * down at any instant, also from a signal handler.
  *
- *     times  both are 0 if no user of the function needs them: reading the clock twice would cost more than all the rest.
- *     plain  the call's one user is plain: its entry was, and its return can be, done by the engine (plain_call.c). Not set
- *            for a call that was suspended.
+ *     times  both are 0 if no user of the function needs them: reading the clock twice would cost more than
+ *            all the rest.
+ *     plain  the call's one user is plain: the engine itself did the user's step at the entry, and can do
+ *            it at the return (plain_call.c). Not set for a call that was suspended.
  *     irq    the interpreter made the call, for a signal, and some user asked (marks.c).
- *     epoch  the number of changes among users (registrations, unregistrations, filters) at entry. The user now in slot i made
- *            this entry only if it was registered at or before that epoch. So the new owner of a slot never gets the return of
- *            an entry that the old one made.
+ *     epoch  the number of changes among users (registrations, unregistrations, filters) at entry. The user
+ *            now in slot i made this entry only if it was registered at or before that epoch. So the new
+ *            owner of a slot never gets the return of an entry that the old one made.
  *
- * An example. Users A, B and C registered one after the other, as the first three: they have slots 0, 1, 2, and the epoch is 3.
- * A and B are attached to outer(), all three to inner(). outer() calls inner(), which runs now.
+ * An example. Users A, B and C registered one after the other, as the first three: they have slots 0, 1,
+ * 2, and the epoch is 3. A and B are attached to outer(), all three to inner(). outer() calls inner(),
+ * which runs now.
  *
  *     - In outer(), A reserves 12 bytes and wants the return; B wants the return.
- *     - In inner(), A reserves 8 bytes but does not want the return, so they go again; B wants the return; C reserves 8 bytes
- *       and wants the return.
+ *     - In inner(), A reserves 8 bytes but does not want the return, so they go again; B wants the return;
+ *       C reserves 8 bytes and wants the return.
  *
  *     word  content             what it is
  *       0   outer's record      frame of outer()
@@ -43,7 +45,7 @@
  *       5   0x300015            descriptor: BITMAP (1), offset 5, epoch 3
  *       6   A's bytes 0 to 7
  *       7   A's bytes 8 to 11, and 4 bytes of slack
- *       8   0x4008000022        descriptor: DATA (2), offset 8, idx 0 (A), size 2, kind WORDS (0), slack 4
+ *       8   0x4008000022        descriptor: DATA (2), offset 8, idx 0 (A), size 2, kind WORDS, slack 4
  *       9   inner's record      frame of inner()
  *      10   0x7f1150            its frame pointer
  *      11   1200                calltime
@@ -51,11 +53,12 @@
  *      13   0x6                 bitmap: slots 1 (B) and 2 (C)
  *      14   0x300015            descriptor: BITMAP (1), offset 5, epoch 3
  *      15   C's bytes 0 to 7
- *      16   0x408001e           descriptor: DATA (2), offset 7, idx 2 (C), size 1, kind WORDS (0), slack 0
+ *      16   0x408001e           descriptor: DATA (2), offset 7, idx 2 (C), size 1, kind WORDS, slack 0
  *      17   <- top
  *
- * From `top`: word 16 has offset 7, so the newest frame begins at word 9. From there, word 8 has offset 8: the next frame begins
- * at word 0, where the stack begins. tests/engine/graph/test_frame.c builds this stack.
+ * From `top`: word 16 has offset 7, so the newest frame begins at word 9. From there, word 8 has offset
+ * 8: the next frame begins at word 0, where the stack begins. tests/engine/graph/test_frame.c builds this
+ * stack.
  *
  * Private to the engine. */
 #ifndef FG_FRAME_H
@@ -103,7 +106,8 @@ static inline uint64_t fg_frame_epoch(const uint64_t *frame)
     return frame[FRAME_DESCRIPTOR] >> FG_EPOCH_SHIFT;
 }
 
-/* The interpreter made the call, for a signal. Known only if some user of the call asked (fg_filter.irqs). */
+/* The interpreter made the call, for a signal. Known only if some user of the call asked
+ * (fg_filter.irqs). */
 static inline bool fg_frame_is_irq(const uint64_t *frame)
 {
     return frame[FRAME_DESCRIPTOR] & FG_FRAME_IRQ;
@@ -126,7 +130,8 @@ static inline struct fgraph_ops *fg_frame_user(const uint64_t *frame, uint32_t i
     return fg_slot_user(idx, fg_frame_epoch(frame));
 }
 
-/* The newest frame of a stack that ends at `top`. NULL: the word there leads nowhere; the kill switch is thrown. */
+/* The newest frame of a stack that ends at `top`. NULL: the word there leads nowhere; the kill switch is
+ * thrown. */
 static inline uint64_t *fg_newest_frame(const struct fg_task *task, uint64_t *top)
 {
     uint64_t descriptor = top[-1];

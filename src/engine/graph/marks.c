@@ -13,7 +13,8 @@ static bool is_in_threads(const struct fgraph_ops *ops, int tid)
     return !tids || fg_tids_has(tids, tid);
 }
 
-/* The C function is called by a function that the user is attached to. Inside the guard: the list cannot go away. */
+/* The C function is called by a function that the user is attached to. Inside the guard: the list cannot
+ * go away. */
 static bool is_of_caller(const struct fgraph_ops *ops, const struct ftrace_regs *regs)
 {
     struct fg_func *caller = fg_regs_calling_func(regs);
@@ -23,7 +24,7 @@ static bool is_of_caller(const struct fgraph_ops *ops, const struct ftrace_regs 
            fg_user_list_find(atomic_load_explicit(&caller->users, memory_order_acquire), ops) != NULL;
 }
 
-/* The first user that asks has the frame say it to all: also to itself, at the end of the call. */
+/* Asks the arch once per call: the frame keeps a positive answer for all users, also until the return. */
 static bool note_irq(const struct ftrace_graph_ent *trace, const struct ftrace_regs *regs)
 {
     const struct fg_arch_ops *arch = trace->func->domain->arch;
@@ -33,7 +34,7 @@ static bool note_irq(const struct ftrace_graph_ent *trace, const struct ftrace_r
     return fg_frame_is_irq(trace->frame);
 }
 
-/* The user is to see nothing of the call, nor of what it makes. */
+/* The user sees neither the call nor what it calls. */
 static bool is_hiding(const struct ftrace_graph_ent *trace, const struct ftrace_regs *regs, uint32_t flags)
 {
     bool is_irq = (flags & FG_USER_IRQ) && note_irq(trace, regs);

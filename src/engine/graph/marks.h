@@ -1,8 +1,8 @@
-/* Which calls a user sees, where its filter cannot decide it by function alone: by thread, and by what the call was made
- * from ("this function and what it calls", "neither this function nor what it calls").
+/* Which calls a user sees, where its filter cannot decide it by function alone: by thread, and by what
+ * the call was made from ("this function and what it calls", "neither this function nor what it calls").
  *
- * A frame that only begins or hides what the user sees is not the user's own. It is marked for the user (data of 0 words), so
- * that its end is noticed, wherever and whenever that comes. Inside the guard. */
+ * A frame that only begins or hides what the user sees is not the user's own. It is marked for the user
+ * (data of 0 words), so that its end is noticed, wherever and whenever that comes. Inside the guard. */
 #ifndef FG_MARKS_H
 #define FG_MARKS_H
 
@@ -25,8 +25,8 @@ enum fg_verdict {
 enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
                                const struct ftrace_regs *regs, uint32_t idx, uint32_t flags);
 
-/* If the newest frame is only marked for the user in slot @idx, the mark begins (or ceases) to count, as the frame comes onto
- * the stack (or leaves it). Returns whether it is marked. */
+/* If the newest frame is only marked for the user in slot @idx, the mark begins (or ceases) to count, as
+ * the frame comes onto the stack (or leaves it). Returns whether it is marked. */
 bool fg_marks_begin(struct fg_task *task, uint32_t idx);
 bool fg_marks_end(struct fg_task *task, uint32_t idx);
 

@@ -13,7 +13,8 @@
 
 struct shard {
     atomic_flag lock;
-    struct fg_hash_table frames;   /* by fg_hash_uint64(fp): struct fg_parked, the latest first (`next`) */
+    /* by fg_hash_uint64(fp): struct fg_parked, the latest first (`next`) */
+    struct fg_hash_table frames;
     struct fg_parked *free_blocks; /* linked by `next` */
 } __attribute__((aligned(64)));
 
@@ -71,7 +72,8 @@ static void block_free(struct shard *shard, struct fg_parked *block)
     shard->free_blocks = block;
 }
 
-/* A stale frame, whose generator went without a report, may have the same frame pointer: the new frame comes before it. */
+/* A stale frame, whose generator went without a report, may have the same frame pointer: the new frame
+ * comes before it. */
 static bool insert(struct shard *shard, uint64_t hash, struct fg_parked *block)
 {
     struct fg_hash_slot *slot = fg_hash_first(&shard->frames, hash);
@@ -149,7 +151,8 @@ size_t fg_parked_count(void)
 
 typedef bool (*match_fn)(const struct fg_parked *parked, void *arg);
 
-/* The first frame of a slot for which `matches` holds, and in *before the one before it. NULL: there is none. */
+/* The first frame of a slot for which `matches` holds, and in *before the one before it. NULL: there is
+ * none. */
 static struct fg_parked *find_in(const struct fg_hash_slot *slot, match_fn matches, void *arg,
                                  struct fg_parked **before)
 {

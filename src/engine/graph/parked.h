@@ -20,7 +20,7 @@ bool fg_parked_put(uintptr_t fp, const uint64_t *words, size_t size_words);
 struct fg_parked *fg_parked_take(uintptr_t fp);
 void fg_parked_free(struct fg_parked *parked);
 size_t fg_parked_count(void);
-/* Takes any frame for which `matches` holds; NULL when there is none (left). */
+/* Takes any frame for which `matches` holds; NULL: there is none. */
 struct fg_parked *fg_parked_take_if(bool (*matches)(const struct fg_parked *parked, void *arg), void *arg);
 /* Takes all of them, linked by `next`. */
 struct fg_parked *fg_parked_take_all(bool (*matches)(const struct fg_parked *parked, void *arg), void *arg);

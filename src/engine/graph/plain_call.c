@@ -1,6 +1,7 @@
-/* Plain calls: of one user, all of whose functions do a plain step, and it is done here. No callback runs; what cannot
- * be done at once is left to fg_enter and fg_return. That the processor's counter is the trace clock, and the guard's
- * fence light, plain_descriptor says (users.c). */
+/* The plain path: a call that one plain user watches. The engine does the user's step itself, and no
+ * callback runs. Where it cannot, it does nothing, and the arch goes on with fg_enter() and fg_return().
+ * plain_descriptor is 0 unless the trace clock is the processor's counter and the guard's fence is light
+ * (users.c). */
 #include "engine/core/clock.h"
 #include "engine/graph/call.h"
 #include "engine/graph/frame.h"
@@ -13,7 +14,7 @@ static inline bool is_plain_of(uint32_t plain, enum fg_plain_kind kind)
     return (plain & FG_PLAIN_PROFILE) == kind;
 }
 
-/* The kind is a constant wherever this is used: it costs nothing to take off. */
+/* `kind` is a constant in all callers: the subtraction costs nothing. */
 static inline struct fg_task_user *plain_user(struct fg_task *task, uint32_t plain, enum fg_plain_kind kind)
 {
     _Static_assert(_Alignof(struct fg_task_user) > FG_PLAIN_PROFILE,
@@ -106,8 +107,8 @@ static inline bool pop_profiled(const uint64_t *frame, struct fg_task_user *user
     return true;
 }
 
-/* That the descriptor is what a plain entry would write now, and the function's calls still can be plain, says that the
- * user is the same. */
+/* The descriptor is what a plain entry would write now, and the function's calls still can be plain: so
+ * the user is the same. */
 static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
 {
     uint64_t *frame = task->top - FG_FRAME_WORDS;
@@ -133,7 +134,7 @@ bool fg_return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
     uint64_t guard;
     bool is_done;
 
-    /* Nobody but this thread writes there: what is surely not plain needs no guard. */
+    /* Only this thread writes there. A frame that is not plain needs no guard. */
     if (!(task->top[-1] & FG_FRAME_PLAIN) || fg_unlikely(!fg_guard_enter_short(task, &guard)))
         return false;
     is_done = pop_plain(task, fp, counter);

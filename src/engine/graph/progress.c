@@ -1,8 +1,9 @@
-/* Calls in progress, seen from outside of them: whose end somebody still wants, and what is left of users that went.
+/* See progress.h.
  *
- * A function that loses its last user that is told of ends may be running, for a user that only changed its filter: the arch must go on
- * telling of its ends until the last of those calls is over. A user that left wants no end any more: a frame that only
- * such users had is dead, and goes before its call does. */
+ * A function may still be running when its last user that wants returns stops matching it. If that user
+ * only changed its filter, it waits for the returns of these calls: the arch must keep the hooks until
+ * the last of them is over. If the user left, nobody waits: a frame that only such users had is dead, and
+ * goes before its call ends. */
 #include "engine/graph/progress.h"
 
 #include "engine/core/sync.h"
@@ -10,7 +11,7 @@
 #include "engine/graph/frame.h"
 #include "engine/graph/parked.h"
 
-/* Some user that wanted this call's end is still there. */
+/* Some user that wanted this call's return is still registered. */
 static bool is_wanted(const uint64_t *frame)
 {
     for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
@@ -30,8 +31,8 @@ struct look {
     bool in_callback; /* of this thread: its newest frame may be new */
 };
 
-/* Another task's stack is read while that task may run: what lies below what was its top stays as it is for as long as
- * its guard does. */
+/* Another task's stack is read while that task may run: what lies below what was its top stays as it is
+ * for as long as its guard does. */
 __attribute__((no_sanitize("thread"))) static bool look_at_words(const struct fg_task *task,
                                                                  const struct look *look, bool is_new)
 {
@@ -84,7 +85,8 @@ static bool look_at_parked(const struct fg_parked *parked, void *arg)
     return look->at(parked->words, false, look->arg);
 }
 
-/* True if it was ended. This thread's newest frames come first: a recursion is found at once. */
+/* True if a look at some frame ended it. This thread's newest frames come first: they find a recursion
+ * immediately. */
 static bool look_at_all(struct look *look)
 {
     struct look_at_others others = {look, false};
@@ -132,7 +134,7 @@ void fg_progress_call_ended(struct fg_func *func)
     fg_sync(func);
 }
 
-/* ---- what is left of users that went */
+/* ---- frames of users that left */
 
 void fg_progress_reap(struct fg_task *task)
 {

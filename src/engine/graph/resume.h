@@ -16,8 +16,8 @@ uint64_t *fg_unpark(struct fg_task *task, uintptr_t fp);
 void fg_resume_users(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs);
 /* A parked frame goes, and no user sees its end. */
 void fg_lose_parked(struct fg_task *task, struct fg_parked *parked);
-/* Resumes a suspended call that runs although the arch reported no resume: CPython resumes a generator silently when the one
- * that it delegates to ends by throw() or close(). NULL: there is none. */
+/* Resumes a suspended call that runs although the arch reported no resume: CPython resumes a generator
+ * silently when the one that it delegates to ends by throw() or close(). NULL: there is none. */
 uint64_t *fg_resume_late(struct fg_task *task, uintptr_t fp);
 
 #endif

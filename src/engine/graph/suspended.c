@@ -9,7 +9,7 @@
 #include "engine/graph/parked.h"
 #include "engine/graph/resume.h"
 
-/* Calls the optional suspend function of each user that is still there, and keeps its depth. False: none is. */
+/* Calls the suspend functions of the users that are still registered. False: all of them have left. */
 static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, struct ftrace_regs *regs)
 {
     bool is_wanted = false;
@@ -29,7 +29,7 @@ static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, s
     return is_wanted;
 }
 
-/* Moves the newest frame from the stack to where it waits for its call to run again. */
+/* Moves the newest frame from the stack to the table of parked frames. */
 static void park(struct fg_task *task, uintptr_t fp, uint64_t *frame)
 {
     frame[FRAME_DESCRIPTOR] &= ~(uint64_t)FG_FRAME_PLAIN;
@@ -58,7 +58,7 @@ void fg_suspend(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
     fg_guard_leave(task);
 }
 
-/* Takes a parked frame onto the stack, if there is one, and has its users told something. */
+/* Moves a parked frame onto the stack, if there is one, and calls its users by `tell`. */
 static inline void unpark_and(void (*tell)(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs),
                               struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
 {
@@ -77,7 +77,7 @@ void fg_resume(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
     unpark_and(fg_resume_users, task, fp, regs);
 }
 
-/* Tells the users of a frame that was just unparked of its end. */
+/* The users of a frame that was just unparked see a resume, then a return. */
 static void end_unparked(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs)
 {
     fg_resume_users(task, frame, regs);
@@ -95,7 +95,7 @@ static bool is_parked_of(const struct fg_parked *parked, void *func)
     return parked->words[FRAME_FUNC] == (uint64_t)(uintptr_t)func;
 }
 
-/* The last word on a suspended call: it is told if it can be, and never comes back. */
+/* A suspended call ends for good. Its users see it if this thread is outside of callbacks. */
 static void end_parked(struct fg_task *task, struct fg_parked *parked)
 {
     struct ftrace_regs nothing = {0};

@@ -1,4 +1,5 @@
-/* The users of one function: a list that callbacks read without a lock. It is never changed, only replaced as a whole. */
+/* The users of one function: a list that callbacks read without a lock. It is never changed, only
+ * replaced as a whole. */
 #ifndef FG_USER_LIST_H
 #define FG_USER_LIST_H
 
@@ -39,11 +40,13 @@ static inline bool fg_func_has_users(struct fg_func *func)
 }
 
 /**
- * fg_func_set_return_hooks() - Called by the arch when return hooks for a function are switched on or off.
+ * fg_func_set_return_hooks() - Called by the arch when return hooks for a function are switched on or
+ * off.
  * @func: the function
  * @on: returns, suspends and resumes are hooked; false: entries alone are
  *
- * An arch that never hooks entries alone need not call it. Users that want returns see calls only while @on.
+ * An arch that never hooks entries alone need not call it. Users that want returns see calls only while
+ * @on.
  *
  * Context: without locks.
  */
@@ -54,9 +57,11 @@ const struct fg_user_ref *fg_user_list_find(const struct fg_user_list *list, con
 
 /* ---- making and publishing lists; under the engine's lock */
 
-/* True if the user wants the function; @filter stands for the user's own, which a user with wantsfunc does not use. */
+/* True if the user wants the function; @filter stands for the user's own, which a user with wantsfunc
+ * does not use. */
 bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const struct fg_filter *filter);
-/* True if the user wants no returns, and needs no frames to know what is below a function of its graph sets. */
+/* True if the user wants no returns, and needs no frames to know what is below a function of its graph
+ * sets. */
 bool fg_user_is_entry_only(const struct fgraph_ops *ops, const struct fg_func *func, uint32_t flags);
 
 /* A list of these users, which are in order of registration. NULL: memory is short. */
@@ -71,8 +76,9 @@ void fg_user_list_drop(struct fg_user_list *list);
 void fg_user_list_publish(struct fg_func *func, struct fg_user_list *list);
 /* The same, and retires the list before it. */
 void fg_user_list_replace(struct fg_func *func, struct fg_user_list *list);
-/* Puts the stub in the user's place in retired lists: a callback that waits for us, or that called us, may be in the middle
- * of one. With @published, when there was no memory for lists without the user, also in published ones. */
+/* Puts the stub in the user's place in retired lists: a callback that waits for us, or that called us,
+ * may be in the middle of one. With @published, when there was no memory for lists without the user, also
+ * in published ones. */
 void fg_user_list_stub_out(struct fgraph_ops *ops, bool published);
 
 #endif

@@ -9,7 +9,8 @@
 #include "engine/graph/progress.h"
 #include "engine/graph/user_list.h"
 
-/* One planned change of one function's list. No list: it stays as it is, but the function may be busy no more. */
+/* A planned change of one function's list. list NULL: the list stays, but the function may no longer have
+ * pending returns. */
 struct fg_change {
     struct fg_func *func;
     struct fg_user_list *list;
@@ -24,7 +25,7 @@ static void plan_drop(struct fg_plan *plan)
     *plan = (struct fg_plan){0};
 }
 
-/* The user decides by itself, and is on the function, or not, for the same as before. */
+/* The function's list stays: the user is attached to it as before, or not attached as before. */
 static bool stays_as_it_was(const struct fg_func *func, const struct fgraph_ops *ops,
                             const struct fg_user_ref *ref, bool wanted)
 {
@@ -34,7 +35,7 @@ static bool stays_as_it_was(const struct fg_func *func, const struct fgraph_ops 
            ref->entry_only == fg_user_is_entry_only(ops, func, ref->flags);
 }
 
-/* Calls in progress may end while no user but those that were there wants to know. */
+/* No user in `after` wants returns, but calls in progress may have a user that waits for theirs. */
 static bool loses_returns(struct fg_func *func, const struct fg_user_list *before,
                           const struct fg_user_list *after)
 {

@@ -1,5 +1,5 @@
-/* What a change of one user does to the lists of all functions. All new lists are made first, so that a lack of memory leaves
- * everything as it was. */
+/* What a change of one user does to the lists of all functions. All new lists are made first, so that a
+ * lack of memory leaves everything as it was. */
 #ifndef FG_USER_PLAN_H
 #define FG_USER_PLAN_H
 
@@ -27,8 +27,8 @@ struct fg_plan {
 int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_filter *filter);
 /* Publishes the lists. Engine's lock held. */
 void fg_plan_publish(const struct fg_plan *plan);
-/* Has the arches make the hooks match, and frees the plan. Without locks: an arch may need its own, and may take long. After a
- * wait for callbacks: a call that began with the old lists has its frame by then. */
+/* Has the arches make the hooks match, and frees the plan. Without locks: an arch may need its own, and
+ * may take long. After a wait for callbacks: a call that began with the old lists has its frame by then. */
 void fg_plan_sync(struct fg_plan *plan);
 
 #endif

@@ -33,7 +33,7 @@ static struct {
     uint32_t plain_holds; /* fg_plain_hold() */
 } users = {.free_slots = {SLOTS(0), SLOTS(16), SLOTS(32), SLOTS(48)}, .nr_free = FG_MAX_USERS};
 
-/* What stands in the place of functions that a user does not have. */
+/* The entryfunc of a user without one. */
 static int want_return(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)trace, (void)ops, (void)regs;
@@ -66,7 +66,7 @@ static void slot_give_back(uint32_t idx)
     users.free_slots[users.nr_free++] = idx;
 }
 
-/* Gives back the slots that no task knows any more; engine's lock held. */
+/* Gives back the slots that no task can know any longer. Engine's lock held. */
 static void left_until(uint64_t safe)
 {
     uint32_t n = 0;
@@ -78,7 +78,8 @@ static void left_until(uint64_t safe)
     memmove(users.left_at, users.left_at + n, users.nr_left * sizeof(users.left_at[0]));
 }
 
-/* Waits for the callbacks that run now, and gives back what none of them knows any more. Returns up to which number that is. */
+/* Waits for the callbacks that run now, and frees what none of them can hold any longer. Returns up to
+ * which number. */
 static uint64_t synchronize(void)
 {
     uint64_t safe = fg_retired_wait();
@@ -100,7 +101,7 @@ static void clear_task_slot(struct fg_task *task, void *arg)
     uint32_t idx = *(uint32_t *)arg;
 
     task->users[idx] = (struct fg_task_user){.bit = 1ull << idx};
-    /* What overran before is none of the new owner's. */
+    /* Earlier overruns do not count for the new owner. */
     task->users[idx].cursor.overrun_told =
         (uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed);
 }
@@ -139,7 +140,7 @@ static void set_tids(struct fg_user *user)
     atomic_store_explicit(&user->tids, user->filter.tids, memory_order_release);
 }
 
-/* Calls can be plain from now on, or not. */
+/* Allows the plain path, or not, as things are now. */
 static void set_plain(void)
 {
     bool can_be = !fg_is_killed() && !users.plain_holds && fg_clock_is_counter() && fg_task_fence_is_light();
@@ -147,7 +148,7 @@ static void set_plain(void)
     atomic_store(&fg_root.plain_descriptor, can_be ? FG_DESCRIPTOR(users.epoch) | FG_FRAME_PLAIN : 0);
 }
 
-/* Frames that are pushed from now on tell themselves from those of before. */
+/* Frames that are pushed from now on have another epoch than those before. */
 static void next_epoch(void)
 {
     users.epoch++;
@@ -180,8 +181,8 @@ static bool has_hidden_calls(const struct fg_filter *filter)
 
 static void tell_task_exit(struct fg_task *task)
 {
-    /* Under the lock, and by holder: also a user that is leaving, or that lost its frames to the kill switch,
-     * must let go of the task before its memory goes. */
+    /* Under the lock, and by holder: also a user that is leaving, or that lost its frames to the kill
+     * switch, must let go of the task before its memory goes. */
     fg_engine_lock();
     for (uint32_t idx = 0; idx < FG_MAX_USERS; idx++) {
         struct fgraph_ops *ops = users.holders[idx];
@@ -225,7 +226,7 @@ int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan)
     set_tids(user);
     fg_task_on_exit(end_task);
     fg_task_for_each(clear_task_slot, &idx);
-    /* release: who finds it registered finds the tasks' words cleared */
+    /* release: a thread that finds it registered finds the tasks' data cleared */
     atomic_store_explicit(&slot->ops, ops, memory_order_release);
     /* release: fg_users_at that accepts the generation sees the new owner */
     atomic_store_explicit(&slot->generation, user->generation, memory_order_release);
@@ -298,7 +299,7 @@ bool fgraph_is_registered(const struct fgraph_ops *ops)
     return user->generation && atomic_load(&fg_root.slots[user->idx].ops) == ops;
 }
 
-/* Nothing of the user runs any more. Its slot waits if some callback may still know it. */
+/* None of the user's functions runs any longer. Its slot waits if some callback may still know it. */
 static void leave_locked(struct fgraph_ops *ops, uint32_t idx, uint64_t left_at, uint64_t safe)
 {
     if (fg_user_of(ops)->leavefunc)

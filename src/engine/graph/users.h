@@ -1,7 +1,8 @@
 /* The table of users: registering, unregistering, changing filters.
  *
- * A change plans what becomes of each function's list (user_plan.c), publishes the lists one by one (user_list.c), waits for
- * the callbacks that run (retired.c), then has the arches make each function's hooks match (sync.c). */
+ * A change plans what becomes of each function's list (user_plan.c), publishes the lists one by one
+ * (user_list.c), waits for the callbacks that run (retired.c), then has the arches make each function's
+ * hooks match (sync.c). */
 #ifndef FG_USERS_H
 #define FG_USERS_H
 
@@ -18,7 +19,8 @@
  * fgraph_register() - Register a user.
  * @ops: the public half is filled in; functions that are NULL are filled in here
  *
- * Return: 0; -EBUSY: it is registered; -ENOSPC: all FG_MAX_USERS slots are taken; -ENOMEM. After an error nothing has changed.
+ * Return: 0; -EBUSY: it is registered; -ENOSPC: all FG_MAX_USERS slots are taken; -ENOMEM. After an error
+ * nothing has changed.
  */
 int fgraph_register(struct fgraph_ops *ops);
 
@@ -32,8 +34,8 @@ int fgraph_register(struct fgraph_ops *ops);
  */
 int fgraph_unregister(struct fgraph_ops *ops);
 
-/* True from the end of the registration until the unregistration begins. What it says inside the guard holds until the guard is
- * left. */
+/* True from the end of the registration until the unregistration begins. What it says inside the guard
+ * holds until the guard is left. */
 bool fgraph_is_registered(const struct fgraph_ops *ops);
 
 /**
@@ -59,11 +61,12 @@ int fg_user_set_filter(struct fgraph_ops *ops, struct fg_filter *filter);
 int fgraph_edit_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const char *const texts[],
                        size_t n, bool reset, struct fg_pattern_error *error);
 
-/* The user sees only calls in these threads; @tids NULL: in all. -ENOMEM: nothing has changed. Not at the same time as an edit. */
+/* The user sees only calls in these threads; @tids NULL: in all. -ENOMEM: nothing has changed. Not at the
+ * same time as an edit. */
 int fgraph_set_tids(struct fgraph_ops *ops, const int tids[], size_t n);
 
-/* Waits until each callback that runs now has ended, except those that wait in here themselves, and what the caller is called
- * from. */
+/* Waits until each callback that runs now has ended, except those that wait in here themselves, and what
+ * the caller is called from. */
 void fg_users_synchronize(void);
 
 /* Calls @visit for each user in slot order, under the engine's lock. */
@@ -76,13 +79,15 @@ uint32_t fgraph_count_in(const void *scope);
 void fg_plain_hold(void);
 void fg_plain_release(void);
 
-/* ---- for what changes more under the same hold of the engine's lock: it is held where a change begins, and not where it ends */
+/* ---- for what changes more under the same hold of the engine's lock: it is held where a change begins,
+ * and not where it ends */
 
 /* As fgraph_register(). */
 int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan);
 /* Asks a registered user that has wantsfunc again. -ENOMEM: nothing has changed. */
 int fg_users_refilter_begin(struct fgraph_ops *ops, struct fg_plan *plan);
-/* Ends either. Without @waits (for callbacks), a call that enters its function at this moment may miss its return. */
+/* Ends either. Without @waits (for callbacks), a call that enters its function at this moment may miss
+ * its return. */
 void fg_users_change_end(struct fg_plan *plan, bool waits);
 
 /* An unregistration under way. */
@@ -96,11 +101,12 @@ void fg_users_leave_begin(struct fgraph_ops *ops, struct fg_leave *leave);
 /* Without @waits, callbacks may go on using the ops. */
 void fg_users_leave_end(struct fg_leave *leave, bool waits);
 
-/* Calls @attempt under the engine's lock. If it answers -ENOSPC while slots wait for a callback to end, waits and tries once
- * more. */
+/* Calls @attempt under the engine's lock. If it answers -ENOSPC while slots wait for a callback to end,
+ * waits and tries once more. */
 int fg_users_try(int (*attempt)(void *arg), void *arg);
 
-/* The list of users for a function that is new, or of which more is known now. Engine's lock held. NULL: memory is short. */
+/* The list of users for a function that is new, or of which more is known now. Engine's lock held. NULL:
+ * memory is short. */
 struct fg_user_list *fg_users_match(struct fg_func *func);
 
 #endif

@@ -1,7 +1,7 @@
 /* Ticks become nanoseconds that agree with CLOCK_MONOTONIC, grow with the ticks, and never change.
  *
- * Broken by hand: the length of a tick was measured anew for each conversion, as it once was; a new piece began with the
- * real time and not where the one before ends. */
+ * Broken by hand: the length of a tick was measured anew for each conversion, as it once was; a new piece
+ * began with the real time and not where the one before ends. */
 #include <unistd.h>
 
 #include "engine/core/clock.h"

@@ -1,5 +1,5 @@
-/* The function tracer's options: a call that comes again and again is one record with a count, and what a call was made
- * from is a record behind it. */
+/* The function tracer's options: a call that comes again and again is one record with a count, and what a
+ * call was made from is a record behind it. */
 #include <unistd.h>
 
 #include "support/check.h"

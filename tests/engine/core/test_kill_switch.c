@@ -56,8 +56,8 @@ static void corrupt_and_return(void)
     fg_kill("a second warning");
 }
 
-/* Broken by leaving out the tests in newest_frame (a crash), by leaving out the exchange in fg_kill (warnings
- * without end), and by leaving out the 0 in the root's descriptor (calls were traced still). */
+/* Broken by leaving out the tests in newest_frame (a crash), by leaving out the exchange in fg_kill
+ * (warnings without end), and by leaving out the 0 in the root's descriptor (calls were traced still). */
 static void test_one_warning_and_all_tracing_stops(void)
 {
     char text[512];
@@ -109,8 +109,8 @@ static int run_with_a_broken_word(void)
     test_one_warning_and_all_tracing_stops();
     pthread_barrier_wait(&barrier);
     sim_join(thread);
-    /* Broken by asking the (now empty) generations who is to hear of a task's end: the file was then closed
-     * through the cursor of a thread that was gone. */
+    /* Broken by asking the (now empty) generations who is to hear of a task's end: the file was then
+     * closed through the cursor of a thread that was gone. */
     CHECK_EQ(fg_instance_stop(handle), 0);
     session_read(&session);
     CHECK(session.tally.records >= 20);

@@ -146,8 +146,9 @@ static bool any_matches(const struct fg_patterns *set, const char *name, const c
     return false;
 }
 
-/* Broken by find_name that never looks at the last name; by putting a name behind the place that find_name says; by
- * taking "m.g\\0" or "m.mod1:mod:n" for whole names; and by make_room that grows one of the arrays only. */
+/* Broken by find_name that never looks at the last name; by putting a name behind the place that
+ * find_name says; by taking "m.g\\0" or "m.mod1:mod:n" for whole names; and by make_room that grows one
+ * of the arrays only. */
 static void test_a_set_matches_what_one_of_its_patterns_does(void)
 {
     static const char *const names[] = {"m.f%u", "m.even%u", "m.mod%u", "m.g%u", "m.f%u.<locals>.g", "m.%u"};

@@ -1,5 +1,5 @@
-/* Users that are told of entries alone: their functions have hooks for no more than that, until somebody wants ends; and
- * nobody who does sees a call whose end would not be told. */
+/* Users that are told of entries alone: their functions have hooks for no more than that, until somebody
+ * wants ends; and nobody who does sees a call whose end would not be told. */
 #include "engine/graph/call.h"
 #include "engine/graph/users.h"
 #include "engine/probe/fprobe.h"
@@ -52,7 +52,8 @@ static void set_filter(struct counter *counter, const char *pattern)
     CHECK_EQ(fgraph_edit_filter(&counter->ops, FGRAPH_FILTER, &pattern, 1, true, &error), 0);
 }
 
-/* Broken by events_of_users that asks for users, and not for such that want ends: its like here is hook() in sim_arch.c. */
+/* Broken by events_of_users that asks for users, and not for such that want ends: its like here is hook()
+ * in sim_arch.c. */
 static void test_its_functions_have_hooks_for_entries_alone(void)
 {
     struct counter one, both;
@@ -92,7 +93,8 @@ static void call_now(struct fg_func *synced)
         sim_call(func); /* and its end is not told: hooks for that come now */
 }
 
-/* Broken by has_to_wait (fgraph.c) that says no; and, for the plain call, by publish_only_user that does not ask. */
+/* Broken by has_to_wait (fgraph.c) that says no; and, for the plain call, by publish_only_user that does
+ * not ask. */
 static void test_who_wants_ends_sees_no_call_before_the_hooks_tell_of_them(void)
 {
     for (int is_alone = 0; is_alone < 2; is_alone++) {
@@ -167,8 +169,8 @@ static void probe_come(struct probe_counter *counter, bool has_exit)
     CHECK_EQ(fg_fprobe_register_ips(&counter->fp, NULL, &func, NULL, 1), 0);
 }
 
-/* Broken by fg_fprobes_enter that does not look at awaits_hooks: the frame stays; by stays_as_it_was that does not compare
- * what the user is told: no hooks come. */
+/* Broken by fg_fprobes_enter that does not look at awaits_hooks: the frame stays; by stays_as_it_was that
+ * does not compare what the user is told: no hooks come. */
 static void test_an_fprobe_with_an_exit_handler_brings_the_hooks_for_ends(void)
 {
     struct probe_counter entry, both;

@@ -1,4 +1,5 @@
-/* Calls that the interpreter makes for signals: told from others, or hidden with all that they call, as each user wants. */
+/* Calls that the interpreter makes for signals: told from others, or hidden with all that they call, as
+ * each user wants. */
 #include "engine/graph/frame.h"
 #include "engine/graph/meet.h"
 #include "support/check.h"
@@ -44,7 +45,8 @@ static void call_with_leaf(uintptr_t call)
     sim_return(call);
 }
 
-/* Broken by not asking the arch, by asking it of every function, and by taking the frame's epoch from the bit before. */
+/* Broken by not asking the arch, by asking it of every function, and by taking the frame's epoch from the
+ * bit before. */
 static void test_a_call_for_a_signal_is_told_from_others(void)
 {
     struct probe probe;
@@ -67,7 +69,8 @@ static void test_a_call_for_a_signal_is_told_from_others(void)
     probe_finish(&probe);
 }
 
-/* Broken by hiding what is called by hand, by leaving `hiding` as it is at the end, and by hiding from the other user. */
+/* Broken by hiding what is called by hand, by leaving `hiding` as it is at the end, and by hiding from
+ * the other user. */
 static void test_it_is_hidden_with_what_it_calls(void)
 {
     struct probe hides, told_user, any;
@@ -108,7 +111,8 @@ static void test_a_handler_outside_of_the_filter_hides_too(void)
     CHECK(!sim_is_hooked(handler));
 }
 
-/* In the middle of a call of it. Broken by leaving out the sync, and by leaving the lists of users as they are. */
+/* In the middle of a call of it. Broken by leaving out the sync, and by leaving the lists of users as
+ * they are. */
 static void test_a_function_becomes_a_handler_late(void)
 {
     struct fg_func *late = sim_function("s", "late");

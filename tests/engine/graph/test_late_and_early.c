@@ -1,5 +1,5 @@
-/* Late and early: users come, go and change their filters at any moment, from any thread, while calls run;
- * when unregister has returned, nothing of the user runs any more. */
+/* Late and early: users come, go and change their filters at any moment, from any thread, while calls
+ * run; when unregister has returned, nothing of the user runs any more. */
 #include <unistd.h>
 
 #include "engine/graph/user_list.h"
@@ -64,7 +64,8 @@ static void *changer(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out synchronize() in fgraph_unregister; and by fg_task_synchronize that does not wait. */
+/* Broken by leaving out synchronize() in fgraph_unregister; and by fg_task_synchronize that does not
+ * wait. */
 static void test_users_come_and_go_while_calls_run(void)
 {
     pthread_t callers[NR_CALLERS], changers[NR_CHANGERS];

@@ -32,8 +32,8 @@ static void check_seen(struct probe *probe, uint64_t entries, uint32_t depth)
     CHECK_EQ(probe->depth, depth);
 }
 
-/* Broken by leaving out filter_flags in list_with (a changed list forgot who is a root), and by not looking at the
- * depth in fg_marks_check. */
+/* Broken by leaving out filter_flags in list_with (a changed list forgot who is a root), and by not
+ * looking at the depth in fg_marks_check. */
 static void test_graph_shows_a_function_and_what_it_calls(void)
 {
     struct probe probe = begin(NULL, "g.root", NULL), second = begin("g.root", NULL, NULL);
@@ -57,7 +57,8 @@ static void test_graph_shows_a_function_and_what_it_calls(void)
     probe_finish(&probe);
 }
 
-/* Broken by matching on the filter alone: the root was never hooked; and by counting it as a frame of the user's. */
+/* Broken by matching on the filter alone: the root was never hooked; and by counting it as a frame of the
+ * user's. */
 static void test_a_root_outside_of_the_filter_is_silent(void)
 {
     struct probe probe = begin("g.leaf", "g.root", NULL);

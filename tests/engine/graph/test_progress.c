@@ -24,7 +24,8 @@ static int nr_frames(void)
     return n;
 }
 
-/* Broken by leaving fg_progress_reap_all out of fgraph_unregister: a frame stayed for each user that came and went. */
+/* Broken by leaving fg_progress_reap_all out of fgraph_unregister: a frame stayed for each user that came
+ * and went. */
 static void test_frames_go_with_their_last_user(void)
 {
     uintptr_t outer = sim_call(f);
@@ -110,8 +111,8 @@ static void test_frames_of_another_thread_go_at_its_next_entry(void)
     probe_done(&two.stays);
 }
 
-/* Broken by events off as soon as the last user has gone (busy left out of sim_arch's sync), and by not looking at
- * the calls again at an end (it stayed hooked). */
+/* Broken by events off as soon as the last user has gone (busy left out of sim_arch's sync), and by not
+ * looking at the calls again at an end (it stayed hooked). */
 static void test_ends_are_told_after_the_filter_has_changed(void)
 {
     struct probe probe;

@@ -1,5 +1,5 @@
-/* Slot reuse: slots go round in the order they were given back, and a return function is never called for an
- * entry of the slot's previous owner, however late it returns. */
+/* Slot reuse: slots go round in the order they were given back, and a return function is never called for
+ * an entry of the slot's previous owner, however late it returns. */
 #include <errno.h>
 
 #include "engine/graph/users.h"
@@ -23,8 +23,9 @@ static void test_slots_are_reused_first_in_first_out(void)
 }
 
 /* Broken by comparing generations modulo 2^16 (in fg_slot_user): with a multiple of that of
- * registrations and leavings in between, the entries of the old owner returned to the new one. A keeper wants those
- * ends too, or the old owner's frames would be gone with it; others only hold slots, so that 32 go round. */
+ * registrations and leavings in between, the entries of the old owner returned to the new one. A keeper
+ * wants those ends too, or the old owner's frames would be gone with it; others only hold slots, so that
+ * 32 go round. */
 static void test_no_return_for_another_owners_entry_after_many_registrations(void)
 {
     enum { ROUNDS = 2 * (1 << 16) - 1, NR_HOLDERS = FG_MAX_USERS / 2 };

@@ -1,6 +1,7 @@
-/* Everything at once, for 3 seconds (60 with FUNCGRAPH_NIGHTLY=1). Threads make calls, and suspended calls move
- * between them. Other threads register and unregister users and fprobes, and change their filters. Each callback
- * gets its own user's calls alone, every entry has its return, every object is released once, and nothing stays. */
+/* Everything at once, for 3 seconds (60 with FUNCGRAPH_NIGHTLY=1). Threads make calls, and suspended
+ * calls move between them. Other threads register and unregister users and fprobes, and change their
+ * filters. Each callback gets its own user's calls alone, every entry has its return, every object is
+ * released once, and nothing stays. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -310,9 +311,10 @@ static void check_objects(void)
         CHECK_EQ(objects[i], 1);
 }
 
-/* Broken by each of: generations not compared in fg_slot_user; a list freed in publish instead of retired; a frame's
- * objects not dropped in pop_to; a list of fprobes freed in list_remove_dead; marks put on a frame for the slot of the stub that stands in for a user that is just
- * leaving, not for its own (the steady user, in slot 0, missed returns). */
+/* Broken by each of: generations not compared in fg_slot_user; a list freed in publish instead of
+ * retired; a frame's objects not dropped in pop_to; a list of fprobes freed in list_remove_dead; marks
+ * put on a frame for the slot of the stub that stands in for a user that is just leaving, not for its own
+ * (the steady user, in slot 0, missed returns). */
 int main(void)
 {
     static struct caller callers[NR_CALLERS];

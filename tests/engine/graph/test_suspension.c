@@ -153,8 +153,8 @@ static void free_function(struct probe *of, struct ftrace_graph_ent *trace)
         sim_free(dying);
 }
 
-/* Broken by putting the frame back and calling fg_abandon, as fg_abandon_function once did: the guard refused
- * it, for ever. */
+/* Broken by putting the frame back and calling fg_abandon, as fg_abandon_function once did: the guard
+ * refused it, for ever. */
 static void test_a_function_may_die_in_a_callback(void)
 {
     struct fg_func *dying = sim_function("m", "dying");

@@ -36,7 +36,8 @@ static void test_each_user_and_task_has_its_own(void)
     CHECK_EQ(seen[0], 3);
 }
 
-/* Broken by leaving out `var = 0` in clear_task_slot: seen after as many registrations as there are slots. */
+/* Broken by leaving out `var = 0` in clear_task_slot: seen after as many registrations as there are
+ * slots. */
 static void test_zero_at_each_registration(void)
 {
     for (uint32_t i = 0; i < 2 * FG_MAX_USERS; i++) {

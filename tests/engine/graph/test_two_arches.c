@@ -1,6 +1,6 @@
-/* Functions of two arches in one engine: calls of one nest in calls of the other on one shadow stack, and users see those of
- * their scope and of global domains, as if one arch had all of them. The simulated arch, which stands twice in this program,
- * checks that it is asked only about its own functions.
+/* Functions of two arches in one engine: calls of one nest in calls of the other on one shadow stack, and
+ * users see those of their scope and of global domains, as if one arch had all of them. The simulated
+ * arch, which stands twice in this program, checks that it is asked only about its own functions.
  *
  *     domain         arch  seen by
  *     sim_domains[0]  0    users of the default scope
@@ -100,7 +100,8 @@ static void *resume_both(void *arg)
     return NULL;
 }
 
-/* A generator of each arch is suspended while a call of the other arch is around it, and both run again in another thread. */
+/* A generator of each arch is suspended while a call of the other arch is around it, and both run again
+ * in another thread. */
 static void test_suspended_calls_of_both_arches_move_to_another_thread(void)
 {
     struct probe both, of_py;
@@ -317,7 +318,8 @@ static void watch_in(struct watch *watch, const char *pattern, const void *scope
     CHECK_EQ(fg_fprobe_register(&watch->fp, scope, &filter), 0);
 }
 
-/* Broken by fg_fprobes_enter and fg_fprobes_missed that do not compare a reference's user: each handler ran twice. */
+/* Broken by fg_fprobes_enter and fg_fprobes_missed that do not compare a reference's user: each handler
+ * ran twice. */
 static void test_fprobes_of_two_scopes_share_a_global_function(void)
 {
     struct fg_func *later;

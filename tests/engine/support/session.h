@@ -68,7 +68,8 @@ const char *session_ring(struct session *session, pid_t pid);
 void session_open(struct session *session);
 /* Reads what is full now and gives it back; returns how many sub-buffers that were. */
 uint32_t session_drain(struct session *session);
-/* A thread drains, for the first time after `later_us` and `each_us`, then each `each_us`, until session_drain_end. */
+/* A thread drains, for the first time after `later_us` and `each_us`, then each `each_us`, until
+ * session_drain_end. */
 void session_drain_begin(struct session *session, unsigned later_us, unsigned each_us);
 void session_drain_end(struct session *session);
 /* Reads all that is left, and closes. */

@@ -16,15 +16,16 @@ void sim_begin(void);
 #define SIM_NR_ARCHES 2
 extern struct fg_domain sim_domains[SIM_NR_ARCHES];
 
-/* What the engine asked of one of the two. Each checks that it is asked about functions of its own only, and that each sync of
- * a function is between one sync_begin and one sync_end. */
+/* What the engine asked of one of the two. Each checks that it is asked about functions of its own only,
+ * and that each sync of a function is between one sync_begin and one sync_end. */
 struct sim_arch_calls {
     _Atomic uint64_t syncs, brackets, drops, irq_asked;
 };
 const struct sim_arch_calls *sim_arch_calls(int arch);
 
 struct fg_func *sim_function_in(struct fg_domain *domain, const char *module, const char *qualname);
-/* A function of the first domain that can be called. sim_functions makes `n` of them: module "m", named f0, f1 ... */
+/* A function of the first domain that can be called. sim_functions makes `n` of them: module "m", named
+ * f0, f1 ... */
 struct fg_func *sim_function(const char *module, const char *qualname);
 void sim_functions(struct fg_func **funcs, uint32_t n);
 /* The function is gone. */

@@ -1,5 +1,5 @@
-/* The engine for tests/model.py: each task is a thread that does what it is told, one step at a time; what
- * users are told goes into a log. */
+/* The engine for tests/model.py: each task is a thread that does what it is told, one step at a time;
+ * what users are told goes into a log. */
 #include "support/sim_driver.h"
 #include "engine/probe/fprobe_call.h"
 
@@ -157,7 +157,8 @@ static void drop_object(void *object, int arch, const struct fg_domain *domain)
 
 static int open_arch = -1; /* the one between its sync_begin and sync_end */
 
-/* Hooks entries alone where no user wants more. A return that a user then missed would show in check_deaf. */
+/* Hooks entries alone where no user wants more. A return that a user then missed would show in
+ * check_deaf. */
 static void sync_func(struct fg_func *func, int arch)
 {
     CHECK(open_arch == arch && func->domain == &domains[arch]);
@@ -240,8 +241,8 @@ static void do_engine_step(const struct driver_task *task)
     }
 }
 
-/* What the function's hooks do not tell of, an arch would not have told of either. They may tell of no end from now on if this
- * was the last that somebody wanted. */
+/* What the function's hooks do not tell of, an arch would not have told of either. They may tell of no
+ * end from now on if this was the last that somebody wanted. */
 static void check_deaf(const struct fg_func *func, int first_event)
 {
     for (int i = first_event; i < nr_events; i++)

@@ -1,5 +1,5 @@
-/* An fprobe for tests: counts what it is told, writes it down if asked to, and checks at each exit that its own entry's
- * data comes back. */
+/* An fprobe for tests: counts what it is told, writes it down if asked to, and checks at each exit that
+ * its own entry's data comes back. */
 #ifndef FG_WATCH_H
 #define FG_WATCH_H
 

@@ -11,8 +11,8 @@
 #define FG_CPYTHON_GREENLET_H
 
 #include "arch/cpython/base/compat/python.h"
-#include "engine/core/hash_table.h"
 #include "engine/core/compiler.h"
+#include "engine/core/hash_table.h"
 #include "engine/core/task.h"
 
 /* What a thread keeps of its greenlets, in task->arch_data. A greenlet is known by its first chunk. */
