@@ -1,4 +1,4 @@
-/* Standing in front of a thread's trace function while a frame with probes runs (CPython 3.11). */
+/* See kprobe_trace.h. */
 #include "arch/cpython/hook/kprobe_trace.h"
 
 #if !FG_HAVE_MONITORING
@@ -9,8 +9,8 @@
 #include "arch/cpython/read/code.h"
 #include "engine/core/task.h"
 
-/* While we stand there: in which of the thread's states (it has one for each interpreter that it has been in), and whose
- * events we pass on; NULL: nobody's. */
+/* While our function is installed: the thread state that it is installed in (a thread has one for each interpreter that it
+ * has been in), and the trace function that events are passed on to, or NULL. */
 static _Thread_local struct {
     PyThreadState *tstate;
     Py_tracefunc next;
@@ -23,7 +23,7 @@ static bool stands(const PyThreadState *tstate)
     return tstate->c_tracefunc == trace;
 }
 
-/* What was there is there again. */
+/* Restores the trace function. */
 static void step_out(PyThreadState *tstate)
 {
     if (stands(tstate))
@@ -33,7 +33,7 @@ static void step_out(PyThreadState *tstate)
     fg_tracing_update(tstate);
 }
 
-/* There is one place: in a second interpreter that runs inside of it frames are not probed. */
+/* There is one place: while a second interpreter runs inside the first, its frames are not probed. */
 static void step_in(PyThreadState *tstate)
 {
     if (place.tstate && place.tstate != tstate)
@@ -53,7 +53,7 @@ static bool is_probed(fg_pyframe *frame)
     return func && fg_kprobe_are_on(func);
 }
 
-/* The frame goes on. */
+/* Installs or removes our function for the frame that runs now. */
 static void stand_for(PyThreadState *tstate, fg_pyframe *frame)
 {
     if (is_probed(frame))
@@ -64,9 +64,9 @@ static void stand_for(PyThreadState *tstate, fg_pyframe *frame)
 
 /* ---- the frame's switches
  *
- * f_trace_lines and f_trace_opcodes are the program's, who sees them as bool. Where it has one off that we need on, it has
- * this value while the frame runs, and is off again when the program's trace function, or what comes behind the frame,
- * can see it. */
+ * f_trace_lines and f_trace_opcodes belong to the program, which reads them as bool. Where we need one that is off, it has
+ * this value while the frame runs. It is off again whenever the program can see it: in its trace function, and after the
+ * frame. */
 
 #define ON_FOR_US 2
 
@@ -94,7 +94,7 @@ static bool is_only_ours(const PyFrameObject *frame, int what)
            (what == PyTrace_OPCODE && frame->f_trace_opcodes == ON_FOR_US);
 }
 
-/* To the program's trace function, which finds everything as it would without us. */
+/* Calls the program's trace function, which finds everything as it would without us. */
 static int pass_on(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
 {
     if (!place.next || is_only_ours(frame, what))
@@ -141,7 +141,7 @@ static int trace(PyObject *object, PyFrameObject *frame, int what, PyObject *arg
 
 /* ---- frames */
 
-/* What a callback calls counts what it comes to, and nobody else hears of it. */
+/* Kprobes in what a callback calls are only counted as missed, and no other trace or profile function is called. */
 static PyObject *evaluate_in_callback(_PyFrameEvalFunction evaluate, PyThreadState *tstate, fg_pyframe *frame,
                                       int throwflag)
 {

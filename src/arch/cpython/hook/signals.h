@@ -1,5 +1,5 @@
-/* Calls that CPython makes for signals: of handlers, which it calls between two instructions of the main thread. What hears
- * of handlers stands before _signal.signal(), by which each of them comes. */
+/* Calls of signal handlers, which CPython makes between two instructions of the main thread. Handlers are found by replacing
+ * _signal.signal(), which sets each of them. */
 #ifndef FG_CPYTHON_SIGNALS_H
 #define FG_CPYTHON_SIGNALS_H
 
@@ -7,12 +7,12 @@
 #include "engine/core/function.h"
 #include "engine/core/regs.h"
 
-/* Functions that are handlers now, and those that become one, are marked for it (fg_func_set_irq), until the watch ends. In
- * the main interpreter. */
+/* Marks functions that are handlers now, and those that become one until fg_signals_unwatch() (fg_func_set_irq). In the main
+ * interpreter. */
 void fg_signals_watch(void);
 void fg_signals_unwatch(void);
 
-/* The call that begins is CPython's, of a handler, for a signal that came. */
+/* At an entry: CPython makes this call of a handler, for a signal. */
 bool fg_signals_is_irq(const struct ftrace_regs *regs);
 
 #endif

@@ -12,7 +12,7 @@ struct fg_handle_slots {
 
 struct fg_handle_slots fg_handle_slots(PyTypeObject *type);
 
-/* What is known of types is kept as long as somebody holds it. */
+/* The slots of types are remembered while there is a holder. */
 void fg_handle_types_hold(void);
 void fg_handle_types_release(void);
 

@@ -1,8 +1,8 @@
-/* Taking the calls of one Python function where CPython makes them: its vectorcall (PEP 590, PyFunction_SetVectorcall).
+/* Hooking one Python function by its vectorcall (PEP 590, PyFunction_SetVectorcall).
  *
- * For detectors that want two times of a method which is called all the time, and nothing of the shadow stack: a fifth of
- * what two events of sys.monitoring and a frame cost, and no hook of ours has to be there. Not without the GIL, where another
- * thread may be calling. */
+ * For latency tracers that need only the start and end times of a method that is called all the time, and no shadow stack.
+ * It costs a fifth of two events of sys.monitoring and a frame, and needs no other hook. Not without the GIL, where another
+ * thread may be calling the function. */
 #ifndef FG_CPYTHON_CALL_HOOK_H
 #define FG_CPYTHON_CALL_HOOK_H
 
@@ -12,15 +12,15 @@ struct fg_call_hook {
     vectorcallfunc around;   /* what is called instead: it ends with, or calls, fg_call_hook_go_on */
     vectorcallfunc original; /* stays when the hook is gone: calls may still be inside */
     PyObject *function;      /* NULL: the hook is gone */
-    unsigned generation;     /* counts installations: what began under another one is nobody's */
-    bool is_buried; /* when it was to go, somebody else's was in its place, and may call it for good */
+    unsigned generation;     /* counts installations: a call that began under an earlier one is ignored */
+    bool is_buried;          /* could not be removed: another hook had replaced it, and may call it forever */
     struct fg_call_hook *next; /* of all that are installed */
 };
 
 /* `name` is "module.Class.method". False: the module was not imported yet, the method is no Python function, or there are no
  * such hooks here. No exception is left set. With the GIL. */
 bool fg_call_hook_install(struct fg_call_hook *hook, const char *name);
-/* Nothing happens if it is not installed. Calls that are inside go on. */
+/* Does nothing if it is not installed. Calls in progress go on. */
 void fg_call_hook_remove(struct fg_call_hook *hook);
 
 static inline PyObject *fg_call_hook_go_on(const struct fg_call_hook *hook, PyObject *function,

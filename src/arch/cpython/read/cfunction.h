@@ -9,9 +9,9 @@
 /* The interpreter's record of a built-in function or method descriptor; NULL for any other callable, or without
  * memory. */
 struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable);
-/* The same, if it was made before. */
+/* The same, or NULL if there is no record yet. */
 struct fg_func *fg_cfunction_known(struct fg_interp *interp, const PyMethodDef *definition);
-/* What tells one C function from another; NULL: `callable` is none. */
+/* The definition, which identifies a C function; NULL: `callable` is none. */
 const PyMethodDef *fg_cfunction_definition(PyObject *callable);
 
 /* The two parts of the record's name. */
@@ -27,7 +27,7 @@ bool fg_cfunctions_any(struct fg_interp *interp, bool (*matches)(struct fg_func 
 /* The interpreter is ending. */
 void fg_cfunctions_end(struct fg_interp *interp);
 
-/* A C function's call is known by the frame that calls it: one such frame has one C call in progress. */
+/* A call of a C function is identified by its caller's frame, which has only one such call in progress. */
 static inline uintptr_t fg_cfunction_fp(const fg_pyframe *caller)
 {
     return (uintptr_t)caller | 1;

@@ -1,5 +1,5 @@
-/* Function records of code objects: made at a function's first call, or when somebody asks for the function before that
- * (symbols.h); held in the code object's extra slot. */
+/* Function records of code objects. A record is made at the function's first call, or before it by symbols.h, and is kept in
+ * the code object's extra slot. */
 #ifndef FG_CPYTHON_CODE_H
 #define FG_CPYTHON_CODE_H
 
@@ -13,7 +13,7 @@ extern Py_ssize_t fg_code_extra_index; /* -1 before fg_code_init */
 /* -1 with an exception: no slot left. */
 int fg_code_init(void);
 
-/* The record of a code object, or NULL if it was not met yet. */
+/* The record of a code object, or NULL if it has none yet. */
 static inline struct fg_func *fg_code_func(PyCodeObject *code)
 {
     return fg_code_extra(code, fg_code_extra_index);
@@ -22,15 +22,14 @@ static inline struct fg_func *fg_code_func(PyCodeObject *code)
 /* Makes the record of the code that `frame` runs. NULL when memory is short; no exception is left set. */
 FG_COLD struct fg_func *fg_code_discover(fg_pyframe *frame);
 
-/* The same for all that this thread is in the middle of: calls that are made from there can say so. */
+/* The same for all calls in progress in this thread, so that records of callers and return addresses can name them. */
 void fg_code_discover_callers(void);
 
-/* The record before the first call; `module` is what fg_code_module says of the function's globals. An exception may be
- * left set: the caller sets its own aside. */
+/* Makes the record, if there is none. `module`: from fg_code_module(), or NULL. An exception may be left set: the caller sets
+ * its own aside. NULL: memory is short. */
 struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module);
 
-/* The module's name as the globals of a function have it: an exact str, or NULL. Nothing of the program's runs. New
- * reference. */
+/* The name of the module in a function's globals: an exact str, or NULL. No code of the program runs. New reference. */
 PyObject *fg_code_module(PyObject *globals);
 
 /* The two parts of the record's name. They live as long as `code` and `module`. */

@@ -1,5 +1,5 @@
-/* Reading what a hook saw at a function's boundary: arguments, result, places in the frame, where it is. Nothing here
- * runs code of the program's, allocates or raises, but for what makes a frame object. */
+/* Reading what a hook saw at a function's boundary: arguments, result, places of the frame, location. Nothing here runs
+ * code of the program, allocates or raises, except for what makes a frame object. */
 #ifndef FG_CPYTHON_REGS_H
 #define FG_CPYTHON_REGS_H
 
@@ -30,7 +30,7 @@ static inline struct ftrace_regs fg_no_regs(void)
     return (struct ftrace_regs){&fg_python_regs_ops, NULL, NULL, NULL};
 }
 
-/* The call's own frame. NULL: a C function has none, or CPython did not tell of this end. */
+/* The call's own frame. NULL: a C function has none, or no event told this end. */
 static inline fg_pyframe *fg_regs_frame(const struct ftrace_regs *regs)
 {
     return regs->ops == &fg_python_regs_ops || regs->ops == &fg_python_raise_regs_ops ? regs->frame : NULL;
@@ -41,9 +41,9 @@ static inline bool fg_regs_is_c(const struct ftrace_regs *regs)
     return regs->ops == &fg_c_function_regs_ops;
 }
 
-/* What is in the regs, borrowed; NULL: there is none. Argument n at an entry or a resume, in the order of the code
- * object's variables (of a C function only the first, and not always); the result at a return, the value at a yield; the
- * exception at an end by one. */
+/* What the regs hold, borrowed; NULL: nothing. Argument n at an entry or a resume, in the order of the code object's
+ * variables (of a C function only the first, and not always); the result at a return; the value at a yield; the exception
+ * where one ends the call. */
 PyObject *fg_regs_argument(const struct ftrace_regs *regs, unsigned n);
 PyObject *fg_regs_argument_by_name(const struct ftrace_regs *regs, const char *name);
 PyObject *fg_regs_result(const struct ftrace_regs *regs);
@@ -51,16 +51,16 @@ PyObject *fg_regs_exception(const struct ftrace_regs *regs);
 /* The called object; borrowed. */
 PyObject *fg_regs_callable(const struct ftrace_regs *regs);
 
-/* Where the function is: at its first instruction before it has begun; and where it returns to. False: not known. */
+/* The location in the function (its first instruction before it has begun), and where it returns to. 0: not known. */
 int fg_regs_location(const struct ftrace_regs *regs, struct ftrace_location *location);
 int fg_regs_return_location(const struct ftrace_regs *regs, struct ftrace_location *location);
-/* The next frame out that is Python code's, or NULL. */
+/* The frame of the calling Python function, or NULL. */
 fg_pyframe *fg_regs_caller(const struct ftrace_regs *regs);
 uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs);
 
 #if FG_HAVE_MONITORING
-/* Of a call that runs; 0: nothing of Python's called it. Nearly every caller is a Python function, not CPython's own frame that
- * stands for C. */
+/* Of a running call; 0: no Python function called it. Nearly every caller is a Python function, not the frame with which
+ * CPython marks C. */
 static inline uintptr_t fg_pyframe_return_address(const fg_pyframe *frame)
 {
     fg_pyframe *caller = frame->previous;
@@ -72,10 +72,10 @@ static inline uintptr_t fg_pyframe_return_address(const fg_pyframe *frame)
 }
 #endif
 
-/* Python functions; a C function in between is not among them. */
+/* Callers that are Python functions; C functions between them are left out. */
 size_t fg_regs_find_callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n);
 
-/* Addresses; 0: not known. The stack pointer is that just above what lies on the evaluation stack. */
+/* Addresses; 0: not known. The stack pointer is the address after the newest object of the evaluation stack. */
 uintptr_t fg_regs_frame_pointer(const struct ftrace_regs *regs);
 uintptr_t fg_regs_stack_pointer(const struct ftrace_regs *regs);
 /* How many objects lie on the evaluation stack, without the result; -1: not known. */

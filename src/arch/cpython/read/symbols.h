@@ -1,5 +1,5 @@
-/* All functions of an interpreter, called or not (the kernel's kallsyms): those that some object is, those nested in their
- * code that no object was made of yet, and C functions. None of the program's code runs while they are looked for. */
+/* All functions of an interpreter, called or not (the kernel's kallsyms): function objects, functions nested in their code
+ * that have no object yet, and C functions. No code of the program runs during a search. */
 #ifndef FG_CPYTHON_SYMBOLS_H
 #define FG_CPYTHON_SYMBOLS_H
 
@@ -9,18 +9,18 @@
 
 enum fg_symbol_kinds { FG_SYMBOLS_PYTHON = 1, FG_SYMBOLS_C = 2 };
 
-/* What somebody looks for. All is called with the interpreter's thread state, and without locks. */
+/* A search. Its functions are called with the interpreter's thread state attached, and without locks. */
 struct fg_symbols_query {
     unsigned kinds; /* enum fg_symbol_kinds */
     /* `name` is "module.qualname". The texts live as long as the call. */
     bool (*wants)(const char *name, const char *module, bool is_c, void *arg);
-    /* Optional: the record of one that is wanted. Its function is kept as long as the search runs. */
+    /* Optional: gets the record of each function that is wanted. The function lives as long as the search. */
     void (*found)(struct fg_func *func, void *arg);
     void *arg;
 };
 
-/* The functions that are wanted get their records, if they have none. Returns how many there are, or -ENOMEM. The engine
- * is up (fg_cpython_init). */
+/* Makes the records of all functions that are wanted. Returns how many there are, or -ENOMEM. The engine is running
+ * (fg_cpython_init). */
 Py_ssize_t fg_symbols_meet(struct fg_interp *interp, const struct fg_symbols_query *query);
 
 /* C functions that a filter names get their records, by which the engine finds them: those of modules that are imported.

@@ -5,9 +5,9 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "engine/core/task.h"
 
-/* As struct fg_arch_ops asks. */
+/* Member of struct fg_process_ops. */
 void fg_cpython_task_name(struct fg_task *task, char *out, size_t room);
-/* Names a thread that was just met by the frame it is about to run, where that is not linked to it yet (3.11). */
+/* Names a new thread by the frame that it is about to run, which is not linked to the thread yet (3.11). */
 void fg_cpython_task_name_first(struct fg_task *task, fg_pyframe *frame);
 
 #endif
