@@ -1,5 +1,5 @@
-/* The global offset table: what the dynamic linker filled in for a module's calls of functions in others (System V ABI,
- * relocations of the types JUMP_SLOT and GLOB_DAT). */
+/* The global offset table: what the dynamic linker filled in for a module's calls of functions in others
+ * (System V ABI, relocations of the types JUMP_SLOT and GLOB_DAT). */
 #define _GNU_SOURCE
 #include "arch/elf/got.h"
 

@@ -1,16 +1,17 @@
 /* What this arch assumes about CPython beyond its public API, and the check at start-up that it holds.
  *
- * The structures are those of the headers that this was built with, and a wheel fits one minor version. A distributor's
- * patch, a debug build or a pre-release may still lay them out differently; reading them would then crash the program. So
- * the first start in a process compares what we read with what CPython's public functions say. Where the two differ,
- * nothing is hooked. */
+ * The structures are those of the headers that this was built with, and a wheel fits one minor version. A
+ * distributor's patch, a debug build or a pre-release may still lay them out differently; reading them
+ * would then crash the program. So the first start in a process compares what we read with what CPython's
+ * public functions say. Where the two differ, nothing is hooked. */
 #ifndef FG_CPYTHON_ASSUMPTIONS_H
 #define FG_CPYTHON_ASSUMPTIONS_H
 
 #include "arch/cpython/base/compat/python.h"
 
-/* X(id, name, versions, source, what): `source` is the CPython file (or PEP, or issue) that it is known from, `what`
- * completes "this CPython does not have ...". In order: each row reads only what the rows before it have proved. */
+/* X(id, name, versions, source, what): `source` is the CPython file (or PEP, or issue) that it is known
+ * from, `what` completes "this CPython does not have ...". In order: each row reads only what the rows
+ * before it have proved. */
 #define FG_ASSUMPTIONS(X)                                                                                    \
     X(THREAD_STATE, "thread-state", "3.11-3.15",                                                             \
       "Python/pystate.c, the variable behind PyThreadState_Get()",                                           \
@@ -64,8 +65,9 @@ enum fg_assumption {
  * fg_assumptions_check() - Check all that can be checked before anything is hooked.
  * @code_extra_index: an index of ours for code extras
  *
- * It runs two functions of its own, with the program's trace functions paused, once in a process. What needs more than that
- * is checked by its user: MONITORING when the hooks are installed, GIL when the tracer gilwait starts.
+ * It runs two functions of its own, with the program's trace functions paused, once in a process. What
+ * needs more than that is checked by its user: MONITORING when the hooks are installed, GIL when the
+ * tracer gilwait starts.
  *
  * Return: 0; -1 with an exception that says what does not hold.
  */
@@ -77,7 +79,8 @@ bool fg_assumption_holds(enum fg_assumption assumption, uintptr_t read, uintptr_
 /* Raises RuntimeError for an assumption that does not hold. Returns -1. */
 int fg_assumption_refuse(enum fg_assumption assumption);
 
-/* For tests: from now on the assumption of this name is found not to hold. -1 with an exception: there is none. */
+/* For tests: from now on the assumption of this name is found not to hold. -1 with an exception: there is
+ * none. */
 int fg_assumption_doctor(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* The rare parts of callbacks: preparing the thread, recognizing calls that are callbacks themselves, and threads that have
- * released their thread state because they end in the middle of traced calls. */
+/* The rare parts of callbacks: preparing the thread, recognizing calls that are callbacks themselves, and
+ * threads that have released their thread state because they end in the middle of traced calls. */
 #include "arch/cpython/base/callback.h"
 
 #include "arch/cpython/base/compat/exception.h"

@@ -1,9 +1,10 @@
-/* Running a user's Python function in the middle of the program's own work, and restoring what the program must find
- * unchanged afterwards.
+/* Running a user's Python function in the middle of the program's own work, and restoring what the
+ * program must find unchanged afterwards.
  *
- * The exception in flight is set aside. The function gets room for nested calls, since the program may have used up its
- * own. The program's trace and profile functions and other tools are not called for it. Our hooks are, so that what the
- * function calls is counted as missed; from 3.12 on only where no other tool would be called as well. */
+ * The exception in flight is set aside. The function gets room for nested calls, since the program may
+ * have used up its own. The program's trace and profile functions and other tools are not called for it.
+ * Our hooks are, so that what the function calls is counted as missed; from 3.12 on only where no other
+ * tool would be called as well. */
 #ifndef FG_CPYTHON_CALLBACK_H
 #define FG_CPYTHON_CALLBACK_H
 
@@ -32,11 +33,12 @@ struct fg_callback_scope { /* filled in by fg_callback_begin */
 /* The innermost callback in progress in this thread, or NULL. */
 extern _Thread_local struct fg_callback_scope *fg_callback_scope __attribute__((tls_model("initial-exec")));
 
-/* Not 0 while this thread works for us. The guard is held, and what the thread calls is neither traced nor counted as missed. */
+/* Not 0 while this thread works for us. The guard is held, and what the thread calls is neither traced
+ * nor counted as missed. */
 extern _Thread_local unsigned fg_untraced __attribute__((tls_model("initial-exec")));
 
-/* True at the entry of a callback itself, as opposed to a call that the callback makes: its caller is the frame that was
- * newest when the callback began. */
+/* True at the entry of a callback itself, as opposed to a call that the callback makes: its caller is the
+ * frame that was newest when the callback began. */
 FG_COLD bool fg_callback_is_own_call(const struct ftrace_regs *regs);
 
 /**
@@ -46,7 +48,8 @@ FG_COLD bool fg_callback_is_own_call(const struct ftrace_regs *regs);
  *
  * A thread that ends in the middle of traced calls has already released its thread state.
  *
- * Return: false: the interpreter is ending too, or is not the main one, to which alone a thread can come back.
+ * Return: false: the interpreter is ending too, or is not the main one, to which alone a thread can come
+ * back.
  */
 bool fg_callback_attach(const struct fg_func *func, PyGILState_STATE *attached);
 void fg_callback_detach(PyGILState_STATE attached);
@@ -96,8 +99,8 @@ static inline void fg_callback_begin(struct fg_callback_scope *scope, void *hold
     fg_callback_scope = scope;
 }
 
-/* Calls a function; there is a free word before its arguments. A Python function's vectorcall is called directly: it
- * always has one, and what PyObject_Vectorcall() would check afterwards holds for it. */
+/* Calls a function; there is a free word before its arguments. A Python function's vectorcall is called
+ * directly: it always has one, and what PyObject_Vectorcall() would check afterwards holds for it. */
 static inline PyObject *fg_callback_call(PyObject *function, PyObject *const *args, size_t nargs)
 {
     vectorcallfunc vectorcall = PyObject_Vectorcall;

@@ -1,5 +1,6 @@
-/* Interpreters of this process: what the hooks keep for each. A function runs in one of them, and only users that were
- * registered there see it: an interpreter is a scope, with one domain (engine/core/domain.h). */
+/* Interpreters of this process: what the hooks keep for each. A function runs in one of them, and only
+ * users that were registered there see it: an interpreter is a scope, with one domain
+ * (engine/core/domain.h). */
 #ifndef FG_CPYTHON_INTERP_H
 #define FG_CPYTHON_INTERP_H
 
@@ -12,7 +13,8 @@
 struct fg_c_functions;
 struct fg_orphan;
 
-/* Guarded by the interpreter's GIL, except for atomic members. Outlives the interpreter, as its function records may. */
+/* Guarded by the interpreter's GIL, except for atomic members. Outlives the interpreter, as its function
+ * records may. */
 struct fg_interp {
     struct fg_domain domain; /* its functions point here; the interpreter itself is its users' scope */
     struct fg_interp *next;

@@ -1,7 +1,9 @@
-/* The arch's locks, for builds without the GIL. With the GIL they are empty: nothing that they guard releases the GIL.
+/* The arch's locks, for builds without the GIL. With the GIL they are empty: nothing that they guard
+ * releases the GIL.
  *
- * A thread that waits for one detaches its thread state, so that the holder can stop the world, as a change of a code
- * object's events does. No lock of the engine is held where one of these is taken. Lock order: */
+ * A thread that waits for one detaches its thread state, so that the holder can stop the world, as a
+ * change of a code object's events does. No lock of the engine is held where one of these is taken. Lock
+ * order: */
 #ifndef FG_CPYTHON_LOCK_H
 #define FG_CPYTHON_LOCK_H
 
@@ -22,7 +24,8 @@ enum fg_lock {
 int fg_locks_init(void);
 
 extern PyMutex fg_locks[FG_NR_LOCKS];
-/* This thread is forking and holds all of them. Other fork handlers run Python functions, whose hooks come here. */
+/* This thread is forking and holds all of them. Other fork handlers run Python functions, whose hooks
+ * come here. */
 extern _Thread_local bool fg_holds_locks;
 
 static inline void fg_lock(enum fg_lock lock)

@@ -7,8 +7,9 @@
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/base/tstate.h"
 
-/* An object that was dropped in a thread without a thread state of its interpreter, mostly a thread that ends. The main
- * thread drops those of the main interpreter between two instructions; else the thread that drops the next object does. */
+/* An object that was dropped in a thread without a thread state of its interpreter, mostly a thread that
+ * ends. The main thread drops those of the main interpreter between two instructions; else the thread
+ * that drops the next object does. */
 struct fg_orphan {
     struct fg_orphan *next;
     PyObject *object;
@@ -31,7 +32,8 @@ static void drop_orphans(struct fg_interp *interp)
     }
 }
 
-/* On 3.11 a pending call may run in another interpreter: CPython takes the one whose thread holds the GIL. */
+/* On 3.11 a pending call may run in another interpreter: CPython takes the one whose thread holds the
+ * GIL. */
 static int drop_orphans_pending(void *interp)
 {
     if (may_touch(interp))

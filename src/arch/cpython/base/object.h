@@ -7,7 +7,8 @@
 struct fg_domain;
 struct fg_interp;
 
-/* Drops one reference to an object of an interpreter's domain, in any thread; later, if this thread may not touch its objects now. */
+/* Drops one reference to an object of an interpreter's domain, in any thread; later, if this thread may
+ * not touch its objects now. */
 void fg_object_drop(void *object, struct fg_domain *domain);
 /* The caller's interpreter is ending: drops what was deferred. */
 void fg_objects_end(struct fg_interp *interp);

@@ -1,5 +1,5 @@
-/* See tstate.h. The variable is found in the thread-local block of CPython's module (System V ABI, PT_TLS): the one word
- * that is the thread state while the thread holds it, and NULL while it does not. */
+/* See tstate.h. The variable is found in the thread-local block of CPython's module (System V ABI,
+ * PT_TLS): the one word that is the thread state while the thread holds it, and NULL while it does not. */
 #define _GNU_SOURCE
 #include "arch/cpython/base/tstate.h"
 

@@ -21,9 +21,9 @@
 #include "engine/graph/users.h"
 #include "engine/tracer/instance_fork.h"
 
-/* A thread in a callback may need the GIL to leave it. Without the GIL, it may have detached its thread state there, to
- * wait for a lock of Python's; it attaches again only after a stop of the world is over, and that stop waits for us while
- * we keep ours attached. A callback may begin at any time. */
+/* A thread in a callback may need the GIL to leave it. Without the GIL, it may have detached its thread
+ * state there, to wait for a lock of Python's; it attaches again only after a stop of the world is over,
+ * and that stop waits for us while we keep ours attached. A callback may begin at any time. */
 static bool must_let_go(void)
 {
 #ifdef Py_GIL_DISABLED
@@ -132,7 +132,8 @@ int fg_cpython_tool_id(void)
     return interp && interp->is_installed ? fg_built_backend.tool_id(interp) : -1;
 }
 
-/* A function's object refers to objects of its interpreter, so no record may keep it longer than the interpreter. */
+/* A function's object refers to objects of its interpreter, so no record may keep it longer than the
+ * interpreter. */
 static void forget_object(struct fg_func *func, void *arg)
 {
     PyObject *list = arg;

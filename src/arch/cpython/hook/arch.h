@@ -1,11 +1,12 @@
-/* The CPython arch, which turns entry, return, suspend and resume of functions into calls of the engine: start and stop. */
+/* The CPython arch, which turns entry, return, suspend and resume of functions into calls of the engine:
+ * start and stop. */
 #ifndef FG_CPYTHON_ARCH_H
 #define FG_CPYTHON_ARCH_H
 
 #include "arch/cpython/base/interp.h"
 
-/* Starts the engine, if it is not running: functions can have records. -1 with an exception. Under FG_LOCK_CONTROL, as the
- * next two. */
+/* Starts the engine, if it is not running: functions can have records. -1 with an exception. Under
+ * FG_LOCK_CONTROL, as the next two. */
 int fg_cpython_init(struct fg_interp *interp);
 /* The same, and installs the hooks in this interpreter. -1 with an exception. */
 int fg_cpython_start(struct fg_interp *interp);

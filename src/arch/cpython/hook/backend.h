@@ -1,4 +1,5 @@
-/* A backend: one way of hooking CPython's functions. A build has one, monitoring.c (3.12 and later) or evalframe.c (3.11). */
+/* A backend: one way of hooking CPython's functions. A build has one, monitoring.c (3.12 and later) or
+ * evalframe.c (3.11). */
 #ifndef FG_CPYTHON_BACKEND_H
 #define FG_CPYTHON_BACKEND_H
 
@@ -21,11 +22,11 @@ struct fg_hook_backend {
     int (*tool_id)(const struct fg_interp *interp);
     /* Makes the function's hooks match its users and probes. Under FG_LOCK_EVENTS. */
     void (*sync)(PyCodeObject *code, struct fg_func *func);
-    /* The same, after a kprobe came: events at places within the function that answered DISABLE come again. -1 with an
-     * exception: they do not. Under FG_LOCK_EVENTS. */
+    /* The same, after a kprobe came: events at places within the function that answered DISABLE come
+     * again. -1 with an exception: they do not. Under FG_LOCK_EVENTS. */
     int (*listen)(PyCodeObject *code, struct fg_func *func);
-    /* Turns hooks for calls of C functions on or off in the whole interpreter, as interp->hears_c_calls says. Under
-     * FG_LOCK_EVENTS. */
+    /* Turns hooks for calls of C functions on or off in the whole interpreter, as interp->hears_c_calls
+     * says. Under FG_LOCK_EVENTS. */
     void (*hear_c_calls)(struct fg_interp *interp);
 };
 

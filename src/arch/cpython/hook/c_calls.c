@@ -77,7 +77,8 @@ int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObjec
     return result;
 }
 
-/* Set by other threads in a thread without a profile function: `next_profile` can be reset only in that thread itself. */
+/* Set by other threads in a thread without a profile function: `next_profile` can be reset only in that
+ * thread itself. */
 static int adopt(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
 {
     next_profile = NULL;
@@ -109,8 +110,9 @@ void fg_c_calls_hear_all(bool hears)
     PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
 
     hears_all = hears;
-    /* Frames in progress send events too. A thread that has a profile function puts ours before it at its next call of a
-     * Python function. When C functions are off again, ours leaves at the thread's next event. */
+    /* Frames in progress send events too. A thread that has a profile function puts ours before it at its
+     * next call of a Python function. When C functions are off again, ours leaves at the thread's next
+     * event. */
     for (; hears && tstate; tstate = PyThreadState_Next(tstate)) {
         if (tstate->c_profilefunc)
             continue;

@@ -1,8 +1,8 @@
 /* Calls of C functions on CPython 3.11: events come through the thread's C profile function.
  *
- * sys.setprofile() has one slot: (function, object). Our function replaces the one that is there and passes every event on
- * to it with its own object; sys.getprofile() still returns that object. A tool that calls sys.setprofile() again removes
- * our function, and the next traced frame puts it back. */
+ * sys.setprofile() has one slot: (function, object). Our function replaces the one that is there and
+ * passes every event on to it with its own object; sys.getprofile() still returns that object. A tool
+ * that calls sys.setprofile() again removes our function, and the next traced frame puts it back. */
 #ifndef FG_CPYTHON_C_CALLS_H
 #define FG_CPYTHON_C_CALLS_H
 

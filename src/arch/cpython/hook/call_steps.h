@@ -13,13 +13,15 @@
 #include "engine/graph/call.h"
 #include "engine/graph/suspended.h"
 
-/* `tstate` may be NULL. Where events are many it goes along: a callback in Python needs it, and asking for it costs. */
+/* `tstate` may be NULL. Where events are many it goes along: a callback in Python needs it, and asking
+ * for it costs. */
 static inline struct ftrace_regs fg_regs_of(PyThreadState *tstate, fg_pyframe *frame, PyObject *value)
 {
     return (struct ftrace_regs){&fg_python_regs_ops, frame, value, tstate};
 }
 
-/* A generator begins at this address. A call that is still parked under it ended without CPython telling anybody. */
+/* A generator begins at this address. A call that is still parked under it ended without CPython telling
+ * anybody. */
 static inline void fg_abandon_parked(struct fg_task *task, const fg_pyframe *frame)
 {
     struct ftrace_regs regs = fg_no_regs();

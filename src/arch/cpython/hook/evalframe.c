@@ -1,7 +1,8 @@
 /* Hooking through the frame evaluator (PEP 523), CPython 3.11.
  *
- * The evaluator runs for every Python frame: also once when a generator is made (up to RETURN_GENERATOR), and once for each
- * of its resumes. An evaluator that was installed before ours is called in place of CPython's own. */
+ * The evaluator runs for every Python frame: also once when a generator is made (up to RETURN_GENERATOR),
+ * and once for each of its resumes. An evaluator that was installed before ours is called in place of
+ * CPython's own. */
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/hook/hooks.h"
 
@@ -84,9 +85,9 @@ static inline PyObject *evaluate(PyThreadState *tstate, fg_pyframe *frame, int t
     return next(tstate, frame, throwflag);
 }
 
-/* Runs the call and all that it calls without our evaluator: Python calls then take no C stack. The evaluator is set for the
- * whole interpreter, so no thread's new calls are traced until the last such call has ended. Counts as one overrun; how
- * many calls are missed is not known. */
+/* Runs the call and all that it calls without our evaluator: Python calls then take no C stack. The
+ * evaluator is set for the whole interpreter, so no thread's new calls are traced until the last such
+ * call has ended. Counts as one overrun; how many calls are missed is not known. */
 FG_COLD static PyObject *run_aside(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
 {
     struct evaluator *evaluator = fg_interp_known()->hooks;
@@ -127,7 +128,8 @@ static PyObject *exception_of(PyThreadState *tstate)
     return value && PyExceptionInstance_Check(value) ? value : tstate->curexc_type;
 }
 
-/* After the call the frame is no longer the thread's newest, but it still exists: the evaluator's caller clears it. */
+/* After the call the frame is no longer the thread's newest, but it still exists: the evaluator's caller
+ * clears it. */
 static inline struct ftrace_regs regs_at_end(PyThreadState *tstate, fg_pyframe *frame, PyObject *result)
 {
     if (fg_likely(result != NULL))
@@ -181,7 +183,8 @@ static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int thr
 
     if (is_first_resume(frame)) {
         fg_abandon_parked(task, frame);
-        /* Also when it is thrown into or closed before it ever ran: its frame runs, to raise at its first line. */
+        /* Also when it is thrown into or closed before it ever ran: its frame runs, to raise at its first
+         * line. */
         fg_enter(task, func, fp, &regs);
     } else {
         fg_resume(task, fp, &regs);
@@ -216,7 +219,8 @@ FG_COLD static struct fg_func *discover(fg_pyframe *frame)
     return fg_code_discover(frame);
 }
 
-/* All interpreters share the code objects of frozen modules: their records belong to the interpreter that met them first. */
+/* All interpreters share the code objects of frozen modules: their records belong to the interpreter that
+ * met them first. */
 FG_COLD static bool is_left_alone(PyThreadState *tstate, const struct fg_func *func)
 {
     return fg_gate_check_slow(tstate) || (func && fg_func_interp(func) != fg_interp_known());
@@ -273,7 +277,8 @@ FG_NOINLINE static PyObject *eval_other(PyThreadState *tstate, fg_pyframe *frame
     return eval_known(tstate, frame, throwflag, func);
 }
 
-/* A callback that starts is no plain call: the task's guard is held. Nor is one that fg_slow_path_is_forced tells of. */
+/* A callback that starts is no plain call: the task's guard is held. Nor is one that
+ * fg_slow_path_is_forced tells of. */
 static inline bool enter_plain(fg_pyframe *frame, struct fg_task *task)
 {
     struct fg_func *func = fg_code_func(frame->f_code);
@@ -360,7 +365,8 @@ static void sync_func(PyCodeObject *code, struct fg_func *func)
         fg_c_calls_are_wanted();
 }
 
-/* Only in the main interpreter: the profile functions of other interpreters' threads cannot be reached (c_calls.c). */
+/* Only in the main interpreter: the profile functions of other interpreters' threads cannot be reached
+ * (c_calls.c). */
 static void hear_c_calls(struct fg_interp *interp)
 {
     if (!interp->is_main)

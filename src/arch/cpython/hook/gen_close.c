@@ -1,6 +1,6 @@
-/* See gen_close.h. Our functions replace close(), throw() and the finalizer of the generator types. They call the originals,
- * and then look whether the call of a generator that has ended is still parked: CPython sent no event for it, so the call is
- * ended here. */
+/* See gen_close.h. Our functions replace close(), throw() and the finalizer of the generator types. They
+ * call the originals, and then look whether the call of a generator that has ended is still parked:
+ * CPython sent no event for it, so the call is ended here. */
 #include "arch/cpython/hook/gen_close.h"
 
 #include "arch/cpython/base/compat/exception.h"
@@ -42,8 +42,8 @@ static struct watched_type *watched_of(PyObject *object)
     return NULL;
 }
 
-/* The frames of a generator and of those that it delegates to, which close() closes too. Only addresses: a reference would
- * change when the objects are freed. */
+/* The frames of a generator and of those that it delegates to, which close() closes too. Only addresses:
+ * a reference would change when the objects are freed. */
 struct frames {
     uintptr_t fps[MAX_DELEGATES];
     int n;

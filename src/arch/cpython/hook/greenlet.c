@@ -87,8 +87,8 @@ static struct fg_suspended_greenlet *list_new(const void *greenlet, size_t room)
     return list;
 }
 
-/* Suspends the calls of the one that gave way: all above the base's. A frame is larger than what fg_walk shows of it. Without memory for their list they are found again one by one, each
- * at its end. */
+/* Suspends the calls of the one that gave way: all above the base's. A frame is larger than what fg_walk
+ * shows of it. Without memory for their list they are found again one by one, each at its end. */
 static void suspend_calls(struct fg_greenlets *all, struct fg_task *task)
 {
     const uint64_t *base = task->floor;
@@ -121,8 +121,8 @@ static bool is_in_progress(PyThreadState *tstate, uintptr_t fp, struct fg_greenl
     return frame;
 }
 
-/* Resumes the calls of the one that runs now. Those that are not in progress any more ended untold, while a callback
- * had given way to the greenlet: they are ended now. */
+/* Resumes the calls of the one that runs now. Those that are not in progress any more ended untold, while
+ * a callback had given way to the greenlet: they are ended now. */
 static void resume_calls(struct fg_greenlets *all, struct fg_task *task, PyThreadState *tstate,
                          struct fg_greenlet_event event)
 {
@@ -159,7 +159,8 @@ static void **find_api(void)
 
 enum { API_TYPE = 0, API_GET_CURRENT = 4 }; /* greenlet.h: they do not change */
 
-/* An attribute by the C getter of greenlet's own type: a subclass may have another of that name. New reference. */
+/* An attribute by the C getter of greenlet's own type: a subclass may have another of that name. New
+ * reference. */
 static PyObject *get_own(const PyTypeObject *type, PyObject *greenlet, const char *name)
 {
     const PyGetSetDef *at = type->tp_getset;
@@ -224,8 +225,9 @@ static bool ask(struct fg_greenlets *all, void **api)
     return knows;
 }
 
-/* Which greenlet is the thread's main one? Asked once, right after a change of greenlets was seen. Whatever of the
- * program greenlet may run at that moment is not traced: we are in the middle of something. */
+/* Which greenlet is the thread's main one? Asked once, right after a change of greenlets was seen.
+ * Whatever of the program greenlet may run at that moment is not traced: we are in the middle of
+ * something. */
 static void find_main(struct fg_greenlets *all, struct fg_task *task)
 {
     fg_exception aside = fg_exception_set_aside();
@@ -256,7 +258,8 @@ static bool owns_newest(const struct fg_task *task, PyThreadState *tstate, struc
     return is_in_progress(tstate, fp, event);
 }
 
-/* What is on the stack already is the running greenlet's, or else the main one's: from before greenlet was loaded. */
+/* What is on the stack already is the running greenlet's, or else the main one's: from before greenlet
+ * was loaded. */
 static void begin(struct fg_greenlets *all, struct fg_task *task, PyThreadState *tstate,
                   struct fg_greenlet_event event)
 {
@@ -311,7 +314,8 @@ void fg_greenlet_changed(struct fg_task *task, PyThreadState *tstate, struct fg_
             change(all, task, tstate, event);
     } else if (!all->tstate || (task->top == task->stack && !all->suspended.n)) {
         begin(all, task, tstate, event);
-    } /* else the thread is in another interpreter: what it calls there comes on top of all that is in progress */
+    }
+    /* Else the thread is in another interpreter: its calls there lie on top of all calls in progress. */
 }
 
 static void end_calls(struct fg_task *task, const struct fg_suspended_greenlet *list)

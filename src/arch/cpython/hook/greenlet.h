@@ -1,12 +1,14 @@
 /* Greenlets: calls in progress are suspended and resumed with the greenlet that they belong to.
  *
- * greenlet swaps the stack under a thread. Python's part of that stack is the thread state's chain of data stack chunks.
- * Each greenlet has a chain of its own, whose first chunk lives as long as calls of the greenlet are in progress. So the
- * first chunk identifies the running greenlet, and each hook looks at it first. greenlet itself cannot be asked that often:
- * its answer may run code of the program (it ends other threads' greenlets at such moments).
+ * greenlet swaps the stack under a thread. Python's part of that stack is the thread state's chain of
+ * data stack chunks. Each greenlet has a chain of its own, whose first chunk lives as long as calls of
+ * the greenlet are in progress. So the first chunk identifies the running greenlet, and each hook looks
+ * at it first. greenlet itself cannot be asked that often: its answer may run code of the program (it
+ * ends other threads' greenlets at such moments).
  *
- * The calls of a thread's main greenlet stay at the base of its shadow stack. Those of any other greenlet are suspended,
- * newest first, when it switches away, and resumed, oldest first, when it runs again, like a generator's. */
+ * The calls of a thread's main greenlet stay at the base of its shadow stack. Those of any other greenlet
+ * are suspended, newest first, when it switches away, and resumed, oldest first, when it runs again, like
+ * a generator's. */
 #ifndef FG_CPYTHON_GREENLET_H
 #define FG_CPYTHON_GREENLET_H
 
@@ -33,8 +35,8 @@ void fg_greenlet_look_for(void);
 /* A function of a module of this name was met. */
 void fg_greenlet_meet_module(const char *name);
 
-/* A thread ends: its suspended greenlets will never run again. In a forked child also called for each thread that no longer
- * exists. */
+/* A thread ends: its suspended greenlets will never run again. In a forked child also called for each
+ * thread that no longer exists. */
 void fg_greenlet_task_exit(struct fg_task *task);
 
 /* The call that a hook is about to tell the engine of. */
@@ -64,7 +66,8 @@ static inline void fg_greenlet_follow(struct fg_task *task, PyThreadState *tstat
         fg_greenlet_changed(task, tstate, event);
 }
 
-/* For hooks that cannot be replaced when greenlet is loaded. True: the stack may have changed to another greenlet's. */
+/* For hooks that cannot be replaced when greenlet is loaded. True: the stack may have changed to another
+ * greenlet's. */
 static inline bool fg_greenlet_check(struct fg_task *task, PyThreadState *tstate,
                                      struct fg_greenlet_event event)
 {

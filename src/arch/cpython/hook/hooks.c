@@ -29,8 +29,8 @@ static bool is_heard(struct fg_func *func)
     return fg_func_wants_any_caller(func) || fg_func_has_pending_returns(func);
 }
 
-/* Events of all calls of C functions slow down the whole program. They are on only while some user wants a C function from
- * anywhere, or waits for the return of such a call. */
+/* Events of all calls of C functions slow down the whole program. They are on only while some user wants
+ * a C function from anywhere, or waits for the return of such a call. */
 static void sync_c(struct fg_func *func)
 {
     struct fg_interp *interp = fg_func_interp(func);

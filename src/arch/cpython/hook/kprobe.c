@@ -40,7 +40,8 @@ static int offset_in(const PyCodeObject *code, PyObject *bytes, Py_ssize_t offse
         return -EILSEQ;
     if (offset == 0)
         offset = first;
-    /* What sets up the call has no effect that can be seen: behind it, and its cache (3.15), is where it is. */
+    /* What sets up the call has no effect that can be seen: behind it, and its cache (3.15), is where it
+     * is. */
     while (offset < size && (fg_opcode_at(bytes, offset) == RESUME || fg_opcode_at(bytes, offset) == CACHE))
         offset += 2;
     if (offset < first || offset >= size || fg_opcode_is_silent(fg_opcode_at(bytes, offset)) ||

@@ -1,6 +1,6 @@
-/* Kprobes: probes at places within functions, by line or by bytecode offset. Here are the places of a code object, and
- * running the probes at the place that the program has reached. The events that say so come from monitoring_callbacks.c, and on 3.11
- * from kprobe_trace.c. */
+/* Kprobes: probes at places within functions, by line or by bytecode offset. Here are the places of a
+ * code object, and running the probes at the place that the program has reached. The events that say so
+ * come from monitoring_callbacks.c, and on 3.11 from kprobe_trace.c. */
 #ifndef FG_CPYTHON_KPROBE_H
 #define FG_CPYTHON_KPROBE_H
 
@@ -14,8 +14,8 @@ struct fg_kprobe_site {
     struct fg_func *func;
 };
 
-/* What the engine's half of a kprobe needs of CPython. The owner of a probe is a Python object; its offset is in bytes;
- * an error of registering or enabling it comes with an exception. */
+/* What the engine's half of a kprobe needs of CPython. The owner of a probe is a Python object; its
+ * offset is in bytes; an error of registering or enabling it comes with an exception. */
 extern const struct fg_kprobe_arch fg_kprobe_cpython;
 
 /* ---- places */
@@ -24,8 +24,9 @@ extern const struct fg_kprobe_arch fg_kprobe_cpython;
  * fg_kprobe_offset() - The offset at which CPython fires the event for an instruction.
  * @offset: in bytes; 0 is the first instruction that has events
  *
- * Return: @offset, or that of the first of the instruction's prefixes. -EILSEQ: no instruction begins at @offset; -EINVAL:
- * @offset is outside of the code, or CPython fires no event for that instruction; -ENOMEM.
+ * Return: @offset, or that of the first of the instruction's prefixes. -EILSEQ: no instruction begins at
+ * @offset; -EINVAL: @offset is outside of the code, or CPython fires no event for that instruction;
+ * -ENOMEM.
  */
 int fg_kprobe_offset(PyCodeObject *code, int offset);
 /* The lines that have events, in rising order: a list of int. NULL with an exception. */

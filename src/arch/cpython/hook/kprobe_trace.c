@@ -9,8 +9,8 @@
 #include "arch/cpython/read/code.h"
 #include "engine/core/task.h"
 
-/* While our function is installed: the thread state that it is installed in (a thread has one for each interpreter that it
- * has been in), and the trace function that events are passed on to, or NULL. */
+/* While our function is installed: the thread state that it is installed in (a thread has one for each
+ * interpreter that it has been in), and the trace function that events are passed on to, or NULL. */
 static _Thread_local struct {
     PyThreadState *tstate;
     Py_tracefunc next;
@@ -64,9 +64,9 @@ static void stand_for(PyThreadState *tstate, fg_pyframe *frame)
 
 /* ---- the frame's switches
  *
- * f_trace_lines and f_trace_opcodes belong to the program, which reads them as bool. Where we need one that is off, it has
- * this value while the frame runs. It is off again whenever the program can see it: in its trace function, and after the
- * frame. */
+ * f_trace_lines and f_trace_opcodes belong to the program, which reads them as bool. Where we need one
+ * that is off, it has this value while the frame runs. It is off again whenever the program can see it:
+ * in its trace function, and after the frame. */
 
 #define ON_FOR_US 2
 
@@ -130,7 +130,8 @@ static int trace(PyObject *object, PyFrameObject *frame, int what, PyObject *arg
 
     hit(tstate, frame, what);
     result = is_probes ? 0 : pass_on(object, frame, what, arg);
-    /* The program's function may have put another in our place, and what ran may have taken the probes away. */
+    /* The program's function may have put another in our place, and what ran may have taken the probes
+     * away. */
     stand_for(tstate, frame->f_frame);
     if (stands(tstate) && what != PyTrace_RETURN)
         switches_on(frame, fg_kprobe_kinds(fg_code_func(frame->f_frame->f_code)));
@@ -141,7 +142,8 @@ static int trace(PyObject *object, PyFrameObject *frame, int what, PyObject *arg
 
 /* ---- frames */
 
-/* Kprobes in what a callback calls are only counted as missed, and no other trace or profile function is called. */
+/* Kprobes in what a callback calls are only counted as missed, and no other trace or profile function is
+ * called. */
 static PyObject *evaluate_in_callback(_PyFrameEvalFunction evaluate, PyThreadState *tstate, fg_pyframe *frame,
                                       int throwflag)
 {

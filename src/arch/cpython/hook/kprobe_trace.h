@@ -1,12 +1,12 @@
 /* Events at places within functions on CPython 3.11: through the thread's C trace function.
  *
- * sys.settrace() has one slot: (function, object). While a frame with kprobes runs, our function replaces the one that is
- * there and passes every event on to it with its own object; sys.gettrace() still returns that object. Frames that it calls
- * run as usual, unless they have kprobes too. So a frame with kprobes is as slow as under a tracer that does nothing, and
- * no other frame is affected.
+ * sys.settrace() has one slot: (function, object). While a frame with kprobes runs, our function replaces
+ * the one that is there and passes every event on to it with its own object; sys.gettrace() still returns
+ * that object. Frames that it calls run as usual, unless they have kprobes too. So a frame with kprobes
+ * is as slow as under a tracer that does nothing, and no other frame is affected.
  *
- * A function that calls sys.settrace() itself removes ours, and is not probed until it has called another Python
- * function. */
+ * A function that calls sys.settrace() itself removes ours, and is not probed until it has called another
+ * Python function. */
 #ifndef FG_CPYTHON_KPROBE_TRACE_H
 #define FG_CPYTHON_KPROBE_TRACE_H
 

@@ -1,8 +1,9 @@
 /* Hooking through sys.monitoring (PEP 669), CPython 3.12 and later.
  *
- * The global event PY_START finds functions: a function gets its record at its first call. If it has no users, the callback
- * answers DISABLE, and its calls cost nothing from then on. If it has users, it gets local events. PY_UNWIND can be local
- * from 3.15 on (gh-142186); before that it is set globally, with the first function that has users. */
+ * The global event PY_START finds functions: a function gets its record at its first call. If it has no
+ * users, the callback answers DISABLE, and its calls cost nothing from then on. If it has users, it gets
+ * local events. PY_UNWIND can be local from 3.15 on (gh-142186); before that it is set globally, with the
+ * first function that has users. */
 #include "arch/cpython/hook/monitoring.h"
 
 #if FG_HAVE_MONITORING
@@ -18,7 +19,8 @@
 #include "engine/graph/user_list.h"
 
 #define NR_TOOL_IDS 6
-/* 4 and 3 have no conventional user. The ids that PEP 669 reserves for coverage, profilers and debuggers come last. */
+/* 4 and 3 have no conventional user. The ids that PEP 669 reserves for coverage, profilers and debuggers
+ * come last. */
 static const int tool_id_order[NR_TOOL_IDS] = {4, 3, 5, 1, 2, 0};
 
 static PyMemberDef hook_members[] = {
@@ -55,7 +57,8 @@ static long events_of_ends(struct monitoring *m)
     return m->bits[EVENT_PY_UNWIND] | m->bits[EVENT_PY_THROW];
 }
 
-/* PY_THROW is always on: a function may first be met as a generator that is thrown into before it has run. */
+/* PY_THROW is always on: a function may first be met as a generator that is thrown into before it has
+ * run. */
 static long events_global(struct monitoring *m)
 {
     return m->bits[EVENT_PY_START] | m->bits[EVENT_PY_THROW] | (m->has_armed ? events_of_ends(m) : 0) |
@@ -172,7 +175,8 @@ static bool try_local_ends(struct monitoring *m)
     return can;
 }
 
-/* The assumption MONITORING: what we read of tools and local events is what sys.monitoring says. -1 with an exception. */
+/* The assumption MONITORING: what we read of tools and local events is what sys.monitoring says. -1 with
+ * an exception. */
 static int check_data(struct monitoring *m)
 {
     const PyThreadState *tstate = PyThreadState_Get();
@@ -358,7 +362,8 @@ static int set_wanted_events(struct monitoring *m, PyCodeObject *code, struct fg
     return error;
 }
 
-/* Errors are not reported: a function that cannot be hooked (memory is short) stays untraced, and the program goes on. */
+/* Errors are not reported: a function that cannot be hooked (memory is short) stays untraced, and the
+ * program goes on. */
 static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
     fg_exception aside = fg_exception_set_aside();

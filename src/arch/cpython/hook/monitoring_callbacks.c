@@ -27,9 +27,10 @@ static inline struct monitoring *monitoring_of(PyObject *hook)
     return ((struct hook *)hook)->monitoring;
 }
 
-/* The frame of an event, and its function's record (NULL: not met yet). `frame` is NULL for an event of native code, which
- * from 3.13 on may fire events for functions of its own (PyMonitoring_FirePyStartEvent and others): any object stands for
- * their code, and the frame is their caller's. Such events are global only. */
+/* The frame of an event, and its function's record (NULL: not met yet). `frame` is NULL for an event of
+ * native code, which from 3.13 on may fire events for functions of its own (PyMonitoring_FirePyStartEvent
+ * and others): any object stands for their code, and the frame is their caller's. Such events are global
+ * only. */
 struct site {
     fg_pyframe *frame;
     struct fg_func *func;
@@ -48,8 +49,8 @@ static inline struct site site_of(PyObject *code)
     return (struct site){frame, fg_code_func((PyCodeObject *)code), tstate};
 }
 
-/* The function has no users. While its users change it may still have local events; sync_func() takes these as it finds
- * them, so PY_START must stay among them. */
+/* The function has no users. While its users change it may still have local events; sync_func() takes
+ * these as it finds them, so PY_START must stay among them. */
 static bool may_disable(struct monitoring *m, struct site site)
 {
     return FG_CAN_DISABLE &&
@@ -207,7 +208,8 @@ static inline bool is_before_start(fg_pyframe *frame)
     return _PyInterpreterFrame_LASTI(frame) < fg_pyframe_code(frame)->_co_firsttraceable;
 }
 
-/* A generator is thrown into before it has run: its frame runs, to raise at its first line, without PY_START. */
+/* A generator is thrown into before it has run: its frame runs, to raise at its first line, without
+ * PY_START. */
 FG_COLD static void enter_by_throw(struct site site)
 {
     struct ftrace_regs regs = fg_regs_of(NULL, site.frame, NULL);
@@ -248,8 +250,8 @@ static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargsf,
     Py_RETURN_NONE;
 }
 
-/* C functions. CALL is local to functions whose users want the C functions that they call. It is global while a user wants
- * a C function from anywhere. C_RETURN and C_RAISE come with it. */
+/* C functions. CALL is local to functions whose users want the C functions that they call. It is global
+ * while a user wants a C function from anywhere. C_RETURN and C_RAISE come with it. */
 
 /* The event is global: it may come from any function, or from native code, which has no frame. */
 static bool wants_c_call(struct fg_func *func, struct site site)
@@ -296,15 +298,17 @@ static PyObject *on_c_raise(PyObject *self, PyObject *const *args, size_t nargsf
     return c_end(args[2], FG_END_RAISE);
 }
 
-/* Places within functions (kprobe.h). A place without a kprobe answers DISABLE, and costs nothing from then on. */
+/* Places within functions (kprobe.h). A place without a kprobe answers DISABLE, and costs nothing from
+ * then on. */
 
 static PyObject *answer_at_place(struct monitoring *m, bool is_probed)
 {
     return is_probed || !FG_CAN_DISABLE ? Py_NewRef(Py_None) : Py_NewRef(m->disable);
 }
 
-/* At an instruction that begins a line, INSTRUCTION fires only if nobody answers DISABLE to the LINE just before: CPython
- * then continues with the original instruction. So where a kprobe by offset is, LINE is never disabled. */
+/* At an instruction that begins a line, INSTRUCTION fires only if nobody answers DISABLE to the LINE just
+ * before: CPython then continues with the original instruction. So where a kprobe by offset is, LINE is
+ * never disabled. */
 static bool is_kept_for_instruction(const struct fg_kprobe_site *at)
 {
     return fg_kprobe_is_at_offset(at->func, _PyInterpreterFrame_LASTI(at->frame) * (int)sizeof(_Py_CODEUNIT));

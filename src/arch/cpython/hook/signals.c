@@ -1,8 +1,9 @@
 /* See signals.h.
  *
- * What CPython passes tells its calls from others (_PyErr_CheckSignalsTstate): the number of a signal whose handler the
- * function is, and the frame object of what runs, which nobody else can have passed from C. Before 3.12 a call from Python
- * is not told from one from C: there a program that calls its handler with its own frame is believed. */
+ * What CPython passes tells its calls from others (_PyErr_CheckSignalsTstate): the number of a signal
+ * whose handler the function is, and the frame object of what runs, which nobody else can have passed
+ * from C. Before 3.12 a call from Python is not told from one from C: there a program that calls its
+ * handler with its own frame is believed. */
 #include "arch/cpython/hook/signals.h"
 
 #include <signal.h>
@@ -28,7 +29,8 @@ static struct {
 
 /* ---- which function a handler is */
 
-/* What a callable calls, one step further in; NULL: it is a function itself, or nobody knows. New reference. */
+/* What a callable calls, one step further in; NULL: it is a function itself, or nobody knows. New
+ * reference. */
 static PyObject *step_in(PyObject *callable)
 {
     static const char call[] = "__call__";
@@ -155,8 +157,8 @@ static PyObject *passed(fg_pyframe *frame, const PyCodeObject *code, Py_ssize_t 
     return rest && PyTuple_CheckExact(rest) && n < PyTuple_GET_SIZE(rest) ? PyTuple_GET_ITEM(rest, n) : NULL;
 }
 
-/* The number that was passed in front of the frame of what runs; borrowed; NULL: that was not passed. A partial's own
- * arguments come before it, and the object of a method. */
+/* The number that was passed in front of the frame of what runs; borrowed; NULL: that was not passed. A
+ * partial's own arguments come before it, and the object of a method. */
 static PyObject *passed_number(fg_pyframe *frame, fg_pyframe *interrupted)
 {
     const PyCodeObject *code = fg_pyframe_code(frame);

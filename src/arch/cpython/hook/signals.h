@@ -1,5 +1,5 @@
-/* Calls of signal handlers, which CPython makes between two instructions of the main thread. Handlers are found by replacing
- * _signal.signal(), which sets each of them. */
+/* Calls of signal handlers, which CPython makes between two instructions of the main thread. Handlers are
+ * found by replacing _signal.signal(), which sets each of them. */
 #ifndef FG_CPYTHON_SIGNALS_H
 #define FG_CPYTHON_SIGNALS_H
 
@@ -7,8 +7,8 @@
 #include "engine/core/function.h"
 #include "engine/core/regs.h"
 
-/* Marks functions that are handlers now, and those that become one until fg_signals_unwatch() (fg_func_set_irq). In the main
- * interpreter. */
+/* Marks functions that are handlers now, and those that become one until fg_signals_unwatch()
+ * (fg_func_set_irq). In the main interpreter. */
 void fg_signals_watch(void);
 void fg_signals_unwatch(void);
 

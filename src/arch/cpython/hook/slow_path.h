@@ -7,9 +7,10 @@
 
 #include "engine/core/compiler.h"
 
-/* Counts the conditions that force every call onto the slow path: an interpreter whose gate is shut (gate.h). With the
- * frame evaluator (3.11) also: a second interpreter that has it, since the code objects of frozen modules are shared by
- * all interpreters; greenlets; a user that wants C functions. While there is one, no call is plain (fgraph.h). */
+/* Counts the conditions that force every call onto the slow path: an interpreter whose gate is shut
+ * (gate.h). With the frame evaluator (3.11) also: a second interpreter that has it, since the code
+ * objects of frozen modules are shared by all interpreters; greenlets; a user that wants C functions.
+ * While there is one, no call is plain (fgraph.h). */
 extern _Atomic unsigned fg_slow_path_holds;
 
 void fg_slow_path_hold(void);

@@ -18,8 +18,8 @@
 
 _Thread_local uintptr_t fg_stack_low __attribute__((tls_model("initial-exec"))) = UINTPTR_MAX;
 
-/* The thread's own stack. Its lower half is used only if further segments are possible; if not, the program runs untraced
- * from there on and has that half for itself. */
+/* The thread's own stack. Its lower half is used only if further segments are possible; if not, the
+ * program runs untraced from there on and has that half for itself. */
 static _Thread_local struct {
     uintptr_t half, low;
 } own;

@@ -1,8 +1,8 @@
 /* More C stack for deep recursion (CPython 3.11).
  *
- * With a frame evaluator, each Python call takes C stack; without one it takes none. A program that raised its recursion
- * limit must not crash because it is traced. When a thread's C stack runs low, the evaluation continues on another mapped
- * segment.
+ * With a frame evaluator, each Python call takes C stack; without one it takes none. A program that
+ * raised its recursion limit must not crash because it is traced. When a thread's C stack runs low, the
+ * evaluation continues on another mapped segment.
  *
  * Not where greenlet is loaded: it copies a thread's C stack, which must be in one piece. */
 #ifndef FG_CPYTHON_STACK_SEGMENT_H

@@ -1,5 +1,5 @@
-/* asyncio's handles (asyncio.events.Handle, TimerHandle and what derives from them): what they are to run, and when. Read
- * from their slots, so that nothing of the program's runs. */
+/* asyncio's handles (asyncio.events.Handle, TimerHandle and what derives from them): what they are to
+ * run, and when. Read from their slots, so that nothing of the program's runs. */
 #ifndef FG_CPYTHON_ASYNCIO_HANDLE_H
 #define FG_CPYTHON_ASYNCIO_HANDLE_H
 
@@ -21,7 +21,8 @@ static inline PyObject *fg_handle_slot(PyObject *handle, Py_ssize_t offset)
     return offset ? *(PyObject **)((char *)handle + offset) : NULL;
 }
 
-/* Borrowed, as it is now: a handle that is cancelled has None for it. NULL: the object is no handle, or a new one. */
+/* Borrowed, as it is now: a handle that is cancelled has None for it. NULL: the object is no handle, or a
+ * new one. */
 static inline PyObject *fg_handle_callback(PyObject *handle)
 {
     return fg_handle_slot(handle, fg_handle_slots(Py_TYPE(handle)).callback);

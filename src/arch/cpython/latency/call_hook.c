@@ -64,7 +64,8 @@ static void set_vectorcall(PyFunctionObject *function, vectorcallfunc vectorcall
 
 #else
 
-/* pickle and copy know functions by their exact type; a text says to others that an object goes by its name. */
+/* pickle and copy know functions by their exact type; a text says to others that an object goes by its
+ * name. */
 static PyObject *reduce_ex(PyObject *function, PyObject *Py_UNUSED(protocol))
 {
     return Py_NewRef(((PyFunctionObject *)function)->func_qualname);
@@ -75,8 +76,9 @@ static PyMethodDef hooked_function_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* CPython 3.11 enters whatever has exactly the type `function` by a way of its own (CALL in ceval.c), and asks how it is called
- * only what has not. So a function that is hooked has this type meanwhile, which is `function` in all else. */
+/* CPython 3.11 enters whatever has exactly the type `function` by a way of its own (CALL in ceval.c), and
+ * asks how it is called only what has not. So a function that is hooked has this type meanwhile, which is
+ * `function` in all else. */
 static PyTypeObject hooked_function_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "function",
     .tp_basicsize = sizeof(PyFunctionObject),

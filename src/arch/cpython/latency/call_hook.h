@@ -1,8 +1,8 @@
 /* Hooking one Python function by its vectorcall (PEP 590, PyFunction_SetVectorcall).
  *
- * For latency tracers that need only the start and end times of a method that is called all the time, and no shadow stack.
- * It costs a fifth of two events of sys.monitoring and a frame, and needs no other hook. Not without the GIL, where another
- * thread may be calling the function. */
+ * For latency tracers that need only the start and end times of a method that is called all the time, and
+ * no shadow stack. It costs a fifth of two events of sys.monitoring and a frame, and needs no other hook.
+ * Not without the GIL, where another thread may be calling the function. */
 #ifndef FG_CPYTHON_CALL_HOOK_H
 #define FG_CPYTHON_CALL_HOOK_H
 
@@ -17,8 +17,8 @@ struct fg_call_hook {
     struct fg_call_hook *next; /* of all that are installed */
 };
 
-/* `name` is "module.Class.method". False: the module was not imported yet, the method is no Python function, or there are no
- * such hooks here. No exception is left set. With the GIL. */
+/* `name` is "module.Class.method". False: the module was not imported yet, the method is no Python
+ * function, or there are no such hooks here. No exception is left set. With the GIL. */
 bool fg_call_hook_install(struct fg_call_hook *hook, const char *name);
 /* Does nothing if it is not installed. Calls in progress go on. */
 void fg_call_hook_remove(struct fg_call_hook *hook);

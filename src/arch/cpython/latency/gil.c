@@ -1,5 +1,5 @@
-/* Finding the interpreter lock. Its layout is that of the headers we are built with, as a wheel fits one minor version; that
- * it is so is checked. */
+/* Finding the interpreter lock. Its layout is that of the headers we are built with, as a wheel fits one
+ * minor version; that it is so is checked. */
 #include "arch/cpython/latency/gil.h"
 
 #include <errno.h>

@@ -35,8 +35,8 @@ static inline const PyThreadState *fg_gil_last_holder(const struct fg_gil *gil)
     return __atomic_load_n((PyThreadState *const *)&gil->state->last_holder, __ATOMIC_RELAXED);
 }
 
-/* Nobody holds it, and it stays so until the caller lets go of the mutex: what the interpreter's threads run cannot change.
- * The thread state is one of its, and was not freed. */
+/* Nobody holds it, and it stays so until the caller lets go of the mutex: what the interpreter's threads
+ * run cannot change. The thread state is one of its, and was not freed. */
 bool fg_gil_knows(const struct fg_gil *gil, const PyThreadState *tstate);
 
 #endif

@@ -1,5 +1,5 @@
-/* Naming what latency tracers found: functions, callables, asyncio's handles. Only types that CPython's own C code makes are
- * looked into, so that nothing of the program's runs; it is rare, and allocates. */
+/* Naming what latency tracers found: functions, callables, asyncio's handles. Only types that CPython's
+ * own C code makes are looked into, so that nothing of the program's runs; it is rare, and allocates. */
 #include "arch/cpython/latency/latency_label.h"
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/frame.h"
@@ -107,8 +107,8 @@ void fg_label_callable(PyObject *callable, char *out)
     Py_DECREF(callable);
 }
 
-/* The coroutine of the task whose step this callable is, or NULL. New reference. asyncio's tasks are written in C, and what
- * runs a step of one has it for its __self__. */
+/* The coroutine of the task whose step this callable is, or NULL. New reference. asyncio's tasks are
+ * written in C, and what runs a step of one has it for its __self__. */
 static PyObject *coroutine_of(PyObject *callable)
 {
     PyObject *task = PyCFunction_Check(callable) ? Py_XNewRef(PyCFunction_GET_SELF(callable))

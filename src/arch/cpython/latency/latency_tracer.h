@@ -1,5 +1,5 @@
-/* The latency tracers of CPython: detectors over engine/latency.h. Each is one file and one line in the table. At most one
- * of each is on in a process, as the kernel's irqsoff and wakeup are. */
+/* The latency tracers of CPython: detectors over engine/latency.h. Each is one file and one line in the
+ * table. At most one of each is on in a process, as the kernel's irqsoff and wakeup are. */
 #ifndef FG_CPYTHON_LATENCY_TRACER_H
 #define FG_CPYTHON_LATENCY_TRACER_H
 
@@ -26,8 +26,8 @@ struct fg_latency_tracer {
         users[FG_LATENCY_MAX_USERS]; /* ended by NULL; whoever turns the tracer on registers them */
     /* Functions whose graph shows the inside of a section; NULL: all. */
     const char *graph;
-    /* Optional, with the interpreter's thread state. 0 or a negative errno, and then *why says what is in the way. Before
-     * the users are registered; stop comes after they have left. */
+    /* Optional, with the interpreter's thread state. 0 or a negative errno, and then *why says what is in
+     * the way. Before the users are registered; stop comes after they have left. */
     int (*start)(struct fg_interp *interp, const char **why);
     void (*stop)(void);
 };

@@ -1,8 +1,8 @@
-/* gilwait: how long a thread waited for the interpreter lock. take_gil() of CPython waits in pthread_cond_timedwait(), a few
- * milliseconds at a time, and holds the lock's mutex before and after: as long as the tracer is on, that call comes
- * here. A section begins with a thread's first such wait and ends with the one behind which nobody holds the lock: it is the
- * thread's now. Until it lets go of the mutex nobody else gets the lock, so that what ran can be read from the frames of
- * whoever held it. */
+/* gilwait: how long a thread waited for the interpreter lock. take_gil() of CPython waits in
+ * pthread_cond_timedwait(), a few milliseconds at a time, and holds the lock's mutex before and after: as
+ * long as the tracer is on, that call comes here. A section begins with a thread's first such wait and
+ * ends with the one behind which nobody holds the lock: it is the thread's now. Until it lets go of the
+ * mutex nobody else gets the lock, so that what ran can be read from the frames of whoever held it. */
 #include "arch/cpython/latency/latency_tracer.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* loopblock: how long one callback kept an asyncio event loop from running anything else. A section is one call of
- * asyncio.events.Handle._run, which every loop that is written in Python runs its callbacks, timers and steps of tasks
- * by. What it ran is named only where the section is kept. */
+/* loopblock: how long one callback kept an asyncio event loop from running anything else. A section is
+ * one call of asyncio.events.Handle._run, which every loop that is written in Python runs its callbacks,
+ * timers and steps of tasks by. What it ran is named only where the section is kept. */
 #include "arch/cpython/latency/latency_tracer.h"
 
 #include <stdio.h>
@@ -65,7 +65,8 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
     PyObject *handle = fg_regs_argument(regs, 0);
     PyObject *callback = handle ? fg_handle_callback(handle) : NULL;
 
-    /* By its end the call has let go of the handle, and a handle that is cancelled meanwhile of its callback. */
+    /* By its end the call has let go of the handle, and a handle that is cancelled meanwhile of its
+     * callback. */
     if (callback && fgraph_reserve_object(trace, ops, callback))
         Py_INCREF(callback);
     return 1;

@@ -1,7 +1,8 @@
-/* wakeup: how long a callback, or a step of a task, that an asyncio event loop could run waited for its turn. A section
- * begins when a handle gets ready: made by call_soon(), which puts it into the loop's queue at once, or put there because of
- * I/O (both noted in a table, by the handle's address), or its timer's time; it ends when asyncio.events.Handle._run runs it. What ran meanwhile is named if it
- * ran long enough to matter, at its end: later it may be gone. */
+/* wakeup: how long a callback, or a step of a task, that an asyncio event loop could run waited for its
+ * turn. A section begins when a handle gets ready: made by call_soon(), which puts it into the loop's
+ * queue at once, or put there because of I/O (both noted in a table, by the handle's address), or its
+ * timer's time; it ends when asyncio.events.Handle._run runs it. What ran meanwhile is named if it ran
+ * long enough to matter, at its end: later it may be gone. */
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/latency/latency_tracer.h"
 
@@ -25,8 +26,8 @@ static double
 
 /* ---- handles that are ready
  *
- * A handle that is cancelled leaves its entry behind: bounded, and when its address is another's, that one writes a new one,
- * for each that is no timer comes through here before it runs. */
+ * A handle that is cancelled leaves its entry behind: bounded, and when its address is another's, that
+ * one writes a new one, for each that is no timer comes through here before it runs. */
 
 enum readied_by { READIED_BY_CALL, READIED_BY_IO, READIED_BY_TIMER };
 
@@ -64,8 +65,8 @@ static struct ready *find_ready(uintptr_t handle)
     return NULL;
 }
 
-/* A place for a handle: its own, one that is free, or that of the handle which has waited longest. An older entry of its own
- * further on stays behind: this one is found first. */
+/* A place for a handle: its own, one that is free, or that of the handle which has waited longest. An
+ * older entry of its own further on stays behind: this one is found first. */
 static struct ready *take_place(uintptr_t handle)
 {
     struct ready *oldest = place_of(handle, 0);
@@ -88,7 +89,8 @@ static void put_ready(PyObject *handle, uint64_t ticks, enum readied_by by)
 {
     struct ready *at = take_place((uintptr_t)handle);
 
-    /* Without the GIL two threads may choose one place: one handle is lost then, and none gets another's time. */
+    /* Without the GIL two threads may choose one place: one handle is lost then, and none gets another's
+     * time. */
     atomic_store_explicit(&at->handle, 0, memory_order_relaxed);
     atomic_store_explicit(&at->ticks, ticks, memory_order_release);
     atomic_store_explicit(&at->by, (uint32_t)by, memory_order_relaxed);
@@ -111,8 +113,9 @@ static uint64_t take_ready(PyObject *handle, enum readied_by *by)
 
 /* ---- timers */
 
-/* The time that the handle's timer was set to, on the loop's clock, which is CLOCK_MONOTONIC unless the loop has one of its
- * own: loop_has_own_clock() asks when it matters. 0: it is not over yet, as far as we can tell. */
+/* The time that the handle's timer was set to, on the loop's clock, which is CLOCK_MONOTONIC unless the
+ * loop has one of its own: loop_has_own_clock() asks when it matters. 0: it is not over yet, as far as we
+ * can tell. */
 static uint64_t timer_ticks(PyObject *when, uint64_t now)
 {
     double late_ns;
@@ -255,8 +258,8 @@ static inline PyObject *handle_runs(PyObject *handle, uint64_t now)
     return callback;
 }
 
-/* It was made: by call_soon(), which needs no hook of its own then. One for I/O is not ready yet: the time is written
- * over once it is. */
+/* It was made: by call_soon(), which needs no hook of its own then. One for I/O is not ready yet: the
+ * time is written over once it is. */
 static inline void handle_is_made(PyObject *handle, uint64_t now)
 {
     if (!fg_handle_slots(Py_TYPE(handle)).when)

@@ -4,8 +4,8 @@
 
 #include "arch/cpython/base/compat/python.h"
 
-/* The object's attribute, if its type has a slot or a getter for it. New reference; NULL: it has neither, or the slot is
- * empty. No exception is left set. */
+/* The object's attribute, if its type has a slot or a getter for it. New reference; NULL: it has neither,
+ * or the slot is empty. No exception is left set. */
 PyObject *fg_c_attribute(PyObject *object, const char *name);
 
 /* The function inside functools.partial objects; `callable` itself if it is none. New reference. */

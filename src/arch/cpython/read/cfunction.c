@@ -1,5 +1,5 @@
-/* The table of C functions of an interpreter. Definitions are static data or live as long as their module, so records live
- * as long as the interpreter.
+/* The table of C functions of an interpreter. Definitions are static data or live as long as their
+ * module, so records live as long as the interpreter.
  *
  * cProfile counts the same callables (Modules/_lsprof.c): built-in functions and methods, and method
  * descriptors, not types. */
@@ -25,8 +25,8 @@ struct slot {
     struct fg_func *func;
 };
 
-/* Lookups take no lock. A table that is too small is kept for lookups in progress: all old tables together are smaller than
- * the current one. */
+/* Lookups take no lock. A table that is too small is kept for lookups in progress: all old tables
+ * together are smaller than the current one. */
 struct table {
     struct table *older;
     size_t capacity; /* a power of two */

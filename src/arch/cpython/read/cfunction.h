@@ -6,8 +6,8 @@
 #include "arch/cpython/base/interp.h"
 #include "engine/core/function.h"
 
-/* The interpreter's record of a built-in function or method descriptor; NULL for any other callable, or without
- * memory. */
+/* The interpreter's record of a built-in function or method descriptor; NULL for any other callable, or
+ * without memory. */
 struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable);
 /* The same, or NULL if there is no record yet. */
 struct fg_func *fg_cfunction_known(struct fg_interp *interp, const PyMethodDef *definition);

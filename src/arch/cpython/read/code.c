@@ -28,8 +28,8 @@ static void code_gone(void *extra)
     fg_func_forget(extra);
 }
 
-/* Each interpreter numbers its slots itself, and ours must have the same number in all. Lower slots that are free in this
- * interpreter are wasted. */
+/* Each interpreter numbers its slots itself, and ours must have the same number in all. Lower slots that
+ * are free in this interpreter are wasted. */
 static Py_ssize_t request_index(Py_ssize_t wanted)
 {
     Py_ssize_t index;
@@ -111,7 +111,8 @@ struct fg_code_name fg_code_name(const PyCodeObject *code, PyObject *module)
     return (struct fg_code_name){text_of(module, "?"), text_of(code->co_qualname, "?")};
 }
 
-/* Makes the record and its hooks before it is published: a thread that finds the record finds the hooks set. */
+/* Makes the record and its hooks before it is published: a thread that finds the record finds the hooks
+ * set. */
 static struct fg_func *make_record(PyCodeObject *code, const struct fg_func_desc *desc)
 {
     struct fg_func *func;

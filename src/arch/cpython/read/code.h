@@ -1,5 +1,5 @@
-/* Function records of code objects. A record is made at the function's first call, or before it by symbols.h, and is kept in
- * the code object's extra slot. */
+/* Function records of code objects. A record is made at the function's first call, or before it by
+ * symbols.h, and is kept in the code object's extra slot. */
 #ifndef FG_CPYTHON_CODE_H
 #define FG_CPYTHON_CODE_H
 
@@ -22,14 +22,16 @@ static inline struct fg_func *fg_code_func(PyCodeObject *code)
 /* Makes the record of the code that `frame` runs. NULL when memory is short; no exception is left set. */
 FG_COLD struct fg_func *fg_code_discover(fg_pyframe *frame);
 
-/* The same for all calls in progress in this thread, so that records of callers and return addresses can name them. */
+/* The same for all calls in progress in this thread, so that records of callers and return addresses can
+ * name them. */
 void fg_code_discover_callers(void);
 
-/* Makes the record, if there is none. `module`: from fg_code_module(), or NULL. An exception may be left set: the caller sets
- * its own aside. NULL: memory is short. */
+/* Makes the record, if there is none. `module`: from fg_code_module(), or NULL. An exception may be left
+ * set: the caller sets its own aside. NULL: memory is short. */
 struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module);
 
-/* The name of the module in a function's globals: an exact str, or NULL. No code of the program runs. New reference. */
+/* The name of the module in a function's globals: an exact str, or NULL. No code of the program runs. New
+ * reference. */
 PyObject *fg_code_module(PyObject *globals);
 
 /* The two parts of the record's name. They live as long as `code` and `module`. */

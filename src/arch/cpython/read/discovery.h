@@ -1,5 +1,5 @@
-/* What the hooks do when a function is met and when it goes. Reading the program stands below hooking it, so the hooks
- * register here. */
+/* What the hooks do when a function is met and when it goes. Reading the program stands below hooking it,
+ * so the hooks register here. */
 #ifndef FG_CPYTHON_DISCOVERY_H
 #define FG_CPYTHON_DISCOVERY_H
 

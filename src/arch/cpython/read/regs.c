@@ -212,10 +212,10 @@ PyObject *fg_regs_frame_object(const struct ftrace_regs *regs, PyThreadState *ts
     return frame_object(tstate, fg_regs_frame(regs));
 }
 #else
-/* At the entry the frame is neither linked to its caller's, which the evaluator will do, nor begun, and CPython passes over
- * such frames. It seems begun while the object is made, and only then: a frame object can tell what lies in a frame that
- * has not begun (_PyFrame_FastToLocalsWithError), as long as that is to be seen from it. No collection may run Python code
- * in between. */
+/* At the entry the frame is neither linked to its caller's, which the evaluator will do, nor begun, and
+ * CPython passes over such frames. It seems begun while the object is made, and only then: a frame object
+ * can tell what lies in a frame that has not begun (_PyFrame_FastToLocalsWithError), as long as that is
+ * to be seen from it. No collection may run Python code in between. */
 PyObject *fg_regs_frame_object(const struct ftrace_regs *regs, PyThreadState *tstate, fg_pyframe *newest)
 {
     fg_pyframe *frame = fg_regs_frame(regs);

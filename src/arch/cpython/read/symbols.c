@@ -1,8 +1,9 @@
 /* Looking for all functions of an interpreter.
  *
- * Function objects and C functions are known to the garbage collector. A function's code has the code of those that are
- * defined in it among its constants: closures, methods of a class whose body has not run. Whatever runs is a function as
- * long as it does: also a module in the middle of its import, and a generator that nobody has a name of any more. */
+ * Function objects and C functions are known to the garbage collector. A function's code has the code of
+ * those that are defined in it among its constants: closures, methods of a class whose body has not run.
+ * Whatever runs is a function as long as it does: also a module in the middle of its import, and a
+ * generator that nobody has a name of any more. */
 #include "arch/cpython/read/symbols.h"
 
 #include <errno.h>

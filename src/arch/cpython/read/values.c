@@ -1,5 +1,5 @@
-/* Encoding Python values into records (the notation is record.h's). Only exact types are looked into, and of
- * containers only the length: a subclass's methods are the program's code. */
+/* Encoding Python values into records (the notation is record.h's). Only exact types are looked into, and
+ * of containers only the length: a subclass's methods are the program's code. */
 #include "arch/cpython/read/values.h"
 
 #include <string.h>

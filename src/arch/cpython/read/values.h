@@ -1,5 +1,5 @@
-/* Encoding Python values into records (the notation is record.h's): never by repr, never by any code of the traced
- * program. Nothing here allocates or raises. */
+/* Encoding Python values into records (the notation is record.h's): never by repr, never by any code of
+ * the traced program. Nothing here allocates or raises. */
 #ifndef FG_CPYTHON_VALUES_H
 #define FG_CPYTHON_VALUES_H
 
@@ -13,7 +13,8 @@
 size_t fg_encode_arguments(fg_pyframe *frame, uint8_t *buffer, size_t bytes);
 /* One value; nothing for NULL. */
 size_t fg_encode_value(PyObject *value, uint8_t *buffer, size_t bytes);
-/* An exception by its type; nothing for NULL. Before 3.12 one that was not caught yet may be only its class. */
+/* An exception by its type; nothing for NULL. Before 3.12 one that was not caught yet may be only its
+ * class. */
 size_t fg_encode_exception(PyObject *exception, uint8_t *buffer, size_t bytes);
 
 #endif

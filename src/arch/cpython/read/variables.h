@@ -1,12 +1,12 @@
-/* The variables of a frame, and what lies on its evaluation stack. Nothing here runs code of the program, allocates or
- * raises. */
+/* The variables of a frame, and what lies on its evaluation stack. Nothing here runs code of the program,
+ * allocates or raises. */
 #ifndef FG_CPYTHON_VARIABLES_H
 #define FG_CPYTHON_VARIABLES_H
 
 #include "arch/cpython/base/compat/frame.h"
 
-/* Variable `i` is held by a cell, if a cell lies in its place. At the entry on 3.11, before MAKE_CELL has run, a cell there
- * is the argument itself. */
+/* Variable `i` is held by a cell, if a cell lies in its place. At the entry on 3.11, before MAKE_CELL has
+ * run, a cell there is the argument itself. */
 static inline bool fg_variable_is_in_cell(fg_pyframe *frame, const PyCodeObject *code, int i)
 {
     _PyLocals_Kind kind = _PyLocals_GetKind(code->co_localspluskinds, i);

@@ -34,10 +34,10 @@ static inline void *fg_code_extra(PyCodeObject *code, Py_ssize_t index)
 
 /* For an entry that is empty. -1 with an exception: memory is short.
  *
- * CPython's own function makes the array as long as there are users of extras, and a code object that is freed has
- * every entry's free function called, also for NULL: other users' functions would hear of all code that we know. So
- * the array ends at our entry; CPython lengthens it for whoever comes after us. Without the GIL CPython's function has no
- * lock before 3.15 either. */
+ * CPython's own function makes the array as long as there are users of extras, and a code object that is
+ * freed has every entry's free function called, also for NULL: other users' functions would hear of all
+ * code that we know. So the array ends at our entry; CPython lengthens it for whoever comes after us.
+ * Without the GIL CPython's function has no lock before 3.15 either. */
 static inline int fg_code_set_extra(PyCodeObject *code, Py_ssize_t index, void *extra)
 {
 #if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030F0000

@@ -61,7 +61,8 @@ static inline PyCodeObject *fg_pyframe_code(fg_pyframe *frame)
 #endif
 }
 
-/* Its code is this object, which may be any: native code tells of functions that have something else for code. */
+/* Its code is this object, which may be any: native code tells of functions that have something else for
+ * code. */
 static inline bool fg_pyframe_is_of(fg_pyframe *frame, PyObject *code)
 {
 #if PY_VERSION_HEX >= 0x030E0000

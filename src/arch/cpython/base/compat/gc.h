@@ -14,12 +14,13 @@
 #include "internal/pycore_object.h"
 #endif
 
-/* Visits what the garbage collector knows. `visit` returns 1; it makes no object and ends none. Before 3.14 CPython's own
- * function, where there is one, passes by what gc.freeze() put aside; without the GIL it does so still (before 3.16:
- * gh-156395). */
+/* Visits what the garbage collector knows. `visit` returns 1; it makes no object and ends none. Before
+ * 3.14 CPython's own function, where there is one, passes by what gc.freeze() put aside; without the GIL
+ * it does so still (before 3.16: gh-156395). */
 #if defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000
-/* Once a thread has started, 3.13 makes functions, classes and modules with their dicts immortal, and the collector
- * forgets them. What refers to them it knows still: other dicts, among them sys.modules, cells, methods, generators. */
+/* Once a thread has started, 3.13 makes functions, classes and modules with their dicts immortal, and the
+ * collector forgets them. What refers to them it knows still: other dicts, among them sys.modules, cells,
+ * methods, generators. */
 struct fg_visit {
     int (*visit)(PyObject *object, void *arg);
     void *arg;

@@ -14,7 +14,8 @@ static inline bool fg_is_function(PyObject *object)
 #endif
 }
 
-/* dict[key], or NULL; no exception is left set. New reference: without the GIL a borrowed one may die in our hands. */
+/* dict[key], or NULL; no exception is left set. New reference: without the GIL a borrowed one may die in
+ * our hands. */
 static inline PyObject *fg_dict_get(PyObject *dict, const char *key)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -51,7 +52,8 @@ static inline PyObject *fg_type_lookup(PyTypeObject *type, PyObject *name)
 #endif
 }
 
-/* A module that was imported before, looked up and no more. New reference, or NULL; there may be an exception. */
+/* A module that was imported before, looked up and no more. New reference, or NULL; there may be an
+ * exception. */
 static inline PyObject *fg_imported(const char *name, size_t bytes)
 {
     PyObject *key = PyUnicode_FromStringAndSize(name, (Py_ssize_t)bytes);
@@ -71,7 +73,8 @@ static inline bool fg_type_has(PyTypeObject *type, PyObject *name)
     return value;
 }
 
-/* The method resolution order, or NULL. New reference: without the GIL another thread may be replacing it. */
+/* The method resolution order, or NULL. New reference: without the GIL another thread may be replacing
+ * it. */
 static inline PyObject *fg_type_mro(PyTypeObject *type)
 {
 #ifdef Py_GIL_DISABLED

@@ -16,8 +16,9 @@
 #include "internal/pycore_instruments.h"
 #endif
 
-/* A callback may answer DISABLE for a function that nobody wants. Without the GIL another thread may register a user of
- * the function between the answer and its effect; the function would then stay silent for good. */
+/* A callback may answer DISABLE for a function that nobody wants. Without the GIL another thread may
+ * register a user of the function between the answer and its effect; the function would then stay silent
+ * for good. */
 #ifdef Py_GIL_DISABLED
 #define FG_CAN_DISABLE 0
 #else
@@ -27,8 +28,8 @@
 /* The name under which we hold a tool id, in the interpreter that took one last. It is only compared. */
 extern _Atomic(const PyObject *) fg_tool_name;
 
-/* Nobody but us listens in this interpreter: no other tool of sys.monitoring, no trace or profile function. We hold a
- * tool id. */
+/* Nobody but us listens in this interpreter: no other tool of sys.monitoring, no trace or profile
+ * function. We hold a tool id. */
 static inline bool fg_is_only_tool(const PyThreadState *tstate)
 {
     const PyInterpreterState *interp = tstate->interp;
@@ -47,8 +48,8 @@ static inline bool fg_is_only_tool(const PyThreadState *tstate)
     return tools == 1;
 }
 
-/* The events that a tool has set for this code object alone: sys.monitoring.get_local_events() without its objects.
- * CPython keeps a bit for each tool (_PyCoMonitoringData in cpython/code.h). */
+/* The events that a tool has set for this code object alone: sys.monitoring.get_local_events() without
+ * its objects. CPython keeps a bit for each tool (_PyCoMonitoringData in cpython/code.h). */
 static inline long fg_local_events(const PyCodeObject *code, int tool_id)
 {
     const _PyCoMonitoringData *data = code->_co_monitoring;
@@ -62,10 +63,11 @@ static inline long fg_local_events(const PyCodeObject *code, int tool_id)
 
 /* Makes CPython take the tool's next local PY_START of this code object for a new event.
  *
- * A function that answered DISABLE gets PY_START again only if CPython takes that event for a new one: what it has
- * instrumented is in `active_monitors`, and it adds what is missing there. PY_START, which is set globally, is never
- * missing unless we take it out. The other ways cost more: restart_events() renews every tool's events, and without the
- * global event CPython instruments the function's code twice, and at its next call that of every other function. */
+ * A function that answered DISABLE gets PY_START again only if CPython takes that event for a new one:
+ * what it has instrumented is in `active_monitors`, and it adds what is missing there. PY_START, which is
+ * set globally, is never missing unless we take it out. The other ways cost more: restart_events() renews
+ * every tool's events, and without the global event CPython instruments the function's code twice, and at
+ * its next call that of every other function. */
 static inline void fg_local_start_forget(PyCodeObject *code, int tool_id)
 {
     _PyCoMonitoringData *data = code->_co_monitoring;
@@ -74,10 +76,11 @@ static inline void fg_local_start_forget(PyCodeObject *code, int tool_id)
         data->active_monitors.tools[PY_MONITORING_EVENT_PY_START] &= (uint8_t) ~(1u << tool_id);
 }
 
-/* Gives the code object its table of the tools that have INSTRUCTION events, before ours come. -1 with an exception.
+/* Gives the code object its table of the tools that have INSTRUCTION events, before ours come. -1 with an
+ * exception.
  *
- * CPython makes the table only when an event of the code gets a second tool. It starts as nobody's, so that the tool
- * which had INSTRUCTION events hears nothing from then on (gh-157900). */
+ * CPython makes the table only when an event of the code gets a second tool. It starts as nobody's, so
+ * that the tool which had INSTRUCTION events hears nothing from then on (gh-157900). */
 static inline int fg_instruction_tools_make(PyCodeObject *code)
 {
     _PyCoMonitoringData *data = code->_co_monitoring;

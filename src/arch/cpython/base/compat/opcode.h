@@ -1,4 +1,5 @@
-/* Instructions, as the compiler made them (PyCode_GetCode()): at which of them events of lines and instructions come. */
+/* Instructions, as the compiler made them (PyCode_GetCode()): at which of them events of lines and
+ * instructions come. */
 #ifndef FG_COMPAT_OPCODE_H
 #define FG_COMPAT_OPCODE_H
 

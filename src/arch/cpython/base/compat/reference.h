@@ -7,7 +7,8 @@
 #include "internal/pycore_object.h"
 #endif
 
-/* A reference that is held for a while, to an object that is not immortal for sure: CPython's own way asks first. */
+/* A reference that is held for a while, to an object that is not immortal for sure: CPython's own way
+ * asks first. */
 static inline void fg_object_hold(PyObject *object)
 {
 #ifdef Py_GIL_DISABLED
@@ -37,8 +38,8 @@ static inline void fg_singleton_release(PyObject *object)
 #endif
 }
 
-/* A reference to an object that may be dying in another thread; false if it is. Its memory is still there, and
- * fg_object_share was called on it once while it lived. */
+/* A reference to an object that may be dying in another thread; false if it is. Its memory is still
+ * there, and fg_object_share was called on it once while it lived. */
 static inline bool fg_object_try_ref(PyObject *object)
 {
 #ifndef Py_GIL_DISABLED

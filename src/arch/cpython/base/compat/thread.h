@@ -1,4 +1,5 @@
-/* What a thread's state says: room for nested calls, whether trace functions are paused; and the main thread. */
+/* What a thread's state says: room for nested calls, whether trace functions are paused; and the main
+ * thread. */
 #ifndef FG_COMPAT_THREAD_H
 #define FG_COMPAT_THREAD_H
 
@@ -40,8 +41,8 @@ static inline int fg_recursion_limit(const PyThreadState *tstate)
 #endif
 }
 
-/* Nested calls that there is room for. From 3.12 on calls of Python and of C functions count apart, and from 3.14 on C
- * stack is measured. */
+/* Nested calls that there is room for. From 3.12 on calls of Python and of C functions count apart, and
+ * from 3.14 on C stack is measured. */
 static inline bool fg_recursion_has_room(PyThreadState *tstate, int calls)
 {
 #if PY_VERSION_HEX >= 0x030E0000
@@ -66,8 +67,8 @@ static inline void fg_recursion_room(PyThreadState *tstate, int calls)
 #endif
 }
 
-/* The program's trace and profile functions hear nothing. From 3.12 on CPython sees to that around every callback of
- * sys.monitoring, but not where we are told of ends by other ways (gen_close.c). */
+/* The program's trace and profile functions hear nothing. From 3.12 on CPython sees to that around every
+ * callback of sys.monitoring, but not where we are told of ends by other ways (gen_close.c). */
 static inline bool fg_tracing_is_paused(PyThreadState *tstate)
 {
     return tstate->tracing > 0;
