@@ -212,8 +212,9 @@ static PyObject *has_unread(struct fg_instance *instance)
 static PyObject *max_latency_us(struct fg_instance *instance)
 {
     uint64_t ticks = atomic_load(&instance->max_latency_ticks);
+    uint64_t ns = (uint64_t)((double)ticks * fg_clock_ns_per_tick());
 
-    return PyLong_FromUnsignedLongLong((uint64_t)((double)ticks * fg_clock_ns_per_tick() / 1000.0 + 0.5));
+    return PyLong_FromUnsignedLongLong((ns + 500) / 1000);
 }
 
 /* The getter of an attribute. */
