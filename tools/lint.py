@@ -143,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     fix: bool = parser.parse_args(argv).fix
     steps: list[Callable[[Environment, bool], int]] = [ruff, clang_format]
     if not fix:
-        steps += [warnings, clang_tidy]
+        steps += [line_length, warnings, clang_tidy]
     failed = []
     try:
         environment = Environment("lint", choose(""), "lint")

@@ -22,7 +22,7 @@ struct fg_filter {
     struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
     struct fg_tids *tids;                           /* only calls in these threads; NULL: in all */
     bool
-        /* also C functions that functions of the filter call; FGRAPH_FILTER does not apply to them */
+        /* C functions that functions of the filter call, too; not subject to FGRAPH_FILTER */
         c_calls;
     enum fg_irqs irqs;
 };

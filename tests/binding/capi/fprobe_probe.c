@@ -1,5 +1,5 @@
-/* A user of the C API's fprobes and links of kprobe_multi, and of its ways of finding functions, for tests: one fprobe and
- * one link, which count. Compiled by the tests, as C11 and as C++11. */
+/* A user of the C API's fprobes and links of kprobe_multi, and of its ways of finding functions, for tests:
+ * one fprobe and one link, which count. Compiled by the tests, as C11 and as C++11. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <funcgraph.h>
