@@ -15,13 +15,10 @@ static void put(struct fg_hash_table *table, uint64_t hash, uint64_t value)
     table->slots[at] = (struct fg_hash_slot){hash, value};
 }
 
-/* At most half of the slots are taken: runs stay short, and each search ends at an empty slot. */
-int fg_hash_reserve(struct fg_hash_table *table)
+int fg_hash_grow(struct fg_hash_table *table)
 {
     struct fg_hash_table grown = {.nr_slots = table->nr_slots ? table->nr_slots * 2 : FIRST_SLOTS};
 
-    if ((table->n + 1) * 2 <= table->nr_slots)
-        return 0;
     grown.slots = (struct fg_hash_slot *)calloc(grown.nr_slots, sizeof(*grown.slots));
     if (!grown.slots)
         return -ENOMEM;
@@ -35,27 +32,15 @@ int fg_hash_reserve(struct fg_hash_table *table)
     return 0;
 }
 
-int fg_hash_add(struct fg_hash_table *table, uint64_t hash, uint64_t value)
-{
-    int error = fg_hash_reserve(table);
-
-    if (error)
-        return error;
-    put(table, hash, value);
-    table->n++;
-    return 0;
-}
-
 /* How far a slot lies after the one that its hash asks for. */
 static size_t distance(const struct fg_hash_table *table, size_t at)
 {
     return (at - (size_t)table->slots[at].hash) & fg_hash_mask(table);
 }
 
-/* What follows in the same run moves up, so that no search ends at the gap. */
-void fg_hash_remove(struct fg_hash_table *table, struct fg_hash_slot *slot)
+void fg_hash_close_gap(struct fg_hash_table *table, size_t gap)
 {
-    size_t mask = fg_hash_mask(table), gap = (size_t)(slot - table->slots);
+    size_t mask = fg_hash_mask(table);
 
     for (size_t at = (gap + 1) & mask; table->slots[at].value; at = (at + 1) & mask) {
         if (distance(table, at) >= ((at - gap) & mask)) {
@@ -64,7 +49,6 @@ void fg_hash_remove(struct fg_hash_table *table, struct fg_hash_slot *slot)
         }
     }
     table->slots[gap].value = 0;
-    table->n--;
 }
 
 void fg_hash_clear(struct fg_hash_table *table)

@@ -9,7 +9,8 @@
  *         slot = fg_hash_next(&table, slot);
  *
  * The hash of a 64-bit number or a pointer is one-to-one. With these for keys, equal hashes mean equal
- * keys, and fg_hash_find() does without a comparison. A table of zeros is an empty one. It does not lock. */
+ * keys, and fg_hash_find() does without a comparison. A table of zeros is an empty one. It does not lock.
+ * */
 #ifndef FG_HASH_TABLE_H
 #define FG_HASH_TABLE_H
 
@@ -68,12 +69,25 @@ struct fg_hash_table {
     size_t n;
 };
 
+/* The slow path of fg_hash_reserve(): makes the table larger. */
+FG_COLD int fg_hash_grow(struct fg_hash_table *table);
+
+static inline size_t fg_hash_mask(const struct fg_hash_table *table)
+{
+    return table->nr_slots - 1;
+}
+
 /**
  * fg_hash_reserve() - Make room for one more value.
  *
+ * At most half of the slots are taken: runs stay short, and each search ends at an empty slot.
+ *
  * Return: 0: the next fg_hash_add() cannot fail; -ENOMEM: nothing has changed.
  */
-int fg_hash_reserve(struct fg_hash_table *table);
+static inline int fg_hash_reserve(struct fg_hash_table *table)
+{
+    return fg_likely((table->n + 1) * 2 <= table->nr_slots) ? 0 : fg_hash_grow(table);
+}
 
 /**
  * fg_hash_add() - Add a value, also where others have its hash.
@@ -83,19 +97,38 @@ int fg_hash_reserve(struct fg_hash_table *table);
  *
  * Return: 0; -ENOMEM: nothing has changed.
  */
-int fg_hash_add(struct fg_hash_table *table, uint64_t hash, uint64_t value);
+static inline int fg_hash_add(struct fg_hash_table *table, uint64_t hash, uint64_t value)
+{
+    int error = fg_hash_reserve(table);
+    size_t at = (size_t)hash;
+
+    if (error)
+        return error;
+    while (table->slots[at & fg_hash_mask(table)].value)
+        at++;
+    table->slots[at & fg_hash_mask(table)] = (struct fg_hash_slot){hash, value};
+    table->n++;
+    return 0;
+}
+
+/* Moves up what follows a gap in the same run, so that no search ends at the gap. */
+void fg_hash_close_gap(struct fg_hash_table *table, size_t gap);
 
 /* Takes a slot's value out. Slots that were found before are no longer valid: values move up. A loop over
  * table->slots looks at the same slot again. */
-void fg_hash_remove(struct fg_hash_table *table, struct fg_hash_slot *slot);
+static inline void fg_hash_remove(struct fg_hash_table *table, struct fg_hash_slot *slot)
+{
+    size_t gap = (size_t)(slot - table->slots);
+
+    table->n--;
+    if (table->slots[(gap + 1) & fg_hash_mask(table)].value)
+        fg_hash_close_gap(table, gap);
+    else
+        slot->value = 0;
+}
 
 /* Frees the slots: the table is empty again. What the values lead to stays the owner's. */
 void fg_hash_clear(struct fg_hash_table *table);
-
-static inline size_t fg_hash_mask(const struct fg_hash_table *table)
-{
-    return table->nr_slots - 1;
-}
 
 /* The slot of this hash at `at` or after; NULL: there is none. A table is never full. */
 static inline struct fg_hash_slot *fg_hash_from(const struct fg_hash_table *table, size_t at, uint64_t hash)

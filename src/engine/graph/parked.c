@@ -1,4 +1,6 @@
-/* See parked.h. The table is in shards, each with its lock and its free blocks. */
+/* See parked.h. The table is hashed by frame pointer, in shards, each with its lock and its free blocks.
+ * Frames are chained in their buckets: fg_hash_table would cost each suspend and resume together 40
+ * instructions more. */
 #include "engine/graph/parked.h"
 
 #include <stdatomic.h>
@@ -10,12 +12,14 @@
 
 #define NR_SHARDS 64u
 #define BLOCK_WORDS 16u /* fits a frame and a few words of data: nearly all */
+#define FIRST_BUCKETS 16u
 
 struct shard {
     atomic_flag lock;
-    /* by fg_hash_uint64(fp): struct fg_parked, the latest first (`next`) */
-    struct fg_hash_table frames;
-    struct fg_parked *free_blocks; /* linked by `next` */
+    uint32_t nr_buckets; /* a power of two, or 0 before the first use */
+    uint32_t nr_frames;
+    struct fg_parked **buckets;
+    struct fg_parked *free_blocks;
 } __attribute__((aligned(64)));
 
 static struct shard shards[NR_SHARDS];
@@ -28,10 +32,9 @@ static inline void lock(struct shard *shard)
         fg_pause();
 }
 
-/* The table takes its index from the low bits of the hash, so the shard comes from the high ones. */
-static inline struct shard *shard_lock(uint64_t hash)
+static inline struct shard *shard_lock(uintptr_t fp)
 {
-    struct shard *shard = &shards[hash >> 58];
+    struct shard *shard = &shards[fg_hash_uint64(fp) >> 58];
 
     lock(shard);
     return shard;
@@ -42,9 +45,33 @@ static inline void shard_unlock(struct shard *shard)
     atomic_flag_clear_explicit(&shard->lock, memory_order_release);
 }
 
-static inline struct fg_parked *frames_at(const struct fg_hash_slot *slot)
+static inline struct fg_parked **bucket_of(struct shard *shard, uintptr_t fp)
 {
-    return (struct fg_parked *)(uintptr_t)slot->value;
+    return &shard->buckets[fg_hash_uint64(fp) & (shard->nr_buckets - 1)];
+}
+
+static bool shard_grow(struct shard *shard)
+{
+    uint32_t nr_old = shard->nr_buckets;
+    uint32_t nr_new = nr_old ? nr_old * 2 : FIRST_BUCKETS;
+    struct fg_parked **old = shard->buckets;
+    struct fg_parked **grown = calloc(nr_new, sizeof(*grown));
+
+    if (!grown)
+        return nr_old != 0; /* longer chains, still right */
+    shard->buckets = grown;
+    shard->nr_buckets = nr_new;
+    for (uint32_t i = 0; i < nr_old; i++) {
+        for (struct fg_parked *at = old[i], *next; at; at = next) {
+            struct fg_parked **bucket = bucket_of(shard, at->fp);
+
+            next = at->next;
+            at->next = *bucket;
+            *bucket = at;
+        }
+    }
+    free(old);
+    return true;
 }
 
 static struct fg_parked *block_new(struct shard *shard, size_t size_words)
@@ -62,70 +89,56 @@ static struct fg_parked *block_new(struct shard *shard, size_t size_words)
     return block;
 }
 
-static void block_free(struct shard *shard, struct fg_parked *block)
-{
-    if (block->capacity_words != BLOCK_WORDS) {
-        free(block);
-        return;
-    }
-    block->next = shard->free_blocks;
-    shard->free_blocks = block;
-}
-
-/* A stale frame, whose generator went without a report, may have the same frame pointer: the new frame
- * comes before it. */
-static bool insert(struct shard *shard, uint64_t hash, struct fg_parked *block)
-{
-    struct fg_hash_slot *slot = fg_hash_first(&shard->frames, hash);
-
-    block->next = slot ? frames_at(slot) : NULL;
-    if (!slot)
-        return fg_hash_add(&shard->frames, hash, (uintptr_t)block) == 0;
-    slot->value = (uintptr_t)block;
-    return true;
-}
-
 bool fg_parked_put(uintptr_t fp, const uint64_t *words, size_t size_words)
 {
-    uint64_t hash = fg_hash_uint64(fp);
-    struct shard *shard = shard_lock(hash);
-    struct fg_parked *block = block_new(shard, size_words);
-    bool is_put = block && insert(shard, hash, block);
+    struct shard *shard = shard_lock(fp);
+    struct fg_parked *block = NULL;
 
-    if (is_put) {
+    if (shard->nr_frames < shard->nr_buckets || shard_grow(shard))
+        block = block_new(shard, size_words);
+    if (block) {
+        struct fg_parked **bucket = bucket_of(shard, fp);
+
         block->fp = fp;
         block->size_words = (uint32_t)size_words;
         memcpy(block->words, words, size_words * sizeof(uint64_t));
+        block->next = *bucket;
+        *bucket = block;
+        shard->nr_frames++;
         atomic_fetch_add_explicit(&nr_parked, 1, memory_order_relaxed);
-    } else if (block) {
-        block_free(shard, block);
     }
     shard_unlock(shard);
-    return is_put;
+    return block != NULL;
 }
 
-/* Takes out the frame that comes after `before` in the slot; before NULL: the first one. */
-static struct fg_parked *unlink_after(struct shard *shard, struct fg_hash_slot *slot,
-                                      struct fg_parked *before)
+static struct fg_parked **find(struct shard *shard, uintptr_t fp)
 {
-    struct fg_parked *found = before ? before->next : frames_at(slot);
+    struct fg_parked **at;
 
-    if (before)
-        before->next = found->next;
-    else if (found->next)
-        slot->value = (uintptr_t)found->next;
-    else
-        fg_hash_remove(&shard->frames, slot);
+    if (!shard->nr_frames)
+        return NULL;
+    for (at = bucket_of(shard, fp); *at; at = &(*at)->next) {
+        if ((*at)->fp == fp)
+            return at;
+    }
+    return NULL;
+}
+
+static struct fg_parked *unlink_at(struct shard *shard, struct fg_parked **at)
+{
+    struct fg_parked *found = *at;
+
+    *at = found->next;
+    shard->nr_frames--;
     atomic_fetch_sub_explicit(&nr_parked, 1, memory_order_relaxed);
     return found;
 }
 
 struct fg_parked *fg_parked_take(uintptr_t fp)
 {
-    uint64_t hash = fg_hash_uint64(fp);
-    struct shard *shard = shard_lock(hash);
-    struct fg_hash_slot *slot = fg_hash_first(&shard->frames, hash);
-    struct fg_parked *found = slot ? unlink_after(shard, slot, NULL) : NULL;
+    struct shard *shard = shard_lock(fp);
+    struct fg_parked **at = find(shard, fp);
+    struct fg_parked *found = at ? unlink_at(shard, at) : NULL;
 
     shard_unlock(shard);
     return found;
@@ -139,8 +152,9 @@ void fg_parked_free(struct fg_parked *parked)
         free(parked);
         return;
     }
-    shard = shard_lock(fg_hash_uint64(parked->fp));
-    block_free(shard, parked);
+    shard = shard_lock(parked->fp);
+    parked->next = shard->free_blocks;
+    shard->free_blocks = parked;
     shard_unlock(shard);
 }
 
@@ -149,71 +163,67 @@ size_t fg_parked_count(void)
     return atomic_load_explicit(&nr_parked, memory_order_relaxed);
 }
 
-typedef bool (*match_fn)(const struct fg_parked *parked, void *arg);
-
-/* The first frame of a slot for which `matches` holds, and in *before the one before it. NULL: there is
- * none. */
-static struct fg_parked *find_in(const struct fg_hash_slot *slot, match_fn matches, void *arg,
-                                 struct fg_parked **before)
-{
-    *before = NULL;
-    for (struct fg_parked *at = frames_at(slot); at; *before = at, at = at->next) {
-        if (matches(at, arg))
-            return at;
-    }
-    return NULL;
-}
-
-/* Takes frames of a shard for which `matches` holds, at most `most`, and puts them before `taken`. */
-static struct fg_parked *take_from(struct shard *shard, match_fn matches, void *arg, size_t most,
-                                   struct fg_parked *taken)
-{
-    size_t i = 0, n = 0;
-
-    lock(shard);
-    while (i < shard->frames.nr_slots && n < most) {
-        struct fg_hash_slot *slot = &shard->frames.slots[i];
-        struct fg_parked *before, *found = find_in(slot, matches, arg, &before);
-
-        if (!found) {
-            i++;
-            continue;
-        }
-        /* Frames of another slot may move up into this one: it is looked at again. */
-        unlink_after(shard, slot, before);
-        found->next = taken;
-        taken = found;
-        n++;
-    }
-    shard_unlock(shard);
-    return taken;
-}
-
 struct fg_parked *fg_parked_take_if(bool (*matches)(const struct fg_parked *parked, void *arg), void *arg)
 {
     struct fg_parked *found = NULL;
 
-    for (unsigned i = 0; i < NR_SHARDS && !found; i++)
-        found = take_from(&shards[i], matches, arg, 1, NULL);
+    for (unsigned i = 0; i < NR_SHARDS && !found; i++) {
+        struct shard *shard = &shards[i];
+
+        lock(shard);
+        for (uint32_t b = 0; b < shard->nr_buckets && !found; b++) {
+            for (struct fg_parked **at = &shard->buckets[b]; *at; at = &(*at)->next) {
+                if (matches(*at, arg)) {
+                    found = unlink_at(shard, at);
+                    break;
+                }
+            }
+        }
+        shard_unlock(shard);
+    }
     return found;
+}
+
+/* Moves those of a bucket for which `matches` holds to the front of `taken`. */
+static struct fg_parked *take_from(struct shard *shard, struct fg_parked **at,
+                                   bool (*matches)(const struct fg_parked *parked, void *arg), void *arg,
+                                   struct fg_parked *taken)
+{
+    while (*at) {
+        struct fg_parked *found;
+
+        if (!matches(*at, arg)) {
+            at = &(*at)->next;
+            continue;
+        }
+        found = unlink_at(shard, at);
+        found->next = taken;
+        taken = found;
+    }
+    return taken;
 }
 
 struct fg_parked *fg_parked_take_all(bool (*matches)(const struct fg_parked *parked, void *arg), void *arg)
 {
     struct fg_parked *taken = NULL;
 
-    for (unsigned i = 0; i < NR_SHARDS; i++)
-        taken = take_from(&shards[i], matches, arg, SIZE_MAX, taken);
+    for (unsigned i = 0; i < NR_SHARDS; i++) {
+        lock(&shards[i]);
+        for (uint32_t b = 0; b < shards[i].nr_buckets; b++)
+            taken = take_from(&shards[i], &shards[i].buckets[b], matches, arg, taken);
+        shard_unlock(&shards[i]);
+    }
     return taken;
 }
 
-static bool any_in(const struct shard *shard, match_fn matches, void *arg)
+static bool any_in(const struct shard *shard, bool (*matches)(const struct fg_parked *parked, void *arg),
+                   void *arg)
 {
-    for (size_t i = 0; i < shard->frames.nr_slots; i++) {
-        struct fg_parked *before;
-
-        if (find_in(&shard->frames.slots[i], matches, arg, &before))
-            return true;
+    for (uint32_t b = 0; b < shard->nr_buckets; b++) {
+        for (const struct fg_parked *at = shard->buckets[b]; at; at = at->next) {
+            if (matches(at, arg))
+                return true;
+        }
     }
     return false;
 }
