@@ -21,9 +21,8 @@ enum fg_irqs {
 struct fg_filter {
     struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
     struct fg_tids *tids;                           /* only calls in these threads; NULL: in all */
-    bool
-        /* C functions that functions of the filter call, too; not subject to FGRAPH_FILTER */
-        c_calls;
+    /* C functions that functions of the filter call, too; not subject to FGRAPH_FILTER. */
+    bool c_calls;
     enum fg_irqs irqs;
 };
 
