@@ -63,11 +63,14 @@ static bool shard_grow(struct shard *shard)
     shard->nr_buckets = nr_new;
     for (uint32_t i = 0; i < nr_old; i++) {
         for (struct fg_parked *at = old[i], *next; at; at = next) {
-            struct fg_parked **bucket = bucket_of(shard, at->fp);
+            struct fg_parked **end = bucket_of(shard, at->fp);
 
+            /* Of equal frame pointers, the latest must stay first. */
+            while (*end)
+                end = &(*end)->next;
             next = at->next;
-            at->next = *bucket;
-            *bucket = at;
+            at->next = NULL;
+            *end = at;
         }
     }
     free(old);

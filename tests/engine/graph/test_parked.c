@@ -1,8 +1,8 @@
 /* Parked frames are found by their frame pointer, whatever else is parked; of equal ones the latest comes
  * first.
  *
- * Broken by hand: a frame that is put at the end of its bucket; a take_from() that skips the frame after
- * the one it took. */
+ * Broken by hand: a table that turns its chains round when it grows; a take_from() that skips the frame
+ * after the one it took. */
 #include "engine/graph/parked.h"
 
 #include "support/check.h"
