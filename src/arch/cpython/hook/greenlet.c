@@ -14,9 +14,9 @@
 #include "engine/graph/frame.h"
 #include "engine/graph/suspended.h"
 
-#define C_FUNCTION_BIT ((uintptr_t)1) /* of a C function's frame pointer, see fg_cfunction_fp */
+#define C_FUNCTION_BIT ((uintptr_t)1) /* set in a C function's frame pointer, see fg_cfunction_fp */
 
-/* A greenlet that gave way with calls in progress. */
+/* A greenlet that switched away with calls in progress. */
 struct fg_suspended_greenlet {
     struct fg_suspended_greenlet *next;
     const void *greenlet;
@@ -26,9 +26,9 @@ struct fg_suspended_greenlet {
 
 _Atomic bool fg_greenlet_is_loaded;
 
-/* The table of those that gave way */
+/* ---- the table of greenlets with suspended calls */
 
-/* Several have one key: greenlets that have no chunk yet. */
+/* Greenlets without a chunk share the key NULL, so an entry is a list. */
 static void put_suspended(struct fg_greenlets *all, struct fg_suspended_greenlet *suspended)
 {
     uint64_t hash = fg_hash_pointer(suspended->greenlet);
@@ -38,7 +38,7 @@ static void put_suspended(struct fg_greenlets *all, struct fg_suspended_greenlet
         suspended->next = (struct fg_suspended_greenlet *)(uintptr_t)slot->value;
         slot->value = (uintptr_t)suspended;
     } else {
-        fg_hash_add(&all->suspended, hash, (uintptr_t)suspended); /* has room: see suspend_calls */
+        fg_hash_add(&all->suspended, hash, (uintptr_t)suspended); /* suspend_calls has reserved the room */
     }
 }
 
@@ -55,7 +55,7 @@ static struct fg_suspended_greenlet *take_suspended(struct fg_greenlets *all, co
     return found;
 }
 
-/* The newest calls on a shadow stack, down to a place in it. */
+/* ---- suspending and resuming calls */
 
 static bool note_fp(const struct fg_frame_info *frame, void *arg)
 {
@@ -63,7 +63,7 @@ static bool note_fp(const struct fg_frame_info *frame, void *arg)
     return false;
 }
 
-/* Suspends the newest call. False: it is not possible, tracing is off for good. */
+/* Suspends the newest call. False: the suspend failed, and tracing is off for good. */
 static bool suspend_newest(struct fg_task *task, uintptr_t *fp)
 {
     struct ftrace_regs regs = fg_no_regs();
@@ -74,7 +74,7 @@ static bool suspend_newest(struct fg_task *task, uintptr_t *fp)
     return task->top < top;
 }
 
-/* NULL: no memory. */
+/* Return: NULL if memory is short. */
 static struct fg_suspended_greenlet *list_new(const void *greenlet, size_t room)
 {
     struct fg_suspended_greenlet *list = malloc(sizeof(*list) + room * sizeof(list->fps[0]));
@@ -87,8 +87,9 @@ static struct fg_suspended_greenlet *list_new(const void *greenlet, size_t room)
     return list;
 }
 
-/* Suspends the calls of the one that gave way: all above the base's. A frame is larger than what fg_walk
- * shows of it. Without memory for their list they are found again one by one, each at its end. */
+/* Suspends the calls of the greenlet that switched away: all calls above the base's. The size of struct
+ * fg_frame_info gives an upper bound for their number, because a frame on the shadow stack is larger.
+ * If there is no memory for the list, each call is found again at its own end. */
 static void suspend_calls(struct fg_greenlets *all, struct fg_task *task)
 {
     const uint64_t *base = task->floor;
@@ -109,7 +110,7 @@ static void suspend_calls(struct fg_greenlets *all, struct fg_task *task)
     put_suspended(all, list);
 }
 
-/* True if the call is in progress on the thread's stack of Python frames. */
+/* True if the call is on the thread's stack of Python frames. */
 static bool is_in_progress(PyThreadState *tstate, uintptr_t fp, struct fg_greenlet_event event)
 {
     const fg_pyframe *frame = fg_current_pyframe(tstate);
@@ -121,8 +122,8 @@ static bool is_in_progress(PyThreadState *tstate, uintptr_t fp, struct fg_greenl
     return frame;
 }
 
-/* Resumes the calls of the one that runs now. Those that are not in progress any more ended untold, while
- * a callback had given way to the greenlet: they are ended now. */
+/* Resumes the calls of the greenlet that runs now. While a callback has switched to the greenlet,
+ * nothing is traced and its calls may end unseen. Such calls are no longer in progress: end them now. */
 static void resume_calls(struct fg_greenlets *all, struct fg_task *task, PyThreadState *tstate,
                          struct fg_greenlet_event event)
 {
@@ -132,15 +133,15 @@ static void resume_calls(struct fg_greenlets *all, struct fg_task *task, PyThrea
     for (size_t i = list ? list->n : 0; i-- > 0;) {
         if (is_in_progress(tstate, list->fps[i], event))
             fg_resume(task, list->fps[i], &regs);
-        else if (list->greenlet) /* else it is another's: several may have no chunk */
+        else if (list->greenlet) /* else another chunkless greenlet may own the call */
             fg_abandon(task, list->fps[i], &regs);
     }
     free(list);
 }
 
-/* Which one is the main greenlet */
+/* ---- which greenlet is the main one */
 
-/* The table behind greenlet's C API: NULL if it has none. Imports nothing. */
+/* The function table of greenlet's C API; NULL if this greenlet has none. Imports nothing. */
 static void **find_api(void)
 {
     PyObject *modules = PyImport_GetModuleDict();
@@ -157,10 +158,10 @@ static void **find_api(void)
     return api;
 }
 
-enum { API_TYPE = 0, API_GET_CURRENT = 4 }; /* greenlet.h: they do not change */
+enum { API_TYPE = 0, API_GET_CURRENT = 4 }; /* indices fixed by greenlet.h */
 
-/* An attribute by the C getter of greenlet's own type: a subclass may have another of that name. New
- * reference. */
+/* Reads an attribute by the C getter of greenlet's own type, because a subclass may override the name.
+ * New reference. */
 static PyObject *get_own(const PyTypeObject *type, PyObject *greenlet, const char *name)
 {
     const PyGetSetDef *at = type->tp_getset;
@@ -170,7 +171,7 @@ static PyObject *get_own(const PyTypeObject *type, PyObject *greenlet, const cha
     return at && at->name ? at->get(greenlet, at->closure) : NULL;
 }
 
-/* The one that has no parent. Takes over the reference; new reference. */
+/* The greenlet at the end of the parent chain. Steals the reference to @greenlet; new reference. */
 static PyObject *main_of(const PyTypeObject *type, PyObject *greenlet)
 {
     PyObject *parent = greenlet ? get_own(type, greenlet, "parent") : NULL;
@@ -185,7 +186,8 @@ static PyObject *main_of(const PyTypeObject *type, PyObject *greenlet)
     return greenlet;
 }
 
-/* The first chunk of a stack: its oldest frame is the first thing in it, behind a word that is left free. */
+/* The first chunk of a stack. The oldest frame lies at its start, after one word that CPython leaves
+ * free. */
 static const void *chunk_of_frames(const fg_pyframe *newest)
 {
     const fg_pyframe *oldest = NULL;
@@ -225,9 +227,8 @@ static bool ask(struct fg_greenlets *all, void **api)
     return knows;
 }
 
-/* Which greenlet is the thread's main one? Asked once, right after a change of greenlets was seen.
- * Whatever of the program greenlet may run at that moment is not traced: we are in the middle of
- * something. */
+/* Finds the thread's main greenlet, once, right after the first switch was seen. greenlet may run code
+ * of the program here. The engine is in the middle of an operation, so that code is not traced. */
 static void find_main(struct fg_greenlets *all, struct fg_task *task)
 {
     fg_exception aside = fg_exception_set_aside();
@@ -242,14 +243,14 @@ static void find_main(struct fg_greenlets *all, struct fg_task *task)
     fg_exception_put_back(aside);
 }
 
-/* Following */
+/* ---- following switches */
 
 static bool is_base(const struct fg_greenlets *all)
 {
     return all->has_base && all->base == all->current;
 }
 
-/* Is the newest call that is not suspended the running greenlet's? */
+/* True if the running greenlet made the newest call that is not suspended. */
 static bool owns_newest(const struct fg_task *task, PyThreadState *tstate, struct fg_greenlet_event event)
 {
     uintptr_t fp = 0;
@@ -258,8 +259,8 @@ static bool owns_newest(const struct fg_task *task, PyThreadState *tstate, struc
     return is_in_progress(tstate, fp, event);
 }
 
-/* What is on the stack already is the running greenlet's, or else the main one's: from before greenlet
- * was loaded. */
+/* The stack may hold calls from before greenlet was loaded. They belong to the running greenlet or to
+ * the main one. */
 static void begin(struct fg_greenlets *all, struct fg_task *task, PyThreadState *tstate,
                   struct fg_greenlet_event event)
 {
@@ -274,7 +275,8 @@ static void begin(struct fg_greenlets *all, struct fg_task *task, PyThreadState 
     }
 }
 
-/* A greenlet that began without a chunk, in a generator's frame, has one now. */
+/* A greenlet may begin in a generator's frame, without a chunk. True if it has got its first chunk
+ * since. */
 static bool has_grown(const struct fg_greenlets *all, const struct fg_task *task, PyThreadState *tstate,
                       struct fg_greenlet_event event)
 {
@@ -300,7 +302,7 @@ void fg_greenlet_changed(struct fg_task *task, PyThreadState *tstate, struct fg_
 {
     struct fg_greenlets *all = task->arch_data;
 
-    /* A callback gave way: nothing of what runs until it goes on is traced. */
+    /* A callback has switched away: nothing is traced until it runs again. */
     if (!fg_task_is_quiet(task))
         return;
     if (!all)
@@ -315,7 +317,7 @@ void fg_greenlet_changed(struct fg_task *task, PyThreadState *tstate, struct fg_
     } else if (!all->tstate || (task->top == task->stack && !all->suspended.n)) {
         begin(all, task, tstate, event);
     }
-    /* Else the thread is in another interpreter: its calls there lie on top of all calls in progress. */
+    /* Else the thread is in another interpreter, whose calls lie above all calls in progress. */
 }
 
 static void end_calls(struct fg_task *task, const struct fg_suspended_greenlet *list)
@@ -348,7 +350,7 @@ void fg_greenlet_task_exit(struct fg_task *task)
     free(all);
 }
 
-/* Whether there are any */
+/* ---- whether the program uses greenlet */
 
 static void load(void)
 {

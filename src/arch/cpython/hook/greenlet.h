@@ -1,14 +1,14 @@
-/* Greenlets: calls in progress are suspended and resumed with the greenlet that they belong to.
+/* Greenlets: calls in progress are suspended and resumed together with their greenlet.
  *
- * greenlet swaps the stack under a thread. Python's part of that stack is the thread state's chain of
- * data stack chunks. Each greenlet has a chain of its own, whose first chunk lives as long as calls of
- * the greenlet are in progress. So the first chunk identifies the running greenlet, and each hook looks
- * at it first. greenlet itself cannot be asked that often: its answer may run code of the program (it
- * ends other threads' greenlets at such moments).
+ * greenlet swaps the C stack under a thread. The thread state's chain of data stack chunks, which holds
+ * the Python frames, is swapped with it. Each greenlet has its own chain, whose first chunk lives as
+ * long as calls of the greenlet are in progress. So the first chunk identifies the running greenlet,
+ * and each hook compares it first. Asking greenlet itself is no option at each hook: it may run code of
+ * the program, because it then ends greenlets of other threads.
  *
- * The calls of a thread's main greenlet stay at the base of its shadow stack. Those of any other greenlet
- * are suspended, newest first, when it switches away, and resumed, oldest first, when it runs again, like
- * a generator's. */
+ * The calls of a thread's main greenlet stay at the base of its shadow stack. When any other greenlet
+ * switches away, its calls are suspended, newest first. When it runs again they are resumed, oldest
+ * first, like a generator's. */
 #ifndef FG_CPYTHON_GREENLET_H
 #define FG_CPYTHON_GREENLET_H
 
@@ -19,30 +19,31 @@
 
 /* The greenlets of a thread, in task->arch_data. A greenlet is identified by its first chunk. */
 struct fg_greenlets {
-    const void *current;   /* the one that ran last; NULL: it had no chunk yet */
-    PyThreadState *tstate; /* whose they are, and its id, for an address may be another's later */
+    const void *current;   /* the greenlet that ran last; NULL: it had no chunk yet */
+    PyThreadState *tstate; /* the thread state they belong to, and its id: the address may be reused */
     uint64_t tstate_id;
-    const void *base;          /* the main greenlet, if it is known and has_base: it has called something */
-    bool knows_base, has_base; /* its calls lie below task->floor while another runs */
-    struct fg_hash_table suspended; /* those that have suspended calls, by first chunk */
+    const void *base; /* the main greenlet, valid if knows_base and has_base */
+    bool knows_base,
+        has_base; /* has_base: the main greenlet has made calls; they lie below task->floor while another runs */
+    struct fg_hash_table suspended; /* struct fg_suspended_greenlet by first chunk */
 };
 
-/* The program has imported greenlet. Before that no hook looks for greenlets. */
+/* True once the program has imported greenlet. Until then hooks skip the comparison. */
 extern _Atomic bool fg_greenlet_is_loaded;
 
-/* Looks whether greenlet is imported already. */
+/* Sets fg_greenlet_is_loaded if greenlet is imported already. */
 void fg_greenlet_look_for(void);
-/* A function of a module of this name was met. */
+/* Called when a function of module @name was met for the first time. */
 void fg_greenlet_meet_module(const char *name);
 
-/* A thread ends: its suspended greenlets will never run again. In a forked child also called for each
- * thread that no longer exists. */
+/* Called when a thread ends: its suspended greenlets will never run again. After a fork the child calls
+ * this for each thread that no longer exists. */
 void fg_greenlet_task_exit(struct fg_task *task);
 
-/* The call that a hook is about to tell the engine of. */
+/* The call that a hook is about to report to the engine. */
 struct fg_greenlet_event {
-    uintptr_t begins; /* it was not in progress before; 0: it was */
-    uintptr_t ended;  /* it is in progress, though its frame is gone (3.11) */
+    uintptr_t begins; /* frame pointer of a call that begins; 0: the hook reports no entry */
+    uintptr_t ended;  /* frame pointer of a call that is ending and whose frame is unlinked already (3.11) */
 };
 
 FG_COLD void fg_greenlet_changed(struct fg_task *task, PyThreadState *tstate, struct fg_greenlet_event event);
@@ -56,7 +57,7 @@ static inline const void *fg_greenlet_current(PyThreadState *tstate)
     return chunk;
 }
 
-/* Makes the task's stack that of the greenlet that runs now. */
+/* Switches the task's shadow stack to the greenlet that runs now. */
 static inline void fg_greenlet_follow(struct fg_task *task, PyThreadState *tstate,
                                       struct fg_greenlet_event event)
 {
@@ -66,8 +67,8 @@ static inline void fg_greenlet_follow(struct fg_task *task, PyThreadState *tstat
         fg_greenlet_changed(task, tstate, event);
 }
 
-/* For hooks that cannot be replaced when greenlet is loaded. True: the stack may have changed to another
- * greenlet's. */
+/* For hooks that cannot be exchanged when greenlet is loaded. Return: true if the shadow stack may have
+ * been switched to another greenlet's. */
 static inline bool fg_greenlet_check(struct fg_task *task, PyThreadState *tstate,
                                      struct fg_greenlet_event event)
 {

@@ -1,9 +1,9 @@
-/* See signals.h.
+/* Telling CPython's calls of a signal handler from other calls of the same function.
  *
- * What CPython passes tells its calls from others (_PyErr_CheckSignalsTstate): the number of a signal
- * whose handler the function is, and the frame object of what runs, which nobody else can have passed
- * from C. Before 3.12 a call from Python is not told from one from C: there a program that calls its
- * handler with its own frame is believed. */
+ * CPython passes two arguments (_PyErr_CheckSignalsTstate): the number of a signal whose handler the
+ * function is, and the frame object of the interrupted code. Nobody else can pass that frame object
+ * from C. Before 3.12 a call from Python cannot be told from a call from C. There, a program that calls
+ * its handler with its own frame is taken for CPython. */
 #include "arch/cpython/hook/signals.h"
 
 #include <signal.h>
@@ -23,14 +23,14 @@
 #define MAX_WRAPPERS 8 /* a partial of a method of ... */
 
 static struct {
-    PyObject *getsignal;       /* _signal.getsignal; NULL: nobody watches */
+    PyObject *getsignal;       /* NULL: not watching */
     struct fg_c_method signal; /* _signal.signal */
 } watch;
 
 /* ---- which function a handler is */
 
-/* What a callable calls, one step further in; NULL: it is a function itself, or nobody knows. New
- * reference. */
+/* The callable that @callable calls, one wrapper removed. NULL: it is a function itself, or the wrapper
+ * is unknown. New reference. */
 static PyObject *step_in(PyObject *callable)
 {
     static const char call[] = "__call__";
@@ -65,7 +65,7 @@ static PyObject *function_of(PyObject *handler)
 
 /* ---- becoming a handler */
 
-/* Where memory is short its calls are calls as any other. */
+/* If memory is short, the handler's calls are traced as ordinary calls. */
 static void mark(struct fg_interp *interp, PyObject *handler)
 {
     PyObject *function = function_of(handler);
@@ -98,7 +98,7 @@ static void mark_all(struct fg_interp *interp)
     }
 }
 
-/* Before the handler is one: a signal may come as soon as it is. */
+/* Marks the function before _signal.signal() installs it, because a signal may arrive right after. */
 static PyObject *on_signal(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
     struct fg_interp *interp = fg_interp_known();
@@ -141,9 +141,9 @@ void fg_signals_unwatch(void)
     Py_CLEAR(watch.getsignal);
 }
 
-/* ---- being called as one */
+/* ---- recognizing a handler's call */
 
-/* What was passed by position; borrowed; NULL: no more was. */
+/* Positional argument n as passed; borrowed; NULL if fewer were passed. */
 static PyObject *passed(fg_pyframe *frame, const PyCodeObject *code, Py_ssize_t n)
 {
     PyObject *rest;
@@ -157,8 +157,8 @@ static PyObject *passed(fg_pyframe *frame, const PyCodeObject *code, Py_ssize_t 
     return rest && PyTuple_CheckExact(rest) && n < PyTuple_GET_SIZE(rest) ? PyTuple_GET_ITEM(rest, n) : NULL;
 }
 
-/* The number that was passed in front of the frame of what runs; borrowed; NULL: that was not passed. A
- * partial's own arguments come before it, and the object of a method. */
+/* The signal number: the argument right before the interrupted frame's object. A partial's own
+ * arguments and a method's `self` may precede it. Borrowed; NULL if there is no such pair. */
 static PyObject *passed_number(fg_pyframe *frame, fg_pyframe *interrupted)
 {
     const PyCodeObject *code = fg_pyframe_code(frame);

@@ -1,5 +1,5 @@
-/* Calls of signal handlers, which CPython makes between two instructions of the main thread. Handlers are
- * found by replacing _signal.signal(), which sets each of them. */
+/* Calls of signal handlers. CPython makes them in the main thread, between two instructions. Handlers
+ * are found by replacing _signal.signal(), which installs every one of them. */
 #ifndef FG_CPYTHON_SIGNALS_H
 #define FG_CPYTHON_SIGNALS_H
 
@@ -7,12 +7,12 @@
 #include "engine/core/function.h"
 #include "engine/core/regs.h"
 
-/* Marks functions that are handlers now, and those that become one until fg_signals_unwatch()
- * (fg_func_set_irq). In the main interpreter. */
+/* Marks the functions that are handlers now, and those that become one before fg_signals_unwatch()
+ * (fg_func_set_irq). Call in the main interpreter. */
 void fg_signals_watch(void);
 void fg_signals_unwatch(void);
 
-/* At an entry: CPython makes this call of a handler, for a signal. */
+/* At an entry: true if CPython makes this call of a handler because of a signal. */
 bool fg_signals_is_irq(const struct ftrace_regs *regs);
 
 #endif
