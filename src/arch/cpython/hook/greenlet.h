@@ -19,12 +19,14 @@
 
 /* The greenlets of a thread, in task->arch_data. A greenlet is identified by its first chunk. */
 struct fg_greenlets {
-    const void *current;   /* the greenlet that ran last; NULL: it had no chunk yet */
-    PyThreadState *tstate; /* the thread state they belong to, and its id: the address may be reused */
+    const void *current; /* the greenlet that ran last; NULL: it had no chunk yet */
+    /* The thread state that the greenlets belong to, and its id: the address may be reused. */
+    PyThreadState *tstate;
     uint64_t tstate_id;
-    const void *base; /* the main greenlet, valid if knows_base and has_base */
-    bool knows_base,
-        has_base; /* has_base: the main greenlet has made calls; they lie below task->floor while another runs */
+    /* The main greenlet, if knows_base and has_base. has_base: it has made calls; they lie below
+     * task->floor while another greenlet runs. */
+    const void *base;
+    bool knows_base, has_base;
     struct fg_hash_table suspended; /* struct fg_suspended_greenlet by first chunk */
 };
 

@@ -1,4 +1,4 @@
-/* asyncio's handles. */
+/* See asyncio_handle.h. */
 #include "arch/cpython/latency/asyncio_handle.h"
 
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "engine/core/compiler.h"
 
-/* Types met so far, with a reference each. Those beyond are looked at anew each time. */
+/* The types met so far, with one reference each. Types beyond MAX_TYPES are looked up at each use. */
 #define MAX_TYPES 8u
 
 static struct {
@@ -16,7 +16,7 @@ static struct {
 } types[MAX_TYPES];
 
 static _Atomic unsigned holds;
-static _Atomic unsigned nr_types; /* places that are taken, whether the type is there already or not */
+static _Atomic unsigned nr_types; /* slots claimed; the claimer may not have stored its type yet */
 
 static Py_ssize_t offset_of(PyTypeObject *type, const char *name)
 {
@@ -42,7 +42,7 @@ FG_COLD static struct fg_handle_slots meet(PyTypeObject *type)
     if (place < MAX_TYPES && atomic_compare_exchange_strong(&nr_types, &place, place + 1)) {
         types[place].slots = slots;
         Py_INCREF(type);
-        /* release: fg_handle_slots sees the slots */
+        /* release: fg_handle_slots in another thread reads the type, then its slots */
         atomic_store_explicit(&types[place].type, type, memory_order_release);
     }
     return slots;

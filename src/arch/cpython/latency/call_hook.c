@@ -11,7 +11,7 @@
 
 #ifndef Py_GIL_DISABLED
 
-/* The class in its module, if it is one. New reference, or NULL. */
+/* The class named between @dot and @end, in the module named before @dot. New reference, or NULL. */
 static PyObject *class_of(const char *name, const char *dot, const char *end)
 {
     PyObject *module = fg_imported(name, (size_t)(dot - name));
@@ -36,7 +36,7 @@ static PyObject *method_of(PyObject *type, const char *name)
     return method;
 }
 
-/* New reference, or NULL; no exception is left set. */
+/* The function object of "module.Class.method". New reference, or NULL; no exception is left set. */
 static PyObject *find(const char *name)
 {
     const char *last = strrchr(name, '.'), *dot = memrchr(name, '.', (size_t)(last - name));
@@ -48,7 +48,7 @@ static PyObject *find(const char *name)
     return method;
 }
 
-/* ---- how a function is called, from now on, also where CPython had specialized a call of it */
+/* ---- replacing a function's vectorcall, including at call sites that CPython has specialized already */
 
 #if FG_HAVE_MONITORING
 
@@ -64,8 +64,8 @@ static void set_vectorcall(PyFunctionObject *function, vectorcallfunc vectorcall
 
 #else
 
-/* pickle and copy know functions by their exact type; a text says to others that an object goes by its
- * name. */
+/* pickle and copy treat an object as a function only if its type is exactly `function`. If
+ * __reduce_ex__ returns a str, they save the object by that name, as they save functions. */
 static PyObject *reduce_ex(PyObject *function, PyObject *Py_UNUSED(protocol))
 {
     return Py_NewRef(((PyFunctionObject *)function)->func_qualname);
@@ -76,9 +76,9 @@ static PyMethodDef hooked_function_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* CPython 3.11 enters whatever has exactly the type `function` by a way of its own (CALL in ceval.c), and
- * asks how it is called only what has not. So a function that is hooked has this type meanwhile, which is
- * `function` in all else. */
+/* CPython 3.11 enters an object of exactly the type `function` directly and ignores its vectorcall
+ * (CALL in ceval.c). So a hooked function has the type below while it is hooked. In all other respects
+ * that type behaves like `function`. */
 static PyTypeObject hooked_function_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "function",
     .tp_basicsize = sizeof(PyFunctionObject),
@@ -105,12 +105,13 @@ static void set_vectorcall(PyFunctionObject *function, vectorcallfunc vectorcall
 
 #endif
 
-/* ---- the hooks that are installed: interpreters with a GIL each share them */
+/* ---- the installed hooks; the lock guards them, because interpreters with their own GIL share the
+ * list */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fg_call_hook *installed;
 
-/* Lock held. */
+/* Call with `lock` held. */
 static void list_remove(const struct fg_call_hook *hook)
 {
     struct fg_call_hook **at = &installed;
@@ -120,7 +121,7 @@ static void list_remove(const struct fg_call_hook *hook)
     *at = hook->next;
 }
 
-/* The hook that calls this one; NULL: none of ours. Lock held. */
+/* The hook whose `original` is @hook; NULL: no hook of ours. Call with `lock` held. */
 static struct fg_call_hook *hook_over(const struct fg_call_hook *hook, const PyFunctionObject *function)
 {
     struct fg_call_hook *over = installed;

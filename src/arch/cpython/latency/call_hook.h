@@ -1,26 +1,34 @@
 /* Hooking one Python function by its vectorcall (PEP 590, PyFunction_SetVectorcall).
  *
- * For latency tracers that need only the start and end times of a method that is called all the time, and
- * no shadow stack. It costs a fifth of two events of sys.monitoring and a frame, and needs no other hook.
- * Not without the GIL, where another thread may be calling the function. */
+ * For latency tracers that need only the start and end times of a method that is called very often, and
+ * no shadow stack. It costs a fifth of two sys.monitoring events and a shadow stack frame, and needs no
+ * other hook. Not available without the GIL, where another thread may be calling the function during
+ * the change. */
 #ifndef FG_CPYTHON_CALL_HOOK_H
 #define FG_CPYTHON_CALL_HOOK_H
 
 #include "arch/cpython/base/compat/python.h"
 
 struct fg_call_hook {
-    vectorcallfunc around;   /* what is called instead: it ends with, or calls, fg_call_hook_go_on */
-    vectorcallfunc original; /* stays when the hook is gone: calls may still be inside */
-    PyObject *function;      /* NULL: the hook is gone */
-    unsigned generation;     /* counts installations: a call that began under an earlier one is ignored */
-    bool is_buried;          /* could not be removed: another hook had replaced it, and may call it forever */
-    struct fg_call_hook *next; /* of all that are installed */
+    vectorcallfunc around;   /* the replacement: it calls fg_call_hook_go_on */
+    vectorcallfunc original; /* kept after removal: calls may still be inside `around` */
+    PyObject *function;      /* NULL: the hook is not installed */
+    unsigned generation;     /* counts installations; the end of a call from an earlier one is ignored */
+    bool
+        is_buried; /* true: another hook had replaced this one and may call it forever, so it cannot be removed */
+    struct fg_call_hook *next; /* list of installed hooks */
 };
 
-/* `name` is "module.Class.method". False: the module was not imported yet, the method is no Python
- * function, or there are no such hooks here. No exception is left set. With the GIL. */
+/**
+ * fg_call_hook_install() - Hook a method.
+ * @name: "module.Class.method"
+ *
+ * Return: false: the module is not imported, the method is not a Python function, or this build has no
+ * call hooks. No exception is left set.
+ * Context: with the GIL.
+ */
 bool fg_call_hook_install(struct fg_call_hook *hook, const char *name);
-/* Does nothing if it is not installed. Calls in progress go on. */
+/* Unhooks the method. Does nothing if the hook is not installed. Calls in progress continue. */
 void fg_call_hook_remove(struct fg_call_hook *hook);
 
 static inline PyObject *fg_call_hook_go_on(const struct fg_call_hook *hook, PyObject *function,
@@ -34,13 +42,13 @@ static inline bool fg_call_hook_is_installed(const struct fg_call_hook *hook)
     return hook->function != NULL;
 }
 
-/* It is still installed as it was when it had this generation. */
+/* True if the hook is still the installation that had this generation. */
 static inline bool fg_call_hook_is(const struct fg_call_hook *hook, unsigned generation)
 {
     return fg_call_hook_is_installed(hook) && hook->generation == generation;
 }
 
-/* An argument by position; NULL: there is none. */
+/* Positional argument @n, borrowed; NULL: not passed. */
 static inline PyObject *fg_call_hook_argument(PyObject *const *args, size_t nargsf, Py_ssize_t n)
 {
     return n < PyVectorcall_NARGS(nargsf) ? args[n] : NULL;

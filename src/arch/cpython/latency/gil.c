@@ -1,5 +1,5 @@
-/* Finding the interpreter lock. Its layout is that of the headers we are built with, as a wheel fits one
- * minor version; that it is so is checked. */
+/* Finding the interpreter lock. Its layout comes from the headers of the build, as a wheel fits one
+ * minor version. fg_gil_find checks that the running CPython has the same layout. */
 #include "arch/cpython/latency/gil.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static bool is_enabled(const struct _gil_runtime_state *state)
 #endif
 }
 
-/* As sys.getswitchinterval() says, in microseconds; 0 if it cannot. */
+/* sys.getswitchinterval() in microseconds; 0 if the call failed. */
 static unsigned long switch_interval(void)
 {
     PyObject *getter = PySys_GetObject("getswitchinterval"); /* borrowed */

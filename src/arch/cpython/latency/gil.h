@@ -13,7 +13,12 @@ struct fg_gil {
     PyInterpreterState *interp;
 };
 
-/* The one that this thread holds. -ENOTSUP, with *why: there is none, or it does not look as it should. */
+/**
+ * fg_gil_find() - Find the interpreter lock that this thread holds.
+ * @why: set with -ENOTSUP: why the lock cannot be used
+ *
+ * Return: 0; -ENOTSUP: this process has no such lock, or its layout is not the expected one.
+ */
 int fg_gil_find(struct fg_gil *gil, const char **why);
 
 static inline const pthread_cond_t *fg_gil_cond(const struct fg_gil *gil)
@@ -21,22 +26,23 @@ static inline const pthread_cond_t *fg_gil_cond(const struct fg_gil *gil)
     return &gil->state->cond;
 }
 
-/* ---- all of these with the lock's own mutex held, as around a wait for `cond` */
+/* ---- call the following with the lock's own mutex held, as around a wait for `cond` */
 
-/* Somebody holds it. */
+/* True if a thread holds the lock. */
 static inline bool fg_gil_is_locked(const struct fg_gil *gil)
 {
     return __atomic_load_n((const int *)&gil->state->locked, __ATOMIC_RELAXED) > 0;
 }
 
-/* Who holds it, or held it last. The thread state may be gone. */
+/* The thread state that holds the lock, or held it last. It may have been freed. */
 static inline const PyThreadState *fg_gil_last_holder(const struct fg_gil *gil)
 {
     return __atomic_load_n((PyThreadState *const *)&gil->state->last_holder, __ATOMIC_RELAXED);
 }
 
-/* Nobody holds it, and it stays so until the caller lets go of the mutex: what the interpreter's threads
- * run cannot change. The thread state is one of its, and was not freed. */
+/* True if @tstate is a thread state of the lock's interpreter and was not freed. Call while no thread
+ * holds the lock. No thread can take it until the caller releases the mutex, so the interpreter's
+ * frames do not change. */
 bool fg_gil_knows(const struct fg_gil *gil, const PyThreadState *tstate);
 
 #endif

@@ -1,5 +1,6 @@
-/* Naming what latency tracers found: functions, callables, asyncio's handles. Only types that CPython's
- * own C code makes are looked into, so that nothing of the program's runs; it is rare, and allocates. */
+/* Naming what latency tracers found: functions, callables, asyncio's handles. Only instances of
+ * CPython's own C types are inspected, so no code of the program runs. Labels are made rarely, and
+ * making one may allocate. */
 #include "arch/cpython/latency/latency_label.h"
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/frame.h"
@@ -14,7 +15,7 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/utf8.h"
 
-#define MAX_AWAITED 32 /* coroutines, one inside the other */
+#define MAX_AWAITED 32 /* length of a chain of awaiting coroutines */
 
 static const char *text_of(PyObject *str)
 {
@@ -42,7 +43,7 @@ void fg_label_code(PyCodeObject *code, PyObject *globals, int line, char *out)
     Py_XDECREF(module);
 }
 
-/* A str that is only read. Returns how much was written. */
+/* Writes @str as UTF-8 without calling CPython or allocating. Return: the number of bytes written. */
 static size_t put_str(char *out, size_t room, PyObject *str)
 {
     size_t n = 0;
@@ -107,8 +108,8 @@ void fg_label_callable(PyObject *callable, char *out)
     Py_DECREF(callable);
 }
 
-/* The coroutine of the task whose step this callable is, or NULL. New reference. asyncio's tasks are
- * written in C, and what runs a step of one has it for its __self__. */
+/* The coroutine of the asyncio task whose step this callable is, or NULL. New reference. asyncio's
+ * tasks are written in C, and the task is the `__self__` of its step. */
 static PyObject *coroutine_of(PyObject *callable)
 {
     PyObject *task = PyCFunction_Check(callable) ? Py_XNewRef(PyCFunction_GET_SELF(callable))
@@ -124,7 +125,8 @@ static bool is_coroutine(PyObject *object)
     return PyCoro_CheckExact(object) || PyGen_CheckExact(object);
 }
 
-/* A coroutine, or generator, of Python code: which one, and where it gave way. Either may be NULL. */
+/* Labels a coroutine or generator: its function in @runs, and where it is suspended in @is_at. Either
+ * may be NULL. */
 static void label_coroutine(PyObject *coroutine, char *runs, char *is_at)
 {
     PyGenObject *generator = (PyGenObject *)coroutine;
@@ -141,7 +143,7 @@ static void label_coroutine(PyObject *coroutine, char *runs, char *is_at)
     Py_DECREF(code);
 }
 
-/* New reference; NULL: it awaits no coroutine. */
+/* The coroutine that @coroutine awaits. New reference; NULL: it awaits no coroutine. */
 static PyObject *awaited_by(PyObject *coroutine)
 {
     PyObject *awaited = fg_c_attribute(coroutine, PyCoro_CheckExact(coroutine) ? "cr_await" : "gi_yieldfrom");

@@ -1,5 +1,5 @@
-/* The latency tracers of CPython: detectors over engine/latency.h. Each is one file and one line in the
- * table. At most one of each is on in a process, as the kernel's irqsoff and wakeup are. */
+/* The latency tracers of CPython: detectors on top of engine/tracer/latency.h. Each is one file and one
+ * entry in the table. Each is enabled at most once in a process, like the kernel's irqsoff and wakeup. */
 #ifndef FG_CPYTHON_LATENCY_TRACER_H
 #define FG_CPYTHON_LATENCY_TRACER_H
 
@@ -9,31 +9,33 @@
 #include "engine/graph/user.h"
 #include "engine/tracer/latency.h"
 
-/* A user of the function graph that a tracer needs while it is on, and the function that it is for. */
+/* A user of the function graph that a tracer registers while it is enabled, and the function that it
+ * traces. */
 struct fg_latency_user {
     struct fgraph_ops *ops;
     const char *function;
-    struct fg_call_hook *hook; /* hears of the calls in its place, where it can be installed; NULL: nowhere */
+    struct fg_call_hook *hook; /* used instead of `ops` where it can be installed; NULL: never */
 };
 
 #define FG_LATENCY_MAX_USERS 4
 
 struct fg_latency_tracer {
     const char *name;
-    const char *what; /* what a section is */
+    const char *what; /* describes a section in one sentence */
     struct fg_latency *latency;
-    struct fg_latency_user
-        users[FG_LATENCY_MAX_USERS]; /* ended by NULL; whoever turns the tracer on registers them */
-    /* Functions whose graph shows the inside of a section; NULL: all. */
+    struct fg_latency_user users
+        [FG_LATENCY_MAX_USERS]; /* ended by NULL; register/latency.c registers them when the tracer is enabled */
+    /* The function whose graph shows the inside of a section; NULL: all functions. */
     const char *graph;
-    /* Optional, with the interpreter's thread state. 0 or a negative errno, and then *why says what is in
-     * the way. Before the users are registered; stop comes after they have left. */
+    /* Optional. `start` runs before the users are registered, `stop` after they are unregistered, both
+     * with the interpreter's thread state. `start` returns 0 or a negative errno, and sets *why with
+     * -ENOTSUP. */
     int (*start)(struct fg_interp *interp, const char **why);
     void (*stop)(void);
 };
 
 extern const struct fg_latency_tracer fg_tracer_loopblock, fg_tracer_wakeup, fg_tracer_gilwait;
-/* All of them, ended by NULL. */
+/* All latency tracers, ended by NULL. */
 extern const struct fg_latency_tracer *const fg_latency_tracers[];
 
 #endif

@@ -1,8 +1,10 @@
-/* gilwait: how long a thread waited for the interpreter lock. take_gil() of CPython waits in
- * pthread_cond_timedwait(), a few milliseconds at a time, and holds the lock's mutex before and after: as
- * long as the tracer is on, that call comes here. A section begins with a thread's first such wait and
- * ends with the one behind which nobody holds the lock: it is the thread's now. Until it lets go of the
- * mutex nobody else gets the lock, so that what ran can be read from the frames of whoever held it. */
+/* gilwait: how long a thread waited for the interpreter lock.
+ *
+ * CPython's take_gil() waits in pthread_cond_timedwait(), a few milliseconds at a time, and holds the
+ * lock's mutex before and after. While the tracer is enabled, that call is redirected to timedwait()
+ * below. A section begins with a thread's first wait. It ends with the wait after which the lock is
+ * free: this thread takes it next. No other thread gets the lock until this one releases the mutex, so
+ * the frames of the last holder can be read to tell what ran. */
 #include "arch/cpython/latency/latency_tracer.h"
 
 #include <errno.h>
@@ -17,31 +19,31 @@
 static struct fg_latency latency;
 static struct fg_got_hook hook;
 
-/* What is watched. Changed by whoever holds the lock, when no wait can end. */
+/* The watched lock. Changed only by a thread that holds it, when no wait can end. */
 static struct fg_gil gil;
-static _Atomic(const pthread_cond_t *) watched; /* NULL: the tracer is off */
-static _Atomic uint64_t generation;             /* how often it was turned on */
+static _Atomic(const pthread_cond_t *) watched; /* NULL: the tracer is disabled */
+static _Atomic uint64_t generation;             /* counts how often the tracer was enabled */
 
-/* The wait that this thread is in. */
+/* The wait of this thread. */
 static _Thread_local struct {
-    uint64_t begin; /* ticks; 0: none */
+    uint64_t begin; /* in ticks; 0: this thread does not wait */
     uint64_t generation;
 } wait __attribute__((tls_model("initial-exec")));
 
-/* ---- who held the lock lately; under its mutex */
+/* ---- the recent holders of the lock; guarded by its mutex */
 
 #define NR_HOLDS 16u
 
 static struct {
-    uint64_t since; /* when somebody that had waited got it; 0: nobody did yet */
-    uint32_t n;     /* so far; the last NR_HOLDS are there */
+    uint64_t since; /* when a waiting thread last got the lock; 0: not yet */
+    uint32_t n;     /* total so far; the last NR_HOLDS are kept */
     struct hold {
         uint64_t begin, end;
         char ran[FG_LATENCY_TEXT_BYTES];
     } holds[NR_HOLDS];
 } held;
 
-/* The holder has just let go of the lock; it waits, or is in C code without it, or is gone. */
+/* The last holder has just released the lock: it now waits, runs C code without the lock, or has ended. */
 static void label_holder(char *out)
 {
     PyThreadState *holder = (PyThreadState *)fg_gil_last_holder(&gil);
@@ -76,7 +78,7 @@ static void label_waiter(char *out)
         snprintf(out, FG_LATENCY_TEXT_BYTES, "a thread that runs no Python function yet");
 }
 
-/* The longest of them is what the section ended with. */
+/* Adds the recent holds to the section. The longest one becomes the section's `ended_at`. */
 static void add_holds(struct fg_latency_section *section)
 {
     uint64_t longest = 0;
@@ -121,7 +123,7 @@ static void wait_ended(void)
     errno = saved;
 }
 
-/* In the place of pthread_cond_timedwait, for whatever the module that has take_gil() waits for. */
+/* Called instead of pthread_cond_timedwait() for every wait in the module that contains take_gil(). */
 static int timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
 {
     int result;
@@ -133,14 +135,14 @@ static int timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct 
         wait.generation = atomic_load_explicit(&generation, memory_order_relaxed);
     }
     result = pthread_cond_timedwait(cond, mutex, until);
-    /* It may have been turned off meanwhile, or on anew. */
+    /* The tracer may have been disabled meanwhile, or disabled and enabled again. */
     if (!fg_gil_is_locked(&gil) && cond == atomic_load_explicit(&watched, memory_order_relaxed) &&
         wait.generation == atomic_load_explicit(&generation, memory_order_relaxed))
         wait_ended();
     return result;
 }
 
-/* ---- on and off */
+/* ---- enabling and disabling */
 
 static int start(struct fg_interp *interp, const char **why)
 {

@@ -1,6 +1,6 @@
 /* loopblock: how long one callback kept an asyncio event loop from running anything else. A section is
- * one call of asyncio.events.Handle._run, which every loop that is written in Python runs its callbacks,
- * timers and steps of tasks by. What it ran is named only where the section is kept. */
+ * one call of asyncio.events.Handle._run. Every event loop written in Python runs its callbacks, timers
+ * and steps of tasks through that method. What the handle ran is named only if the section is kept. */
 #include "arch/cpython/latency/latency_tracer.h"
 
 #include <stdio.h>
@@ -25,7 +25,8 @@ FG_COLD static void keep(uint64_t begin, uint64_t end, PyObject *callback)
 
     if (!section)
         return;
-    /* Two events that hold their places: what comes behind them is what a coroutine awaits. */
+    /* Adds the first two events now and fills in their texts below. fg_label_callback appends the
+     * coroutines that are awaited, and they must come after these two. */
     fg_latency_section_add(section, section->begin, section->end - section->begin, "", runs);
     fg_latency_section_add(section, section->end, 0, "", is_at);
     if (callback)
@@ -37,7 +38,7 @@ FG_COLD static void keep(uint64_t begin, uint64_t end, PyObject *callback)
     fg_latency_keep(&latency, section);
 }
 
-/* ---- where the method can be taken by itself */
+/* ---- with a call hook */
 
 static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 
@@ -58,15 +59,15 @@ static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf
     return result;
 }
 
-/* ---- where it is a function as any other */
+/* ---- as a user of the function graph */
 
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     PyObject *handle = fg_regs_argument(regs, 0);
     PyObject *callback = handle ? fg_handle_callback(handle) : NULL;
 
-    /* By its end the call has let go of the handle, and a handle that is cancelled meanwhile of its
-     * callback. */
+    /* Reserve the callback now. By the end of the call the handle may have been freed, or cancelled,
+     * which drops its callback. */
     if (callback && fgraph_reserve_object(trace, ops, callback))
         Py_INCREF(callback);
     return 1;
@@ -75,7 +76,7 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
 static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)regs;
-    /* An end that CPython did not tell of says nothing about the time. */
+    /* If CPython did not report the return (FG_END_CLOSE), the end time is not known. */
     if (fg_latency_is_wanted(&latency, trace->rettime - trace->start) && trace->end != FG_END_CLOSE)
         keep(trace->start, trace->rettime, fgraph_retrieve_object(trace, ops));
 }

@@ -1,8 +1,11 @@
-/* wakeup: how long a callback, or a step of a task, that an asyncio event loop could run waited for its
- * turn. A section begins when a handle gets ready: made by call_soon(), which puts it into the loop's
- * queue at once, or put there because of I/O (both noted in a table, by the handle's address), or its
- * timer's time; it ends when asyncio.events.Handle._run runs it. What ran meanwhile is named if it ran
- * long enough to matter, at its end: later it may be gone. */
+/* wakeup: how long a callback, or a step of a task, waited for its turn in an asyncio event loop after
+ * it had become ready.
+ *
+ * A section begins when a handle becomes ready. There are three ways: call_soon() makes a handle and
+ * queues it at once; the loop queues a handle because of I/O; or a timer's time comes. The first two
+ * are noted in a table, by the handle's address. The section ends when asyncio.events.Handle._run runs
+ * the handle. A callback that ran meanwhile, and long enough to be shown, is named when it ends: later
+ * it may be freed. */
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/latency/latency_tracer.h"
 
@@ -21,13 +24,12 @@
 #include "engine/graph/user.h"
 
 static struct fg_latency latency;
-static double
-    ns_per_tick; /* as well as it was known when the tracer began: measuring is not for every timer */
+static double ns_per_tick; /* measured once, at start: measuring for each timer would cost too much */
 
 /* ---- handles that are ready
  *
- * A handle that is cancelled leaves its entry behind: bounded, and when its address is another's, that
- * one writes a new one, for each that is no timer comes through here before it runs. */
+ * A cancelled handle leaves its entry in the table. The table is bounded. If the address is reused, the
+ * new handle overwrites the entry, because every handle except a timer's is put in here before it runs. */
 
 enum readied_by { READIED_BY_CALL, READIED_BY_IO, READIED_BY_TIMER };
 
@@ -38,7 +40,7 @@ static const char *const readied_by_names[] = {
 };
 
 struct ready {
-    _Atomic uintptr_t handle; /* 0: free */
+    _Atomic uintptr_t handle; /* address; 0: free */
     _Atomic uint64_t ticks;
     _Atomic uint32_t by;
 };
@@ -47,7 +49,7 @@ struct ready {
 #define MAX_PROBES 8u
 
 static struct ready ready[NR_READY];
-static _Atomic uint64_t nr_ready_lost; /* entries that gave way to others */
+static _Atomic uint64_t nr_ready_lost; /* entries overwritten by other handles */
 
 static struct ready *place_of(uintptr_t handle, uint32_t probe)
 {
@@ -65,8 +67,9 @@ static struct ready *find_ready(uintptr_t handle)
     return NULL;
 }
 
-/* A place for a handle: its own, one that is free, or that of the handle which has waited longest. An
- * older entry of its own further on stays behind: this one is found first. */
+/* The entry to use for a handle: its own, a free one, or that of the handle which has waited longest.
+ * An older entry of the same handle may remain further on. That does no harm, as the first one is found
+ * first. */
 static struct ready *take_place(uintptr_t handle)
 {
     struct ready *oldest = place_of(handle, 0);
@@ -89,15 +92,15 @@ static void put_ready(PyObject *handle, uint64_t ticks, enum readied_by by)
 {
     struct ready *at = take_place((uintptr_t)handle);
 
-    /* Without the GIL two threads may choose one place: one handle is lost then, and none gets another's
-     * time. */
+    /* Without the GIL two threads may choose the same entry. Then one handle is lost. `handle` is 0
+     * meanwhile, so that no handle gets another's time. */
     atomic_store_explicit(&at->handle, 0, memory_order_relaxed);
     atomic_store_explicit(&at->ticks, ticks, memory_order_release);
     atomic_store_explicit(&at->by, (uint32_t)by, memory_order_relaxed);
     atomic_store_explicit(&at->handle, (uintptr_t)handle, memory_order_release);
 }
 
-/* When it got ready; 0: not known. */
+/* When the handle became ready, in ticks; 0: not known. */
 static uint64_t take_ready(PyObject *handle, enum readied_by *by)
 {
     struct ready *at = find_ready((uintptr_t)handle);
@@ -113,9 +116,9 @@ static uint64_t take_ready(PyObject *handle, enum readied_by *by)
 
 /* ---- timers */
 
-/* The time that the handle's timer was set to, on the loop's clock, which is CLOCK_MONOTONIC unless the
- * loop has one of its own: loop_has_own_clock() asks when it matters. 0: it is not over yet, as far as we
- * can tell. */
+/* When the handle's timer expired, in ticks; 0: it has not expired as far as we can tell. @when is a
+ * time of the loop's clock. That is CLOCK_MONOTONIC unless the loop overrides time(), which
+ * loop_has_own_clock() checks for sections that are kept. */
 static uint64_t timer_ticks(PyObject *when, uint64_t now)
 {
     double late_ns;
@@ -126,7 +129,7 @@ static uint64_t timer_ticks(PyObject *when, uint64_t now)
     return late_ns > 0 ? now - (uint64_t)(late_ns / ns_per_tick) : 0;
 }
 
-/* Its time() is not asyncio's. */
+/* True if the loop's time() is not asyncio's. */
 static bool loop_has_own_clock(PyObject *handle)
 {
     PyObject *loop = fg_c_attribute(handle, "_loop"), *key = PyUnicode_InternFromString("time");
@@ -142,19 +145,20 @@ static bool loop_has_own_clock(PyObject *handle)
     return strncmp(label, "asyncio.base_events.", strlen("asyncio.base_events.")) != 0;
 }
 
-/* ---- what ran lately in a thread */
+/* ---- what ran recently in a thread */
 
 #define NR_RECENT 32u
 
 struct recent {
-    uint32_t n; /* so far; the last NR_RECENT are there */
+    uint32_t n; /* total so far; the last NR_RECENT are kept */
     struct run {
         uint64_t begin, end;
         char runs[FG_LATENCY_TEXT_BYTES];
     } runs[NR_RECENT];
 };
 
-/* A thread keeps it until it ends. What ran before the tracer was on took nothing of a section's time. */
+/* Each thread keeps its `struct recent` until it ends. Runs from before the tracer was enabled do not
+ * overlap any section. */
 static pthread_key_t recent_key;
 static bool has_recent_key;
 
@@ -163,7 +167,7 @@ static void make_recent_key(void)
     has_recent_key = pthread_key_create(&recent_key, free) == 0;
 }
 
-/* This thread's; NULL: nothing was noted yet. */
+/* This thread's recent runs; NULL: none yet. */
 static struct recent *recent_here(void)
 {
     return has_recent_key ? pthread_getspecific(recent_key) : NULL;
@@ -197,7 +201,7 @@ FG_COLD static void note_run(uint64_t begin, uint64_t end, PyObject *callback)
 
 /* ---- sections */
 
-/* Those of the thread's runs that took some of the section's time; returns how much. */
+/* Adds the thread's runs that overlap the section. Return: how much of the section they took, in ticks. */
 static uint64_t add_runs(struct fg_latency_section *section, const struct recent *recent)
 {
     uint32_t first = recent->n > NR_RECENT ? recent->n - NR_RECENT : 0;
@@ -239,9 +243,9 @@ FG_COLD static void keep(uint64_t now, PyObject *handle, uint64_t ready_ticks, e
     fg_latency_keep(&latency, section);
 }
 
-/* ---- what happens to handles */
+/* ---- events of a handle */
 
-/* It runs now. What it runs, borrowed; NULL: it is no handle, or a new one. */
+/* The handle runs now. Return: its callback, borrowed; NULL: not a handle, or not initialized yet. */
 static inline PyObject *handle_runs(PyObject *handle, uint64_t now)
 {
     struct fg_handle_slots slots = fg_handle_slots(Py_TYPE(handle));
@@ -258,15 +262,15 @@ static inline PyObject *handle_runs(PyObject *handle, uint64_t now)
     return callback;
 }
 
-/* It was made: by call_soon(), which needs no hook of its own then. One for I/O is not ready yet: the
- * time is written over once it is. */
+/* A handle was made. call_soon() queues the handle that it makes, so it needs no hook of its own. A
+ * handle made for I/O is not ready yet: its time is overwritten when it is. */
 static inline void handle_is_made(PyObject *handle, uint64_t now)
 {
     if (!fg_handle_slots(Py_TYPE(handle)).when)
         put_ready(handle, now, READIED_BY_CALL);
 }
 
-/* ---- where the methods can be taken by themselves */
+/* ---- with call hooks */
 
 static PyObject *around_run(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 static PyObject *around_add_callback(PyObject *function, PyObject *const *args, size_t nargsf,
@@ -317,10 +321,10 @@ static PyObject *around_init(PyObject *function, PyObject *const *args, size_t n
     return fg_call_hook_go_on(&init_hook, function, args, nargsf, kwnames);
 }
 #else
-#define INIT_HOOK NULL /* CPython enters a class's __init__ without looking how it is called */
+#define INIT_HOOK NULL /* from 3.14 on CPython enters __init__ directly and ignores its vectorcall */
 #endif
 
-/* ---- where they are functions as any other */
+/* ---- as users of the function graph */
 
 static int run_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
