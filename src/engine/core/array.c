@@ -18,7 +18,7 @@ int fg_array_grow(void *items, size_t *capacity, size_t wanted, size_t element_b
         larger = FIRST_CAPACITY;
     if (larger > PTRDIFF_MAX / element_bytes)
         return -ENOMEM;
-    memcpy(&old, items, sizeof(old)); /* the owner's pointer has another type than void * */
+    memcpy(&old, items, sizeof(old)); /* the owner's pointer is not a void *, so its bytes are copied */
     grown = realloc(old, larger * element_bytes);
     if (!grown)
         return -ENOMEM;

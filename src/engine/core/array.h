@@ -13,15 +13,15 @@
 
 /**
  * fg_array_grow() - The slow path of fg_array_reserve().
- * @items: where the pointer to the elements is kept, as a pointer to void
+ * @items: address of the pointer to the elements, as a pointer to void
  * @capacity: how many elements have room; set on success
- * @wanted: how many need room; more than *@capacity
- * @element_bytes: the size of one
+ * @wanted: how many elements need room; more than *@capacity
+ * @element_bytes: the size of one element
  *
  * Return: 0; -ENOMEM: memory is short, or the size overflows, and nothing has changed.
  */
 int fg_array_grow(void *items, size_t *capacity, size_t wanted, size_t element_bytes);
-/* The same; elements from the old capacity on are zeroed. */
+/* As fg_array_grow(); zeroes the elements from the old capacity on. */
 int fg_array_grow_zeroed(void *items, size_t *capacity, size_t wanted, size_t element_bytes);
 
 /**
@@ -30,14 +30,15 @@ int fg_array_grow_zeroed(void *items, size_t *capacity, size_t wanted, size_t el
  * @capacity: address of a size_t (0 in an empty array)
  * @wanted: how many elements need room
  *
- * The capacity doubles at least, so that adding one by one costs the same for each.
+ * The capacity at least doubles, so that appending one element takes constant time on average. The owner
+ * frees the elements with free().
  *
- * Return: 0; -ENOMEM: nothing has changed. The owner frees the elements with free().
+ * Return: 0; -ENOMEM: nothing has changed.
  */
 #define fg_array_reserve(items, capacity, wanted)                                                            \
     ((wanted) <= *(capacity) ? 0 : fg_array_grow((items), (capacity), (wanted), sizeof(**(items))))
 
-/* The same; all elements that have room and were never written are zero. */
+/* As fg_array_reserve(); elements that were never written are zero. */
 #define fg_array_reserve_zeroed(items, capacity, wanted)                                                     \
     ((wanted) <= *(capacity) ? 0 : fg_array_grow_zeroed((items), (capacity), (wanted), sizeof(**(items))))
 

@@ -33,7 +33,7 @@ struct fg_clock_pair fg_clock_read_pair(void)
     struct fg_clock_pair best = {0, 0};
     uint64_t best_width = UINT64_MAX;
 
-    /* An interrupt between the two reads shows as a wide bracket: keep the narrowest of a few. */
+    /* An interrupt between the reads widens the bracket: keep the narrowest of a few tries. */
     for (int i = 0; i < PAIR_TRIES; i++) {
         uint64_t before = fg_clock_now();
         uint64_t ns = fg_clock_monotonic_ns();
@@ -70,15 +70,16 @@ double fg_clock_ns_per_tick(void)
            (double)(now.ticks - fg_clock.start.ticks);
 }
 
-/* Ticks become nanoseconds by pieces. Each piece begins where the one before ends, with a better measured
- * length of a tick. A piece lasts until twice the time since the clock's start has passed, so there are
- * few. A piece never changes: the same ticks always give the same nanoseconds. */
+/* The conversion from ticks to nanoseconds is piecewise linear. Each piece begins where the
+ * previous one ends, and has a more exact length of a tick. A piece lasts until the time since the
+ * clock's start has doubled, so there are few pieces. A piece never changes: the same ticks always
+ * give the same nanoseconds. */
 struct piece {
-    uint64_t ticks, ns; /* where it begins */
+    uint64_t ticks, ns; /* where the piece begins */
     double ns_per_tick;
 };
 
-#define MAX_PIECES 64u /* one for each bit of the time: never reached */
+#define MAX_PIECES 64u /* one for each doubling of a 64-bit time: never reached */
 
 static struct {
     struct piece pieces[MAX_PIECES];
@@ -96,7 +97,8 @@ static struct piece first_piece(void)
     return (struct piece){fg_clock.start.ticks, fg_clock.start.monotonic_ns, fg_clock_ns_per_tick()};
 }
 
-/* By its end, this piece makes up for the error that the one before has now. */
+/* The previous piece is off by some nanoseconds now. The new piece's slope corrects this by the end of
+ * the new piece. */
 static struct piece next_piece(const struct piece *last)
 {
     struct fg_clock_pair now = fg_clock_read_pair();
@@ -109,14 +111,16 @@ static struct piece next_piece(const struct piece *last)
                               age};
 }
 
-/* One thread adds a piece; others meanwhile use the last one, which is right for all ticks so far. */
+/* One thread adds a piece. Other threads meanwhile use the last piece, which is valid for all
+ * ticks so far. */
 FG_COLD static void grow_scale(unsigned n)
 {
     if (atomic_flag_test_and_set_explicit(&scale.growing, memory_order_acquire))
         return;
     if (atomic_load_explicit(&scale.n, memory_order_relaxed) == n && n < MAX_PIECES) {
         scale.pieces[n] = n ? next_piece(&scale.pieces[n - 1]) : first_piece();
-        /* release: a reader that sees the number sees the piece */
+        /* release: pairs with the acquire in pieces_up_to(); a thread that sees the count
+         * sees the piece */
         atomic_store_explicit(&scale.n, n + 1, memory_order_release);
     }
     atomic_flag_clear_explicit(&scale.growing, memory_order_release);
@@ -131,7 +135,7 @@ static bool is_due(unsigned n, uint64_t ticks)
     return (int64_t)(ticks - fg_clock.start.ticks - 2 * age) > 0;
 }
 
-/* How many pieces there are, once those up to `ticks` are made. */
+/* Returns the number of pieces, after adding one if @ticks lie beyond the last piece. */
 static unsigned pieces_up_to(uint64_t ticks)
 {
     unsigned n;

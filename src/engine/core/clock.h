@@ -1,5 +1,6 @@
 /* The trace clock: the processor's time stamp counter where it is constant and never stops, else
- * CLOCK_MONOTONIC. A tick's length is known only roughly while tracing; readers convert with clock pairs. */
+ * CLOCK_MONOTONIC. While tracing, the length of a tick is known only roughly; readers convert ticks
+ * with clock pairs. */
 #ifndef FG_CLOCK_H
 #define FG_CLOCK_H
 
@@ -27,7 +28,7 @@ struct fg_clock {
 
 extern struct fg_clock fg_clock;
 
-/* 0: the machine has no such clock. */
+/* Reads a POSIX clock, in nanoseconds. 0: the machine has no such clock. */
 static inline uint64_t fg_clock_ns_of(clockid_t clock)
 {
     struct timespec now = {0, 0};
@@ -56,7 +57,8 @@ static inline uint64_t fg_clock_now(void)
     return fg_clock_monotonic_ns();
 }
 
-/* The processor's counter, where it has one: cheap to read before it is known whether a time is needed. */
+/* Reads the processor's counter, or CLOCK_MONOTONIC where there is no counter. The read is cheap: a hook
+ * does it before it knows whether the time is needed. */
 static inline uint64_t fg_clock_counter(void)
 {
 #if defined(__x86_64__)
@@ -66,7 +68,7 @@ static inline uint64_t fg_clock_counter(void)
 #endif
 }
 
-/* True if that counter is the trace clock. */
+/* True if fg_clock_counter() reads the trace clock. */
 static inline bool fg_clock_is_counter(void)
 {
 #if defined(__x86_64__)
@@ -88,13 +90,13 @@ void fg_clock_init(void);
 /* The same instant on both clocks, as close as a few tries get them. */
 struct fg_clock_pair fg_clock_read_pair(void);
 
-/* The length of a tick, from the longest base there is; waits up to 200 us if that is too short to
- * measure. */
+/* Measures the length of a tick over the time since the clock's start. Waits up to 200 us if that time is
+ * too short to measure. */
 double fg_clock_ns_per_tick(void);
 
-/* Ticks as a point on CLOCK_MONOTONIC; the same ticks give the same point every time. */
+/* Converts ticks to a time of CLOCK_MONOTONIC. The same ticks give the same time on every call. */
 uint64_t fg_clock_to_ns(uint64_t ticks);
-/* The length of so many ticks. Measures nothing, so callbacks may ask. */
+/* Converts a duration in ticks to nanoseconds. Callbacks may call it. */
 uint64_t fg_clock_duration_ns(uint64_t ticks);
 
 #endif

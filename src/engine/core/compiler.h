@@ -5,10 +5,9 @@
 #define fg_likely(x) __builtin_expect(!!(x), 1)
 #define fg_unlikely(x) __builtin_expect(!!(x), 0)
 #define FG_COLD __attribute__((cold, noinline))
-/* Beside the way of nearly every call: not part of it, and not cold. */
+/* A path that few calls take: kept out of line, but not cold. */
 #define FG_NOINLINE __attribute__((noinline))
-/* A hook: the engine's way of one call becomes part of it where the compiler sees both (link-time
- * optimisation). */
+/* A hook. With link-time optimisation the compiler inlines the engine's path of a call into it. */
 #define FG_HOT __attribute__((hot, flatten))
 
 #define fg_container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))

@@ -1,4 +1,4 @@
-/* What kind of function a record is of. Part of the ring-buffer file. */
+/* Kinds of functions. The values are part of the ring-buffer file's format. */
 #ifndef FG_FUNC_FLAGS_H
 #define FG_FUNC_FLAGS_H
 

@@ -8,7 +8,7 @@
 #include "engine/core/pattern.h"
 #include "engine/core/root.h"
 
-/* Records that an arch's functions no longer use, linked through arch_data. */
+/* Free records of one arch, linked through arch_data. */
 struct pool {
     const struct fg_arch_ops *arch;
     struct fg_func *free;
@@ -66,7 +66,7 @@ static bool copy_strings(struct fg_func *func, const struct fg_func_desc *desc)
     return true;
 }
 
-/* There are as many pools as arches: a few. NULL: memory is short. */
+/* A linear search: there are as many pools as arches. NULL: memory is short. */
 static struct pool *pool_of(const struct fg_arch_ops *arch)
 {
     for (size_t i = 0; i < funcs.nr_pools; i++) {
@@ -92,7 +92,7 @@ static struct fg_func *record_take(const struct fg_arch_ops *arch)
 
 static void record_give_back(struct fg_func *func, const struct fg_arch_ops *arch)
 {
-    struct pool *pool = pool_of(arch); /* it is there: the record was taken from it */
+    struct pool *pool = pool_of(arch); /* never NULL: the record was taken from this pool */
 
     func->arch_data = pool->free;
     pool->free = func;
@@ -164,11 +164,11 @@ bool fg_func_if_live(struct fg_func *func, bool (*visit)(void *arch_data))
     return answer;
 }
 
-/* Which of a set's whole names are names of functions. */
+/* Records which of a set's whole names are names of functions. */
 struct names_met {
     const void *scope;
     const struct fg_patterns *set;
-    bool *met; /* by the number of the name */
+    bool *met; /* indexed by the name's position among the set's whole names */
 };
 
 static void note_name(struct fg_func *func, void *arg)

@@ -1,7 +1,7 @@
 /* Function records: one for each function that can be traced (the kernel's dyn_ftrace), in one table.
  *
- * A record holds what callbacks and arches read about the function. Who its users are is decided above
- * (graph/meet.c, graph/user_list.c); the table only keeps records. */
+ * A record holds what callbacks and arches read about the function. graph/meet.c and graph/user_list.c
+ * decide who its users are; the table only keeps records. */
 #ifndef FG_FUNCTION_H
 #define FG_FUNCTION_H
 
@@ -19,36 +19,38 @@ struct fg_kprobe_list;
 struct fg_patterns;
 struct fg_user_list;
 
-/* A record is reused by functions of the same arch, never freed. So a stale pointer to one (in a frame
- * whose end CPython never reported) always leads to a record of that arch. */
+/* A record is reused by functions of the same arch, never freed. So a stale pointer to a record (in a
+ * frame whose return CPython never reported) always leads to a record of that arch. */
 struct fg_func {
-    /* user_list.h; never NULL. Each call reads it, so it comes first */
+    /* user_list.h; never NULL. First, because each call reads it */
     _Atomic(struct fg_user_list *) users;
     _Atomic(struct fg_fprobe_list *) fprobes; /* fprobe.c; NULL: none */
     uint32_t id;
-    /* If the function's calls can take the plain path (plain_call.c): the offset of its one user's data
-     * in a task, plus the user's enum fg_plain_kind. Else 0. It follows `users`. */
+    /* Nonzero if the function's calls can take the plain path (plain_call.c): the offset of its only
+     * user's data in a task, plus the user's enum fg_plain_kind. Set after `users`. */
     _Atomic uint32_t plain;
-    /* The same offset if its one user is that of the fprobes (fprobe_call.c); else 0. */
+    /* The same offset if its only user is that of the fprobes (fprobe_call.c); else 0. */
     _Atomic uint32_t probed;
     uint32_t line;
     uint16_t flags; /* enum fg_func_flags */
     bool live;      /* in the table */
-    /* No user wants returns of its calls, but some calls in progress have a user that does (progress.h). */
+    /* No user wants returns any longer, but a call in progress has a user that waits for its return
+     * (progress.h). */
     _Atomic bool has_pending_returns;
-    _Atomic bool wants_any_caller;    /* a C function: some user wants its calls by any caller */
-    _Atomic bool wants_returns;       /* some user wants to know how its calls end */
-    _Atomic bool entry_hook_only;     /* the arch hooks its entries and nothing else */
-    _Atomic bool awaits_return_hooks; /* both of the latter: users that want returns see no call yet */
-    /* the interpreter may call it for a signal; under the engine's lock */
+    _Atomic bool wants_any_caller; /* a C function: some user wants its calls by any caller */
+    _Atomic bool wants_returns;    /* some user wants the returns of its calls */
+    _Atomic bool entry_hook_only;  /* the arch hooks its entries and nothing else */
+    /* wants_returns and entry_hook_only are both set: users that want returns see no call yet */
+    _Atomic bool awaits_return_hooks;
+    /* the interpreter may call it to handle a signal; under the engine's lock */
     bool irq;
     uint32_t index;  /* in the table */
     void *arch_data; /* the code object or method definition; owned by the arch */
     struct fg_domain *domain;
-    _Atomic(void *) object; /* what represents it above the arch, or NULL; let go of with drop_object */
+    _Atomic(void *) object;                /* the object above the arch, or NULL; released with drop_object */
     char *module, *qualname, *file, *args; /* one allocation, at `name` */
     char *name;                            /* "module.qualname" */
-    /* The arch's: probes at places within the function, or NULL. */
+    /* Owned by the arch: probes at places within the function, or NULL. */
     _Atomic(struct fg_kprobe_list *) kprobes;
 };
 
@@ -63,11 +65,12 @@ struct fg_func_desc {
 
 /* ---- the table; under the engine's lock */
 
-/* A filled-in record that is not in the table yet, with room for it there. NULL: memory is short. */
+/* Returns a record with the data of @desc and reserves its place in the table, but does not add it. NULL:
+ * memory is short. */
 struct fg_func *fg_func_new(const struct fg_func_desc *desc);
-/* Adds a new record to the table. */
+/* Adds a record from fg_func_new() to the table. Cannot fail. */
 void fg_func_insert(struct fg_func *func);
-/* Takes the record out of the table, if it is in it. From here on it may be reused. */
+/* Takes the record out of the table, if it was added, and makes it free for reuse. */
 void fg_func_delete(struct fg_func *func);
 /* The live records, in no order. */
 struct fg_func **fg_func_table(size_t *n);
@@ -77,32 +80,34 @@ struct fg_func **fg_func_table(size_t *n);
 /* Calls @visit for each live record, under the engine's lock: @visit must not take it. */
 void fg_func_for_each(void (*visit)(struct fg_func *func, void *arg), void *arg);
 uint32_t fg_func_count(void);
-/* True if the record still is that of function @id. */
+/* True if the record is still that of function @id. */
 bool fg_func_is(struct fg_func *func, uint32_t id);
 /* Calls @visit with the record's arch_data, under the engine's lock, and returns its answer. False if the
  * function is gone. */
 bool fg_func_if_live(struct fg_func *func, bool (*visit)(void *arch_data));
-/* True if @set has a whole name that is the name of no function seen in @scope, and for which @could_be
- * holds. */
+/* True if @set has a whole name for which @could_be holds and no function seen in @scope has that
+ * name. */
 bool fg_func_any_unknown(const void *scope, const struct fg_patterns *set,
                          bool (*could_be)(const char *name));
 
 /* ---- without locks */
 
-/* Not 0: its calls can take the plain path. Read it again inside the guard to be sure. */
+/* Nonzero if the function's calls can take the plain path. A caller outside the guard must read
+ * it again inside. */
 static inline uint32_t fg_func_plain(struct fg_func *func)
 {
     return atomic_load_explicit(&func->plain, memory_order_acquire);
 }
 
-/* Not 0: its calls can go to its fprobes directly. As above. */
+/* Nonzero if the function's calls can go directly to its fprobes. Read it again inside the
+ * guard, as above. */
 static inline uint32_t fg_func_probed(struct fg_func *func)
 {
     return atomic_load_explicit(&func->probed, memory_order_acquire);
 }
 
-/* A C function. Users that only asked for what their functions call (fg_filter.c_calls) see its calls by
- * those. If this is true, some other user sees its calls wherever they are made. */
+/* For a C function: some user wants its calls by any caller. Users with fg_filter.c_calls see only calls
+ * made by functions that they trace. */
 static inline bool fg_func_wants_any_caller(struct fg_func *func)
 {
     return atomic_load_explicit(&func->wants_any_caller, memory_order_relaxed);
@@ -120,8 +125,8 @@ static inline bool fg_func_awaits_return_hooks(struct fg_func *func)
     return fg_unlikely(atomic_load_explicit(&func->awaits_return_hooks, memory_order_relaxed));
 }
 
-/* No user wants returns any longer, but calls are in progress whose return a user waits for: the hooks
- * stay until these calls are over. */
+/* No user wants returns any longer, but users wait for the returns of calls in progress. The hooks stay
+ * until these calls have ended. */
 static inline bool fg_func_has_pending_returns(struct fg_func *func)
 {
     return atomic_load_explicit(&func->has_pending_returns, memory_order_relaxed);

@@ -32,7 +32,7 @@ int fg_hash_grow(struct fg_hash_table *table)
     return 0;
 }
 
-/* How far a slot lies after the one that its hash asks for. */
+/* How many slots a value lies after the slot that its hash selects. */
 static size_t distance(const struct fg_hash_table *table, size_t at)
 {
     return (at - (size_t)table->slots[at].hash) & fg_hash_mask(table);

@@ -8,9 +8,8 @@
  *     while (slot && !is_same(&things[slot->value - 1], key))
  *         slot = fg_hash_next(&table, slot);
  *
- * The hash of a 64-bit number or a pointer is one-to-one. With these for keys, equal hashes mean equal
- * keys, and fg_hash_find() does without a comparison. A table of zeros is an empty one. It does not lock.
- * */
+ * The hash of a 64-bit number or a pointer is one-to-one. For such keys equal hashes mean equal keys, and
+ * fg_hash_find() needs no comparison. A zeroed table is empty. The table takes no lock. */
 #ifndef FG_HASH_TABLE_H
 #define FG_HASH_TABLE_H
 
@@ -22,9 +21,9 @@
 
 /* ---- hash functions */
 
-/* One-to-one. The multiplication (2^64 / golden ratio, Knuth 6.4) moves what differs in the low bits up,
- * where aligned addresses and small numbers are all alike; the shift brings it back down, where a table
- * takes its index from. */
+/* One-to-one. Aligned addresses are alike in their lowest bits, small numbers in their high bits. The
+ * multiplication (2^64 / golden ratio, Knuth 6.4) carries differences in the low bits upwards. The shift
+ * brings them back down, to the bits that select a slot. */
 static inline uint64_t fg_hash_uint64(uint64_t key)
 {
     uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
@@ -40,8 +39,8 @@ static inline uint64_t fg_hash_pointer(const void *key)
 
 #define FG_HASH_BYTES_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* FNV-1a. The hash of several pieces: begin with FG_HASH_BYTES_BEGIN, then pass what came of the piece
- * before. */
+/* FNV-1a. To hash several pieces, begin with FG_HASH_BYTES_BEGIN and pass each result to the next
+ * call. */
 static inline uint64_t fg_hash_bytes(uint64_t hash, const void *data, size_t bytes)
 {
     const unsigned char *byte = (const unsigned char *)data;
@@ -90,9 +89,9 @@ static inline int fg_hash_reserve(struct fg_hash_table *table)
 }
 
 /**
- * fg_hash_add() - Add a value, also where others have its hash.
- * @table: may move: slots that were found before are no longer valid
- * @hash: of the value's key
+ * fg_hash_add() - Add a value; other values may have the same hash.
+ * @table: its slots may move: slots that were found before are no longer valid
+ * @hash: the hash of the value's key
  * @value: not 0
  *
  * Return: 0; -ENOMEM: nothing has changed.
@@ -111,11 +110,11 @@ static inline int fg_hash_add(struct fg_hash_table *table, uint64_t hash, uint64
     return 0;
 }
 
-/* Moves up what follows a gap in the same run, so that no search ends at the gap. */
+/* Moves later values of the same run into the gap, so that no search ends there too early. */
 void fg_hash_close_gap(struct fg_hash_table *table, size_t gap);
 
-/* Takes a slot's value out. Slots that were found before are no longer valid: values move up. A loop over
- * table->slots looks at the same slot again. */
+/* Removes a slot's value. Later values may move up: slots that were found before are no longer valid. A
+ * loop over table->slots must look at the same slot again. */
 static inline void fg_hash_remove(struct fg_hash_table *table, struct fg_hash_slot *slot)
 {
     size_t gap = (size_t)(slot - table->slots);
@@ -127,10 +126,11 @@ static inline void fg_hash_remove(struct fg_hash_table *table, struct fg_hash_sl
         slot->value = 0;
 }
 
-/* Frees the slots: the table is empty again. What the values lead to stays the owner's. */
+/* Frees the slots; the table is then empty. What the values point to stays the owner's. */
 void fg_hash_clear(struct fg_hash_table *table);
 
-/* The slot of this hash at `at` or after; NULL: there is none. A table is never full. */
+/* Returns the first slot with @hash at or after @at; NULL: there is none. The loop ends because a table
+ * is never full. */
 static inline struct fg_hash_slot *fg_hash_from(const struct fg_hash_table *table, size_t at, uint64_t hash)
 {
     for (;; at++) {
@@ -143,20 +143,20 @@ static inline struct fg_hash_slot *fg_hash_from(const struct fg_hash_table *tabl
     }
 }
 
-/* The first value that has this hash; NULL: there is none. */
+/* Returns the first slot with @hash; NULL: there is none. */
 static inline struct fg_hash_slot *fg_hash_first(const struct fg_hash_table *table, uint64_t hash)
 {
     return table->n ? fg_hash_from(table, (size_t)hash, hash) : NULL;
 }
 
-/* The next one with the same hash. */
+/* Returns the next slot with the same hash; NULL: there is none. */
 static inline struct fg_hash_slot *fg_hash_next(const struct fg_hash_table *table,
                                                 const struct fg_hash_slot *slot)
 {
     return fg_hash_from(table, (size_t)(slot - table->slots) + 1, slot->hash);
 }
 
-/* The value of a key whose hash is one-to-one, or 0. */
+/* Returns the value of a key whose hash is one-to-one; 0: there is none. */
 static inline uint64_t fg_hash_find(const struct fg_hash_table *table, uint64_t hash)
 {
     const struct fg_hash_slot *slot = fg_hash_first(table, hash);

@@ -9,7 +9,8 @@
 
 #define MODULE_COMMAND ":mod:"
 
-/* One bracket set at `glob` (after its '['). Returns the end (after ']'); NULL: it never ends. */
+/* Matches @c against the bracket set at @glob (after its '['). Returns the position after the ']'; NULL:
+ * it is missing. */
 static const char *match_set(const char *glob, unsigned char c, bool *matched)
 {
     bool negated = *glob == '!' || *glob == '^';
@@ -30,7 +31,7 @@ static const char *match_set(const char *glob, unsigned char c, bool *matched)
     return *glob == ']' ? glob + 1 : NULL;
 }
 
-/* Matches one character of `text` against the element at *glob and moves *glob past it. */
+/* Matches one character against the element at *@glob and moves *@glob past the element. */
 static bool match_one(const char **glob, char c)
 {
     const char *at = *glob;
@@ -55,7 +56,8 @@ static bool match_one(const char **glob, char c)
     return matched;
 }
 
-/* Linear in practice: only the newest `*` is ever tried again, as an older one can do no better. */
+/* Only the latest `*` is retried, as an earlier one could do no better. The time is linear in
+ * practice. */
 bool fg_glob_match(const char *glob, const char *text)
 {
     const char *star = NULL, *resume = NULL;
@@ -81,7 +83,7 @@ bool fg_glob_match(const char *glob, const char *text)
     }
 }
 
-/* A pattern of module "json" also means its submodules, as the package holds them. */
+/* A module pattern that matches a package also matches its submodules: json matches json.decoder. */
 static bool match_module(const char *glob, const char *module)
 {
     char package[512];
@@ -104,7 +106,7 @@ bool fg_pattern_match(const struct fg_pattern *pattern, const char *name, const 
 {
     if (pattern->module && !match_module(pattern->module, module))
         return false;
-    /* Most names differ here already, and most patterns end here, or at the `*` that follows. */
+    /* Most names fail here. Most patterns end here, or with the `*` that follows. */
     if (strncmp(pattern->name, name, pattern->literal) != 0)
         return false;
     return fg_glob_match(pattern->name + pattern->literal, name + pattern->literal);
@@ -183,13 +185,13 @@ void fg_pattern_clear(struct fg_pattern *pattern)
     *pattern = (struct fg_pattern){.literal = 0};
 }
 
-/* It is one function's name, whole. */
+/* True if the pattern is the whole name of a function. */
 static bool is_name(const struct fg_pattern *pattern)
 {
     return !pattern->module && !pattern->name[pattern->literal];
 }
 
-/* Not found: *at is where it would be. */
+/* If the name is not found, *@at is the position at which to insert it. */
 bool fg_patterns_find_name(const struct fg_patterns *set, const char *name, size_t *at)
 {
     size_t low = 0, high = set->nr_names;

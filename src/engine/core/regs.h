@@ -1,5 +1,5 @@
-/* ftrace_regs: what a hook saw at a function's boundary. Partial by design: the arguments at entry, the
- * result at the end. Valid only while the callback runs. */
+/* ftrace_regs: what a hook saw at a function's entry or return. Partial by design: the arguments at
+ * entry, the result at return. Valid only while the callback runs. */
 #ifndef FG_REGS_H
 #define FG_REGS_H
 
@@ -9,10 +9,10 @@
 struct ftrace_regs;
 struct fg_func;
 
-/* A function in which a call was made, and where in it. */
+/* Where a call was made: the calling function, and the place in it. */
 struct fg_caller {
-    uint32_t func;  /* its id; 0: it was not met yet */
-    uint32_t place; /* the line; in native code the offset after the call */
+    uint32_t func;  /* its id; 0: the function was not met yet */
+    uint32_t place; /* its line; in native code the offset of the instruction after the call */
 };
 
 /* How an arch reads its own frames. Nothing here may run code of the traced program. */
@@ -21,35 +21,35 @@ struct ftrace_regs_ops {
     size_t (*encode_arguments)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
     size_t (*encode_value)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
     size_t (*encode_exception)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
-    /* The return address: of the instruction in the caller that runs next; 0: it is not known. */
+    /* The return address: the caller's instruction that runs after the return. 0: not known. */
     uintptr_t (*return_address)(const struct ftrace_regs *regs);
-    /* Where the call was made, where the call was made that runs there, and so on: the nearest first, up
-     * to `n`; returns how many. At an entry. Optional. */
+    /* Optional. At an entry: stores where the call was made, then where the caller was called, and so on,
+     * up to @n. Returns how many were stored. */
     size_t (*callers)(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n);
-    /* At an entry: the function that calls it; NULL: there is none, or it was not met yet. Optional. */
+    /* Optional. At an entry: the calling function; NULL: there is none, or it was not met yet. */
     struct fg_func *(*caller)(const struct ftrace_regs *regs);
 };
 
 struct ftrace_regs {
     const struct ftrace_regs_ops *ops;
     void *frame;  /* the arch's frame, or NULL */
-    void *value;  /* at the end: the result, or the exception; NULL if there is none */
-    void *thread; /* what the arch knows the thread by; NULL: it did not look */
+    void *value;  /* at return: the result or the exception; NULL if there is none */
+    void *thread; /* the arch's identity of the thread; NULL: the arch did not look it up */
 };
 
-/* 0: not known. */
+/* Returns the return address; 0: not known. */
 static inline uintptr_t fg_regs_return_address(const struct ftrace_regs *regs)
 {
     return regs->ops && regs->ops->return_address ? regs->ops->return_address(regs) : 0;
 }
 
-/* As the op; NULL: not known. */
+/* Returns the calling function, as ftrace_regs_ops.caller does; NULL: not known. */
 static inline struct fg_func *fg_regs_calling_func(const struct ftrace_regs *regs)
 {
     return regs->ops && regs->ops->caller ? regs->ops->caller(regs) : NULL;
 }
 
-/* As the op; 0: not known. */
+/* Stores where the call was made, as ftrace_regs_ops.callers does; 0: not known. */
 static inline size_t fg_regs_callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n)
 {
     return regs->ops && regs->ops->callers ? regs->ops->callers(regs, callers, n) : 0;

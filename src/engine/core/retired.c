@@ -8,7 +8,7 @@
 
 static struct {
     struct fg_retired *queues[FG_NR_RETIRED_KINDS];
-    uint64_t unpublished; /* what was taken away so far */
+    uint64_t unpublished; /* how many things were unpublished so far */
 } retired;
 
 uint64_t fg_retired_count_one(void)

@@ -1,5 +1,5 @@
-/* The engine's root: what every call reads, the engine's lock, what the process provides, and the kill
- * switch. */
+/* The engine's root: what every call reads, the engine's lock, what the process provides, and
+ * the kill switch. */
 #ifndef FG_ROOT_H
 #define FG_ROOT_H
 
@@ -16,7 +16,7 @@ struct fgraph_ops;
 #define FG_MAX_USERS 64u
 #define FG_GENERATION_NONE UINT64_MAX /* the slot has no user: later than any epoch */
 
-/* A user's place. Each task keeps the user's data under the same index. */
+/* A user's slot. Each task keeps the user's data under the same index. */
 struct fg_slot {
     _Atomic(struct fgraph_ops *) ops;
     _Atomic uint64_t generation; /* the epoch at which its user was registered */
@@ -25,9 +25,10 @@ struct fg_slot {
 /* The one mutable global: what every call reads. */
 struct fg_root {
     /* The descriptor word of a frame that is pushed now (frame.h draws it). Its epoch counts the changes
-     * among users so far. 0 once the kill switch is thrown. */
+     * of the set of users. 0 once the kill switch is thrown. */
     _Atomic uint64_t descriptor;
-    /* The same for a frame whose call takes the plain path (plain_call.c). 0 also where no call can. */
+    /* The same for a frame whose call takes the plain path (plain_call.c). Also 0 if no call
+     * can take it. */
     _Atomic uint64_t plain_descriptor;
     _Atomic bool killed;
     _Atomic uint64_t overrun;
@@ -36,8 +37,8 @@ struct fg_root {
 
 extern struct fg_root fg_root;
 
-/* Takes the place of a user that has left, in a slot and in lists that callbacks may still read: it wants
- * nothing. */
+/* Replaces a user that has left, in its slot and in lists that callbacks may still read. Its
+ * callbacks do nothing. */
 extern struct fgraph_ops fg_stub_ops;
 
 /**
@@ -46,8 +47,8 @@ extern struct fgraph_ops fg_stub_ops;
  * @epoch: that of a frame which the user made
  *
  * Return: the user; NULL: it has left.
- * Context: inside the guard. The user cannot be unregistered and its slot reused before the guard is
- * left.
+ * Context: inside the guard. The user cannot be unregistered and its slot reused before the
+ * guard is left.
  */
 static inline struct fgraph_ops *fg_slot_user(uint32_t idx, uint64_t epoch)
 {
@@ -61,15 +62,16 @@ static inline struct fgraph_ops *fg_slot_user(uint32_t idx, uint64_t epoch)
 
 /* ---- the process */
 
-/* What the process provides, whatever arches its functions have. Set once, before any user. */
+/* What the process provides, whichever arches its functions have. Set once, before any user is
+ * registered. */
 struct fg_process_ops {
     /* A name for the current thread, NUL-terminated; empty if it has none yet. */
     void (*task_name)(struct fg_task *task, char *out, size_t room);
-    /* Optional. A task ends; calls that are suspended for it can be ended here. A forked child calls it
-     * also for tasks of threads that it does not have: forget these, end nothing. */
+    /* Optional. Called when a task ends; it can end the task's suspended calls. A forked child also calls
+     * it for the tasks of threads that it does not have: it must forget these and end nothing. */
     void (*task_exit)(struct fg_task *task);
-    /* Optional. They bracket a wait for other threads' callbacks, which may need what this thread holds
-     * (the GIL). */
+    /* Optional. Called before and after a wait for other threads' callbacks, which may need what this
+     * thread holds (the GIL). */
     void *(*wait_begin)(void);
     void (*wait_end)(void *held);
 };

@@ -12,7 +12,7 @@ void fg_sync(struct fg_func *func)
     arch->sync_end();
 }
 
-/* A function of this arch stands before number `end`. The one before is the likeliest. */
+/* True if a function of @arch is in the list before index @end. The previous one is the likeliest. */
 static bool is_before(struct fg_func *(*func_at)(const void *list, size_t i), const void *list, size_t end,
                       const struct fg_arch_ops *arch)
 {

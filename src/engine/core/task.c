@@ -1,4 +1,4 @@
-/* Tasks: their mappings, the list of all, and waiting until none of them can still hold something. */
+/* Tasks: their mappings, the list of tasks, and the wait until no task can hold what was unpublished. */
 #define _GNU_SOURCE
 #include "engine/core/task.h"
 
@@ -67,7 +67,7 @@ static void task_end(void *arg)
     pthread_mutex_lock(&tasks.lock);
     task_unlink(task);
     pthread_mutex_unlock(&tasks.lock);
-    /* Later destructors of this thread may run traced code: it must find no task, and make none. */
+    /* Later destructors of this thread may run traced code. They must find no task, and create none. */
     fg_task_self = NULL;
     munmap(task, task->mapping_bytes);
 }
@@ -110,7 +110,9 @@ static struct fg_task *task_map(size_t *bytes)
 
 struct fg_task *fg_task_create(void)
 {
-    static _Thread_local bool ended; /* the thread's task was ended: its last destructors go untraced */
+    /* Set when the thread gets its task. A second request comes from a destructor that runs after the
+     * task has ended: it goes untraced. */
+    static _Thread_local bool ended;
     struct fg_task *task;
     size_t bytes;
 
@@ -122,7 +124,7 @@ struct fg_task *fg_task_create(void)
         return NULL;
     ended = true;
     task->mapping_bytes = bytes;
-    /* The zeros below it are no descriptor: looking for a frame on an empty stack finds none. */
+    /* The zeros below the stack are no descriptor: a search on an empty stack finds no frame. */
     task->stack = task->floor = task->top = (uint64_t *)(task + 1) + FG_TASK_SENTINEL_WORDS;
     task->end = (uint64_t *)((char *)task + bytes);
     fg_task_reaps(task);
@@ -203,7 +205,7 @@ struct busy_task {
     uint64_t guard;
 };
 
-/* The busy task with the lowest id in (after, last], other than the caller's. */
+/* Finds the busy task with the lowest id in (after, last], other than the caller's. */
 static bool find_busy(uint32_t after, uint32_t last, struct busy_task *busy)
 {
     bool found = false;
@@ -230,8 +232,8 @@ bool fg_task_others_are_quiet(void)
     return !find_busy(0, UINT32_MAX, &busy);
 }
 
-/* True if the task has moved on. A task that waits in here itself counts as settled, but still
- * holds what it had loaded: *safe becomes less. */
+/* True if the task has left its callback. A task that waits in fg_task_synchronize() itself counts as
+ * settled, but still holds what it loaded: *@safe is lowered to that task's count. */
 static bool is_settled(const struct busy_task *busy, uint64_t *safe)
 {
     struct fg_task *task;
@@ -250,8 +252,9 @@ static bool is_settled(const struct busy_task *busy, uint64_t *safe)
     return settled;
 }
 
-/* Up to which number the caller, inside a callback, holds nothing itself. It loaded what it holds in this
- * section, so that cannot have been unpublished when it came here in an earlier one. */
+/* Returns the count up to which the caller, inside a callback, holds nothing itself. The caller loaded
+ * what it holds in this guard section. An earlier section's call came before that, so whatever was
+ * unpublished by then the caller cannot hold. */
 static uint64_t safe_of_caller(struct fg_task *self, uint64_t now)
 {
     uint64_t guard = atomic_load_explicit(&self->guard, memory_order_relaxed);
@@ -277,7 +280,7 @@ uint64_t fg_task_synchronize(uint64_t now)
     pthread_mutex_lock(&tasks.lock);
     last = tasks.next_id - 1; /* tasks that begin later see what was published before */
     pthread_mutex_unlock(&tasks.lock);
-    /* release: a thread that sees the flag sees sync_safe */
+    /* release: pairs with the acquire in is_settled(); a thread that sees the flag sees sync_safe */
     if (self)
         atomic_store_explicit(&self->in_synchronize, true, memory_order_release);
     while (find_busy(busy.id, last, &busy)) {

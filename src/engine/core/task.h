@@ -10,8 +10,7 @@
  *     | ...             |
  *     +-----------------+ end
  *
- * What it keeps for each user slot is part of struct fg_task: a cache line each.
- */
+ * A task's data for each user slot is part of struct fg_task: one cache line for each slot. */
 #ifndef FG_TASK_H
 #define FG_TASK_H
 
@@ -26,9 +25,10 @@
 #define FG_TASK_BYTES_DEFAULT (8u << 20)
 #define FG_TASK_BYTES_MIN (32u << 10)
 #define FG_TASK_NAME_BYTES 64u
-#define FG_TASK_SENTINEL_WORDS 8u /* at least a frame's */
+#define FG_TASK_SENTINEL_WORDS 8u /* at least the words of one frame */
 
-/* Guard word: a bit for each context whose callbacks run now, and above them a count of sections left. */
+/* The guard word: one bit for each context in which a callback runs now. Above these bits it counts the
+ * sections that were left. */
 #define FG_CONTEXT_NORMAL 1u
 #define FG_CONTEXT_SIGNAL 2u
 #define FG_CONTEXTS (FG_CONTEXT_NORMAL | FG_CONTEXT_SIGNAL)
@@ -42,7 +42,7 @@ struct fg_ring_cursor {
     _Atomic(uint8_t *) end; /* NULL: none, or taken away by another writer */
     struct fg_subbuf *subbuf;
     uint64_t lost; /* records lost since the last one written; under the ring's lock */
-    uint32_t task; /* the id by which this ring knows the task; 0: not yet */
+    uint32_t task; /* the task's id in this ring; 0: none yet */
     uint32_t overrun_told;
 };
 
@@ -53,7 +53,7 @@ struct fg_profile_task;
 struct fg_profile_cursor {
     struct fg_profile_row *rows; /* by function id */
     uint32_t nr_rows;
-    uint64_t since;               /* calls that began before are not counted */
+    uint64_t since;               /* a time: calls that began before it are not counted */
     struct fg_profile_task *task; /* function_profile.c; NULL: nothing was counted yet */
 };
 
@@ -73,26 +73,28 @@ struct fg_task_user {
 struct fg_task {
     _Atomic uint64_t guard;
     uint64_t *top; /* the first free word */
-    /* An entry compares with it: the end of the stack, or its beginning if the task is to reap first. */
+    /* Each entry compares `top` with it. It is the end of the stack, or its start if the next entry
+     * must reap first. */
     _Atomic(uint64_t *) limit;
     uint64_t *end;
     uint64_t *stack;
-    /* frames below it are of a greenlet that gave way (set by the arch); else `stack` */
+    /* the arch's: frames below it belong to a greenlet that was switched out; else `stack` */
     uint64_t *floor;
     uint64_t context; /* FG_CONTEXT_*: which one this thread is in now */
     uint32_t id;      /* never reused within a process */
     int tid;
     bool exiting;
-    bool needs_fence; /* membarrier does not work here: entering pays for the fence */
+    bool needs_fence; /* membarrier does not work here: entering the guard pays for the fence */
     _Atomic bool in_synchronize;
-    /* For fg_task_synchronize called in a callback: the section it was called in last, the time then, and
-     * up to when nothing is held by that section. */
+    /* For fg_task_synchronize() called in a callback: the guard section of its last call, the count given
+     * then, and the count up to which that section holds nothing. */
     uint64_t sync_guard, sync_now;
     _Atomic uint64_t sync_safe;
-    _Atomic uint64_t overrun; /* calls not traced: no room on the stack. Written by its thread only */
-    uint64_t refused;         /* of these, in progress (call.c, was_refused) */
-    uint64_t missed;          /* calls made by callbacks */
-    uint64_t lost_returns;    /* frames whose end was never reported */
+    /* Calls not traced for lack of room on the stack. Written by the task's own thread only. */
+    _Atomic uint64_t overrun;
+    uint64_t refused;      /* untraced calls in progress, for lack of room (call.c, was_refused) */
+    uint64_t missed;       /* calls made by callbacks */
+    uint64_t lost_returns; /* frames whose return was never reported */
     void *arch_data;
     size_t mapping_bytes;
     struct fg_task *next;
@@ -100,10 +102,10 @@ struct fg_task {
     struct fg_task_user users[FG_MAX_USERS];
 };
 
-/* initial-exec: one load instead of a call. The engine is one pointer's worth of static TLS. */
+/* initial-exec: one load instead of a call. The engine takes one pointer of static TLS. */
 extern _Thread_local struct fg_task *fg_task_self __attribute__((tls_model("initial-exec")));
 
-/* Slow path: makes this thread's task. NULL when there is no memory for one or the thread is ending. */
+/* Slow path: creates this thread's task. NULL: memory is short, or the thread is ending. */
 FG_COLD struct fg_task *fg_task_create(void);
 
 static inline struct fg_task *fg_task_current(void)
@@ -115,28 +117,34 @@ static inline struct fg_task *fg_task_current(void)
 
 /**
  * fg_task_on_exit() - Set the function that ends a task's calls in progress.
- * @end: called in the task's own thread, when it ends, before its memory goes
+ * @end: called in the task's own thread, when the task ends, before its memory is unmapped
  *
- * The task's thread calls the process's task_exit first, then @end. There is one such function: setting
- * it again to the same changes nothing.
+ * The task's thread calls the process's task_exit first, then @end. Only one function is kept; setting
+ * the same function again changes nothing.
  */
 void fg_task_on_exit(void (*end)(struct fg_task *task));
 
-/* The reserved size for tasks to come, in bytes; clamped to what is possible. */
+/* Sets the reserved size of later tasks, in bytes; at least FG_TASK_BYTES_MIN. */
 void fg_task_set_size(size_t bytes);
 
-/* Calls `visit` for each task under the task lock. */
+/* Calls @visit for each task, under the task lock. */
 void fg_task_for_each(void (*visit)(struct fg_task *task, void *arg), void *arg);
 uint32_t fg_task_count(void);
 
-/* Waits until each other task has been outside of callbacks at least once since the call, or is waiting
- * here itself (two callbacks that unregister each other's user must not wait for each other). `now` is
- * the caller's count of what was unpublished so far. Returns the count up to which no task at all can
- * still hold anything: `now`, or less if a waiting task, or the caller, is in a callback. Must be called
- * without locks. */
+/**
+ * fg_task_synchronize() - Wait until no task can hold what was unpublished.
+ * @now: the caller's count of what was unpublished so far
+ *
+ * Waits until each other task was outside of callbacks at least once, or waits here itself: two callbacks
+ * that unregister each other's user must not wait for each other.
+ *
+ * Return: the count up to which no task can hold anything: @now, or less if the caller or a waiting task
+ * is inside a callback.
+ * Context: without locks.
+ */
 uint64_t fg_task_synchronize(uint64_t now);
 
-/* The next entry is to take frames of users that left off the stack first. */
+/* Makes the task's next entry pop the frames of users that have left first. */
 static inline void fg_task_ask_to_reap(struct fg_task *task)
 {
     atomic_store_explicit(&task->limit, task->stack, memory_order_relaxed);
@@ -158,12 +166,12 @@ static inline void fg_task_count_overrun(struct fg_task *task)
                           memory_order_relaxed);
 }
 
-/* The heavy half of the guard's fence (below): after it, either a task's guard bit is seen by the caller,
- * or that task sees everything the caller stored before. */
+/* The heavy half of the guard's fence (below). After it, the caller sees a task's guard bit, or that task
+ * sees everything that the caller stored before. */
 void fg_task_fence_heavy(void);
 /* True if membarrier(2) works here: entering the guard then costs a plain store. */
 bool fg_task_fence_is_light(void);
-/* The guard's word, as another thread may read it. */
+/* Reads a task's guard word; any thread may call it. */
 uint64_t fg_task_guard(struct fg_task *task);
 /* False if the task may be inside a callback. */
 bool fg_task_is_quiet(struct fg_task *task);
@@ -175,9 +183,9 @@ void fg_task_fork_prepare(void);
 void fg_task_fork_parent(void);
 void fg_task_fork_child(void);
 
-/* The guard. Entering stores a bit, then reads published pointers; a writer unpublishes, then reads the
- * bit: one of the two must see the other's store. The heavy half of that fence is membarrier(2) on the
- * writer's side, so that entering costs a plain store. */
+/* The guard. A task that enters stores a bit, then reads published pointers. A writer unpublishes, then
+ * reads the bit. One of the two must see the other's store. The heavy half of that fence is membarrier(2)
+ * on the writer's side, so that entering costs a plain store. */
 #ifdef FG_TSAN
 #define FG_GUARD_ORDER memory_order_seq_cst
 #else
@@ -204,13 +212,13 @@ static inline void fg_guard_leave(struct fg_task *task)
     uint64_t guard = atomic_load_explicit(&task->guard, memory_order_relaxed);
 
     atomic_signal_fence(memory_order_seq_cst);
-    /* release: pairs with the acquire in fg_task_synchronize */
+    /* release: pairs with the acquire in fg_task_guard(), which fg_task_synchronize() calls */
     atomic_store_explicit(&task->guard, (guard & ~(uint64_t)task->context) + FG_SECTION,
                           memory_order_release);
 }
 
-/* The same around a short section that calls no callback, where the fence is light. It is refused inside
- * any callback. @guard receives the word as it was outside. */
+/* As fg_guard_enter(), for a short section that calls no callback. Only where the fence is light. Fails
+ * inside any callback. @guard receives the word as it was outside. */
 static inline bool fg_guard_enter_short(struct fg_task *task, uint64_t *guard)
 {
     *guard = atomic_load_explicit(&task->guard, memory_order_relaxed);
@@ -224,7 +232,7 @@ static inline bool fg_guard_enter_short(struct fg_task *task, uint64_t *guard)
 static inline void fg_guard_leave_short(struct fg_task *task, uint64_t guard)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    /* release: as above */
+    /* release: as in fg_guard_leave() */
     atomic_store_explicit(&task->guard, guard + FG_SECTION, memory_order_release);
 }
 
