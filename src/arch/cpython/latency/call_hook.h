@@ -14,8 +14,7 @@ struct fg_call_hook {
     vectorcallfunc original; /* kept after removal: calls may still be inside `around` */
     PyObject *function;      /* NULL: the hook is not installed */
     unsigned generation;     /* counts installations; the end of a call from an earlier one is ignored */
-    bool
-        is_buried; /* true: another hook had replaced this one and may call it forever, so it cannot be removed */
+    bool is_buried;          /* could not be removed: another hook replaced this one and may still call it */
     struct fg_call_hook *next; /* list of installed hooks */
 };
 

@@ -1,4 +1,4 @@
-/* What a hook saw, read from the interpreter's own frame. */
+/* See regs.h. The data is read from the interpreter's own frame. */
 #include "arch/cpython/read/regs.h"
 
 #include "arch/cpython/base/compat/frame.h"
@@ -10,7 +10,7 @@
 #include "engine/core/compiler.h"
 #include "engine/core/public.h"
 
-/* ---- places */
+/* ---- a frame's slots: variables, then evaluation stack */
 
 static PyObject *place(const struct ftrace_regs *regs, unsigned n, bool *is_cell)
 {
@@ -33,7 +33,7 @@ PyObject *fg_regs_take_nth(const struct ftrace_regs *regs, unsigned n)
     bool is_cell;
     PyObject *value = place(regs, n, &is_cell);
 
-    /* Without the GIL another thread may be setting it. */
+    /* Without the GIL another thread may set the cell at this moment. */
     return is_cell ? PyCell_Get(value) : Py_XNewRef(value);
 }
 
@@ -45,9 +45,10 @@ int fg_regs_query_offset(const struct ftrace_regs *regs, const char *name)
     return code ? fg_code_variable(code, code->co_nlocalsplus, name) : -1;
 }
 
-/* ---- what was passed, what came of it */
+/* ---- arguments, result and exception */
 
-/* The frame, if its variables are still the arguments. At an end they may have other values. */
+/* The frame, if its variables still are the arguments: at a return the function may have assigned to
+ * them. */
 static inline fg_pyframe *frame_with_arguments(const struct ftrace_regs *regs)
 {
     return regs->ops == &fg_python_regs_ops && !regs->value ? regs->frame : NULL;
@@ -93,10 +94,10 @@ PyObject *fg_regs_callable(const struct ftrace_regs *regs)
     return frame ? fg_pyframe_function(frame) : NULL;
 }
 
-/* ---- where */
+/* ---- locations and callers */
 
-/* On 3.11 the call's own frame is linked to it only while it runs: neither at the entry nor at the end,
- * and then the thread's newest frame is the caller's. */
+/* On 3.11 the call's own frame is linked to its caller only while it runs. At its entry and at its end
+ * the thread's newest frame is the caller's. */
 fg_pyframe *fg_regs_caller(const struct ftrace_regs *regs)
 {
     fg_pyframe *frame = fg_regs_is_c(regs) ? regs->frame : fg_regs_frame(regs);
@@ -193,7 +194,8 @@ uintptr_t fg_regs_stack_pointer(const struct ftrace_regs *regs)
 
 /* ---- the frame object */
 
-/* CPython makes one for the thread's newest frame, so it is that for a moment. */
+/* CPython makes frame objects for the thread's newest frame only. So make the frame the newest for a
+ * moment. */
 static PyObject *frame_object(PyThreadState *tstate, fg_pyframe *frame)
 {
     fg_pyframe **newest = fg_newest_pyframe(tstate), *before = *newest;
@@ -212,10 +214,11 @@ PyObject *fg_regs_frame_object(const struct ftrace_regs *regs, PyThreadState *ts
     return frame_object(tstate, fg_regs_frame(regs));
 }
 #else
-/* At the entry the frame is neither linked to its caller's, which the evaluator will do, nor begun, and
- * CPython passes over such frames. It seems begun while the object is made, and only then: a frame object
- * can tell what lies in a frame that has not begun (_PyFrame_FastToLocalsWithError), as long as that is
- * to be seen from it. No collection may run Python code in between. */
+/* At an entry on 3.11 the frame is not linked to its caller's yet, and no instruction of it has run.
+ * CPython skips such incomplete frames, so let the frame look begun while the object is made, and no
+ * longer. The frame object reads a frame that has not begun correctly only if `prev_instr` says so
+ * (_PyFrame_FastToLocalsWithError). The garbage collector is off meanwhile, so that no Python code runs
+ * in between. */
 PyObject *fg_regs_frame_object(const struct ftrace_regs *regs, PyThreadState *tstate, fg_pyframe *newest)
 {
     fg_pyframe *frame = fg_regs_frame(regs);
@@ -234,7 +237,7 @@ PyObject *fg_regs_frame_object(const struct ftrace_regs *regs, PyThreadState *ts
 }
 #endif
 
-/* ---- what the engine asks of regs */
+/* ---- the engine's regs operations */
 
 static size_t encode_arguments(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
 {

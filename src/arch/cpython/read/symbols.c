@@ -1,9 +1,9 @@
-/* Looking for all functions of an interpreter.
+/* Finding all functions of an interpreter.
  *
- * Function objects and C functions are known to the garbage collector. A function's code has the code of
- * those that are defined in it among its constants: closures, methods of a class whose body has not run.
- * Whatever runs is a function as long as it does: also a module in the middle of its import, and a
- * generator that nobody has a name of any more. */
+ * The garbage collector knows all function objects and C functions. The constants of a function's code
+ * contain the code of the functions defined in it: closures, and methods of a class whose body has not
+ * run. Code that is running belongs to a function object which is alive meanwhile. So the body of a
+ * module that is being imported is found too, and a generator that no variable refers to any longer. */
 #include "arch/cpython/read/symbols.h"
 
 #include <errno.h>
@@ -22,24 +22,24 @@
 #include "engine/ring/ring_layout.h"
 
 struct symbol {
-    const void
-        *key; /* what there is one of for each function: the code object, the C function's definition */
+    const void *key;    /* identifies the function: its code object, or the C function's PyMethodDef */
     PyObject *callable; /* the code object, or the C function */
-    PyObject *module; /* its module's name; or a function's globals, which may have it; NULL: there is none */
+    PyObject *module;   /* the module's name, or globals that may have it; NULL: no module */
 };
 
-/* Symbols in the order in which they were found, each once. */
+/* Each symbol once, in the order in which they were found. */
 struct symbols {
     struct symbol *items;
     size_t n, capacity;
     struct fg_hash_table by_key; /* 1 + the index of the symbol */
     unsigned kinds;
-    bool has_failed; /* memory was short */
-    char *name;      /* of the one that is looked at */
+    bool has_failed; /* an allocation failed */
+    char *name;      /* buffer for join() */
     size_t name_capacity;
 };
 
-/* Takes references of its own. Nothing of Python's is called: the collector's lists are being walked. */
+/* Takes its own references. Runs while the collector's lists are being walked, so it calls nothing that
+ * could make or free objects. */
 static void add(struct symbols *symbols, const void *key, PyObject *callable, PyObject *module)
 {
     uint64_t hash = fg_hash_pointer(key);
@@ -101,7 +101,8 @@ static bool is_c(const struct symbol *symbol)
     return symbol->key != symbol->callable;
 }
 
-/* "module.qualname", until the next one is made. NULL: no memory. */
+/* Writes "module.qualname" into symbols->name; valid until the next call. Return: NULL if memory is
+ * short. */
 static const char *join(struct symbols *symbols, const char *module, const char *qualname)
 {
     size_t bytes = strlen(module) + strlen(qualname) + 2;
@@ -112,7 +113,8 @@ static const char *join(struct symbols *symbols, const char *module, const char 
     return symbols->name;
 }
 
-/* The name of its module, in the place of what has it. Those behind it have the same globals, mostly. */
+/* Replaces the globals of a symbol by the name of their module. The symbols that follow mostly have the
+ * same globals, so they are done in the same step. */
 static void find_module(struct symbols *symbols, size_t at)
 {
     PyObject *from = symbols->items[at].module, *module;
@@ -127,10 +129,10 @@ static void find_module(struct symbols *symbols, size_t at)
     Py_XDECREF(module);
 }
 
-/* What a symbol is called: as its record says, or will say. */
+/* The name of a symbol, as its function record has it or will have it. */
 struct symbol_name {
     const char *name, *module;
-    struct fg_func *func; /* NULL: it has no record yet */
+    struct fg_func *func; /* NULL: no record yet */
     struct fg_cfunction_name c;
 };
 
@@ -150,7 +152,7 @@ static void name_c(struct symbols *symbols, const struct symbol *symbol, struct 
     out->name = join(symbols, out->c.module, out->c.qualname);
 }
 
-/* False: no memory. */
+/* Return: false if memory is short. */
 static bool name_symbol(struct fg_interp *interp, struct symbols *symbols, const struct symbol *symbol,
                         struct symbol_name *out)
 {
@@ -173,7 +175,7 @@ static struct fg_func *record_of(struct fg_interp *interp, const struct symbol *
                         : fg_code_meet((PyCodeObject *)symbol->callable, symbol->module);
 }
 
-/* 1: it is wanted, and has its record; 0: it is not; or -ENOMEM. */
+/* Return: 1: the query wants the function, and it has a record now; 0: not wanted; or -ENOMEM. */
 static int ask(struct fg_interp *interp, struct symbols *symbols, const struct symbol *symbol,
                const struct fg_symbols_query *query)
 {
@@ -181,7 +183,7 @@ static int ask(struct fg_interp *interp, struct symbols *symbols, const struct s
 
     if (!name_symbol(interp, symbols, symbol, &name))
         return -ENOMEM;
-    /* Code of frozen modules may be another interpreter's function (3.11). */
+    /* Frozen modules' code may belong to another interpreter's function (3.11). */
     if ((name.func && fg_func_interp(name.func) != interp) ||
         !query->wants(name.name, name.module, is_c(symbol), query->arg))
         return 0;
@@ -227,7 +229,7 @@ Py_ssize_t fg_symbols_meet(struct fg_interp *interp, const struct fg_symbols_que
     return count;
 }
 
-/* ---- C functions that filters name */
+/* ---- C functions that a filter names */
 
 static const enum fgraph_filter_set naming_sets[] = {FGRAPH_FILTER, FGRAPH_GRAPH, FGRAPH_GRAPH_NOTRACE};
 #define NR_NAMING_SETS (sizeof(naming_sets) / sizeof(naming_sets[0]))
@@ -243,7 +245,7 @@ static bool is_named(const char *name, const char *Py_UNUSED(module), bool Py_UN
     return false;
 }
 
-/* It begins with the name of a module that is there: of no other can a function be. */
+/* True if a prefix of @name is an imported module. No other name can be a C function's now. */
 static bool could_be(const char *name)
 {
     PyObject *modules = PySys_GetObject("modules");
@@ -274,9 +276,10 @@ int fg_symbols_meet_named_c(struct fg_interp *interp, const struct fg_filter *fi
     return any && fg_symbols_meet(interp, &query) < 0 ? -ENOMEM : 0;
 }
 
-/* ---- of one callable */
+/* ---- the record of one callable */
 
-/* Of code alone: its module is that of whoever has it, a function or the code it is nested in. */
+/* A code object does not know its module. Search for the function that has the code, or for the code in
+ * which it is nested. */
 static struct fg_func *func_of_code(struct fg_interp *interp, PyObject *code)
 {
     struct fg_func *func = fg_code_func((PyCodeObject *)code);
@@ -304,7 +307,8 @@ static struct fg_func *func_of_function(PyObject *function)
     return func;
 }
 
-/* What a static or a class method is of. An attribute of an exact built-in type. New reference, or NULL. */
+/* The function inside a bound, static or class method. Reads only attributes of exact built-in types.
+ * New reference, or NULL. */
 static PyObject *wrapped(PyObject *callable)
 {
     if (Py_IS_TYPE(callable, &PyMethod_Type))

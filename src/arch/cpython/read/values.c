@@ -1,5 +1,5 @@
-/* Encoding Python values into records (the notation is record.h's). Only exact types are looked into, and
- * of containers only the length: a subclass's methods are the program's code. */
+/* See values.h. The program's classes may override methods, so only exact built-in types are decoded.
+ * Of a container only its length is read, from the C struct. */
 #include "arch/cpython/read/values.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static void put_counted(struct out *out, const void *text, size_t n)
     put_bytes(out, text, n);
 }
 
-/* The last part of the name; static types are called "module.Name". */
+/* Writes the last part of the type's name: static types are named "module.Name". */
 static void put_type_name(struct out *out, const PyTypeObject *type)
 {
     const char *dot = strrchr(type->tp_name, '.');
@@ -70,7 +70,7 @@ static void put_int(struct out *out, PyObject *value)
     }
 }
 
-/* Whole characters of the beginning, as many as fit. */
+/* Writes as many characters from the start as fit whole. */
 static void put_str(struct out *out, PyObject *value)
 {
     Py_ssize_t length = PyUnicode_GET_LENGTH(value);
@@ -106,7 +106,7 @@ static void put_byte_string(struct out *out, PyObject *value)
     put_counted(out, PyBytes_AS_STRING(value), length < FG_VALUE_MAX_TEXT ? length : FG_VALUE_MAX_TEXT);
 }
 
-/* The length of a built-in container or of a subclass of one, or -1. */
+/* The length of a built-in container or of an instance of a subclass; -1: not a container. */
 static Py_ssize_t container_length(PyObject *value)
 {
     if (PyTuple_Check(value))
@@ -131,7 +131,7 @@ static void put_object(struct out *out, PyObject *value)
     put_type_name(out, Py_TYPE(value));
 }
 
-/* The most that any one value takes: tag, u64, count, text. */
+/* The size of the largest encoded value: tag, u64, count, text. */
 #define VALUE_BYTES_MAX                                                                                      \
     (1 + 8 + 1 + (FG_VALUE_MAX_TEXT > FG_VALUE_MAX_TYPE ? FG_VALUE_MAX_TEXT : FG_VALUE_MAX_TYPE))
 

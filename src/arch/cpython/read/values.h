@@ -1,5 +1,5 @@
-/* Encoding Python values into records (the notation is record.h's): never by repr, never by any code of
- * the traced program. Nothing here allocates or raises. */
+/* Encoding Python values into records, in the notation of engine/ring/record.h. Never calls repr() or
+ * any other code of the traced program. Nothing here allocates or raises. */
 #ifndef FG_CPYTHON_VALUES_H
 #define FG_CPYTHON_VALUES_H
 
@@ -7,14 +7,14 @@
 
 #include "arch/cpython/base/compat/frame.h"
 
-/* Each returns the bytes written, 0 if there is no room for one value. */
+/* Each returns the number of bytes written; 0: no room for one value. */
 
 /* The arguments of a frame that has just been entered, in the order of its variables. */
 size_t fg_encode_arguments(fg_pyframe *frame, uint8_t *buffer, size_t bytes);
-/* One value; nothing for NULL. */
+/* Encodes one value; nothing if it is NULL. */
 size_t fg_encode_value(PyObject *value, uint8_t *buffer, size_t bytes);
-/* An exception by its type; nothing for NULL. Before 3.12 one that was not caught yet may be only its
- * class. */
+/* Encodes the type and address of an exception; nothing if it is NULL. Before 3.12 an exception that is
+ * not caught yet may be represented by its class alone. */
 size_t fg_encode_exception(PyObject *exception, uint8_t *buffer, size_t bytes);
 
 #endif

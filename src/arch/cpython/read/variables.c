@@ -8,14 +8,15 @@
 #include "arch/cpython/read/utf8.h"
 #include "engine/core/compiler.h"
 
-/* ---- places */
+/* ---- slots */
 
 static inline bool is_free_variable(const PyCodeObject *code, int i)
 {
     return i >= code->co_nlocalsplus - code->co_nfreevars;
 }
 
-/* Until COPY_FREE_VARS has run, the function alone has them (3.11, at the entry). */
+/* At the entry on 3.11 only the function has the free variables, until COPY_FREE_VARS copies them into
+ * the frame. */
 static PyObject *free_variable(fg_pyframe *frame, const PyCodeObject *code, int i)
 {
     PyObject *value = fg_pyframe_local(frame, i);
@@ -47,11 +48,12 @@ int fg_pyframe_operands(fg_pyframe *frame, const PyObject *result)
 {
     int depth = fg_pyframe_stack_depth(frame);
 
-    if (fg_pyframe_is_at_start(frame)) /* a generator's has what is sent to it (3.11) */
+    if (fg_pyframe_is_at_start(frame)) /* a generator's stack has the value sent to it (3.11) */
         return 0;
     if (depth > 0 && result && fg_pyframe_stack_item(frame, depth - 1) == result)
         return depth - 1;
-    /* At a return CPython does not tell (3.12, 3.13), but only the result was left. Not so at a yield. */
+    /* 3.12 and 3.13 do not store the depth at a return, but only the result was left on the stack. At a
+     * yield more may be left. */
     return depth < 0 && result && !fg_code_is_generator(fg_pyframe_code(frame)) ? 0 : depth;
 }
 
@@ -72,7 +74,8 @@ FG_NOINLINE static bool is_other_name(PyObject *text, const char *name)
     return !*name;
 }
 
-/* Byte by byte: names differ soon, and are short. Nothing is checked that holds for every code object. */
+/* Compares byte by byte, because names are short and differ early. Skips checks that hold for every
+ * code object's names. */
 static inline bool is_name(PyObject *text, const char *name)
 {
     const PyASCIIObject *ascii = (const PyASCIIObject *)text;
