@@ -1,5 +1,5 @@
-/* The global offset table: what the dynamic linker filled in for a module's calls of functions in others
- * (System V ABI, relocations of the types JUMP_SLOT and GLOB_DAT). */
+/* The global offset table: where a module calls functions of other modules through addresses that the
+ * dynamic linker fills in (System V ABI, relocations of the types JUMP_SLOT and GLOB_DAT). */
 #define _GNU_SOURCE
 #include "arch/elf/got.h"
 
@@ -19,12 +19,12 @@
 #define IS_CALL_ENTRY(type) false
 #endif
 
-/* What a module's dynamic section says. */
+/* The contents of a module's dynamic section. */
 struct module {
     uintptr_t base;
     const ElfW(Sym) * symbols;
     const char *strings;
-    const ElfW(Rela) * tables[2]; /* for calls, and for the rest */
+    const ElfW(Rela) * tables[2]; /* relocations of calls (DT_JMPREL), and the others (DT_RELA) */
     size_t table_bytes[2];
     uintptr_t relro, relro_end;
 };
@@ -50,7 +50,7 @@ static bool holds(const struct dl_phdr_info *info, uintptr_t address)
 static void read_dynamic(struct module *module, const ElfW(Dyn) * entry)
 {
     for (; entry->d_tag != DT_NULL; entry++) {
-        /* glibc has made addresses of these; others leave them as they are in the file. */
+        /* glibc relocates these values to addresses; other C libraries leave them as in the file. */
         uintptr_t address =
             entry->d_un.d_ptr < module->base ? entry->d_un.d_ptr + module->base : entry->d_un.d_ptr;
 
@@ -152,7 +152,7 @@ static int set_entry(const struct fg_got_entry *entry, void *from, void *to)
 
     if (error)
         return error;
-    /* Other threads call through it meanwhile. */
+    /* atomic: other threads call through the entry at the same time */
     __atomic_compare_exchange_n(entry->at, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     protect(entry, PROT_READ);
     return 0;

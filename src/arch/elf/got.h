@@ -1,5 +1,5 @@
-/* Replacing a function that a module calls in another by one of ours: the module's entries of the global
- * offset table. */
+/* Replacing a function that one module imports from another, by changing the importing module's entries
+ * in its global offset table. */
 #ifndef FG_CPYTHON_GOT_H
 #define FG_CPYTHON_GOT_H
 
@@ -18,12 +18,18 @@ struct fg_got_hook {
     } entries[FG_GOT_MAX_ENTRIES];
 };
 
-/* From now on `replacement` is called where the module that holds `address` calls `symbol` of another. 0,
- * or: -ENOENT: it does not call it through such an entry; or what mprotect says. Then nothing has
- * changed. */
+/**
+ * fg_got_replace() - Redirect a module's calls of an imported function.
+ * @address: any address inside the calling module
+ * @symbol: the function that it imports
+ * @replacement: called instead from now on
+ *
+ * Return: 0; -ENOENT: the module does not call @symbol through the table; or mprotect's negative errno.
+ * After an error nothing has changed.
+ */
 int fg_got_replace(struct fg_got_hook *hook, const void *address, const char *symbol, void *replacement);
-/* As it was; an entry that somebody else has replaced since then stays. Calls in progress return from the
- * replacement. */
+/* Restores the entries, except one that somebody else has replaced meanwhile. Calls in progress return
+ * through the replacement. */
 void fg_got_restore(struct fg_got_hook *hook);
 
 #endif

@@ -23,7 +23,7 @@ static bool matches(const char *name, const char *module, bool is_c, void *arg)
     return fg_fprobe_filter_matches(filter, name, module, is_c);
 }
 
-/* The engine knows functions by their records: makes records for functions that match and have none. */
+/* The engine matches function records only: make the records of matching functions that have none yet. */
 static int meet(struct fg_interp *interp, const struct fg_fprobe_filter *filter)
 {
     struct fg_symbols_query query = {

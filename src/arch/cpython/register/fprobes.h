@@ -2,17 +2,18 @@
  * that they need.
  *
  * All of these need the interpreter's thread state. Errors are the engine's (engine/probe/fprobe.h); and
- * -EIO with an exception: CPython has no hook free. */
+ * -EIO with an exception: CPython has no free hook. */
 #ifndef FG_CPYTHON_REGISTER_FPROBES_H
 #define FG_CPYTHON_REGISTER_FPROBES_H
 
 #include "engine/probe/kprobe_multi.h"
 
-/* Functions that match `filter`, and do not have a record, get one first. */
+/* The first makes a record for each function that matches `filter` and has none yet. */
 int fg_cpython_register_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter);
 int fg_cpython_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n);
 
-/* -EINVAL: not registered, or registered in another interpreter. The first waits as fg_fprobe_unregister. */
+/* Return: 0; -EINVAL: not registered, or registered in another interpreter. The first waits as
+ * fg_fprobe_unregister does. */
 int fg_cpython_unregister_fprobe(struct fprobe *fp);
 int fg_cpython_unregister_fprobe_async(struct fprobe *fp);
 
@@ -33,8 +34,8 @@ int fg_cpython_kprobe_multi_detach(struct kprobe_multi_link *link);
 
 void fg_fprobe_filter_clear(struct fg_fprobe_filter *filter);
 
-/* The kinds of functions (enum fg_symbol_kinds) that a filter can match. C functions match by their whole
- * names only. */
+/* The kinds of functions (enum fg_symbol_kinds) that a filter can match. C functions match only by
+ * their full name. */
 unsigned fg_fprobe_filter_kinds(const struct fg_fprobe_filter *filter);
 
 #endif

@@ -34,7 +34,7 @@ int fg_cpython_start_instance(struct fg_instance_config *config, bool after_site
     return error;
 }
 
-/* Hooks are an interpreter's own: an instance is stopped by the interpreter that started it. */
+/* Hooks belong to an interpreter, so an instance is stopped by the interpreter that started it. */
 static bool is_here(int handle)
 {
     return handle > 0 && fg_instance_next(handle - 1, fg_interp_known()) == handle;
@@ -56,7 +56,8 @@ void fg_cpython_stop_instances(void)
         fg_instance_stop(handle);
 }
 
-/* A tracer that records calls needs the hooks, and records for the C functions that the filter names. */
+/* A tracer that records calls needs the hooks. It also needs the records of the C functions that the
+ * filter names. */
 int fg_cpython_set_tracer(struct fg_instance *instance, const struct fg_tracer *tracer)
 {
     int error;

@@ -8,10 +8,10 @@
 #include "engine/graph/users.h"
 #include "engine/tracer/instance_start.h"
 
-/* In the order of the table of latency tracers. */
+/* In the same order as fg_latency_tracers. */
 static struct state {
-    void *owner; /* the interpreter that enabled the tracer; NULL: disabled. Under FG_LOCK_CONTROL */
-    int own;     /* handle of the tracer's own instance, which records what runs inside sections; 0: none */
+    void *owner; /* the interpreter that enabled the tracer; NULL: disabled. Guarded by FG_LOCK_CONTROL */
+    int own;     /* handle of the tracer's own instance, which records the inside of sections; 0: none */
 } states[FG_MAX_LATENCY_TRACERS];
 
 static struct state *state_of(const struct fg_latency_tracer *tracer)
@@ -23,7 +23,7 @@ static struct state *state_of(const struct fg_latency_tracer *tracer)
     return &states[i];
 }
 
-/* Return: whether the owner was `from`; then it is `to` now. */
+/* Makes @to the owner if @from is. Return: true if it was. */
 static bool change_owner(const struct fg_latency_tracer *tracer, void *from, void *to)
 {
     struct state *state = state_of(tracer);
@@ -51,7 +51,7 @@ static void unregister_users(const struct fg_latency_tracer *tracer, int n)
         unregister_user(&tracer->users[n]);
 }
 
-/* By a hook on its function where that can be installed, else as a user of the function graph. */
+/* Installs the user's call hook where possible; otherwise registers it as a user of the function graph. */
 static int register_user(const struct fg_latency_user *user)
 {
     struct fg_pattern_error wrong;
@@ -139,7 +139,7 @@ static int start_inside(const struct fg_latency_tracer *tracer, struct fg_interp
     return look_inside(tracer, inside.bytes ? state_of(tracer)->own : inside.handle);
 }
 
-/* The detector has stopped. */
+/* Call after the detector has stopped. */
 static void stop_inside(const struct fg_latency_tracer *tracer)
 {
     struct fg_instance *instance = atomic_exchange(&tracer->latency->inside, NULL);
@@ -153,7 +153,7 @@ static void stop_inside(const struct fg_latency_tracer *tracer)
     fg_hooks_stop_if_unused();
 }
 
-/* ---- on and off */
+/* ---- enabling and disabling */
 
 static void stop_detector(const struct fg_latency_tracer *tracer)
 {

@@ -1,5 +1,5 @@
-/* FG_LOCK_CONTROL is not held while a user is registered: registering waits for callbacks, and a callback
- * may be about to register or unregister a user itself. */
+/* See users.h. Registering waits for callbacks, and a callback may be about to register or unregister a
+ * user itself. So FG_LOCK_CONTROL is not held while a user is registered. */
 #include "arch/cpython/register/users.h"
 
 #include <errno.h>
