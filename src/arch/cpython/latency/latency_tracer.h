@@ -23,10 +23,8 @@ struct fg_latency_tracer {
     const char *name;
     const char *what; /* describes a section in one sentence */
     struct fg_latency *latency;
-    struct fg_latency_user users
-        /* Ended by an entry without `ops`. register/latency.c registers them when the tracer is
-         * enabled. */
-        [FG_LATENCY_MAX_USERS];
+    /* Ended by an entry without `ops`. register/latency.c registers them when the tracer is enabled. */
+    struct fg_latency_user users[FG_LATENCY_MAX_USERS];
     /* The function whose graph shows the inside of a section; NULL: all functions. */
     const char *graph;
     /* Optional. `start` runs before the users are registered, `stop` after they are unregistered, both

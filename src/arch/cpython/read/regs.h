@@ -87,10 +87,8 @@ int fg_regs_stack_depth(const struct ftrace_regs *regs);
 /* The slot number of a variable: slots are all variables of the code object, then the evaluation stack.
  * -1: no variable has this name. */
 int fg_regs_query_offset(const struct ftrace_regs *regs, const char *name);
-PyObject *fg_regs_stack_nth(const struct ftrace_regs *regs,
-                            /* The object in slot @n, borrowed. NULL: the slot is empty, or there is no
-                             * such slot. */
-                            unsigned n);
+/* The object in slot @n, borrowed. NULL: the slot is empty, or there is no such slot. */
+PyObject *fg_regs_stack_nth(const struct ftrace_regs *regs, unsigned n);
 /* The same, but a new reference and safe without the GIL: for objects that are handed to Python code. */
 PyObject *fg_regs_take_nth(const struct ftrace_regs *regs, unsigned n);
 

@@ -1,3 +1,4 @@
+/* See fprobes.h. */
 #include "arch/cpython/register/fprobes.h"
 
 #include <errno.h>

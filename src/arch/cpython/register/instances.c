@@ -1,3 +1,4 @@
+/* See instances.h. */
 #include "arch/cpython/register/instances.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See latency.h. */
 #include "arch/cpython/register/latency.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Code objects: what others may keep with them, by index (PEP 523's co_extra). */
+/* Code objects: the extra data that extensions keep with them, by index (PEP 523's co_extra). */
 #ifndef FG_COMPAT_CODE_H
 #define FG_COMPAT_CODE_H
 
@@ -6,7 +6,7 @@
 #include "internal/pycore_code.h"
 #include <string.h>
 
-/* Code extras: one indexed load. The struct is the one of Objects/codeobject.c. */
+/* The struct _PyCodeObjectExtra of Objects/codeobject.c. Reading an extra takes one indexed load. */
 struct fg_code_extras {
     Py_ssize_t size;
     void *extras[1];
@@ -17,7 +17,7 @@ static inline void *fg_code_extra(PyCodeObject *code, Py_ssize_t index)
 #ifdef Py_GIL_DISABLED
     void *extra = NULL;
 
-    /* Other threads may be adding extras; from 3.15 on CPython guards against that itself (gh-144981). */
+    /* Other threads may be adding extras. From 3.15 on CPython guards against that (gh-144981). */
     PyUnstable_Code_GetExtra((PyObject *)code, index, &extra);
     return extra;
 #else
@@ -32,16 +32,18 @@ static inline void *fg_code_extra(PyCodeObject *code, Py_ssize_t index)
 #define PyUnstable_Code_GetExtra _PyCode_GetExtra
 #endif
 
-/* For an entry that is empty. -1 with an exception: memory is short.
+/* Stores our extra data in an entry that is still empty. Return: 0; -1 with an exception: memory is
+ * short.
  *
- * CPython's own function makes the array as long as there are users of extras, and a code object that is
- * freed has every entry's free function called, also for NULL: other users' functions would hear of all
- * code that we know. So the array ends at our entry; CPython lengthens it for whoever comes after us.
- * Without the GIL CPython's function has no lock before 3.15 either. */
+ * CPython's own function makes the array as long as there are users of extras. When a code object is
+ * freed, CPython calls the free function of every entry in the array, also for NULL. So other users'
+ * free functions would be called for every code object that we know. To prevent that, our array ends at
+ * our entry. CPython lengthens it for users that come after us. Before 3.15 CPython's function takes no
+ * lock without the GIL either. */
 static inline int fg_code_set_extra(PyCodeObject *code, Py_ssize_t index, void *extra)
 {
 #if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030F0000
-    /* It frees later what others may be reading. */
+    /* CPython delays freeing the old array, which other threads may be reading. */
     return PyUnstable_Code_SetExtra((PyObject *)code, index, extra);
 #else
     struct fg_code_extras *extras = code->co_extra;

@@ -1,10 +1,10 @@
-/* The exception that a thread has in flight. */
+/* The exception that is set in a thread. */
 #ifndef FG_COMPAT_EXCEPTION_H
 #define FG_COMPAT_EXCEPTION_H
 
 #include "arch/cpython/base/compat/python.h"
 
-/* The exception in flight, set aside while we do what may raise. */
+/* Saves the exception that is set, and restores it after code that may raise. */
 #if PY_VERSION_HEX >= 0x030C0000
 typedef PyObject *fg_exception;
 
@@ -45,7 +45,7 @@ static inline bool fg_exception_is_set(PyThreadState *tstate)
 #endif
 }
 
-/* The exception that is set, as one object with its traceback, and unset. New reference. */
+/* Clears the exception that is set, and returns it as one object with its traceback. New reference. */
 static inline PyObject *fg_exception_take(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -63,7 +63,7 @@ static inline PyObject *fg_exception_take(void)
 #endif
 }
 
-/* Sets it. Takes over the reference. */
+/* Sets @exception. Steals the reference. */
 static inline void fg_exception_raise(PyObject *exception)
 {
 #if PY_VERSION_HEX >= 0x030C0000

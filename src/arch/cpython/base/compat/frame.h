@@ -12,7 +12,7 @@
 
 typedef struct _PyInterpreterFrame fg_pyframe;
 
-/* Where a thread's newest frame is noted. */
+/* The place where CPython stores a thread's newest frame. */
 static inline fg_pyframe **fg_newest_pyframe(PyThreadState *tstate)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -27,7 +27,7 @@ static inline fg_pyframe *fg_current_pyframe(PyThreadState *tstate)
     return *fg_newest_pyframe(tstate);
 }
 
-/* The next frame out that belongs to Python code. */
+/* The first complete frame of Python code, from @frame outwards. */
 static inline fg_pyframe *fg_complete_pyframe(fg_pyframe *frame)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -39,7 +39,8 @@ static inline fg_pyframe *fg_complete_pyframe(fg_pyframe *frame)
 #endif
 }
 
-/* C called it, and not Python code by itself. Before 3.12 a frame that begins does not tell: it may have. */
+/* True if C code made the call, not the evaluator for Python code. Before 3.12 a frame that begins does
+ * not show the difference, so the answer is always true. */
 static inline bool fg_pyframe_is_called_by_c(const fg_pyframe *frame)
 {
 #if PY_VERSION_HEX >= 0x030E0000
@@ -61,8 +62,8 @@ static inline PyCodeObject *fg_pyframe_code(fg_pyframe *frame)
 #endif
 }
 
-/* Its code is this object, which may be any: native code tells of functions that have something else for
- * code. */
+/* True if @code is the frame's code. The object may have any type: native code fires events for
+ * functions whose code is not a code object. */
 static inline bool fg_pyframe_is_of(fg_pyframe *frame, PyObject *code)
 {
 #if PY_VERSION_HEX >= 0x030E0000
@@ -74,7 +75,7 @@ static inline bool fg_pyframe_is_of(fg_pyframe *frame, PyObject *code)
 #endif
 }
 
-/* The line it is at, or 0. */
+/* The line that the frame is at; 0: not known. */
 static inline int fg_pyframe_line(fg_pyframe *frame)
 {
     int line = PyCode_Addr2Line(fg_pyframe_code(frame),
@@ -83,7 +84,7 @@ static inline int fg_pyframe_line(fg_pyframe *frame)
     return line > 0 ? line : 0;
 }
 
-/* Borrowed; NULL where the slot is empty. */
+/* Local variable slot @i, borrowed; NULL: empty. */
 static inline PyObject *fg_pyframe_local(fg_pyframe *frame, int i)
 {
 #if PY_VERSION_HEX >= 0x030E0000
@@ -93,7 +94,7 @@ static inline PyObject *fg_pyframe_local(fg_pyframe *frame, int i)
 #endif
 }
 
-/* The function object it runs; borrowed. */
+/* The function object that the frame runs, borrowed. */
 static inline PyObject *fg_pyframe_function(fg_pyframe *frame)
 {
 #if PY_VERSION_HEX >= 0x030E0000
@@ -105,13 +106,13 @@ static inline PyObject *fg_pyframe_function(fg_pyframe *frame)
 #endif
 }
 
-/* Its cells and free variables are in place; before that only its arguments are. */
+/* True if the frame's cells and free variables are in place. Before that only its arguments are. */
 static inline bool fg_pyframe_has_begun(fg_pyframe *frame)
 {
     return !_PyFrame_IsIncomplete(frame);
 }
 
-/* The instruction it is at, or (before 3.13) the last code unit of it. */
+/* The instruction that the frame is at. Before 3.13: its last code unit. */
 static inline _Py_CODEUNIT *fg_pyframe_instruction(const fg_pyframe *frame)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -121,7 +122,7 @@ static inline _Py_CODEUNIT *fg_pyframe_instruction(const fg_pyframe *frame)
 #endif
 }
 
-/* How many objects lie on its evaluation stack; -1: the evaluator alone knows. */
+/* How many objects lie on the frame's evaluation stack; -1: only the evaluator knows. */
 static inline int fg_pyframe_stack_depth(fg_pyframe *frame)
 {
     const PyCodeObject *code = fg_pyframe_code(frame);
@@ -135,7 +136,7 @@ static inline int fg_pyframe_stack_depth(fg_pyframe *frame)
     return depth >= 0 && depth <= code->co_stacksize ? (int)depth : -1;
 }
 
-/* What lies in place `i` of its evaluation stack; borrowed; NULL: nothing, or no object. */
+/* The object in slot `i` of the frame's evaluation stack, borrowed; NULL: empty, or not an object. */
 static inline PyObject *fg_pyframe_stack_item(fg_pyframe *frame, int i)
 {
     i += fg_pyframe_code(frame)->co_nlocalsplus;

@@ -1,10 +1,10 @@
-/* The garbage collector's lists. */
+/* Visiting all objects that the garbage collector tracks. */
 #ifndef FG_COMPAT_GC_H
 #define FG_COMPAT_GC_H
 
 #include "arch/cpython/base/compat/python.h"
 #if !defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000
-#define FG_HAVE_GENERATIONS 1 /* lists that we walk ourselves */
+#define FG_HAVE_GENERATIONS 1 /* we walk the collector's lists ourselves */
 #include "internal/pycore_gc.h"
 #include "internal/pycore_interp.h"
 #else
@@ -14,13 +14,13 @@
 #include "internal/pycore_object.h"
 #endif
 
-/* Visits what the garbage collector knows. `visit` returns 1; it makes no object and ends none. Before
- * 3.14 CPython's own function, where there is one, passes by what gc.freeze() put aside; without the GIL
- * it does so still (before 3.16: gh-156395). */
+/* fg_visit_objects() calls @visit for each object that the garbage collector tracks. @visit returns 1,
+ * and must not make or free objects. Before 3.14, CPython's own function (where it exists) skips the
+ * objects that gc.freeze() put aside. Without the GIL it still does (fixed in 3.16: gh-156395). */
 #if defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000
-/* Once a thread has started, 3.13 makes functions, classes and modules with their dicts immortal, and the
- * collector forgets them. What refers to them it knows still: other dicts, among them sys.modules, cells,
- * methods, generators. */
+/* 3.13 without the GIL: once a thread has started, CPython makes functions, classes and modules with
+ * their dicts immortal, and the collector no longer tracks them. It still tracks objects that refer to
+ * them: other dicts (among them sys.modules), cells, methods, generators. So visit the referents too. */
 struct fg_visit {
     int (*visit)(PyObject *object, void *arg);
     void *arg;
@@ -53,7 +53,7 @@ static inline int fg_visit_with_referents(PyObject *object, void *arg)
     return 1;
 }
 
-/* The world is stopped meanwhile. */
+/* Stops the world meanwhile. */
 static inline void fg_visit_objects(int (*visit)(PyObject *object, void *arg), void *arg)
 {
     struct fg_visit to = {visit, arg};

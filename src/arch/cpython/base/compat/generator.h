@@ -5,7 +5,7 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/python.h"
 
-/* Its code. New reference. */
+/* The generator's code. New reference. */
 static inline PyCodeObject *fg_generator_code(PyGenObject *generator)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -15,17 +15,17 @@ static inline PyCodeObject *fg_generator_code(PyGenObject *generator)
 #endif
 }
 
-/* Its frame, which is a part of the object. */
+/* The generator's frame, which is embedded in the object. */
 static inline fg_pyframe *fg_generator_frame(PyGenObject *generator)
 {
     return (fg_pyframe *)&generator->gi_iframe;
 }
 
-/* 3.15 numbers the states differently and has no FRAME_COMPLETED. */
+/* True if the generator has finished. 3.15 numbers the states differently and has no FRAME_COMPLETED. */
 static inline bool fg_generator_has_ended(PyObject *generator)
 {
 #if PY_VERSION_HEX >= 0x030D0000
-    /* Without the GIL another thread may be running it. */
+    /* relaxed: without the GIL another thread may be running the generator */
     return FRAME_STATE_FINISHED(
         __atomic_load_n(&((PyGenObject *)generator)->gi_frame_state, __ATOMIC_RELAXED));
 #else

@@ -1,10 +1,11 @@
-/* Looking things up in dicts, types and modules without running any code of the program. */
+/* Looking up entries of dicts, attributes of types, and modules, without running code of the program. */
 #ifndef FG_COMPAT_LOOKUP_H
 #define FG_COMPAT_LOOKUP_H
 
 #include "arch/cpython/base/compat/python.h"
 
-/* A Python function; also one that a call hook is on (call_hook.c: 3.11 gives it another type meanwhile). */
+/* True for a Python function, also while a call hook is installed on it (on 3.11 it then has another
+ * type, see call_hook.c). */
 static inline bool fg_is_function(PyObject *object)
 {
 #if FG_HAVE_MONITORING
@@ -14,8 +15,8 @@ static inline bool fg_is_function(PyObject *object)
 #endif
 }
 
-/* dict[key], or NULL; no exception is left set. New reference: without the GIL a borrowed one may die in
- * our hands. */
+/* dict[key], or NULL; no exception is left set. New reference: without the GIL another thread may free
+ * a borrowed one. */
 static inline PyObject *fg_dict_get(PyObject *dict, const char *key)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -42,7 +43,8 @@ static inline PyObject *fg_dict_get_item(PyObject *dict, PyObject *key)
 #endif
 }
 
-/* What the type or one of its bases has for the attribute; looks at dicts only. New reference, or NULL. */
+/* The attribute @name of the type or of one of its bases. Reads only their dicts. New reference, or
+ * NULL. */
 static inline PyObject *fg_type_lookup(PyTypeObject *type, PyObject *name)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -52,8 +54,7 @@ static inline PyObject *fg_type_lookup(PyTypeObject *type, PyObject *name)
 #endif
 }
 
-/* A module that was imported before, looked up and no more. New reference, or NULL; there may be an
- * exception. */
+/* A module that is imported already. Never imports. New reference, or NULL, possibly with an exception. */
 static inline PyObject *fg_imported(const char *name, size_t bytes)
 {
     PyObject *key = PyUnicode_FromStringAndSize(name, (Py_ssize_t)bytes);
@@ -78,7 +79,7 @@ static inline bool fg_type_has(PyTypeObject *type, PyObject *name)
 static inline PyObject *fg_type_mro(PyTypeObject *type)
 {
 #ifdef Py_GIL_DISABLED
-    /* type.__mro__'s own getter, for a metaclass may have another. */
+    /* Call the getter of type.__mro__ itself: a metaclass may override the attribute. */
     PyObject *getters = PyType_GetDict(&PyType_Type);
     PyObject *getter = getters ? fg_dict_get(getters, "__mro__") : NULL;
     PyObject *mro =

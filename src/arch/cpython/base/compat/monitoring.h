@@ -1,4 +1,4 @@
-/* sys.monitoring's own data (PEP 669): which tools there are, and the events that a code object has. */
+/* sys.monitoring's internal data (PEP 669): the tools, and the events of a code object. */
 #ifndef FG_COMPAT_MONITORING_H
 #define FG_COMPAT_MONITORING_H
 
@@ -16,20 +16,21 @@
 #include "internal/pycore_instruments.h"
 #endif
 
-/* A callback may answer DISABLE for a function that nobody wants. Without the GIL another thread may
- * register a user of the function between the answer and its effect; the function would then stay silent
- * for good. */
+/* A callback may return DISABLE for a function that has no users. Without the GIL, another thread may
+ * register a user of the function before DISABLE takes effect. The function's events would then stay
+ * disabled for good, so DISABLE is not used there. */
 #ifdef Py_GIL_DISABLED
 #define FG_CAN_DISABLE 0
 #else
 #define FG_CAN_DISABLE 1
 #endif
 
-/* The name under which we hold a tool id, in the interpreter that took one last. It is only compared. */
+/* The name object under which we hold a tool id, in the interpreter that took one last. Only its
+ * address is compared. */
 extern _Atomic(const PyObject *) fg_tool_name;
 
-/* Nobody but us listens in this interpreter: no other tool of sys.monitoring, no trace or profile
- * function. We hold a tool id. */
+/* True if we are the only listener in this interpreter: no other tool of sys.monitoring, no trace or
+ * profile function. We hold a tool id. */
 static inline bool fg_is_only_tool(const PyThreadState *tstate)
 {
     const PyInterpreterState *interp = tstate->interp;
@@ -40,7 +41,8 @@ static inline bool fg_is_only_tool(const PyThreadState *tstate)
         return false;
     for (int id = 0; id < PY_MONITORING_SYS_PROFILE_ID; id++)
         names += (uintptr_t)interp->monitoring_tool_names[id];
-    /* No addresses of others add up to nothing. */
+    /* The sum is our name's address only if all other entries are NULL: no set of other addresses adds
+     * up to 0. */
     if (fg_likely(names == (uintptr_t)atomic_load_explicit(&fg_tool_name, memory_order_relaxed)))
         return true;
     for (int id = 0; id < PY_MONITORING_SYS_PROFILE_ID; id++)
@@ -49,7 +51,7 @@ static inline bool fg_is_only_tool(const PyThreadState *tstate)
 }
 
 /* The events that a tool has set for this code object alone: sys.monitoring.get_local_events() without
- * its objects. CPython keeps a bit for each tool (_PyCoMonitoringData in cpython/code.h). */
+ * making objects. CPython keeps one bit for each tool (_PyCoMonitoringData in cpython/code.h). */
 static inline long fg_local_events(const PyCodeObject *code, int tool_id)
 {
     const _PyCoMonitoringData *data = code->_co_monitoring;
@@ -61,13 +63,13 @@ static inline long fg_local_events(const PyCodeObject *code, int tool_id)
     return set;
 }
 
-/* Makes CPython take the tool's next local PY_START of this code object for a new event.
+/* Makes CPython treat the tool's next local PY_START of this code object as a new event.
  *
- * A function that answered DISABLE gets PY_START again only if CPython takes that event for a new one:
- * what it has instrumented is in `active_monitors`, and it adds what is missing there. PY_START, which is
- * set globally, is never missing unless we take it out. The other ways cost more: restart_events() renews
- * every tool's events, and without the global event CPython instruments the function's code twice, and at
- * its next call that of every other function. */
+ * After a function's callback has returned DISABLE, the function gets PY_START again only if CPython
+ * takes that event for a new one. CPython instruments the events that are missing in `active_monitors`.
+ * PY_START is set globally, so it is never missing unless we remove it there. The alternatives cost
+ * more. restart_events() restarts the events of every tool. Without the global event, CPython would
+ * instrument the function's code twice, and every other function's code at its next call. */
 static inline void fg_local_start_forget(PyCodeObject *code, int tool_id)
 {
     _PyCoMonitoringData *data = code->_co_monitoring;
@@ -76,11 +78,15 @@ static inline void fg_local_start_forget(PyCodeObject *code, int tool_id)
         data->active_monitors.tools[PY_MONITORING_EVENT_PY_START] &= (uint8_t) ~(1u << tool_id);
 }
 
-/* Gives the code object its table of the tools that have INSTRUCTION events, before ours come. -1 with an
- * exception.
+/**
+ * fg_instruction_tools_make() - Make a code object's table of the tools that have INSTRUCTION events.
  *
- * CPython makes the table only when an event of the code gets a second tool. It starts as nobody's, so
- * that the tool which had INSTRUCTION events hears nothing from then on (gh-157900). */
+ * Call before we set INSTRUCTION events. CPython makes the table only when an event of the code gets a
+ * second tool, and it starts empty. A tool that had INSTRUCTION events before gets no more of them then
+ * (gh-157900).
+ *
+ * Return: 0; -1 with an exception.
+ */
 static inline int fg_instruction_tools_make(PyCodeObject *code)
 {
     _PyCoMonitoringData *data = code->_co_monitoring;

@@ -1,5 +1,5 @@
-/* Instructions, as the compiler made them (PyCode_GetCode()): at which of them events of lines and
- * instructions come. */
+/* Instructions as the compiler made them (PyCode_GetCode()): which of them get line and instruction
+ * events. */
 #ifndef FG_COMPAT_OPCODE_H
 #define FG_COMPAT_OPCODE_H
 
@@ -11,7 +11,8 @@ static inline int fg_opcode_at(PyObject *bytes, Py_ssize_t offset)
     return (unsigned char)PyBytes_AS_STRING(bytes)[offset];
 }
 
-/* CPython sends no event for these: they belong to the instruction before them, or to how calls are made. */
+/* CPython fires no events for these opcodes. They belong to the instruction before them, or to the way
+ * calls are made. */
 static inline bool fg_opcode_is_silent(int opcode)
 {
     switch (opcode) {
@@ -26,7 +27,7 @@ static inline bool fg_opcode_is_silent(int opcode)
     }
 }
 
-/* Lines begin at none of these either. */
+/* Opcodes that do not begin a line. */
 static inline bool fg_opcode_is_lineless(int opcode)
 {
 #if FG_HAVE_MONITORING

@@ -1,8 +1,8 @@
-/* CPython's headers, public and internal, as every file of this arch includes them, and what the version
- * and the build decide for all of them.
+/* CPython's headers, public and internal, as every file of this arch includes them; and the features
+ * that depend on CPython's version and build.
  *
- * The internal headers are those of the version that this is built for: a wheel fits one minor version.
- * Whether the interpreter that loads it is laid out as they say is checked at start-up (assumptions.h). */
+ * The internal headers belong to the version of the build, as a wheel fits one minor version. A check
+ * at start-up compares them with the interpreter that loads the wheel (assumptions.h). */
 #ifndef FG_COMPAT_PYTHON_H
 #define FG_COMPAT_PYTHON_H
 
@@ -15,20 +15,20 @@
 #include <structmember.h> /* PyMemberDef */
 #endif
 
-/* ---- what the version has: all that decides more than how something is read */
+/* ---- features of the version, where they decide more than how a field is read */
 
-/* sys.monitoring (PEP 669). Before it the frame evaluator is the hook (PEP 523). */
+/* sys.monitoring (PEP 669). Older versions are hooked at the frame evaluator (PEP 523). */
 #define FG_HAVE_MONITORING (PY_VERSION_HEX >= 0x030C0000)
 /* An interpreter can have a GIL of its own (PEP 684). */
 #define FG_HAVE_OWN_GIL (PY_VERSION_HEX >= 0x030C0000)
-/* Native code fires events of sys.monitoring for functions of its own (PyMonitoring_FirePyStartEvent and
+/* Native code can fire sys.monitoring events for its own functions (PyMonitoring_FirePyStartEvent and
  * others). */
 #define FG_HAVE_NATIVE_EVENTS (PY_VERSION_HEX >= 0x030D0000)
-/* close() of a generator that is suspended outside of any `try` drops its frame without running it, and
+/* close() of a generator that is suspended outside any `try` drops its frame without running it and
  * without an event (gh-140373). */
 #define FG_HAVE_SILENT_CLOSE (PY_VERSION_HEX >= 0x030D0000)
-/* A call of a class looks how its __init__ is called (PEP 590). From 3.14 on it enters the function
- * directly. */
+/* A call of a class calls __init__ by its vectorcall (PEP 590). From 3.14 on CPython enters the
+ * function directly. */
 #define FG_INIT_HAS_VECTORCALL (PY_VERSION_HEX < 0x030E0000)
 
 #endif

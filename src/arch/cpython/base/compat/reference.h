@@ -1,4 +1,5 @@
-/* References: taken and released without asking what holds anyway, and to objects that may be dying. */
+/* Reference counts: taking and releasing references without checks that are known to pass, and
+ * references to objects that may be dying. */
 #ifndef FG_COMPAT_REFERENCE_H
 #define FG_COMPAT_REFERENCE_H
 
@@ -7,8 +8,8 @@
 #include "internal/pycore_object.h"
 #endif
 
-/* A reference that is held for a while, to an object that is not immortal for sure: CPython's own way
- * asks first. */
+/* Takes a reference to an object that is known not to be immortal. CPython's own macros check that
+ * first. */
 static inline void fg_object_hold(PyObject *object)
 {
 #ifdef Py_GIL_DISABLED
@@ -28,7 +29,7 @@ static inline void fg_object_release(PyObject *object)
 #endif
 }
 
-/* A reference to True, False or None: immortal from 3.12 on (PEP 683). */
+/* Releases a reference to True, False or None: immortal from 3.12 on (PEP 683). */
 static inline void fg_singleton_release(PyObject *object)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -38,12 +39,13 @@ static inline void fg_singleton_release(PyObject *object)
 #endif
 }
 
-/* A reference to an object that may be dying in another thread; false if it is. Its memory is still
- * there, and fg_object_share was called on it once while it lived. */
+/* Takes a reference to an object that may be dying in another thread. Return: false if it is. The
+ * caller makes sure that its memory is not freed, and that fg_object_share() was called on it once
+ * while it lived. */
 static inline bool fg_object_try_ref(PyObject *object)
 {
 #ifndef Py_GIL_DISABLED
-    /* What is told of its death may run callbacks. */
+    /* With the GIL: callbacks that are called while the object dies may run this. */
     if (Py_REFCNT(object) == 0)
         return false;
     Py_INCREF(object);

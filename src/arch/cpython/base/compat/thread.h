@@ -1,4 +1,4 @@
-/* What a thread's state says: room for nested calls, whether trace functions are paused; and the main
+/* Fields of a thread state: the recursion limit, and whether trace functions are paused. Also: the main
  * thread. */
 #ifndef FG_COMPAT_THREAD_H
 #define FG_COMPAT_THREAD_H
@@ -7,7 +7,7 @@
 #include "internal/pycore_pystate.h"
 #include "internal/pycore_runtime.h"
 
-/* The thread state that this thread holds, or NULL: by a call. */
+/* The thread state that this thread holds, or NULL. Calls CPython; fg_tstate() is the faster way. */
 static inline PyThreadState *fg_tstate_ask(void)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -17,7 +17,8 @@ static inline PyThreadState *fg_tstate_ask(void)
 #endif
 }
 
-/* The one that signal handlers run in. From 3.14 on CPython's own function for it is not exported. */
+/* True in the thread in which signal handlers run. From 3.14 on CPython's own function for this is not
+ * exported. */
 static inline bool fg_is_main_thread(void)
 {
     return PyThread_get_thread_ident() == _PyRuntime.main_thread;
@@ -41,8 +42,9 @@ static inline int fg_recursion_limit(const PyThreadState *tstate)
 #endif
 }
 
-/* Nested calls that there is room for. From 3.12 on calls of Python and of C functions count apart, and
- * from 3.14 on C stack is measured. */
+/* True if @calls more nested calls fit into the recursion limit. From 3.12 on CPython counts calls of
+ * Python and of C functions separately. From 3.14 on it measures the C stack instead of counting C
+ * calls. */
 static inline bool fg_recursion_has_room(PyThreadState *tstate, int calls)
 {
 #if PY_VERSION_HEX >= 0x030E0000
@@ -54,7 +56,7 @@ static inline bool fg_recursion_has_room(PyThreadState *tstate, int calls)
 #endif
 }
 
-/* Room for so many more; the limit that the program set stays what it is. */
+/* Makes room for @calls more nested calls. The limit that the program set does not change. */
 static inline void fg_recursion_room(PyThreadState *tstate, int calls)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -67,8 +69,9 @@ static inline void fg_recursion_room(PyThreadState *tstate, int calls)
 #endif
 }
 
-/* The program's trace and profile functions hear nothing. From 3.12 on CPython sees to that around every
- * callback of sys.monitoring, but not where we are told of ends by other ways (gen_close.c). */
+/* True while the program's trace and profile functions are not called. From 3.12 on CPython pauses them
+ * around every callback of sys.monitoring. It does not where we learn of a return in other ways
+ * (gen_close.c). */
 static inline bool fg_tracing_is_paused(PyThreadState *tstate)
 {
     return tstate->tracing > 0;
@@ -93,7 +96,7 @@ static inline void fg_tracing_resume(PyThreadState *tstate)
 }
 
 #if !FG_HAVE_MONITORING
-/* After a change of what `use_tracing` follows from. */
+/* Recomputes `use_tracing` after one of its inputs has changed. */
 static inline void fg_tracing_update(PyThreadState *tstate)
 {
     tstate->cframe->use_tracing =
