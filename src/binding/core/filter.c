@@ -116,11 +116,13 @@ int fg_fprobe_filter_fill(struct fg_fprobe_filter *filter, PyObject *patterns, c
 
 int fg_filter_set_tid_tuple(struct fg_filter *filter, PyObject *tuple)
 {
-    size_t n = tuple == Py_None ? 0 : (size_t)PyTuple_GET_SIZE(tuple);
-    int *tids = tuple == Py_None ? NULL : malloc((n + 1) * sizeof(*tids));
+    size_t n;
+    int *tids;
 
     if (tuple == Py_None)
         return 0;
+    n = (size_t)PyTuple_GET_SIZE(tuple);
+    tids = malloc((n + 1) * sizeof(*tids));
     for (size_t i = 0; tids && i < n; i++)
         tids[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, (Py_ssize_t)i));
     filter->tids = tids ? fg_tids_new(tids, n) : NULL;
