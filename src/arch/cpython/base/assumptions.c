@@ -64,9 +64,9 @@ struct specimen {
     /* While the function runs: */
     PyThreadState *tstate;
     PyFrameObject *frame_object;
-    fg_pyframe *frame; /* as we find it */
+    fg_pyframe *frame; /* as we read it */
     PyObject *const *arguments;
-    int refused; /* the first that does not hold, or -1 */
+    int refused; /* the first assumption that does not hold, or -1 */
 };
 
 #define SAME(id, read, said) fg_assumption_holds(FG_ASSUME_##id, (uintptr_t)(read), (uintptr_t)(said))
@@ -122,7 +122,8 @@ static bool check_code(const struct specimen *s)
            check_first_traceable(code);
 }
 
-/* We write, and CPython reads. The entry is empty again afterwards: nothing is to be freed with the code. */
+/* We write the entry, and CPython reads it. Afterwards the entry is empty again, so that nothing is
+ * freed with the code. */
 static bool check_code_extra(const struct specimen *s)
 {
     static char extra;
@@ -199,7 +200,7 @@ static bool has_begun(PyGenObject *generator, const PyCodeObject *code)
            SAME(GENERATOR, fg_generator_has_ended((PyObject *)generator), false);
 }
 
-/* An exception stays set: the generator could not be made or did not run. */
+/* If the generator could not be made or did not run, its exception stays set. */
 static bool check_generator(const struct specimen *s)
 {
     PyObject *generator = PyObject_CallNoArgs(s->generator);
@@ -230,7 +231,8 @@ static bool check_collector(const struct specimen *s)
 #endif
 }
 
-/* In the order of the table: the frame is looked into only once it is known to be one. */
+/* Runs in the order of FG_ASSUMPTIONS: the first checks prove that `frame` is a frame, the later ones
+ * read it. */
 static bool (*const checks[FG_NR_ASSUMPTIONS])(const struct specimen *) = {
     [FG_ASSUME_THREAD_STATE] = check_thread_state,
     [FG_ASSUME_NEWEST_FRAME] = check_newest_frame,
@@ -247,7 +249,7 @@ static bool (*const checks[FG_NR_ASSUMPTIONS])(const struct specimen *) = {
     [FG_ASSUME_COLLECTOR] = check_collector,
 };
 
-/* look(a, b): what the function calls, so that it is in the middle of running. */
+/* look(a, b): called by the function, so that the checks find the function running. */
 static PyObject *look(PyObject *capsule, PyObject *const *args, Py_ssize_t n)
 {
     struct specimen *s = PyCapsule_GetPointer(capsule, NULL);
@@ -267,7 +269,7 @@ static PyObject *look(PyObject *capsule, PyObject *const *args, Py_ssize_t n)
 
 static PyMethodDef look_def = {"look", (PyCFunction)(void (*)(void))look, METH_FASTCALL, NULL};
 
-/* The functions of the source, in its order. 0, or -1 with an exception. */
+/* Makes the two functions in `source`. Return: 0, or -1 with an exception. */
 static int make_functions(struct specimen *s, PyObject *module_code)
 {
     PyObject *constants = ((PyCodeObject *)module_code)->co_consts;
@@ -302,7 +304,8 @@ static int make_specimen(struct specimen *s)
     return error;
 }
 
-/* Nobody else hears of it, and no collection runs the program's code in the middle. */
+/* Runs the function unseen by the program's trace functions. The garbage collector is off, so that no
+ * code of the program runs in between. */
 static int run_specimen(struct specimen *s)
 {
     PyThreadState *tstate = PyThreadState_Get();

@@ -1,17 +1,17 @@
-/* What this arch assumes about CPython beyond its public API, and the check at start-up that it holds.
+/* What this arch assumes about CPython beyond its public API, and the check of it at start-up.
  *
- * The structures are those of the headers that this was built with, and a wheel fits one minor version. A
- * distributor's patch, a debug build or a pre-release may still lay them out differently; reading them
- * would then crash the program. So the first start in a process compares what we read with what CPython's
- * public functions say. Where the two differ, nothing is hooked. */
+ * The structures are those of the build's headers, as a wheel fits one minor version. A distributor's
+ * patch, a debug build or a pre-release may still lay them out differently; reading them would then
+ * crash the program. So the first start in a process compares what we read with what CPython's public
+ * functions return. Where the two differ, nothing is hooked. */
 #ifndef FG_CPYTHON_ASSUMPTIONS_H
 #define FG_CPYTHON_ASSUMPTIONS_H
 
 #include "arch/cpython/base/compat/python.h"
 
-/* X(id, name, versions, source, what): `source` is the CPython file (or PEP, or issue) that it is known
- * from, `what` completes "this CPython does not have ...". In order: each row reads only what the rows
- * before it have proved. */
+/* X(id, name, versions, source, what): `source` is the CPython file, PEP or issue that documents the
+ * assumption; `what` completes the sentence "it does not have ...". The order matters: each row's check
+ * reads only what the rows before it have proved. */
 #define FG_ASSUMPTIONS(X)                                                                                    \
     X(THREAD_STATE, "thread-state", "3.11-3.15",                                                             \
       "Python/pystate.c, the variable behind PyThreadState_Get()",                                           \
@@ -62,25 +62,25 @@ enum fg_assumption {
 };
 
 /**
- * fg_assumptions_check() - Check all that can be checked before anything is hooked.
+ * fg_assumptions_check() - Check all assumptions that can be checked before anything is hooked.
  * @code_extra_index: an index of ours for code extras
  *
- * It runs two functions of its own, with the program's trace functions paused, once in a process. What
- * needs more than that is checked by its user: MONITORING when the hooks are installed, GIL when the
- * tracer gilwait starts.
+ * Runs two functions of its own, once in a process, with the program's trace functions paused. Two
+ * assumptions are checked later: MONITORING when the hooks are installed, GIL when the tracer gilwait
+ * starts.
  *
- * Return: 0; -1 with an exception that says what does not hold.
+ * Return: 0; -1 with an exception that names the assumption.
  */
 int fg_assumptions_check(Py_ssize_t code_extra_index);
 
-/* What was read is what CPython says. */
+/* True if the value that we read is the one that CPython returned. */
 bool fg_assumption_holds(enum fg_assumption assumption, uintptr_t read, uintptr_t said);
 
 /* Raises RuntimeError for an assumption that does not hold. Returns -1. */
 int fg_assumption_refuse(enum fg_assumption assumption);
 
-/* For tests: from now on the assumption of this name is found not to hold. -1 with an exception: there is
- * none. */
+/* For tests: makes every later check of the assumption @name fail. Return: 0; -1 with an exception:
+ * there is no such assumption. */
 int fg_assumption_doctor(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* The rare parts of callbacks: preparing the thread, recognizing calls that are callbacks themselves, and
- * threads that have released their thread state because they end in the middle of traced calls. */
+/* See callback.h. The rare parts: preparing the thread, recognizing calls that are callbacks
+ * themselves, and threads that end in the middle of traced calls and have released their thread state. */
 #include "arch/cpython/base/callback.h"
 
 #include "arch/cpython/base/compat/exception.h"
@@ -24,7 +24,7 @@ bool fg_callback_is_own_call(const struct ftrace_regs *regs)
 #if FG_HAVE_MONITORING
     caller = fg_complete_pyframe(frame->previous);
 #else
-    caller = fg_current_pyframe(fg_tstate()); /* the evaluator's frame is not linked to it yet */
+    caller = fg_current_pyframe(fg_tstate()); /* the frame is not linked to its caller yet */
 #endif
     return caller == fg_callback_scope->caller;
 }

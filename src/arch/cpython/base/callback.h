@@ -1,10 +1,10 @@
-/* Running a user's Python function in the middle of the program's own work, and restoring what the
- * program must find unchanged afterwards.
+/* Running a user's Python function in the middle of the program's own work, and restoring the thread's
+ * state afterwards.
  *
- * The exception in flight is set aside. The function gets room for nested calls, since the program may
- * have used up its own. The program's trace and profile functions and other tools are not called for it.
- * Our hooks are, so that what the function calls is counted as missed; from 3.12 on only where no other
- * tool would be called as well. */
+ * The exception that is set is saved. The function gets room for nested calls, because the program may
+ * have used up its own. The program's trace and profile functions and other tools are not called for
+ * it. Our hooks are called, so that calls made by the function are counted as missed. From 3.12 on they
+ * are called only if no other tool would be called too. */
 #ifndef FG_CPYTHON_CALLBACK_H
 #define FG_CPYTHON_CALLBACK_H
 
@@ -20,9 +20,9 @@
 
 struct fg_callback_scope { /* filled in by fg_callback_begin */
     struct fg_callback_scope *outer;
-    void *holder;       /* what the callback is part of, for those that look for it; may be NULL */
+    void *holder;       /* the object that the callback belongs to; may be NULL */
     fg_pyframe *caller; /* the thread's newest frame when the callback began */
-    bool is_prepared;   /* if so, the members below are set */
+    bool is_prepared;   /* the members below are set */
     bool has_exception;
     fg_exception exception;
 #if FG_HAVE_MONITORING
@@ -33,8 +33,8 @@ struct fg_callback_scope { /* filled in by fg_callback_begin */
 /* The innermost callback in progress in this thread, or NULL. */
 extern _Thread_local struct fg_callback_scope *fg_callback_scope __attribute__((tls_model("initial-exec")));
 
-/* Not 0 while this thread works for us. The guard is held, and what the thread calls is neither traced
- * nor counted as missed. */
+/* Not 0 while this thread runs code on our behalf. The guard is held, and calls that the thread makes
+ * are neither traced nor counted as missed. */
 extern _Thread_local unsigned fg_untraced __attribute__((tls_model("initial-exec")));
 
 /* True at the entry of a callback itself, as opposed to a call that the callback makes: its caller is the
@@ -48,13 +48,13 @@ FG_COLD bool fg_callback_is_own_call(const struct ftrace_regs *regs);
  *
  * A thread that ends in the middle of traced calls has already released its thread state.
  *
- * Return: false: the interpreter is ending too, or is not the main one, to which alone a thread can come
- * back.
+ * Return: false: the interpreter is ending too, or is not the main one. A thread can attach again to the
+ * main interpreter only.
  */
 bool fg_callback_attach(const struct fg_func *func, PyGILState_STATE *attached);
 void fg_callback_detach(PyGILState_STATE attached);
 
-/* Nothing has to be prepared. True in nearly every hook of sys.monitoring, never on 3.11. */
+/* True if the thread needs no preparation. So in nearly every hook of sys.monitoring, never on 3.11. */
 static inline bool fg_callback_is_ready(PyThreadState *tstate)
 {
     return !fg_exception_is_set(tstate) && fg_recursion_has_room(tstate, FG_CALLBACK_ROOM) &&
@@ -64,7 +64,8 @@ static inline bool fg_callback_is_ready(PyThreadState *tstate)
 FG_COLD void fg_callback_prepare(struct fg_callback_scope *scope, PyThreadState *tstate);
 FG_COLD void fg_callback_restore(const struct fg_callback_scope *scope, PyThreadState *tstate);
 
-/* CPython sends no tool events of what runs in a callback of any tool. Alone, we want them. */
+/* CPython fires no tool events for code that runs in a callback of any tool. If we are the only tool,
+ * switch them on. */
 static inline void fg_callback_hear(struct fg_callback_scope *scope, PyThreadState *tstate)
 {
 #if FG_HAVE_MONITORING
@@ -85,7 +86,8 @@ static inline void fg_callback_hear_no_more(const struct fg_callback_scope *scop
 #endif
 }
 
-/* `newest`: the thread's newest frame. fg_callback_end() undoes all of this. */
+/* Prepares the thread for a callback; fg_callback_end() undoes it. `newest` is the thread's newest
+ * frame. */
 static inline void fg_callback_begin(struct fg_callback_scope *scope, void *holder, PyThreadState *tstate,
                                      fg_pyframe *newest)
 {
@@ -99,8 +101,8 @@ static inline void fg_callback_begin(struct fg_callback_scope *scope, void *hold
     fg_callback_scope = scope;
 }
 
-/* Calls a function; there is a free word before its arguments. A Python function's vectorcall is called
- * directly: it always has one, and what PyObject_Vectorcall() would check afterwards holds for it. */
+/* Calls a function. The word before @args must be free. A Python function's vectorcall is called
+ * directly: it always has one, and the checks that PyObject_Vectorcall() would add always pass for it. */
 static inline PyObject *fg_callback_call(PyObject *function, PyObject *const *args, size_t nargs)
 {
     vectorcallfunc vectorcall = PyObject_Vectorcall;
@@ -110,7 +112,7 @@ static inline PyObject *fg_callback_call(PyObject *function, PyObject *const *ar
     return vectorcall(function, args, nargs | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
 }
 
-/* No exception is set now. */
+/* Call with no exception set. */
 static inline void fg_callback_end(const struct fg_callback_scope *scope, PyThreadState *tstate)
 {
     fg_callback_scope = scope->outer;

@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 
-/* Interpreters are only added. */
+/* Interpreters are only added, never removed. */
 static _Atomic(struct fg_interp *) first;
 
 struct fg_interp *fg_interp_known(void)
 {
     PyInterpreterState *state = PyInterpreterState_Get();
-    /* acquire: pairs with the exchange below, in another interpreter */
+    /* acquire: pairs with the exchange in add(), in another interpreter */
     struct fg_interp *at = atomic_load_explicit(&first, memory_order_acquire);
 
     while (at && atomic_load_explicit(&at->state, memory_order_relaxed) != state)

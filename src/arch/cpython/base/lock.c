@@ -1,5 +1,5 @@
 /* Locks and fork. os.fork() stops the world before pthread_atfork() handlers run, and a thread may be
- * stopped while it holds a lock. So Python's own fork handlers, which run before that, take the locks. */
+ * stopped while it holds a lock. Python's own fork handlers run before that, so they take the locks. */
 #include "arch/cpython/base/lock.h"
 
 #ifdef Py_GIL_DISABLED

@@ -1,9 +1,9 @@
-/* The arch's locks, for builds without the GIL. With the GIL they are empty: nothing that they guard
- * releases the GIL.
+/* The arch's locks, for builds without the GIL. With the GIL they are empty, because no code under a
+ * lock releases the GIL.
  *
- * A thread that waits for one detaches its thread state, so that the holder can stop the world, as a
- * change of a code object's events does. No lock of the engine is held where one of these is taken. Lock
- * order: */
+ * A thread that waits for a lock detaches its thread state, so that the holder can stop the world.
+ * Changing a code object's events stops it. A thread that takes one of these locks holds no lock of the
+ * engine. Lock order: */
 #ifndef FG_CPYTHON_LOCK_H
 #define FG_CPYTHON_LOCK_H
 
@@ -12,7 +12,7 @@
 enum fg_lock {
     FG_LOCK_CONTROL,   /* starting and stopping */
     FG_LOCK_DISCOVERY, /* making a function's record */
-    FG_LOCK_EVENTS,    /* sys.monitoring's events, and what we keep of them */
+    FG_LOCK_EVENTS,    /* sys.monitoring's events, and our records of them */
     FG_LOCK_KPROBES,   /* the kprobes of a function */
     FG_LOCK_VIEWS,     /* views of reserved data that outlive their callbacks */
     FG_NR_LOCKS
@@ -24,8 +24,8 @@ enum fg_lock {
 int fg_locks_init(void);
 
 extern PyMutex fg_locks[FG_NR_LOCKS];
-/* This thread is forking and holds all of them. Other fork handlers run Python functions, whose hooks
- * come here. */
+/* True while this thread forks and holds all locks. Other fork handlers run Python functions, whose
+ * hooks call fg_lock(). */
 extern _Thread_local bool fg_holds_locks;
 
 static inline void fg_lock(enum fg_lock lock)

@@ -1,4 +1,4 @@
-/* Dropping references to Python objects that frames and functions had when they went. */
+/* See object.h. */
 #include "arch/cpython/base/object.h"
 
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/base/tstate.h"
 
-/* An object that was dropped in a thread without a thread state of its interpreter, mostly a thread that
- * ends. The main thread drops those of the main interpreter between two instructions; else the thread
- * that drops the next object does. */
+/* An object that was dropped in a thread without a thread state of the object's interpreter, mostly a
+ * thread that is ending. In the main interpreter the main thread releases it between two instructions.
+ * In others, the thread that drops the next object releases it. */
 struct fg_orphan {
     struct fg_orphan *next;
     PyObject *object;
@@ -32,8 +32,8 @@ static void drop_orphans(struct fg_interp *interp)
     }
 }
 
-/* On 3.11 a pending call may run in another interpreter: CPython takes the one whose thread holds the
- * GIL. */
+/* On 3.11 a pending call may run in another interpreter, because CPython picks the one whose thread
+ * holds the GIL. */
 static int drop_orphans_pending(void *interp)
 {
     if (may_touch(interp))
@@ -46,14 +46,13 @@ static void put_orphan(struct fg_interp *interp, PyObject *object)
     struct fg_orphan *orphan = malloc(sizeof(*orphan));
 
     if (!orphan)
-        return; /* leaked: this thread must not touch it */
+        return; /* leaked: this thread must not touch the object */
     orphan->object = object;
     orphan->next = atomic_load(&interp->orphans);
     while (!atomic_compare_exchange_weak(&interp->orphans, &orphan->next, orphan))
         ;
     if (interp->is_main && !fg_is_finalizing())
-        Py_AddPendingCall(drop_orphans_pending,
-                          interp); /* if the queue is full, the next drop takes it along */
+        Py_AddPendingCall(drop_orphans_pending, interp); /* if the queue is full, the next drop releases it */
 }
 
 void fg_object_drop(void *object, struct fg_domain *domain)
@@ -61,7 +60,7 @@ void fg_object_drop(void *object, struct fg_domain *domain)
     struct fg_interp *interp = fg_container_of(domain, struct fg_interp, domain);
 
     if (!may_touch(interp)) {
-        if (fg_interp_is_there(interp)) /* else the object went with its interpreter */
+        if (fg_interp_is_there(interp)) /* else the object was freed with its interpreter */
             put_orphan(interp, object);
         return;
     }

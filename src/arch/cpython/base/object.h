@@ -1,4 +1,4 @@
-/* Dropping references to Python objects that the engine kept. */
+/* Dropping references to Python objects that the engine held. */
 #ifndef FG_CPYTHON_OBJECT_H
 #define FG_CPYTHON_OBJECT_H
 
@@ -7,10 +7,15 @@
 struct fg_domain;
 struct fg_interp;
 
-/* Drops one reference to an object of an interpreter's domain, in any thread; later, if this thread may
- * not touch its objects now. */
+/**
+ * fg_object_drop() - Drop one reference to an object of an interpreter's domain.
+ *
+ * Deferred if this thread may not touch the interpreter's objects now.
+ *
+ * Context: any thread.
+ */
 void fg_object_drop(void *object, struct fg_domain *domain);
-/* The caller's interpreter is ending: drops what was deferred. */
+/* Called when the caller's interpreter ends: releases all deferred objects. */
 void fg_objects_end(struct fg_interp *interp);
 
 #endif

@@ -1,5 +1,6 @@
-/* See tstate.h. The variable is found in the thread-local block of CPython's module (System V ABI,
- * PT_TLS): the one word that is the thread state while the thread holds it, and NULL while it does not. */
+/* See tstate.h. The variable lies in the thread-local block of CPython's module (System V ABI, PT_TLS).
+ * It is the one word that equals the thread state while the thread holds it, and is NULL while the
+ * thread does not. */
 #define _GNU_SOURCE
 #include "arch/cpython/base/tstate.h"
 
@@ -55,14 +56,14 @@ static struct block python_block(void)
     return block;
 }
 
-/* Drops the words that are not `tstate` now. */
+/* Drops the words that do not equal `tstate` now. */
 static void keep_those_that_are(const struct block *block, const PyThreadState *tstate, bool *kept)
 {
     for (size_t i = 0; i < block->n; i++)
         kept[i] = kept[i] && block->words[i] == tstate;
 }
 
-/* 1 + the only word that is kept; 0: none, or more than one. */
+/* 1 + the index of the only word that is kept; 0: none is, or more than one. */
 static size_t only_one_of(const bool *kept, size_t n)
 {
     size_t found = 0;
@@ -119,7 +120,7 @@ struct fg_thread_stack fg_thread_stack(void)
     return (struct fg_thread_stack){(uintptr_t)low, bytes};
 }
 
-/* `cframe` lies on the C stack of the thread that runs the evaluation. */
+/* `cframe` lies on the C stack of the thread that runs the code. */
 bool fg_tstate_runs_here(const PyThreadState *tstate)
 {
     static _Thread_local struct fg_thread_stack stack;
@@ -129,7 +130,7 @@ bool fg_tstate_runs_here(const PyThreadState *tstate)
     return (uintptr_t)tstate->cframe - stack.low < stack.bytes;
 }
 
-/* One variable of the process; the evaluator is passed its value anyway. */
+/* Nothing to find: the variable is one for the process, and the evaluator is passed its value anyway. */
 void fg_tstate_init(void)
 {
 }

@@ -9,29 +9,30 @@
 #include "arch/cpython/base/compat/python.h"
 #include "engine/core/compiler.h"
 
-/* CPython's variable of this thread; NULL: not looked for yet, or not found. */
+/* The address of CPython's variable in this thread; NULL: not found, or not yet looked for. */
 extern _Thread_local PyThreadState *const *fg_tstate_place __attribute__((tls_model("initial-exec")));
 
 /* Finds the offset of the variable in a thread's TLS block. Detaches the thread state for a moment. May
- * run again. */
+ * be called again. */
 void fg_tstate_init(void);
 
-/* Finds this thread's variable. Returns its value. */
+/* Finds this thread's variable. Return: its value. */
 FG_COLD PyThreadState *fg_tstate_find(void);
 
-/* The C stack that this thread began with; 0 bytes: not known. Only for CPython 3.11. */
+/* The C stack with which this thread began; 0 bytes: not known. Only for CPython 3.11. */
 struct fg_thread_stack {
     uintptr_t low;
     size_t bytes;
 };
 struct fg_thread_stack fg_thread_stack(void);
 
-/* CPython 3.11, where one variable serves the whole process: true if this thread runs what the thread
- * state runs. The thread_id of a subinterpreter's thread state is the thread that made it, whichever
- * thread runs in it. */
+/* True if this thread runs the code of the thread state. For CPython 3.11, where one variable serves
+ * the whole process. A subinterpreter's thread state has the thread_id of the thread that made it,
+ * whichever thread runs in it. */
 bool fg_tstate_runs_here(const PyThreadState *tstate);
 
-/* NULL: this thread holds no thread state. Signal-safe once the thread has found its variable. */
+/* The thread state of this thread; NULL: it holds none. Signal-safe once the thread has found its
+ * variable. */
 static inline PyThreadState *fg_tstate(void)
 {
     PyThreadState *const *place = fg_tstate_place;
@@ -39,9 +40,9 @@ static inline PyThreadState *fg_tstate(void)
     return fg_likely(place != NULL) ? *place : fg_tstate_find();
 }
 
-/* This thread may touch objects. Before 3.12 the variable has the thread state of the thread that holds
- * the GIL. PyGILState_GetThisThreadState() is no help: it is always that of the first interpreter that
- * the thread was in. */
+/* True if this thread may touch Python objects. Before 3.12 the variable holds the thread state of
+ * whichever thread has the GIL. PyGILState_GetThisThreadState() does not help: it always returns the
+ * thread state of the first interpreter that the thread was in. */
 static inline bool fg_has_tstate(void)
 {
     PyThreadState *tstate = fg_tstate();
