@@ -1,6 +1,6 @@
 /* A growing array keeps its elements, and refuses a size that overflows.
  *
- * Broken by hand: no check of the size; the zeroing began at the new capacity. */
+ * Fails without the size check, or if zeroing starts at the new capacity. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -23,7 +23,7 @@ static void test_elements_stay(void)
     }
     for (size_t n = 0; n < 1000; n++)
         CHECK(things[n].one == n && things[n].two == 2 * n && things[n].three == 3 * n);
-    CHECK(capacity < 2048); /* it doubles */
+    CHECK(capacity < 2048); /* doubles */
     free(things);
 }
 

@@ -1,7 +1,7 @@
-/* Ticks become nanoseconds that agree with CLOCK_MONOTONIC, grow with the ticks, and never change.
+/* Tick conversion agrees with CLOCK_MONOTONIC, is monotonic, and never changes for a given tick count.
  *
- * Broken by hand: the length of a tick was measured anew for each conversion, as it once was; a new piece
- * began with the real time and not where the one before ends. */
+ * Fails if the length of a tick is measured again for each conversion. Fails if a new piece of the
+ * conversion starts at the real time instead of where the previous piece ends. */
 #include <unistd.h>
 
 #include "engine/core/clock.h"
@@ -24,7 +24,7 @@ int main(void)
 
         ticks[i] = fg_clock_now();
         ns[i] = fg_clock_to_ns(ticks[i]);
-        /* Being scheduled away between the two counts for neither side. */
+        /* Skips a sample if the thread was preempted between the two clocks. */
         if (fg_clock_monotonic_ns() - before < 20000 && i)
             CHECK(distance(ns[i], before) < 100000);
         usleep((unsigned)i % 100);

@@ -1,5 +1,5 @@
-/* The function tracer's options: a call that comes again and again is one record with a count, and what a
- * call was made from is a record behind it. */
+/* The function tracer's options: consecutive repeats of a call become one record with a count, and a
+ * stack record follows its call's record. */
 #include <unistd.h>
 
 #include "support/check.h"
@@ -26,7 +26,7 @@ static int trace_functions(bool no_repeats, bool stack_trace, enum fg_ring_mode 
     return handle;
 }
 
-/* What was read: kind, function, and the count of repeats or the depth of the stack. */
+/* A record that was read: its kind, its function, and the repeat count or the depth of the stack. */
 struct seen {
     enum fg_record_kind kind;
     uint32_t func;
@@ -79,7 +79,7 @@ static void play_and_read(bool no_repeats, bool stack_trace)
     session_end(&session);
 }
 
-/* Broken by comparing the function alone, or the caller alone; by a count that begins with 0. */
+/* Fails if only the function or only the caller is compared, or if the count starts at 0. */
 static void test_a_call_again_only_counts(void)
 {
     play_and_read(true, false);
@@ -98,18 +98,18 @@ static void test_without_the_option_each_call_is_told(void)
     expect(4, FG_RECORD_FUNCTION, funcs[0], 0);
 }
 
-/* Broken by leaving out the case of a stack in is_newest. */
+/* Fails without the case for a stack in is_newest. */
 static void test_a_stack_stands_behind_its_call(void)
 {
     play_and_read(true, true);
     CHECK_EQ(nr_seen, 8);
     expect(0, FG_RECORD_FUNCTION, funcs[0], 0);
-    expect(1, FG_RECORD_STACK, funcs[0], 1); /* the simulated arch knows no callers: the function alone */
+    expect(1, FG_RECORD_STACK, funcs[0], 1); /* the simulated arch knows no callers */
     expect(2, FG_RECORD_REPEATS, funcs[0], 4);
     expect(4, FG_RECORD_STACK, funcs[1], 1);
 }
 
-/* A round begins with the call that the one before ended with. */
+/* Each round starts with the function that ended the previous round. */
 static void *call_in_turns(void *arg)
 {
     (void)arg;
@@ -129,7 +129,7 @@ static void count(struct tally *tally, uint32_t task, const struct fg_record *re
     nr_calls += fg_record_kind(record->info) == FG_RECORD_REPEATS ? ((const uint64_t *)(record + 1))[1] : 1;
 }
 
-/* Broken by leaving out the store to *var after a new record. */
+/* Fails without the store to *var after a new record. */
 static void test_counts_add_up_while_threads_share_few_sub_buffers(void)
 {
     pthread_t threads[NR_THREADS];
@@ -171,8 +171,8 @@ static void *hold_a_sub_buffer(void *arg)
     return NULL;
 }
 
-/* Another task's one record leaves what lies behind it in the sub-buffer as it was. Broken by leaving out
- * fg_ring_has_room in newest_call: the last call was counted there. */
+/* Another task writes one record, which leaves the later bytes of the sub-buffer unchanged. Fails
+ * without fg_ring_has_room in newest_call: the last call was counted in those bytes. */
 static void test_no_call_is_counted_in_a_sub_buffer_that_was_taken_away(void)
 {
     pthread_t threads[NR_THREADS];

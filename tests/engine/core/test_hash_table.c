@@ -1,7 +1,7 @@
-/* A hash table finds what was added and not removed, whatever shares its slots; values with equal hashes
- * are all found.
+/* A hash table finds each value that was added and not removed, also where values share slots or have
+ * equal hashes.
  *
- * Broken by hand: a removal that empties its slot and moves nothing up. */
+ * Fails if a removal empties its slot without moving later values up. */
 #include <errno.h>
 
 #include "engine/core/hash_table.h"
@@ -46,7 +46,7 @@ static void test_keys_come_and_go(void)
     CHECK(!fg_hash_first(&table, 0));
 }
 
-/* Hashes that all ask for the last slots: the run goes round the end. */
+/* All hashes want the last slots, so the run of used slots wraps around. */
 static void test_runs_go_round_the_end(void)
 {
     struct fg_hash_table table = {0};
@@ -96,7 +96,7 @@ static void test_after_a_reservation_an_add_needs_no_memory(void)
 static void test_hashes(void)
 {
     CHECK(fg_hash_bytes(FG_HASH_BYTES_BEGIN, "", 0) == FG_HASH_BYTES_BEGIN);
-    CHECK(fg_hash_string("a") == UINT64_C(0xaf63dc4c8601ec8c)); /* the published test vector of FNV-1a */
+    CHECK(fg_hash_string("a") == UINT64_C(0xaf63dc4c8601ec8c)); /* published FNV-1a test vector */
     CHECK(fg_hash_bytes(fg_hash_string("foo"), "bar", 3) == UINT64_C(0x85944171f73967e8));
     CHECK(fg_hash_pointer(&fg_hash_pointer) == fg_hash_uint64((uintptr_t)&fg_hash_pointer));
 }

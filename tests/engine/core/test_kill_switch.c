@@ -1,4 +1,4 @@
-/* The kill switch: a broken invariant stops all tracing for good, with one warning; the program goes on. */
+/* The kill switch: a broken invariant warns once and stops all tracing for good; the program continues. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ static void *call_and_end(void *arg)
     return NULL;
 }
 
-/* Standard error as text while `run` runs. */
+/* Runs `run` and captures what it writes to standard error. */
 static void read_stderr(void (*run)(void), char *text, size_t room)
 {
     int old = dup(STDERR_FILENO), ends[2];
@@ -50,14 +50,14 @@ static void corrupt_and_return(void)
     for (size_t i = 0; i < NR_OF(in_progress); i++)
         in_progress[i] = sim_call(f);
     fg_task_current()->top[-1] = broken_word;
-    sim_return(in_progress[3]); /* one frame is broken: all others end untold */
+    sim_return(in_progress[3]); /* one frame is broken: no return is reported */
     for (int i = 2; i >= 0; i--)
         sim_return(in_progress[i]);
     fg_kill("a second warning");
 }
 
-/* Broken by leaving out the tests in newest_frame (a crash), by leaving out the exchange in fg_kill
- * (warnings without end), and by leaving out the 0 in the root's descriptor (calls were traced still). */
+/* Fails without the checks in newest_sound_frame (a crash), without the exchange in fg_kill (endless
+ * warnings), and without the 0 in the root's descriptor (calls were still traced). */
 static void test_one_warning_and_all_tracing_stops(void)
 {
     char text[512];
@@ -109,8 +109,8 @@ static int run_with_a_broken_word(void)
     test_one_warning_and_all_tracing_stops();
     pthread_barrier_wait(&barrier);
     sim_join(thread);
-    /* Broken by asking the (now empty) generations who is to hear of a task's end: the file was then
-     * closed through the cursor of a thread that was gone. */
+    /* Fails if a task's end looks up users by generation. The kill switch has emptied the generations,
+     * so the file was closed through the cursor of a thread that no longer existed. */
     CHECK_EQ(fg_instance_stop(handle), 0);
     session_read(&session);
     CHECK(session.tally.records >= 20);
@@ -122,8 +122,8 @@ static int run_with_a_broken_word(void)
 
 int main(void)
 {
-    /* No type; a frame without room for itself; an offset that leads below the stack. Each in its own
-     * process: a switch that was thrown stays so. */
+    /* Broken descriptors: no type; a frame without room for itself; an offset that leads below the
+     * stack. Each runs in its own process, because the kill switch cannot be reset. */
     static const uint64_t words[] = {0, 1 | 2 << 2, 1 | 0xfff << 2};
 
     for (size_t i = 0; i < NR_OF(words); i++) {

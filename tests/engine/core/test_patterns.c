@@ -45,7 +45,7 @@ static const struct match matches[] = {
     {"m.\xc3\xa9*", "m", "\xc3\xa9tat", true},
 };
 
-/* Broken by leaving out the retry behind the newest `*`, and by matching a module by its beginning only. */
+/* Fails without the retry from the newest `*`, or if only the beginning of a module name is matched. */
 static void test_what_matches(void)
 {
     for (size_t i = 0; i < NR_OF(matches); i++) {
@@ -82,7 +82,7 @@ static const struct error {
     {"[:mod:a", "without its ']'", 0},
 };
 
-/* Broken by giving the column within the module's glob, not within the text. */
+/* Fails if the column is counted within the module's glob instead of the whole text. */
 static void test_errors_name_reason_and_column(void)
 {
     for (size_t i = 0; i < NR_OF(errors); i++) {
@@ -97,7 +97,7 @@ static void test_errors_name_reason_and_column(void)
     }
 }
 
-/* Broken by trying every older `*` again: 2^30 steps. */
+/* Fails if every older `*` is retried: 2^30 steps. */
 static void test_many_stars_take_no_time(void)
 {
     char text[2001], glob[201];
@@ -119,7 +119,7 @@ static void numbered(char out[32], const char *format, unsigned i)
     snprintf(out, 32, format, i);
 }
 
-/* Whole names, given in no order and some of them twice, between others. */
+/* Adds whole names, unordered and partly twice, between other patterns. */
 static void fill(struct fg_patterns *set)
 {
     static const char *const others[] = {"m.even[02468]", "m.f7?", "m.g\\0", "m.mod1:mod:n", ":mod:other"};
@@ -136,7 +136,7 @@ static void fill(struct fg_patterns *set)
     CHECK_EQ(set->n, NR_NAMES + NR_OF(others));
 }
 
-/* What its patterns say one by one. */
+/* The reference: asks the patterns one by one. */
 static bool any_matches(const struct fg_patterns *set, const char *name, const char *module)
 {
     for (size_t i = 0; i < set->n; i++) {
@@ -146,9 +146,9 @@ static bool any_matches(const struct fg_patterns *set, const char *name, const c
     return false;
 }
 
-/* Broken by find_name that never looks at the last name; by putting a name behind the place that
- * find_name says; by taking "m.g\\0" or "m.mod1:mod:n" for whole names; and by make_room that grows one
- * of the arrays only. */
+/* Fails if find_name never looks at the last name, or if a name is inserted after the index that
+ * find_name returns. Fails if "m.g\\0" or "m.mod1:mod:n" count as whole names, or if growing the set
+ * grows only one of its arrays. */
 static void test_a_set_matches_what_one_of_its_patterns_does(void)
 {
     static const char *const names[] = {"m.f%u", "m.even%u", "m.mod%u", "m.g%u", "m.f%u.<locals>.g", "m.%u"};

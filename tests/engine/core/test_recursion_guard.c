@@ -1,4 +1,4 @@
-/* Recursion: what a callback calls is not traced; what was missed is counted on the user. */
+/* Recursion: calls that a callback makes are not traced; each missed call is counted on the user. */
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -18,7 +18,7 @@ static void call_others_at_return(struct probe *probe, struct ftrace_graph_ret *
     sim_raise(sim_call(g));
 }
 
-/* Broken by a guard that always enters (endless recursion), and by leaving out count_missed. */
+/* Fails if the guard always admits a call (endless recursion), or without count_missed. */
 static void test_calls_of_a_callback_are_missed_and_counted(void)
 {
     struct probe calls, other;
@@ -34,7 +34,7 @@ static void test_calls_of_a_callback_are_missed_and_counted(void)
         CHECK_EQ(calls.entries, i);
         CHECK_EQ(probe_ends(&calls), i);
         CHECK_EQ(fgraph_nmissed(&calls.ops), 3 * i);
-        CHECK_EQ(fgraph_nmissed(&other.ops), 2 * i); /* g was missed, in the entry and in the return */
+        CHECK_EQ(fgraph_nmissed(&other.ops), 2 * i); /* g: in the entry and in the return */
         CHECK_EQ(other.entries, 0);
         CHECK_EQ(fg_task_current()->missed, 3 * i);
     }
@@ -57,8 +57,8 @@ static void suspend_and_resume(struct probe *probe, struct ftrace_graph_ent *tra
     }
 }
 
-/* Broken by leaving out the guard in fg_resume: the generator's frame came to lie above the callback's
- * own. */
+/* Fails without the guard in fg_resume: the generator's frame was pushed above the callback's own
+ * frame. */
 static void test_a_generator_that_a_callback_runs_stays_as_it_was(void)
 {
     struct probe probe;
