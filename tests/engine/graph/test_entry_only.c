@@ -1,5 +1,5 @@
-/* Users that are told of entries alone: their functions have hooks for no more than that, until somebody
- * wants ends; and nobody who does sees a call whose end would not be told. */
+/* Entry-only users: their functions have only entry hooks until some user wants returns. A user that
+ * wants returns sees no call whose return would go unreported. */
 #include "engine/graph/call.h"
 #include "engine/graph/users.h"
 #include "engine/probe/fprobe.h"
@@ -11,7 +11,7 @@ static struct fg_func *func;
 struct counter {
     struct fgraph_ops ops;
     int entries, ends, wants_ends;
-    uint32_t depth; /* as it was told last */
+    uint32_t depth; /* of the latest entry */
 };
 
 static int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
@@ -52,8 +52,8 @@ static void set_filter(struct counter *counter, const char *pattern)
     CHECK_EQ(fgraph_edit_filter(&counter->ops, FGRAPH_FILTER, &pattern, 1, true, &error), 0);
 }
 
-/* Broken by events_of_users that asks for users, and not for such that want ends: its like here is hook()
- * in sim_arch.c. */
+/* Fails if hook() in sim_arch.c, the counterpart of events_of_users in the CPython arch, checks for any
+ * users instead of users that want returns. */
 static void test_its_functions_have_hooks_for_entries_alone(void)
 {
     struct counter one, both;
@@ -90,11 +90,11 @@ static void test_it_has_no_frames(void)
 static void call_now(struct fg_func *synced)
 {
     if (synced == func)
-        sim_call(func); /* and its end is not told: hooks for that come now */
+        sim_call(func); /* its return goes unreported: return hooks come only now */
 }
 
-/* Broken by has_to_wait (fgraph.c) that says no; and, for the plain call, by publish_only_user that does
- * not ask. */
+/* Fails if has_to_wait in call.c always returns false. On the fast path: fails if publish_only_user
+ * does not check for return hooks that are still missing. */
 static void test_who_wants_ends_sees_no_call_before_the_hooks_tell_of_them(void)
 {
     for (int is_alone = 0; is_alone < 2; is_alone++) {
@@ -121,7 +121,8 @@ static void test_who_wants_ends_sees_no_call_before_the_hooks_tell_of_them(void)
     }
 }
 
-/* Broken by note_busy that looks for functions without any user, and by loses_ends that says no. */
+/* Fails if note_pending looks only for functions without any user, or if loses_returns always returns
+ * false. */
 static void test_ends_of_calls_in_progress_are_told_behind_a_change_of_filters(void)
 {
     struct counter one, both;
@@ -169,8 +170,8 @@ static void probe_come(struct probe_counter *counter, bool has_exit)
     CHECK_EQ(fg_fprobe_register_ips(&counter->fp, NULL, &func, NULL, 1), 0);
 }
 
-/* Broken by fg_fprobes_enter that does not look at awaits_hooks: the frame stays; by stays_as_it_was that
- * does not compare what the user is told: no hooks come. */
+/* Fails if fg_fprobes_enter ignores awaits_hooks: the frame stays. Fails if stays_as_it_was ignores
+ * that the user now wants returns: no return hooks are installed. */
 static void test_an_fprobe_with_an_exit_handler_brings_the_hooks_for_ends(void)
 {
     struct probe_counter entry, both;

@@ -1,4 +1,4 @@
-/* Filters are live, and function records are found, matched and used again. */
+/* Filters take effect at once; function records are found, matched and reused. */
 #include <errno.h>
 
 #include "engine/graph/user_list.h"
@@ -9,7 +9,7 @@
 
 static struct probe probe;
 
-/* Broken by leaving out plan_publish in fg_user_set_filter, and by leaving out plan_sync. */
+/* Fails without fg_plan_publish in fg_user_set_filter, or without fg_plan_sync. */
 static void test_a_filter_changes_at_once(void)
 {
     struct fg_func *f = sim_function("m", "f"), *g = sim_function("m", "g");
@@ -25,7 +25,7 @@ static void test_a_filter_changes_at_once(void)
     CHECK(!fg_func_has_users(f) && fg_func_has_users(g));
     CHECK_EQ(sim_syncs(f), 2);
     CHECK_EQ(sim_syncs(g), 1);
-    sim_return(call); /* what began under the old filter ends all the same */
+    sim_return(call); /* a call that began under the old filter still returns */
     CHECK_EQ(probe_ends(&probe), 1);
     probe_set_filter(&probe, NULL, "m.g");
     CHECK(fg_func_has_users(f) && !fg_func_has_users(g));
@@ -34,7 +34,7 @@ static void test_a_filter_changes_at_once(void)
     CHECK_EQ(probe.bad, 0);
 }
 
-/* Broken by publishing &fg_no_users for every new function. */
+/* Fails if &fg_no_users is published for every new function. */
 static void test_a_function_found_later_is_matched(void)
 {
     struct fg_func *later = sim_function("other", "later");
@@ -45,7 +45,7 @@ static void test_a_function_found_later_is_matched(void)
     CHECK(!fg_func_has_users(sim_function("m", "g")));
 }
 
-/* Broken by leaving out record_give_back in fg_func_forget: 100,000 records, and not the same one again. */
+/* Fails without record_give_back: 100,000 records exist, and no record is reused. */
 static void test_records_are_used_again_and_ids_are_not(void)
 {
     struct fg_func *first = sim_function("m", "again");
@@ -75,7 +75,7 @@ static void count_live(struct fg_func *func, void *arg)
     ++*(uint32_t *)arg;
 }
 
-/* Broken by leaving out the moved record's new index in fg_func_forget. */
+/* Fails if the record that moves into the freed place keeps its old index. */
 static void test_any_function_may_go_first(void)
 {
     enum { MANY = 1000 };
@@ -84,7 +84,7 @@ static void test_any_function_may_go_first(void)
 
     sim_functions(funcs, MANY);
     for (uint32_t i = 0; i < MANY; i++) {
-        uint32_t at = i * 7 % MANY; /* 7 and 1000 have no common divisor: each once */
+        uint32_t at = i * 7 % MANY; /* 7 and 1000 are coprime: each index once */
 
         sim_free(funcs[at]);
         if (i == MANY / 2)
@@ -106,7 +106,7 @@ static void found(struct fg_func *func, struct fgraph_ops *ops, bool matched)
     nr_matched += matched;
 }
 
-/* Broken by telling of matched functions only. */
+/* Fails if the user is called for matched functions only. */
 static void test_every_function_is_told_to_who_wants_to_know(void)
 {
     struct probe finder;
@@ -124,7 +124,8 @@ static void test_every_function_is_told_to_who_wants_to_know(void)
     probe_done(&finder);
 }
 
-/* Broken by clearing the set before the new patterns are parsed, and by adding them to the live filter. */
+/* Fails if the set is cleared before the new patterns are parsed, or if they are added to the live
+ * filter. */
 static void test_a_bad_pattern_changes_nothing(void)
 {
     const char *const good[] = {"m.g", "x.*"}, *const bad[] = {"m.f", "m.[a"};

@@ -1,4 +1,4 @@
-/* The shadow stack that frame.h draws as its example lies there word by word. */
+/* The shadow stack contains, word by word, the example drawn in frame.h. */
 #include "engine/graph/frame.h"
 
 #include "engine/graph/call.h"

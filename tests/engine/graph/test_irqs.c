@@ -1,5 +1,5 @@
-/* Calls that the interpreter makes for signals: told from others, or hidden with all that they call, as
- * each user wants. */
+/* The interpreter calls signal handlers. Each user either sees such a call marked, or has it hidden
+ * together with all calls under it. */
 #include "engine/graph/frame.h"
 #include "engine/graph/meet.h"
 #include "support/check.h"
@@ -8,7 +8,7 @@
 
 static struct fg_func *handler, *leaf;
 
-/* What a user was told of frames, at their beginnings and ends. */
+/* The frames reported to a user, at their entries and returns. */
 struct told {
     uint32_t begun, ended;
 };
@@ -45,8 +45,8 @@ static void call_with_leaf(uintptr_t call)
     sim_return(call);
 }
 
-/* Broken by not asking the arch, by asking it of every function, and by taking the frame's epoch from the
- * bit before. */
+/* Fails if the arch is not asked, if it is asked about every function, or if the frame's epoch is read
+ * from the neighbouring bit. */
 static void test_a_call_for_a_signal_is_told_from_others(void)
 {
     struct probe probe;
@@ -57,7 +57,7 @@ static void test_a_call_for_a_signal_is_told_from_others(void)
     call_with_leaf(sim_call(handler));
     CHECK_EQ(told.begun, 0);
     call_with_leaf(sim_call_for_signal(handler));
-    call_with_leaf(sim_call_for_signal(leaf)); /* which is no handler: nobody asks */
+    call_with_leaf(sim_call_for_signal(leaf)); /* leaf is no handler: the arch is not asked */
     CHECK_EQ(told.begun, 1);
     CHECK_EQ(told.ended, 1);
     call = sim_call_for_signal(handler);
@@ -69,8 +69,8 @@ static void test_a_call_for_a_signal_is_told_from_others(void)
     probe_finish(&probe);
 }
 
-/* Broken by hiding what is called by hand, by leaving `hiding` as it is at the end, and by hiding from
- * the other user. */
+/* Fails if a handler that the program calls itself is hidden, if `hiding` is not reset at the return,
+ * or if the call is hidden from the other user. */
 static void test_it_is_hidden_with_what_it_calls(void)
 {
     struct probe hides, told_user, any;
@@ -95,7 +95,8 @@ static void test_it_is_hidden_with_what_it_calls(void)
     probe_finish(&any);
 }
 
-/* Broken by matching on the filter's patterns alone, and by showing what is hooked to hide. */
+/* Fails if only the filter's patterns decide what is hooked, or if a user sees a function that is
+ * hooked only for hiding. */
 static void test_a_handler_outside_of_the_filter_hides_too(void)
 {
     struct probe probe;
@@ -111,8 +112,8 @@ static void test_a_handler_outside_of_the_filter_hides_too(void)
     CHECK(!sim_is_hooked(handler));
 }
 
-/* In the middle of a call of it. Broken by leaving out the sync, and by leaving the lists of users as
- * they are. */
+/* The function becomes a handler while it runs. Fails without the sync, or if its user list is not
+ * rebuilt. */
 static void test_a_function_becomes_a_handler_late(void)
 {
     struct fg_func *late = sim_function("s", "late");
@@ -144,7 +145,7 @@ static void test_a_function_becomes_a_handler_late(void)
     sim_free(late);
 }
 
-/* Broken by leaving the mark in a record that is used again. */
+/* Fails if a reused record keeps the handler mark. */
 static void test_the_next_function_of_a_record_is_no_handler(void)
 {
     struct fg_func *first = sim_function("s", "first"), *second;

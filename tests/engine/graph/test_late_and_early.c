@@ -1,5 +1,5 @@
-/* Late and early: users come, go and change their filters at any moment, from any thread, while calls
- * run; when unregister has returned, nothing of the user runs any more. */
+/* Late and early: any thread registers, unregisters and refilters users while calls run. After
+ * unregister has returned, no callback of the user runs. */
 #include <unistd.h>
 
 #include "engine/graph/user_list.h"
@@ -20,7 +20,7 @@ static void recurse(unsigned depth, uint32_t seed)
         recurse(depth - 1, seed * 7 + depth);
     if (seed % 5 == 0)
         sim_raise(call);
-    else if (seed % 7) /* else its end is never told */
+    else if (seed % 7) /* else its return goes unreported */
         sim_return(call);
 }
 
@@ -59,13 +59,12 @@ static void *changer(void *arg)
         CHECK_EQ(probe.called_after, 0);
         CHECK(probe_ends(&probe) <= probe.entries);
         probe_done(&probe);
-        memset(&probe, 0xa5, sizeof(probe)); /* whoever still knew it would jump to nowhere */
+        memset(&probe, 0xa5, sizeof(probe)); /* a late callback would jump to an invalid address */
     }
     return NULL;
 }
 
-/* Broken by leaving out synchronize() in fgraph_unregister; and by fg_task_synchronize that does not
- * wait. */
+/* Fails without synchronize() in fgraph_unregister, or if fg_task_synchronize does not wait. */
 static void test_users_come_and_go_while_calls_run(void)
 {
     pthread_t callers[NR_CALLERS], changers[NR_CHANGERS];
@@ -115,7 +114,7 @@ static void *let_go_later(void *arg)
     return NULL;
 }
 
-/* Broken by giving find_busy the wrong half of the guard (the count in place of the contexts). */
+/* Fails if find_busy gets the wrong half of the guard (the count instead of the contexts). */
 static void test_unregister_waits_for_a_callback_that_runs(void)
 {
     pthread_t thread, other;
@@ -154,7 +153,7 @@ static void *call_of(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out in_synchronize: the two waited for each other for ever. */
+/* Fails without in_synchronize: the two callbacks waited for each other forever. */
 static void test_callbacks_that_unregister_each_other_do_not_wait_for_ever(void)
 {
     pthread_t thread;
@@ -181,8 +180,8 @@ static void unregister_next(struct probe *probe, struct ftrace_graph_ent *trace)
     probe_unregister(probe->arg);
 }
 
-/* Broken by leaving out stub_out in fgraph_unregister: the list at hand still named the user that had
- * left. */
+/* Fails without fg_user_list_stub_out in fgraph_unregister: the list in use still named the
+ * unregistered user. */
 static void test_a_user_that_a_callback_unregistered_is_not_called(void)
 {
     struct probe first, second;
@@ -199,7 +198,7 @@ static void test_a_user_that_a_callback_unregistered_is_not_called(void)
     probe_unregister(&first);
 }
 
-/* Broken by asking `idx >= 0` in place of is_registered in fg_user_set_filter: the user was published
+/* Fails if fg_user_set_filter tests `idx >= 0` instead of the registration: it published the user
  * again. */
 static struct probe leaving;
 static _Atomic bool left;

@@ -1,4 +1,4 @@
-/* Limits are graceful: a full stack, a full table, the same user twice, very deep recursion. */
+/* Limits are graceful: a full stack, a full table, a user registered twice, very deep recursion. */
 #include <errno.h>
 
 #include "engine/graph/data.h"
@@ -13,7 +13,7 @@ enum { DEEP = 100000 };
 static struct fg_func *f;
 static uintptr_t calls[DEEP];
 
-/* Broken by a limit test in fg_enter that is one word short; and by not counting in enter_refused. */
+/* Fails if the limit check in fg_enter is one word short, or if refused calls are not counted. */
 static void *fill_the_stack(void *arg)
 {
     struct probe *probe = arg;
@@ -36,7 +36,7 @@ static void *fill_the_stack(void *arg)
     }
     CHECK_EQ(probe_ends(probe), probe->entries);
     CHECK_EQ(probe->bad, 0);
-    sim_call_return(f); /* it goes on */
+    sim_call_return(f); /* tracing continues */
     CHECK_EQ(probe_ends(probe) - ends, frames + 1);
     CHECK_EQ(probe->depth, 0);
     return NULL;
@@ -48,7 +48,7 @@ static void test_calls_that_find_the_stack_full_run_and_are_counted(void)
 
     probe_init(&probe, "probe", NULL, 2);
     probe_register(&probe);
-    for (size_t pages = 0; pages < 3; pages++) { /* all remainders of the stack's size */
+    for (size_t pages = 0; pages < 3; pages++) { /* covers all remainders of the stack's size */
         fg_task_set_size(FG_TASK_BYTES_MIN + pages * 4096);
         sim_in_thread(fill_the_stack, &probe);
     }
@@ -74,7 +74,7 @@ static void *fill_with_data(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out the limit in fgraph_reserve_data: the task variables were overwritten. */
+/* Fails without the limit in fgraph_reserve_data: it overwrote the task variables. */
 static void test_no_room_for_data_is_told(void)
 {
     struct probe probe;
@@ -91,7 +91,7 @@ static void test_no_room_for_data_is_told(void)
     fg_task_set_size(FG_TASK_BYTES_DEFAULT);
 }
 
-/* Broken by FG_TASK_BYTES_DEFAULT of 1 MiB. */
+/* Fails if FG_TASK_BYTES_DEFAULT is 1 MiB. */
 static void test_recursion_of_100000_frames(void)
 {
     struct probe probe;
@@ -112,7 +112,7 @@ static void test_recursion_of_100000_frames(void)
     probe_unregister(&probe);
 }
 
-/* Broken by leaving out each of the three checks in register_locked and fgraph_unregister. */
+/* Fails without any of the three checks in fg_users_register_begin and fgraph_unregister. */
 static void test_a_full_table_and_the_same_user_twice_are_refused(void)
 {
     struct probe probes[FG_MAX_USERS + 1];

@@ -1,4 +1,4 @@
-/* What a user sees by thread, and by what a call was made from: graph, graph_notrace, tids. */
+/* Selection by thread and by caller: tids, graph, graph_notrace. */
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ static struct probe begin(const char *filter, const char *graph, const char *gra
     return probe;
 }
 
-/* The probe moves no more: its address is its user's. */
+/* The probe no longer moves, so its address can be its user's private data. */
 static void start(struct probe *probe)
 {
     probe->ops.private_data = probe;
@@ -32,8 +32,8 @@ static void check_seen(struct probe *probe, uint64_t entries, uint32_t depth)
     CHECK_EQ(probe->depth, depth);
 }
 
-/* Broken by leaving out filter_flags in list_with (a changed list forgot who is a root), and by not
- * looking at the depth in fg_marks_check. */
+/* Fails without filter_flags in fg_user_list_with (a changed list lost the root), or if fg_marks_check
+ * ignores the depth. */
 static void test_graph_shows_a_function_and_what_it_calls(void)
 {
     struct probe probe = begin(NULL, "g.root", NULL), second = begin("g.root", NULL, NULL);
@@ -57,8 +57,8 @@ static void test_graph_shows_a_function_and_what_it_calls(void)
     probe_finish(&probe);
 }
 
-/* Broken by matching on the filter alone: the root was never hooked; and by counting it as a frame of the
- * user's. */
+/* Fails if only the filter decides what is hooked (the root was not hooked), or if the root counts as
+ * one of the user's frames. */
 static void test_a_root_outside_of_the_filter_is_silent(void)
 {
     struct probe probe = begin("g.leaf", "g.root", NULL);
@@ -78,7 +78,7 @@ static void test_a_root_outside_of_the_filter_is_silent(void)
     probe_finish(&probe);
 }
 
-/* Broken by leaving `hiding` as it is at an end, at a suspend, and at a resume. */
+/* Fails if `hiding` is not reset at a return, at a suspend, or at a resume. */
 static void test_graph_notrace_hides_a_function_and_what_it_calls(void)
 {
     struct probe probe = begin(NULL, NULL, "g.root"), second = begin(NULL, NULL, NULL);
@@ -108,7 +108,7 @@ static void test_graph_notrace_hides_a_function_and_what_it_calls(void)
     probe_finish(&probe);
 }
 
-/* Broken by leaving may_hide out of the flags. */
+/* Fails without may_hide in the flags. */
 static void test_what_is_hidden_stays_so_until_its_call_ends(void)
 {
     struct probe probe = begin(NULL, NULL, "g.root");
@@ -137,7 +137,7 @@ static void *resume_and_return(void *arg)
     return NULL;
 }
 
-/* Broken by counting the mark of a resumed frame on the task that suspended it. */
+/* Fails if the mark of a resumed frame is counted on the task that suspended it. */
 static void test_a_mark_moves_with_its_call_to_another_thread(void)
 {
     struct probe probe = begin(NULL, NULL, "g.root");
@@ -153,7 +153,7 @@ static void test_a_mark_moves_with_its_call_to_another_thread(void)
     probe_finish(&probe);
 }
 
-/* Broken by not clearing the task's words for the slot at a registration. */
+/* Fails if a registration does not clear the task's marks for its slot. */
 static void test_a_mark_is_nothing_to_the_next_owner_of_the_slot(void)
 {
     struct probe old = begin(NULL, NULL, "g.root");
@@ -192,7 +192,8 @@ static void *call_leaf(void *arg)
     return NULL;
 }
 
-/* Broken by reading the filter's set instead of the published one, and by asking at the return as well. */
+/* Fails if the tids are read from the edited filter instead of the published set, or if they are
+ * checked again at the return. */
 static void test_only_calls_in_chosen_threads(void)
 {
     struct probe probe = begin("g.leaf", NULL, NULL);

@@ -1,4 +1,4 @@
-/* Own depth: what a user is told as depth counts its own frames only, whoever else traces. */
+/* Own depth: the depth that a user gets counts only its own frames, whoever else traces. */
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -6,7 +6,7 @@
 static struct probe all, some;
 static struct fg_func *f, *g;
 
-/* Broken by counting frames of the stack in place of users[idx].depth: `some` was told 3. */
+/* Fails if all frames of the stack are counted instead of users[idx].depth: `some` got depth 3. */
 static void test_others_frames_do_not_count(void)
 {
     uintptr_t calls[4];
@@ -24,7 +24,7 @@ static void test_others_frames_do_not_count(void)
     CHECK_EQ(all.depth, 0);
 }
 
-/* Broken by leaving out the --depth in suspend_users, and the ++ in resume_users. */
+/* Fails without the --depth in suspend_users, or without the ++ in fg_resume_users. */
 static void test_a_suspended_call_does_not_count(void)
 {
     uintptr_t generator = sim_call(g), call;
@@ -42,7 +42,7 @@ static void test_a_suspended_call_does_not_count(void)
     CHECK_EQ(some.depth, 0);
 }
 
-/* Broken by leaving out `depth = 0` in clear_task_slot: after 64 registrations the slot's depth was 1. */
+/* Fails without `depth = 0` in clear_task_slot: after 64 registrations the slot's depth was 1. */
 static void test_a_new_owner_of_a_slot_begins_at_zero(void)
 {
     uintptr_t call = sim_call(g);
@@ -58,7 +58,7 @@ static void test_a_new_owner_of_a_slot_begins_at_zero(void)
     CHECK_EQ(some.depth, 0);
 }
 
-/* Broken by leaving out the depth of a refused entry's sibling: ++ before the entry function was asked. */
+/* Fails if the depth is incremented before the entry function is called: refused entries then count. */
 static void test_refused_calls_do_not_count(void)
 {
     atomic_store(&some.refuse, true);

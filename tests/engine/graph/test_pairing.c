@@ -1,5 +1,5 @@
-/* Pairing: a return function is called exactly once for every entry that asked for it, with that entry's
- * data. */
+/* Pairing: the return function is called exactly once for each entry that asked for it, with that
+ * entry's data. */
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -7,7 +7,7 @@
 static struct probe probe;
 static struct fg_func *f, *g;
 
-/* Broken by leaving out `task->top = frame` in fg_return: the return came twice. */
+/* Fails without `task->top = frame` in fg_return: the return was reported twice. */
 static void test_return_and_raise_end_a_call_once(void)
 {
     uintptr_t outer = sim_call(f), inner = sim_call(g);
@@ -21,7 +21,7 @@ static void test_return_and_raise_end_a_call_once(void)
     CHECK_EQ(probe.ends[FG_END_RETURN], 1);
 }
 
-/* Broken by making find_frame take the newest frame whatever its frame pointer. */
+/* Fails if find_frame takes the newest frame whatever its frame pointer. */
 static void test_return_of_a_call_that_began_before_tracing_is_ignored(void)
 {
     uint64_t ends = probe_ends(&probe);
@@ -33,7 +33,7 @@ static void test_return_of_a_call_that_began_before_tracing_is_ignored(void)
     CHECK_EQ(probe_ends(&probe), ends + 1);
 }
 
-/* Broken by leaving out end_frame in find_frame: the inner calls' returns never came. */
+/* Fails without fg_end_frame in find_frame: the inner calls' returns never came. */
 static void test_calls_whose_end_was_never_told_are_closed(void)
 {
     uint64_t closed = probe.ends[FG_END_CLOSE];
@@ -55,7 +55,7 @@ static void *calls_without_return(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out unwind_frames in fg_task_unwind. */
+/* Fails without unwind_frames in fg_task_unwind. */
 static void test_thread_exit_ends_its_calls(void)
 {
     uint64_t closed = probe.ends[FG_END_CLOSE];
@@ -71,7 +71,8 @@ static void exit_thread(struct probe *of, struct ftrace_graph_ent *trace)
     pthread_exit(NULL);
 }
 
-/* Broken by calling fg_users_task_exit inside of the guard only: it then was not told. */
+/* Fails if users are notified of a task's end only inside the recursion guard: this user was then not
+ * notified. */
 static uint32_t nr_task_exits;
 
 static void task_exits(struct fg_task *task, struct fgraph_ops *ops)
@@ -91,7 +92,7 @@ static void test_thread_that_ends_in_a_callback_is_let_go_of(void)
     fg_user_of(&probe.ops)->taskexitfunc = NULL;
     CHECK_EQ(nr_task_exits, 1);
     CHECK_EQ(fg_task_count(), tasks);
-    atomic_fetch_sub(&probe.entries, 1); /* its frame went with the thread */
+    atomic_fetch_sub(&probe.entries, 1); /* its frame was released with the thread */
     atomic_fetch_sub(&probe.running, 1);
 }
 
@@ -110,8 +111,8 @@ static void note_return(struct probe *of, struct ftrace_graph_ret *trace)
     order[nr_order++] = of->ops.name[0];
 }
 
-/* Broken by sorting return_users oldest first; and by taking slot order, which one of the slots that were
- * given back first shows. */
+/* Fails if return functions run oldest first. Fails if they run in slot order: a slot given back out of
+ * order and taken again shows this. */
 static void test_returns_come_in_reverse_order_of_the_entries(void)
 {
     static const char expected[] = {'a', 'b', 'c', 'c', 'b', 'a'};
@@ -143,7 +144,7 @@ static void test_returns_come_in_reverse_order_of_the_entries(void)
     }
 }
 
-/* Broken by letting enter_users keep the bit of a user that refused. */
+/* Fails if the bit of a user that refused stays set. */
 static void test_who_refuses_gets_no_return(void)
 {
     struct probe other;

@@ -1,8 +1,8 @@
-/* Parked frames are found by their frame pointer, whatever else is parked; of equal ones the latest comes
- * first.
+/* Parked frames are found by their frame pointer, whatever else is parked. Of several with equal frame
+ * pointers, the latest comes first.
  *
- * Broken by hand: a table that turns its chains round when it grows; a take_from() that skips the frame
- * after the one it took. */
+ * Fails if growing the table reverses its chains, or if take_from() skips the frame after the one it
+ * took. */
 #include "engine/graph/parked.h"
 
 #include "support/check.h"
@@ -11,7 +11,7 @@
 
 static uintptr_t fp_of(uint64_t i)
 {
-    return 0x7f0000000000u + i / 2 * 16; /* two of each */
+    return 0x7f0000000000u + i / 2 * 16; /* two frames per frame pointer */
 }
 
 static void park(uint64_t from, uint64_t to)
@@ -28,7 +28,7 @@ static void test_the_latest_of_equal_frame_pointers_comes_first(void)
         struct fg_parked *parked = fg_parked_take(fp_of(i));
 
         CHECK(parked && parked->fp == fp_of(i));
-        CHECK_EQ(parked->words[0], i ^ 1); /* the second of the two, then the first */
+        CHECK_EQ(parked->words[0], i ^ 1); /* the later of the two first */
         fg_parked_free(parked);
     }
     CHECK_EQ(fg_parked_count(), 0);

@@ -1,4 +1,4 @@
-/* Users that leave, and filters that change, in the middle of calls. */
+/* Users unregister and change filters while calls are in progress. */
 #include <semaphore.h>
 
 #include "engine/graph/frame.h"
@@ -24,8 +24,7 @@ static int nr_frames(void)
     return n;
 }
 
-/* Broken by leaving fg_progress_reap_all out of fgraph_unregister: a frame stayed for each user that came
- * and went. */
+/* Fails without fg_progress_reap_all in fgraph_unregister: each user that came and went left a frame. */
 static void test_frames_go_with_their_last_user(void)
 {
     uintptr_t outer = sim_call(f);
@@ -45,7 +44,7 @@ static void test_frames_go_with_their_last_user(void)
     sim_return(outer);
 }
 
-/* Broken by parking it in any case. */
+/* Fails if a frame is parked although no user wants it. */
 static void test_a_frame_that_nobody_wants_is_not_parked(void)
 {
     struct probe probe, other;
@@ -56,7 +55,7 @@ static void test_a_frame_that_nobody_wants_is_not_parked(void)
     probe_init(&probe, "leaves", "m.f", 4);
     probe_register(&probe);
     outer = sim_call(f);
-    inner = sim_call(g); /* keeps the frame below it from going at once */
+    inner = sim_call(g); /* keeps the frame below from being released at once */
     probe_unregister(&probe);
     sim_return(inner);
     sim_suspend(outer);
@@ -88,7 +87,7 @@ static void *call_and_call_again(void *arg)
     return NULL;
 }
 
-/* Broken by leaving reap_later out: the frames stayed below the new one. */
+/* Fails without reap_later: the frames stayed below the new one. */
 static void test_frames_of_another_thread_go_at_its_next_entry(void)
 {
     struct two_threads two;
@@ -111,8 +110,8 @@ static void test_frames_of_another_thread_go_at_its_next_entry(void)
     probe_done(&two.stays);
 }
 
-/* Broken by events off as soon as the last user has gone (busy left out of sim_arch's sync), and by not
- * looking at the calls again at an end (it stayed hooked). */
+/* Fails if the hooks are removed with the function's last user although a call is in progress. Fails if
+ * a return does not look for further calls in progress: the function stayed hooked. */
 static void test_ends_are_told_after_the_filter_has_changed(void)
 {
     struct probe probe;
@@ -139,7 +138,7 @@ static void test_ends_are_told_after_the_filter_has_changed(void)
     probe_done(&probe);
 }
 
-/* Broken by taking only functions that the plan changes into it: f stayed hooked. */
+/* Fails if a plan includes only functions that it changes: f stayed hooked. */
 static void test_nobody_waits_for_ends_once_the_user_has_left(void)
 {
     struct probe probe;
@@ -163,7 +162,8 @@ static void change_filter(struct probe *probe, struct ftrace_graph_ent *trace)
     probe_set_filter(probe, "nothing", NULL);
 }
 
-/* Broken by is_new left out: the entry had no bit yet, and the function was not busy. */
+/* Fails without is_new: the user's bit is not set yet during the entry, so the call did not count as in
+ * progress. */
 static void test_a_filter_changed_in_the_entry_itself(void)
 {
     struct probe probe;

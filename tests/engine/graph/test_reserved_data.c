@@ -1,4 +1,5 @@
-/* Reserved data: what a user reserves at an entry it, and only it, finds at that entry's return. */
+/* Reserved data: what a user reserves at an entry, only that user finds, and only at that entry's
+ * return. */
 #include <string.h>
 
 #include "engine/graph/data.h"
@@ -10,7 +11,7 @@
 
 static struct fg_func *f, *g;
 
-/* Broken by giving the DATA_SIZE field one bit too few (mask 0x1f): 32 words came back as 0. */
+/* Fails if the data size field has one bit too few (mask 0x1f): 32 words came back as 0. */
 static void test_each_allowed_size_comes_back(void)
 {
     for (size_t words = 1; words <= FG_MAX_DATA_WORDS; words++) {
@@ -56,10 +57,11 @@ static void check_size(struct probe *probe, struct ftrace_graph_ret *trace)
 
     CHECK(fgraph_retrieve_data(trace, &probe->ops, &bytes) != NULL);
     CHECK_EQ(bytes, FG_MAX_DATA_WORDS * sizeof(uint64_t) - 3);
-    atomic_store(&probe->bad, 0); /* these data are ours, not the probe's */
+    atomic_store(&probe->bad, 0); /* the data are this test's, not the probe's */
 }
 
-/* Broken by `>=` for `>` in the size check, and by leaving out the check for the newest data's owner. */
+/* Fails with `>=` instead of `>` in the size check, or without the check that the newest data are the
+ * user's own. */
 static void test_too_much_nothing_and_twice_are_refused(void)
 {
     struct probe other, probe;
@@ -79,7 +81,7 @@ static void test_too_much_nothing_and_twice_are_refused(void)
 }
 
 struct parents {
-    uint64_t values[4]; /* this call's, the parent's ... */
+    uint64_t values[4]; /* of this call, its parent, and so on */
     int n;
 };
 
@@ -106,7 +108,7 @@ static void read_parents(struct probe *probe, struct ftrace_graph_ret *trace)
     atomic_store(&probe->bad, 0);
 }
 
-/* Broken by counting every frame as a depth in fgraph_retrieve_parent_data, not only the user's own. */
+/* Fails if fgraph_retrieve_parent_data counts every frame as a depth instead of only the user's own. */
 static void test_a_parents_data_is_found_by_own_depth(void)
 {
     struct parents parents = {{10}, 0};
@@ -136,7 +138,8 @@ static void test_a_parents_data_is_found_by_own_depth(void)
     probe_done(&probe);
 }
 
-/* Broken by leaving out `task->top = top` for a user that refused: 64 such users' data filled the offset. */
+/* Fails if the data of a user that refused stay on the stack: 64 such users overflowed the offset
+ * field. */
 static void test_data_of_a_user_that_refuses_are_dropped(void)
 {
     struct probe users[FG_MAX_USERS];

@@ -1,11 +1,11 @@
-/* Reserved objects: kept exactly as long as the frame. */
+/* Reserved objects live exactly as long as their frame. */
 #include "engine/graph/data.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
 
 static struct fg_func *func;
-static _Atomic uint64_t objects[8]; /* each counts how often it was let go of */
+static _Atomic uint64_t objects[8]; /* each counts its releases */
 
 static void reserve(struct probe *probe, struct ftrace_graph_ent *trace)
 {
@@ -35,7 +35,7 @@ static void end(struct probe *probe)
     probe_unregister(probe);
 }
 
-/* Broken by dropping before the return functions are called, and by not dropping. */
+/* Fails if objects are dropped before the return functions are called, or not at all. */
 static void test_an_object_goes_with_its_frame(void)
 {
     struct probe users[3];
@@ -50,7 +50,7 @@ static void test_an_object_goes_with_its_frame(void)
     }
 }
 
-/* Broken by `task->top = top` for pop_to in enter_users, and by `task->top = frame` in fg_enter. */
+/* Fails if the frame of a refused return is popped without dropping its objects. */
 static void test_an_object_goes_if_the_return_is_refused(void)
 {
     struct probe users[2];
@@ -95,7 +95,8 @@ static void test_an_object_is_kept_while_its_call_is_suspended(void)
     end(&user);
 }
 
-/* Broken by dropping in call_return: the user is gone, and nobody is called. */
+/* Fails if the object is dropped together with the return call: the user is gone, so no return call
+ * runs. */
 static void test_an_object_outlives_its_user_with_the_frame(void)
 {
     struct probe user, other;
@@ -113,7 +114,7 @@ static void test_an_object_outlives_its_user_with_the_frame(void)
     end(&other);
 }
 
-/* Broken by leaving fg_progress_reap_all out of fgraph_unregister. */
+/* Fails without fg_progress_reap_all in fgraph_unregister. */
 static void test_an_object_goes_with_the_last_user_of_its_frame(void)
 {
     uintptr_t running, suspended;
@@ -148,7 +149,7 @@ static void test_an_object_goes_with_its_thread(void)
     end(&user);
 }
 
-/* Broken by fg_parked_free alone where a suspended call cannot be told. */
+/* Fails if a suspended call that cannot be reported is only freed, by fg_parked_free. */
 static void test_an_object_goes_with_its_function(void)
 {
     struct fg_func *dying = sim_function("m", "dying");

@@ -1,4 +1,4 @@
-/* Returns come in the reverse order of entries, in whatever order slots came free and were taken again. */
+/* Returns run in the reverse order of entries, in whatever order slots were freed and taken again. */
 #include <stdlib.h>
 
 #include "support/check.h"
@@ -51,8 +51,8 @@ static void clear(void)
         go(nr_present - 1);
 }
 
-/* Broken by going through a frame's slots from the highest down, unsorted: as soon as slot 0 was taken
- * again, the newest user returned last. */
+/* Fails if a frame's slots are walked from the highest down, unsorted: once slot 0 was taken again, the
+ * newest user returned last. */
 static void test_returns_are_in_reverse_order_wherever_the_queue_of_slots_begins(void)
 {
     for (uint32_t first = 0; first < FG_MAX_USERS; first++) {
@@ -63,8 +63,8 @@ static void test_returns_are_in_reverse_order_wherever_the_queue_of_slots_begins
     }
 }
 
-/* Broken by doing so from the newest user's slot on, round to the one above it: a slot that came free
- * early was taken late. */
+/* Fails if the walk starts at the newest user's slot and wraps around: a slot that was freed early may
+ * be taken late. */
 static void test_returns_are_in_reverse_order_after_users_came_and_went_at_random(void)
 {
     srand(1);

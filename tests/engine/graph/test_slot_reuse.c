@@ -1,5 +1,5 @@
-/* Slot reuse: slots go round in the order they were given back, and a return function is never called for
- * an entry of the slot's previous owner, however late it returns. */
+/* Slots are reused in the order in which they were given back. A return function is never called for an
+ * entry of the slot's previous owner, however late that call returns. */
 #include <errno.h>
 
 #include "engine/graph/users.h"
@@ -9,7 +9,7 @@
 
 static struct fg_func *f;
 
-/* Broken by taking the slot given back last (a stack): the same slot came again at once. */
+/* Fails if the slot given back last is taken first (a stack): the same slot was reused at once. */
 static void test_slots_are_reused_first_in_first_out(void)
 {
     struct probe probe;
@@ -22,10 +22,9 @@ static void test_slots_are_reused_first_in_first_out(void)
     }
 }
 
-/* Broken by comparing generations modulo 2^16 (in fg_slot_user): with a multiple of that of
- * registrations and leavings in between, the entries of the old owner returned to the new one. A keeper
- * wants those ends too, or the old owner's frames would be gone with it; others only hold slots, so that
- * 32 go round. */
+/* Fails if fg_slot_user compares generations modulo 2^16: after a multiple of 2^16 registrations, the
+ * old owner's entries returned to the new one. A keeper also wants those returns, else the frames would
+ * go with the old owner. Other users only hold slots, so that 32 rotate. */
 static void test_no_return_for_another_owners_entry_after_many_registrations(void)
 {
     enum { ROUNDS = 2 * (1 << 16) - 1, NR_HOLDERS = FG_MAX_USERS / 2 };
@@ -83,7 +82,7 @@ static void leave_and_come_back(struct probe *probe, struct ftrace_graph_ent *tr
     probe_register(probe);
 }
 
-/* Broken by never giving back the slots of users that left in a callback: ENOSPC at the 64th call. */
+/* Fails if slots of users that unregister in a callback are never given back: ENOSPC at the 64th call. */
 static void test_a_user_may_leave_and_come_back_in_its_own_callback(void)
 {
     struct probe probe;
@@ -94,7 +93,7 @@ static void test_a_user_may_leave_and_come_back_in_its_own_callback(void)
     for (uint32_t i = 0; i < 5 * FG_MAX_USERS; i++) {
         sim_call_return(f);
         CHECK_EQ(probe.entries, i + 1);
-        CHECK_EQ(probe_ends(&probe), 0); /* the one that made the entry has left */
+        CHECK_EQ(probe_ends(&probe), 0); /* the user that made the entry is gone */
     }
     probe.on_entry = NULL;
     sim_call_return(f);
@@ -110,8 +109,8 @@ static void leave_a_full_table(struct probe *probe, struct ftrace_graph_ent *tra
     CHECK_EQ(fgraph_register(&probe->ops), -ENOSPC);
 }
 
-/* Broken by giving the slot back although a callback, the caller's own, still knows it: what was
- * registered in that callback then began at depth 1. */
+/* Fails if the slot is given back while a callback, here the caller itself, still uses it: a user
+ * registered in that callback started at depth 1. */
 static void test_a_slot_is_not_reused_while_a_callback_may_know_it(void)
 {
     struct probe fillers[FG_MAX_USERS - 1], probe;

@@ -1,7 +1,7 @@
-/* Everything at once, for 3 seconds (60 with FUNCGRAPH_NIGHTLY=1). Threads make calls, and suspended
- * calls move between them. Other threads register and unregister users and fprobes, and change their
- * filters. Each callback gets its own user's calls alone, every entry has its return, every object is
- * released once, and nothing stays. */
+/* Everything at once, for 3 seconds (60 with FUNCGRAPH_NIGHTLY=1). Threads make calls and pass
+ * suspended calls to each other. Other threads register, unregister and refilter users and fprobes.
+ * Each callback gets only its own user's calls, every entry has its return, every object is released
+ * once, and nothing is left over. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -18,23 +18,23 @@ enum {
     NR_CALLERS = 8,
     NR_CHANGERS = 4,
     NR_FUNCS = 12,
-    NR_POOL = 64, /* suspended calls, anybody's */
+    NR_POOL = 64, /* suspended calls, shared by all threads */
     MAX_NESTED = 12,
     MAX_OBJECTS = 1 << 20,
-    NR_OWN = 5,     /* probes of each changer */
-    NR_WATCHES = 8, /* fprobes of each watcher */
+    NR_OWN = 5,     /* probes per changer */
+    NR_WATCHES = 8, /* fprobes per watcher */
     NR_WATCHERS = 2,
-    NR_HOLDERS = 41, /* users that only hold a slot: the others' are used again at once */
+    NR_HOLDERS = 41, /* users that only hold a slot, so that the other slots are reused at once */
 };
 
 static struct fg_func *funcs[NR_FUNCS];
 static _Atomic uintptr_t pool[NR_POOL];
-static _Atomic uint64_t objects[MAX_OBJECTS]; /* how often each was let go of */
+static _Atomic uint64_t objects[MAX_OBJECTS]; /* releases of each object */
 static _Atomic uint32_t nr_objects;
 static _Atomic bool is_over;
 static struct probe holders[NR_HOLDERS];
 static struct watch steady_watch;
-static struct probe steady;                 /* registered all the time, wants everything */
+static struct probe steady;                 /* always registered, wants everything */
 static _Atomic int caller_tids[NR_CALLERS]; /* 0 until a caller runs */
 static _Atomic uint64_t nr_calls, nr_moved, nr_registrations, nr_watches;
 
@@ -54,7 +54,7 @@ struct caller {
     int number;
     uintptr_t calls[MAX_NESTED];
     uint32_t nested;
-    uint32_t left; /* steps, until its thread ends */
+    uint32_t left; /* steps until its thread ends */
 };
 
 static void begin_call(struct caller *caller)
@@ -73,7 +73,7 @@ static void end_call(struct caller *caller)
         sim_raise(call);
 }
 
-/* Whatever was suspended in its place is closed, or goes on in this thread. */
+/* Suspends the latest call into the pool. The call that it replaces is resumed in this thread or closed. */
 static void swap_call(struct caller *caller)
 {
     uintptr_t call = caller->calls[--caller->nested], other;
@@ -108,7 +108,7 @@ static void *call_on(void *arg)
     return NULL;
 }
 
-/* A row of threads: each leaves calls in progress and suspended behind, and ends. */
+/* Runs threads one after the other. Each leaves calls in progress and suspended when it ends. */
 static void *call_in_a_row_of_threads(void *arg)
 {
     struct caller *caller = arg;
@@ -117,7 +117,7 @@ static void *call_in_a_row_of_threads(void *arg)
     while (!atomic_load_explicit(&is_over, memory_order_relaxed)) {
         caller->left = 20000;
         sim_in_thread(call_on, caller);
-        caller->nested = 0; /* they ended with their thread */
+        caller->nested = 0; /* ended with their thread */
     }
     return NULL;
 }
@@ -138,7 +138,7 @@ static void reserve_an_object(struct probe *probe, struct ftrace_graph_ent *trac
         return;
     n = atomic_fetch_add(&nr_objects, 1);
     if (n < MAX_OBJECTS && !fgraph_reserve_object(trace, &probe->ops, &objects[n]))
-        atomic_store(&objects[n], 1); /* no room: it stays ours */
+        atomic_store(&objects[n], 1); /* no room: still this test's object */
 }
 
 static const char *const patterns[] = {NULL, "m.f1", "m.f[0-5]", "m.f*", "*1", "nothing"};
@@ -311,10 +311,10 @@ static void check_objects(void)
         CHECK_EQ(objects[i], 1);
 }
 
-/* Broken by each of: generations not compared in fg_slot_user; a list freed in publish instead of
- * retired; a frame's objects not dropped in pop_to; a list of fprobes freed in list_remove_dead; marks
- * put on a frame for the slot of the stub that stands in for a user that is just leaving, not for its own
- * (the steady user, in slot 0, missed returns). */
+/* Fails if fg_slot_user does not compare generations; if a list is freed in publish instead of retired;
+ * if popping a frame does not drop its objects; if a removal frees a list of fprobes at once. Also
+ * fails if a frame is marked for the slot of the stub that replaces a leaving user, instead of the
+ * user's own slot: the steady user, in slot 0, missed returns. */
 int main(void)
 {
     static struct caller callers[NR_CALLERS];

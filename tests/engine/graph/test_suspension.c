@@ -1,4 +1,4 @@
-/* Suspension: a generator is one call, entered once and returned once, on whatever thread it runs. */
+/* Suspension: a generator is one call with one entry and one return, on whatever threads it runs. */
 #include "engine/graph/call.h"
 #include "engine/graph/parked.h"
 #include "support/check.h"
@@ -27,7 +27,7 @@ static void *resume_and_finish(void *arg)
     return NULL;
 }
 
-/* Broken by copying the frame without its data words in fg_suspend. */
+/* Fails if fg_suspend copies the frame without its data words. */
 static void test_a_generator_moves_between_threads_data_and_all(void)
 {
     uintptr_t generator = sim_call(gen);
@@ -43,7 +43,7 @@ static void test_a_generator_moves_between_threads_data_and_all(void)
     CHECK_EQ(fg_parked_count(), 0);
 }
 
-/* Broken by leaving out resume_users in end_unparked: the depth went below zero. */
+/* Fails without fg_resume_users in end_unparked: the depth dropped below zero. */
 static void test_a_suspended_call_that_is_closed_ends_once(void)
 {
     uint64_t closed = probe.ends[FG_END_CLOSE];
@@ -58,7 +58,7 @@ static void test_a_suspended_call_that_is_closed_ends_once(void)
     CHECK_EQ(probe.depth, 0);
 }
 
-/* Broken by leaving out resume_late in find_frame. */
+/* Fails without fg_resume_late in find_frame. */
 static void test_a_resume_that_was_not_told_is_noticed_at_the_end(void)
 {
     uint64_t resumes = probe.resumes, ends = probe_ends(&probe);
@@ -73,7 +73,7 @@ static void test_a_resume_that_was_not_told_is_noticed_at_the_end(void)
     CHECK_EQ(probe_ends(&probe), ends + 2);
 }
 
-/* Broken by leaving out the moving of old chains in shard_grow. */
+/* Fails if shard_grow does not move the old chains. */
 static void test_many_suspended_calls(void)
 {
     enum { MANY = 50000 };
@@ -85,7 +85,7 @@ static void test_many_suspended_calls(void)
     }
     CHECK_EQ(fg_parked_count(), MANY);
     for (int i = 0; i < MANY; i++) {
-        int at = i * 7919 % MANY; /* each once, in disorder */
+        int at = i * 7919 % MANY; /* each once, in mixed order */
 
         sim_resume(generators[at]);
         CHECK(fg_top_is(fg_task_current(), generators[at]));
@@ -114,7 +114,7 @@ static void *suspend_and_resume_many(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out the shards' locks. */
+/* Fails without the shards' locks. */
 static void test_threads_suspend_at_the_same_time(void)
 {
     pthread_t threads[4];
@@ -127,7 +127,7 @@ static void test_threads_suspend_at_the_same_time(void)
     CHECK_EQ(probe_ends(&probe), probe.entries);
 }
 
-/* Broken by leaving out fg_abandon_function in fg_func_forget. */
+/* Fails without fg_abandon_function in fg_func_forget. */
 static void test_a_function_that_dies_ends_its_suspended_calls(void)
 {
     struct fg_func *dying = sim_function("m", "dying");
@@ -153,8 +153,8 @@ static void free_function(struct probe *of, struct ftrace_graph_ent *trace)
         sim_free(dying);
 }
 
-/* Broken by putting the frame back and calling fg_abandon, as fg_abandon_function once did: the guard
- * refused it, for ever. */
+/* Fails if fg_abandon_function puts the frame back and calls fg_abandon: the guard refused it, in an
+ * endless loop. */
 static void test_a_function_may_die_in_a_callback(void)
 {
     struct fg_func *dying = sim_function("m", "dying");
@@ -167,7 +167,7 @@ static void test_a_function_may_die_in_a_callback(void)
     probe.on_entry = NULL;
     CHECK_EQ(probe_ends(&probe), ends + 1);
     CHECK_EQ(fg_parked_count(), 0);
-    atomic_fetch_sub(&probe.entries, 1); /* its end could not be told, and is counted */
+    atomic_fetch_sub(&probe.entries, 1); /* its return cannot be reported, and is counted */
     CHECK_EQ(fg_task_current()->lost_returns, 1);
 }
 
@@ -191,7 +191,7 @@ static void *no_room_for_parked(void *arg)
     return (void *)generator;
 }
 
-/* Broken by the same loop as above: with the stack full it never ended. */
+/* Fails with the loop of the previous test: with a full stack it never ended. */
 static void test_without_room_a_suspended_call_stays_suspended(void)
 {
     struct fg_func *dying = sim_function("m", "dying");

@@ -1,4 +1,4 @@
-/* Task variables: one word per task and user, zero for new tasks and at each registration. */
+/* Task variables: one word per task and user, zero in new tasks and after each registration. */
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -22,7 +22,7 @@ static void *two_calls(void *arg)
     return NULL;
 }
 
-/* Broken by one variable for all users (users[0].var): the second user saw the first one's count. */
+/* Fails with one variable for all users (users[0].var): the second user saw the first one's count. */
 static void test_each_user_and_task_has_its_own(void)
 {
     for (uint64_t i = 0; i < 3; i++) {
@@ -31,13 +31,12 @@ static void test_each_user_and_task_has_its_own(void)
         CHECK_EQ(seen[1], i);
     }
     sim_in_thread(two_calls, NULL);
-    sim_in_thread(two_calls, NULL); /* its memory may be that of the one before */
+    sim_in_thread(two_calls, NULL); /* may get the memory of the previous task */
     sim_call_return(f);
     CHECK_EQ(seen[0], 3);
 }
 
-/* Broken by leaving out `var = 0` in clear_task_slot: seen after as many registrations as there are
- * slots. */
+/* Fails without `var = 0` in clear_task_slot: visible after as many registrations as there are slots. */
 static void test_zero_at_each_registration(void)
 {
     for (uint32_t i = 0; i < 2 * FG_MAX_USERS; i++) {

@@ -1,12 +1,11 @@
-/* Functions of two arches in one engine: calls of one nest in calls of the other on one shadow stack, and
- * users see those of their scope and of global domains, as if one arch had all of them. The simulated
- * arch, which stands twice in this program, checks that it is asked only about its own functions.
+/* Functions of two arches in one engine. Calls of both nest on one shadow stack. Users see the calls of
+ * their scope and of global domains, as if one arch owned all functions. This program contains the
+ * simulated arch twice; each instance checks that it is asked only about its own functions.
  *
  *     domain         arch  seen by
  *     sim_domains[0]  0    users of the default scope
  *     sub             0    users of scope "sub" (as a subinterpreter)
- *     sim_domains[1]  1    all users: it is global (as native code)
- */
+ *     sim_domains[1]  1    all users: it is global (as native code) */
 #include <errno.h>
 
 #include "engine/core/root.h"
@@ -23,7 +22,7 @@ static const char sub_scope[] = "sub";
 static struct fg_domain sub = {.scope = sub_scope};
 static struct fg_func *py, *py_gen, *native, *native_gen, *sub_py;
 
-/* A user of all that it sees. */
+/* A user that matches every function in its scope. */
 static void begin(struct probe *probe, const char *pattern, const void *scope)
 {
     probe_init(probe, "user", pattern, 2);
@@ -31,7 +30,7 @@ static void begin(struct probe *probe, const char *pattern, const void *scope)
     probe_register(probe);
 }
 
-/* py calls native, which calls py, and so on. */
+/* Calls py and native alternately, each from the other. */
 static void nest(int depth)
 {
     uintptr_t call = sim_call(depth % 2 ? native : py);
@@ -44,7 +43,7 @@ static void nest(int depth)
         sim_raise(call);
 }
 
-/* Broken by `domain->scope == scope` alone in fg_domain_is_seen; by one that is always true. */
+/* Fails if fg_domain_is_seen only compares `domain->scope == scope`, or if it is always true. */
 static void test_users_see_their_scope_and_global_domains(void)
 {
     struct probe all, other;
@@ -69,7 +68,7 @@ static void note_depth(struct probe *probe, struct ftrace_graph_ent *trace)
     depths[nr_depths++] = trace->depth;
 }
 
-/* Broken by a depth that counts the task's frames. */
+/* Fails if the depth counts all frames of the task. */
 static void test_own_depth_and_data_do_not_depend_on_the_arch(void)
 {
     struct probe both, of_native;
@@ -81,7 +80,7 @@ static void test_own_depth_and_data_do_not_depend_on_the_arch(void)
     nest(5);
     CHECK_EQ(nr_depths, 3);
     for (uint32_t i = 0; i < nr_depths; i++)
-        CHECK_EQ(depths[i], i); /* two of native's frames have a frame of py between them */
+        CHECK_EQ(depths[i], i); /* a py frame lies between two native frames */
     CHECK_EQ(both.entries, 6);
     probe_finish(&of_native);
     probe_finish(&both);
@@ -100,7 +99,7 @@ static void *resume_both(void *arg)
     return NULL;
 }
 
-/* A generator of each arch is suspended while a call of the other arch is around it, and both run again
+/* One generator of each arch is suspended while a call of the other arch surrounds it. Both are resumed
  * in another thread. */
 static void test_suspended_calls_of_both_arches_move_to_another_thread(void)
 {
@@ -130,7 +129,7 @@ static void test_suspended_calls_of_both_arches_move_to_another_thread(void)
     probe_finish(&of_py);
 }
 
-/* Ends of calls above a call that ends were never reported, whatever their arch. */
+/* When a call returns, the calls above it had unreported returns, whatever their arch. */
 static void test_unreported_ends_are_closed_across_arches(void)
 {
     struct probe both;
@@ -146,7 +145,7 @@ static void test_unreported_ends_are_closed_across_arches(void)
     probe_finish(&both);
 }
 
-/* Broken by a plan that asks the first function's arch about all of them. */
+/* Fails if a plan asks the first function's arch about all functions. */
 static void test_each_arch_hooks_its_own_functions(void)
 {
     uint64_t brackets[SIM_NR_ARCHES], syncs[SIM_NR_ARCHES];
@@ -165,7 +164,7 @@ static void test_each_arch_hooks_its_own_functions(void)
     }
     call = sim_call(native);
     probe_edit_filter(&both, FGRAPH_FILTER, "py.*");
-    CHECK(sim_is_hooked(py) && sim_is_hooked(native)); /* until its call in progress has ended */
+    CHECK(sim_is_hooked(py) && sim_is_hooked(native)); /* until its call in progress has returned */
     sim_return(call);
     CHECK(sim_is_hooked(py) && !sim_is_hooked(native));
     CHECK_EQ(probe_ends(&both), 1);
@@ -175,7 +174,7 @@ static void test_each_arch_hooks_its_own_functions(void)
     CHECK(!sim_is_hooked(py));
 }
 
-/* Late and early: users come and go in the middle of a nesting of both. */
+/* Late and early: users come and go inside nested calls of both arches. */
 static void test_users_come_and_go_inside_a_nesting(void)
 {
     struct probe early, late;
@@ -187,7 +186,7 @@ static void test_users_come_and_go_inside_a_nesting(void)
     inner = sim_call(native);
     slot = fg_user_slot(&early.ops);
     probe_unregister(&early);
-    for (uint32_t i = 1; i < FG_MAX_USERS; i++) { /* the slot comes round again */
+    for (uint32_t i = 1; i < FG_MAX_USERS; i++) { /* until the same slot is taken again */
         begin(&late, "nothing", NULL);
         probe_finish(&late);
     }
@@ -233,7 +232,7 @@ static void leave_object(struct probe *probe, struct ftrace_graph_ent *trace)
     CHECK(fgraph_reserve_object(trace, &probe->ops, &objects[trace->func == native]));
 }
 
-/* Broken by the arch of the newest frame's function in fg_data_drop. */
+/* Fails if fg_data_drop asks the arch of the newest frame's function. */
 static void test_each_arch_lets_go_of_objects_on_its_own_frames(void)
 {
     uint64_t drops[] = {sim_arch_calls(0)->drops, sim_arch_calls(1)->drops};
@@ -248,13 +247,13 @@ static void test_each_arch_lets_go_of_objects_on_its_own_frames(void)
     CHECK_EQ(objects[1], 2);
     sim_call(py);
     sim_call(native);
-    probe_unregister(&both); /* its frames go, and its objects with them */
+    probe_unregister(&both); /* releases its frames with their objects */
     CHECK_EQ(sim_arch_calls(0)->drops, drops[0] + 3);
     CHECK_EQ(sim_arch_calls(1)->drops, drops[1] + 3);
     probe_done(&both);
 }
 
-/* Broken by one pool of records for all arches. */
+/* Fails with one pool of records for all arches. */
 static void test_a_record_is_reused_by_its_own_arch_only(void)
 {
     struct fg_func *first = sim_function_in(&sim_domains[1], "native", "passing"), *other;
@@ -267,7 +266,7 @@ static void test_a_record_is_reused_by_its_own_arch_only(void)
     sim_free(first);
 }
 
-/* A function that is met while users are there is attached to those that see it. */
+/* A function found while users are registered is attached to those in scope. */
 static void test_new_functions_meet_users_of_both_scopes(void)
 {
     struct probe all, other;
@@ -287,7 +286,7 @@ static void test_new_functions_meet_users_of_both_scopes(void)
     probe_finish(&other);
 }
 
-/* Only the arch of the function that is called is asked whether the call is for a signal. */
+/* The engine asks only the called function's arch whether the call is for a signal. */
 static void test_the_arch_of_the_function_is_asked_about_signals(void)
 {
     struct fg_func *handler = sim_function_in(&sim_domains[1], "native", "handler");
@@ -318,8 +317,8 @@ static void watch_in(struct watch *watch, const char *pattern, const void *scope
     CHECK_EQ(fg_fprobe_register(&watch->fp, scope, &filter), 0);
 }
 
-/* Broken by fg_fprobes_enter and fg_fprobes_missed that do not compare a reference's user: each handler
- * ran twice. */
+/* Fails if fg_fprobes_enter and fg_fprobes_missed do not compare a reference's user: each handler ran
+ * twice. */
 static void test_fprobes_of_two_scopes_share_a_global_function(void)
 {
     struct fg_func *later;
@@ -347,7 +346,7 @@ static void test_fprobes_of_two_scopes_share_a_global_function(void)
     sim_free(later);
 }
 
-/* Last: the engine does not come back. */
+/* Runs last: the kill switch stops the engine for good. */
 static void test_the_kill_switch_stops_both(void)
 {
     struct probe both;
