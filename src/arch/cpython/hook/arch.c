@@ -1,4 +1,4 @@
-/* Starting and stopping the hooks. */
+/* See arch.h. */
 #include "arch/cpython/hook/arch.h"
 
 #include <pthread.h>
@@ -21,9 +21,11 @@
 #include "engine/graph/users.h"
 #include "engine/tracer/instance_fork.h"
 
-/* A thread in a callback may need the GIL to leave it. Without the GIL, it may have detached its thread
- * state there, to wait for a lock of Python's; it attaches again only after a stop of the world is over,
- * and that stop waits for us while we keep ours attached. A callback may begin at any time. */
+/* True if this thread must detach its thread state while it waits for callbacks. With the GIL: a thread
+ * may need the GIL to leave its callback. Without the GIL: a thread in a callback may have detached its
+ * thread state to wait for a Python lock. If the world is stopped then, the thread cannot attach again
+ * before the stop is over, and the stop waits for us as long as we stay attached. A callback may begin
+ * at any time. */
 static bool must_let_go(void)
 {
 #ifdef Py_GIL_DISABLED
@@ -67,7 +69,7 @@ static const struct fg_discovery_ops discovery_ops = {
     .forget_func = fg_kprobe_function_gone,
 };
 
-/* Once in a process. Interpreters with a GIL of their own may come here at the same time. */
+/* Runs once in a process. Interpreters with their own GIL may get here at the same time. */
 static void init_engine(void)
 {
     fg_hook_backend = &fg_built_backend;
@@ -132,8 +134,8 @@ int fg_cpython_tool_id(void)
     return interp && interp->is_installed ? fg_built_backend.tool_id(interp) : -1;
 }
 
-/* A function's object refers to objects of its interpreter, so no record may keep it longer than the
- * interpreter. */
+/* A function's object refers to objects of its interpreter, so its record must not keep the object
+ * longer than the interpreter lives. */
 static void forget_object(struct fg_func *func, void *arg)
 {
     PyObject *list = arg;
@@ -160,7 +162,7 @@ static void forget_objects(void)
 void fg_cpython_end(struct fg_interp *interp)
 {
     fg_cpython_stop(interp);
-    if (interp->is_installed) /* a user has stayed */
+    if (interp->is_installed) /* a user is still registered */
         return;
     fg_gate_open(interp);
     fg_built_backend.end(interp);

@@ -1,5 +1,5 @@
-/* A backend: one way of hooking CPython's functions. A build has one, monitoring.c (3.12 and later) or
- * evalframe.c (3.11). */
+/* A backend: one way of hooking CPython's functions. A build has exactly one: monitoring.c (3.12 and
+ * later) or evalframe.c (3.11). */
 #ifndef FG_CPYTHON_BACKEND_H
 #define FG_CPYTHON_BACKEND_H
 
@@ -8,25 +8,26 @@
 
 struct fg_func;
 
-/* All of these are for one interpreter, which the caller is in. */
+/* All members act on one interpreter, which the caller is in. */
 struct fg_hook_backend {
     const char *name;
-    /* -1 with an exception, and then nothing is installed. */
+    /* Return: 0; -1 with an exception, and nothing is installed. */
     int (*install)(struct fg_interp *interp);
     void (*remove)(struct fg_interp *interp);
-    /* The interpreter ends: frees what the backend keeps of it. It is not installed. */
+    /* Called when the interpreter ends: frees the backend's data. The hooks are removed already. */
     void (*end)(struct fg_interp *interp);
-    /* From now on each hook follows the running greenlet (greenlet.h) before it does anything else. */
+    /* Makes each hook follow the running greenlet (greenlet.h) before anything else, from now on. */
     void (*follow_greenlets)(struct fg_interp *interp);
     /* The sys.monitoring tool id in use, or -1. */
     int (*tool_id)(const struct fg_interp *interp);
     /* Makes the function's hooks match its users and probes. Under FG_LOCK_EVENTS. */
     void (*sync)(PyCodeObject *code, struct fg_func *func);
-    /* The same, after a kprobe came: events at places within the function that answered DISABLE come
-     * again. -1 with an exception: they do not. Under FG_LOCK_EVENTS. */
+    /* Like sync, after a kprobe was added: also enables events again at places of the function where
+     * the callback has returned DISABLE. Return: 0; -1 with an exception: the places stay disabled.
+     * Under FG_LOCK_EVENTS. */
     int (*listen)(PyCodeObject *code, struct fg_func *func);
-    /* Turns hooks for calls of C functions on or off in the whole interpreter, as interp->hears_c_calls
-     * says. Under FG_LOCK_EVENTS. */
+    /* Switches the hooks for calls of C functions on or off in the whole interpreter, as
+     * interp->hears_c_calls says. Under FG_LOCK_EVENTS. */
     void (*hear_c_calls)(struct fg_interp *interp);
 };
 

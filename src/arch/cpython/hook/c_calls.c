@@ -17,7 +17,7 @@
 #include "engine/graph/call.h"
 
 bool fg_c_calls_wanted;
-static bool hears_all; /* as the interpreter's hears_c_calls */
+static bool hears_all; /* copy of the main interpreter's hears_c_calls */
 
 /* The profile function that this thread's events are passed on to, or NULL. */
 static _Thread_local Py_tracefunc next_profile;
@@ -65,7 +65,7 @@ int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObjec
     int result = 0;
 
     if (!fg_c_calls_wanted && !hears_all)
-        detach(tstate); /* CPython sets use_tracing when this returns */
+        detach(tstate); /* CPython updates use_tracing when this function returns */
     else if (what == PyTrace_C_CALL)
         c_call(tstate, frame->f_frame, arg);
     if (next)
@@ -77,8 +77,8 @@ int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObjec
     return result;
 }
 
-/* Set by other threads in a thread without a profile function: `next_profile` can be reset only in that
- * thread itself. */
+/* A profile function that another thread installs in a thread which has none. It resets `next_profile`,
+ * which only the thread itself can do. */
 static int adopt(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
 {
     next_profile = NULL;
@@ -110,9 +110,9 @@ void fg_c_calls_hear_all(bool hears)
     PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
 
     hears_all = hears;
-    /* Frames in progress send events too. A thread that has a profile function puts ours before it at its
-     * next call of a Python function. When C functions are off again, ours leaves at the thread's next
-     * event. */
+    /* Frames in progress fire events too. A thread that has its own profile function puts ours in front
+     * at its next call of a Python function. After @hears is switched off again, our function removes
+     * itself at the thread's next event. */
     for (; hears && tstate; tstate = PyThreadState_Next(tstate)) {
         if (tstate->c_profilefunc)
             continue;
@@ -123,7 +123,8 @@ void fg_c_calls_hear_all(bool hears)
         fg_c_calls_attach_if_all(fg_tstate());
 }
 
-/* In the threads of this interpreter; threads other than the caller's do so at their next event. */
+/* Removes our profile function from the threads of this interpreter. Threads other than the caller's do
+ * so at their next event. */
 void fg_c_calls_detach_all(void)
 {
     PyThreadState *tstate = fg_tstate();

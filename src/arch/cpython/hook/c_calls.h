@@ -9,16 +9,17 @@
 #include "arch/cpython/base/compat/python.h"
 #include "arch/cpython/hook/hooks.h"
 
-/* A user has asked for C functions since the hooks were installed: every call takes the slow path. */
+/* True once a user has asked for C functions since the hooks were installed. Every call then takes the
+ * slow path. */
 extern bool fg_c_calls_wanted;
 
 void fg_c_calls_are_wanted(void);
 
 FG_COLD void fg_c_calls_attach_slow(PyThreadState *tstate);
 void fg_c_calls_detach_all(void);
-/* Turns events of C functions on or off in all frames of the main interpreter. */
+/* Switches events of C functions on or off in all frames of the main interpreter. */
 void fg_c_calls_hear_all(bool hears);
-/* If fg_c_calls_hear_all() turned them on. */
+/* Installs our profile function in this thread if fg_c_calls_hear_all() has switched the events on. */
 void fg_c_calls_attach_if_all(PyThreadState *tstate);
 int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObject *arg);
 

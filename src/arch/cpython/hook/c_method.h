@@ -1,5 +1,5 @@
-/* Replacing a method that is implemented in C by a function of ours, which calls the original. It is
- * replaced in the table of its type or module, which CPython reads at each call. */
+/* Replacing a C method by a function of ours that calls the original. The entry in the method table of
+ * its type or module is replaced, which CPython reads at each call. */
 #ifndef FG_CPYTHON_C_METHOD_H
 #define FG_CPYTHON_C_METHOD_H
 
@@ -12,11 +12,11 @@ struct fg_c_method {
 
 /* The entry of this name in a type's table, or NULL. */
 PyMethodDef *fg_c_method_of(PyTypeObject *type, const char *name);
-/* Replaces `method` (may be NULL), if its flags are exactly these. `ours` has the signature that they
- * mean. */
+/* Replaces `method` (may be NULL) if its flags are exactly @flags. `ours` has the signature that the
+ * flags imply. */
 void fg_c_method_stand_before(struct fg_c_method *at, PyMethodDef *method, int flags, PyCFunction ours);
-/* Puts the original back; calls in progress go on. If somebody else has replaced ours, ours stays for
- * good. */
+/* Restores the original; calls in progress continue. If somebody else has replaced our function, it
+ * stays for good. */
 void fg_c_method_step_aside(struct fg_c_method *at);
 
 /* ---- methods with METH_FASTCALL */

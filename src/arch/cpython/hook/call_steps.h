@@ -1,4 +1,4 @@
-/* The steps of a call that both backends take, from what CPython tells them to the engine. */
+/* Reporting a call to the engine: the steps that both backends share. */
 #ifndef FG_CPYTHON_CALL_STEPS_H
 #define FG_CPYTHON_CALL_STEPS_H
 
@@ -13,15 +13,15 @@
 #include "engine/graph/call.h"
 #include "engine/graph/suspended.h"
 
-/* `tstate` may be NULL. Where events are many it goes along: a callback in Python needs it, and asking
- * for it costs. */
+/* `tstate` may be NULL. Hooks with frequent events pass it, because a callback in Python needs it and
+ * looking it up costs time. */
 static inline struct ftrace_regs fg_regs_of(PyThreadState *tstate, fg_pyframe *frame, PyObject *value)
 {
     return (struct ftrace_regs){&fg_python_regs_ops, frame, value, tstate};
 }
 
-/* A generator begins at this address. A call that is still parked under it ended without CPython telling
- * anybody. */
+/* A generator begins at this address. If a call is still parked under the address, it ended without an
+ * event: end it now. */
 static inline void fg_abandon_parked(struct fg_task *task, const fg_pyframe *frame)
 {
     struct ftrace_regs regs = fg_no_regs();
@@ -29,7 +29,7 @@ static inline void fg_abandon_parked(struct fg_task *task, const fg_pyframe *fra
     fg_abandon(task, (uintptr_t)frame, &regs);
 }
 
-/* How a call ends by an exception. GeneratorExit is how a generator is closed. */
+/* How a call that raises ends. A generator is closed with GeneratorExit. */
 static inline enum fg_end fg_end_by(PyObject *exception, const PyCodeObject *code)
 {
     return PyErr_GivenExceptionMatches(exception, PyExc_GeneratorExit) && fg_code_is_generator(code)
@@ -37,7 +37,7 @@ static inline enum fg_end fg_end_by(PyObject *exception, const PyCodeObject *cod
                : FG_END_RAISE;
 }
 
-/* ---- C functions: the caller's frame stands for the call */
+/* ---- C functions: the caller's frame identifies the call */
 
 static inline struct fg_c_function_regs fg_c_function_regs(fg_pyframe *caller, PyObject *callable,
                                                            PyObject *argument)
@@ -45,7 +45,7 @@ static inline struct fg_c_function_regs fg_c_function_regs(fg_pyframe *caller, P
     return (struct fg_c_function_regs){{&fg_c_function_regs_ops, caller, argument, NULL}, callable};
 }
 
-/* `argument`: the first; NULL: there is none, or it is not known. */
+/* `argument` is the first argument; NULL: there is none, or it is not known. */
 static inline void fg_c_call_enter(struct fg_task *task, struct fg_func *func, fg_pyframe *caller,
                                    PyObject *callable, PyObject *argument)
 {
@@ -54,7 +54,7 @@ static inline void fg_c_call_enter(struct fg_task *task, struct fg_func *func, f
     fg_enter(task, func, fg_cfunction_fp(caller), &regs.regs);
 }
 
-/* Of a call whose entry may not have been told. */
+/* Reports the return of a call. Its entry may not have been reported. */
 static inline void fg_c_call_return(struct fg_task *task, fg_pyframe *caller, PyObject *callable,
                                     enum fg_end end)
 {

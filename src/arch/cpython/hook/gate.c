@@ -52,7 +52,8 @@ bool fg_gate_check_slow(PyThreadState *tstate)
         return true;
     if (gate) {
         fg_gate_open(interp);
-        fg_greenlet_look_for(); /* while the gate was shut no function was met */
+        /* while the gate was shut no function was met, so its import was not noticed */
+        fg_greenlet_look_for();
     }
     return false;
 }

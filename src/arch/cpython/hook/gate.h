@@ -20,10 +20,10 @@ void fg_gate_open(struct fg_interp *interp);
 FG_COLD bool fg_gate_check_slow(PyThreadState *tstate);
 
 /**
- * fg_gate_check() - May a call be traced? Opens the gate if start-up code has ended.
+ * fg_gate_check() - Check whether the gate is shut; open it if start-up code has ended.
  * @tstate: the calling thread's
  *
- * Return: true if the gate stays shut: the call is not to be traced.
+ * Return: true if the gate is shut: do not trace the call.
  */
 static inline bool fg_gate_check(PyThreadState *tstate)
 {

@@ -5,7 +5,7 @@
 
 #include "arch/cpython/base/compat/lookup.h"
 
-#define MAX_PARTIALS 8 /* functools.partial of a partial of ... */
+#define MAX_PARTIALS 8 /* how many nested functools.partial objects are opened */
 
 PyObject *fg_c_attribute(PyObject *object, const char *name)
 {

@@ -19,14 +19,14 @@
 
 #define FIRST_CAPACITY 256u
 
-/* func is written before definition, and then neither changes. */
+/* func is written before definition; after that neither changes. */
 struct slot {
     _Atomic(const PyMethodDef *) definition;
     struct fg_func *func;
 };
 
-/* Lookups take no lock. A table that is too small is kept for lookups in progress: all old tables
- * together are smaller than the current one. */
+/* Lookups take no lock. A table that has become too small is kept for lookups in progress. All old
+ * tables together are smaller than the current one. */
 struct table {
     struct table *older;
     size_t capacity; /* a power of two */
@@ -35,7 +35,7 @@ struct table {
 
 struct fg_c_functions {
     _Atomic(struct table *) current;
-    size_t nr_records; /* under FG_LOCK_DISCOVERY, as is all adding */
+    size_t nr_records; /* records are added under FG_LOCK_DISCOVERY */
 };
 
 static bool is_method_descriptor(PyObject *callable)
@@ -52,14 +52,14 @@ const PyMethodDef *fg_cfunction_definition(PyObject *callable)
     return NULL;
 }
 
-/* The definition's slot, or the free one where it would be. */
+/* The definition's slot, or the free slot where it belongs. */
 static struct slot *find_slot(struct table *table, const PyMethodDef *definition)
 {
     size_t i = (size_t)fg_hash_pointer(definition);
 
     for (;; i++) {
         struct slot *slot = &table->slots[i & (table->capacity - 1)];
-        /* acquire: pairs with add's release; the slot's func is seen too */
+        /* acquire: pairs with the release in add(); the slot's func is visible too */
         const PyMethodDef *there = atomic_load_explicit(&slot->definition, memory_order_acquire);
 
         if (there == definition || !there)
@@ -69,11 +69,11 @@ static struct slot *find_slot(struct table *table, const PyMethodDef *definition
 
 static struct fg_func *find(struct fg_c_functions *functions, const PyMethodDef *definition)
 {
-    /* acquire: pairs with grow's release */
+    /* acquire: pairs with the release in grow() */
     struct table *table = functions ? atomic_load_explicit(&functions->current, memory_order_acquire) : NULL;
     struct slot *slot = table ? find_slot(table, definition) : NULL;
 
-    /* A slot that was free may by now be another definition's. acquire: as in find_slot */
+    /* Another thread may have taken the free slot for another definition. acquire: as in find_slot */
     if (!slot || atomic_load_explicit(&slot->definition, memory_order_acquire) != definition)
         return NULL;
     return slot->func;
@@ -87,7 +87,7 @@ static void add(struct table *table, const PyMethodDef *definition, struct fg_fu
     atomic_store_explicit(&slot->definition, definition, memory_order_release);
 }
 
-/* A table with room for one more, or NULL. */
+/* A table with room for one more definition; NULL: memory is short. */
 static struct table *grow(struct fg_c_functions *functions)
 {
     struct table *old = atomic_load_explicit(&functions->current, memory_order_relaxed);
@@ -120,7 +120,7 @@ static bool has_method(const PyTypeObject *type, const PyMethodDef *definition)
     return at == definition;
 }
 
-/* Where a method is defined is the type in the MRO whose table has it; NULL: none. Borrowed. */
+/* The type in the MRO whose method table contains the definition; NULL: none. Borrowed. */
 static PyTypeObject *defining_type(PyTypeObject *type, const PyMethodDef *definition)
 {
     PyObject *mro = fg_type_mro(type);
@@ -129,11 +129,11 @@ static PyTypeObject *defining_type(PyTypeObject *type, const PyMethodDef *defini
     while (i < n && !has_method((PyTypeObject *)PyTuple_GET_ITEM(mro, i), definition))
         i++;
     type = i < n ? (PyTypeObject *)PyTuple_GET_ITEM(mro, i) : NULL;
-    Py_XDECREF(mro); /* the base is kept by the type it is one of */
+    Py_XDECREF(mro); /* the type itself keeps its bases alive */
     return type;
 }
 
-/* The type a method belongs to, or NULL for a plain function. Borrowed. */
+/* The type that a method belongs to; NULL for a plain function. Borrowed. */
 static PyTypeObject *owner_of(PyObject *callable, const PyMethodDef *definition)
 {
     PyObject *self;
@@ -141,16 +141,16 @@ static PyTypeObject *owner_of(PyObject *callable, const PyMethodDef *definition)
 
     if (is_method_descriptor(callable))
         return PyDescr_TYPE(callable);
-    self = ((PyCFunctionObject *)callable)->m_self; /* of a static method too: its type */
+    self = ((PyCFunctionObject *)callable)->m_self; /* for a static method: its type */
     if (!self || PyModule_Check(self))
         return NULL;
-    if (PyType_Check(self)) /* a class method, or else a method of the metaclass */
+    if (PyType_Check(self)) /* a class method; if not found, a method of the metaclass */
         type = defining_type((PyTypeObject *)self, definition);
     if (!type)
         type = defining_type(Py_TYPE(self), definition);
     if (type)
         return type;
-    /* `X.__new__` has one definition for all types, in no table. */
+    /* The definition of `X.__new__` is shared by all types and is in no table. */
     return PyType_Check(self) ? &PyBaseObject_Type : Py_TYPE(self);
 }
 
@@ -184,7 +184,7 @@ void fg_cfunction_name(PyObject *callable, struct fg_cfunction_name *name)
         name_function(name, callable, definition);
 }
 
-/* NULL: no memory. */
+/* Return: NULL if memory is short. */
 static struct fg_c_functions *functions_of(struct fg_interp *interp)
 {
     struct fg_c_functions *functions = atomic_load_explicit(&interp->c_functions, memory_order_relaxed);
@@ -196,7 +196,7 @@ static struct fg_c_functions *functions_of(struct fg_interp *interp)
     return functions;
 }
 
-/* The record of a definition, made if another thread was not first. */
+/* Finds the record of a definition, or makes it. Call with FG_LOCK_DISCOVERY held. */
 static struct fg_func *make_record(struct fg_interp *interp, const PyMethodDef *definition,
                                    const struct fg_cfunction_name *name)
 {
@@ -269,7 +269,7 @@ void fg_cfunctions_end(struct fg_interp *interp)
     struct fg_c_functions *functions = atomic_exchange(&interp->c_functions, NULL);
     struct table *table = functions ? atomic_load(&functions->current) : NULL, *older;
 
-    /* The newest table has them all. */
+    /* The newest table contains all records. */
     for (size_t i = 0; table && i < table->capacity; i++) {
         if (atomic_load(&table->slots[i].definition))
             fg_func_forget(table->slots[i].func);

@@ -1,4 +1,4 @@
-/* Function records of functions implemented in C, found by their method definition. */
+/* Function records of C functions, found by their PyMethodDef. */
 #ifndef FG_CPYTHON_CFUNCTION_H
 #define FG_CPYTHON_CFUNCTION_H
 
@@ -6,12 +6,12 @@
 #include "arch/cpython/base/interp.h"
 #include "engine/core/function.h"
 
-/* The interpreter's record of a built-in function or method descriptor; NULL for any other callable, or
- * without memory. */
+/* The record of a built-in function or method descriptor, made if there is none. NULL: `callable` is
+ * neither, or memory is short. */
 struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable);
-/* The same, or NULL if there is no record yet. */
+/* The record of a definition; NULL: no record yet. */
 struct fg_func *fg_cfunction_known(struct fg_interp *interp, const PyMethodDef *definition);
-/* The definition, which identifies a C function; NULL: `callable` is none. */
+/* The definition, which identifies a C function; NULL: `callable` is not a C function. */
 const PyMethodDef *fg_cfunction_definition(PyObject *callable);
 
 /* The two parts of the record's name. */
@@ -21,13 +21,13 @@ struct fg_cfunction_name {
 
 void fg_cfunction_name(PyObject *callable, struct fg_cfunction_name *name);
 
-/* True if `matches` is true of one of the interpreter's C functions. */
+/* True if `matches` returns true for at least one of the interpreter's C functions. */
 bool fg_cfunctions_any(struct fg_interp *interp, bool (*matches)(struct fg_func *func));
 
-/* The interpreter is ending. */
+/* Called when the interpreter ends: forgets its C functions. */
 void fg_cfunctions_end(struct fg_interp *interp);
 
-/* A call of a C function is identified by its caller's frame, which has only one such call in progress. */
+/* The key of a C function's call: its caller's frame, which can have only one such call in progress. */
 static inline uintptr_t fg_cfunction_fp(const fg_pyframe *caller)
 {
     return (uintptr_t)caller | 1;

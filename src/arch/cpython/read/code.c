@@ -17,9 +17,9 @@
 #include "engine/ring/ring_layout.h"
 
 Py_ssize_t fg_code_extra_index = -1;
-static _Atomic Py_ssize_t first_index = -1; /* two interpreters may be first */
+static _Atomic Py_ssize_t first_index = -1; /* atomic: two interpreters may be the first */
 
-/* The code object is being freed. */
+/* Called when the code object is freed. */
 static void code_gone(void *extra)
 {
     if (!extra)
@@ -28,8 +28,8 @@ static void code_gone(void *extra)
     fg_func_forget(extra);
 }
 
-/* Each interpreter numbers its slots itself, and ours must have the same number in all. Lower slots that
- * are free in this interpreter are wasted. */
+/* Each interpreter numbers its slots separately, and ours must have the same number in all. Lower slots
+ * that are free in this interpreter are wasted. */
 static Py_ssize_t request_index(Py_ssize_t wanted)
 {
     Py_ssize_t index;
@@ -75,7 +75,7 @@ static uint16_t flags_of(const PyCodeObject *code)
     return flags;
 }
 
-/* UTF-8 of a str, or `otherwise`; lone surrogates have none. */
+/* UTF-8 of a str, or `otherwise` if it has none: a lone surrogate has no UTF-8. */
 static const char *text_of(PyObject *str, const char *otherwise)
 {
     const char *text = str && PyUnicode_Check(str) ? PyUnicode_AsUTF8(str) : NULL;
@@ -111,7 +111,7 @@ struct fg_code_name fg_code_name(const PyCodeObject *code, PyObject *module)
     return (struct fg_code_name){text_of(module, "?"), text_of(code->co_qualname, "?")};
 }
 
-/* Makes the record and its hooks before it is published: a thread that finds the record finds the hooks
+/* Sets the hooks before it publishes the record, so that a thread that finds the record finds its hooks
  * set. */
 static struct fg_func *make_record(PyCodeObject *code, const struct fg_func_desc *desc)
 {
@@ -148,7 +148,7 @@ struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module)
 
     fg_discovery_ops->meet_module(desc.module);
     fg_lock(FG_LOCK_DISCOVERY);
-    /* Another thread may have been first, or a finaliser that ran just now. */
+    /* Another thread may have made the record meanwhile, or a finalizer that ran just now. */
     func = fg_code_func(code);
     if (!func)
         func = make_record(code, &desc);
@@ -159,7 +159,7 @@ struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module)
 
 struct fg_func *fg_code_discover(fg_pyframe *frame)
 {
-    /* A generator that is thrown into runs its first hook with the exception set. */
+    /* When an exception is thrown into a generator, its first hook runs with the exception set. */
     fg_exception aside = fg_exception_set_aside();
     PyObject *module = fg_code_module(frame->f_globals);
     struct fg_func *func = fg_code_meet(fg_pyframe_code(frame), module);

@@ -1,5 +1,5 @@
-/* Function records of code objects. A record is made at the function's first call, or before it by
- * symbols.h, and is kept in the code object's extra slot. */
+/* Function records of code objects. A record is made at the function's first call, or earlier by
+ * symbols.c. It is stored in the code object's extra slot. */
 #ifndef FG_CPYTHON_CODE_H
 #define FG_CPYTHON_CODE_H
 
@@ -10,7 +10,7 @@
 
 extern Py_ssize_t fg_code_extra_index; /* -1 before fg_code_init */
 
-/* -1 with an exception: no slot left. */
+/* Return: 0; -1 with an exception: no slot is free. */
 int fg_code_init(void);
 
 /* The record of a code object, or NULL if it has none yet. */
@@ -19,29 +19,37 @@ static inline struct fg_func *fg_code_func(PyCodeObject *code)
     return fg_code_extra(code, fg_code_extra_index);
 }
 
-/* Makes the record of the code that `frame` runs. NULL when memory is short; no exception is left set. */
+/* Makes the record of the code that `frame` runs. Return: NULL if memory is short; no exception is left
+ * set. */
 FG_COLD struct fg_func *fg_code_discover(fg_pyframe *frame);
 
-/* The same for all calls in progress in this thread, so that records of callers and return addresses can
- * name them. */
+/* Makes the records of all calls in progress in this thread, so that recorded callers and return
+ * addresses have names. */
 void fg_code_discover_callers(void);
 
-/* Makes the record, if there is none. `module`: from fg_code_module(), or NULL. An exception may be left
- * set: the caller sets its own aside. NULL: memory is short. */
+/**
+ * fg_code_meet() - Return a code object's record; make it if there is none.
+ * @module: from fg_code_module(), or NULL
+ *
+ * An exception may be left set, so the caller saves its own.
+ *
+ * Return: NULL if memory is short.
+ */
 struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module);
 
-/* The name of the module in a function's globals: an exact str, or NULL. No code of the program runs. New
+/* The module name in a function's globals: an exact str, or NULL. Runs no code of the program. New
  * reference. */
 PyObject *fg_code_module(PyObject *globals);
 
-/* The two parts of the record's name. They live as long as `code` and `module`. */
+/* The two parts of the record's name. Valid as long as `code` and `module` live. */
 struct fg_code_name {
     const char *module, *qualname;
 };
 
 struct fg_code_name fg_code_name(const PyCodeObject *code, PyObject *module);
 
-/* The arguments are the first of its variables: those by position, by keyword, *args, **kwargs. */
+/* The number of arguments. They are the first variables of the code: positional, keyword-only, *args,
+ * **kwargs. */
 static inline int fg_code_argument_count(const PyCodeObject *code)
 {
     return code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) +

@@ -1,17 +1,17 @@
-/* What the hooks do when a function is met and when it goes. Reading the program stands below hooking it,
- * so the hooks register here. */
+/* Callbacks of the hooks for functions that are met and freed. Reading the program is a layer below
+ * hooking it, so the hooks register here. */
 #ifndef FG_CPYTHON_DISCOVERY_H
 #define FG_CPYTHON_DISCOVERY_H
 
 struct fg_func;
 
 struct fg_discovery_ops {
-    /* A function of the module is about to get its record. */
+    /* Called before a function of the module gets its record. */
     void (*meet_module)(const char *name);
-    /* The function has its record, and a user. No other thread finds the record of a code object yet. Under
+    /* Called when a new record has users. No other thread can find a code object's record yet. Under
      * FG_LOCK_DISCOVERY. */
     void (*meet_func)(struct fg_func *func);
-    /* The code object is being freed, and the record after it. */
+    /* Called when the code object is freed. The record is freed after it. */
     void (*forget_func)(struct fg_func *func);
 };
 

@@ -1,4 +1,4 @@
-/* The name of a thread, as the program gave it to threading.Thread. */
+/* See task_name.h. */
 #include "arch/cpython/read/task_name.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "arch/cpython/base/tstate.h"
 #include "engine/core/task.h"
 
-/* New reference; NULL also if it is no plain dict. */
+/* New reference; NULL also if @dict is not a plain dict. */
 static PyObject *dict_get(PyObject *dict, const char *key)
 {
     return dict && PyDict_CheckExact(dict) ? fg_dict_get(dict, key) : NULL;
@@ -29,7 +29,8 @@ static PyObject *active_thread(PyObject *threading)
     return thread;
 }
 
-/* The Thread whose _bootstrap runs: it enters itself into threading._active only later. New reference. */
+/* The Thread object whose _bootstrap runs: it adds itself to threading._active only later. New
+ * reference. */
 static PyObject *bootstrapping_thread(fg_pyframe *frame)
 {
     const char *name = frame ? PyUnicode_AsUTF8(fg_pyframe_code(frame)->co_qualname) : NULL;
@@ -63,7 +64,7 @@ static PyObject *name_of(PyObject *thread)
     return name;
 }
 
-/* Takes over the reference. */
+/* Steals the reference to @thread. */
 static void thread_name(PyObject *thread, char *out, size_t room)
 {
     PyObject *name = thread ? name_of(thread) : NULL;
@@ -87,7 +88,7 @@ void fg_cpython_task_name(struct fg_task *task, char *out, size_t room)
         snprintf(out, room, "%s", comm);
         return;
     }
-    /* Also called while the thread ends, when it holds no thread state any more. */
+    /* A thread that is ending may hold no thread state any longer. */
     if (!tstate || !PyGILState_Check() || tstate != fg_tstate())
         return;
     aside = fg_exception_set_aside();

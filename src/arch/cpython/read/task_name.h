@@ -7,7 +7,8 @@
 
 /* Member of struct fg_process_ops. */
 void fg_cpython_task_name(struct fg_task *task, char *out, size_t room);
-/* Names a new thread by the frame that it is about to run, which is not linked to the thread yet (3.11). */
+/* Names a new thread from the frame that it is about to run. On 3.11 that frame is not linked to the
+ * thread yet. */
 void fg_cpython_task_name_first(struct fg_task *task, fg_pyframe *frame);
 
 #endif

@@ -7,7 +7,8 @@
 
 #include "arch/cpython/base/compat/python.h"
 
-/* One character; a lone surrogate, which has no UTF-8, as U+FFFD. Returns the bytes written. */
+/* Encodes one character. A lone surrogate has no UTF-8 and becomes U+FFFD. Return: the number of bytes
+ * written. */
 size_t fg_utf8_of(Py_UCS4 c, uint8_t out[4]);
 
 #endif
