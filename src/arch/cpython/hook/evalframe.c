@@ -1,8 +1,8 @@
 /* Hooking through the frame evaluator (PEP 523), CPython 3.11.
  *
- * The evaluator runs for every Python frame: also once when a generator is made (up to RETURN_GENERATOR),
- * and once for each of its resumes. An evaluator that was installed before ours is called in place of
- * CPython's own. */
+ * The evaluator runs for every Python frame. For a generator it runs once when the generator is made
+ * (up to RETURN_GENERATOR), and once for each resume. If another evaluator was installed before ours,
+ * ours calls it in place of CPython's own. */
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/hook/hooks.h"
 
@@ -29,16 +29,16 @@
 #include "internal/pycore_opcode.h"
 #include "opcode.h"
 
-/* What an interpreter has. Guarded by the GIL. */
+/* The data of one interpreter. Guarded by the GIL. */
 struct evaluator {
     _PyFrameEvalFunction next; /* the evaluator that ours calls */
     bool installed;
-    bool chained;   /* the interpreter has our evaluator, or somebody who came after us calls it */
+    bool chained;   /* our evaluator is installed, or one that came later calls ours */
     unsigned aside; /* calls of run_aside() in progress */
 };
 
 static _PyFrameEvalFunction next =
-    _PyEval_EvalFrameDefault;             /* that of all interpreters, or one that finds out */
+    _PyEval_EvalFrameDefault;             /* the next evaluator of all interpreters, or next_here */
 static unsigned nr_installed, nr_chained; /* interpreters */
 
 static PyObject *eval_frame(PyThreadState *tstate, fg_pyframe *frame, int throwflag);
@@ -55,7 +55,7 @@ static void step_in(struct evaluator *evaluator)
     PyInterpreterState *interp = PyInterpreterState_Get();
     _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interp);
 
-    /* If the current evaluator calls ours, the two would call each other forever. */
+    /* If the current evaluator already calls ours, the two would call each other forever. */
     if (current == eval_frame || (evaluator->chained && current != _PyEval_EvalFrameDefault))
         return;
     evaluator->next = current;
@@ -70,7 +70,8 @@ static void step_out(struct evaluator *evaluator)
 {
     PyInterpreterState *interp = PyInterpreterState_Get();
 
-    /* A later evaluator calls ours: it stays, and passes everything on. */
+    /* An evaluator that was installed later calls ours, so ours stays in the chain and passes
+     * everything on. */
     if (_PyInterpreterState_GetEvalFrameFunc(interp) != eval_frame)
         return;
     _PyInterpreterState_SetEvalFrameFunc(interp, evaluator->next);
@@ -85,9 +86,9 @@ static inline PyObject *evaluate(PyThreadState *tstate, fg_pyframe *frame, int t
     return next(tstate, frame, throwflag);
 }
 
-/* Runs the call and all that it calls without our evaluator: Python calls then take no C stack. The
- * evaluator is set for the whole interpreter, so no thread's new calls are traced until the last such
- * call has ended. Counts as one overrun; how many calls are missed is not known. */
+/* Runs the call and all calls that it makes without our evaluator: Python calls then take no C stack.
+ * The evaluator is set for the whole interpreter. So no thread's new calls are traced until the last
+ * such call has ended. Counts as one overrun; the number of missed calls is not known. */
 FG_COLD static PyObject *run_aside(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
 {
     struct evaluator *evaluator = fg_interp_known()->hooks;
@@ -108,19 +109,19 @@ static inline PyGenObject *generator_of(fg_pyframe *frame)
     return _PyFrame_GetGenerator(frame);
 }
 
-/* This evaluation only makes the generator object. */
+/* True if this evaluation only makes the generator object. */
 static inline bool makes_generator(const fg_pyframe *frame)
 {
     return frame->owner != FRAME_OWNED_BY_GENERATOR;
 }
 
-/* It has not run yet: its last instruction is the RETURN_GENERATOR that made it. */
+/* True if the generator has not run yet: its last instruction is the RETURN_GENERATOR that made it. */
 static inline bool is_first_resume(const fg_pyframe *frame)
 {
     return _Py_OPCODE(*frame->prev_instr) == RETURN_GENERATOR;
 }
 
-/* The exception in flight, for its type; borrowed. */
+/* The exception that is set, or only its type; borrowed. */
 static PyObject *exception_of(PyThreadState *tstate)
 {
     PyObject *value = tstate->curexc_value;
@@ -137,7 +138,7 @@ static inline struct ftrace_regs regs_at_end(PyThreadState *tstate, fg_pyframe *
     return (struct ftrace_regs){&fg_python_raise_regs_ops, frame, exception_of(tstate), NULL};
 }
 
-/* A function's call is over. */
+/* Reports the return of a call. */
 FG_NOINLINE static PyObject *end_function(PyThreadState *tstate, fg_pyframe *frame, struct fg_task *task,
                                           struct fg_ending ending, PyObject *result)
 {
@@ -152,7 +153,7 @@ FG_NOINLINE static PyObject *end_function(PyThreadState *tstate, fg_pyframe *fra
     return result;
 }
 
-/* Nobody wants the return: the call has no frame on the shadow stack. */
+/* True if no user wants the return: then the call has no frame on the shadow stack. */
 static inline bool ends_untold(const struct fg_task *task, struct fg_func *func, uintptr_t fp)
 {
     return !fg_func_wants_returns(func) && !fg_top_is(task, fp);
@@ -183,8 +184,8 @@ static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int thr
 
     if (is_first_resume(frame)) {
         fg_abandon_parked(task, frame);
-        /* Also when it is thrown into or closed before it ever ran: its frame runs, to raise at its first
-         * line. */
+        /* This is an entry also if the generator is closed, or an exception is thrown into it, before
+         * it has run: its frame runs and raises at its first line. */
         fg_enter(task, func, fp, &regs);
     } else {
         fg_resume(task, fp, &regs);
@@ -201,7 +202,7 @@ static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int thr
     return result;
 }
 
-/* The thread's first frame that is traced. */
+/* Makes the thread's task at its first traced frame, and names it. */
 FG_COLD static struct fg_task *meet_task(fg_pyframe *frame)
 {
     struct fg_task *task = fg_task_current();
@@ -211,7 +212,7 @@ FG_COLD static struct fg_task *meet_task(fg_pyframe *frame)
     return task;
 }
 
-/* Matching a function's users makes the thread's task too, which must have its name by then. */
+/* Makes the thread's task first, with its name: matching a function's users would make it without one. */
 FG_COLD static struct fg_func *discover(fg_pyframe *frame)
 {
     if (!fg_task_self)
@@ -219,8 +220,8 @@ FG_COLD static struct fg_func *discover(fg_pyframe *frame)
     return fg_code_discover(frame);
 }
 
-/* All interpreters share the code objects of frozen modules: their records belong to the interpreter that
- * met them first. */
+/* True if the call is not to be traced. All interpreters share the code objects of frozen modules, and
+ * a record belongs to the interpreter that met the function first. */
 FG_COLD static bool is_left_alone(PyThreadState *tstate, const struct fg_func *func)
 {
     return fg_gate_check_slow(tstate) || (func && fg_func_interp(func) != fg_interp_known());
@@ -251,7 +252,6 @@ static inline PyObject *eval_known(PyThreadState *tstate, fg_pyframe *frame, int
     return eval_wanted(tstate, frame, throwflag, func);
 }
 
-/* The slow path. */
 FG_NOINLINE static PyObject *eval_slow(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
                                        struct fg_func *func)
 {
@@ -277,8 +277,8 @@ FG_NOINLINE static PyObject *eval_other(PyThreadState *tstate, fg_pyframe *frame
     return eval_known(tstate, frame, throwflag, func);
 }
 
-/* A callback that starts is no plain call: the task's guard is held. Nor is one that
- * fg_slow_path_is_forced tells of. */
+/* Enters the call on the fast path if it is plain. A callback that starts is not: the task's guard is
+ * held. No call is plain while the slow path is forced. */
 static inline bool enter_plain(fg_pyframe *frame, struct fg_task *task)
 {
     struct fg_func *func = fg_code_func(frame->f_code);
@@ -334,13 +334,13 @@ static void remove_hooks(struct fg_interp *interp)
         fg_slow_path_release();
 }
 
-/* Calls in progress use it until the interpreter is gone: it is not freed. */
+/* Frees nothing: calls in progress use the evaluator's data until the interpreter is gone. */
 static void end(struct fg_interp *interp)
 {
     (void)interp;
 }
 
-/* For good: greenlet is never unloaded. */
+/* Forces the slow path for good, because greenlet is never unloaded. */
 static void follow_greenlets(struct fg_interp *interp)
 {
     static bool is_noted;
@@ -357,7 +357,8 @@ static int tool_id(const struct fg_interp *interp)
     return -1;
 }
 
-/* The evaluator looks up the users of each function that it runs; only wishes for C functions need more. */
+/* Users need no hooks of their own: the evaluator looks up the users of each function that it runs.
+ * Only users that want C functions need more. */
 static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
     (void)code;
@@ -365,8 +366,8 @@ static void sync_func(PyCodeObject *code, struct fg_func *func)
         fg_c_calls_are_wanted();
 }
 
-/* Only in the main interpreter: the profile functions of other interpreters' threads cannot be reached
- * (c_calls.c). */
+/* Works only in the main interpreter: the profile functions of other interpreters' threads cannot be
+ * reached (c_calls.c). */
 static void hear_c_calls(struct fg_interp *interp)
 {
     if (!interp->is_main)

@@ -1,6 +1,6 @@
-/* See gen_close.h. Our functions replace close(), throw() and the finalizer of the generator types. They
- * call the originals, and then look whether the call of a generator that has ended is still parked:
- * CPython sent no event for it, so the call is ended here. */
+/* See gen_close.h. Our functions replace close(), throw() and the finalizer of the generator types.
+ * Each calls the original. If the generator has ended and its call is still parked after that, CPython
+ * fired no event for the end, so the call is ended here. */
 #include "arch/cpython/hook/gen_close.h"
 
 #include "arch/cpython/base/compat/exception.h"
@@ -21,7 +21,7 @@
 /* A generator type, and the functions that were replaced. */
 struct watched_type {
     PyTypeObject *type;
-    const char *delegate; /* name of the attribute with what it awaits */
+    const char *delegate; /* name of the attribute that holds the awaited object */
     destructor finalize;
     struct fg_c_method close_method, throw_method;
 };
@@ -42,8 +42,8 @@ static struct watched_type *watched_of(PyObject *object)
     return NULL;
 }
 
-/* The frames of a generator and of those that it delegates to, which close() closes too. Only addresses:
- * a reference would change when the objects are freed. */
+/* The frames of a generator and of the generators that it delegates to, which close() closes too. Holds
+ * only addresses, because a reference would change when the objects are freed. */
 struct frames {
     uintptr_t fps[MAX_DELEGATES];
     int n;
@@ -65,7 +65,7 @@ static void collect_frames(PyObject *object, struct frames *frames)
     fg_exception_put_back(aside);
 }
 
-/* Collects nothing while no call is parked, so that the end of a generator costs next to nothing. */
+/* Collects nothing while no call is parked, so that ending a generator stays cheap. */
 static inline void collect_parked(PyObject *object, struct frames *frames)
 {
     frames->n = 0;
@@ -73,7 +73,7 @@ static inline void collect_parked(PyObject *object, struct frames *frames)
         collect_frames(object, frames);
 }
 
-/* After the generator has ended: ends the calls that are still parked, the innermost first. */
+/* Ends the calls that are still parked, innermost first. Call after the generator has ended. */
 static void abandon_frames(const struct frames *frames)
 {
     struct fg_task *task = fg_task_current();
@@ -142,7 +142,7 @@ static void restore(void)
     }
 }
 
-/* All interpreters share the types: the last one that stops restores them. */
+/* All interpreters share the types, so the last one that stops restores them. */
 static struct {
     pthread_mutex_t lock;
     unsigned count;

@@ -1,5 +1,5 @@
-/* Ends of generators without an event. From CPython 3.13 on, close() of a generator that is suspended
- * outside of any `try` drops its frame without running it, and sends no event (gh-140373). */
+/* Generators that end without an event. From CPython 3.13 on, close() of a generator that is suspended
+ * outside any `try` drops its frame without running it and fires no event (gh-140373). */
 #ifndef FG_CPYTHON_GEN_CLOSE_H
 #define FG_CPYTHON_GEN_CLOSE_H
 

@@ -29,8 +29,8 @@ static bool is_heard(struct fg_func *func)
     return fg_func_wants_any_caller(func) || fg_func_has_pending_returns(func);
 }
 
-/* Events of all calls of C functions slow down the whole program. They are on only while some user wants
- * a C function from anywhere, or waits for the return of such a call. */
+/* Events for all calls of C functions slow down the whole program. They are on only while a user wants
+ * a C function from any caller, or waits for the return of such a call. */
 static void sync_c(struct fg_func *func)
 {
     struct fg_interp *interp = fg_func_interp(func);
@@ -40,7 +40,7 @@ static void sync_c(struct fg_func *func)
     set_hears(interp, hears);
 }
 
-/* The code object of a hooked function, which may be freed meanwhile. New reference, or NULL. */
+/* The code object of a hooked function. Another thread may be freeing it. New reference, or NULL. */
 static PyCodeObject *code_of(struct fg_func *func)
 {
     PyCodeObject *code = func->arch_data;
@@ -120,7 +120,8 @@ bool fg_hooks_wants_c_calls(struct fg_func *func)
 {
     struct fg_task *task = fg_task_current();
     bool has_entered =
-        task && fg_guard_enter(task); /* else a caller holds the guard: the list stays either way */
+        /* else a caller holds the guard; the list is not freed in either case */
+        task && fg_guard_enter(task);
     const struct fg_user_list *list =
         task ? atomic_load_explicit(&func->users, memory_order_acquire) : &fg_no_users;
     bool wants = false;

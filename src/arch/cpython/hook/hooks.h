@@ -10,26 +10,27 @@
 /* Set once in a process, before the hooks are installed anywhere. */
 extern const struct fg_hook_backend *fg_hook_backend;
 
-/* Members of struct fg_arch_ops. fg_hooks_sync_begin() takes FG_LOCK_EVENTS, fg_hooks_sync_func() needs
- * it. */
+/* Members of struct fg_arch_ops. fg_hooks_sync_begin() takes FG_LOCK_EVENTS; call fg_hooks_sync_func()
+ * with it held. */
 void fg_hooks_sync_begin(void);
 void fg_hooks_sync_end(void);
 void fg_hooks_sync_func(struct fg_func *func);
 
-/* Turns the setting of functions' hooks on or off in an interpreter. */
+/* Records whether the hooks are installed in an interpreter: functions' hooks are set only while they
+ * are. */
 void fg_hooks_set_installed(struct fg_interp *interp, bool on);
 
-/* Makes the hooks of a function that was just met and has users. */
+/* Sets the hooks of a function that was just met and has users. */
 void fg_hooks_meet_func(struct fg_func *func);
-/* The backend's sync and listen, for a function whose code object may be freed meanwhile. Both take
- * FG_LOCK_EVENTS. */
+/* Call the backend's sync and listen for a function whose code object another thread may be freeing.
+ * Both take FG_LOCK_EVENTS. */
 void fg_hooks_sync(struct fg_func *func);
 int fg_hooks_listen(struct fg_func *func);
 
-/* Some user of this function wants the C functions that it calls. */
+/* True if a user of this function wants the C functions that it calls. */
 bool fg_hooks_wants_c_calls(struct fg_func *func);
-/* Some user wants this call of the C function: from anywhere, or because it wants the C functions that
- * the caller calls. `caller` is NULL if it has no record yet. */
+/* True if a user wants this call of a C function: from any caller, or because it wants the C functions
+ * that this caller calls. `caller` is NULL if it has no record yet. */
 bool fg_hooks_wants_c_call(struct fg_func *func, struct fg_func *caller);
 
 #endif

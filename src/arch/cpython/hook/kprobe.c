@@ -9,9 +9,9 @@
 #include "arch/cpython/hook/hooks.h"
 #include "arch/cpython/read/code.h"
 
-/* ---- places */
+/* ---- places in a code object */
 
-/* The code as it was compiled, whatever CPython has made of it since. NULL with an exception. */
+/* The bytecode as it was compiled, without CPython's later specialization. NULL with an exception. */
 static PyObject *compiled(PyCodeObject *code)
 {
     return PyCode_GetCode(code);
@@ -22,7 +22,7 @@ static Py_ssize_t first_traceable(const PyCodeObject *code)
     return code->_co_firsttraceable * (Py_ssize_t)sizeof(_Py_CODEUNIT);
 }
 
-/* Where the instruction at `offset` begins: with its prefixes. */
+/* The offset of the first prefix (EXTENDED_ARG) of the instruction at `offset`. */
 static Py_ssize_t with_prefixes(PyObject *bytes, Py_ssize_t offset)
 {
     while (offset >= 2 && fg_opcode_at(bytes, offset - 2) == EXTENDED_ARG)
@@ -40,8 +40,7 @@ static int offset_in(const PyCodeObject *code, PyObject *bytes, Py_ssize_t offse
         return -EILSEQ;
     if (offset == 0)
         offset = first;
-    /* What sets up the call has no effect that can be seen: behind it, and its cache (3.15), is where it
-     * is. */
+    /* RESUME sets up the call and has no visible effect. Skip it, with its cache (3.15). */
     while (offset < size && (fg_opcode_at(bytes, offset) == RESUME || fg_opcode_at(bytes, offset) == CACHE))
         offset += 2;
     if (offset < first || offset >= size || fg_opcode_is_silent(fg_opcode_at(bytes, offset)) ||
@@ -94,7 +93,7 @@ PyObject *fg_kprobe_lines(PyCodeObject *code)
     return sorted;
 }
 
-/* ---- what the engine's half needs */
+/* ---- the operations that the engine's half needs */
 
 #ifdef Py_GIL_DISABLED
 static void lock(void)
@@ -118,7 +117,7 @@ static void drop(void *owner)
     Py_DECREF((PyObject *)owner);
 }
 
-/* With an exception: CPython does not report places in this code. */
+/* Return: 0; -EIO with an exception: CPython fires no events for this code. */
 static int listen_to(struct fg_func *func)
 {
     return fg_hooks_listen(func) == 0 ? 0 : -EIO;

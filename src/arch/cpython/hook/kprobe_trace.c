@@ -9,8 +9,8 @@
 #include "arch/cpython/read/code.h"
 #include "engine/core/task.h"
 
-/* While our function is installed: the thread state that it is installed in (a thread has one for each
- * interpreter that it has been in), and the trace function that events are passed on to, or NULL. */
+/* Where our function is installed: the thread state (a thread has one for each interpreter that it has
+ * been in), and the trace function to which events are passed on, or NULL. */
 static _Thread_local struct {
     PyThreadState *tstate;
     Py_tracefunc next;
@@ -33,7 +33,8 @@ static void step_out(PyThreadState *tstate)
     fg_tracing_update(tstate);
 }
 
-/* There is one place: while a second interpreter runs inside the first, its frames are not probed. */
+/* A thread has one `place`. So while a second interpreter runs inside the first, its frames are not
+ * probed. */
 static void step_in(PyThreadState *tstate)
 {
     if (place.tstate && place.tstate != tstate)
@@ -64,9 +65,9 @@ static void stand_for(PyThreadState *tstate, fg_pyframe *frame)
 
 /* ---- the frame's switches
  *
- * f_trace_lines and f_trace_opcodes belong to the program, which reads them as bool. Where we need one
- * that is off, it has this value while the frame runs. It is off again whenever the program can see it:
- * in its trace function, and after the frame. */
+ * f_trace_lines and f_trace_opcodes belong to the program, which reads them as bool. If we need one
+ * that is off, it has the value ON_FOR_US while the frame runs. It is off again whenever the program
+ * can see it: in the program's trace function, and after the frame. */
 
 #define ON_FOR_US 2
 
@@ -94,7 +95,7 @@ static bool is_only_ours(const PyFrameObject *frame, int what)
            (what == PyTrace_OPCODE && frame->f_trace_opcodes == ON_FOR_US);
 }
 
-/* Calls the program's trace function, which finds everything as it would without us. */
+/* Calls the program's trace function, in the same state as without us. */
 static int pass_on(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
 {
     if (!place.next || is_only_ours(frame, what))
@@ -130,8 +131,8 @@ static int trace(PyObject *object, PyFrameObject *frame, int what, PyObject *arg
 
     hit(tstate, frame, what);
     result = is_probes ? 0 : pass_on(object, frame, what, arg);
-    /* The program's function may have put another in our place, and what ran may have taken the probes
-     * away. */
+    /* The program's trace function may have been replaced meanwhile, and the kprobes may have been
+     * removed. */
     stand_for(tstate, frame->f_frame);
     if (stands(tstate) && what != PyTrace_RETURN)
         switches_on(frame, fg_kprobe_kinds(fg_code_func(frame->f_frame->f_code)));
@@ -142,8 +143,8 @@ static int trace(PyObject *object, PyFrameObject *frame, int what, PyObject *arg
 
 /* ---- frames */
 
-/* Kprobes in what a callback calls are only counted as missed, and no other trace or profile function is
- * called. */
+/* In functions called by a callback, kprobes are only counted as missed. No other trace or profile
+ * function is called. */
 static PyObject *evaluate_in_callback(_PyFrameEvalFunction evaluate, PyThreadState *tstate, fg_pyframe *frame,
                                       int throwflag)
 {
@@ -157,7 +158,7 @@ static PyObject *evaluate_in_callback(_PyFrameEvalFunction evaluate, PyThreadSta
     stand_for(tstate, frame);
     result = evaluate(tstate, frame, throwflag);
     tstate->tracing = tracing;
-    if (!tstate->c_profilefunc && tstate->c_profileobj == profile_object) /* nobody has set another */
+    if (!tstate->c_profilefunc && tstate->c_profileobj == profile_object) /* not replaced meanwhile */
         tstate->c_profilefunc = profile;
     stand_for(tstate, fg_current_pyframe(tstate));
     return result;

@@ -1,12 +1,13 @@
-/* Events at places within functions on CPython 3.11: through the thread's C trace function.
+/* Events at places within functions on CPython 3.11, through the thread's C trace function.
  *
- * sys.settrace() has one slot: (function, object). While a frame with kprobes runs, our function replaces
- * the one that is there and passes every event on to it with its own object; sys.gettrace() still returns
- * that object. Frames that it calls run as usual, unless they have kprobes too. So a frame with kprobes
- * is as slow as under a tracer that does nothing, and no other frame is affected.
+ * sys.settrace() has one slot: (function, object). While a frame with kprobes runs, our function
+ * replaces the one in the slot. It passes every event on to that function with its own object, and
+ * sys.gettrace() still returns that object. Frames called from there run as usual, unless they have
+ * kprobes too. So a frame with kprobes is as slow as under a tracer that does nothing, and no other
+ * frame is affected.
  *
- * A function that calls sys.settrace() itself removes ours, and is not probed until it has called another
- * Python function. */
+ * A function that calls sys.settrace() itself removes ours. It is not probed again before it has called
+ * another Python function. */
 #ifndef FG_CPYTHON_KPROBE_TRACE_H
 #define FG_CPYTHON_KPROBE_TRACE_H
 
@@ -15,7 +16,7 @@
 
 #if !FG_HAVE_MONITORING
 
-/* Evaluates a frame; `evaluate` as _PyEval_EvalFrameDefault. */
+/* Evaluates a frame. `evaluate` has the contract of _PyEval_EvalFrameDefault. */
 PyObject *fg_kprobe_evaluate(_PyFrameEvalFunction evaluate, PyThreadState *tstate, fg_pyframe *frame,
                              int throwflag);
 

@@ -1,9 +1,9 @@
 /* Hooking through sys.monitoring (PEP 669), CPython 3.12 and later.
  *
  * The global event PY_START finds functions: a function gets its record at its first call. If it has no
- * users, the callback answers DISABLE, and its calls cost nothing from then on. If it has users, it gets
- * local events. PY_UNWIND can be local from 3.15 on (gh-142186); before that it is set globally, with the
- * first function that has users. */
+ * users, the callback returns DISABLE, and later calls cost nothing. If it has users, it gets local
+ * events. PY_UNWIND can be local from 3.15 on (gh-142186). Before that it is set globally, when the
+ * first function gets users. */
 #include "arch/cpython/hook/monitoring.h"
 
 #if FG_HAVE_MONITORING
@@ -19,8 +19,8 @@
 #include "engine/graph/user_list.h"
 
 #define NR_TOOL_IDS 6
-/* 4 and 3 have no conventional user. The ids that PEP 669 reserves for coverage, profilers and debuggers
- * come last. */
+/* Ids 4 and 3 have no conventional user, so they come first. The ids that PEP 669 reserves for
+ * coverage, profilers and debuggers come last. */
 static const int tool_id_order[NR_TOOL_IDS] = {4, 3, 5, 1, 2, 0};
 
 static PyMemberDef hook_members[] = {
@@ -57,8 +57,8 @@ static long events_of_ends(struct monitoring *m)
     return m->bits[EVENT_PY_UNWIND] | m->bits[EVENT_PY_THROW];
 }
 
-/* PY_THROW is always on: a function may first be met as a generator that is thrown into before it has
- * run. */
+/* PY_THROW is always on: a function may be met first when an exception is thrown into its generator
+ * before that has run. */
 static long events_global(struct monitoring *m)
 {
     return m->bits[EVENT_PY_START] | m->bits[EVENT_PY_THROW] | (m->has_armed ? events_of_ends(m) : 0) |
@@ -163,7 +163,7 @@ static int take_tool_id(struct monitoring *m)
     return -1;
 }
 
-/* Can PY_UNWIND and PY_THROW be local? Tried on code that never runs. No exception is left set. */
+/* True if PY_UNWIND and PY_THROW can be local. Tried on code that never runs. No exception is left set. */
 static bool try_local_ends(struct monitoring *m)
 {
     PyObject *code = (PyObject *)PyCode_NewEmpty("funcgraph", "probe", 1);
@@ -175,8 +175,8 @@ static bool try_local_ends(struct monitoring *m)
     return can;
 }
 
-/* The assumption MONITORING: what we read of tools and local events is what sys.monitoring says. -1 with
- * an exception. */
+/* Checks the assumption MONITORING: that our reading of tools and local events agrees with
+ * sys.monitoring. Return: 0; -1 with an exception. */
 static int check_data(struct monitoring *m)
 {
     const PyThreadState *tstate = PyThreadState_Get();
@@ -212,7 +212,7 @@ static void release_tool_id(struct monitoring *m)
 {
     fg_exception aside = fg_exception_set_aside();
 
-    /* free_tool_id clears nothing on 3.12 and 3.13: events and callbacks are taken back one by one. */
+    /* On 3.12 and 3.13 free_tool_id clears nothing, so remove events and callbacks one by one. */
     if (set_events(m, 0) != 0 || register_callbacks(m, false) != 0 ||
         call_monitoring(m, "free_tool_id", m->tool_id, NULL) != 0)
         PyErr_Clear();
@@ -291,7 +291,7 @@ static long events_after_entry(struct monitoring *m)
 
 static long events_of_users(struct monitoring *m, struct fg_func *func)
 {
-    /* PY_THROW may be an entry too. */
+    /* PY_THROW may report an entry too. */
     long set = m->bits[EVENT_PY_START] | (m->has_local_ends ? m->bits[EVENT_PY_THROW] : 0);
 
     if (!fg_func_has_users(func))
@@ -317,7 +317,7 @@ static int arm_globals(struct monitoring *m)
     return set_events(m, events_global(m));
 }
 
-/* LINE first: it makes CPython allocate its data of the code object. */
+/* Sets LINE first, which makes CPython allocate its monitoring data of the code object. */
 static int set_first_instructions(struct monitoring *m, PyCodeObject *code, long set)
 {
     return set_local_events(m, (PyObject *)code, set & ~m->bits[EVENT_INSTRUCTION]) != 0 ||
@@ -355,15 +355,16 @@ static int set_wanted_events(struct monitoring *m, PyCodeObject *code, struct fg
     long users = events_of_users(m, func), has = local_events(m, code);
     int error;
 
-    if (fg_func_has_pending_returns(func)) /* users left, but a return in progress is still wanted */
+    /* users left, but the return of a call in progress is still wanted */
+    if (fg_func_has_pending_returns(func))
         users |= has & ~events_within(m);
     error = change_local_events(m, code, has, users | events_of_kprobes(m, func));
     tell_engine(m, code, func);
     return error;
 }
 
-/* Errors are not reported: a function that cannot be hooked (memory is short) stays untraced, and the
- * program goes on. */
+/* Errors are not reported. A function that cannot be hooked (memory is short) stays untraced, and the
+ * program continues. */
 static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
     fg_exception aside = fg_exception_set_aside();
@@ -384,7 +385,8 @@ static void hear_c_calls(struct fg_interp *interp)
     fg_exception_put_back(aside);
 }
 
-/* Places that answered DISABLE get events again after their events are removed and set again. */
+/* CPython enables events again at places whose callback returned DISABLE when the events are removed
+ * and set again. */
 static int listen(PyCodeObject *code, struct fg_func *func)
 {
     struct monitoring *m = fg_func_interp(func)->hooks;

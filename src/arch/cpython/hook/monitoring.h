@@ -30,25 +30,26 @@ enum event {
         NR_EVENTS
 };
 
-/* Of one interpreter. */
+/* The data of one interpreter. */
 struct monitoring {
     struct fg_interp *interp;
     PyObject *module; /* sys.monitoring */
     PyObject *set_events, *set_local_events, *disable, *missing;
-    PyObject *hooks[NR_EVENTS]; /* callables; kept, since an event may be in progress at any time */
+    /* callables; never freed before the interpreter: an event may be in progress */
+    PyObject *hooks[NR_EVENTS];
     long bits[NR_EVENTS];
     int tool_id;
-    bool has_armed;      /* a function has local events, so the global ones that they need are on */
+    bool has_armed;      /* a function has local events, so the global events that it needs are on */
     bool has_local_ends; /* PY_UNWIND and PY_THROW can be local, so no global ones are needed */
 };
 
-/* A callable that CPython reaches through its own vectorcall slot: no method object, no argument parsing. */
+/* A callable that CPython calls through its own vectorcall slot: no method object, no argument parsing. */
 struct hook {
     PyObject_HEAD vectorcallfunc vectorcall;
     struct monitoring *monitoring;
 };
 
-/* What CPython calls at an event (monitoring_callbacks.c). */
+/* The callbacks of an event (monitoring_callbacks.c). */
 struct fg_monitoring_event {
     const char *name;
     vectorcallfunc callback, callback_in_greenlet;
@@ -62,7 +63,7 @@ static inline long local_events(const struct monitoring *m, const PyCodeObject *
     return fg_local_events(code, m->tool_id);
 }
 
-/* The events of kprobes, which come and go without users. */
+/* The events of kprobes, which do not depend on the function's users. */
 static inline long events_within(struct monitoring *m)
 {
     return m->bits[EVENT_LINE] | m->bits[EVENT_INSTRUCTION];

@@ -27,9 +27,9 @@ static inline struct monitoring *monitoring_of(PyObject *hook)
     return ((struct hook *)hook)->monitoring;
 }
 
-/* The frame of an event, and its function's record (NULL: not met yet). `frame` is NULL for an event of
- * native code, which from 3.13 on may fire events for functions of its own (PyMonitoring_FirePyStartEvent
- * and others): any object stands for their code, and the frame is their caller's. Such events are global
+/* The frame of an event, and its function's record (NULL: not met yet). From 3.13 on native code may
+ * fire events for its own functions (PyMonitoring_FirePyStartEvent and others), with any object as
+ * their code. Then `frame` is NULL, because the newest frame is the caller's. Such events are global
  * only. */
 struct site {
     fg_pyframe *frame;
@@ -49,8 +49,9 @@ static inline struct site site_of(PyObject *code)
     return (struct site){frame, fg_code_func((PyCodeObject *)code), tstate};
 }
 
-/* The function has no users. While its users change it may still have local events; sync_func() takes
- * these as it finds them, so PY_START must stay among them. */
+/* True if the callback may return DISABLE: the function has no users. While its users change it may
+ * still have local events. sync_func() relies on the local events that it finds, so PY_START must stay
+ * among them. */
 static bool may_disable(struct monitoring *m, struct site site)
 {
     return FG_CAN_DISABLE &&
@@ -58,7 +59,7 @@ static bool may_disable(struct monitoring *m, struct site site)
                            !(local_events(m, fg_pyframe_code(site.frame)) & ~events_within(m))));
 }
 
-/* The first call of a function, or a call of one without users. */
+/* The first call of a function, or a call of a function without users. */
 FG_COLD static PyObject *on_start_slow(struct monitoring *m, struct site site)
 {
     struct ftrace_regs regs = fg_regs_of(NULL, site.frame, NULL);
@@ -75,7 +76,7 @@ FG_COLD static PyObject *on_start_slow(struct monitoring *m, struct site site)
     Py_RETURN_NONE;
 }
 
-/* A call that is not plain. The site is passed in pieces: as a struct it would be copied. */
+/* A call that is not plain. Takes the members of struct site one by one: the struct would be copied. */
 FG_NOINLINE static PyObject *on_start_full(struct monitoring *m, struct fg_task *task, struct fg_func *func,
                                            fg_pyframe *frame, PyThreadState *tstate)
 {
@@ -87,7 +88,8 @@ FG_NOINLINE static PyObject *on_start_full(struct monitoring *m, struct fg_task 
     Py_RETURN_NONE;
 }
 
-/* A call that may be plain. Not inlined, so that no other call saves the registers that this one needs. */
+/* A call that may be plain. Not inlined, so that other calls do not save the registers that this one
+ * needs. */
 FG_HOT FG_NOINLINE static PyObject *on_start_plain(struct monitoring *m, struct fg_task *task,
                                                    struct fg_func *func, fg_pyframe *frame,
                                                    PyThreadState *tstate)
@@ -97,7 +99,7 @@ FG_HOT FG_NOINLINE static PyObject *on_start_plain(struct monitoring *m, struct 
     return on_start_full(m, task, func, frame, tstate);
 }
 
-/* A call that perhaps only one fprobe watches. Not inlined, as above. */
+/* A call that only one fprobe may watch. Not inlined, for the same reason. */
 FG_HOT FG_NOINLINE static PyObject *on_start_probed(struct monitoring *m, struct fg_task *task,
                                                     struct fg_func *func, fg_pyframe *frame,
                                                     PyThreadState *tstate)
@@ -146,7 +148,7 @@ FG_NOINLINE static PyObject *on_return_full(PyThreadState *tstate, struct fg_tas
     Py_RETURN_NONE;
 }
 
-/* The return of a call that perhaps only one fprobe watches. */
+/* The return of a call that only one fprobe may watch. */
 FG_HOT FG_NOINLINE static PyObject *on_return_probed(PyThreadState *tstate, struct fg_task *task,
                                                      PyObject *value)
 {
@@ -200,16 +202,18 @@ static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargsf,
     Py_RETURN_NONE;
 }
 
-/* Before 3.15 these events are global: they come from every function, also from those without users. */
+/* ---- PY_THROW and PY_UNWIND
+ *
+ * Before 3.15 these events are global, so functions without users fire them too. */
 
-/* The frame is before its RESUME, where PY_START fires. */
+/* True if the frame is before its RESUME, at which PY_START fires. */
 static inline bool is_before_start(fg_pyframe *frame)
 {
     return _PyInterpreterFrame_LASTI(frame) < fg_pyframe_code(frame)->_co_firsttraceable;
 }
 
-/* A generator is thrown into before it has run: its frame runs, to raise at its first line, without
- * PY_START. */
+/* An exception is thrown into a generator that has not run yet. Its frame runs without PY_START and
+ * raises at its first line. */
 FG_COLD static void enter_by_throw(struct site site)
 {
     struct ftrace_regs regs = fg_regs_of(NULL, site.frame, NULL);
@@ -250,10 +254,12 @@ static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargsf,
     Py_RETURN_NONE;
 }
 
-/* C functions. CALL is local to functions whose users want the C functions that they call. It is global
- * while a user wants a C function from anywhere. C_RETURN and C_RAISE come with it. */
+/* ---- C functions
+ *
+ * CALL is local to functions whose users want the C functions that they call. It is global while a user
+ * wants a C function from any caller. CPython fires C_RETURN and C_RAISE along with it. */
 
-/* The event is global: it may come from any function, or from native code, which has no frame. */
+/* For a global CALL event: it may come from any function, or from native code, which has no frame. */
 static bool wants_c_call(struct fg_func *func, struct site site)
 {
     return site.frame && !fg_gate_check(site.tstate) && fg_hooks_wants_c_call(func, site.func);
@@ -298,17 +304,19 @@ static PyObject *on_c_raise(PyObject *self, PyObject *const *args, size_t nargsf
     return c_end(args[2], FG_END_RAISE);
 }
 
-/* Places within functions (kprobe.h). A place without a kprobe answers DISABLE, and costs nothing from
- * then on. */
+/* ---- places within functions (kprobe.h)
+ *
+ * At a place without a kprobe the callback returns DISABLE, so that the place costs nothing from then
+ * on. */
 
 static PyObject *answer_at_place(struct monitoring *m, bool is_probed)
 {
     return is_probed || !FG_CAN_DISABLE ? Py_NewRef(Py_None) : Py_NewRef(m->disable);
 }
 
-/* At an instruction that begins a line, INSTRUCTION fires only if nobody answers DISABLE to the LINE just
- * before: CPython then continues with the original instruction. So where a kprobe by offset is, LINE is
- * never disabled. */
+/* At an instruction that begins a line, CPython fires LINE, then INSTRUCTION. If a callback returns
+ * DISABLE for the LINE, CPython continues with the original instruction and skips INSTRUCTION. So LINE
+ * is never disabled where a kprobe by offset is. */
 static bool is_kept_for_instruction(const struct fg_kprobe_site *at)
 {
     return fg_kprobe_is_at_offset(at->func, _PyInterpreterFrame_LASTI(at->frame) * (int)sizeof(_Py_CODEUNIT));
@@ -335,9 +343,9 @@ static PyObject *on_instruction(PyObject *self, PyObject *const *args, size_t na
                            site.func && fg_kprobe_hit_offset(&at, (int)PyLong_AsLong(args[1])));
 }
 
-/* The same callbacks for programs that have imported greenlet. */
+/* ---- the same callbacks for programs that have imported greenlet */
 
-/* A call that begins may have the address of an earlier one whose end no event told. */
+/* A call that begins may have the frame address of an earlier call whose end no event reported. */
 static inline void follow(enum event event)
 {
     struct fg_task *task = fg_task_current();

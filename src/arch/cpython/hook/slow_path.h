@@ -1,4 +1,4 @@
-/* Reasons to take every call of every function through the slow path. */
+/* Forcing every call of every function onto the slow path. */
 #ifndef FG_CPYTHON_SLOW_PATH_H
 #define FG_CPYTHON_SLOW_PATH_H
 
@@ -7,10 +7,10 @@
 
 #include "engine/core/compiler.h"
 
-/* Counts the conditions that force every call onto the slow path: an interpreter whose gate is shut
- * (gate.h). With the frame evaluator (3.11) also: a second interpreter that has it, since the code
- * objects of frozen modules are shared by all interpreters; greenlets; a user that wants C functions.
- * While there is one, no call is plain (fgraph.h). */
+/* Counts the conditions that force every call onto the slow path. One is an interpreter whose gate is
+ * shut (gate.h). The frame evaluator (3.11) has three more: a second interpreter with the evaluator,
+ * because all interpreters share the code objects of frozen modules; greenlets; and a user that wants C
+ * functions. While the count is not 0, no call is plain (fgraph.h). */
 extern _Atomic unsigned fg_slow_path_holds;
 
 void fg_slow_path_hold(void);

@@ -1,4 +1,4 @@
-/* Running an evaluation on a further stack segment (makecontext(3)). */
+/* See stack_segment.h. A segment is entered with makecontext(3). */
 #define _GNU_SOURCE
 #include "arch/cpython/hook/stack_segment.h"
 
@@ -13,13 +13,13 @@
 #include <ucontext.h>
 
 #define SEGMENT_BYTES (8u << 20)
-/* Reserved for what the last evaluation calls: C functions; and the guard page. */
+/* Reserved for C functions that the last evaluation calls, and for the guard page. */
 #define RESERVE_BYTES (512u << 10)
 
 _Thread_local uintptr_t fg_stack_low __attribute__((tls_model("initial-exec"))) = UINTPTR_MAX;
 
-/* The thread's own stack. Its lower half is used only if further segments are possible; if not, the
- * program runs untraced from there on and has that half for itself. */
+/* The thread's own stack. Its lower half is used only if further segments are possible. If they are
+ * not, the program runs untraced from there on and has the lower half for itself. */
 static _Thread_local struct {
     uintptr_t half, low;
 } own;
@@ -40,7 +40,7 @@ static void run_on_segment(unsigned high, unsigned low)
     call->result = call->eval(call->tstate, call->frame, call->throwflag);
 }
 
-/* A stack whose bounds are unknown is never low. */
+/* If the bounds of a stack are unknown, it never counts as low. */
 static void find_own(void)
 {
     struct fg_thread_stack stack = fg_thread_stack();
@@ -56,7 +56,7 @@ static int is_greenlet(struct dl_phdr_info *library, size_t bytes, void *arg)
     return library->dlpi_name && strstr(library->dlpi_name, "_greenlet.");
 }
 
-/* Asks the loader: sys.modules is emptied while greenlets still run. */
+/* Asks the dynamic linker: sys.modules is emptied while greenlets still run. */
 static bool has_greenlet(void)
 {
     return dl_iterate_phdr(is_greenlet, NULL);
