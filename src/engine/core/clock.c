@@ -13,8 +13,8 @@ struct fg_clock fg_clock;
 #define MIN_BASE_NS 200000u
 #define PAIR_TRIES 4
 
-/* CPUID 80000007H, EDX bit 8: the counter runs at a constant rate in every power state (Intel SDM
- * 18.17.1). */
+/* CPUID 80000007H, EDX bit 8: the counter runs at a constant rate in every power state
+ * (Intel SDM 18.17.1). */
 static bool tsc_is_invariant(void)
 {
 #if defined(__x86_64__)

@@ -34,8 +34,8 @@ struct fg_func {
     uint32_t line;
     uint16_t flags; /* enum fg_func_flags */
     bool live;      /* in the table */
-    /* No user wants returns any longer, but a call in progress has a user that waits for its return
-     * (progress.h). */
+    /* No user wants returns any longer, but a call in progress has a user that waits for
+     * its return (progress.h). */
     _Atomic bool has_pending_returns;
     _Atomic bool wants_any_caller; /* a C function: some user wants its calls by any caller */
     _Atomic bool wants_returns;    /* some user wants the returns of its calls */
@@ -85,8 +85,8 @@ bool fg_func_is(struct fg_func *func, uint32_t id);
 /* Calls @visit with the record's arch_data, under the engine's lock, and returns its answer. False if the
  * function is gone. */
 bool fg_func_if_live(struct fg_func *func, bool (*visit)(void *arch_data));
-/* True if @set has a whole name for which @could_be holds and no function seen in @scope has that
- * name. */
+/* True if @set has a whole name for which @could_be holds and no function seen in @scope
+ * has that name. */
 bool fg_func_any_unknown(const void *scope, const struct fg_patterns *set,
                          bool (*could_be)(const char *name));
 

@@ -39,8 +39,8 @@ static inline uint64_t fg_hash_pointer(const void *key)
 
 #define FG_HASH_BYTES_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* FNV-1a. To hash several pieces, begin with FG_HASH_BYTES_BEGIN and pass each result to the next
- * call. */
+/* FNV-1a. To hash several pieces, begin with FG_HASH_BYTES_BEGIN and pass each result to
+ * the next call. */
 static inline uint64_t fg_hash_bytes(uint64_t hash, const void *data, size_t bytes)
 {
     const unsigned char *byte = (const unsigned char *)data;

@@ -56,8 +56,8 @@ static bool match_one(const char **glob, char c)
     return matched;
 }
 
-/* Only the latest `*` is retried, as an earlier one could do no better. The time is linear in
- * practice. */
+/* Only the latest `*` is retried, as an earlier one could do no better. The time is
+ * linear in practice. */
 bool fg_glob_match(const char *glob, const char *text)
 {
     const char *star = NULL, *resume = NULL;

@@ -62,8 +62,8 @@ static inline struct fgraph_ops *fg_slot_user(uint32_t idx, uint64_t epoch)
 
 /* ---- the process */
 
-/* What the process provides, whichever arches its functions have. Set once, before any user is
- * registered. */
+/* What the process provides, whichever arches its functions have. Set once, before any
+ * user is registered. */
 struct fg_process_ops {
     /* A name for the current thread, NUL-terminated; empty if it has none yet. */
     void (*task_name)(struct fg_task *task, char *out, size_t room);

@@ -63,11 +63,13 @@ struct fg_task_user {
         struct fg_ring_cursor cursor;
         struct fg_profile_cursor profile;
     };
-    uint64_t var;    /* the task variable */
-    uint32_t depth;  /* the user's own frames in progress */
-    uint16_t hiding; /* frames in progress below which it wants to see nothing: marked, not its own */
-    uint16_t rooted; /* frames in progress that only let it see what is below them: marked, not its own */
-    uint64_t bit;    /* the slot's, in a frame's bitmap */
+    uint64_t var;   /* the task variable */
+    uint32_t depth; /* the user's own frames in progress */
+    /* Marked frames in progress that hide the calls below them from the user; not in `depth`. */
+    uint16_t hiding;
+    /* Marked frames in progress that let the user see the calls below them; not in `depth`. */
+    uint16_t rooted;
+    uint64_t bit; /* the slot's, in a frame's bitmap */
 } __attribute__((aligned(64)));
 
 struct fg_task {
