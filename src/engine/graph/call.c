@@ -1,4 +1,4 @@
-/* The way of one call over the shadow stack: entry and return. frame.h draws what lies there. */
+/* The entry and the return of one call on the shadow stack. frame.h draws the frames. */
 #include "engine/graph/call.h"
 
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include "engine/graph/resume.h"
 #include "engine/graph/user_list.h"
 
-/* A call of the function is not traced: a callback made it, or it found no room. Inside the guard: the
- * list cannot go away. */
+/* Tells a function's users that a call was not traced: a callback made it, or the stack was full. Inside
+ * the guard, so that @list cannot be freed. */
 static void tell_missed(struct fg_user_list *list, struct fg_func *func, bool by_callback)
 {
     for (uint32_t i = 0; i < list->n; i++) {
@@ -33,10 +33,10 @@ FG_COLD static void count_missed(struct fg_task *task, struct fg_func *func, con
     if (arch->is_own_call && arch->is_own_call(regs))
         return;
     task->missed++;
-    tell_missed(list, func, true); /* the guard is held by this very thread, further out */
+    tell_missed(list, func, true); /* this thread is inside the guard: in the callback that made the call */
 }
 
-/* True: the frame stays for this user. */
+/* Calls one user at an entry. True: the frame stays, for the user's return or its mark. */
 static inline bool call_entry(struct ftrace_graph_ent *trace, struct fg_task *task, struct fg_user_ref *user,
                               struct ftrace_regs *regs)
 {
@@ -56,8 +56,8 @@ static inline bool call_entry(struct ftrace_graph_ent *trace, struct fg_task *ta
     return true;
 }
 
-/* A user that wants returns sees no call before the function has return hooks. The fprobes' user decides
- * it for each fprobe (fprobe_call.c). */
+/* A user that wants returns sees no call before the function has return hooks. The user that fprobes
+ * share decides this for each fprobe (fprobe_call.c). */
 static bool has_to_wait(const struct fg_user_ref *user)
 {
     struct fgraph_ops *ops = atomic_load_explicit(&user->ops, memory_order_relaxed);
@@ -65,8 +65,8 @@ static bool has_to_wait(const struct fg_user_ref *user)
     return !user->entry_only && !fg_user_of(ops)->is_fprobes;
 }
 
-/* The data of a user that does not want the return goes at once. The frame goes if no user wants the
- * return. */
+/* Calls all users. If a user does not want the return, its data is popped at once. If no user wants the
+ * return, the frame is popped. */
 FG_NOINLINE static void enter_several(struct ftrace_graph_ent *trace, struct fg_task *task,
                                       struct fg_user_list *list, struct ftrace_regs *regs)
 {
@@ -105,8 +105,8 @@ static inline void tell_users(struct fg_task *task, uint64_t *frame, struct fg_u
         fg_pop_frame(task, frame);
 }
 
-/* The slow path when task->limit leaves no room. True: there is room after all. False: the call is not
- * traced. */
+/* The slow path when task->limit leaves no room: reaps if the task was asked to. True: there is room
+ * after all. False: the call is not traced. */
 FG_COLD static bool find_room(struct fg_task *task, struct fg_user_list *list, struct fg_func *func)
 {
     if (fg_is_killed())
@@ -138,7 +138,8 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
         fg_guard_leave(task);
         return false;
     }
-    /* Read after the list: a list that shows a user shows the epoch of its registration too. */
+    /* Read after the list: a thread that sees a user in the list also sees the epoch of
+     * its registration. */
     descriptor = atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
     if (fg_likely(descriptor && (fg_stack_has_room(task) || find_room(task, list, func)))) {
         uint64_t *frame = task->top;
@@ -156,8 +157,9 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
     return true;
 }
 
-/* The frame of call `fp`, which is not the newest. The arch never reported the ends of calls above it:
- * they end now, as closed. NULL: the call began before it was traced; nothing has changed. */
+/* Returns the frame of call @fp, which is not the newest. The arch never reported the returns of the
+ * calls above it: these calls end now, as closed. A call that is still parked is resumed. NULL: the
+ * call's entry was not traced, and nothing has changed. */
 FG_COLD static uint64_t *find_frame(struct fg_task *task, uintptr_t fp, uint64_t now)
 {
     struct ftrace_regs nothing = {0};
@@ -181,8 +183,8 @@ FG_COLD static uint64_t *find_frame(struct fg_task *task, uintptr_t fp, uint64_t
     return frame;
 }
 
-/* Most likely the end of a call that had no room on the stack: the search down the whole stack is
- * skipped. Once there is room again, all such calls are over. */
+/* True if the return is most likely that of a call that was refused for lack of room. The search down the
+ * whole stack is then skipped. Once there is room again, all refused calls have ended. */
 static bool was_refused(struct fg_task *task)
 {
     if (!task->refused)
@@ -216,8 +218,8 @@ FG_NOINLINE static void return_frame(struct fg_task *task, uintptr_t fp, uint64_
         fg_end_frame(task, frame, now, regs, end);
 }
 
-/* The newest frame, below its data; NULL: there is none, or its descriptor is for fg_newest_frame() to
- * judge. */
+/* Returns the newest frame. NULL: there is none, or its descriptor looks broken, and
+ * fg_newest_frame() must decide. */
 static inline uint64_t *newest_sound_frame(const struct fg_task *task)
 {
     uint64_t offset = fg_descriptor_offset(task->top[-1]);

@@ -40,7 +40,8 @@ void fg_data_drop(uint64_t *from, uint64_t *top)
     }
 }
 
-/* Only the user whose entry runs can have put the newest data there. */
+/* True if the user has reserved data of @kind at this entry. While a user's entryfunc runs, nobody else
+ * can push data. */
 static bool has_reserved(const struct fg_task *task, uint32_t idx, enum fg_data_kind kind)
 {
     const uint64_t *at = task->top - 1;
@@ -106,7 +107,7 @@ void *fgraph_retrieve_object(const struct ftrace_graph_ret *trace, const struct 
     return word ? (void *)(uintptr_t)*word : NULL;
 }
 
-/* The frame is one of the user's own: it saw its entry. */
+/* True if the frame is one of the user's own: the user saw its entry. */
 static bool is_frame_of(const uint64_t *frame, uint64_t *top, const struct fgraph_ops *ops)
 {
     uint32_t idx = slot_of(ops);

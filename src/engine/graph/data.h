@@ -1,5 +1,5 @@
-/* What users keep on the frames of the shadow stack: reserved words, objects, marks. frame.h draws where
- * it lies. */
+/* What users keep on the frames of the shadow stack: reserved words, objects, marks. frame.h
+ * draws the layout. */
 #ifndef FG_DATA_H
 #define FG_DATA_H
 
@@ -22,21 +22,21 @@
 void *fgraph_reserve_data(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops, size_t bytes);
 /* In a retfunc: the user's data on this frame; NULL: it reserved none. */
 void *fgraph_retrieve_data(const struct ftrace_graph_ret *trace, const struct fgraph_ops *ops, size_t *bytes);
-/* The user's data on its own frame `depth` levels up (0: `frame` itself), counted in frames of its own;
- * NULL: none. */
+/* Returns the user's data on the frame @depth levels further out than @frame (0: @frame itself), counting
+ * only the user's own frames. NULL: there is none. */
 void *fgraph_retrieve_parent_data(const struct fg_task *task, const uint64_t *frame,
                                   const struct fgraph_ops *ops, unsigned depth, size_t *bytes);
 
 /**
- * fgraph_reserve_object() - Leave an object of the arch on the frame.
+ * fgraph_reserve_object() - Keep an object of the arch on the frame.
  * @trace: the call that begins
  * @ops: the user
- * @object: the domain's drop_object() lets go of it when the frame goes: also if the user has left by
- * then, or does not want
- *          the return
+ * @object: released by the domain's drop_object() when the frame is popped, also if the user has left
+ *     by then or does not want the return
  *
- * Return: true; false: no room, or the user left one at this entry already. The object then stays the
- * caller's. Context: in an entryfunc.
+ * Return: true; false: no room, or the user has kept one at this entry already. The object then
+ * stays the caller's.
+ * Context: in an entryfunc.
  */
 bool fgraph_reserve_object(struct ftrace_graph_ent *trace, const struct fgraph_ops *ops, void *object);
 /* In a retfunc: the user's object on this frame, or NULL. It stays the frame's. */
@@ -44,12 +44,13 @@ void *fgraph_retrieve_object(const struct ftrace_graph_ret *trace, const struct 
 
 /* ---- private to the engine */
 
-/* The kinds of data. A user has each at most once on a frame; fprobes have any number of FG_DATA_WORDS. */
+/* The kinds of data. A frame has at most one of each kind for a user, but any number of
+ * FG_DATA_WORDS for fprobes. */
 enum fg_data_kind {
     FG_DATA_WORDS = 0,  /* what the user reserved */
-    FG_DATA_OBJECT = 1, /* one word: an object of the arch, let go of with the frame */
+    FG_DATA_OBJECT = 1, /* one word: an object of the arch, released with the frame */
     FG_DATA_HIDES = 2,  /* no words: the user sees neither this call nor anything below it */
-    FG_DATA_ROOT = 3,   /* no words: the user sees what is below this call, but not the call */
+    FG_DATA_ROOT = 3,   /* no words: the user sees the calls below this one, but not this one */
 };
 
 #define FG_DATA_IDX_SHIFT 18
@@ -59,15 +60,14 @@ enum fg_data_kind {
 #define FG_DATA_KIND_MASK 3u
 #define FG_DATA_SLACK_SHIFT 36 /* bytes of the last word that were not asked for */
 #define FG_DATA_SLACK_MASK 7u
-#define FG_DATA_KINDS_WORDS                                                                                  \
-    (FG_MAX_DATA_WORDS + 1 + 4) /* of all kinds together: their words and descriptors */
+#define FG_DATA_KINDS_WORDS (FG_MAX_DATA_WORDS + 1 + 4) /* data words and descriptors of all kinds together */
 
 /* All users' data on one frame must be reachable by the offset. */
 _Static_assert(FG_FRAME_WORDS + FG_MAX_USERS * FG_DATA_KINDS_WORDS <= FG_OFFSET_MASK,
                "offset field too small");
 
-/* The data of all fprobes on a frame must end here, in words from the frame: the other users' data still
- * fit after it. */
+/* All fprobes' data on a frame must end before this offset, in words from the frame. The other users'
+ * data still fit after it. */
 #define FG_FPROBES_END_WORDS (FG_OFFSET_MASK - FG_MAX_USERS * FG_DATA_KINDS_WORDS)
 _Static_assert(FG_FPROBES_END_WORDS >
                    200 * (FPROBE_MAX_DATA_BYTES / 8 + 2) + FG_MAX_USERS * FG_DATA_KINDS_WORDS,
@@ -88,7 +88,7 @@ static inline enum fg_data_kind fg_data_kind(uint64_t descriptor)
     return (enum fg_data_kind)((descriptor >> FG_DATA_KIND_SHIFT) & FG_DATA_KIND_MASK);
 }
 
-/* The descriptor that lies `offset` words after its frame. */
+/* Makes the descriptor that lies @offset words after its frame. */
 static inline uint64_t fg_data_descriptor(uint64_t offset, uint32_t idx, enum fg_data_kind kind,
                                           uint32_t size_words)
 {
@@ -96,8 +96,8 @@ static inline uint64_t fg_data_descriptor(uint64_t offset, uint32_t idx, enum fg
            ((uint64_t)size_words << FG_DATA_SIZE_SHIFT) | ((uint64_t)kind << FG_DATA_KIND_SHIFT);
 }
 
-/* Puts a piece of data on the newest frame, after all that is there. Returns its words; NULL: there is no
- * room. */
+/* Pushes a piece of data onto the newest frame. Returns its words, which are not zeroed; NULL: there
+ * is no room. */
 static inline uint64_t *fg_data_place(struct fg_task *task, const uint64_t *frame, uint32_t idx,
                                       enum fg_data_kind kind, uint32_t size_words)
 {
@@ -112,15 +112,16 @@ static inline uint64_t *fg_data_place(struct fg_task *task, const uint64_t *fram
     return data;
 }
 
-/* The same, with all words 0. */
+/* As fg_data_place(); the words are zeroed. */
 uint64_t *fg_data_push(struct fg_task *task, const uint64_t *frame, uint32_t idx, enum fg_data_kind kind,
                        uint32_t size_words);
-/* The words of slot `idx` on the frame that ends at `top`; NULL: it has none of this kind there. */
+/* Returns the words of slot @idx on the frame that ends at @top; NULL: the slot has none
+ * of @kind there. */
 uint64_t *fg_data_find(uint64_t *top, uint32_t idx, enum fg_data_kind kind, uint32_t *size_words);
-/* Lets go of the objects in all data in [from, top). */
+/* Releases the objects in all data in [from, top). */
 void fg_data_drop(uint64_t *from, uint64_t *top);
 
-/* Takes all from `from` on off the stack. Where the stack ends at `plain_top`, there is no data. */
+/* Pops everything from @from on. If the stack ends at @plain_top, there is no data to release. */
 static inline void fg_pop_to(struct fg_task *task, uint64_t *from, const uint64_t *plain_top)
 {
     if (fg_unlikely(task->top != plain_top))
@@ -128,7 +129,7 @@ static inline void fg_pop_to(struct fg_task *task, uint64_t *from, const uint64_
     task->top = from;
 }
 
-/* Takes the newest frame off the stack, and with it what users reserved. */
+/* Pops the newest frame and the users' data on it. */
 static inline void fg_pop_frame(struct fg_task *task, uint64_t *frame)
 {
     fg_pop_to(task, frame, frame + FG_FRAME_WORDS);

@@ -14,8 +14,8 @@ static inline void call_slot(struct ftrace_graph_ret *trace, struct fg_task *tas
         fg_call_return(trace, task, idx, ops, regs);
 }
 
-/* The function's list, if the frame's users are all in it and no user came or left since the entry. It is
- * in order of registration. */
+/* Returns the function's list, if all of the frame's users are in it and the set of users has not changed
+ * since the entry. The list is in order of registration. */
 static inline const struct fg_user_list *list_of_frame(const uint64_t *frame)
 {
     const struct fg_user_list *list =
@@ -40,15 +40,15 @@ static inline void return_by_list(struct ftrace_graph_ret *trace, struct fg_task
     }
 }
 
-/* The slots of `bitmap` whose users are still those of `epoch`, the latest registered first. Returns how
- * many. */
+/* Stores in @order the slots of @bitmap whose users have not left since @epoch, the latest registered
+ * first. Returns how many. */
 static uint32_t newest_first(uint64_t bitmap, uint64_t epoch, uint32_t order[FG_MAX_USERS])
 {
     uint64_t generations[FG_MAX_USERS];
     uint32_t n = 0;
 
-    /* From the highest slot down: slots are handed out in rising order, so most users come in the right
-     * order. */
+    /* From the highest slot down: slots are first given out in rising order, so most users come in
+     * the right order. */
     for (uint32_t idx; bitmap; bitmap &= ~(1ull << idx)) {
         uint32_t at = n;
         uint64_t generation;
@@ -68,7 +68,7 @@ static uint32_t newest_first(uint64_t bitmap, uint64_t epoch, uint32_t order[FG_
     return n;
 }
 
-/* Slots are handed out in any order; generations tell the order of registration. */
+/* Slots are reused in any order, so the users' generations give the order of registration. */
 FG_NOINLINE static void return_by_slot(struct ftrace_graph_ret *trace, struct fg_task *task, uint64_t bitmap,
                                        struct ftrace_regs *regs)
 {
@@ -79,7 +79,7 @@ FG_NOINLINE static void return_by_slot(struct ftrace_graph_ret *trace, struct fg
         call_slot(trace, task, order[i], regs);
 }
 
-/* Users in reverse order of their entries, which is that of registration. */
+/* Calls the users in reverse order of their entries, which is the order of registration. */
 FG_NOINLINE static void return_several(struct ftrace_graph_ret *trace, struct fg_task *task, uint64_t bitmap,
                                        struct ftrace_regs *regs)
 {
@@ -120,7 +120,7 @@ static void unwind_frames(struct fg_task *task)
 
 void fg_task_unwind(struct fg_task *task)
 {
-    /* A thread that ends inside of a callback leaves its frames as they are. */
+    /* A thread that ends inside a callback leaves its frames as they are. */
     if (fg_guard_enter(task)) {
         unwind_frames(task);
         fg_guard_leave(task);

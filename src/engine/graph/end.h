@@ -1,4 +1,4 @@
-/* Ending a frame: its users see the return, and it leaves the stack. Inside the guard. */
+/* Ending a frame: its users see the return, and it is popped. Inside the guard. */
 #ifndef FG_END_H
 #define FG_END_H
 
@@ -7,14 +7,14 @@
 #include "engine/graph/marks.h"
 #include "engine/graph/progress.h"
 
-/* Calls the users of the newest frame with its return, and takes it off the stack. */
+/* Calls the users of the newest frame at its return, and pops the frame. */
 void fg_end_frame(struct fg_task *task, uint64_t *frame, uint64_t rettime, struct ftrace_regs *regs,
                   enum fg_end end);
 
 /* Ends the calls in progress of a task that is about to end. Enters the guard itself. */
 void fg_task_unwind(struct fg_task *task);
 
-/* A call was not traced: its task had no room. */
+/* Counts a call that was not traced for lack of room on the task's stack. */
 static inline void fg_count_overrun(struct fg_task *task)
 {
     fg_task_count_overrun(task);
@@ -26,7 +26,7 @@ static inline bool fg_bitmap_is_single(uint64_t bitmap)
     return !(bitmap & (bitmap - 1));
 }
 
-/* Calls the user @ops that made the frame's entry from slot @idx. */
+/* Calls @ops, the user that saw the frame's entry in slot @idx. A mark is only counted down. */
 static inline void fg_call_return(struct ftrace_graph_ret *trace, struct fg_task *task, uint32_t idx,
                                   struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
@@ -38,7 +38,7 @@ static inline void fg_call_return(struct ftrace_graph_ret *trace, struct fg_task
     ops->retfunc(trace, ops, regs);
 }
 
-/* After the users of the newest frame were called. */
+/* Pops the newest frame, after its users were called. */
 static inline void fg_pop_ended(struct fg_task *task, const struct ftrace_graph_ret *trace)
 {
     fg_pop_frame(task, trace->frame);

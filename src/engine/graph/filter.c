@@ -73,7 +73,7 @@ int fg_filter_make_none(struct fg_filter *filter)
 
 static int copy_sets(struct fg_filter *to, const struct fg_filter *from)
 {
-    struct fg_pattern_error error; /* they were parsed before */
+    struct fg_pattern_error error; /* unused: the patterns were parsed before */
     int failure = 0;
 
     for (int set = 0; set < FGRAPH_NR_FILTER_SETS; set++) {
@@ -119,7 +119,7 @@ bool fg_filter_names(const struct fg_filter *filter, const struct fg_func *func)
            has_name(filter, FGRAPH_GRAPH_NOTRACE, func);
 }
 
-/* Globs do not bring C functions: hearing their calls costs the whole program. */
+/* A glob does not select C functions: to see their calls costs the whole program time. */
 static bool is_included(const struct fg_filter *filter, const struct fg_func *func)
 {
     if (!filter->sets[FGRAPH_FILTER].n)
@@ -129,7 +129,7 @@ static bool is_included(const struct fg_filter *filter, const struct fg_func *fu
     return has(filter, FGRAPH_FILTER, func);
 }
 
-/* The function itself is asked for. */
+/* True if the user sees the function's own calls. */
 static bool is_shown(const struct fg_filter *filter, const struct fg_func *func)
 {
     return is_included(filter, func) && !has(filter, FGRAPH_NOTRACE, func);
@@ -163,7 +163,7 @@ bool fg_filter_matches(const struct fg_filter *filter, const struct fg_func *fun
 {
     if ((func->flags & FG_FUNC_C) && !filter->c_calls && !fg_filter_names(filter, func))
         return false;
-    /* What only begins or hides what a user sees has to be hooked as well. */
+    /* A function that only begins or hides what the user sees must be hooked as well. */
     return is_shown(filter, func) || has(filter, FGRAPH_GRAPH, func) ||
            has(filter, FGRAPH_GRAPH_NOTRACE, func) || (irq_flags(filter, func) & FG_USER_IRQ_HIDES);
 }

@@ -14,14 +14,14 @@
 enum fg_irqs {
     FG_IRQS_ARE_CALLS, /* as any other call */
     FG_IRQS_TOLD,      /* fg_frame_is_irq() tells them from other calls */
-    FG_IRQS_HIDDEN,    /* it sees neither these calls nor what they call */
+    FG_IRQS_HIDDEN,    /* the user sees neither these calls nor what they call */
 };
 
 /* A filter without FGRAPH_FILTER patterns wants all functions. */
 struct fg_filter {
     struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
     struct fg_tids *tids;                           /* only calls in these threads; NULL: in all */
-    /* C functions that functions of the filter call, too; not subject to FGRAPH_FILTER. */
+    /* Also C functions, when functions of the filter call them; not subject to FGRAPH_FILTER. */
     bool c_calls;
     enum fg_irqs irqs;
 };
@@ -33,9 +33,9 @@ struct fg_filter {
 #define FG_USER_GRAPH_MAY_HIDE 8u /* is it below a function of the user's graph_notrace set? */
 #define FG_USER_GRAPH_HIDES 16u   /* the function is in that set */
 #define FG_USER_SILENT 32u        /* the user does not see the function, only what it begins or hides */
-#define FG_USER_CALLER 64u        /* a C function: does a function call it that the user is attached to? */
+#define FG_USER_CALLER 64u        /* a C function: is its caller one that the user is attached to? */
 #define FG_USER_IRQ 128u          /* does the interpreter make the call, for a signal? */
-#define FG_USER_IRQ_HIDES 256u    /* and then the user sees neither the call nor what it calls */
+#define FG_USER_IRQ_HIDES 256u    /* if so, the user sees neither the call nor what it calls */
 
 void fg_filter_clear(struct fg_filter *filter);
 /* -ENOMEM: @to is empty. */
@@ -56,14 +56,15 @@ int fg_filter_add(struct fg_filter *filter, enum fgraph_filter_set set, const ch
 /* A filter that wants no function. -ENOMEM: @filter is empty. */
 int fg_filter_make_none(struct fg_filter *filter);
 
-/* True if the user must be attached to the function; the flags (FG_USER_*) say what for. */
+/* True if the user must be attached to the function. fg_filter_flags() returns what to check
+ * at its calls. */
 bool fg_filter_matches(const struct fg_filter *filter, const struct fg_func *func);
-/* True if one of the patterns is the function's whole name. Only so is a C function selected wherever it
- * is called from. */
+/* True if one of the patterns is the function's whole name. Only a whole name selects a C function
+ * for all callers. */
 bool fg_filter_names(const struct fg_filter *filter, const struct fg_func *func);
 uint32_t fg_filter_flags(const struct fg_filter *filter, const struct fg_func *func);
 
-/* A sorted set of threads, to be freed with free(). NULL: memory is short. */
+/* Makes a sorted set of threads, to be freed with free(). NULL: memory is short. */
 struct fg_tids *fg_tids_new(const int tids[], size_t n);
 const int *fg_tids_array(const struct fg_tids *set, size_t *n);
 bool fg_tids_has(const struct fg_tids *set, int tid);

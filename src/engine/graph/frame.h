@@ -23,7 +23,7 @@
  *            all the rest.
  *     plain  the call's one user is plain: the engine itself did the user's step at the entry, and can do
  *            it at the return (plain_call.c). Not set for a call that was suspended.
- *     irq    the interpreter made the call, for a signal, and some user asked (marks.c).
+ *     irq    the interpreter made the call to handle a signal, and some user asked (marks.c).
  *     epoch  the number of changes among users (registrations, unregistrations, filters) at entry. The user
  *            now in slot i made this entry only if it was registered at or before that epoch. So the new
  *            owner of a slot never gets the return of an entry that the old one made.
@@ -33,7 +33,7 @@
  * which runs now.
  *
  *     - In outer(), A reserves 12 bytes and wants the return; B wants the return.
- *     - In inner(), A reserves 8 bytes but does not want the return, so they go again; B wants the return;
+ *     - In inner(), A reserves 8 bytes but does not want the return, so they are popped; B wants the return;
  *       C reserves 8 bytes and wants the return.
  *
  *     word  content             what it is
@@ -56,9 +56,9 @@
  *      16   0x408001e           descriptor: DATA (2), offset 7, idx 2 (C), size 1, kind WORDS, slack 0
  *      17   <- top
  *
- * From `top`: word 16 has offset 7, so the newest frame begins at word 9. From there, word 8 has offset
- * 8: the next frame begins at word 0, where the stack begins. tests/engine/graph/test_frame.c builds this
- * stack.
+ * From `top`: word 16 has offset 7, so the newest frame begins at word 9. From there, word 8 has
+ * offset 8: the next frame begins at word 0, where the stack begins. tests/engine/graph/test_frame.c
+ * builds this stack.
  *
  * Private to the engine. */
 #ifndef FG_FRAME_H
@@ -95,7 +95,7 @@ static inline uint64_t fg_descriptor_offset(uint64_t descriptor)
     return (descriptor >> FG_OFFSET_SHIFT) & FG_OFFSET_MASK;
 }
 
-/* It is the descriptor of a piece of data. */
+/* True for the descriptor of a piece of data. */
 static inline bool fg_is_data(uint64_t descriptor)
 {
     return (descriptor & FG_TYPE_MASK) == FG_TYPE_DATA;
@@ -106,14 +106,14 @@ static inline uint64_t fg_frame_epoch(const uint64_t *frame)
     return frame[FRAME_DESCRIPTOR] >> FG_EPOCH_SHIFT;
 }
 
-/* The interpreter made the call, for a signal. Known only if some user of the call asked
- * (fg_filter.irqs). */
+/* True if the interpreter made the call to handle a signal. Known only if some user of the
+ * call asked (fg_filter.irqs). */
 static inline bool fg_frame_is_irq(const uint64_t *frame)
 {
     return frame[FRAME_DESCRIPTOR] & FG_FRAME_IRQ;
 }
 
-/* Some user of the call needs times. */
+/* True if some user of the call needs times. */
 static inline bool fg_frame_has_times(const uint64_t *frame)
 {
     return frame[FRAME_START] != 0;
@@ -130,8 +130,8 @@ static inline struct fgraph_ops *fg_frame_user(const uint64_t *frame, uint32_t i
     return fg_slot_user(idx, fg_frame_epoch(frame));
 }
 
-/* The newest frame of a stack that ends at `top`. NULL: the word there leads nowhere; the kill switch is
- * thrown. */
+/* Returns the newest frame of a stack that ends at @top. NULL: its descriptor is broken, and the kill
+ * switch is thrown. */
 static inline uint64_t *fg_newest_frame(const struct fg_task *task, uint64_t *top)
 {
     uint64_t descriptor = top[-1];
@@ -176,7 +176,7 @@ static inline struct ftrace_graph_ret fg_ret_of(struct fg_task *task, uint64_t *
     };
 }
 
-/* One frame, as fg_walk() shows it. */
+/* A frame, as fg_walk() reports it. */
 struct fg_frame_info {
     struct fg_func *func;
     uintptr_t fp;
@@ -184,7 +184,8 @@ struct fg_frame_info {
     uint64_t bitmap;
 };
 
-/* Shows frames from the newest to the oldest, until @visit returns false. In the task's own thread. */
+/* Calls @visit for each frame, from the newest to the oldest, until it returns false. In the
+ * task's own thread. */
 void fg_walk(const struct fg_task *task, bool (*visit)(const struct fg_frame_info *frame, void *arg),
              void *arg);
 

@@ -13,8 +13,8 @@ static bool is_in_threads(const struct fgraph_ops *ops, int tid)
     return !tids || fg_tids_has(tids, tid);
 }
 
-/* The C function is called by a function that the user is attached to. Inside the guard: the list cannot
- * go away. */
+/* True if the user is attached to the C function's caller. Inside the guard, so that the caller's list
+ * cannot be freed. */
 static bool is_of_caller(const struct fgraph_ops *ops, const struct ftrace_regs *regs)
 {
     struct fg_func *caller = fg_regs_calling_func(regs);
@@ -24,7 +24,8 @@ static bool is_of_caller(const struct fgraph_ops *ops, const struct ftrace_regs 
            fg_user_list_find(atomic_load_explicit(&caller->users, memory_order_acquire), ops) != NULL;
 }
 
-/* Asks the arch once per call: the frame keeps a positive answer for all users, also until the return. */
+/* True if the interpreter made the call to handle a signal. The frame keeps a positive answer, for the
+ * other users and for the return. */
 static bool note_irq(const struct ftrace_graph_ent *trace, const struct ftrace_regs *regs)
 {
     const struct fg_arch_ops *arch = trace->func->domain->arch;
@@ -34,7 +35,7 @@ static bool note_irq(const struct ftrace_graph_ent *trace, const struct ftrace_r
     return fg_frame_is_irq(trace->frame);
 }
 
-/* The user sees neither the call nor what it calls. */
+/* True if the user sees neither the call nor what it calls. */
 static bool is_hiding(const struct ftrace_graph_ent *trace, const struct ftrace_regs *regs, uint32_t flags)
 {
     bool is_irq = (flags & FG_USER_IRQ) && note_irq(trace, regs);

@@ -1,8 +1,9 @@
-/* Which calls a user sees, where its filter cannot decide it by function alone: by thread, and by what
- * the call was made from ("this function and what it calls", "neither this function nor what it calls").
+/* Which calls a user sees, where the function alone does not decide: by thread, and by the calls around
+ * it ("this function and what it calls", "neither this function nor what it calls").
  *
- * A frame that only begins or hides what the user sees is not the user's own. It is marked for the user
- * (data of 0 words), so that its end is noticed, wherever and whenever that comes. Inside the guard. */
+ * A frame that only begins or hides what the user sees is not the user's own. It is marked for
+ * the user (data of 0 words), so that its end is noticed, in whatever thread and however late.
+ * Inside the guard. */
 #ifndef FG_MARKS_H
 #define FG_MARKS_H
 
@@ -11,7 +12,7 @@
 enum fg_verdict {
     FG_VERDICT_CALL,   /* call the user */
     FG_VERDICT_REFUSE, /* the user does not see the call */
-    FG_VERDICT_MARK,   /* nor does it here, but the frame is marked for it and must stay */
+    FG_VERDICT_MARK,   /* not seen, but the frame is marked for the user and must stay */
 };
 
 /**
@@ -25,12 +26,12 @@ enum fg_verdict {
 enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
                                const struct ftrace_regs *regs, uint32_t idx, uint32_t flags);
 
-/* If the newest frame is only marked for the user in slot @idx, the mark begins (or ceases) to count, as
- * the frame comes onto the stack (or leaves it). Returns whether it is marked. */
+/* Count the newest frame's mark for slot @idx when the frame comes back onto the stack (begin), or leaves
+ * it (end). False: the frame has no mark for the slot. */
 bool fg_marks_begin(struct fg_task *task, uint32_t idx);
 bool fg_marks_end(struct fg_task *task, uint32_t idx);
 
-/* Some frame in progress is marked for this user. */
+/* True if some frame in progress is marked for this user. */
 static inline bool fg_marks_any(const struct fg_task_user *user)
 {
     return user->hiding | user->rooted;

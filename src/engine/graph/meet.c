@@ -65,7 +65,7 @@ void fg_func_forget(struct fg_func *func)
     fg_engine_lock();
     list = atomic_load(&func->users);
     fg_user_list_publish(func, &fg_no_users);
-    fg_user_list_drop(list); /* a function that is gone runs nowhere: no callback reads its list */
+    fg_user_list_drop(list); /* no callback reads it: the function is gone, so it does not run */
     meet_ops->detach(func);
     fg_func_delete(func);
     fg_engine_unlock();
@@ -73,7 +73,7 @@ void fg_func_forget(struct fg_func *func)
         fg_domain_drop_object(domain, object);
 }
 
-/* Makes the function's list again, as more is known about it. False: memory is short. */
+/* Makes the function's list again, after more became known about the function. False: memory is short. */
 static bool rematch(struct fg_func *func)
 {
     struct fg_user_list *list = fg_users_match(func);
@@ -101,6 +101,6 @@ bool fg_func_set_irq(struct fg_func *func)
         is_set = set_irq_locked(func);
     fg_engine_unlock();
     if (!is_known && is_set)
-        fg_sync(func); /* its only users may be those that it hides something from */
+        fg_sync(func); /* its first users may be those from which it hides calls */
     return is_set;
 }

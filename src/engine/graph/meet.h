@@ -1,5 +1,5 @@
-/* Functions that an arch meets for the first time, and functions that go away: a record joins the table
- * with its users attached, and leaves it. */
+/* Meeting and forgetting functions. A record enters the table with its users attached, and leaves the
+ * table when the function goes away. */
 #ifndef FG_MEET_H
 #define FG_MEET_H
 
@@ -20,20 +20,21 @@ struct fg_func *fg_func_meet(const struct fg_func_desc *desc);
  * Without locks. */
 void fg_func_forget(struct fg_func *func);
 
-/* From now on the interpreter may call the function for a signal: users that asked see which calls these
- * are (fg_filter.irqs). Without locks. False: memory is short, and nothing has changed. */
+/* Notes that the interpreter may call the function to handle a signal. Users that asked can then
+ * tell these calls from others (fg_filter.irqs). Without locks. False: memory is short, and
+ * nothing has changed. */
 bool fg_func_set_irq(struct fg_func *func);
 
-/* What else is attached to functions, above the users. Engine's lock held. */
+/* What else is attached to functions, besides users. Engine's lock held. */
 struct fg_meet_ops {
     /* Attaches to a new function, which is not in the table yet. False: memory is short. */
     bool (*attach)(struct fg_func *func);
-    /* Detaches from a function that goes, whether or not it was attached. No callback can read its
-     * record's lists. */
+    /* Detaches from a function that goes away, whether or not anything was attached. No callback can read
+     * the record's lists. */
     void (*detach)(struct fg_func *func);
 };
 
-/* Sets it, for good. Engine's lock held. */
+/* Sets these callbacks, for good. Engine's lock held. */
 void fg_meet_set_ops(const struct fg_meet_ops *ops);
 
 #endif

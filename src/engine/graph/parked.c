@@ -1,6 +1,6 @@
-/* See parked.h. The table is hashed by frame pointer, in shards, each with its lock and its free blocks.
- * Frames are chained in their buckets: fg_hash_table would cost each suspend and resume together 40
- * instructions more. */
+/* See parked.h. The table is hashed by frame pointer, in shards, each with its own lock and free blocks.
+ * Frames are chained in their buckets: fg_hash_table would cost 40 instructions more for each suspend
+ * and its resume. */
 #include "engine/graph/parked.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "engine/core/hash_table.h"
 
 #define NR_SHARDS 64u
-#define BLOCK_WORDS 16u /* fits a frame and a few words of data: nearly all */
+#define BLOCK_WORDS 16u /* a frame and a few words of data: enough for nearly all */
 #define FIRST_BUCKETS 16u
 
 struct shard {
@@ -58,14 +58,14 @@ static bool shard_grow(struct shard *shard)
     struct fg_parked **grown = calloc(nr_new, sizeof(*grown));
 
     if (!grown)
-        return nr_old != 0; /* longer chains, still right */
+        return nr_old != 0; /* the chains get longer, but stay correct */
     shard->buckets = grown;
     shard->nr_buckets = nr_new;
     for (uint32_t i = 0; i < nr_old; i++) {
         for (struct fg_parked *at = old[i], *next; at; at = next) {
             struct fg_parked **end = bucket_of(shard, at->fp);
 
-            /* Of equal frame pointers, the latest must stay first. */
+            /* Frames with equal frame pointers keep their order: the latest must stay first. */
             while (*end)
                 end = &(*end)->next;
             next = at->next;
@@ -187,7 +187,7 @@ struct fg_parked *fg_parked_take_if(bool (*matches)(const struct fg_parked *park
     return found;
 }
 
-/* Moves those of a bucket for which `matches` holds to the front of `taken`. */
+/* Moves the frames of a bucket for which @matches holds to the front of @taken. */
 static struct fg_parked *take_from(struct shard *shard, struct fg_parked **at,
                                    bool (*matches)(const struct fg_parked *parked, void *arg), void *arg,
                                    struct fg_parked *taken)

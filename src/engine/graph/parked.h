@@ -14,19 +14,20 @@ struct fg_parked {
     uint64_t words[]; /* the frame as it lay on the stack */
 };
 
-/* Keeps a copy of a frame. False when memory is short. */
+/* Stores a copy of a frame. False: memory is short. */
 bool fg_parked_put(uintptr_t fp, const uint64_t *words, size_t size_words);
-/* Takes the frame out of the table; the caller gives it back with fg_parked_free. NULL: none. */
+/* Takes the latest frame of call @fp out of the table. The caller frees it with fg_parked_free(). NULL:
+ * there is none. */
 struct fg_parked *fg_parked_take(uintptr_t fp);
 void fg_parked_free(struct fg_parked *parked);
 size_t fg_parked_count(void);
-/* Takes any frame for which `matches` holds; NULL: there is none. */
+/* Takes any frame for which @matches holds; NULL: there is none. */
 struct fg_parked *fg_parked_take_if(bool (*matches)(const struct fg_parked *parked, void *arg), void *arg);
-/* Takes all of them, linked by `next`. */
+/* Takes all frames for which @matches holds, linked by `next`. */
 struct fg_parked *fg_parked_take_all(bool (*matches)(const struct fg_parked *parked, void *arg), void *arg);
-/* True if `matches` holds for any; none is taken. */
+/* True if @matches holds for any frame. Takes none. */
 bool fg_parked_any(bool (*matches)(const struct fg_parked *parked, void *arg), void *arg);
-/* Around fork: no frame is half moved in the child. */
+/* Called around fork, so that the child finds no frame half moved. */
 void fg_parked_lock_all(void);
 void fg_parked_unlock_all(void);
 

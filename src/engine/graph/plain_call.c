@@ -1,7 +1,7 @@
 /* The plain path: a call that one plain user watches. The engine does the user's step itself, and no
- * callback runs. Where it cannot, it does nothing, and the arch goes on with fg_enter() and fg_return().
- * plain_descriptor is 0 unless the trace clock is the processor's counter and the guard's fence is light
- * (users.c). */
+ * callback runs. Where it cannot, it does nothing, and the arch goes on with fg_enter() and
+ * fg_return(). plain_descriptor is 0 unless the trace clock is the processor's counter and the guard's
+ * fence is light (users.c). */
 #include "engine/core/clock.h"
 #include "engine/graph/call.h"
 #include "engine/graph/frame.h"

@@ -6,9 +6,9 @@
  *     | nr_rows       |      | hit | time | squares |    |  function 1
  *     | since         |      | ...                       |
  *
- * They are reserved by powers of two and touched only as used. Whoever reads them, or makes room for
- * more, holds the engine's lock. Each word is whole whenever it is read; those of a row may be one call
- * apart. */
+ * They are reserved by powers of two and touched only as used. Whoever reads them, or makes room
+ * for more, holds the engine's lock. Each word is whole whenever it is read; those of a row may be
+ * one call apart. */
 #ifndef FG_PROFILE_ROWS_H
 #define FG_PROFILE_ROWS_H
 

@@ -85,8 +85,8 @@ static bool look_at_parked(const struct fg_parked *parked, void *arg)
     return look->at(parked->words, false, look->arg);
 }
 
-/* True if a look at some frame ended it. This thread's newest frames come first: they find a recursion
- * immediately. */
+/* True if a look at some frame ended it. This thread's newest frames come first: they find
+ * a recursion immediately. */
 static bool look_at_all(struct look *look)
 {
     struct look_at_others others = {look, false};

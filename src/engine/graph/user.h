@@ -10,12 +10,12 @@
 #include "engine/core/task.h"
 #include "engine/graph/filter.h"
 
-/* What a plain user does at a call: it writes two records (plain_record.h), or counts the call
- * (profile_rows.h). */
+/* What a plain user does at a call: it writes two records (plain_record.h), or counts the
+ * call (profile_rows.h). */
 enum fg_plain_kind { FG_PLAIN_RECORD = 0, FG_PLAIN_PROFILE = 1 };
 
-/* Lies in the words `engine` of struct fgraph_ops. What is not said to change is set before the
- * registration. */
+/* Lies in the words `engine` of struct fgraph_ops. What is not said to change is set
+ * before the registration. */
 struct __attribute__((may_alias)) fg_user {
     /* The slot, while registered. It and `generation` are read without locks (fgraph_is_registered). */
     _Atomic int idx;

@@ -40,8 +40,8 @@ static inline bool fg_func_has_users(struct fg_func *func)
 }
 
 /**
- * fg_func_set_return_hooks() - Called by the arch when return hooks for a function are switched on or
- * off.
+ * fg_func_set_return_hooks() - Called by the arch when return hooks for a function are switched
+ * on or off.
  * @func: the function
  * @on: returns, suspends and resumes are hooked; false: entries alone are
  *
@@ -60,8 +60,8 @@ const struct fg_user_ref *fg_user_list_find(const struct fg_user_list *list, con
 /* True if the user wants the function; @filter stands for the user's own, which a user with wantsfunc
  * does not use. */
 bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const struct fg_filter *filter);
-/* True if the user wants no returns, and needs no frames to know what is below a function of its graph
- * sets. */
+/* True if the user wants no returns, and needs no frames to know what is below a function of
+ * its graph sets. */
 bool fg_user_is_entry_only(const struct fgraph_ops *ops, const struct fg_func *func, uint32_t flags);
 
 /* A list of these users, which are in order of registration. NULL: memory is short. */
