@@ -54,7 +54,8 @@ FG_COLD bool fg_callback_is_own_call(const struct ftrace_regs *regs);
 bool fg_callback_attach(const struct fg_func *func, PyGILState_STATE *attached);
 void fg_callback_detach(PyGILState_STATE attached);
 
-/* True if the thread needs no preparation. So in nearly every hook of sys.monitoring, never on 3.11. */
+/* True if the thread needs no preparation. This is so in nearly every hook of sys.monitoring, and never
+ * on 3.11. */
 static inline bool fg_callback_is_ready(PyThreadState *tstate)
 {
     return !fg_exception_is_set(tstate) && fg_recursion_has_room(tstate, FG_CALLBACK_ROOM) &&

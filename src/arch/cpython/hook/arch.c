@@ -23,9 +23,8 @@
 
 /* True if this thread must detach its thread state while it waits for callbacks. With the GIL: a thread
  * may need the GIL to leave its callback. Without the GIL: a thread in a callback may have detached its
- * thread state to wait for a Python lock. If the world is stopped then, the thread cannot attach again
- * before the stop is over, and the stop waits for us as long as we stay attached. A callback may begin
- * at any time. */
+ * thread state to wait for a Python lock. If the world is then stopped, that thread attaches again only
+ * after the stop, and the stop waits until we detach. A callback may begin at any time. */
 static bool must_let_go(void)
 {
 #ifdef Py_GIL_DISABLED

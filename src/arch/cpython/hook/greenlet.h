@@ -3,8 +3,8 @@
  * greenlet swaps the C stack under a thread. The thread state's chain of data stack chunks, which holds
  * the Python frames, is swapped with it. Each greenlet has its own chain, whose first chunk lives as
  * long as calls of the greenlet are in progress. So the first chunk identifies the running greenlet,
- * and each hook compares it first. Asking greenlet itself is no option at each hook: it may run code of
- * the program, because it then ends greenlets of other threads.
+ * and each hook compares it first. A hook cannot ask greenlet itself: greenlet then ends greenlets of
+ * other threads, which may run code of the program.
  *
  * The calls of a thread's main greenlet stay at the base of its shadow stack. When any other greenlet
  * switches away, its calls are suspended, newest first. When it runs again they are resumed, oldest

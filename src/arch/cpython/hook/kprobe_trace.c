@@ -9,8 +9,8 @@
 #include "arch/cpython/read/code.h"
 #include "engine/core/task.h"
 
-/* Where our function is installed: the thread state (a thread has one for each interpreter that it has
- * been in), and the trace function to which events are passed on, or NULL. */
+/* Where our function is installed: the thread state, and the trace function to which events are passed
+ * on, or NULL. A thread has one thread state for each interpreter that it has been in. */
 static _Thread_local struct {
     PyThreadState *tstate;
     Py_tracefunc next;

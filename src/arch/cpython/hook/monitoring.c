@@ -328,7 +328,7 @@ static int set_first_instructions(struct monitoring *m, PyCodeObject *code, long
 
 static int change_local_events(struct monitoring *m, PyCodeObject *code, long has, long set)
 {
-    if (set == has) /* neither the first user nor the last */
+    if (set == has) /* other users need the same events */
         return 0;
     if ((set & m->bits[EVENT_PY_RETURN]) && arm_globals(m) != 0)
         return -1;

@@ -10,7 +10,7 @@
 /* Counts the conditions that force every call onto the slow path. One is an interpreter whose gate is
  * shut (gate.h). The frame evaluator (3.11) has three more: a second interpreter with the evaluator,
  * because all interpreters share the code objects of frozen modules; greenlets; and a user that wants C
- * functions. While the count is not 0, no call is plain (fgraph.h). */
+ * functions. While the count is not 0, no call is plain (fg_plain_hold() in engine/graph/users.h). */
 extern _Atomic unsigned fg_slow_path_holds;
 
 void fg_slow_path_hold(void);

@@ -1,4 +1,4 @@
-/* Making function records of code objects, and ending them with their code objects. */
+/* Making function records of code objects, and forgetting them when their code objects are freed. */
 #include "arch/cpython/read/code.h"
 
 #include <string.h>

@@ -41,10 +41,10 @@ static inline bool fg_regs_is_c(const struct ftrace_regs *regs)
     return regs->ops == &fg_c_function_regs_ops;
 }
 
-/* Each returns a borrowed reference, or NULL where the regs hold no such object. Argument n, at an
- * entry or a resume, counts in the order of the code object's variables (for a C function only n = 0,
- * and not always). The result: at a return; the value: at a yield. The exception: where an exception
- * ends the call. */
+/* Each returns a borrowed reference, or NULL where the regs hold no such object. Arguments exist at an
+ * entry or a resume, and are numbered in the order of the code object's variables. For a C function
+ * there is only argument 0, and not always. The result exists at a return or a yield, the exception
+ * where one ends the call. */
 PyObject *fg_regs_argument(const struct ftrace_regs *regs, unsigned n);
 PyObject *fg_regs_argument_by_name(const struct ftrace_regs *regs, const char *name);
 PyObject *fg_regs_result(const struct ftrace_regs *regs);

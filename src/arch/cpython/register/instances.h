@@ -7,7 +7,7 @@
 #include "engine/tracer/instance_start.h"
 
 /* True if C functions can be traced in this interpreter. Before CPython 3.12 only the main interpreter
- * can. */
+ * can trace them. */
 bool fg_cpython_traces_c_here(void);
 
 /**
