@@ -60,7 +60,8 @@ enum fg_data_kind {
 #define FG_DATA_KIND_MASK 3u
 #define FG_DATA_SLACK_SHIFT 36 /* bytes of the last word that were not asked for */
 #define FG_DATA_SLACK_MASK 7u
-#define FG_DATA_KINDS_WORDS (FG_MAX_DATA_WORDS + 1 + 4) /* data words and descriptors of all kinds together */
+#define FG_DATA_KINDS_WORDS                                                                                  \
+    (FG_MAX_DATA_WORDS + 1 + 4) /* the words and descriptors of data of all kinds together */
 
 /* All users' data on one frame must be reachable by the offset. */
 _Static_assert(FG_FRAME_WORDS + FG_MAX_USERS * FG_DATA_KINDS_WORDS <= FG_OFFSET_MASK,

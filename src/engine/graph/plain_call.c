@@ -1,6 +1,6 @@
-/* The plain path: a call that one plain user watches. The engine does the user's step itself, and no
- * callback runs. Where it cannot, it does nothing, and the arch goes on with fg_enter() and
- * fg_return(). plain_descriptor is 0 unless the trace clock is the processor's counter and the guard's
+/* The plain path: calls of a function whose only user is plain. The engine does the user's step itself,
+ * and no callback runs. If it cannot, it changes nothing, and the arch calls fg_enter() or
+ * fg_return_at(). plain_descriptor is 0 unless the trace clock is the processor's counter and the guard's
  * fence is light (users.c). */
 #include "engine/core/clock.h"
 #include "engine/graph/call.h"
@@ -65,7 +65,7 @@ static inline bool push_profiled(struct fg_task *task, struct fg_task_user *user
 static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
 {
     uint32_t plain = fg_func_plain(func);
-    /* Read after it, as in fg_enter. */
+    /* Read after `plain`, as fg_enter() reads it after the list. */
     uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
 
     if (fg_unlikely(!plain || !descriptor) || !fg_stack_has_room(task))
@@ -107,8 +107,8 @@ static inline bool pop_profiled(const uint64_t *frame, struct fg_task_user *user
     return true;
 }
 
-/* The descriptor is what a plain entry would write now, and the function's calls still can be plain: so
- * the user is the same. */
+/* Pops a plain frame. Its descriptor equals plain_descriptor, so the set of users has not changed since
+ * the entry. If the function's calls can still be plain, its only user is the one that saw the entry. */
 static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
 {
     uint64_t *frame = task->top - FG_FRAME_WORDS;
@@ -134,7 +134,7 @@ bool fg_return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
     uint64_t guard;
     bool is_done;
 
-    /* Only this thread writes there. A frame that is not plain needs no guard. */
+    /* Only this thread writes this word, so reading it needs no guard. */
     if (!(task->top[-1] & FG_FRAME_PLAIN) || fg_unlikely(!fg_guard_enter_short(task, &guard)))
         return false;
     is_done = pop_plain(task, fp, counter);

@@ -1,9 +1,9 @@
 /* See progress.h.
  *
- * A function may still be running when its last user that wants returns stops matching it. If that user
- * only changed its filter, it waits for the returns of these calls: the arch must keep the hooks until
- * the last of them is over. If the user left, nobody waits: a frame that only such users had is dead, and
- * goes before its call ends. */
+ * A function may still be running when its last return-watching user stops matching it. If that user only
+ * changed its filter, it waits for the returns of these calls. The arch must keep the hooks until the
+ * last of these calls has ended. If that user has left, no user waits. A frame whose users have all left
+ * is stale: it is popped before its call ends. */
 #include "engine/graph/progress.h"
 
 #include "engine/core/sync.h"
@@ -11,7 +11,7 @@
 #include "engine/graph/frame.h"
 #include "engine/graph/parked.h"
 
-/* Some user that wanted this call's return is still registered. */
+/* True if some user that wanted this call's return is still registered. */
 static bool is_wanted(const uint64_t *frame)
 {
     for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
@@ -23,16 +23,17 @@ static bool is_wanted(const uint64_t *frame)
 
 /* ---- which functions run */
 
-/* One look at all frames there are. */
+/* A search through all frames: those of all stacks, and the parked ones. */
 struct look {
-    /* True ends it. `is_new`: the frame may be of an entry under way, whose users are not known yet. */
+    /* Returns true to end the search. @is_new: the frame may be that of an entry under way, whose users
+     * are not known yet. */
     bool (*at)(const uint64_t *frame, bool is_new, void *arg);
     void *arg;
-    bool in_callback; /* of this thread: its newest frame may be new */
+    bool in_callback; /* this thread is in a callback: its newest frame may be new */
 };
 
-/* Another task's stack is read while that task may run: what lies below what was its top stays as it is
- * for as long as its guard does. */
+/* Reads another task's stack while that task may run. As long as the task's guard word does not change,
+ * the words below the top that was read here stay as they are. */
 __attribute__((no_sanitize("thread"))) static bool look_at_words(const struct fg_task *task,
                                                                  const struct look *look, bool is_new)
 {
@@ -85,8 +86,8 @@ static bool look_at_parked(const struct fg_parked *parked, void *arg)
     return look->at(parked->words, false, look->arg);
 }
 
-/* True if a look at some frame ended it. This thread's newest frames come first: they find
- * a recursion immediately. */
+/* True if the search ended early. This thread's newest frames come first: in a recursion one of them ends
+ * the search immediately. */
 static bool look_at_all(struct look *look)
 {
     struct look_at_others others = {look, false};

@@ -58,7 +58,7 @@ void fg_suspend(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
     fg_guard_leave(task);
 }
 
-/* Moves a parked frame onto the stack, if there is one, and calls its users by `tell`. */
+/* Moves a parked frame onto the stack, if there is one, and passes the frame to @tell. */
 static inline void unpark_and(void (*tell)(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs),
                               struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
 {
@@ -89,13 +89,13 @@ FG_NOINLINE void fg_abandon(struct fg_task *task, uintptr_t fp, struct ftrace_re
     unpark_and(end_unparked, task, fp, regs);
 }
 
-/* True for the parked frames of one function. */
+/* True if the parked frame is one of function @func. */
 static bool is_parked_of(const struct fg_parked *parked, void *func)
 {
     return parked->words[FRAME_FUNC] == (uint64_t)(uintptr_t)func;
 }
 
-/* A suspended call ends for good. Its users see it if this thread is outside of callbacks. */
+/* Ends a suspended call for good. Its users see the end only if this thread is outside callbacks. */
 static void end_parked(struct fg_task *task, struct fg_parked *parked)
 {
     struct ftrace_regs nothing = {0};

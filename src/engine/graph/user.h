@@ -14,29 +14,28 @@
  * call (profile_rows.h). */
 enum fg_plain_kind { FG_PLAIN_RECORD = 0, FG_PLAIN_PROFILE = 1 };
 
-/* Lies in the words `engine` of struct fgraph_ops. What is not said to change is set
- * before the registration. */
+/* Stored in the words `engine` of struct fgraph_ops. Fields are set before the registration, unless their
+ * comment says otherwise. */
 struct __attribute__((may_alias)) fg_user {
     /* The slot, while registered. It and `generation` are read without locks (fgraph_is_registered). */
     _Atomic int idx;
-    /* entryfunc does the plain step of `plain_kind` and nothing else, and so does retfunc for a call that
-     * was never suspended. Where it can, the engine does these steps itself, without the calls. */
+    /* entryfunc does only the plain step of `plain_kind`, and so does retfunc for a call that was never
+     * suspended. Where it can, the engine does these steps itself instead of calling them. */
     bool is_plain;
-    bool is_fprobes;    /* it is the user that the fprobes of a scope share; it needs no times */
-    bool is_entry_only; /* entryfunc always answers 0: the user needs no return hooks */
-    bool
-        /* it has, or had while registered, hidden calls: calls in progress may still hide others */
-        may_hide;
-    const void *scope; /* it sees the functions of this scope and of global domains (domain.h) */
+    bool is_fprobes;    /* the user that the fprobes of a scope share; it needs no times */
+    bool is_entry_only; /* entryfunc always returns 0: the user needs no return hooks */
+    /* The filter hides calls, or did so while registered: calls in progress may still hide others. */
+    bool may_hide;
+    const void *scope; /* the user sees functions of this scope and of global domains (domain.h) */
     enum fg_plain_kind plain_kind;
     _Atomic uint64_t generation; /* the epoch at which it was registered; 0: it is not */
     _Atomic uint64_t nmissed;
-    _Atomic(const struct fg_tids *) tids; /* those of the filter, for callbacks to read */
+    _Atomic(const struct fg_tids *) tids; /* the filter's threads, for callbacks to read */
     struct fg_filter filter;              /* changed by fg_user_set_filter() and the like */
-    /* Optional. Decides in the filter's place which of the functions that it sees the user wants, without
-     * flags. Engine's lock held. */
+    /* Optional. Decides instead of the filter, and without flags, whether the user wants a function that
+     * it sees. Engine's lock held. */
     bool (*wantsfunc)(const struct fg_func *func, const struct fgraph_ops *ops);
-    /* Optional. Decides in the place of is_entry_only whether the user wants returns of the function.
+    /* Optional. Decides instead of is_entry_only whether the user wants the function's returns.
      * Engine's lock held. */
     bool (*wantsreturns)(const struct fg_func *func, const struct fgraph_ops *ops);
     /* Optional. A call of the function was not traced: a callback made it, or the stack was full. Inside
@@ -46,7 +45,7 @@ struct __attribute__((may_alias)) fg_user {
     void (*foundfunc)(struct fg_func *func, struct fgraph_ops *ops, bool matched);
     /* Optional. A task ends. Also called for a user that is unregistering. Engine's lock held. */
     void (*taskexitfunc)(struct fg_task *task, struct fgraph_ops *ops);
-    /* Optional. The user has left, none of its functions runs, and its slot has no new owner yet.
+    /* Optional. The user has left, none of its callbacks runs, and its slot has no new user yet.
      * Engine's lock held. */
     void (*leavefunc)(struct fgraph_ops *ops);
 };

@@ -69,7 +69,7 @@ static bool wants_any_caller(struct fgraph_ops *ops, const struct fg_func *func)
 }
 
 /* Decides which users of a C function check the caller at each call (FG_USER_CALLER). If all of them want
- * calls by their own functions only, none needs to check: the arch reports no others. */
+ * only calls made by their own functions, none needs to check: the arch reports no others. */
 static void settle_callers(struct fg_user_list *list, const struct fg_func *func)
 {
     for (uint32_t i = 0; i < list->n; i++)
@@ -95,7 +95,7 @@ static void settle_all(struct fg_user_list *list)
     }
 }
 
-/* Fills in what follows from the users in the list. */
+/* Sets the fields that sum up the users in the list. */
 static void list_settle(struct fg_user_list *list, const struct fg_func *func)
 {
     if (list == &fg_no_users)
@@ -167,7 +167,7 @@ const struct fg_user_ref *fg_user_list_find(const struct fg_user_list *list, con
 
 /* ---- publishing a list */
 
-/* The one user of a list, if nothing must be checked at its calls; else NULL. */
+/* Returns the only user of a list, if nothing must be checked at its calls; else NULL. */
 static const struct fg_user *only_user(const struct fg_user_list *list)
 {
     return list != &fg_no_users && list->n == 1 && !list->users[0].flags
@@ -175,8 +175,8 @@ static const struct fg_user *only_user(const struct fg_user_list *list)
                : NULL;
 }
 
-/* Records where tasks keep the function's one user, for the fast paths. These push frames: so only for a
- * user that wants returns, once the function has return hooks. */
+/* Records where tasks keep the data of the function's only user, for the fast paths. These push frames,
+ * so the user must want returns, and the function must have return hooks. */
 static void publish_only_user(struct fg_func *func, const struct fg_user_list *list)
 {
     const struct fg_user *user =
@@ -209,8 +209,9 @@ void fg_user_list_publish(struct fg_func *func, struct fg_user_list *list)
     atomic_store_explicit(&func->wants_returns, list->wants_returns, memory_order_relaxed);
     if (awaits)
         set_awaits_hooks(func, true);
-    /* release: fg_enter that sees the list sees its users and their epoch, and that they have to wait;
-     * fg_enter_plain and fg_enter_probed the same of their one */
+    /* release: pairs with the acquire in fg_enter(). A thread that sees the list also sees its users,
+     * their epoch, and whether they have to wait. `plain` and `probed` do the same for
+     * fg_enter_plain() and fg_enter_probed(). */
     atomic_store_explicit(&func->users, list, memory_order_release);
     if (!awaits)
         set_awaits_hooks(func, false);

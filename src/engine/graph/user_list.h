@@ -13,11 +13,12 @@
 
 /* One user of one function. */
 struct fg_user_ref {
-    /* Only ever replaced by the stub, when a user leaves and there is no memory for a list without it. */
+    /* Replaced only by the stub, when a user leaves and there is no memory for a list
+     * without that user. */
     _Atomic(struct fgraph_ops *) ops;
     uint32_t idx;
     uint16_t flags;  /* FG_USER_* (filter.h) */
-    bool entry_only; /* it wants no returns of the function's calls: they leave no frame for it */
+    bool entry_only; /* the user wants no returns of the function's calls: they leave no frame for it */
 };
 
 /* In order of registration. */
@@ -27,26 +28,26 @@ struct fg_user_list {
     bool wants_any_caller; /* as the function's */
     bool wants_returns;    /* as the function's */
     bool needs_times;      /* some user in it needs times of calls */
-    uint64_t bits;         /* of the users' slots */
+    /* One bit for each user's slot. */
+    uint64_t bits;
     struct fg_user_ref users[];
 };
 
-extern struct fg_user_list fg_no_users; /* the one list without users */
+extern struct fg_user_list fg_no_users; /* the only list without users */
 
-/* Compares the pointer only: outside of the guard the list may be freed at any time. */
+/* Compares only the pointer: outside the guard the list may be freed at any time. */
 static inline bool fg_func_has_users(struct fg_func *func)
 {
     return atomic_load_explicit(&func->users, memory_order_acquire) != &fg_no_users;
 }
 
 /**
- * fg_func_set_return_hooks() - Called by the arch when return hooks for a function are switched
- * on or off.
+ * fg_func_set_return_hooks() - The arch has enabled or disabled a function's return hooks.
  * @func: the function
- * @on: returns, suspends and resumes are hooked; false: entries alone are
+ * @on: returns, suspends and resumes are hooked; false: only entries are
  *
- * An arch that never hooks entries alone need not call it. Users that want returns see calls only while
- * @on.
+ * An arch that never hooks entries alone need not call this. Users that want returns see calls
+ * only while @on.
  *
  * Context: without locks.
  */
@@ -57,28 +58,27 @@ const struct fg_user_ref *fg_user_list_find(const struct fg_user_list *list, con
 
 /* ---- making and publishing lists; under the engine's lock */
 
-/* True if the user wants the function; @filter stands for the user's own, which a user with wantsfunc
- * does not use. */
+/* True if the user wants the function. @filter is used in place of the user's own filter; a user with
+ * wantsfunc uses neither. */
 bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const struct fg_filter *filter);
-/* True if the user wants no returns, and needs no frames to know what is below a function of
- * its graph sets. */
+/* True if the user wants no returns, and its graph sets need no frame of the function. */
 bool fg_user_is_entry_only(const struct fgraph_ops *ops, const struct fg_func *func, uint32_t flags);
 
-/* A list of these users, which are in order of registration. NULL: memory is short. */
+/* Makes a list of @users, which are in order of registration. NULL: memory is short. */
 struct fg_user_list *fg_user_list_make(const struct fg_func *func, struct fgraph_ops *const users[],
                                        uint32_t n);
-/* The function's list with one more user (@wanted), or without it. NULL: memory is short. */
+/* Makes a copy of the function's list with the user (@wanted), or without it. NULL: memory is short. */
 struct fg_user_list *fg_user_list_with(struct fg_func *func, struct fgraph_ops *ops, bool wanted);
 /* Frees a list that no callback can hold. */
 void fg_user_list_drop(struct fg_user_list *list);
 
-/* Makes the list the function's. */
+/* Publishes a list as the function's. */
 void fg_user_list_publish(struct fg_func *func, struct fg_user_list *list);
-/* The same, and retires the list before it. */
+/* As fg_user_list_publish(); also retires the previous list. */
 void fg_user_list_replace(struct fg_func *func, struct fg_user_list *list);
-/* Puts the stub in the user's place in retired lists: a callback that waits for us, or that called us,
- * may be in the middle of one. With @published, when there was no memory for lists without the user, also
- * in published ones. */
+/* Puts the stub in the user's place in retired lists: a callback that called the unregistration, or waits
+ * for it, may still be reading such a list. With @published, also in published lists: there was no memory
+ * for lists without the user. */
 void fg_user_list_stub_out(struct fgraph_ops *ops, bool published);
 
 #endif

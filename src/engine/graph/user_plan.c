@@ -9,8 +9,8 @@
 #include "engine/graph/progress.h"
 #include "engine/graph/user_list.h"
 
-/* A planned change of one function's list. list NULL: the list stays, but the function may no longer have
- * pending returns. */
+/* A planned change of one function's list. If @list is NULL the list stays, but the function may no
+ * longer have pending returns. */
 struct fg_change {
     struct fg_func *func;
     struct fg_user_list *list;
@@ -25,7 +25,7 @@ static void plan_drop(struct fg_plan *plan)
     *plan = (struct fg_plan){0};
 }
 
-/* The function's list stays: the user is attached to it as before, or not attached as before. */
+/* True if the function's list need not change: the user stays attached as it is, or stays unattached. */
 static bool stays_as_it_was(const struct fg_func *func, const struct fgraph_ops *ops,
                             const struct fg_user_ref *ref, bool wanted)
 {
@@ -35,7 +35,8 @@ static bool stays_as_it_was(const struct fg_func *func, const struct fgraph_ops 
            ref->entry_only == fg_user_is_entry_only(ops, func, ref->flags);
 }
 
-/* No user in `after` wants returns, but calls in progress may have a user that waits for theirs. */
+/* True if no user in @after wants returns, but calls in progress may have a user that
+ * waits for theirs. */
 static bool loses_returns(struct fg_func *func, const struct fg_user_list *before,
                           const struct fg_user_list *after)
 {

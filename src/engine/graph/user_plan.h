@@ -1,5 +1,5 @@
-/* What a change of one user does to the lists of all functions. All new lists are made first, so that a
- * lack of memory leaves everything as it was. */
+/* The plan of what a change of one user does to the functions' lists. All new lists are made first, so
+ * that a lack of memory leaves everything unchanged. */
 #ifndef FG_USER_PLAN_H
 #define FG_USER_PLAN_H
 
@@ -19,7 +19,7 @@ struct fg_plan {
  * fg_plan_make() - Plan a change of one user.
  * @plan: filled in
  * @ops: the user
- * @filter: its filter from now on; NULL: it leaves
+ * @filter: its new filter; NULL: the user leaves
  *
  * Return: 0; -ENOMEM: nothing is planned.
  * Context: under the engine's lock.
@@ -27,8 +27,9 @@ struct fg_plan {
 int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_filter *filter);
 /* Publishes the lists. Engine's lock held. */
 void fg_plan_publish(const struct fg_plan *plan);
-/* Has the arches make the hooks match, and frees the plan. Without locks: an arch may need its own, and
- * may take long. After a wait for callbacks: a call that began with the old lists has its frame by then. */
+/* Has the arches make the hooks match, and frees the plan. Call it without locks: an arch may take its
+ * own, and may take long. Call it after a wait for callbacks: by then a call that began with the old
+ * lists has its frame. */
 void fg_plan_sync(struct fg_plan *plan);
 
 #endif

@@ -20,13 +20,14 @@
 _Static_assert(FG_MAX_USERS == 64, "SLOTS in `users` names all of them");
 
 static struct {
-    uint64_t epoch;                           /* registrations, leavings and changes of filters so far */
-    struct fgraph_ops *holders[FG_MAX_USERS]; /* who has the slot, until it has left for good */
+    uint64_t epoch;                           /* registrations, unregistrations and filter changes so far */
+    struct fgraph_ops *holders[FG_MAX_USERS]; /* the slot's user, until it has left for good */
     uint32_t order[FG_MAX_USERS];             /* slots in the order of their users' registration */
     uint32_t nr_users;
     uint32_t free_slots[FG_MAX_USERS]; /* a queue: the slot free for longest is used first */
     uint32_t nr_free;
-    /* Another queue: slots whose users left while a callback that may still know them was running. */
+    /* Another queue: slots of users that left while a callback that may still know the
+     * slot was running. */
     uint32_t left_slots[FG_MAX_USERS];
     uint64_t left_at[FG_MAX_USERS];
     uint32_t nr_left;
@@ -66,7 +67,7 @@ static void slot_give_back(uint32_t idx)
     users.free_slots[users.nr_free++] = idx;
 }
 
-/* Gives back the slots that no task can know any longer. Engine's lock held. */
+/* Frees the slots that no callback can know any longer. Engine's lock held. */
 static void left_until(uint64_t safe)
 {
     uint32_t n = 0;
@@ -78,8 +79,8 @@ static void left_until(uint64_t safe)
     memmove(users.left_at, users.left_at + n, users.nr_left * sizeof(users.left_at[0]));
 }
 
-/* Waits for the callbacks that run now, and frees what none of them can hold any longer. Returns up to
- * which number. */
+/* Waits for the callbacks that run now, and frees what none of them can hold any longer. Returns the
+ * number up to which nothing is held. */
 static uint64_t synchronize(void)
 {
     uint64_t safe = fg_retired_wait();
@@ -101,7 +102,7 @@ static void clear_task_slot(struct fg_task *task, void *arg)
     uint32_t idx = *(uint32_t *)arg;
 
     task->users[idx] = (struct fg_task_user){.bit = 1ull << idx};
-    /* Earlier overruns do not count for the new owner. */
+    /* The slot's new user is not told of earlier overruns. */
     task->users[idx].cursor.overrun_told =
         (uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed);
 }
@@ -133,14 +134,14 @@ static void fill_in(struct fgraph_ops *ops)
         ops->retfunc = fg_stub_ops.retfunc;
 }
 
-/* The threads of the filter, for callbacks to read. */
+/* Publishes the filter's threads for callbacks. */
 static void set_tids(struct fg_user *user)
 {
-    /* release: callbacks that see the set see what is in it */
+    /* release: pairs with the acquire in marks.c; a callback that sees the set sees its contents */
     atomic_store_explicit(&user->tids, user->filter.tids, memory_order_release);
 }
 
-/* Allows the plain path, or not, as things are now. */
+/* Enables or disables the plain path, by the state of things now. Engine's lock held. */
 static void set_plain(void)
 {
     bool can_be = !fg_is_killed() && !users.plain_holds && fg_clock_is_counter() && fg_task_fence_is_light();
@@ -148,7 +149,7 @@ static void set_plain(void)
     atomic_store(&fg_root.plain_descriptor, can_be ? FG_DESCRIPTOR(users.epoch) | FG_FRAME_PLAIN : 0);
 }
 
-/* Frames that are pushed from now on have another epoch than those before. */
+/* Starts a new epoch: frames that are pushed from now on differ from earlier ones. Engine's lock held. */
 static void next_epoch(void)
 {
     users.epoch++;
@@ -181,8 +182,8 @@ static bool has_hidden_calls(const struct fg_filter *filter)
 
 static void tell_task_exit(struct fg_task *task)
 {
-    /* Under the lock, and by holder: also a user that is leaving, or that lost its frames to the kill
-     * switch, must let go of the task before its memory goes. */
+    /* By holder, not by slot: a user that is leaving, or whose slot the kill switch cleared, must also
+     * release the task before its memory is unmapped. The lock keeps the holders as they are. */
     fg_engine_lock();
     for (uint32_t idx = 0; idx < FG_MAX_USERS; idx++) {
         struct fgraph_ops *ops = users.holders[idx];
@@ -226,9 +227,10 @@ int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan)
     set_tids(user);
     fg_task_on_exit(end_task);
     fg_task_for_each(clear_task_slot, &idx);
-    /* release: a thread that finds it registered finds the tasks' data cleared */
+    /* release: a thread that finds the user registered sees the tasks' data cleared */
     atomic_store_explicit(&slot->ops, ops, memory_order_release);
-    /* release: fg_users_at that accepts the generation sees the new owner */
+    /* release: pairs with the acquire in fg_slot_user(); a thread that accepts the generation sees
+     * the new user */
     atomic_store_explicit(&slot->generation, user->generation, memory_order_release);
     next_epoch();
     users.order[users.nr_users++] = idx;
@@ -262,7 +264,7 @@ int fg_users_try(int (*attempt)(void *arg), void *arg)
     error = attempt(arg);
     if (error == -ENOSPC && users.nr_left) {
         fg_engine_unlock();
-        synchronize(); /* slots that wait for a callback to end: by now it may have */
+        synchronize(); /* frees the left slots whose callbacks have ended by now */
         fg_engine_lock();
         error = attempt(arg);
     }
@@ -299,7 +301,8 @@ bool fgraph_is_registered(const struct fgraph_ops *ops)
     return user->generation && atomic_load(&fg_root.slots[user->idx].ops) == ops;
 }
 
-/* None of the user's functions runs any longer. Its slot waits if some callback may still know it. */
+/* Completes an unregistration. The slot is queued if some callback may still know it.
+ * Engine's lock held. */
 static void leave_locked(struct fgraph_ops *ops, uint32_t idx, uint64_t left_at, uint64_t safe)
 {
     if (fg_user_of(ops)->leavefunc)
@@ -320,7 +323,8 @@ void fg_users_leave_begin(struct fgraph_ops *ops, struct fg_leave *leave)
     int error;
 
     *leave = (struct fg_leave){.ops = ops, .idx = idx};
-    /* From here on no return of its frames reaches it; those that run now are waited for at the end. */
+    /* From here on the user sees no return of its frames. fg_users_leave_end() waits for the callbacks
+     * that run now. */
     atomic_store(&fg_root.slots[idx].generation, FG_GENERATION_NONE);
     atomic_store(&fg_root.slots[idx].ops, &fg_stub_ops);
     next_epoch();
@@ -384,11 +388,12 @@ int fg_user_set_filter(struct fgraph_ops *ops, struct fg_filter *filter)
         return error;
     memset(filter, 0, sizeof(*filter));
     fg_users_change_end(&plan, true);
-    fg_filter_clear(&old); /* a callback that waits in here as well has looked at its threads long ago */
+    /* A callback that waits in synchronize() itself has finished reading its threads before. */
+    fg_filter_clear(&old);
     return 0;
 }
 
-/* Makes the edited copy of a filter the user's own, or nothing of it. */
+/* Installs the edited copy of a filter, unless @error is set, and frees what is left of it. */
 static int set_edited(struct fgraph_ops *ops, struct fg_filter *edited, int error)
 {
     if (!error)

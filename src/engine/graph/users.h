@@ -1,8 +1,8 @@
 /* The table of users: registering, unregistering, changing filters.
  *
- * A change plans what becomes of each function's list (user_plan.c), publishes the lists one by one
- * (user_list.c), waits for the callbacks that run (retired.c), then has the arches make each function's
- * hooks match (sync.c). */
+ * A change plans each function's new list (user_plan.c), publishes the lists one by one
+ * (user_list.c), and waits for the callbacks that run (retired.c). Then it has the arches make each
+ * function's hooks match (sync.c). */
 #ifndef FG_USERS_H
 #define FG_USERS_H
 
@@ -13,14 +13,14 @@
 #include "engine/graph/user.h"
 #include "engine/graph/user_plan.h"
 
-/* ---- for all; without locks */
+/* ---- for all rooms; without locks */
 
 /**
  * fgraph_register() - Register a user.
- * @ops: the public half is filled in; functions that are NULL are filled in here
+ * @ops: the caller fills in the public half; a callback that is NULL is set to a default
  *
- * Return: 0; -EBUSY: it is registered; -ENOSPC: all FG_MAX_USERS slots are taken; -ENOMEM. After an error
- * nothing has changed.
+ * Return: 0; -EBUSY: it is registered already; -ENOSPC: all FG_MAX_USERS slots are taken; -ENOMEM. After
+ * an error nothing has changed.
  */
 int fgraph_register(struct fgraph_ops *ops);
 
@@ -28,14 +28,14 @@ int fgraph_register(struct fgraph_ops *ops);
  * fgraph_unregister() - Unregister a user.
  * @ops: the user
  *
- * Returns when none of the user's functions runs any longer, except one that is the caller itself.
+ * Returns when none of the user's callbacks runs any longer, except one that called this function.
  *
  * Return: 0; -EINVAL: it is not registered.
  */
 int fgraph_unregister(struct fgraph_ops *ops);
 
-/* True from the end of the registration until the unregistration begins. What it says inside the guard
- * holds until the guard is left. */
+/* True from the end of the registration until the unregistration begins. An answer inside the guard stays
+ * true until the guard is left. */
 bool fgraph_is_registered(const struct fgraph_ops *ops);
 
 /**
@@ -61,36 +61,36 @@ int fg_user_set_filter(struct fgraph_ops *ops, struct fg_filter *filter);
 int fgraph_edit_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const char *const texts[],
                        size_t n, bool reset, struct fg_pattern_error *error);
 
-/* The user sees only calls in these threads; @tids NULL: in all. -ENOMEM: nothing has changed. Not at the
- * same time as an edit. */
+/* Limits the user to calls in these threads; @tids NULL: no limit. -ENOMEM: nothing has changed. Not at
+ * the same time as an edit of the filter. */
 int fgraph_set_tids(struct fgraph_ops *ops, const int tids[], size_t n);
 
-/* Waits until each callback that runs now has ended, except those that wait in here themselves, and what
- * the caller is called from. */
+/* Waits until each callback that runs now has ended, except those that called this function or
+ * wait here themselves. */
 void fg_users_synchronize(void);
 
 /* Calls @visit for each user in slot order, under the engine's lock. */
 void fgraph_for_each(void (*visit)(struct fgraph_ops *ops, void *arg), void *arg);
 uint32_t fgraph_count(void);
-/* How many users of the scope there are. */
+/* The number of users of @scope. */
 uint32_t fgraph_count_in(const void *scope);
 
-/* While an arch has a reason to see every call in full it holds off the plain path. Holds nest. */
+/* Disable the plain path while an arch must see every call in full, and enable it again. Holds nest. */
 void fg_plain_hold(void);
 void fg_plain_release(void);
 
-/* ---- for what changes more under the same hold of the engine's lock: it is held where a change begins,
- * and not where it ends */
+/* ---- a change in two halves, for callers that change more under the same hold of the engine's lock: the
+ * lock is held for the first half, not for the second */
 
-/* As fgraph_register(). */
+/* The first half of fgraph_register(). */
 int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan);
-/* Asks a registered user that has wantsfunc again. -ENOMEM: nothing has changed. */
+/* The first half of asking a registered user's wantsfunc again. -ENOMEM: nothing has changed. */
 int fg_users_refilter_begin(struct fgraph_ops *ops, struct fg_plan *plan);
-/* Ends either. Without @waits (for callbacks), a call that enters its function at this moment may miss
- * its return. */
+/* The second half of either. Without @waits (for callbacks), a call that begins at this moment may
+ * lose its return. */
 void fg_users_change_end(struct fg_plan *plan, bool waits);
 
-/* An unregistration under way. */
+/* An unregistration under way, between its halves. */
 struct fg_leave {
     struct fgraph_ops *ops;
     struct fg_plan plan;
@@ -98,15 +98,15 @@ struct fg_leave {
     uint32_t idx;
 };
 void fg_users_leave_begin(struct fgraph_ops *ops, struct fg_leave *leave);
-/* Without @waits, callbacks may go on using the ops. */
+/* Without @waits, callbacks that run now may go on using the ops. */
 void fg_users_leave_end(struct fg_leave *leave, bool waits);
 
-/* Calls @attempt under the engine's lock. If it answers -ENOSPC while slots wait for a callback to end,
- * waits and tries once more. */
+/* Calls @attempt under the engine's lock. If it returns -ENOSPC while slots of users that left are
+ * queued, waits for callbacks and tries once more. */
 int fg_users_try(int (*attempt)(void *arg), void *arg);
 
-/* The list of users for a function that is new, or of which more is known now. Engine's lock held. NULL:
- * memory is short. */
+/* Makes the list of users for a function that is new, or of which more is known now. Engine's lock held.
+ * NULL: memory is short. */
 struct fg_user_list *fg_users_match(struct fg_func *func);
 
 #endif
