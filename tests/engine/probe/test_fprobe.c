@@ -1,5 +1,6 @@
-/* fprobes: which handlers run at an entry and its exit, in which order, with which data. None runs that
- * was registered, unregistered or disabled in between, or that did not want the exit. */
+/* fprobes: which handlers run at an entry and its exit, in which order, and with which data. No handler
+ * runs at an exit if its fprobe was registered, unregistered or disabled after the entry, or if its
+ * entry handler declined the exit. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@ static void end(struct watch *watch)
     CHECK_EQ(watch->called_after, 0);
 }
 
-/* A test has left no fprobe, no user and no frame. */
+/* Ends the test: no fprobe, user or frame is left. */
 static void end_three(void)
 {
     end(&a);
@@ -46,7 +47,7 @@ static void end_three(void)
     CHECK(fg_task_current()->top == fg_task_current()->stack);
 }
 
-/* Broken by putting a new fprobe at the head of the list; and by walking the pieces of a frame from the
+/* Fails if a new fprobe goes to the head of the list, or if the pieces of a frame are walked from the
  * oldest. */
 static void test_entries_are_in_order_of_registration_and_exits_in_reverse(void)
 {
@@ -62,7 +63,7 @@ static void test_entries_are_in_order_of_registration_and_exits_in_reverse(void)
     end_three();
 }
 
-/* Broken by `return true` for a nonzero answer; and by leaving its piece on the stack. */
+/* Fails if a nonzero answer counts as zero, or if the fprobe's piece stays on the stack. */
 static void test_a_nonzero_entry_cancels_only_its_own_exit(void)
 {
     begin_three(120);
@@ -78,7 +79,7 @@ static void test_a_nonzero_entry_cancels_only_its_own_exit(void)
     end_three();
 }
 
-/* Broken by a return that trusts the frame: fg_live_fprobe without its checks of the word. */
+/* Fails if the exit trusts the frame, that is, if fg_live_fprobe does not check the word. */
 static void test_an_fprobe_that_left_in_between_has_no_exit(void)
 {
     uintptr_t call;
@@ -90,13 +91,13 @@ static void test_an_fprobe_that_left_in_between_has_no_exit(void)
     CHECK_TEXT(watch_log(), "a> b> c> c< a<");
     call = sim_call(f);
     watch_unregister(&a);
-    watch_unregister(&c); /* the last: the shared user too */
+    watch_unregister(&c); /* the last one: the shared user is unregistered too */
     sim_return(call);
     CHECK_TEXT(watch_log(), "a> c>");
     end_three();
 }
 
-/* Broken by calling all fprobes of the function at its return. */
+/* Fails if the exit calls all fprobes of the function. */
 static void test_an_fprobe_that_came_in_between_has_no_exit(void)
 {
     uintptr_t call;
@@ -110,8 +111,7 @@ static void test_an_fprobe_that_came_in_between_has_no_exit(void)
     end_three();
 }
 
-/* Broken by a live word without the number of the registration: b and d had b's place and were both
- * called. */
+/* Fails if a live word lacks the registration's number: b and d took b's place and were both called. */
 static void test_an_fprobe_that_left_and_came_back_in_between_has_no_exit(void)
 {
     struct watch d;
@@ -120,21 +120,21 @@ static void test_an_fprobe_that_left_and_came_back_in_between_has_no_exit(void)
     begin_three(8);
     call = sim_call(f);
     watch_unregister(&b);
-    watch_register(&b, "m.f"); /* in the place it had */
+    watch_register(&b, "m.f"); /* takes its old place */
     sim_return(call);
     CHECK_TEXT(watch_log(), "a> b> c> c< a<");
     call = sim_call(f);
     watch_unregister(&b);
     watch_init(&d, "d", 8);
-    watch_register(&d, "m.f"); /* another in that place */
+    watch_register(&d, "m.f"); /* another fprobe takes that place */
     sim_return(call);
     CHECK_TEXT(watch_log(), "a> c> b> c< a<");
     end(&d);
     end_three();
 }
 
-/* Broken by leaving out the store in fg_live_set_enabled; and by unregistering instead: it was not called
- * again. */
+/* Fails without the store in fg_live_set_enabled. Fails if the fprobe is unregistered instead: it was
+ * not called again. */
 static void test_a_disabled_fprobe_stays_and_is_not_called(void)
 {
     uintptr_t call;
@@ -157,7 +157,7 @@ static void test_a_disabled_fprobe_stays_and_is_not_called(void)
     sim_return(call);
     CHECK_TEXT(watch_log(), "a> b> c> c< b< a<");
     CHECK_EQ(fg_fprobe_nmissed(&b.fp), 0);
-    /* A change of other functions' lists does not change its own. */
+    /* Changing the lists of other functions leaves this function's list as it is. */
     CHECK_EQ(fg_fprobe_set_enabled(&b.fp, false), 0);
     watch_unregister(&a);
     CHECK_EQ(fg_fprobe_set_enabled(&b.fp, true), 0);
@@ -204,8 +204,8 @@ static void check_data(fprobe_entry_cb on_entry, fprobe_exit_cb on_exit, size_t 
         CHECK(entry_data == exit_data);
 }
 
-/* Broken by `piece + 1` without a check of the size; and by a piece for an fprobe without an exit
- * handler. */
+/* Fails if `piece + 1` is passed without a check of the size, or if an fprobe without an exit handler
+ * gets a piece. */
 static void test_there_are_entry_data_where_both_sides_can_use_them(void)
 {
     check_data(note_entry, note_exit, 0, false, false);
@@ -224,7 +224,7 @@ static uintptr_t some_address(const struct ftrace_regs *regs)
     return 1000 + asked++;
 }
 
-/* Broken by asking the arch once per handler, and by asking it before any handler runs. */
+/* Fails if the arch is asked once per handler, or before any handler is about to run. */
 static void test_the_return_address_is_asked_for_once_and_only_for_a_handler(void)
 {
     static const struct ftrace_regs_ops ops = {.return_address = some_address};
@@ -248,9 +248,9 @@ static void test_the_return_address_is_asked_for_once_and_only_for_a_handler(voi
         CHECK_EQ(fg_fprobe_unregister(&fps[i]), 0);
 }
 
-/* Broken by leaving out each check in begin, register_attempt and add_to_given; by an undo that restores
- * no list: g kept an fprobe that was never registered; and by leaving out fg_fprobe_list_has in add_to: f
- * had it twice. */
+/* Fails without any of the checks in begin, register_attempt and add_to_given. Fails if an undo
+ * restores no list: g kept an fprobe that was never registered. Fails without fg_fprobe_list_has in
+ * add_to: f had the fprobe twice. */
 static void test_a_registration_does_all_or_nothing(void)
 {
     struct fg_func *gone = sim_function("m", "gone"), *given[3] = {f, g, gone};
@@ -268,7 +268,7 @@ static void test_a_registration_does_all_or_nothing(void)
     CHECK_EQ(fg_fprobe_register_ips(&watch.fp, "other scope", given, NULL, 1), -ENOENT);
     sim_free(gone);
     CHECK_EQ(fg_fprobe_register_ips(&watch.fp, NULL, given, NULL, 3), -ENOENT);
-    given[1] = f; /* twice: its list is restored once */
+    given[1] = f; /* given twice, its list is restored once */
     CHECK_EQ(fg_fprobe_register_ips(&watch.fp, NULL, given, NULL, 3), -ENOENT);
     CHECK(!f->fprobes);
     given[1] = NULL;
@@ -295,7 +295,7 @@ static void test_a_registration_does_all_or_nothing(void)
 
 static struct probe *slot_takers[FG_MAX_USERS];
 
-/* Broken by ignoring an error of the shared user's registration. */
+/* Fails if an error from registering the shared user is ignored. */
 static void test_no_slot_for_the_user_of_all_fprobes(void)
 {
     struct watch watch;
@@ -317,8 +317,8 @@ static void test_no_slot_for_the_user_of_all_fprobes(void)
     end(&watch);
 }
 
-/* Broken by leaving out `attach`; by a shared user that has its latest fprobe first; by globs for C
- * functions in `matches`; and by leaving out `detach`: the record's next function had the list. */
+/* Fails without `attach`, or if the shared user has its latest fprobe first. Fails if `matches` applies
+ * globs to C functions. Fails without `detach`: the next function in the record inherited the list. */
 static void test_functions_that_come_later_match_and_those_that_go_take_nothing_along(void)
 {
     struct fg_func_desc desc = {.module = "m",
@@ -347,7 +347,7 @@ static void test_functions_that_come_later_match_and_those_that_go_take_nothing_
     CHECK(!reused->fprobes && !fg_func_has_users(reused));
     sim_free(reused);
     later = fg_func_meet(&desc);
-    CHECK(!fg_func_has_users(later)); /* m.* does not match it */
+    CHECK(!fg_func_has_users(later)); /* m.* does not match this function */
     fg_func_forget(later);
     watch_unregister(&a);
     CHECK_EQ(watch_try_register(&a, "m.later", NULL), -ENOENT);
@@ -364,7 +364,7 @@ static void test_functions_that_come_later_match_and_those_that_go_take_nothing_
     end_three();
 }
 
-/* Broken by leaving out notfilter in `matches`; by counting functions of other scopes. */
+/* Fails if `matches` ignores notfilter, or if functions of other scopes are counted. */
 static void test_count_says_how_many_functions_match(void)
 {
     struct fg_fprobe_filter filter = {0};
@@ -380,7 +380,7 @@ static void test_count_says_how_many_functions_match(void)
     fg_patterns_clear(&filter.notfilter);
 }
 
-/* Broken by hooking f again for each fprobe on it: a plan of all functions that are wanted. */
+/* Fails if each fprobe on f hooks it again, as a plan of all wanted functions would. */
 static void test_a_function_is_hooked_from_its_first_fprobe_to_its_last(void)
 {
     uint32_t syncs, others = sim_syncs(g);
@@ -392,7 +392,7 @@ static void test_a_function_is_hooked_from_its_first_fprobe_to_its_last(void)
     CHECK(sim_is_hooked(f));
     syncs = sim_syncs(f);
     watch_register(&b, "m.f");
-    CHECK_EQ(fgraph_count(), 1); /* one user for both */
+    CHECK_EQ(fgraph_count(), 1); /* one user for both fprobes */
     sim_call_return(f);
     CHECK_TEXT(watch_log(), "a> b> b< a<"); /* given twice, called once */
     watch_unregister(&a);
@@ -404,7 +404,7 @@ static void test_a_function_is_hooked_from_its_first_fprobe_to_its_last(void)
     CHECK_EQ(fgraph_count(), 0);
 }
 
-/* Broken by one user for all scopes. */
+/* Fails with one user for all scopes. */
 static void test_each_scope_has_a_user_of_its_own(void)
 {
     static struct fg_domain domain = {.scope = "other scope"};
@@ -437,7 +437,7 @@ static void count_one(struct fprobe *fp, void *arg)
     ++*(int *)arg;
 }
 
-/* Broken by a walk that begins at the second. */
+/* Fails if the walk begins at the second fprobe. */
 static void test_for_each_visits_all(void)
 {
     int n = 0;
@@ -457,7 +457,7 @@ static void *resume_and_return(void *arg)
     return NULL;
 }
 
-/* Broken by an exit handler at a suspend; and by pieces that do not move with the frame. */
+/* Fails if a suspend calls the exit handler, or if the pieces do not move with the frame. */
 static void test_a_suspended_call_keeps_its_data_and_exits_once(void)
 {
     uintptr_t generator, closed;

@@ -1,5 +1,5 @@
-/* The frame of a call with two fprobes is as docs/fprobes.md draws it. The words of registrations are
- * those of a program's first two. */
+/* The frame of a call with two fprobes has the layout drawn in docs/fprobes.md. The registration words
+ * are those of the first two registrations of a program. */
 #include "engine/core/domain.h"
 #include "engine/graph/data.h"
 #include "engine/graph/frame.h"

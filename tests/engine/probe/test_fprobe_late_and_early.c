@@ -1,5 +1,6 @@
-/* fprobes are registered and unregistered at any moment: by handlers, their own too, and by other threads
- * while calls run. After unregister has returned the fprobe's memory is the caller's again. */
+/* fprobes are registered and unregistered at any moment: by handlers, also their own, and by other
+ * threads while calls run. After unregister has returned, the fprobe's memory belongs to the caller
+ * again. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ enum { NR_FUNCS = 8, NR_CALLERS = 3, NR_CHANGERS = 3, ROUNDS = 60 };
 
 static struct fg_func *funcs[NR_FUNCS];
 
-/* A handler called through it now would crash. */
+/* Makes a late call of a handler crash. */
 static void wipe(struct watch *watch)
 {
     memset(&watch->fp, 0xa5, sizeof(watch->fp));
@@ -28,7 +29,7 @@ static struct watch *watch_new(const char *name, const char *filter)
     return watch;
 }
 
-/* In a handler, its own or another's: unregisters the watch and overwrites its memory. */
+/* Called in a handler of this or another watch: unregisters the watch and overwrites its memory. */
 static void do_away_with(struct watch *watch, struct fg_func *func)
 {
     struct watch *victim = watch->arg;
@@ -40,8 +41,8 @@ static void do_away_with(struct watch *watch, struct fg_func *func)
     free(victim);
 }
 
-/* Broken by an entry that reads the fprobe after its handler has returned (`fp->exit_handler`): ASan
- * reports it. */
+/* Fails if the entry reads the fprobe after its handler has returned (`fp->exit_handler`): ASan reports
+ * it. */
 static void test_an_fprobe_that_its_own_handler_unregisters(void)
 {
     for (int at_exit = 0; at_exit < 2; at_exit++) {
@@ -66,7 +67,7 @@ static void test_an_fprobe_that_its_own_handler_unregisters(void)
     }
 }
 
-/* Broken by leaving out fg_live_has_word in enter_one: the old list still had the unregistered fprobe. */
+/* Fails without fg_live_has_word in enter_one: the old list still contained the unregistered fprobe. */
 static void test_an_fprobe_that_another_handler_unregisters_is_not_called(void)
 {
     struct watch *first = watch_new("1", "m.f0"), *second = watch_new("2", "m.f0"),
@@ -97,11 +98,11 @@ static void replace_all(struct watch *watch, struct fg_func *func)
     struct watch *next = watch->arg;
 
     (void)func;
-    watch_unregister(watch);      /* the last: the shared user leaves */
-    watch_register(next, "m.f0"); /* and a new one registers */
+    watch_unregister(watch);      /* the last one: the shared user is unregistered */
+    watch_register(next, "m.f0"); /* a new shared user is registered */
 }
 
-/* Broken by reading the list that is published now instead of the one at the entry. */
+/* Fails if the list published now is read instead of the list at the entry. */
 static void test_an_fprobe_that_a_handler_registers_sees_the_next_call(void)
 {
     struct watch first, second, third;
@@ -135,7 +136,7 @@ static void disable_itself(struct watch *watch, struct fg_func *func)
     CHECK_EQ(fg_fprobe_set_enabled(&watch->fp, false), 0);
 }
 
-/* Broken by counting calls of a disabled fprobe as missed. */
+/* Fails if calls of a disabled fprobe count as missed. */
 static void test_an_fprobe_that_disables_itself(void)
 {
     struct watch watch;
@@ -192,7 +193,7 @@ static void *let_go_later(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out the wait for any fprobe but the last. */
+/* Fails if unregister waits only for the last fprobe. */
 static void test_unregister_waits_for_a_handler_that_runs(void)
 {
     for (int is_last = 0; is_last < 2; is_last++) {
@@ -219,7 +220,7 @@ static void test_unregister_waits_for_a_handler_that_runs(void)
     }
 }
 
-/* Broken by waiting: it waited for ever. */
+/* Fails if unregister_async waits: it waited forever. */
 static void test_unregister_async_does_not_wait(void)
 {
     for (int is_last = 0; is_last < 2; is_last++) {
@@ -243,7 +244,7 @@ static void test_unregister_async_does_not_wait(void)
         CHECK_EQ(watch.running, 0);
         CHECK_EQ(stays.exits, !is_last);
         CHECK(!sim_is_hooked(funcs[0]));
-        watch_register(&stays, "m.f0"); /* nothing is left behind */
+        watch_register(&stays, "m.f0"); /* nothing is left over */
         sim_call_return(funcs[0]);
         CHECK_EQ(stays.exits, 1 + !is_last);
         watch_unregister(&stays);
@@ -263,7 +264,7 @@ static void unregister_the_other(struct watch *watch, struct fg_func *func)
     watch_unregister(watch->arg);
 }
 
-/* Broken by a lock that is held while unregister waits. */
+/* Fails if a lock is held while unregister waits. */
 static void test_handlers_that_unregister_each_other_do_not_wait_for_ever(void)
 {
     pthread_t thread;
@@ -296,7 +297,7 @@ static void recurse(unsigned depth, uint32_t seed)
         recurse(depth - 1, seed * 7 + depth);
     if (seed % 5 == 0)
         sim_raise(call);
-    else if (seed % 7) /* else its end is never reported */
+    else if (seed % 7) /* else its return goes unreported */
         sim_return(call);
 }
 
@@ -342,7 +343,7 @@ static void *change_on(void *arg)
             CHECK_EQ(fg_fprobe_unregister_async(&watch->fp), 0);
             atomic_store(&watch->is_registered, true); /* a handler may be running */
             CHECK_EQ(fg_fprobe_unregister(&watch->fp), -EINVAL);
-            watch_register(watch, "m.f5"); /* any registration waits */
+            watch_register(watch, "m.f5"); /* any registration waits for running handlers */
             watch_unregister(watch);
         }
         CHECK_EQ(watch->running, 0);
@@ -355,8 +356,8 @@ static void *change_on(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out the wait in unregister; by freeing a list at once; and by fg_live_fprobe checking
- * the word once: an exit handler got another's frame. */
+/* Fails without the wait in unregister, or if a list is freed at once. Fails if fg_live_fprobe checks
+ * the word once: an exit handler got another fprobe's frame. */
 static void test_fprobes_come_and_go_while_calls_run(void)
 {
     pthread_t callers[NR_CALLERS], changers[NR_CHANGERS];

@@ -1,5 +1,6 @@
-/* fprobes in numbers: many on one function, one on many. A call without room on the stack, or made by a
- * handler, counts as missed once. A registration without memory changes nothing. */
+/* fprobes in numbers: many on one function, one on many functions. A call that finds no room on the
+ * stack, or that a handler makes, counts as missed once. A registration that runs out of memory changes
+ * nothing. */
 #include <errno.h>
 
 #include "engine/graph/data.h"
@@ -17,7 +18,7 @@ enum { MANY = 200, TOO_MANY = 5000, NR_FUNCS = 20000 };
 static struct fg_func *f, *g, *funcs[NR_FUNCS];
 static struct watch watches[TOO_MANY];
 
-/* ---- memory that is short */
+/* ---- out of memory */
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define HAVE_SHORT_MEMORY
@@ -25,7 +26,7 @@ static struct watch watches[TOO_MANY];
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
 
-static int allocations_left = -1; /* negative: any number */
+static int allocations_left = -1; /* negative: no limit */
 
 static bool is_short(void)
 {
@@ -42,8 +43,8 @@ void *calloc(size_t n, size_t bytes)
     return is_short() ? NULL : __libc_calloc(n, bytes);
 }
 
-/* Broken by leaving out `undo`: f kept a list with an unregistered fprobe; and by a shared user that is
- * not freed when its registration finds no memory. */
+/* Fails without `undo`: f kept a list with an unregistered fprobe. Fails if the shared user is not
+ * freed when its registration runs out of memory. */
 static void test_without_memory_a_registration_changes_nothing(void)
 {
     struct fg_func *two[2] = {f, g};
@@ -69,7 +70,7 @@ static void test_without_memory_a_registration_changes_nothing(void)
     watch_unregister(&watch);
 }
 
-/* Broken by publishing the NULL of a failed copy: the other fprobe was gone too; and by an entry that
+/* Fails if the NULL of a failed copy is published: the other fprobe was gone too. Fails if the entry
  * trusts the list. */
 static void test_without_memory_an_fprobe_leaves_all_the_same(void)
 {
@@ -83,7 +84,7 @@ static void test_without_memory_an_fprobe_leaves_all_the_same(void)
         allocations_left = room;
         watch_unregister(&goes);
         allocations_left = -1;
-        memset(&goes.fp, 0xa5, sizeof(goes.fp)); /* a handler called through it now would crash */
+        memset(&goes.fp, 0xa5, sizeof(goes.fp)); /* a late call of a handler would crash */
         sim_call_return(f);
         CHECK_EQ(stays.exits, 1);
         CHECK_EQ(goes.entries, 0);
@@ -96,7 +97,7 @@ static void test_without_memory_an_fprobe_leaves_all_the_same(void)
     }
 }
 
-/* Broken by ignoring an error of `attach`: the function had no fprobe. */
+/* Fails if an error of `attach` is ignored: the function had no fprobe. */
 static void test_without_memory_a_function_is_not_found_by_half(void)
 {
     struct fg_func_desc desc = {
@@ -154,7 +155,7 @@ static void check_exit_order(struct watch *watch, struct fg_func *func)
     CHECK_EQ(watch - watches, --next_exit);
 }
 
-/* Broken by an offset field of 12 bits. */
+/* Fails with an offset field of 12 bits. */
 static void test_200_fprobes_with_15_words_on_one_function(void)
 {
     struct probe before, behind;
@@ -186,8 +187,8 @@ static void test_200_fprobes_with_15_words_on_one_function(void)
     unregister_many(MANY);
 }
 
-/* Broken by leaving out FG_FPROBES_END_WORDS in piece_push: offsets did not fit, and the kill switch
- * stopped tracing; and by FG_OFFSET_MASK instead: the next user found no room. */
+/* Fails without FG_FPROBES_END_WORDS in piece_push: offsets did not fit, and the kill switch stopped
+ * tracing. Fails with FG_OFFSET_MASK instead: the next user found no room. */
 static void test_those_that_find_no_room_are_counted_and_others_still_have_theirs(void)
 {
     struct probe behind;
@@ -214,7 +215,7 @@ static void test_those_that_find_no_room_are_counted_and_others_still_have_their
     unregister_many(TOO_MANY);
 }
 
-/* Broken by a plan that stops after the first 256 functions. */
+/* Fails if a plan stops after the first 256 functions. */
 static void test_one_fprobe_on_20000_functions_with_200_on_one_of_them(void)
 {
     struct watch all;
@@ -250,7 +251,7 @@ static void test_one_fprobe_on_20000_functions_with_200_on_one_of_them(void)
         sim_free(funcs[i]);
 }
 
-/* Broken by chunks of the table of registrations that all begin at index 0. */
+/* Fails if all chunks of the table of registrations start at index 0. */
 static void test_any_number_of_fprobes_live_at_once(void)
 {
     register_many(3000, 0);
@@ -260,7 +261,7 @@ static void test_any_number_of_fprobes_live_at_once(void)
     unregister_many(3000);
 }
 
-/* ---- what is missed */
+/* ---- missed calls */
 
 static void call_g_twice(struct watch *watch, struct fg_func *func)
 {
@@ -269,8 +270,8 @@ static void call_g_twice(struct watch *watch, struct fg_func *func)
     sim_call_return(g);
 }
 
-/* Broken by leaving out tell_missed in count_missed; by counting a disabled one; and by counting only the
- * one whose handler made the call. */
+/* Fails without tell_missed in count_missed, or if a disabled fprobe counts the call. Fails if only the
+ * fprobe whose handler made the call counts it. */
 static void test_a_call_that_a_handler_makes_counts_one_on_each_fprobe_of_the_function(void)
 {
     struct watch caller, other, disabled, elsewhere;
@@ -293,7 +294,7 @@ static void test_a_call_that_a_handler_makes_counts_one_on_each_fprobe_of_the_fu
     CHECK_EQ(fg_fprobe_nmissed(&disabled.fp), 0);
     CHECK_EQ(fg_fprobe_nmissed(&elsewhere.fp), 0);
     watch_unregister(&caller);
-    CHECK_EQ(fg_fprobe_nmissed(&caller.fp), 4); /* it can be read later */
+    CHECK_EQ(fg_fprobe_nmissed(&caller.fp), 4); /* still readable after the unregistration */
     watch_register(&caller, "m.g");
     CHECK_EQ(fg_fprobe_nmissed(&caller.fp), 0);
     watch_unregister(&caller);
@@ -322,15 +323,14 @@ static void *fill_the_stack(void *arg)
     CHECK_EQ(fg_task_current()->overrun, 51);
     CHECK_EQ(fg_fprobe_nmissed(&watch[0].fp), nr_data_missed + 51);
     CHECK_EQ(fg_fprobe_nmissed(&watch[1].fp), 51);
-    return NULL; /* its calls end with it */
+    return NULL; /* its calls end with the thread */
 }
 
-/* Broken by leaving out tell_missed in find_room; and by a handler that runs although its data found no
- * room. */
+/* Fails without tell_missed in find_room, or if a handler runs although its data found no room. */
 static void test_calls_that_find_the_stack_full_count_one_each(void)
 {
     struct watch watch[3];
-    struct probe holder; /* all frames stay */
+    struct probe holder; /* keeps all frames */
 
     fg_task_set_size(FG_TASK_BYTES_MIN);
     watch_init(&watch[0], NULL, 120);

@@ -1,5 +1,5 @@
-/* kprobes without an interpreter: which of them run at a place, what is missed, and that an owner stays
- * while a thread may call its handler. */
+/* kprobes without an interpreter: which handlers run at a site, which calls are missed, and that an
+ * owner stays while a thread may still call its handler. */
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "support/check.h"
 #include "support/sim_arch.h"
 
-/* The arch's own: here only to see that it is passed on. */
+/* The arch defines its own. This one only shows that the engine passes it on. */
 struct fg_kprobe_site {
     struct fg_func *func;
 };
@@ -164,7 +164,7 @@ static void unregister_both(struct probe *probe)
 {
     CHECK_EQ(fg_kprobe_unregister(&second.kp), 0);
     CHECK_EQ(fg_kprobe_unregister(&probe->kp), 0);
-    CHECK(atomic_load(&probe->refs) > 0); /* the list that runs keeps it */
+    CHECK(atomic_load(&probe->refs) > 0); /* the list in use keeps it */
 }
 
 static void test_a_handler_may_unregister_probes_its_own_included(void)
@@ -234,7 +234,7 @@ static void test_no_handler_runs_after_its_unregistration(void)
         CHECK_EQ(fg_kprobe_register(&probe.kp, func), 0);
         CHECK_EQ(fg_kprobe_unregister(&probe.kp), 0);
         nr_runs = atomic_load(&probe.nr_runs);
-        while (atomic_load(&probe.refs)) /* a thread still holds the list that it has looked through */
+        while (atomic_load(&probe.refs)) /* a thread still uses the list that it has walked */
             ;
         CHECK_EQ(atomic_load(&probe.nr_runs), nr_runs);
     }

@@ -1,4 +1,4 @@
-/* kprobe_multi: one program on many functions, with each function's cookie, at the entry, the return, or
+/* kprobe_multi: one program on many functions, with a cookie per function, at the entry, the return, or
  * both. */
 #include <errno.h>
 
@@ -55,8 +55,8 @@ static void call_nested(void)
     sim_call_return(funcs[2]);
 }
 
-/* Broken by giving all the first function's cookie; by giving none at a return; and by an entry handler
- * for a return link. */
+/* Fails if every function gets the first one's cookie, or if a return gets no cookie. Fails if a return
+ * link has an entry handler. */
 static void test_each_function_has_its_cookie_at_entry_and_return(void)
 {
     static const uint64_t cookies[2] = {11, UINT64_MAX};
@@ -64,7 +64,7 @@ static void test_each_function_has_its_cookie_at_entry_and_return(void)
 
     seen_init(&entry, KPROBE_MULTI_ENTRY);
     seen_init(&returns, KPROBE_MULTI_RETURN);
-    entry.answer = 1; /* has no meaning */
+    entry.answer = 1; /* ignored */
     CHECK_EQ(fg_kprobe_multi_attach(&entry.link, NULL, funcs, cookies, 2), 0);
     CHECK_EQ(fg_kprobe_multi_attach(&returns.link, NULL, funcs, cookies, 2), 0);
     call_nested();
@@ -81,7 +81,7 @@ static void test_each_function_has_its_cookie_at_entry_and_return(void)
     CHECK(fg_task_current()->top == fg_task_current()->stack);
 }
 
-/* Broken by `data` in the place of `data + has_cookies`: the session's word was the cookie. */
+/* Fails with `data` instead of `data + has_cookies`: the session's word was the cookie. */
 static void test_a_session_shares_a_word_between_entry_and_return(void)
 {
     static const uint64_t cookies[3] = {7, 8, 9};
@@ -104,7 +104,7 @@ static void test_a_session_shares_a_word_between_entry_and_return(void)
     }
 }
 
-/* Broken by an entry handler that forgets the program's answer. */
+/* Fails if the entry handler ignores the program's answer. */
 static void test_a_session_without_a_return(void)
 {
     struct seen seen;
@@ -118,7 +118,7 @@ static void test_a_session_without_a_return(void)
     CHECK_EQ(fg_kprobe_multi_detach(&seen.link), 0);
 }
 
-/* Broken by an attach that leaves out the filter's functions. */
+/* Fails if attach leaves out the functions that the filter matches. */
 static void test_a_filter_in_the_place_of_functions(void)
 {
     struct fg_fprobe_filter filter = {0};
@@ -136,7 +136,7 @@ static void test_a_filter_in_the_place_of_functions(void)
     CHECK_EQ(fg_kprobe_multi_detach(&seen.link), 0);
 }
 
-/* Broken by each of the checks left out in `prepare`. */
+/* Fails without any of the checks in `prepare`. */
 static void test_what_is_wrong_with_a_link_is_told(void)
 {
     struct seen seen;
@@ -166,7 +166,7 @@ static int call_f1(struct kprobe_multi_ctx *ctx)
     return 0;
 }
 
-/* Broken by counting in the link and not in its fprobe. */
+/* Fails if the link counts, instead of its fprobe. */
 static void test_calls_that_a_program_makes_are_counted(void)
 {
     struct kprobe_multi_link link = {.prog = call_f1, .kind = KPROBE_MULTI_SESSION};
