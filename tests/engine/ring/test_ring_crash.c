@@ -1,5 +1,5 @@
-/* Crash: the file of a killed process has what the process recorded. A file that is no ring buffer, cut
- * short or damaged is refused. */
+/* Crash: the file of a killed process contains what the process recorded. A file that is not a ring
+ * buffer, is cut short, or is damaged is refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -55,8 +55,8 @@ static void run_to_be_killed(void)
     sim_join(threads[0]);
 }
 
-/* Broken by leaving out the OWNED sub-buffers in find_leftovers, and by a commit only when a sub-buffer is
- * full. */
+/* Fails if find_leftovers leaves out the OWNED sub-buffers, or if a commit happens only when a
+ * sub-buffer is full. */
 static void test_what_a_killed_process_recorded_is_readable(void)
 {
     for (unsigned round = 0; round < 10; round++) {
@@ -86,7 +86,8 @@ static void test_what_a_killed_process_recorded_is_readable(void)
                 if (session.tally.task_records[i] && n < 2)
                     records[n++] = session.tally.task_records[i];
             }
-            /* Nothing, the entry, or both of the call in progress may be there. */
+            /* Of the call in progress the file may contain nothing, the entry, or both entry and
+             * return. */
             CHECK((records[0] / 2 - progress[0] <= 1 && records[1] / 2 - progress[1] <= 1) ||
                   (records[1] / 2 - progress[0] <= 1 && records[0] / 2 - progress[1] <= 1));
         }
@@ -111,7 +112,7 @@ static void open_changed(const char *path, off_t offset, uint64_t value, size_t 
 
 #define FIELD(name) offsetof(struct fg_ring_header, name), sizeof(((struct fg_ring_header *)0)->name)
 
-/* Broken by leaving out any one line of header_is_sound. */
+/* Fails without any one line of header_is_sound. */
 static void test_damaged_files_are_refused(void)
 {
     static const struct {
@@ -160,7 +161,7 @@ static void test_damaged_files_are_refused(void)
     session_end(&session);
 }
 
-/* Broken by using `commit` and the queue's indexes unchecked: reads beyond the mapping. */
+/* Fails if `commit` and the queue's indexes are used unchecked: reads beyond the mapping. */
 static void test_a_mad_writer_does_no_harm_to_the_reader(void)
 {
     struct fg_ring_header *header;

@@ -1,5 +1,5 @@
-/* Losses: with a full pool, drop and overwrite lose records. They count each one, and report the loss
- * where it happened. */
+/* Losses: with a full pool, drop and overwrite mode lose records. They count each one, and report the
+ * loss where it happened. */
 #include <unistd.h>
 
 #include "support/check.h"
@@ -10,17 +10,17 @@
 enum { NR_FUNCS = 4001, NR_THREADS = 4 };
 
 static struct fg_func *funcs[NR_FUNCS];
-static uint32_t place_of_id[SESSION_MAX_FUNCS]; /* in `funcs` */
+static uint32_t place_of_id[SESSION_MAX_FUNCS]; /* index in `funcs` */
 static struct session session;
 
-/* Each task calls funcs[0], funcs[1] ... in a circle, so each record shows how many records before it are
- * missing. */
+/* Each task calls funcs[0], funcs[1], ... and starts over after the last. So each record shows how many
+ * records before it are missing. */
 struct watch {
     uint64_t next[SESSION_MAX_TASKS]; /* number of the task's next call, modulo NR_FUNCS */
     bool began[SESSION_MAX_TASKS];
     uint64_t gaps;
-    bool any_start; /* a loss before a task's first record may be in the total only */
-    bool late;      /* a loss may be reported one sub-buffer late, if the reader was claiming the right one */
+    bool any_start; /* a loss before a task's first record may be only in the total */
+    bool late; /* a loss may be reported one sub-buffer late, if the reader was just claiming the right one */
 };
 
 static void check_gap(struct tally *tally, uint32_t task, const struct fg_record *record, uint64_t lost)
@@ -62,7 +62,7 @@ static void end(int handle)
     session_finish(&session);
 }
 
-/* Broken by leaving out `cursor->lost++`, and by counting it twice. */
+/* Fails without `cursor->lost++`, or if a loss is counted twice. */
 static void test_drop_keeps_the_oldest_and_counts_the_rest(void)
 {
     struct watch watch;
@@ -72,12 +72,12 @@ static void test_drop_keeps_the_oldest_and_counts_the_rest(void)
     end(handle);
     CHECK_EQ(watch.next[fg_task_current()->id], session.tally.records);
     CHECK_EQ(session.tally.records + session.tally.records_lost, 10000);
-    CHECK_EQ(session.tally.lost, 0); /* nothing came after the loss */
+    CHECK_EQ(session.tally.lost, 0); /* no record follows the loss */
     CHECK(session.tally.records * 24 > FG_RING_MIN_KB * 1024 * 9 / 10);
     session_end(&session);
 }
 
-/* Broken by leaving out `subbuf->lost = cursor->lost` in own(). */
+/* Fails without `subbuf->lost = cursor->lost` in own(). */
 static void test_drop_shows_the_loss_where_it_was(void)
 {
     struct watch watch;
@@ -95,7 +95,7 @@ static void test_drop_shows_the_loss_where_it_was(void)
     session_end(&session);
 }
 
-/* Broken by leaving out pass_loss_on, and by counting sub-buffers in place of records. */
+/* Fails without pass_loss_on, or if sub-buffers are counted instead of records. */
 static void test_overwrite_keeps_the_latest_and_counts_the_rest(void)
 {
     struct watch watch;
@@ -118,7 +118,7 @@ static void *write_calls(void *arg)
     return NULL;
 }
 
-/* Broken by adding to the next sub-buffer's loss when the reader had just claimed it: see own(). */
+/* Fails if a loss goes to the next sub-buffer although the reader has just claimed it: see own(). */
 static void test_exact_with_threads_and_a_reader(enum fg_ring_mode mode)
 {
     static struct watch watch;

@@ -1,4 +1,4 @@
-/* Readers find the records as the tracers wrote them, in order, after the symbols that they use. */
+/* Readers find the records as the tracers wrote them, in order, after the symbols that the records use. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ enum { NR_FUNCS = 8, NR_CALLS = 5000 };
 static struct fg_func *funcs[NR_FUNCS];
 static struct session session;
 
-/* The records that one task must have: those of the program below. */
+/* The records that a task must have after playing the program below. */
 struct play {
     uint64_t at;
 };
@@ -49,8 +49,7 @@ static void one_play(uint64_t call)
     sim_return(outer);
 }
 
-/* Broken by a commit that is 8 bytes short; by a sub-buffer that begins to be used before the record's
- * end. */
+/* Fails if a commit is 8 bytes short, or if the next sub-buffer is used before the record ends. */
 static void test_records_come_out_as_they_went_in(void)
 {
     struct play play = {0};
@@ -92,7 +91,7 @@ static void *named(void *arg)
     return NULL;
 }
 
-/* Broken by putting the task's symbol when the task ends only: read_chunk checks that it is known. */
+/* Fails if the task's symbol is written only when the task ends: read_chunk checks that it is known. */
 static void test_tasks_are_known_before_their_records_and_by_their_last_name(void)
 {
     uint32_t found = 0;
@@ -114,7 +113,7 @@ static void test_tasks_are_known_before_their_records_and_by_their_last_name(voi
     session_end(&session);
 }
 
-/* Which function's call had which parent. */
+/* Checks each call's function and parent. */
 static void check_caller(struct tally *tally, uint32_t task, const struct fg_record *record, uint64_t lost)
 {
     uint64_t *parents = tally->arg;
@@ -126,8 +125,8 @@ static void check_caller(struct tally *tally, uint32_t task, const struct fg_rec
     parents[record->func] = *(const uint64_t *)(record + 1);
 }
 
-/* Broken by recording the nearest traced caller, which for funcs[2] is funcs[0]; and by a tracer without
- * is_entry_only: the functions had return hooks. */
+/* Fails if the nearest traced caller is recorded, which for funcs[2] is funcs[0]. Fails if the tracer
+ * does not set is_entry_only: the functions had return hooks. */
 static void test_the_function_tracer_tells_the_caller_and_needs_no_ends(void)
 {
     static uint64_t parents[SESSION_MAX_FUNCS];
@@ -158,7 +157,7 @@ static void test_the_function_tracer_tells_the_caller_and_needs_no_ends(void)
     session_end(&session);
 }
 
-/* Broken by `<=` for `<` in wanted(). */
+/* Fails if the check of the depth limit uses `<=` instead of `<`. */
 static void test_a_depth_limit_counts_own_frames(void)
 {
     struct probe other;
@@ -217,8 +216,8 @@ static void *resume_slowly(void *call)
     return NULL;
 }
 
-/* Broken by reading the clock before writing the record: the time of a thread's first record, 5 ms or
- * more where the pages of its sub-buffer come slowly, was counted as the call's. */
+/* Fails if the clock is read before the record is written. The call was then charged for writing a
+ * thread's first record: 5 ms or more where the pages of the sub-buffer come slowly. */
 static void test_what_a_sub_buffer_takes_is_no_work_of_the_call(void)
 {
     uint64_t longest_ns = 0;
@@ -240,7 +239,7 @@ static void test_what_a_sub_buffer_takes_is_no_work_of_the_call(void)
     session_end(&session);
 }
 
-/* Broken by zeroing overrun_told in clear_task_slot: the second session reported overruns of the first. */
+/* Fails if clear_task_slot zeroes overrun_told: the second session reported overruns of the first. */
 static void *overrun_and_record(void *arg)
 {
     int handle;
@@ -249,7 +248,7 @@ static void *overrun_and_record(void *arg)
     handle = session_trace(&session, arg);
     while (fg_task_current()->overrun < 10)
         sim_call(funcs[0]);
-    sim_return(0); /* ends nothing */
+    sim_return(0); /* ends no frame */
     CHECK_EQ(fg_instance_stop(handle), 0);
     session_read(&session);
     CHECK_EQ(session.tally.overrun, 10);

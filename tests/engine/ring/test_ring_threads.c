@@ -32,7 +32,7 @@ static void *call_in_turns(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out revoke_idle (the 9th thread waited for ever), and by leaving out its fence. */
+/* Fails without revoke_idle (the 9th thread waited forever), or without its fence. */
 static void test_more_threads_than_sub_buffers(enum fg_ring_mode mode)
 {
     pthread_t threads[NR_THREADS];
@@ -90,7 +90,7 @@ static uint64_t resident_kb(void)
     return resident * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
-/* Broken by leaving out the munmap in task_end (2,000 mappings), and the retire in fg_ring_task_exit. */
+/* Fails without the munmap in task_end (2,000 mappings), or without the retire in fg_ring_task_exit. */
 static void test_threads_that_end_leave_no_growth(void)
 {
     uint32_t mappings, tasks = fg_task_count();
@@ -110,7 +110,7 @@ static void test_threads_that_end_leave_no_growth(void)
         sim_in_thread(short_life, NULL);
     CHECK_EQ(fg_task_count(), tasks);
     CHECK(nr_mappings() < mappings + 20);
-    if (!is_sanitized) /* their run time keeps what was freed */
+    if (!is_sanitized) /* a sanitizer's runtime keeps freed memory */
         CHECK(resident_kb() < resident + 2048);
     session_drain_end(&session);
     CHECK_EQ(fg_instance_stop(handle), 0);
@@ -153,7 +153,7 @@ static void *end_while_the_session_does(void *arg)
     (void)arg;
     short_life(NULL);
     pthread_barrier_wait(&barrier);
-    usleep(20000); /* the main thread is in fg_instance_stop now */
+    usleep(20000); /* by now the main thread is in fg_instance_stop */
     return NULL;
 }
 
@@ -164,8 +164,8 @@ static void *let_go_later(void *arg)
     return NULL;
 }
 
-/* Broken by looking up the users to call at a task's end in the published slots: for a task that ended
- * while its user was unregistering, the user was not called, and closing the ring used the task's cursor. */
+/* Fails if a task's end looks up users in the published slots. A user that was unregistering at that
+ * moment was not called, and closing the ring used the ended task's cursor. */
 static void test_a_thread_ends_while_its_session_does(void)
 {
     pthread_t slow, ends, waits;
@@ -192,11 +192,11 @@ static void test_a_thread_ends_while_its_session_does(void)
     probe_unregister(&probe);
     probe_done(&probe);
     session_read(&session);
-    CHECK_EQ(session.tally.records, 7); /* and the entry of the slow one */
+    CHECK_EQ(session.tally.records, 7); /* and the slow call's entry */
     session_end(&session);
 }
 
-/* Broken by giving the slot back before the ring is closed, with the table full: the ring was closed
+/* Fails if the slot is given back before the ring is closed and the table is full: the ring was closed
  * through the next owner's cursors. */
 static void test_sessions_begin_and_end_while_threads_do(void)
 {

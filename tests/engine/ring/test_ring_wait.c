@@ -1,5 +1,5 @@
-/* Wait mode: nothing is lost while a recorder lives, however slow. Without one the program continues, and
- * each loss is counted. */
+/* Wait mode: nothing is lost while a recorder lives, however slow. Without a recorder the program
+ * continues, and each loss is counted. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static struct session session;
 static _Atomic int fallocate_error;
 static _Atomic uint32_t fallocates_left;
 
-/* Replaces the C library's function: the file system is full. */
+/* Replaces the C library's function to simulate a full file system. */
 int posix_fallocate(int fd, off_t offset, off_t bytes)
 {
     if (atomic_load(&fallocate_error) && atomic_fetch_sub(&fallocates_left, 1) == 0) {
@@ -53,8 +53,7 @@ static void end(int handle)
     session_end(&session);
 }
 
-/* Broken by `!wait_for_release(...)` for its opposite; and by taking the sub-buffer before it was
- * released. */
+/* Fails if wait_for_release's result is inverted, or if the sub-buffer is taken before it is released. */
 static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(bool no_sleep_time)
 {
     pthread_t threads[NR_THREADS];
@@ -76,11 +75,11 @@ static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(bool no_
     CHECK(session.tally.waits > 0);
     CHECK_EQ(session.tally.kinds[FG_RECORD_WAIT], session.tally.waits);
     CHECK(session.tally.wait_ticks > 0);
-    /* The converter must not subtract them from durations that exclude them already. */
+    /* The converter must not subtract these waits from durations that exclude them already. */
     CHECK_EQ(session.tally.waits_in_sleep, no_sleep_time ? session.tally.waits : 0);
 }
 
-/* Broken by leaving out recorder_lives: the program waited for ever. */
+/* Fails without recorder_lives: the program waited forever. */
 static void test_the_program_goes_on_when_the_recorder_is_gone(void)
 {
     uint64_t n = 5000;
@@ -101,8 +100,7 @@ static void *stop_later(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out the test of `stop` in wait_for_release; and by counting the record at hand as
- * lost. */
+/* Fails if wait_for_release does not test `stop`, or if the current record counts as lost. */
 static void test_a_waiting_writer_stops_when_told(void)
 {
     uint64_t n = 5000;
@@ -118,8 +116,8 @@ static void test_a_waiting_writer_stops_when_told(void)
     CHECK_EQ(session.tally.records_lost, 0);
 }
 
-/* Broken by making take_fresh's failure wait for a release although no sub-buffer exists: it waited for
- * ever. */
+/* Fails if a failure of take_fresh waits for a release although no sub-buffer exists: it waited
+ * forever. */
 static void test_a_full_file_system_at_the_start_does_not_stop_the_program(void)
 {
     uint64_t n = 1000;
@@ -134,7 +132,7 @@ static void test_a_full_file_system_at_the_start_does_not_stop_the_program(void)
     CHECK_EQ(session.tally.records_lost, 2 * n);
 }
 
-/* Broken by losing records instead of waiting when there is no unused sub-buffer. */
+/* Fails if records are lost, instead of waiting, when no sub-buffer is unused. */
 static void test_a_file_system_that_fills_up_leaves_a_smaller_pool(void)
 {
     uint64_t n = 5000;
@@ -153,8 +151,8 @@ static void test_a_file_system_that_fills_up_leaves_a_smaller_pool(void)
     CHECK_EQ(session.tally.records_lost, 0);
 }
 
-/* Broken by treating a failed open(2), without free descriptors, as a dead recorder (records were lost),
- * and as a full disk (the pool stayed small for ever). */
+/* open(2) fails for lack of free descriptors. Fails if that counts as a dead recorder (records were
+ * lost), or as a full disk (the pool stayed small forever). */
 static void test_a_program_without_file_descriptors_loses_nothing(void)
 {
     struct rlimit before, few;
@@ -167,7 +165,7 @@ static void test_a_program_without_file_descriptors_loses_nothing(void)
     few = (struct rlimit){3, before.rlim_max};
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
     CHECK(open("/dev/null", O_RDONLY) < 0 && errno == EMFILE);
-    /* Late enough for several checks whether the recorder lives. */
+    /* Long enough for several checks whether the recorder lives. */
     session_drain_begin(&session, 100000, 500);
     write_calls(&n);
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -180,7 +178,7 @@ static void test_a_program_without_file_descriptors_loses_nothing(void)
     CHECK_EQ(session.tally.records_lost, 0);
 }
 
-/* Broken by leaving out fg_ring_forget in ring_start: a file was left over. */
+/* Fails without fg_ring_forget in ring_start: a file was left over. */
 static void test_a_file_that_cannot_be_made_is_an_error_and_leaves_nothing(void)
 {
     struct session_trace trace = {0};
@@ -199,7 +197,7 @@ static void test_a_file_that_cannot_be_made_is_an_error_and_leaves_nothing(void)
     CHECK(!fg_func_has_users(funcs[0]));
 }
 
-/* Broken by taking errno from a later access(2): the reason came out as EEXIST, after 10,000 tries. */
+/* Fails if errno comes from a later access(2): the reason was EEXIST, after 10,000 tries. */
 static void test_a_directory_that_is_a_file_is_told_as_such(void)
 {
     char path[sizeof(session.directory)];
