@@ -1,4 +1,4 @@
-/* Checks of the C tests: each says where it failed and what the values were, and ends the program. */
+/* Checks for the C tests. A failed check prints its location and the values, and ends the program. */
 #ifndef FG_CHECK_H
 #define FG_CHECK_H
 

@@ -7,7 +7,8 @@
 #include "engine/graph/users.h"
 #include "support/check.h"
 
-/* What word `i` of an entry's data is: the same at the return only if it is this entry's. */
+/* Word `i` of an entry's data. It is unique to the entry, so the return can recognize its own entry's
+ * data. */
 static uint64_t data_word(const struct fgraph_ops *ops, const struct fg_func *func, uint64_t start, size_t i)
 {
     return (start << 8) ^ ((uint64_t)func->id << 40) ^ (fg_user_of_const(ops)->generation << 20) ^ i;

@@ -1,4 +1,4 @@
-/* Reading ring files as a recorder does, checking each record on the way. */
+/* Reads ring files as a recorder does, and checks each record. */
 #define _GNU_SOURCE
 #include "support/session.h"
 

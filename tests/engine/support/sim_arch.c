@@ -1,4 +1,4 @@
-/* The simulated arch. A call is named by a number that is never used again, in the place of a frame's
+/* The simulated arch. A call is identified by a number that is never reused, in place of a frame's
  * address. */
 #include "support/sim_arch.h"
 #include "engine/probe/fprobe_call.h"
@@ -30,7 +30,8 @@ void sim_before_sync(void (*call)(struct fg_func *func))
     before_sync = call;
 }
 
-/* As the arch of CPython 3.12 and later: a function has hooks for entries alone if nobody wants more. */
+/* As in the arch for CPython 3.12 and later: a function has only entry hooks unless a user wants
+ * returns. */
 static void hook(struct fg_func *func, struct sim_function *sim)
 {
     bool is_busy = fg_func_has_pending_returns(func), hears_ends = fg_func_wants_returns(func) || is_busy;
@@ -40,7 +41,7 @@ static void hook(struct fg_func *func, struct sim_function *sim)
     fg_func_set_return_hooks(func, hears_ends || !fg_func_has_users(func));
 }
 
-static _Thread_local int open_brackets[SIM_NR_ARCHES]; /* syncs of an arch in progress in this thread */
+static _Thread_local int open_brackets[SIM_NR_ARCHES]; /* this thread's unfinished sync brackets per arch */
 static struct sim_arch_calls calls_of_arch[SIM_NR_ARCHES];
 
 static void sync_func(struct fg_func *func, int arch)
@@ -117,7 +118,7 @@ uint64_t sim_dropped(void)
 
 static const struct fg_process_ops sim_process = {.task_name = task_name};
 
-/* The functions of one arch, which know which one they are of. */
+/* The callbacks of one arch, each of which knows its arch's number. */
 #define SIM_ARCH(number)                                                                                     \
     static void sync_##number(struct fg_func *func)                                                          \
     {                                                                                                        \

@@ -1,5 +1,5 @@
-/* The engine for tests/model.py: each task is a thread that does what it is told, one step at a time;
- * what users are told goes into a log. */
+/* The engine for tests/support/model.py. Each task is a thread that executes one step at a time on request; all
+ * callbacks go into a log. */
 #include "support/sim_driver.h"
 #include "engine/probe/fprobe_call.h"
 
@@ -25,7 +25,7 @@ struct driver_task {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int tid;
-    int step; /* enum sim_step, or -1: nothing to do */
+    int step; /* enum sim_step, or -1: idle */
     struct fg_func *func;
     uintptr_t call;
 };
@@ -37,7 +37,7 @@ struct driver_user {
 
 struct driver_fprobe {
     struct fprobe fp;
-    uint64_t refused; /* bit i: its entry handler does not want the exit of function i */
+    uint64_t refused; /* bit i: its entry handler declines the exit of function i */
 };
 
 static struct driver_user users[MAX_DRIVER_USERS];
@@ -55,7 +55,7 @@ static void put(struct sim_event event)
     events[nr_events++] = event;
 }
 
-/* The token in a user's data; each word of it holds the next number. */
+/* Returns the token in a user's data, whose words hold consecutive numbers. */
 static uint64_t token_in(const uint64_t *data, size_t bytes)
 {
     for (size_t i = 1; data && i < bytes / sizeof(*data); i++)
@@ -113,7 +113,7 @@ static int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, stru
     uint64_t token = ++next_token;
 
     (void)regs;
-    /* The object once before the data, once behind it. */
+    /* Odd tokens reserve the object before the data, even tokens after them. */
     if (is->has_object && token % 2)
         CHECK(fgraph_reserve_object(trace, ops, (void *)(uintptr_t)token));
     if (is->data_words) {
@@ -147,7 +147,7 @@ static void on_resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, st
     told_begin(SIM_RESUME, ops, trace, 0);
 }
 
-static struct fg_domain domains[2]; /* of two arches; functions belong to them in turn */
+static struct fg_domain domains[2]; /* of two arches, to which functions belong in turn */
 
 static void drop_object(void *object, int arch, const struct fg_domain *domain)
 {
@@ -155,10 +155,10 @@ static void drop_object(void *object, int arch, const struct fg_domain *domain)
     put((struct sim_event){.kind = SIM_DROP, .user = -1, .func = -1, .token = (uintptr_t)object});
 }
 
-static int open_arch = -1; /* the one between its sync_begin and sync_end */
+static int open_arch = -1; /* the arch between its sync_begin and sync_end, or -1 */
 
-/* Hooks entries alone where no user wants more. A return that a user then missed would show in
- * check_deaf. */
+/* Hooks only entries where no user wants returns. If a user then missed a return, check_deaf would
+ * fail. */
 static void sync_func(struct fg_func *func, int arch)
 {
     CHECK(open_arch == arch && func->domain == &domains[arch]);
@@ -206,7 +206,7 @@ DRIVER_ARCH(1)
 
 static struct fg_domain domains[] = {{.arch = &arch_0}, {.arch = &arch_1, .is_global = true}};
 
-static struct fg_func *funcs_of_calls[MAX_LOG]; /* the latest of them */
+static struct fg_func *funcs_of_calls[MAX_LOG]; /* the function of each of the latest calls */
 
 static struct fg_func **func_of_call(uintptr_t call)
 {
@@ -241,8 +241,8 @@ static void do_engine_step(const struct driver_task *task)
     }
 }
 
-/* What the function's hooks do not tell of, an arch would not have told of either. They may tell of no
- * end from now on if this was the last that somebody wanted. */
+/* A function without return hooks must produce no event here, because a real arch would not have
+ * reported it. */
 static void check_deaf(const struct fg_func *func, int first_event)
 {
     for (int i = first_event; i < nr_events; i++)

@@ -40,7 +40,8 @@ static void handler_ends(struct watch *watch)
     atomic_fetch_sub(&watch->running, 1);
 }
 
-/* What byte `i` of an entry's data is: the same at the exit only if it is this entry's. */
+/* Byte `i` of an entry's data. It is unique to the entry, so the exit can recognize its own entry's
+ * data. */
 static uint8_t data_byte(const struct watch *watch, const struct fg_func *func, uint8_t serial, size_t i)
 {
     return (uint8_t)(serial + i * 7 + func->id * 31 + ((uintptr_t)watch >> 6));

@@ -1,4 +1,4 @@
-/* An fprobe for tests: counts what it is told, writes it down if asked to, and checks at each exit that
+/* An fprobe for tests: counts its handlers' calls, logs them on request, and checks at each exit that
  * its own entry's data comes back. */
 #ifndef FG_WATCH_H
 #define FG_WATCH_H
@@ -11,27 +11,27 @@
 struct watch {
     struct fprobe fp;
     const char *name;     /* in the log */
-    _Atomic bool cancels; /* its entry handler does not want the exit */
-    /* Called in its handlers, as the last thing: they may do away with the watch. */
+    _Atomic bool cancels; /* its entry handler declines the exit */
+    /* Called last in the handlers, because they may destroy the watch. */
     void (*on_entry)(struct watch *watch, struct fg_func *func);
     void (*on_exit)(struct watch *watch, struct fg_func *func);
     void *arg;
     _Atomic uint64_t entries, exits;
-    _Atomic uint64_t bad;     /* exits with wrong data, entries with data that are not zeros */
-    _Atomic uint32_t running; /* handlers that run now */
+    _Atomic uint64_t bad;     /* exits with wrong data, entries with nonzero data */
+    _Atomic uint32_t running; /* handlers running now */
     _Atomic bool is_registered;
-    _Atomic uint64_t called_after; /* handlers that began when it was not */
+    _Atomic uint64_t called_after; /* handlers that started while it was not registered */
 };
 
-/* With both handlers and so many bytes of data. */
+/* Initializes a watch with both handlers and `data_bytes` of entry data. */
 void watch_init(struct watch *watch, const char *name, size_t data_bytes);
-/* One pattern each, or NULL. */
+/* Each argument is one pattern, or NULL. */
 int watch_try_register(struct watch *watch, const char *filter, const char *notfilter);
 void watch_register(struct watch *watch, const char *filter);
 void watch_register_ips(struct watch *watch, struct fg_func *const funcs[], size_t n);
 void watch_unregister(struct watch *watch);
 
-/* What handlers wrote down since the last time: "a> b> b< a<". Of one thread. */
+/* Returns what handlers logged since the last call, as in "a> b> b< a<". For one thread only. */
 const char *watch_log(void);
 
 #endif
