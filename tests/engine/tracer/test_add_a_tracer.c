@@ -1,5 +1,5 @@
-/* The tracer that docs/add-a-tracer.md builds up does what the page says. Its code is compiled from the
- * page (CMakeLists.txt). */
+/* The tracer that docs/add-a-tracer.md builds does what the page says. CMakeLists.txt compiles its code
+ * from the page. */
 #include <stdio.h>
 
 #include "engine/core/clock.h"
@@ -61,7 +61,7 @@ static void test_it_records_calls_that_took_longer_than_all_before_in_their_thre
     sim_in_thread(call_in_thread, funcs[1]);
     CHECK_EQ(fg_instance_stop(handle), 0);
     session_read(&session);
-    /* the thread ended first, so its sub-buffer is the reader's first */
+    /* the thread ended first, so the reader gets its sub-buffer first */
     CHECK_EQ(nr_seen, 3);
     CHECK_EQ(seen[0].func, funcs[1]->id);
     CHECK_EQ(seen[1].func, funcs[0]->id);

@@ -1,5 +1,5 @@
-/* Fork: a child records into its own file, whatever the parent's other threads were doing, and does not
- * touch the parent's. */
+/* Fork: a child records into its own file, whatever the parent's other threads were doing, and leaves
+ * the parent's file alone. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,11 +17,11 @@ static struct session session;
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1 /* as GCC says it */
+#define __SANITIZE_ADDRESS__ 1 /* as GCC defines it */
 #endif
 #endif
 
-/* The allocators of AddressSanitizer and ThreadSanitizer do not survive a fork while other threads are in
+/* The allocators of AddressSanitizer and ThreadSanitizer do not survive a fork while other threads use
  * them. */
 #if defined(FG_TSAN) || defined(__SANITIZE_ADDRESS__)
 static const bool survives_fork = false;
@@ -31,7 +31,7 @@ static const bool survives_fork = true;
 
 static _Atomic bool over;
 
-/* Children of a process with threads start threads here: ThreadSanitizer's own default is to forbid that. */
+/* Here children of a multithreaded process start threads. ThreadSanitizer forbids that by default. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -55,7 +55,7 @@ static void *three_calls(void *arg)
     return NULL;
 }
 
-/* Broken by leaving out the cursors' memset in child(): the child wrote to the parent's sub-buffer. */
+/* Fails without the cursors' memset in child(): the child wrote to the parent's sub-buffer. */
 static void test_a_child_has_its_own_file(void)
 {
     int handle;
@@ -69,7 +69,7 @@ static void test_a_child_has_its_own_file(void)
     if (!child) {
         three_calls(NULL);
         sim_in_thread(three_calls, NULL);
-        sim_return(call); /* began in the parent */
+        sim_return(call); /* entered in the parent */
         _exit(fg_instance_stop(handle));
     }
     wait_for(child);
@@ -88,7 +88,7 @@ static void test_a_child_has_its_own_file(void)
     session_end(&session);
 }
 
-/* Broken by following every child, whatever the instance says. */
+/* Fails if every child is followed, whatever the instance's options say. */
 static void test_a_child_that_is_not_followed_records_nothing(void)
 {
     int handle;
@@ -156,7 +156,7 @@ static void be_a_child(int handle)
 {
     struct probe probe;
 
-    alarm(20); /* a lock that was left held shows as this */
+    alarm(20); /* kills a child that hangs on an inherited lock */
     three_calls(NULL);
     probe_init(&probe, "probe", NULL, 1);
     probe_register(&probe);
@@ -167,9 +167,9 @@ static void be_a_child(int handle)
     _exit(fg_instance_stop(handle) != 0);
 }
 
-/* Broken by leaving out the engine's or the rings' lock around fork; by taking an instance that is being
- * stopped out of the list before it is closed: its ring's lock was left held in the child, whose next
- * thread then never ended. */
+/* Fails without the engine's or the rings' lock around fork. Fails if an instance that is being stopped
+ * leaves the list before its ring is closed: the child inherited the ring's held lock, and its next
+ * thread hung at its end. */
 static void test_fork_while_other_threads_are_in_the_engine(void)
 {
     void *(*const work[])(void *) = {call_all_the_time, call_all_the_time, come_and_go, sessions_come_and_go};
@@ -215,7 +215,8 @@ static void fork_now(struct probe *probe, struct ftrace_graph_ent *trace)
     forked = fork();
 }
 
-/* Broken by leaving fg_task_self's guard out of what the child keeps: its callback's leave made it wrap. */
+/* Fails if the child does not keep the guard of fg_task_self: leaving the callback made the guard wrap
+ * around. */
 static void test_fork_in_a_callback(void)
 {
     struct probe probe;

@@ -1,5 +1,5 @@
-/* The function profiler counts what a user that sees the same calls would count, also while other threads
- * read. */
+/* The function profiler's figures equal those computed from a second user that sees the same calls,
+ * also while other threads read them. */
 #include <errno.h>
 #include <math.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ static void begin(bool graph_time, bool sleep_time)
     CHECK_EQ(fg_function_profile_start(&profile, fgraph_register), 0);
 }
 
-/* The figures of one function; zeros: it was not called. */
+/* Returns the figures of one function; all zero if it was not called. */
 static struct fg_profile_figures figures_in(int tid, const struct fg_func *func)
 {
     struct fg_profile_figures *figures, found = {.func = func->id};
@@ -116,14 +116,14 @@ static struct fgraph_ops witness = {.name = "witness",
                                     .suspendfunc = witness_suspend,
                                     .resumefunc = witness_resume};
 
-/* ---- the figures that follow from it */
+/* ---- the expected figures, computed from those events */
 
 struct expected {
     uint64_t hit, n;
     double sum, squares;
 };
 
-/* Each call's stretches, and what ran within them, one event at a time. */
+/* A call that the witness saw: its stretches, and the time of the calls under it, computed event by event. */
 struct told_call {
     uint32_t func;
     double began, stretch_began, below;
@@ -229,8 +229,7 @@ static void random_program(uint32_t steps)
         sim_close(parked[--nr_parked]);
 }
 
-/* Broken by leaving out `call->below += *var`, by `*var = call->outer`, and by a sum of squares of the
- * sum. */
+/* Fails without `call->below += *var`, with `*var = call->outer`, or if squares are taken of the sum. */
 static void test_figures_are_a_witness_s(bool graph_time)
 {
     nr_events = nr_told = 0;
@@ -243,7 +242,8 @@ static void test_figures_are_a_witness_s(bool graph_time)
     check_expected(graph_time);
 }
 
-/* The fast path counts as the general path does: the same calls twice, the second time with another user. */
+/* The fast path counts as the slow path does: the same calls run twice, the second time with another
+ * user. */
 static void test_plain_calls_count_the_same(void)
 {
     uint64_t since = fg_clock_now();
@@ -267,8 +267,7 @@ static void test_plain_calls_count_the_same(void)
     CHECK_EQ(fg_function_profile_stop(&profile), 0);
 }
 
-/* Broken by `call->ran` without the time before a suspend, and by a clock that runs while the thread
- * sleeps. */
+/* Fails if `call->ran` lacks the time before a suspend, or if the clock runs while the thread sleeps. */
 static void test_without_sleep_time_only_running_counts(void)
 {
     uintptr_t call;
@@ -325,7 +324,7 @@ static void *read_all(void *arg)
     return NULL;
 }
 
-/* Broken by leaving a task's rows out of the sum when it ends, and by counting them twice. */
+/* Fails if the rows of an ended task are left out of the sum, or are counted twice. */
 static void test_threads_while_others_read(void)
 {
     pthread_t threads[NR_THREADS], reader;
@@ -386,7 +385,7 @@ static int refuse(struct fgraph_ops *ops)
     return -ENOSPC;
 }
 
-/* Broken by clearing before it is known that the start succeeds. */
+/* Fails if the figures are cleared before the start is known to succeed. */
 static void test_starts_begin_from_zero_and_errors_change_nothing(void)
 {
     uintptr_t call;
@@ -404,14 +403,14 @@ static void test_starts_begin_from_zero_and_errors_change_nothing(void)
     CHECK_EQ(fg_function_profile_start(&profile, refuse), -ENOSPC);
     CHECK_EQ(figures_of(funcs[3]).hit, 1);
     CHECK_EQ(fg_function_profile_start(&profile, fgraph_register), 0);
-    sim_return(call); /* began during the run before */
+    sim_return(call); /* entered during the previous run */
     CHECK_EQ(figures_of(funcs[3]).hit, 0);
     CHECK_EQ(figures_of(funcs[4]).hit, 0);
     CHECK_EQ(figures_of(funcs[4]).time_ns, 0);
     CHECK_EQ(fg_function_profile_stop(&profile), 0);
 }
 
-/* Broken by reading the name from the record. */
+/* Fails if the name is read from the record. */
 static void test_rows_outlive_their_functions(void)
 {
     struct fg_func *gone = sim_function("m", "gone"), *later;
@@ -422,7 +421,7 @@ static void test_rows_outlive_their_functions(void)
     begin(true, true);
     sim_call_return(gone);
     sim_free(gone);
-    later = sim_function("m", "later"); /* the same memory */
+    later = sim_function("m", "later"); /* reuses the memory of the freed function */
     sim_call_return(later);
     sim_call_return(later);
     CHECK_EQ(fg_function_profile_read(&profile, 0, &figures, &n), 0);
@@ -437,7 +436,7 @@ static void test_rows_outlive_their_functions(void)
     sim_free(later);
 }
 
-/* The parent's calls end here: one before anything was counted, one after. */
+/* Returns from two calls of the parent: one before any call was counted, one after. */
 static void in_child(uintptr_t outer, uintptr_t inner)
 {
     uintptr_t call;
@@ -451,13 +450,13 @@ static void in_child(uintptr_t outer, uintptr_t inner)
     sim_return(call);
     time_ns = (double)figures_of(funcs[5]).time_ns;
     CHECK(time_ns > 0);
-    sim_return(outer); /* longer than the one before, which it encloses */
+    sim_return(outer); /* takes longer than the inner call, which it encloses */
     CHECK_EQ(figures_of(funcs[5]).hit, 1);
     CHECK(is_near((double)figures_of(funcs[5]).time_ns, time_ns, 0.01));
     CHECK_EQ(fg_function_profile_stop(&profile), 0);
 }
 
-/* Broken by leaving out fg_function_profiles_fork_child, and by counting calls that began before `since`. */
+/* Fails without fg_function_profiles_fork_child, or if calls that began before `since` are counted. */
 static void test_a_forked_child_begins_anew(bool graph_time)
 {
     uintptr_t outer, inner;

@@ -1,4 +1,4 @@
-/* Instances are changed while they run, and read by their own process. */
+/* Instances are changed while they run, and are read by their own process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ static void close_instance(struct fg_instance *instance)
     fg_instance_put(instance);
 }
 
-/* Adds what the instance holds now to the session's tally. */
+/* Adds a copy of the instance's current records to the session's tally. */
 static int64_t read_copy(struct fg_instance *instance, bool consumes)
 {
     struct fg_ring_copy_options options = {.consumes = consumes};
@@ -113,7 +113,7 @@ static void test_overwritten_records_are_told_and_the_rest_is_there(void)
     CHECK_EQ(session.tally.records + session.tally.records_lost, 2 * NR_CALLS);
     forget_tally();
     read_copy(instance, true);
-    call(4); /* there is room again */
+    call(4); /* now there is room again */
     forget_tally();
     read_copy(instance, true);
     CHECK_EQ(session.tally.records, 8);
@@ -127,8 +127,8 @@ static void *call_many(void *arg)
     return NULL;
 }
 
-/* Each record is in exactly one copy, or reported as lost in exactly one. Broken by ignoring `consumed`
- * in drop_records. */
+/* Each record is in exactly one copy, or is reported as lost in exactly one. Fails if drop_records
+ * ignores `consumed`. */
 static void test_a_consumer_reads_while_others_write(enum fg_ring_mode mode, size_t kb)
 {
     struct fg_instance *instance = open_instance("busy", &fg_tracer_function_graph, kb, mode);
@@ -161,9 +161,9 @@ static void *write_until_over(void *arg)
     return NULL;
 }
 
-/* A copy does not report a record as lost that it holds, also if that is overwritten during the copy: the
- * records of a task and its reported losses add up from the first copy on. Broken by leaving out
- * lost_in_copy. */
+/* A copy that contains a record does not also report it as lost, even if the record is overwritten
+ * during the copy. So from the first copy on, a task's records and its reported losses add up. Fails
+ * without lost_in_copy. */
 static void test_a_copy_does_not_tell_its_own_records_as_lost(void)
 {
     struct fg_instance *instance = open_instance("race", &fg_tracer_function_graph, 32, FG_RING_OVERWRITE);
@@ -255,16 +255,16 @@ static void test_changes_while_it_runs(void)
     close_instance(instance);
 }
 
-/* Larger and smaller, with sub-buffers of another size each time; in overwrite mode the oldest go, else
- * the newest. Broken by forgetting `lost` in move_records, and by taking the first record instead of as
- * many as fit. */
+/* Resizes the buffer up and down, each time with another sub-buffer size. In overwrite mode the oldest
+ * records are lost, otherwise the newest. Fails if move_records forgets `lost`, or takes only the first
+ * record instead of as many as fit. */
 static void test_another_size_keeps_what_there_is_room_for(enum fg_ring_mode mode)
 {
     struct fg_instance *instance = open_instance("sized", &fg_tracer_function_graph, 32, mode);
     static const size_t kb[] = {4096, 512, 32, 64, 1024, 32};
     uint64_t calls = 3000;
 
-    call(3000); /* more than there is room for */
+    call(3000); /* more than fit */
     for (size_t i = 0; i < sizeof(kb) / sizeof(*kb); i++) {
         uint64_t before = count_once(instance), after;
 
@@ -283,13 +283,13 @@ static void test_another_size_keeps_what_there_is_room_for(enum fg_ring_mode mod
     forget_tally();
     read_copy(instance, true);
     CHECK_EQ(fg_instance_set_buffer(instance, 64 * 1024), 0);
-    CHECK_EQ(count_once(instance), 0); /* a consumer gets no record and no loss twice */
+    CHECK_EQ(count_once(instance), 0); /* a consumer gets each record and each loss once */
     CHECK_EQ(session.tally.records_lost, 0);
     close_instance(instance);
 }
 
-/* Each record is there or reported as lost, though the buffer's size changes while other threads write.
- * Broken by pausing the ring instead of moving it. */
+/* While other threads write, the buffer's size changes. Each record is present or reported as lost.
+ * Fails if the ring is paused instead of moved. */
 static void test_another_size_while_others_write(void)
 {
     struct fg_instance *instance = open_instance("sized", &fg_tracer_function_graph, 64, FG_RING_OVERWRITE);
@@ -306,7 +306,7 @@ static void test_another_size_while_others_write(void)
     close_instance(instance);
 }
 
-/* The return of a call that began under the former tracer does not reach the new one. */
+/* The return of a call that began under the previous tracer does not reach the new tracer. */
 static void test_a_switch_in_the_middle_of_a_call(void)
 {
     struct fg_instance *instance = open_instance("mid", &fg_tracer_function_graph, 256, FG_RING_OVERWRITE);

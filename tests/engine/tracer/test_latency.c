@@ -1,8 +1,8 @@
-/* Readers find the longest section, or with a threshold the latest that exceeds it, also while other
- * threads find and read sections.
+/* Readers find the longest section or, with a threshold, the latest section that exceeds it, also while
+ * other threads record and read sections.
  *
- * Broken by hand: a section that was claimed earlier and published later replaced the maximum; give_back
- * put an old one in the place of a new one. */
+ * Fails if a section that was claimed earlier but published later replaces the maximum. Fails if giving
+ * a section back puts an old one in the place of a new one. */
 #include <pthread.h>
 
 #include "engine/core/clock.h"
