@@ -1,5 +1,5 @@
-/* Plays a script of calls through the simulated arch into a ring file. The script has the times, in
- * nanoseconds, so that funcgraph's tracer records the calls of a kernel's trace.
+/* Plays a script of calls through the simulated arch into a ring file. The script gives the times in
+ * nanoseconds, so that funcgraph's tracer records the same calls as a kernel's trace.
  *
  *     replay DIRECTORY [OPTION | depth=N | thresh_us=N | name=COMM | tid=N]... < SCRIPT
  *
@@ -78,7 +78,7 @@ static void see_value(const char *word)
     CHECK(seen.bytes + 16 < VALUES_BYTES);
 }
 
-/* ---- the script's times, with which the tracer's own functions are called */
+/* ---- the script's times, passed to the tracer's own functions */
 
 static uint64_t now, duration;
 static trace_func_graph_ent_t tracer_entry;
