@@ -28,9 +28,8 @@ static inline struct monitoring *monitoring_of(PyObject *hook)
 }
 
 /* The frame of an event, and its function's record (NULL: not met yet). From 3.13 on native code may
- * fire events for its own functions (PyMonitoring_FirePyStartEvent and others), with any object as
- * their code. Then `frame` is NULL, because the newest frame is the caller's. Such events are global
- * only. */
+ * fire events for its own functions (PyMonitoring_FirePyStartEvent and others), with any object as their
+ * code. Then `frame` is NULL, because the newest frame is the caller's. Such events are global only. */
 struct site {
     fg_pyframe *frame;
     struct fg_func *func;

@@ -5,8 +5,7 @@
 
 #include "arch/cpython/base/compat/python.h"
 
-/* Offsets of a handle type's slots, in bytes from the start of the object; 0: the type has no such
- * slot. */
+/* Offsets of a handle type's slots, in bytes from the start of the object; 0: the type has no such slot. */
 struct fg_handle_slots {
     Py_ssize_t callback, when;
 };

@@ -105,8 +105,7 @@ static void set_vectorcall(PyFunctionObject *function, vectorcallfunc vectorcall
 
 #endif
 
-/* ---- the installed hooks; the lock guards them, because interpreters with their own GIL share the
- * list */
+/* ---- the installed hooks; the lock guards them, because interpreters with their own GIL share the list */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fg_call_hook *installed;

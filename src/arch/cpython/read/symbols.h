@@ -1,6 +1,5 @@
-/* All functions of an interpreter, called or not (like the kernel's kallsyms): function objects,
- * functions nested in their code that have no object yet, and C functions. A search runs no code of the
- * program. */
+/* All functions of an interpreter, called or not (like the kernel's kallsyms): function objects, functions
+ * nested in their code that have no object yet, and C functions. A search runs no code of the program. */
 #ifndef FG_CPYTHON_SYMBOLS_H
 #define FG_CPYTHON_SYMBOLS_H
 
@@ -16,8 +15,7 @@ struct fg_symbols_query {
     /* True if the search should include this function. `name` is "module.qualname". Both strings are
      * valid only during the call. */
     bool (*wants)(const char *name, const char *module, bool is_c, void *arg);
-    /* Optional: called with the record of each wanted function. The function is alive during the
-     * search. */
+    /* Optional: called with the record of each wanted function. The function is alive during the search. */
     void (*found)(struct fg_func *func, void *arg);
     void *arg;
 };

@@ -32,14 +32,13 @@ static inline void *fg_code_extra(PyCodeObject *code, Py_ssize_t index)
 #define PyUnstable_Code_GetExtra _PyCode_GetExtra
 #endif
 
-/* Stores our extra data in an entry that is still empty. Return: 0; -1 with an exception: memory is
- * short.
+/* Stores our extra data in an entry that is still empty. Return: 0; -1 with an exception: memory is short.
  *
  * CPython's own function makes the array as long as there are users of extras. When a code object is
- * freed, CPython calls the free function of every entry in the array, also for NULL. So other users'
- * free functions would be called for every code object that we know. To prevent that, our array ends at
- * our entry. CPython lengthens it for users that come after us. Before 3.15 CPython's function takes no
- * lock without the GIL either. */
+ * freed, CPython calls the free function of every entry in the array, also for NULL. So other users' free
+ * functions would be called for every code object that we know. To prevent that, our array ends at our
+ * entry. CPython lengthens it for users that come after us. Before 3.15 CPython's function takes no lock
+ * without the GIL either. */
 static inline int fg_code_set_extra(PyCodeObject *code, Py_ssize_t index, void *extra)
 {
 #if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030F0000
