@@ -11,8 +11,8 @@
 #include "engine/probe/fprobe_list.h"
 #include "engine/ring/ring_layout.h"
 
-/* The one user of the function graph that all fprobes of a scope share, from the first of them to the
- * last. */
+/* The one user of the function graph that all fprobes of a scope share, from the first of them
+ * to the last. */
 struct shared_user {
     struct fg_retired retired;
     struct shared_user *next;

@@ -1,8 +1,8 @@
 /* fprobes: entry and exit handlers on many functions (Documentation/trace/fprobe.rst; docs/fprobes.md
  * says how they work).
  *
- * All fprobes of a scope share one user of the function graph. A function's record has the list of its
- * fprobes. */
+ * All fprobes of a scope share one user of the function graph. A function's record has the list
+ * of its fprobes. */
 #ifndef FG_FPROBE_H
 #define FG_FPROBE_H
 
@@ -44,7 +44,7 @@ int fg_fprobe_register_ips(struct fprobe *fp, const void *scope, struct fg_func 
  * Context: no lock of the engine held; also in a callback.
  */
 int fg_fprobe_unregister(struct fprobe *fp);
-/* The same without the wait: handlers may still run. */
+/* As fg_fprobe_unregister(), without the wait: handlers may still run. */
 int fg_fprobe_unregister_async(struct fprobe *fp);
 
 /* A disabled fprobe stays attached; its handlers are not called. -EINVAL: not registered. */

@@ -41,14 +41,14 @@ struct fg_fprobe_list *fg_fprobe_list_copy(const struct fg_fprobe_list *old, uin
 bool fg_fprobe_list_has(const struct fg_fprobe_list *list, uint64_t word);
 /* True if some of the function's fprobes see its calls through this user. */
 bool fg_fprobe_list_wants(const struct fg_fprobe_list *list, const struct fgraph_ops *ops);
-/* True if one of these has an exit handler. */
+/* True if one of the list's fprobes has an exit handler. */
 bool fg_fprobe_list_wants_returns(const struct fg_fprobe_list *list, const struct fgraph_ops *ops);
 
 /* Makes `list`, or NULL, the function's. The old list is still the caller's to retire. */
 void fg_fprobe_list_publish(struct fg_func *func, struct fg_fprobe_list *list);
 void fg_fprobe_list_retire(struct fg_fprobe_list *list);
-/* Takes the fprobes that no longer live out of the function's list, which has some. Without memory for a
- * shorter list the old one stays: callbacks skip these fprobes. */
+/* Removes the unregistered fprobes from the function's list, which has some. Without memory for a shorter
+ * list the old one stays: callbacks skip these fprobes. */
 void fg_fprobe_list_remove_dead(struct fg_func *func);
 
 #endif

@@ -1,5 +1,5 @@
-/* The table of registrations: which fprobes are registered and enabled, for callbacks to read without a
- * lock.
+/* The table of registrations: which fprobes are registered and enabled, for callbacks to read
+ * without a lock.
  *
  * Each registration has a word, which no other registration ever has:
  *
@@ -72,8 +72,8 @@ static inline bool fg_live_has_word(const struct fg_live *live, uint64_t word)
     return atomic_load_explicit(&live->word, memory_order_acquire) == word;
 }
 
-/* The fprobe of a registration that lives and is enabled, or NULL. It stays until the caller leaves the
- * guard. */
+/* The fprobe of a registration that lives and is enabled, or NULL. It stays until the caller
+ * leaves the guard. */
 static inline struct fprobe *fg_live_fprobe(uint64_t word)
 {
     uint32_t idx = (uint32_t)(word >> FG_LIVE_IDX_SHIFT) & (FG_LIVE_MAX - 1);
@@ -83,8 +83,8 @@ static inline struct fprobe *fg_live_fprobe(uint64_t word)
 
     if (!fg_live_has_word(live, word))
         return NULL;
-    /* acquire: a thread that reads the fprobe of the place's next registration also sees that the word is
-     * gone */
+    /* acquire: a thread that reads the fprobe of the place's next registration also sees that the
+     * word is gone */
     fp = atomic_load_explicit(&live->fp, memory_order_acquire);
     return fg_live_has_word(live, word) ? fp : NULL;
 }

@@ -79,7 +79,7 @@ int fg_kprobe_unregister(struct fg_kprobe *kp);
  */
 int fg_kprobe_set_enabled(struct fg_kprobe *kp, bool enabled);
 
-/* The function is going away, and runs nowhere. */
+/* Detaches all probes of a function that goes away. No thread runs the function. */
 void fg_kprobes_forget(const struct fg_kprobe_arch *arch, struct fg_func *func);
 
 /* How many probes are registered in all. */
@@ -94,7 +94,7 @@ static inline bool fg_kprobe_are_on(struct fg_func *func)
 enum fg_kprobe_kinds { FG_KPROBE_LINES = 1, FG_KPROBE_OFFSETS = 2 };
 unsigned fg_kprobes_kinds(const struct fg_kprobe_arch *arch, struct fg_func *func);
 
-/* True if an enabled probe is there. */
+/* True if an enabled probe is at that place. */
 bool fg_kprobes_are_at(const struct fg_kprobe_arch *arch, struct fg_func *func,
                        const struct fg_kprobe_place *place);
 

@@ -12,7 +12,8 @@
  */
 int fg_kprobe_multi_attach(struct kprobe_multi_link *link, const void *scope, struct fg_func *const funcs[],
                            const uint64_t cookies[], size_t n);
-/* The same for the functions that a filter matches, as fg_fprobe_register(). Their cookie is 0. */
+/* As fg_kprobe_multi_attach(), for the functions that a filter matches (as fg_fprobe_register()). Their
+ * cookie is 0. */
 int fg_kprobe_multi_attach_filter(struct kprobe_multi_link *link, const void *scope,
                                   struct fg_fprobe_filter *filter);
 /* As fg_fprobe_unregister(). */
