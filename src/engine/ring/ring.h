@@ -1,8 +1,8 @@
 /* One ring buffer in the process that it records: its configuration, its memory, its pool of sub-buffers.
  *
- * ring_layout.h draws the memory. ring_file.c creates it, ring_pool.c hands out its sub-buffers,
- * ring_symbols.c appends symbols, ring_buffer.h writes records. There is one ring per process and
- * instance. */
+ * ring_layout.h draws the memory. ring_file.c creates it, ring_pool.c hands out its
+ * sub-buffers, ring_symbols.c appends symbols, ring_buffer.h writes records. There is one ring
+ * per process and instance. */
 #ifndef FG_RING_H
 #define FG_RING_H
 
@@ -30,8 +30,8 @@ struct fg_ring_config {
     char instance[FG_INSTANCE_NAME_BYTES]; /* NUL-terminated; empty: the top instance */
 };
 
-/* A forked child's first record opens the child's file. Other threads wait until the file has its
- * symbols. */
+/* A forked child's first record opens the child's file. Other threads wait until the file
+ * has its symbols. */
 enum fg_ring_reopen { FG_RING_IS_OPEN = 0, FG_RING_TO_REOPEN = 1, FG_RING_REOPENS = 2 };
 
 struct fg_ring_owner {

@@ -54,8 +54,8 @@ static void put_side_records(struct fg_ring *ring, struct fg_task *task, struct 
     count_overrun(ring, task, cursor);
 }
 
-/* The task's present name. The arch is asked without the ring's lock: it may run code that writes records
- * here. */
+/* The task's present name. The arch is asked without the ring's lock: it may run code that
+ * writes records here. */
 struct task_name {
     char text[FG_TASK_NAME_BYTES];
 };
@@ -211,8 +211,8 @@ void fg_ring_close(struct fg_ring *ring)
 
 void fg_ring_set_killed(struct fg_ring *ring, const char *message)
 {
-    /* The thread that found the broken invariant may hold the lock: waiting for it would hang the
-     * program. */
+    /* The thread that found the broken invariant may hold the lock: waiting for it would
+     * hang the program. */
     if (pthread_mutex_trylock(&ring->lock) != 0)
         return;
     if (ring->header)

@@ -82,8 +82,8 @@ static inline bool fg_ring_has_room(const struct fg_ring_cursor *cursor, size_t 
     return fg_likely((uintptr_t)cursor->pos + bytes <= (uintptr_t)end);
 }
 
-/* Room for a record of up to `bytes` in this sub-buffer or the next one. NULL: the record is lost, and
- * counted. */
+/* Room for a record of up to `bytes` in this sub-buffer or the next one. NULL: the record is
+ * lost, and counted. */
 static inline void *fg_ring_reserve(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
                                     size_t bytes)
 {

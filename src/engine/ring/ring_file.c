@@ -19,10 +19,10 @@
 #define COLOUR_BYTES                                                                                         \
     320u /* five cache lines: a sub-buffer's head, the line written to and those prefetched */
 
-/* The offset of a ring's sub-buffers from a page boundary, different for each ring. Several instances
- * that trace the same calls write records of the same size, each to its own ring. At equal offsets from a
- * page boundary all these records would compete for the same few lines of the processor's first-level
- * cache. */
+/* The offset of a ring's sub-buffers from a page boundary, different for each ring. Several
+ * instances that trace the same calls write records of the same size, each to its own ring. At equal
+ * offsets from a page boundary all these records would compete for the same few lines of the
+ * processor's first-level cache. */
 static size_t colour(void)
 {
     static _Atomic unsigned nr_rings;
@@ -103,8 +103,8 @@ static int file_map(struct fg_ring *ring, int fd, const struct fg_ring_header *l
 
     if (ftruncate(fd, (off_t)layout->file_bytes) != 0)
         return -errno;
-    /* Every page gets its memory before it is written: a full file system is an error here, not a SIGBUS
-     * later. */
+    /* Every page gets its memory before it is written: a full file system is an error here, not
+     * a SIGBUS later. */
     error = posix_fallocate(fd, 0, (off_t)layout->symbols_offset);
     if (error)
         return -error;

@@ -1,5 +1,5 @@
-/* Changing the size of a ring without a file, in two steps. Records between the two are lost, and
- * counted. */
+/* Changing the size of a ring without a file, in two steps. Records between the two are
+ * lost, and counted. */
 #ifndef FG_RING_MOVE_H
 #define FG_RING_MOVE_H
 

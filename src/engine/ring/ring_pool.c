@@ -175,8 +175,8 @@ static void pass_loss_on(struct fg_ring *ring, uint32_t task, uint64_t seq, stru
     orphan->lost_in_copy += loss.in_copy;
 }
 
-/* The loss when a sub-buffer is reused: its records that no consumer had, and the loss reported before
- * them. */
+/* The loss when a sub-buffer is reused: its records that no consumer had, and the loss
+ * reported before them. */
 static struct loss drop_records(struct fg_ring *ring, struct fg_subbuf *subbuf)
 {
     uint64_t commit = atomic_load_explicit(&subbuf->commit, memory_order_relaxed);
@@ -245,8 +245,8 @@ static bool recorder_lives(const struct fg_ring *ring)
 
     if (asprintf(&path, "%s/lock", ring->directory) < 0)
         return false;
-    /* Opened again each time: the program may have closed a descriptor that we kept, and reused its
-     * number. */
+    /* Opened again each time: the program may have closed a descriptor that we kept, and
+     * reused its number. */
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         lives = errno == EMFILE || errno == ENFILE; /* unknown: no reason to lose records */

@@ -167,8 +167,8 @@ bool fg_ring_reader_next(struct fg_ring_reader *reader, struct fg_ring_chunk *ch
             return false;
         index = atomic_load_explicit(&reader->full_queue[tail % reader->nr_subbufs], memory_order_relaxed) %
                 reader->nr_subbufs;
-        /* In overwrite mode a writer may take the same sub-buffer back: the side that moves the tail gets
-         * it. */
+        /* In overwrite mode a writer may take the same sub-buffer back: the side that moves the
+         * tail gets it. */
     } while (!atomic_compare_exchange_weak_explicit(&header->full_tail, &tail, tail + 1, memory_order_acq_rel,
                                                     memory_order_acquire));
     atomic_store_explicit(&subbuf_at(reader, index)->state, FG_SUBBUF_CLAIMED, memory_order_relaxed);

@@ -1,5 +1,5 @@
-/* Symbols: what a reader needs to know of functions, tasks and the process. Appended to the ring, never
- * changed. */
+/* Symbols: what a reader needs to know of functions, tasks and the process. Appended to the
+ * ring, never changed. */
 #ifndef FG_RING_SYMBOLS_H
 #define FG_RING_SYMBOLS_H
 
