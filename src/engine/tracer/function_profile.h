@@ -14,7 +14,7 @@ struct fg_profile_data;
 struct fg_function_profile {
     struct fgraph_ops ops; /* registered while the profile counts */
     bool graph_time;       /* a call's time includes that of its callees */
-    bool sleep_time;       /* it includes the time in which it was suspended or its thread did not run */
+    bool sleep_time;       /* a call's time includes time while it was suspended or its thread did not run */
     struct fg_profile_data *data; /* of the last run; NULL: none yet */
     struct fg_function_profile *next;
 };
@@ -28,8 +28,8 @@ void fg_function_profile_init(struct fg_function_profile *profile, bool graph_ti
  * fg_function_profile_start() - Count calls from now on, from zero.
  * @register_user: fgraph_register, or an arch's function that calls it
  *
- * Return: 0; -EBUSY: it counts already; -ENOMEM; or the error of @register_user. On an error nothing has
- * changed.
+ * Return: 0; -EBUSY: it counts already; -ENOMEM; or the error of @register_user. On an error
+ * nothing has changed.
  * Context: no lock held.
  */
 int fg_function_profile_start(struct fg_function_profile *profile,

@@ -20,8 +20,8 @@
     X(no_sleep_time, "nosleep-time")                                                                         \
     X(no_irqs, "nofuncgraph-irqs")
 
-/* Limits of an instance's numbers: X(name, least, most). tests/settings/ compares them with
- * funcgraph.settings.table. */
+/* Limits of an instance's numbers: X(name, least, most). tests/settings/ compares them
+ * with funcgraph.settings.table. */
 #define FG_INSTANCE_MAX_DEPTH FG_RECORD_MAX_DEPTH
 #define FG_INSTANCE_MAX_THRESH_US ((int64_t)1 << 40)
 #define FG_INSTANCE_LIMITS(X)                                                                                \
@@ -34,7 +34,7 @@ struct fg_instance {
     struct fg_ring ring;
     const struct fg_tracer *tracer;
     void *tracer_data;                  /* the tracer's own, from its start to its stop */
-    _Atomic uint64_t max_latency_ticks; /* of tracers that look for a longest time */
+    _Atomic uint64_t max_latency_ticks; /* for tracers that look for a longest time */
     struct fg_filter filter;            /* as set; the user has a copy while the tracer records calls */
     _Atomic uint32_t max_graph_depth;
     _Atomic uint64_t thresh_ticks;
@@ -48,7 +48,7 @@ struct fg_instance {
     struct fg_instance *next;
     int handle;
     uint32_t refs;         /* under the lock of the list of instances */
-    _Atomic bool changing; /* a thread changes or stops it */
+    _Atomic bool changing; /* a thread is changing or stopping it */
     uint64_t *told; /* functions whose symbols are in the ring: a bit for each id; under the engine's lock */
     size_t nr_told_words;
 };
@@ -73,9 +73,9 @@ uint32_t fg_instance_count(void);
 int fg_instance_next(int handle, const void *scope);
 
 /**
- * fg_instance_is_top() - True for the instance that texts go to which name none.
+ * fg_instance_is_top() - True for the instance that receives texts that name no instance.
  *
- * That is one without a name, which records the process as a whole, or one named "top".
+ * It is the instance without a name, which records the process as a whole, or the one named "top".
  */
 bool fg_instance_is_top(int handle);
 

@@ -34,8 +34,8 @@ int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes);
  */
 int fg_instance_set_filter(struct fg_instance *instance, struct fg_filter *filter);
 
-/* The tracers' settings. A change keeps what is known of calls in progress: the trace may have the end of
- * a call without its entry, or the entry without the end. */
+/* The tracers' settings. A change keeps what is known of calls in progress: the trace may have a call's
+ * return without its entry, or its entry without its return. */
 struct fg_instance_settings {
     uint32_t max_graph_depth; /* 0: no limit */
     uint64_t thresh_us;       /* 0: none; else only calls that took at least this long */

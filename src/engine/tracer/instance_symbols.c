@@ -23,8 +23,8 @@ static void put_function(struct fg_ring *ring, const struct fg_func *func, enum 
     fg_ring_put_symbol(ring, &symbol, strings);
 }
 
-/* True the first time for each function. Without memory for the note a symbol is put twice, which is
- * harmless. */
+/* True the first time for each function. Without memory for the note a symbol is put twice,
+ * which is harmless. */
 static bool tell_once(struct fg_instance *instance, uint32_t id)
 {
     uint32_t word = id / 64;

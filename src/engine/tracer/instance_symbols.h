@@ -6,8 +6,8 @@
 #include "engine/core/public.h"
 #include "engine/tracer/instance.h"
 
-/* True if the instance's records name functions that it does not record: its readers need their symbols
- * too. */
+/* True if the instance's records name functions that it does not record: its readers need
+ * their symbols too. */
 static inline bool fg_instance_shows_callers(const struct fg_instance *instance)
 {
     return instance->retaddr || instance->stack_trace || instance->tracer->names_callers;

@@ -16,8 +16,8 @@ void fg_instance_change_end(struct fg_instance *instance)
     atomic_store(&instance->changing, false);
 }
 
-/* The user has the wanted filter while the tracer records calls, and otherwise one that matches no
- * function. */
+/* The user has the wanted filter while the tracer records calls, and otherwise one that
+ * matches no function. */
 static int effective_filter(const struct fg_instance *instance, const struct fg_filter *wanted,
                             struct fg_filter *filter)
 {

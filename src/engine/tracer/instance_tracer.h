@@ -1,7 +1,7 @@
 /* The tracer of an instance: starting and stopping it, and keeping the instance's user in step with it.
  *
- * The caller is between fg_instance_change_begin() and fg_instance_change_end(), or nobody else knows the
- * instance. */
+ * The caller is between fg_instance_change_begin() and fg_instance_change_end(), or nobody else
+ * knows the instance. */
 #ifndef FG_INSTANCE_TRACER_H
 #define FG_INSTANCE_TRACER_H
 
@@ -33,8 +33,8 @@ int fg_instance_run(struct fg_instance *instance, const struct fg_tracer *tracer
 void fg_instance_halt(struct fg_instance *instance);
 
 /**
- * fg_instance_apply_filter() - Give the user the filter that it needs for @wanted and its tracer's
- * settings.
+ * fg_instance_apply_filter() - Give the user the filter that it needs for @wanted and its
+ * tracer's settings.
  * @wanted: not changed
  *
  * Return: 0 or an error of fg_user_set_filter(); then nothing has changed.

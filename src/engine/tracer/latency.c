@@ -15,14 +15,14 @@
 #include "engine/tracer/instance.h"
 
 #define MIN_NAMED_NS 100000 /* naming takes a microsecond or more: at most a hundredth of this */
-#define NAMED_SHARE 16u     /* what is shorter than the maximum divided by it is not named */
+#define NAMED_SHARE 16u     /* anything shorter than the maximum divided by this is not named */
 
 static uint64_t ticks_of(uint64_t ns)
 {
     return (uint64_t)((double)ns / fg_clock_ns_per_tick());
 }
 
-/* By the arch's name of the thread, or else the kernel's. */
+/* Sets the thread's id and name: the arch's name for it, or else the kernel's. */
 static void name_thread(struct fg_latency_section *section)
 {
     struct fg_task *task = fg_task_self;

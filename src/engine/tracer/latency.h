@@ -18,7 +18,7 @@ struct fg_instance;
 #define FG_LATENCY_TEXT_BYTES 256u
 #define FG_LATENCY_MAX_EVENTS 64u
 
-/* The text of an event that begins with it belongs to the event before: it is a place further in. */
+/* A text that begins with this belongs to the previous event: it names a place further in. */
 #define FG_LATENCY_STACK "=> "
 
 /* Something that happened in a section. */
@@ -35,8 +35,8 @@ struct fg_latency_section {
     char started_at[FG_LATENCY_TEXT_BYTES], ended_at[FG_LATENCY_TEXT_BYTES];
     uint32_t nr_events, nr_left_out; /* events, in order of time; those that found no room */
     struct fg_latency_event events[FG_LATENCY_MAX_EVENTS];
-    /* A copy of the ring of the instance that recorded the section: a ring-buffer file in memory, or
-     * NULL. */
+    /* A copy of the ring of the instance that recorded the section: a ring-buffer file in
+     * memory, or NULL. */
     void *frozen;
     size_t frozen_bytes;
 };
@@ -98,8 +98,8 @@ bool fg_latency_section_shows(const struct fg_latency_section *section, uint64_t
  */
 void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *section);
 
-/* A reader takes the kept section, or NULL, and gives it back. If there is another by then the section is
- * freed. */
+/* A reader takes the kept section, or NULL, and gives it back. If there is another by then the
+ * section is freed. */
 struct fg_latency_section *fg_latency_take(struct fg_latency *latency);
 void fg_latency_give_back(struct fg_latency *latency, struct fg_latency_section *section);
 

@@ -26,7 +26,7 @@ struct fg_profile_task {
     uint32_t nr_rows;
 };
 
-/* From a start of the profile on. */
+/* The data of one run of a profile. */
 struct fg_profile_data {
     uint64_t since;                /* calls that began earlier, in a parent process, are not counted */
     struct fg_profile_task *tasks; /* of living threads, or those that outlived the profile */
@@ -50,8 +50,8 @@ void fg_profile_data_clear_tasks(struct fg_profile_data *data);
 bool fg_profile_make_row(struct fg_profile_cursor *cursor, struct fg_profile_data *data, int tid,
                          const struct fg_func *func);
 
-/* The cursor's thread ends: adds its rows to the sum. Without memory for that they stay in the list of
- * threads. */
+/* The cursor's thread ends: adds its rows to the sum. Without memory for that they stay in the
+ * list of threads. */
 void fg_profile_end_task(struct fg_profile_cursor *cursor, struct fg_profile_data *data);
 
 /* Adds the rows of a thread to a sum. False: no memory, and nothing was added. */

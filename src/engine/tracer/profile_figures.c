@@ -27,8 +27,8 @@ static int sum_up(struct fg_profile_data *data, int tid, struct fg_profile_task 
     return tid || fg_profile_add_rows(sum, &data->ended) ? 0 : -ENOMEM;
 }
 
-/* As the kernel computes it, with n the calls that began: 1 / (n (n - 1)) * (n * sum of x^2 - (sum of
- * x)^2). */
+/* As the kernel computes it, with n the calls that began: 1 / (n (n - 1)) * (n * sum of x^2 -
+ * (sum of x)^2). */
 static double variance_of(double n, double sum, double squares)
 {
     double square = n > 1 ? (n * squares - sum * sum) / (n * (n - 1)) : 0;

@@ -19,8 +19,8 @@ struct fg_profile_figures {
  * @figures: set to an array for fg_profile_figures_free()
  * @n: set to its length
  *
- * Return: 0; -ESRCH: no such thread, or it has ended, and only the sum of all threads has its calls;
- * -ENOMEM.
+ * Return: 0; -ESRCH: no such thread, or it has ended, and only the sum of all threads has
+ * its calls; -ENOMEM.
  * Context: any thread, at any time. Takes the engine's lock.
  */
 int fg_function_profile_read(struct fg_function_profile *profile, int tid,

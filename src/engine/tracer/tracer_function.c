@@ -70,10 +70,10 @@ static void put_stack(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, co
 
 /* ---- func-no-repeats
  *
- * The task variable points to the task's newest record of a call. If that is the last record in the ring,
- * except for its stack, a repetition of the call only counts. The first repetition adds a REPEATS record;
- * later ones change that record's count in place. A reader at that moment sees the one count or the
- * other. */
+ * The task variable points to the task's newest record of a call. If that is the last record in the
+ * ring, except for its stack, a repetition of the call only counts. The first repetition adds a
+ * REPEATS record; later ones change that record's count in place. A reader at that moment sees the one
+ * count or the other. */
 
 static inline const uint8_t *end_of(const struct fg_record *record)
 {

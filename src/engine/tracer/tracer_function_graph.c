@@ -159,7 +159,7 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
         return put_plain_entry(instance, trace);
     if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
         return 0;
-    if (!instance->thresh_ticks) /* with one, only the end shows whether to record the call */
+    if (!instance->thresh_ticks) /* with a threshold, only the return shows whether to record the call */
         put_entry(trace, ops, regs, instance->args && regs->ops, instance->retaddr);
     if (instance->no_sleep_time)
         note_work(trace, ops);
