@@ -94,7 +94,7 @@ static void call_now(struct fg_func *synced)
 }
 
 /* Fails if has_to_wait in call.c always returns false. On the fast path: fails if publish_only_user
- * does not check for return hooks that are still missing. */
+ * ignores that return hooks are still missing (fg_func_awaits_return_hooks). */
 static void test_who_wants_ends_sees_no_call_before_the_hooks_tell_of_them(void)
 {
     for (int is_alone = 0; is_alone < 2; is_alone++) {

@@ -220,7 +220,7 @@ static void test_unregister_waits_for_a_handler_that_runs(void)
     }
 }
 
-/* Fails if unregister_async waits: it waited forever. */
+/* Fails if fg_fprobe_unregister_async waits: it waited forever. */
 static void test_unregister_async_does_not_wait(void)
 {
     for (int is_last = 0; is_last < 2; is_last++) {

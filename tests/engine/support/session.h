@@ -11,8 +11,7 @@
 #define SESSION_MAX_TASKS 65536u
 #define SESSION_MAX_FUNCS 8192u
 
-/* What was read from a ring file. Records of the kinds in `sequence` must come in the order that
- * tally_check_sequence expects. */
+/* What was read from a ring file. */
 struct tally {
     uint64_t records; /* without WAIT, LOST and OVERRUN */
     uint64_t kinds[16];

@@ -1,5 +1,5 @@
-/* The engine for tests/support/model.py. Each task is a thread that executes one step at a time on request; all
- * callbacks go into a log. */
+/* The engine for tests/support/model.py. Each task is a thread that executes one step at a time on
+ * request; all callbacks go into a log. */
 #include "support/sim_driver.h"
 #include "engine/probe/fprobe_call.h"
 
