@@ -1,4 +1,4 @@
-/* What the engine asks of the compiler, named once. */
+/* The compiler features that the engine uses. */
 #ifndef FG_COMPILER_H
 #define FG_COMPILER_H
 

@@ -17,7 +17,7 @@ enum fg_retired_kind { FG_RETIRED_USER_LIST, FG_RETIRED_OTHER, FG_NR_RETIRED_KIN
 
 /* Retires memory that was just unpublished. Engine's lock held. */
 void fg_retire(enum fg_retired_kind kind, struct fg_retired *memory);
-/* Engine's lock held. */
+/* Returns the latest memory of a queue; NULL: the queue is empty. Engine's lock held. */
 struct fg_retired *fg_retired_latest(enum fg_retired_kind kind);
 /* Returns a number for something else that was just unpublished, such as a user's slot.
  * Engine's lock held. */
@@ -32,7 +32,7 @@ uint64_t fg_retired_count_one(void);
  * Context: without locks.
  */
 uint64_t fg_retired_wait(void);
-/* Frees what was retired up to that number. Without locks. */
+/* Frees what was retired up to the number that fg_retired_wait() returned. Without locks. */
 void fg_retired_free(uint64_t safe);
 
 #endif

@@ -27,8 +27,8 @@ struct fg_root {
     /* The descriptor word of a frame that is pushed now (frame.h draws it). Its epoch counts the changes
      * of the set of users. 0 once the kill switch is thrown. */
     _Atomic uint64_t descriptor;
-    /* The same for a frame whose call takes the plain path (plain_call.c). Also 0 if no call
-     * can take it. */
+    /* The descriptor word of a frame whose call takes the plain path (plain_call.c). Also 0 if no call
+     * can take that path. */
     _Atomic uint64_t plain_descriptor;
     _Atomic bool killed;
     _Atomic uint64_t overrun;
@@ -44,11 +44,10 @@ extern struct fgraph_ops fg_stub_ops;
 /**
  * fg_slot_user() - The user that had a slot at an epoch.
  * @idx: the slot
- * @epoch: that of a frame which the user made
+ * @epoch: the epoch of one of the user's frames
  *
  * Return: the user; NULL: it has left.
- * Context: inside the guard. The user cannot be unregistered and its slot reused before the
- * guard is left.
+ * Context: inside the guard. The slot gets no new user before the guard is left.
  */
 static inline struct fgraph_ops *fg_slot_user(uint32_t idx, uint64_t epoch)
 {

@@ -252,9 +252,9 @@ static bool is_settled(const struct busy_task *busy, uint64_t *safe)
     return settled;
 }
 
-/* Returns the count up to which the caller, inside a callback, holds nothing itself. The caller loaded
- * what it holds in this guard section. An earlier section's call came before that, so whatever was
- * unpublished by then the caller cannot hold. */
+/* Returns the count up to which the caller, inside a callback, holds nothing itself. It loaded what it
+ * holds in its present guard section. So it cannot hold what was already unpublished when it called this
+ * in an earlier section. */
 static uint64_t safe_of_caller(struct fg_task *self, uint64_t now)
 {
     uint64_t guard = atomic_load_explicit(&self->guard, memory_order_relaxed);

@@ -180,7 +180,7 @@ bool fg_task_is_quiet(struct fg_task *task);
 /* True if no other task is inside a callback at this moment. */
 bool fg_task_others_are_quiet(void);
 
-/* Around fork. In the child only the calling thread's task is left. */
+/* Called around fork. In the child only the calling thread's task is left. */
 void fg_task_fork_prepare(void);
 void fg_task_fork_parent(void);
 void fg_task_fork_child(void);
