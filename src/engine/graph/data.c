@@ -40,8 +40,8 @@ void fg_data_drop(uint64_t *from, uint64_t *top)
     }
 }
 
-/* True if the user has reserved data of @kind at this entry. While a user's entryfunc runs, nobody else
- * can push data. */
+/* True if the user has reserved data of @kind at this entry. While its entryfunc runs, only this user can
+ * have pushed the newest data. */
 static bool has_reserved(const struct fg_task *task, uint32_t idx, enum fg_data_kind kind)
 {
     const uint64_t *at = task->top - 1;

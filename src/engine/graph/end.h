@@ -26,7 +26,8 @@ static inline bool fg_bitmap_is_single(uint64_t bitmap)
     return !(bitmap & (bitmap - 1));
 }
 
-/* Calls @ops, the user that saw the frame's entry in slot @idx. A mark is only counted down. */
+/* Calls @ops, the user that saw the frame's entry in slot @idx. If the frame has only a mark for the
+ * user, the mark is counted down instead. */
 static inline void fg_call_return(struct ftrace_graph_ret *trace, struct fg_task *task, uint32_t idx,
                                   struct fgraph_ops *ops, struct ftrace_regs *regs)
 {

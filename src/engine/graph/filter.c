@@ -119,7 +119,7 @@ bool fg_filter_names(const struct fg_filter *filter, const struct fg_func *func)
            has_name(filter, FGRAPH_GRAPH_NOTRACE, func);
 }
 
-/* A glob does not select C functions: to see their calls costs the whole program time. */
+/* A glob does not select C functions: hooks on their calls would slow the whole program down. */
 static bool is_included(const struct fg_filter *filter, const struct fg_func *func)
 {
     if (!filter->sets[FGRAPH_FILTER].n)

@@ -124,7 +124,7 @@ static inline struct fg_func *fg_frame_func(const uint64_t *frame)
     return (struct fg_func *)(uintptr_t)frame[FRAME_FUNC];
 }
 
-/* The user that made this frame's entry from slot `idx`; NULL: it has left. */
+/* Returns the user that made this frame's entry from slot @idx; NULL: it has left. */
 static inline struct fgraph_ops *fg_frame_user(const uint64_t *frame, uint32_t idx)
 {
     return fg_slot_user(idx, fg_frame_epoch(frame));

@@ -1,5 +1,5 @@
-/* The users of one function: a list that callbacks read without a lock. It is never changed, only
- * replaced as a whole. */
+/* The users of one function: a list that callbacks read without a lock. Once published it changes only
+ * where the stub replaces a user that leaves. Any other change replaces the whole list. */
 #ifndef FG_USER_LIST_H
 #define FG_USER_LIST_H
 
