@@ -45,8 +45,8 @@ static void call_with_leaf(uintptr_t call)
     sim_return(call);
 }
 
-/* Fails if the arch is not asked, if it is asked about every function, or if the frame's epoch is read
- * from the neighbouring bit. */
+/* Fails if the arch is not asked, or if it is asked about every function. Fails if the frame's epoch is
+ * read from one bit lower, which is FG_FRAME_IRQ. */
 static void test_a_call_for_a_signal_is_told_from_others(void)
 {
     struct probe probe;

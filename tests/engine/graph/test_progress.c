@@ -110,8 +110,8 @@ static void test_frames_of_another_thread_go_at_its_next_entry(void)
     probe_done(&two.stays);
 }
 
-/* Fails if the hooks are removed with the function's last user although a call is in progress. Fails if
- * a return does not look for further calls in progress: the function stayed hooked. */
+/* Fails if the hooks are removed as soon as no filter matches the function, although its calls are in
+ * progress. Fails if a return does not look for further calls in progress: the function stayed hooked. */
 static void test_ends_are_told_after_the_filter_has_changed(void)
 {
     struct probe probe;
