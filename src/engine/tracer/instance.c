@@ -54,7 +54,7 @@ static void instance_free(struct fg_instance *instance)
 {
     fg_filter_clear(&fg_user_of(&instance->ops)->filter);
     fg_filter_clear(&instance->filter);
-    free(instance->told);
+    free(instance->described);
     free(instance);
 }
 

@@ -49,8 +49,9 @@ struct fg_instance {
     int handle;
     uint32_t refs;         /* under the lock of the list of instances */
     _Atomic bool changing; /* a thread is changing or stopping it */
-    uint64_t *told; /* functions whose symbols are in the ring: a bit for each id; under the engine's lock */
-    size_t nr_told_words;
+    /* The functions whose symbols are in the ring: a bit for each id. Under the engine's lock. */
+    uint64_t *described;
+    size_t nr_described_words;
 };
 
 /**

@@ -31,8 +31,8 @@ static int restart(struct fg_instance *instance, const struct fg_tracer *tracer)
         return error;
     fg_instance_halt(instance);
     fg_ring_adopt(&instance->ring, &fresh);
-    if (instance->told)
-        memset(instance->told, 0, instance->nr_told_words * sizeof(*instance->told));
+    if (instance->described)
+        memset(instance->described, 0, instance->nr_described_words * sizeof(*instance->described));
     return fg_instance_run(instance, tracer);
 }
 

@@ -29,11 +29,11 @@ static bool tell_once(struct fg_instance *instance, uint32_t id)
 {
     uint32_t word = id / 64;
 
-    if (fg_array_reserve_zeroed(&instance->told, &instance->nr_told_words, (size_t)word + 1) != 0)
+    if (fg_array_reserve_zeroed(&instance->described, &instance->nr_described_words, (size_t)word + 1) != 0)
         return true;
-    if (instance->told[word] >> id % 64 & 1)
+    if (instance->described[word] >> id % 64 & 1)
         return false;
-    instance->told[word] |= 1ull << id % 64;
+    instance->described[word] |= 1ull << id % 64;
     return true;
 }
 

@@ -67,7 +67,7 @@ FG_COLD void fg_callback_restore(const struct fg_callback_scope *scope, PyThread
 
 /* CPython fires no tool events for code that runs in a callback of any tool. If we are the only tool,
  * switch them on. */
-static inline void fg_callback_hear(struct fg_callback_scope *scope, PyThreadState *tstate)
+static inline void fg_callback_events_on(struct fg_callback_scope *scope, PyThreadState *tstate)
 {
 #if FG_HAVE_MONITORING
     scope->tracing = tstate->tracing;
@@ -78,7 +78,7 @@ static inline void fg_callback_hear(struct fg_callback_scope *scope, PyThreadSta
 #endif
 }
 
-static inline void fg_callback_hear_no_more(const struct fg_callback_scope *scope, PyThreadState *tstate)
+static inline void fg_callback_events_off(const struct fg_callback_scope *scope, PyThreadState *tstate)
 {
 #if FG_HAVE_MONITORING
     tstate->tracing = scope->tracing;
@@ -96,7 +96,7 @@ static inline void fg_callback_begin(struct fg_callback_scope *scope, void *hold
     scope->is_prepared = !fg_callback_is_ready(tstate);
     if (fg_unlikely(scope->is_prepared))
         fg_callback_prepare(scope, tstate);
-    fg_callback_hear(scope, tstate);
+    fg_callback_events_on(scope, tstate);
     scope->caller = newest;
     scope->outer = fg_callback_scope;
     fg_callback_scope = scope;
@@ -117,7 +117,7 @@ static inline PyObject *fg_callback_call(PyObject *function, PyObject *const *ar
 static inline void fg_callback_end(const struct fg_callback_scope *scope, PyThreadState *tstate)
 {
     fg_callback_scope = scope->outer;
-    fg_callback_hear_no_more(scope, tstate);
+    fg_callback_events_off(scope, tstate);
     if (fg_unlikely(scope->is_prepared))
         fg_callback_restore(scope, tstate);
 }

@@ -25,7 +25,7 @@ struct fg_interp {
     bool is_ready;       /* its functions can have records, see arch.c */
     bool has_code_index; /* see code.c */
     /* C call events are on for all functions, see hooks.h; under FG_LOCK_EVENTS */
-    bool hears_c_calls;
+    bool hooks_c_calls;
     unsigned holds;               /* threads about to register a user; under FG_LOCK_CONTROL */
     _Atomic(PyCodeObject *) gate; /* see gate.h; NULL: open */
     void *hooks;                  /* data of the backend */

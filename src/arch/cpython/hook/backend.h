@@ -27,8 +27,8 @@ struct fg_hook_backend {
      * Under FG_LOCK_EVENTS. */
     int (*listen)(PyCodeObject *code, struct fg_func *func);
     /* Switches the hooks for calls of C functions on or off in the whole interpreter, as
-     * interp->hears_c_calls says. Under FG_LOCK_EVENTS. */
-    void (*hear_c_calls)(struct fg_interp *interp);
+     * interp->hooks_c_calls says. Under FG_LOCK_EVENTS. */
+    void (*hook_c_calls)(struct fg_interp *interp);
 };
 
 /* The backend of this build. */

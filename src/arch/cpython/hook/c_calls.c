@@ -17,7 +17,7 @@
 #include "engine/graph/call.h"
 
 bool fg_c_calls_wanted;
-static bool hears_all; /* copy of the main interpreter's hears_c_calls */
+static bool hooks_all; /* copy of the main interpreter's hooks_c_calls */
 
 /* The profile function that this thread's events are passed on to, or NULL. */
 static _Thread_local Py_tracefunc next_profile;
@@ -26,7 +26,7 @@ static struct fg_func *wanted_function(const fg_pyframe *frame, PyObject *callab
 {
     struct fg_func *caller = fg_code_func(frame->f_code), *func;
 
-    if (!hears_all && (!caller || !fg_hooks_wants_c_calls(caller)))
+    if (!hooks_all && (!caller || !fg_hooks_wants_c_calls(caller)))
         return NULL;
     func = fg_cfunction_func(fg_interp_known(), callable);
     return func && fg_hooks_wants_c_call(func, caller) ? func : NULL;
@@ -64,7 +64,7 @@ int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObjec
     Py_tracefunc next = next_profile;
     int result = 0;
 
-    if (!fg_c_calls_wanted && !hears_all)
+    if (!fg_c_calls_wanted && !hooks_all)
         detach(tstate); /* CPython updates use_tracing when this function returns */
     else if (what == PyTrace_C_CALL)
         c_call(tstate, frame->f_frame, arg);
@@ -101,25 +101,25 @@ void fg_c_calls_are_wanted(void)
 
 void fg_c_calls_attach_if_all(PyThreadState *tstate)
 {
-    if (hears_all && tstate->c_profilefunc != fg_c_calls_profile && fg_interp_known()->is_main)
+    if (hooks_all && tstate->c_profilefunc != fg_c_calls_profile && fg_interp_known()->is_main)
         fg_c_calls_attach_slow(tstate);
 }
 
-void fg_c_calls_hear_all(bool hears)
+void fg_c_calls_hook_all(bool on)
 {
     PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
 
-    hears_all = hears;
+    hooks_all = on;
     /* Frames in progress fire events too. A thread that has its own profile function puts ours in front
-     * at its next call of a Python function. After @hears is switched off again, our function removes
+     * at its next call of a Python function. After @on is switched off again, our function removes
      * itself at the thread's next event. */
-    for (; hears && tstate; tstate = PyThreadState_Next(tstate)) {
+    for (; on && tstate; tstate = PyThreadState_Next(tstate)) {
         if (tstate->c_profilefunc)
             continue;
         tstate->c_profilefunc = adopt;
         fg_tracing_update(tstate);
     }
-    if (hears)
+    if (on)
         fg_c_calls_attach_if_all(fg_tstate());
 }
 

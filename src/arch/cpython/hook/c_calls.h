@@ -18,8 +18,8 @@ void fg_c_calls_are_wanted(void);
 FG_COLD void fg_c_calls_attach_slow(PyThreadState *tstate);
 void fg_c_calls_detach_all(void);
 /* Switches events of C functions on or off in all frames of the main interpreter. */
-void fg_c_calls_hear_all(bool hears);
-/* Installs our profile function in this thread if fg_c_calls_hear_all() has switched the events on. */
+void fg_c_calls_hook_all(bool on);
+/* Installs our profile function in this thread if fg_c_calls_hook_all() has switched the events on. */
 void fg_c_calls_attach_if_all(PyThreadState *tstate);
 int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObject *arg);
 

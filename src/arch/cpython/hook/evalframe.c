@@ -154,7 +154,7 @@ FG_NOINLINE static PyObject *end_function(PyThreadState *tstate, fg_pyframe *fra
 }
 
 /* True if no user wants the return: then the call has no frame on the shadow stack. */
-static inline bool ends_untold(const struct fg_task *task, struct fg_func *func, uintptr_t fp)
+static inline bool ends_unseen(const struct fg_task *task, struct fg_func *func, uintptr_t fp)
 {
     return !fg_func_wants_returns(func) && !fg_top_is(task, fp);
 }
@@ -168,7 +168,7 @@ static PyObject *run_function(PyThreadState *tstate, fg_pyframe *frame, int thro
 
     if (!fg_func_probed(func) || !fg_enter_probed(task, func, fp, fg_regs_return_address(&regs), &regs))
         fg_enter(task, func, fp, &regs);
-    if (ends_untold(task, func, fp))
+    if (ends_unseen(task, func, fp))
         return evaluate(tstate, frame, throwflag);
     result = evaluate(tstate, frame, throwflag);
     return end_function(tstate, frame, task, fg_return_begin(task), result);
@@ -190,7 +190,7 @@ static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int thr
     } else {
         fg_resume(task, fp, &regs);
     }
-    if (ends_untold(task, func, fp))
+    if (ends_unseen(task, func, fp))
         return evaluate(tstate, frame, throwflag);
     result = evaluate(tstate, frame, throwflag);
     fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.ended = fp});
@@ -368,16 +368,16 @@ static void sync_func(PyCodeObject *code, struct fg_func *func)
 
 /* Works only in the main interpreter: the profile functions of other interpreters' threads cannot be
  * reached (c_calls.c). */
-static void hear_c_calls(struct fg_interp *interp)
+static void hook_c_calls(struct fg_interp *interp)
 {
     if (!interp->is_main)
         return;
     /* From now on every call takes the slow path, which installs our profile function. */
-    if (interp->hears_c_calls)
+    if (interp->hooks_c_calls)
         fg_slow_path_hold();
     else
         fg_slow_path_release();
-    fg_c_calls_hear_all(interp->hears_c_calls);
+    fg_c_calls_hook_all(interp->hooks_c_calls);
 }
 
 static int listen(PyCodeObject *code, struct fg_func *func)
@@ -395,7 +395,7 @@ const struct fg_hook_backend fg_built_backend = {
     .tool_id = tool_id,
     .sync = sync_func,
     .listen = listen,
-    .hear_c_calls = hear_c_calls,
+    .hook_c_calls = hook_c_calls,
 };
 
 #endif

@@ -16,15 +16,15 @@ static bool try_ref(void *code)
     return fg_object_try_ref(code);
 }
 
-static void set_hears(struct fg_interp *interp, bool hears)
+static void set_c_call_hooks(struct fg_interp *interp, bool hooked)
 {
-    if (hears == interp->hears_c_calls)
+    if (hooked == interp->hooks_c_calls)
         return;
-    interp->hears_c_calls = hears;
-    fg_hook_backend->hear_c_calls(interp);
+    interp->hooks_c_calls = hooked;
+    fg_hook_backend->hook_c_calls(interp);
 }
 
-static bool is_heard(struct fg_func *func)
+static bool is_hooked(struct fg_func *func)
 {
     return fg_func_wants_any_caller(func) || fg_func_has_pending_returns(func);
 }
@@ -34,10 +34,10 @@ static bool is_heard(struct fg_func *func)
 static void sync_c(struct fg_func *func)
 {
     struct fg_interp *interp = fg_func_interp(func);
-    bool hears =
-        fg_func_wants_any_caller(func) || (interp->hears_c_calls && fg_cfunctions_any(interp, is_heard));
+    bool hooked =
+        fg_func_wants_any_caller(func) || (interp->hooks_c_calls && fg_cfunctions_any(interp, is_hooked));
 
-    set_hears(interp, hears);
+    set_c_call_hooks(interp, hooked);
 }
 
 /* The code object of a hooked function. Another thread may be freeing it. New reference, or NULL. */
@@ -111,7 +111,7 @@ void fg_hooks_meet_func(struct fg_func *func)
 void fg_hooks_set_installed(struct fg_interp *interp, bool on)
 {
     fg_lock(FG_LOCK_EVENTS);
-    set_hears(interp, false);
+    set_c_call_hooks(interp, false);
     interp->is_installed = on;
     fg_unlock(FG_LOCK_EVENTS);
 }

@@ -62,7 +62,7 @@ static long events_of_ends(struct monitoring *m)
 static long events_global(struct monitoring *m)
 {
     return m->bits[EVENT_PY_START] | m->bits[EVENT_PY_THROW] | (m->has_armed ? events_of_ends(m) : 0) |
-           (m->interp->hears_c_calls ? m->bits[EVENT_CALL] : 0);
+           (m->interp->hooks_c_calls ? m->bits[EVENT_CALL] : 0);
 }
 
 static int set_events(struct monitoring *m, long set)
@@ -340,13 +340,13 @@ static int change_local_events(struct monitoring *m, PyCodeObject *code, long ha
 }
 
 /* Tells the engine whether only the function's entry is hooked. */
-static void tell_engine(struct monitoring *m, const PyCodeObject *code, struct fg_func *func)
+static void report_return_hooks(struct monitoring *m, const PyCodeObject *code, struct fg_func *func)
 {
     long set = local_events(m, code);
-    bool is_deaf = (set & m->bits[EVENT_PY_START]) && !(set & m->bits[EVENT_PY_RETURN]);
+    bool entry_only = (set & m->bits[EVENT_PY_START]) && !(set & m->bits[EVENT_PY_RETURN]);
 
-    if (is_deaf != atomic_load_explicit(&func->entry_hook_only, memory_order_relaxed))
-        fg_func_set_return_hooks(func, !is_deaf);
+    if (entry_only != atomic_load_explicit(&func->entry_hook_only, memory_order_relaxed))
+        fg_func_set_return_hooks(func, !entry_only);
 }
 
 /* Sets the local events that the function's users and kprobes need. -1 with an exception. */
@@ -359,7 +359,7 @@ static int set_wanted_events(struct monitoring *m, PyCodeObject *code, struct fg
     if (fg_func_has_pending_returns(func))
         users |= has & ~events_within(m);
     error = change_local_events(m, code, has, users | events_of_kprobes(m, func));
-    tell_engine(m, code, func);
+    report_return_hooks(m, code, func);
     return error;
 }
 
@@ -375,7 +375,7 @@ static void sync_func(PyCodeObject *code, struct fg_func *func)
 }
 
 /* Errors are not reported, as in sync_func(). */
-static void hear_c_calls(struct fg_interp *interp)
+static void hook_c_calls(struct fg_interp *interp)
 {
     struct monitoring *m = interp->hooks;
     fg_exception aside = fg_exception_set_aside();
@@ -407,7 +407,7 @@ const struct fg_hook_backend fg_built_backend = {
     .tool_id = tool_id,
     .sync = sync_func,
     .listen = listen,
-    .hear_c_calls = hear_c_calls,
+    .hook_c_calls = hook_c_calls,
 };
 
 #endif

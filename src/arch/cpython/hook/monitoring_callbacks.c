@@ -275,7 +275,7 @@ static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     if (!func || !fg_func_has_users(func))
         Py_RETURN_NONE;
     frame = fg_current_pyframe(fg_tstate());
-    if (m->interp->hears_c_calls && !wants_c_call(func, site_of(args[0])))
+    if (m->interp->hooks_c_calls && !wants_c_call(func, site_of(args[0])))
         Py_RETURN_NONE;
     task = fg_task_current();
     if (!task)
