@@ -32,10 +32,10 @@ struct fg_filter {
 #define FG_USER_GRAPH_ROOT 4u     /* the function is in that set */
 #define FG_USER_GRAPH_MAY_HIDE 8u /* is it below a function of the user's graph_notrace set? */
 #define FG_USER_GRAPH_HIDES 16u   /* the function is in that set */
-#define FG_USER_SILENT 32u     /* the user does not see the function's calls, only what they begin or hide */
-#define FG_USER_CALLER 64u     /* a C function: is its caller one that the user is attached to? */
-#define FG_USER_IRQ 128u       /* does the interpreter make the call to handle a signal? */
-#define FG_USER_IRQ_HIDES 256u /* if so, the user sees neither the call nor what it calls */
+#define FG_USER_SILENT 32u        /* the user does not see the calls, only what they begin or hide */
+#define FG_USER_CALLER 64u        /* a C function: is its caller one that the user is attached to? */
+#define FG_USER_IRQ 128u          /* does the interpreter make the call to handle a signal? */
+#define FG_USER_IRQ_HIDES 256u    /* if so, the user sees neither the call nor what it calls */
 
 void fg_filter_clear(struct fg_filter *filter);
 /* -ENOMEM: @to is empty. */
