@@ -182,7 +182,7 @@ static inline bool enter_probed(struct fg_task *task, struct fg_func *func, uint
                                 struct ftrace_regs *regs)
 {
     uint32_t probed = fg_func_probed(func);
-    /* Read after `probed`, as in fg_enter. */
+    /* Read after `probed`, as fg_enter() reads it after the list. */
     uint64_t descriptor = atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
     const struct fg_fprobe_ref *ref = only_ref(func);
     uint64_t *frame = task->top, *piece = frame + FG_FRAME_WORDS, *last;
@@ -220,9 +220,9 @@ bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, u
     return is_done;
 }
 
-/* The descriptor is the one that an entry would write now, and the function still has no other user: so
- * the user is the same as at the entry. If the frame had a second piece, the word compared would be data
- * instead of the descriptor. */
+/* The descriptor equals the one that an entry would write now, and the function still has no other user.
+ * So the user is the same as at the entry. If the frame had a second piece, the word compared would be
+ * data instead of the descriptor. */
 static inline bool return_probed(struct fg_task *task, uintptr_t fp, uintptr_t ret_ip,
                                  struct ftrace_regs *regs)
 {

@@ -16,8 +16,9 @@ int fg_fprobes_enter(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, str
 void fg_fprobes_leave(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs);
 void fg_fprobes_missed(struct fg_func *func, struct fgraph_ops *ops);
 
-/* The fast path of a call that one fprobe and no other user is attached to. An arch tries it first if the
- * function is fg_func_probed(), and at the return while fg_top_is_probed(). False: nothing was done. */
+/* The fast path of a call of a function that has one fprobe and no other user. An arch tries it
+ * first if the function is fg_func_probed(), and at the return while fg_top_is_probed(). False:
+ * nothing was done. */
 bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, uintptr_t ret_ip,
                      struct ftrace_regs *regs);
 bool fg_top_is_probed(const struct fg_task *task);

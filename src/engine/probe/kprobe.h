@@ -18,7 +18,7 @@
 /* Where the program is, for handlers to read: the arch's own. Valid while the probes there run. */
 struct fg_kprobe_site;
 
-/* What the engine needs of an arch. All of a function's probes have the same. */
+/* What the engine needs of an arch. All of a function's probes have the same arch. */
 struct fg_kprobe_arch {
     /* Optional, both or none: guard the lists. Without them the arch runs in one thread at a time. */
     void (*lock)(void);
