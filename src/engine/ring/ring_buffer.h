@@ -21,7 +21,7 @@ void fg_ring_close(struct fg_ring *ring);
  * Context: takes the ring's lock. No task may write until fg_ring_adopt().
  */
 void fg_ring_retire_all(struct fg_ring *ring);
-/* The same with the ring's lock held, for a ring that is open. */
+/* As fg_ring_retire_all(), with the ring's lock held and for a ring that is open. */
 void fg_ring_retire_all_locked(struct fg_ring *ring);
 
 /**

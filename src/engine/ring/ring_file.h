@@ -30,7 +30,7 @@ void fg_ring_forget(struct fg_ring *ring);
  * Context: takes both locks of @ring. No task may write meanwhile.
  */
 void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh);
-/* The same with both locks held. */
+/* As fg_ring_adopt(), with both locks held. */
 void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh);
 
 /**
