@@ -99,7 +99,7 @@ static void test_without_the_option_each_call_is_told(void)
 }
 
 /* Fails without the case for a stack in is_newest. */
-static void test_a_stack_stands_behind_its_call(void)
+static void test_a_stack_follows_its_call(void)
 {
     play_and_read(true, true);
     CHECK_EQ(nr_seen, 8);
@@ -210,7 +210,7 @@ int main(void)
     sim_functions(funcs, NR_FUNCS);
     test_a_call_again_only_counts();
     test_without_the_option_each_call_is_told();
-    test_a_stack_stands_behind_its_call();
+    test_a_stack_follows_its_call();
     test_counts_add_up_while_threads_share_few_sub_buffers();
     test_no_call_is_counted_in_a_sub_buffer_that_was_taken_away();
     return 0;

@@ -59,12 +59,12 @@ static void test_its_functions_have_hooks_for_entries_alone(void)
     struct counter one, both;
 
     come(&one, true);
-    CHECK(sim_is_hooked(func) && !sim_hears_ends(func));
+    CHECK(sim_is_hooked(func) && !sim_set_return_hooks(func));
     come(&both, false);
-    CHECK(sim_hears_ends(func));
+    CHECK(sim_set_return_hooks(func));
     sim_call_return(func);
     go(&both);
-    CHECK(sim_is_hooked(func) && !sim_hears_ends(func));
+    CHECK(sim_is_hooked(func) && !sim_set_return_hooks(func));
     sim_call_return(func);
     go(&one);
     CHECK(!sim_is_hooked(func));
@@ -123,7 +123,7 @@ static void test_who_wants_ends_sees_no_call_before_the_hooks_tell_of_them(void)
 
 /* Fails if note_pending looks only for functions without any user, or if loses_returns always returns
  * false. */
-static void test_ends_of_calls_in_progress_are_told_behind_a_change_of_filters(void)
+static void test_returns_in_progress_are_reported_after_a_change_of_filters(void)
 {
     struct counter one, both;
     uintptr_t call;
@@ -132,10 +132,10 @@ static void test_ends_of_calls_in_progress_are_told_behind_a_change_of_filters(v
     come(&both, false);
     call = sim_call(func);
     set_filter(&both, "nothing");
-    CHECK(sim_hears_ends(func));
+    CHECK(sim_set_return_hooks(func));
     sim_return(call);
     CHECK_EQ(both.ends, 1);
-    CHECK(sim_is_hooked(func) && !sim_hears_ends(func));
+    CHECK(sim_is_hooked(func) && !sim_set_return_hooks(func));
     go(&both);
     go(&one);
 }
@@ -177,18 +177,18 @@ static void test_an_fprobe_with_an_exit_handler_brings_the_hooks_for_ends(void)
     struct probe_counter entry, both;
 
     probe_come(&entry, false);
-    CHECK(sim_is_hooked(func) && !sim_hears_ends(func));
+    CHECK(sim_is_hooked(func) && !sim_set_return_hooks(func));
     sim_before_sync(call_now);
     probe_come(&both, true);
     sim_before_sync(NULL);
     CHECK_EQ(entry.entries, 1);
     CHECK_EQ(both.entries, 0);
-    CHECK(sim_hears_ends(func));
+    CHECK(sim_set_return_hooks(func));
     sim_call_return(func);
     CHECK_EQ(both.entries, 1);
     CHECK_EQ(both.exits, 1);
     CHECK_EQ(fg_fprobe_unregister(&both.fp), 0);
-    CHECK(sim_is_hooked(func) && !sim_hears_ends(func));
+    CHECK(sim_is_hooked(func) && !sim_set_return_hooks(func));
     sim_call_return(func);
     CHECK_EQ(entry.entries, 3);
     CHECK_EQ(fg_task_self->lost_returns, 0);
@@ -205,7 +205,7 @@ int main(void)
     test_its_functions_have_hooks_for_entries_alone();
     test_it_has_no_frames();
     test_who_wants_ends_sees_no_call_before_the_hooks_tell_of_them();
-    test_ends_of_calls_in_progress_are_told_behind_a_change_of_filters();
+    test_returns_in_progress_are_reported_after_a_change_of_filters();
     test_an_fprobe_with_an_exit_handler_brings_the_hooks_for_ends();
     CHECK(fg_killed() == NULL);
     return 0;

@@ -141,7 +141,7 @@ static void test_the_function_tracer_tells_the_caller_and_needs_no_ends(void)
     instance = fg_instance_get(handle);
     CHECK_EQ(fgraph_edit_filter(&instance->ops, FGRAPH_FILTER, patterns, 2, true, &error), 0);
     fg_instance_put(instance);
-    CHECK(sim_is_hooked(funcs[0]) && !sim_hears_ends(funcs[0]));
+    CHECK(sim_is_hooked(funcs[0]) && !sim_set_return_hooks(funcs[0]));
     calls[0] = sim_call(funcs[0]);
     calls[1] = sim_call_from(funcs[0], funcs[1]);
     calls[2] = sim_call_from(funcs[1], funcs[2]);

@@ -20,7 +20,7 @@ static struct ftrace_regs no_regs;
 
 struct sim_function {
     _Atomic uint32_t syncs;
-    _Atomic bool is_hooked, hears_ends;
+    _Atomic bool is_hooked, has_return_hooks;
 };
 
 static void (*before_sync)(struct fg_func *func);
@@ -34,11 +34,12 @@ void sim_before_sync(void (*call)(struct fg_func *func))
  * returns. */
 static void hook(struct fg_func *func, struct sim_function *sim)
 {
-    bool is_busy = fg_func_has_pending_returns(func), hears_ends = fg_func_wants_returns(func) || is_busy;
+    bool is_busy = fg_func_has_pending_returns(func),
+         has_return_hooks = fg_func_wants_returns(func) || is_busy;
 
     atomic_store(&sim->is_hooked, fg_func_has_users(func) || is_busy);
-    atomic_store(&sim->hears_ends, hears_ends);
-    fg_func_set_return_hooks(func, hears_ends || !fg_func_has_users(func));
+    atomic_store(&sim->has_return_hooks, has_return_hooks);
+    fg_func_set_return_hooks(func, has_return_hooks || !fg_func_has_users(func));
 }
 
 static _Thread_local int open_brackets[SIM_NR_ARCHES]; /* this thread's unfinished sync brackets per arch */
@@ -212,9 +213,9 @@ bool sim_is_hooked(const struct fg_func *func)
     return atomic_load(&((struct sim_function *)func->arch_data)->is_hooked);
 }
 
-bool sim_hears_ends(const struct fg_func *func)
+bool sim_set_return_hooks(const struct fg_func *func)
 {
-    return atomic_load(&((struct sim_function *)func->arch_data)->hears_ends);
+    return atomic_load(&((struct sim_function *)func->arch_data)->has_return_hooks);
 }
 
 static uintptr_t begin_call(struct fg_func *func, struct ftrace_regs *regs)

@@ -36,7 +36,7 @@ uint32_t sim_syncs(const struct fg_func *func);
 bool sim_is_hooked(const struct fg_func *func);
 
 /* Returns whether the last sync left hooks for its returns, too. */
-bool sim_hears_ends(const struct fg_func *func);
+bool sim_set_return_hooks(const struct fg_func *func);
 /* Sets a function to call before each sync of a function's hooks; NULL: none. */
 void sim_before_sync(void (*call)(struct fg_func *func));
 

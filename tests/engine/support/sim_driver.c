@@ -157,7 +157,7 @@ static void drop_object(void *object, int arch, const struct fg_domain *domain)
 
 static int open_arch = -1; /* the arch between its sync_begin and sync_end, or -1 */
 
-/* Hooks only entries where no user wants returns. If a user then missed a return, check_deaf would
+/* Hooks only entries where no user wants returns. If a user then missed a return, check_entry_only would
  * fail. */
 static void sync_func(struct fg_func *func, int arch)
 {
@@ -243,7 +243,7 @@ static void do_engine_step(const struct driver_task *task)
 
 /* A function without return hooks must produce no event here, because a real arch would not have
  * reported it. */
-static void check_deaf(const struct fg_func *func, int first_event)
+static void check_entry_only(const struct fg_func *func, int first_event)
 {
     for (int i = first_event; i < nr_events; i++)
         CHECK(events[i].kind == SIM_DROP || events[i].func != (int)func->line);
@@ -253,15 +253,15 @@ static void do_step(const struct driver_task *task)
 {
     int first_event = nr_events;
     const struct fg_func *func;
-    bool was_deaf;
+    bool was_entry_only;
 
     if (task->step == SIM_DO_ENTER)
         *func_of_call(task->call) = task->func;
     func = *func_of_call(task->call);
-    was_deaf = func && atomic_load(&func->entry_hook_only);
+    was_entry_only = func && atomic_load(&func->entry_hook_only);
     do_engine_step(task);
-    if (was_deaf && task->step != SIM_DO_ENTER && task->step != SIM_DO_END)
-        check_deaf(func, first_event);
+    if (was_entry_only && task->step != SIM_DO_ENTER && task->step != SIM_DO_END)
+        check_entry_only(func, first_event);
 }
 
 static void *run_task(void *arg)

@@ -457,7 +457,7 @@ static void in_child(uintptr_t outer, uintptr_t inner)
 }
 
 /* Fails without fg_function_profiles_fork_child, or if calls that began before `since` are counted. */
-static void test_a_forked_child_begins_anew(bool graph_time)
+static void test_a_forked_child_begins_from_zero(bool graph_time)
 {
     uintptr_t outer, inner;
     int status;
@@ -496,8 +496,8 @@ int main(void)
     test_a_generator_ends_in_another_thread(false);
     test_starts_begin_from_zero_and_errors_change_nothing();
     test_rows_outlive_their_functions();
-    test_a_forked_child_begins_anew(true);
-    test_a_forked_child_begins_anew(false);
+    test_a_forked_child_begins_from_zero(true);
+    test_a_forked_child_begins_from_zero(false);
     fg_function_profile_clear(&profile);
     return 0;
 }
