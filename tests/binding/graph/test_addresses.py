@@ -1,4 +1,4 @@
-"""A callback can be the address of a C function, however that came about: an int, ctypes, cffi, numba."""
+"""A callback can be the address of a C function, given as an int or by ctypes, cffi or numba."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import funcgraph
 
 HERE = Path(__file__).resolve().parent
-#: The signature of both callbacks, with all structures left opaque.
+#: The signature of both callbacks, with opaque structures.
 ENTRY = "int (*)(void *, void *, void *)"
 RETURN = "void (*)(void *, void *, void *)"
 
@@ -35,7 +35,7 @@ COUNTDOWN = f"{__name__}.countdown"
 
 
 class Told(ctypes.Structure):
-    """What the functions of address_callbacks.c were told so far."""
+    """What the functions of address_callbacks.c have counted so far."""
 
     _fields_ = (
         ("entries", ctypes.c_uint64),
@@ -66,7 +66,7 @@ def told(library: ctypes.CDLL) -> Told:
     return Told.in_dll(library, "told")
 
 
-# ---- native functions, by each way to have their address
+# ---- native functions, for each way to get their address
 
 
 def as_int(library: ctypes.CDLL, name: str) -> Any:
@@ -135,7 +135,7 @@ def test_functions_that_numba_compiled_are_callbacks(library: ctypes.CDLL) -> No
 
     with funcgraph.registered(funcgraph.FgraphOps(even_depths, on_return, filter=[COUNTDOWN])):
         countdown(9)
-    # The second call is at depth 1 and refused, so the next one is at depth 1 again, and so are all others.
+    # The second call is at depth 1 and refused. The next call is then at depth 1 again, and so on.
     assert told(library).hits == 1
 
 
@@ -173,7 +173,7 @@ def test_without_an_entry_function_all_returns_are_told(library: ctypes.CDLL) ->
 
 
 def test_what_ctypes_made_of_python_code_is_kept_and_called() -> None:
-    """Broken by keeping the address alone: the thunk was freed with its object."""
+    """Broken by keeping only the address: the thunk was freed with its object."""
     calls: list[str] = []
     make_entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
     make_return = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -202,7 +202,7 @@ def test_what_cffi_made_of_python_code_is_kept_and_called() -> None:
     assert calls == ["entry", "entry", "return", "return"]
 
 
-# ---- what is no function
+# ---- values that are not functions
 
 
 @pytest.mark.parametrize("address", [0, -1, 1 << 64])

@@ -1,7 +1,7 @@
 """The first start checks what the engine assumes about CPython's private structures.
 
-Where an assumption does not hold, nothing is hooked and the program runs. `_doctor_assumption` makes the
-comparison of one row fail, with everything else as it is.
+If an assumption does not hold, nothing is hooked and the program runs untraced. `_doctor_assumption` makes
+the comparison of one row fail and changes nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES: list[str] = re.findall(r'X\(\w+, "([\w-]+)"', HEADER)
 def is_checked_here(name: str) -> bool:
     match name:
         case "gil":
-            return False  # when the tracer gilwait starts: test_latency.py
+            return False  # checked when the tracer gilwait starts: test_latency.py
         case "monitoring":
             return sys.version_info >= (3, 12)
         case "collector":

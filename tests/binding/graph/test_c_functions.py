@@ -1,11 +1,11 @@
-"""C functions that a user names are told wherever Python code calls them, and nobody else's results change.
+"""A user that names a C function sees all its calls from Python code; other tools' results do not change.
 
-Broken by hand: wants_everywhere() said no (nothing is heard); FG_USER_CALLER was never set (a recording with
-C calls has those of functions that are not its own); sync_c() never switched off (the last two tests of
-other tools' events); is_heard() left out those in progress (an end of a call whose user left its filter);
-is_included() let globs bring C functions; fg_symbols_meet_named_c() met none; make_record() did not switch
-on (a module that is imported later); adopt() kept the thread's old profile function (3.11);
-fg_c_calls_hear_all() left out other threads (3.11).
+Broken by hand: no C function was wanted (no calls were reported); FG_USER_CALLER was never set (a recording
+with C calls contained calls made by functions outside its filter); sync_c() never switched the events off
+(the last two tests); is_heard() ignored calls in progress (the end of a call whose function had left the
+filter); is_included() let globs match C functions; fg_symbols_meet_named_c() registered none; make_record()
+did not switch the events on (a module that is imported later); adopt() kept the thread's old profile function
+(3.11); fg_c_calls_hear_all() left out other threads (3.11).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.mo
 
 
 class Heard:
-    """A user that notes the names of what was entered, and how it ended; each entry wants its return."""
+    """A user that notes the name of each entered function and how each call ended."""
 
     def __init__(self, **settings: Any) -> None:
         self.entries: list[str] = []
@@ -197,7 +197,7 @@ def test_other_threads_and_those_that_run_already() -> None:
     gate = threading.Lock()
 
     def waits() -> None:
-        gate.acquire()  # a call that began before anybody listened, and calls no Python function after it
+        gate.acquire()  # this call began before any user registered; no Python function is called after it
         math.sqrt(1)
 
     gate.acquire()
@@ -270,7 +270,7 @@ def test_calls_that_c_makes_are_not_python_code() -> None:
 
 
 def test_a_module_that_comes_later() -> None:
-    """Its functions are met when they are called, if somebody hears C calls then."""
+    """Its C functions become known at their first call, if a user wants C calls at that time."""
     assert "_symtable" not in sys.modules
     with hearing("math.sqrt", "_symtable.symtable") as heard:
         importlib.import_module("_symtable").symtable("1", "a file", "eval")
@@ -305,7 +305,7 @@ def test_what_the_callback_itself_calls_is_not_told() -> None:
     assert seen == ["math.sqrt"]
 
 
-# ---- users that ask for what their functions call (record --c-calls)
+# ---- users that want the C calls of their functions (record --c-calls)
 
 
 def asked() -> float:
@@ -321,7 +321,7 @@ def _count_in(trace: Path, name: str) -> int:
 
 @pytest.mark.parametrize("other", [[], ["math.sqrt"], ["math.floor"]])
 def test_a_recording_has_c_calls_of_its_functions_alone(tmp_path: Path, other: list[str]) -> None:
-    """Also while another user hears of all calls, of this C function or another."""
+    """This also holds while another user wants all calls of this C function or another."""
     with (
         hearing("nothing", *other) as heard,
         funcgraph.record(tmp_path / "trace.dat", filter=["*.asked"], c_calls=True),
@@ -344,7 +344,7 @@ def test_a_recording_that_names_one_too_has_all_calls_of_that(tmp_path: Path) ->
 
 
 def test_a_recording_meets_what_another_user_names(tmp_path: Path) -> None:
-    """That user hears of all calls from then on."""
+    """The other user receives all calls of the function from then on."""
 
     def asks_module() -> float:
         return float(module._normal_dist_inv_cdf(0.5, 0.0, 1.0))
@@ -370,7 +370,7 @@ def test_a_recording_without_c_calls_has_what_it_names(tmp_path: Path) -> None:
     assert _count_in(tmp_path / "trace.dat", "math.floor") == 0
 
 
-# ---- others at the same time
+# ---- other tools at the same time
 
 
 def _work() -> float:
@@ -400,7 +400,7 @@ def test_setprofile_is_told_the_same() -> None:
         events: list[tuple[str, str]] = []
 
         def profile(frame: Any, event: str, arg: Any) -> None:
-            if frame is not here:  # the end of sys.setprofile() is told to whoever hears C calls already
+            if frame is not here:  # the return of sys.setprofile() is already a C call's event
                 events.append((event, frame.f_code.co_name))
 
         here = sys._getframe()
@@ -461,7 +461,7 @@ def test_settrace_is_told_the_same() -> None:
 
 @needs_monitoring
 def test_call_events_are_heard_only_as_long_as_somebody_names_one() -> None:
-    """The event costs the whole program: it is off when the last such user has left or changed its filter."""
+    """CALL events slow the whole program, so they end with the last user that names a C function."""
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
 
     def is_on() -> bool:

@@ -1,8 +1,8 @@
-"""Signal handlers that happen to run inside a callback belong to the program: what they raise reaches it, and
-is no error of the callback's.
+"""A signal handler may run inside a callback but belongs to the program: its exceptions reach the program and
+do not count as errors of the callback.
 
-Broken by hand: is_programs() always answered false (the program's exception was swallowed and the user
-disabled); handler_traceback() was not looked at (handlers in Python), is_interrupt() was not (Ctrl-C).
+Broken by hand: is_programs was always false (the program's exception was swallowed and the user disabled);
+handler_traceback() was ignored (handlers in Python); is_interrupt() was ignored (Ctrl-C).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Handler:
 
 
 def busy(trace: Any, ops: Any, regs: Any) -> bool:
-    """Nearly all of the program's time is spent in here."""
+    """The program spends nearly all its time in this callback."""
     for _ in range(2000):
         pass
     return True

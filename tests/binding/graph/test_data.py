@@ -1,9 +1,9 @@
-"""What a user reserves at an entry is what it finds at that call's return, and a view used after its callback
-raises.
+"""Data that a user reserves at an entry is available at that call's return. A view that is used after its
+callback raises.
 
-Broken by hand: fg_buffers_settle did not copy the bytes back; linger() set no flag, so slices went on showing
-bytes; free_lingers() was never called (the leak test); find_buffer() always answered NULL (two views of one
-datum differed).
+Broken by hand: fg_views_settle did not copy the bytes back; linger() set no flag, so slices continued to show
+bytes; free_lingers() was never called (the leak test); find_buffer() always returned NULL (two views of the
+same data differed).
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ assert len(told) + overrun[-1] == 30_001, (len(told), overrun[-1])
 
 
 def test_no_room_is_told_by_none():
-    """A deep recursion fills the shadow stack with data, and the program does not notice.
+    """A deep recursion fills the shadow stack with data; the program is not affected.
 
-    In a process of its own: where greenlet is loaded CPython 3.11 runs calls as deep as these untraced.
+    The test needs its own process: when greenlet is loaded, CPython 3.11 runs calls this deep untraced.
     """
     done = subprocess.run([sys.executable, "-c", _DEEP], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
@@ -200,14 +200,14 @@ def test_a_buffer_taken_from_a_view_shows_no_memory_that_is_gone():
     with registered(entry, ret) as ops:
         traced(5)
         for array in kept[::2]:
-            array[:] = 255  # must not reach the shadow stack of calls to come
+            array[:] = 255  # must not reach the shadow stack of later calls
         traced(5)
     assert ops.last_error is None
     assert [int(array[5]) for array in kept[::2]] == [255] * 6 + [77] * 6
 
 
 def test_views_that_were_kept_go_when_they_are_let_go():
-    """The buffers behind kept slices are freed, though CPython itself would never give them back."""
+    """The buffers of kept slices are freed, although CPython never releases them by itself."""
     kept: list[memoryview] = []
 
     def entry(trace, ops, regs):
@@ -340,7 +340,7 @@ def test_an_object_goes_also_if_its_user_left_meanwhile():
         next(generator)
         assert things[-1]() is not None
     del generator
-    program.clear()  # the generator's end may be told to nobody any more; the function's is
+    program.clear()  # the function's end is reported; the generator's end may reach no user
     gc.collect()
     assert things[-1]() is None
 

@@ -1,8 +1,8 @@
-"""The end of the interpreter and forks, with users registered: no crash, no message, and the program's own
-results.
+"""With users registered, the interpreter's exit and forks cause no crash and no message, and leave the
+program's results unchanged.
 
-Broken by hand: at_exit() muted nobody (callbacks ran after it); it unregistered nobody (the program's
-finalisers did not run); it did not look for daemon threads in callbacks (one held the exit up for ever).
+Broken by hand: at_exit() muted no user (callbacks ran after it); it unregistered no user (the program's
+finalisers did not run); it ignored daemon threads in callbacks (one of them blocked the exit for ever).
 """
 
 from __future__ import annotations

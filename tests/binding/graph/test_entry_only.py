@@ -1,4 +1,4 @@
-"""A function whose users are told of entries alone has hooks for no more; who wants ends gets all of them."""
+"""A function whose users want only entries has only its entry hooked; users that want returns get all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def raises() -> None:
 
 
 class Probe:
-    """An fprobe on functions of this module, and what it was told."""
+    """An fprobe on functions of this module that counts entries and exits."""
 
     def __init__(self, name: str, *, has_exit: bool) -> None:
         self.entries = self.exits = 0
@@ -58,7 +58,7 @@ def local_events(function: Any) -> set[str]:
 
 @needs_monitoring
 def test_an_entry_only_function_has_no_events_behind_its_start() -> None:
-    """Broken by hand: events_of_users did not ask whether ends are wanted."""
+    """Broken by hand: events_of_users did not check whether any user wants returns."""
     traced(0)
     with Probe("traced", has_exit=False) as entry:
         traced(1)
@@ -95,14 +95,14 @@ def test_a_generator_is_entered_once() -> None:
         suspended = generate()
         next(suspended)
         with Probe("generate", has_exit=True) as both:
-            assert list(suspended) == [2]  # it began before
+            assert list(suspended) == [2]  # this generator began before the registration
             assert list(generate()) == [1, 2]
         assert (both.entries, both.exits) == (1, 1)
     assert entry.entries == 4
 
 
 def test_no_end_is_lost_while_who_wants_it_comes_and_goes() -> None:
-    """Other threads call the function all the time: an entry whose end nobody told would end as closed."""
+    """Other threads call the function all the time; a call whose return event is lost would end as closed."""
     over = threading.Event()
     ends: set[str] = set()
     ops = funcgraph.FgraphOps(None, lambda trace, *rest: ends.add(trace.end), filter=[f"{__name__}.traced"])

@@ -1,8 +1,8 @@
-"""An exception that comes out of a callback is reported and counted, its user is disabled, and the program
-notices nothing.
+"""An exception raised by a callback is reported and counted, and its user is disabled; the program is not
+affected.
 
-Broken by hand: call() left the exception set (a SystemError in the program); fg_callback_begin did not set
-the program's own exception aside; disable() did nothing; enable() did not attach the functions again.
+Broken by hand: call() left the exception set (a SystemError in the program); fg_callback_begin did not save
+the program's own exception; disable() did nothing; enable() did not attach the functions again.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def test_keep_on_error(nobody_left):
         for _ in range(5):
             work()
         assert ops.enabled
-    assert ops.errors == 5  # an entry that raised asks for no return
+    assert ops.errors == 5  # an entry callback that raises requests no return
     assert len(nobody_left) == 5
 
 
@@ -171,7 +171,7 @@ def test_an_error_of_one_user_is_none_of_the_others(nobody_left):
 
 
 def test_without_memory_for_a_callback_the_program_goes_on(nobody_left):
-    """Each allocation of the callback's own fails in turn."""
+    """Each allocation made for the callback fails in turn."""
     testcapi = pytest.importorskip("_testcapi")
     ops = funcgraph.FgraphOps(good, good, filter=FILTER, keep_on_error=True)
     with funcgraph.registered(ops):

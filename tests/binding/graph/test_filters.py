@@ -1,7 +1,7 @@
-"""Each user sees the functions, the calls and the threads that it asked for, from the moment it asked.
+"""Each user sees the functions, calls and threads of its filter as soon as the filter is set.
 
-Broken by hand: exchange() kept the old tuple; edit_patterns() always replaced; make_filter() left the threads
-out.
+Broken by hand: exchange() kept the old tuple; editing the patterns always replaced them; make_filter()
+ignored the threads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def c() -> None:
 
 
 class Seen:
-    """A user that only notes names."""
+    """A user that notes the names of entered functions."""
 
     def __init__(self, **settings: Any) -> None:
         self.names: list[str] = []

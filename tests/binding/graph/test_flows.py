@@ -1,7 +1,7 @@
-"""Threads, pools, tasks: each flow of execution has its own stack, data and variables.
+"""Each thread, pool worker and task has its own stack, data and variables.
 
-Broken by hand: fg_callback_current was one for all threads (data of other threads' calls); a spare object was
-shared by two callbacks (fg_spare_take left it in its place).
+Broken by hand: fg_callback_current was shared by all threads (a callback got data of other threads' calls);
+two callbacks shared one spare object (fg_spare_take did not remove it).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def test_data_of_threads(small_switch_interval):
         data = ops.reserve_data(16).cast("Q")
         data[0] = threading.get_ident()
         for _ in range(20):
-            pass  # other threads run meanwhile
+            pass  # let other threads run
         data[1] = trace.start_ns
         ops.task_var += 1
         return True
@@ -138,10 +138,10 @@ def test_what_one_thread_begins_another_ends(probe):
 
 
 def test_calls_whose_end_nobody_told_end_with_their_thread():
-    """A function that loses its last user may lose the events of its calls in progress: then the thread,
-    which has let go of Python by the time it ends, tells of their ends.
+    """A function that loses its last user may lose the events of its calls in progress. The thread then
+    reports their ends when it exits; at that time it no longer has a Python thread state.
 
-    Broken by hand: fg_call_retfunc did not look at task->exiting (a crash).
+    Broken by hand: fg_call_retfunc did not check task->exiting (a crash).
     """
     ends: list[object] = []
     done = threading.Event()

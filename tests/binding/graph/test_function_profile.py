@@ -1,4 +1,4 @@
-"""The function profiler: what it counts, what its text looks like, and what is said of a mistake."""
+"""The function profiler: its counts, its text output and its error messages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def names(profile: FunctionProfile) -> set[str]:
     return {row.name.rpartition(".")[2] for row in profile.rows()}
 
 
-# What Linux 7.2 printed.
+# Output of Linux 7.2.
 KERNEL_TEXT = """\
   Function                               Hit    Time            Avg             s^2
   --------                               ---    ----            ---             ---
@@ -124,7 +124,7 @@ def test_times_and_variance_are_those_that_a_user_is_told() -> None:
 
 
 def test_without_graph_time_the_parts_are_the_whole() -> None:
-    """Broken by leaving out one level of calls, or by counting one twice."""
+    """Broken by leaving out one level of calls, or by counting one level twice."""
 
     def work() -> None:
         for n in range(300):
@@ -162,7 +162,7 @@ def test_exceptions_and_generators_are_calls_like_others() -> None:
             with pytest.raises(KeyError):
                 fails()
         assert list(numbers(7)) == list(range(7))
-        next(numbers(2))  # closed by its deallocation
+        next(numbers(2))  # the generator's deallocation closes it
     assert row_of(profile, fails).hit == 5
     assert row_of(profile, fails).time_ns > 0
     assert row_of(profile, numbers).hit == 2
@@ -194,7 +194,7 @@ def test_each_thread_counts_for_itself_and_all_add_up() -> None:
         for thread in threads:
             thread.join()
         while len(profile.tids()) > 1:
-            time.sleep(0.01)  # the last of a thread, behind join
+            time.sleep(0.01)  # a thread's task is removed shortly after join() returns
         assert row_of(profile, leaf).hit == 351
         with pytest.raises(OSError, match="has ended") as caught:
             profile.rows(next(iter(seen)))

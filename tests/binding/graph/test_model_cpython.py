@@ -1,4 +1,4 @@
-"""The package in CPython against the model: random programs of real functions, and each user's callbacks."""
+"""The package in CPython against the model: random programs call real functions; each user logs callbacks."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ import funcgraph
 NR_USERS = 4
 INDEX = {func.name: func.index for func in FUNCTIONS}
 ENDS = {"return": 0, "raise": 1, "close": 2}
-# Without the GIL an object that another thread made goes when that thread comes to it: nobody can say when.
+# Without the GIL, the thread that made an object frees it at an unpredictable time.
 GOES_AT_ONCE = HAS_GIL
 
 
 class Thing:
-    """An object that a user reserves."""
+    """An object that a user reserves at an entry."""
 
     def __init__(self, token: int) -> None:
         self.token = token
 
 
 class User:
-    """A registered FgraphOps that behaves as the program says, and logs what it is told."""
+    """A registered FgraphOps that behaves as the program says and logs its callbacks."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ def _contents(token: int, size_bytes: int) -> bytes:
 
 
 class Session:
-    """One program: its users, what they were told, and the model's word on that."""
+    """One program: its users, their logs, and the model's predictions."""
 
     def __init__(self) -> None:
         self.told: list[Event] = []
@@ -130,7 +130,7 @@ class Session:
         return self.tokens
 
     def control(self, action: Action) -> None:
-        """Do an action that is about users."""
+        """Run an action that changes users."""
         name, *arguments = action
         getattr(self, f"_{name}")(*arguments)
 
@@ -152,12 +152,13 @@ class Session:
         assert alive <= may or not GOES_AT_ONCE
 
     def finish(self) -> None:
-        """Leave nothing behind."""
+        """Unregister all users, and check that all reserved objects are freed."""
         for number, user in list(self.users.items()):
-            if user.ops.registered:  # a program that failed may have left it half done
+            if user.ops.registered:  # a failed program may leave users registered
                 self._unregister(number)
         self.program.finish()
-        # What is left of users that went goes with the next one; of threads that ended, with the next object.
+        # The next registration frees the remains of unregistered users; the next reserved object frees those
+        # of ended threads.
         last = funcgraph.FgraphOps(lambda trace, ops, regs: ops.reserve_object(None), filter=["fgm.f0"])
         with funcgraph.registered(last):
             self.program.do_call(PLAIN[0], [], False)
@@ -183,7 +184,7 @@ class Session:
 
     def _edit(self, number: int, which: Set, patterns: list[str], reset: bool) -> None:
         if number not in self.users or (reset and not patterns and which is Set.FILTER):
-            return  # it would see everything that this process does
+            return  # without patterns, the user would trace every function of this process
         self.model.edit_filter(number, which, patterns, reset)
         ops = self.users[number].ops
         change = (ops.set_filter, ops.set_notrace, ops.set_graph, ops.set_graph_notrace)[which]
@@ -212,7 +213,7 @@ MAX_NESTING = 6
 
 
 class Reader:
-    """Reads a program out of a list of numbers: any list is a program, and a shorter one a simpler one."""
+    """Decodes a list of numbers into a program: any list is valid; a shorter list is a simpler program."""
 
     def __init__(self, numbers: list[int]) -> None:
         self.numbers = iter(numbers)
@@ -245,7 +246,7 @@ class Reader:
         self.nesting -= 1
         return actions
 
-    # ---- what programs do
+    # ---- actions of programs
 
     def call(self) -> Action:
         return ("call", self.pick(PLAIN), self.body(), bool(self.below(2)))
@@ -291,7 +292,7 @@ class Reader:
         coroutines = [self._coroutine()[:3] for _ in range(1 + self.below(3))]
         return ("asyncio", coroutines, [self.below(3) for _ in range(self.below(3))])
 
-    # ---- what is done to users
+    # ---- actions on users
 
     def register(self) -> Action:
         sets = tuple(self.pick(patterns) for patterns in (INCLUDES, NOTRACE, GRAPHS, HIDDEN))
@@ -317,7 +318,7 @@ class Reader:
     def tids(self) -> Action:
         return ("tids", self.below(NR_USERS), self.pick(THREADS))
 
-    # ---- how it works
+    # ---- helpers
 
     def _generator(self) -> tuple[Any, ...]:
         return self.pick(GENERATORS), self.body(self.IN_GENERATOR), self.pick(ANSWERS), self.body(most=2)
@@ -365,12 +366,12 @@ class Reader:
 
 numbers = st.lists(
     st.integers(0, 719), min_size=200, max_size=800
-)  # 720 = 6!: no choice of a few is favoured
+)  # 720 = 6!: every choice among up to 6 items is uniform
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """What is collected is collected where the program says; what a finaliser raises is nobody's."""
+    """Disable automatic collection, and ignore exceptions that finalisers raise."""
     hook = sys.unraisablehook
 
     def ignore_ours(raised: Any) -> None:
@@ -381,7 +382,7 @@ def quiet() -> Iterator[None]:
     sys.unraisablehook = ignore_ours
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # coroutines that were never awaited
+            warnings.simplefilter("ignore", RuntimeWarning)  # for coroutines that were never awaited
             yield
     finally:
         sys.unraisablehook = hook
@@ -399,9 +400,9 @@ def run(program: list[Action]) -> None:
     assert threading.active_count() == 1
 
 
-# Broken by each of: a function's events taken away though a call of it runs whose end is wanted; marks not
-# counted off at a suspend; the task variable not cleared
-# at a registration; any thread taken for one of a filter's; objects not dropped with their frame.
+# Broken by each of: a function's events disabled while a call whose return is wanted was in progress; marks
+# not subtracted at a suspension; the task variable not cleared at a registration; a filter accepting any
+# thread; objects not dropped with their frame.
 @pytest.mark.timeout(300 + MODEL_EXAMPLES // 10)
 @settings(
     max_examples=MODEL_EXAMPLES,
