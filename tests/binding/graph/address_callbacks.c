@@ -1,4 +1,4 @@
-/* Callbacks for tests that give their addresses: no Python.h, only the structures of funcgraph.h. */
+/* Callbacks for tests that pass their addresses: built without Python.h, only with funcgraph.h. */
 #include <funcgraph.h>
 
 #include <stddef.h>
@@ -11,7 +11,7 @@ struct told {
 
 struct told told;
 
-/* For compilers that can call a C function, and not much more. */
+/* For compilers (numba) that can do little more than call a C function. */
 void hit(void);
 void hit(void)
 {
@@ -22,7 +22,7 @@ int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftra
 int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)regs;
-    told.entries += ops->name[0] == 'n'; /* "native": it is called with this very user */
+    told.entries += ops->name[0] == 'n'; /* "native": the callback got its own user */
     if (trace->depth > told.deepest)
         told.deepest = trace->depth;
     return 1;

@@ -1,8 +1,8 @@
-"""A return function is called exactly once for every entry that asked for it, with that entry's data, however
-the call ends.
+"""The return function is called exactly once for every entry that requested it, with that entry's data,
+however the call ends.
 
 Broken by hand: call_retfunc in src/binding/graph/ops_call.c called the function twice; fg_ops_reserve_object
-kept no reference (a crash here, a wrong object in other runs); facts_of_end told every end as a return.
+kept no reference (a crash here, a wrong object in other runs); facts_of_end reported every end as a return.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def test_a_generator_that_is_closed(probe, suspended):
     generator.close()
     if suspended:
         assert user.of("delegates") == user.of("numbers") == ["entry", "close"]
-    else:  # 3.11 runs a frame that never ran, to raise at its first line
+    else:  # to raise at the first line, 3.11 runs even a frame that has not started
         assert user.of("delegates") in ([], ["entry", "close"]) and not user.of("numbers")
 
 
@@ -200,7 +200,7 @@ def test_two_users_of_one_function(probe):
 
 
 def test_own_depth(probe):
-    """Broken by hand: get_depth told the number of frames on the thread's stack."""
+    """Broken by hand: get_depth returned the number of frames on the thread's stack."""
     everything, some = probe(HERE, notrace=["*<*"]), probe(f"{__name__}.plain")
 
     assert list(delegates(1)) == [0]
@@ -214,7 +214,7 @@ def test_own_depth(probe):
 
 
 class Answer:
-    """True, as objects are."""
+    """An object that is true by default."""
 
 
 def test_an_answer_is_not_kept():
@@ -232,7 +232,7 @@ def test_an_answer_is_not_kept():
 
 
 def test_nothing_of_the_program_is_kept(probe):
-    """Broken by hand: truth_of leaked the answer; settle_trace leaked the trace that was kept."""
+    """Broken by hand: fg_truth_of leaked the answer; settle_trace leaked a trace that the callback kept."""
     user = probe(f"{__name__}.plain")
     plain(0)
     before = sys.getrefcount(user.ops), sys.getrefcount(user._entry.__func__)

@@ -1,10 +1,10 @@
-"""What a callback calls is not traced, and what was missed is counted; a callback has room for calls of its
-own where the program has none left.
+"""Calls made by a callback are not traced but counted as missed. A callback can still make calls when the
+program has reached its recursion limit.
 
-Broken by hand: fg_callback_begin gave no room (RecursionError in the callback); fg_callback_end took back
-less than it was given (the program got further than it should); fg_callback_is_own_call said false (the
-callback itself was counted); fg_is_only_tool said false (3.12+ counted nothing), and true (the other tool
-heard of what a callback called).
+Broken by hand: fg_callback_begin did not raise the limit (RecursionError in the callback); fg_callback_end
+did not lower it fully (the program recursed too deep); fg_callback_is_own_call returned false (the callback
+itself was counted); fg_is_only_tool returned false (3.12+ counted nothing) or true (the other tool saw the
+callback's calls).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_what_a_callback_calls_is_not_traced():
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="there is no sys.monitoring")
 def test_another_tool_does_not_hear_of_what_a_callback_calls():
-    """Then nobody does: CPython tells all tools or none, and what was missed is not known."""
+    """CPython reports a call to all tools or to none. With another tool, missed calls are not counted."""
     heard: list[str] = []
 
     def entry(trace, ops, regs):
@@ -109,7 +109,7 @@ def test_the_recursion_limit_is_the_programs():
     def entry(trace, ops, regs):
         encoded.append(
             json.dumps({"depth": [[[[[trace.depth]]]]]}, indent=1)
-        )  # several calls deep, in Python
+        )  # this makes several nested Python calls
         return True
 
     plain = depth_reached()
@@ -119,7 +119,7 @@ def test_the_recursion_limit_is_the_programs():
         limit = sys.getrecursionlimit()
     assert limit == sys.getrecursionlimit()
     assert ops.last_error is None
-    # The call that fails has begun where CPython tells of its start before it looks at the limit.
+    # Some CPythons report a call's start before they check the limit: there, the failing call is counted too.
     assert plain <= len(encoded) <= plain + 1
     assert depth_reached() == plain
 

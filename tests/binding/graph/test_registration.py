@@ -1,8 +1,8 @@
-"""Users come and go: each has one slot, at any moment, from any callback, and nothing dangles.
+"""Users register and unregister at any time and from any callback. Each has one slot; no pointer dangles.
 
-Broken by hand: fg_register kept no reference for the engine (a crash in the collected one's callback);
-begin() held no reference to the user (a crash after a callback that unregisters its own); fg_unregister
-dropped none (the leak test); raise_no_slot() told of all users as one.
+Broken by hand: fg_register kept no reference for the engine (a crash in the callback of a collected user);
+begin() held no reference to the user (a crash after a callback that unregisters its own user); fg_unregister
+dropped no reference (the leak test); fg_raise_no_slot() listed all users as one.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ def test_a_slots_new_owner_gets_nothing_of_the_old_one():
 
 
 def test_task_variables():
-    """Broken by hand: set_task_var wrote the main thread's word."""
+    """Broken by hand: set_task_var wrote the main thread's variable."""
     ops = funcgraph.FgraphOps()
     seen: list[int] = []
 

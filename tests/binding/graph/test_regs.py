@@ -1,7 +1,7 @@
-"""Arguments and results, as the hook saw them, without running the program's code.
+"""Regs give the arguments and results of a call without running the program's code.
 
-Broken by hand: regs were not taken away at the end of the callback; argument names were looked up among all
-variables; a cell's content was not looked into.
+Broken by hand: regs stayed valid after the callback; argument names were looked up among all variables; an
+argument in a cell was returned as the cell.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def fails(value):
 
 
 class Explosive:
-    """Nothing of it may be called."""
+    """None of its methods may be called."""
 
     def __explode(self, *args: object) -> Any:
         raise AssertionError("code of the program was run")
@@ -127,7 +127,7 @@ def test_an_exception_that_c_code_raised():
     with funcgraph.registered(ops), pytest.raises(ValueError):
         breaks()
     assert ops.last_error is None
-    # Before 3.12 it is no more than its class until somebody catches it.
+    # Before 3.12 the exception is only its class until it is caught.
     assert seen == [ValueError] or isinstance(seen[0], ValueError)
 
 

@@ -1,11 +1,11 @@
-"""What regs show of the frame: where the function is, its places, the called object, the full frame.
+"""Regs give access to the frame: the current location, its slots, the called object and the full frame.
 
-Broken by hand, one at a time, and seen to fail: the location was the instruction pointer as it is, also
-before a function had begun (3.11); closures of a function that has not begun were not looked into (3.11),
-cells not at all; a cell that was passed as an argument was taken for a variable's (3.11); an end that
-nobody told of had the frame of the call that came after it; the frame was not linked to its caller's, or
-looked begun from then on, when its object was made (3.11: both crash); get_stack_nth() leaked a reference;
-get_regs() did not ask for save_regs.
+Each of these was broken by hand, one at a time, and a test failed: the location was always the instruction
+pointer, even before the function had started (3.11); the closure of a function that had not started was not
+read (3.11); cells were not read at all; a cell passed as an argument was taken for a variable's cell (3.11);
+a call whose end event was lost had the frame of the next call; the new frame object was not linked to its
+caller's, or made the frame look started (3.11: both crash); get_stack_nth() leaked a reference; get_regs()
+did not check save_regs.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Thing:
 
 
 class Explosive:
-    """Nothing of it may be called."""
+    """None of its methods may be called."""
 
     def __explode(self, *args: object) -> Any:
         raise AssertionError("code of the program was run")
@@ -85,7 +85,7 @@ class Explosive:
 
 
 def outcomes(run: Any, look: Any, *functions: str, **settings: Any) -> tuple[list[Any], list[Any]]:
-    """What `look` made of the regs at entries and at ends."""
+    """Return the results of `look(regs)` at entries and at ends."""
     entries: list[Any] = []
     ends: list[Any] = []
     ops = funcgraph.FgraphOps(
@@ -101,7 +101,7 @@ def outcomes(run: Any, look: Any, *functions: str, **settings: Any) -> tuple[lis
 
 
 def at_entry(run: Any, look: Any, *functions: str, **settings: Any) -> list[Any]:
-    """What `look` made of the regs at entries."""
+    """Return the results of `look(regs)` at entries."""
     seen: list[Any] = []
     ops = funcgraph.FgraphOps(
         lambda trace, ops, regs: seen.append(look(regs)),
@@ -115,7 +115,7 @@ def at_entry(run: Any, look: Any, *functions: str, **settings: Any) -> list[Any]
 
 
 def places(regs: Any) -> dict[int, Any]:
-    """All places of the frame that hold something."""
+    """Return all slots of the frame that hold a value."""
     found = {}
     for n in range(100):
         try:
@@ -135,7 +135,7 @@ def offsets_of(code: types.CodeType, *opnames: str) -> list[int]:
     return [each.offset for each in dis.get_instructions(code) if each.opname in opnames]
 
 
-# ---- where
+# ---- location
 
 
 def test_the_location_is_the_start_and_then_the_instruction_of_the_end():
@@ -161,7 +161,7 @@ def test_the_location_of_an_exception_is_where_it_was_raised():
 
 @pytest.mark.parametrize("function", [make_closure(1), numbers])
 def test_a_start_behind_a_preamble(function):
-    """Cells are made and a generator is made before the first line."""
+    """CPython creates cells and the generator object before the first line."""
 
     def run():
         made = function(1)
@@ -172,7 +172,7 @@ def test_a_start_behind_a_preamble(function):
     assert start.line == function.__code__.co_firstlineno
 
 
-# ---- what was called
+# ---- the called object
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def test_the_callable_is_the_function_object(function, run):
 
 
 def test_closures_are_told_apart_by_their_callables():
-    """They have one code object."""
+    """The closures share one code object."""
     first, second = make_closure(1), make_closure(2)
     entries, _ = outcomes(lambda: (second(0), first(0)), lambda regs: regs.get_callable(), "*.closure")
     assert entries[0] is second and entries[1] is first
 
 
-# ---- places
+# ---- slots of the frame
 
 
 def test_places_are_the_variables_in_order():
@@ -217,7 +217,7 @@ def test_cells_and_free_variables_are_looked_through():
         lambda: function(1, 2, key=3), lambda regs: (named(regs, *look_for), places(regs)), "*.closure"
     )
     assert entries[0][0] == ends[0][0] == [1, (2,), 3, "free"]
-    assert len(entries[0][1]) == 4 and len(ends[0][1]) == 6  # own and inner came
+    assert len(entries[0][1]) == 4 and len(ends[0][1]) == 6  # own and inner were assigned
 
 
 def test_an_argument_that_is_a_cell_itself_stays_one():
@@ -265,7 +265,7 @@ def test_pointers_are_addresses_of_this_call():
         return regs.get_frame_pointer(), regs.get_stack_pointer()
 
     entries, ends = outcomes(lambda: nested(2), look, "*.nested")
-    assert entries == ends[::-1]  # at both, nothing lies on the evaluation stack
+    assert entries == ends[::-1]  # the evaluation stack is empty at entries and at ends
     assert len({frame for frame, _ in entries}) == 3
     size = nested.__code__.co_nlocals + len(nested.__code__.co_freevars)
     assert len({stack - frame for frame, stack in entries}) == 1
@@ -300,7 +300,7 @@ def test_a_coroutine():
 
 @pytest.mark.skipif(not HAS_GIL, reason="memory is used again later without the GIL")
 def test_a_call_whose_end_nobody_told_of_shows_nothing_of_the_next():
-    """It goes in a callback, where nothing is told; the next one at its address brings it to light."""
+    """A callback frees a generator, so its end is not reported; the next call at its address reveals it."""
     seen: list[Any] = []
     suspended: list[Any] = []
 
@@ -361,7 +361,7 @@ def test_the_frame_shows_the_call():
 
 
 def test_the_frame_of_a_closure_shows_cells_and_free_variables():
-    """On 3.11 it has neither yet: the program must find them as it would have."""
+    """On 3.11 the frame has neither at entry; the program must later find both unchanged."""
     entries, _ = outcomes(
         lambda: make_closure("free")(1, 2, key=3),
         lambda regs: dict(regs.get_regs().f_locals),
@@ -376,7 +376,7 @@ def test_the_program_runs_on_as_if_nobody_had_looked(reads_locals):
     results: list[Any] = []
 
     def look(regs):
-        if regs.partial_regs()["frame"]:  # not that of a generator whose end is told late
+        if regs.partial_regs()["frame"]:  # a generator whose end is reported late has no frame
             frame = regs.get_regs()
             return dict(frame.f_locals) if reads_locals else frame.f_code.co_name
         return None
@@ -420,7 +420,7 @@ def test_a_kept_frame_outlives_its_call():
         with pytest.raises(LookupError):
             fails(4)
 
-    # Not of a generator that is collected: its f_locals may crash CPython 3.13 (gh-125723).
+    # A collected generator is left out: its f_locals may crash CPython 3.13 (gh-125723).
     outcomes(
         run,
         lambda regs: kept.append(regs.get_regs()),
@@ -440,7 +440,7 @@ def test_a_kept_frame_outlives_its_call():
 
 
 def test_frames_in_a_program_that_is_profiled():
-    """CPython makes the frame object for the profiler as well, and passes it the same one."""
+    """CPython passes the profiler the same frame object."""
     kept: list[Any] = []
     told: list[Any] = []
     ops = funcgraph.FgraphOps(
@@ -456,7 +456,7 @@ def test_frames_in_a_program_that_is_profiled():
     assert [event for event, frame in told if frame is kept[0]] == ["call", "return"]
 
 
-# ---- all of it
+# ---- all fields
 
 
 def test_partial_regs_says_what_is_filled():
@@ -513,7 +513,7 @@ def test_nothing_is_kept_alive_longer_than_the_callback(save_regs):
 
     def uses(a):
         died.append(alive() is None)
-        del a  # the last reference, if regs have none: a generator's caller has none any more
+        del a  # the last reference unless regs keep one: a generator's caller no longer has one
         died.append(alive() is None)
         yield
 

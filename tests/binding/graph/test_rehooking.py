@@ -1,4 +1,4 @@
-"""Functions that fell silent, as nobody wanted them, are heard again as soon as somebody does."""
+"""Functions without users have their events disabled; the next matching user receives them again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _make_functions() -> list[Callable[[int], int]]:
 
 
 class Calls:
-    """A user that notes whose entries and returns it was told of."""
+    """A user that notes the functions of its entries and returns."""
 
     def __init__(self, *patterns: str) -> None:
         self.entries: list[str] = []
@@ -37,7 +37,7 @@ class Calls:
         self.returns.append(trace.func.qualname)
 
     def take(self) -> list[str]:
-        """Return what was entered since the last time; all of it has returned."""
+        """Return the functions entered since the last call, all of which must have returned."""
         entries, returns = self.entries[:], self.returns[:]
         self.entries.clear()
         self.returns.clear()
@@ -47,7 +47,7 @@ class Calls:
 
 @pytest.fixture
 def functions() -> Iterator[list[Callable[[int], int]]]:
-    """Functions that we know and that nobody wants: they were called while a user waited for others."""
+    """Known functions without users: they were called while a user waited for other functions."""
     waiting = Calls("nothing.*")
     functions = _make_functions()
     with funcgraph.registered(waiting.ops):
@@ -64,14 +64,14 @@ def _call_all(functions: list[Callable[[int], int]]) -> list[str]:
 
 
 def _has_local_events(function: Any) -> bool:
-    """Say if some tool still has CPython look after this function."""
+    """Return whether any tool still has events enabled for this function."""
     if sys.version_info < (3, 12):
         return False
     return any(sys.monitoring.get_local_events(tool, function.__code__) for tool in range(6))
 
 
 def test_silent_functions_are_heard_by_a_new_user(functions: list[Callable[[int], int]]) -> None:
-    """Broken by leaving out forget_start (monitoring.c): the second round heard nothing."""
+    """Broken by not enabling the start event again (monitoring.c): the second round received no calls."""
     for _ in range(3):
         user = Calls("rehooked.*")
         with funcgraph.registered(user.ops):
@@ -83,7 +83,7 @@ def test_silent_functions_are_heard_by_a_new_user(functions: list[Callable[[int]
 
 
 def test_a_filter_that_grows_and_shrinks(functions: list[Callable[[int], int]]) -> None:
-    """Broken as the one before."""
+    """Broken by the same change as the test before."""
     user = Calls("rehooked.f7")
     with funcgraph.registered(user.ops):
         for _ in range(3):
@@ -95,7 +95,7 @@ def test_a_filter_that_grows_and_shrinks(functions: list[Callable[[int], int]]) 
 
 
 def test_users_of_one_function_come_and_go_in_any_order(functions: list[Callable[[int], int]]) -> None:
-    """Broken by sync_func that takes events away with the first user that leaves, or not with the last."""
+    """Broken by disabling the events (sync_func) with the first user that leaves, or not with the last."""
     first, second, third = (Calls("rehooked.*") for _ in range(3))
     funcgraph.register_ftrace_graph(first.ops)
     funcgraph.register_ftrace_graph(second.ops)
@@ -113,7 +113,7 @@ def test_users_of_one_function_come_and_go_in_any_order(functions: list[Callable
 
 
 def test_thousands_of_whole_names(functions: list[Callable[[int], int]]) -> None:
-    """Broken by find_name (pattern.c) that never looks at the last name, or that loses one that it moves."""
+    """Broken by a name lookup (pattern.c) that skips the last name, or loses a name that it moves."""
     names = [f"rehooked.f{i * 37 % 5000}" for i in range(5000) if i * 37 % 5000 % 3]
     user = Calls(*names)
     with funcgraph.registered(user.ops):
@@ -122,7 +122,7 @@ def test_thousands_of_whole_names(functions: list[Callable[[int], int]]) -> None
 
 
 class OtherTool:
-    """A tool of sys.monitoring that wants to hear of each function's start once."""
+    """A tool of sys.monitoring that wants each function's start event once."""
 
     def __init__(self, tool_id: int) -> None:
         self.heard: list[str] = []
@@ -157,7 +157,7 @@ class OtherTool:
 def test_what_other_tools_disabled_stays_disabled(
     functions: list[Callable[[int], int]], tool_id: int
 ) -> None:
-    """Broken by forget_start that clears every tool's bit; and by restart_events() in its place."""
+    """Broken by clearing every tool's disabled bit, and by calling restart_events() instead."""
     with OtherTool(tool_id) as other:
         assert _call_all(functions) == other.take()
         for _ in range(3):
@@ -171,7 +171,7 @@ def test_what_other_tools_disabled_stays_disabled(
 
 @needs_monitoring
 def test_a_tool_that_comes_to_functions_of_ours_hears_them_too(functions: list[Callable[[int], int]]) -> None:
-    """Broken by forget_start that takes out every tool's bit."""
+    """Broken by clearing every tool's bit."""
     user = Calls("rehooked.*")
     with funcgraph.registered(user.ops):
         with OtherTool(5) as other:

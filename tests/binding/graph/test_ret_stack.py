@@ -1,8 +1,8 @@
-"""users() and get_ret_stack(): who is there, and which traced calls are in progress.
+"""users() lists the registered users; get_ret_stack() lists the traced calls in progress.
 
-Broken by hand: is_frame_of() did not look at the function (calls that were long over came up again, after the
-other tests of this folder); idx was not looked at; own_place() was find_place() (3.11: the call of the
-callback was missing).
+Broken by hand: is_frame_of() did not compare the function (calls that had long ended were listed, after the
+other tests of this folder); idx was ignored; own_place() was find_place() (3.11: the call of the callback was
+missing).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Slots are used again: no return function is ever called for an entry of the slot's previous owner."""
+"""Slots are reused: no return function is ever called for an entry of the slot's previous owner."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ for each in (new, *holders):
 assert funcgraph.users() == []
 """
 
-#: Slots are used in a round: a multiple of 32 gives the same one; one of 2^16, the same low 16 bits too.
+#: Slots are assigned round robin: the same slot is next after a multiple of 32 registrations. After a
+#: multiple of 2^16, the low 16 bits of its generation are the same too.
 FEW, MANY = 32, 2 << 16
 
 

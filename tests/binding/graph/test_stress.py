@@ -1,4 +1,4 @@
-"""Everything at once in one process: threads that call, and threads that register, unregister, refilter."""
+"""In one process, some threads call functions while others register, unregister and change filters."""
 
 from __future__ import annotations
 
@@ -220,9 +220,9 @@ assert _engine.status()["killed"] is None
 
 @pytest.mark.timeout(STRESS_SECONDS * 5 + 120)
 def test_all_at_once_nothing_is_mispaired_and_nothing_stays() -> None:
-    """8 threads call, 4 register, unregister and change filters; then all is as it was."""
-    # Broken by each of: a frame's objects not dropped when it goes (tokens stayed); the engine's reference to
-    # an ops not dropped at unregister (FgraphOps stayed).
+    """8 threads call, 4 register, unregister and change filters; afterwards nothing may be left over."""
+    # Broken by each of: a frame's objects not dropped when the frame is freed (tokens leaked); the engine's
+    # reference to an ops not dropped at unregister (FgraphOps leaked).
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", _PROGRAM, str(STRESS_SECONDS)],
         capture_output=True, text=True, timeout=STRESS_SECONDS * 5 + 100,

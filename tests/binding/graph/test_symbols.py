@@ -1,9 +1,9 @@
-"""All functions are found by name, pattern or object, called or not, and the search leaves no trace.
+"""All functions are found by name, pattern or object, called or not; the search leaves nothing behind.
 
-Broken by hand: add_nested() did nothing (functions in functions); find_module() took the module of the
-symbol before it; slot_of() was not asked (a function for each closure); forget() kept the callables, or the
-modules' names (the leak test); the permanent generation was left out (up to 3.13); make_record() made no
-hooks (a function that is found while somebody wants it).
+Broken by hand: add_nested() did nothing (functions in functions); find_module() returned the module of the
+previous symbol; slot_of() was not called (one function for each closure); forget() kept the callables or the
+modules' names (the leak test); the permanent generation was left out (up to 3.13); make_record() attached no
+hooks (a function that is found while a user wants it).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ NAMES = {
     "generator.<locals>.within",
     "coroutine",
 }
-if sys.version_info < (3, 12):  # later they are part of their function
+if sys.version_info < (3, 12):  # from 3.12 on, comprehensions are inlined into their function
     NAMES.add("plain.<locals>.Local.method.<locals>.<listcomp>")
 
 
@@ -87,7 +87,7 @@ def _run(source: str, module: str) -> dict[str, Any]:
 
 @pytest.fixture
 def shop() -> types.SimpleNamespace:
-    gc.collect()  # those of the test before
+    gc.collect()  # frees the functions of the previous test
     return types.SimpleNamespace(**_run(SOURCE, "shop"))
 
 
@@ -177,7 +177,7 @@ def test_its_texts_are_those_of_one_that_was_called_first(shop: Any) -> None:
     assert values == other_values == {"x": 1}
 
 
-# ---- found before the first call, and users at any time
+# ---- found before the first call; users register at any time
 
 
 def test_found_first_and_wanted_later(shop: Any, probe: Any) -> None:
@@ -191,7 +191,7 @@ def test_found_and_called_and_then_wanted(shop: Any, probe: Any) -> None:
     other = probe("nothing.*")
     assert _names("shop.*")
     for _ in range(3):
-        shop.plain(1)  # nobody wants it: it falls silent
+        shop.plain(1)  # no user wants it: its events are disabled
     user = probe("shop.*")
     shop.plain(1)
     assert user.of("plain") == ["entry", "return"]
@@ -222,7 +222,7 @@ def test_found_in_a_callback(shop: Any) -> None:
     assert [f.qualname for f in found] == ["Shop.method"]
 
 
-# ---- where functions are
+# ---- where functions are found
 
 
 @functions_go
@@ -370,7 +370,7 @@ def test_code_of_nobody_is_refused() -> None:
         _engine.function_of(compile("1", "<nobody>", "eval"))
 
 
-# ---- it leaves no trace
+# ---- the search leaves nothing behind
 
 
 @functions_go

@@ -1,8 +1,8 @@
-"""What a callback is told of its call, also when it keeps the object.
+"""A trace describes its call, even when the callback keeps the object.
 
-Broken by hand: picture() resolved nothing (kept traces had no parent); settle_trace() put objects back that
-others held (kept traces told of later calls); caller_of() took the newest frame as it is (3.12+: the function
-was its own parent).
+Broken by hand: keep_facts() did not resolve the parent (kept traces had none); settle_trace() reused objects
+that were still referenced (kept traces described later calls); caller_of() returned the newest frame (3.12+:
+the function was its own parent).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytest_plugins = ("probes",)
 pytestmark = pytest.mark.usefixtures("nobody_left")
 
 FILTER = [f"{__name__}.leaf", f"{__name__}.generate"]
-#: The trace clock is compared with CLOCK_MONOTONIC from time to time; it is never off by as much.
+#: The trace clock is compared with CLOCK_MONOTONIC from time to time; its error is always below this limit.
 CLOCK_ERROR_NS = 1_000_000
 
 
@@ -44,7 +44,7 @@ def line_of(function: Any, text: str) -> int:
 
 
 def collect(run: Any, filter: list[str] = FILTER) -> tuple[list[Any], list[Any]]:
-    """Run it with a user that keeps all traces; return those of entries and those of returns."""
+    """Call `run` with a user that keeps all traces; return the traces of entries and those of returns."""
     entries: list[Any] = []
     returns: list[Any] = []
     ops = funcgraph.FgraphOps(
@@ -165,7 +165,7 @@ def test_kept_traces_tell_of_their_own_call():
 
 
 def test_what_nobody_keeps_is_used_again():
-    """The ordinary case makes no objects."""
+    """If no callback keeps a trace, no new objects are made."""
     ids: set[int] = set()
     ops = funcgraph.FgraphOps(lambda trace, ops, regs: ids.add((id(trace), id(regs))), filter=FILTER)
     with funcgraph.registered(ops):
