@@ -1,9 +1,9 @@
-"""fprobes: which handlers are called when, in which order, with what; coming and going; errors.
+"""fprobes: handler calls, their order and arguments; registering and unregistering; errors.
 
-Broken by hand: enter() went through the list in reverse; live_fprobe() did not compare the word; the piece
-stayed after a true answer; fg_probe_register() kept no reference (a crash); leave_later() dropped it at once;
-take_arguments() kept the address of the last call; what was kept served on (a crash); fg_probe_set_enabled()
-did nothing.
+Broken by hand: enter() walked the list in reverse; fg_live_fprobe() did not compare the word; the entry
+data stayed after a true answer; fg_probe_register() kept no reference (a crash); leave_later() dropped the
+reference at once; take_arguments() kept the address of the last call; kept objects stayed valid (a crash);
+fg_probe_set_enabled() did nothing.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def fails(n: int) -> int:
 
 
 def with_errno(number: int, call: Any, *args: Any) -> str:
-    """The text of the OSError that this raises."""
+    """Return the text of the OSError that the call raises with this errno."""
     with pytest.raises(OSError) as raised:
         call(*args)
     assert raised.value.errno == number, raised.value
     return str(raised.value)
 
 
-# ---- what handlers are told
+# ---- arguments of handlers
 
 
 def test_arguments_of_the_handlers():
@@ -256,7 +256,7 @@ def test_200_on_one_function_in_order_and_reverse():
     leaf()
     left = range(0, 200, 2)
     assert [what for what, _ in calls] == [f"{i}>" for i in left] + [f"<{i}" for i in reversed(left)]
-    # One that comes back is the latest.
+    # An fprobe that is registered again becomes the last in the order.
     funcgraph.unregister_fprobe(probes[0].fp)
     funcgraph.register_fprobe(probes[0].fp, LEAF)
     calls.clear()
@@ -326,7 +326,7 @@ def test_no_limit_of_calls_in_flight():
     assert seen == list(range(3001)) and fp.nmissed == 0
 
 
-# ---- which functions
+# ---- selection of functions
 
 
 def test_functions_that_come_are_probed_too():
@@ -500,7 +500,7 @@ def test_a_coroutine_is_one_call():
     assert seen == [(1, 1), (3, 3), (5, 5)]
 
 
-# ---- late and early
+# ---- registering and unregistering during calls
 
 
 @pytest.mark.parametrize("unregister", [funcgraph.unregister_fprobe, funcgraph.unregister_fprobe_async])
@@ -609,7 +609,7 @@ def test_async_does_not_wait_and_keeps_it_alive():
     thread.join()
     assert told == [("async", LEAF)]
     gc.collect()
-    assert gone() is not None  # nobody has waited for all callbacks yet
+    assert gone() is not None  # no thread has waited for all callbacks yet
     other = funcgraph.Fprobe()
     with funcgraph.registered_fprobe(other, LEAF):
         pass
@@ -649,7 +649,7 @@ def test_a_cycle_through_its_handler_is_collected():
 
 
 def test_comings_and_goings_while_all_threads_call():
-    """Each exit has its entry, with its data, whatever the others do."""
+    """Each exit follows its own entry, with its data, while other probes register and unregister."""
     stop = threading.Event()
     wrong: list[Any] = []
     done = dict.fromkeys(range(3), 0)
@@ -876,7 +876,7 @@ def test_registered_fprobe_leaves_what_was_unregistered():
     assert not fp.registered
 
 
-# ---- harmless
+# ---- effects on the program
 
 
 def test_a_handler_that_raises_is_reported_and_disabled(nobody_left):

@@ -1,7 +1,6 @@
-"""Handlers of an fprobe can be addresses of C functions; struct fprobe and the raw entry data are what they
-get.
+"""Handlers of an fprobe can be addresses of C functions; these get struct fprobe and the raw entry data.
 
-Broken by hand: set_handlers() took the address of the entry for the exit too.
+Broken by hand: set_handlers() used the address of the entry handler for the exit too.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A kprobe hears of its place, each time, and of no other; it sees the variables as they are there; and its
-errors are the kernel's, with a text.
+"""A kprobe is hit each time its line or offset runs, and only then; its handler sees the current variables.
+Errors have the kernel's numbers and a text.
 
 Broken by hand: is_at() compared nothing (hits at every line); listen() did not take the events away first (a
 probe on a line that was passed before heard nothing); offset_in() let RESUME through (no hits);
@@ -43,7 +43,7 @@ def no_kprobe_left():
 
 
 def line_of(function: Any, mark: str) -> int:
-    """The line of the function that ends in the comment `# mark`."""
+    """Return the number of the function's line that ends in the comment `# mark`."""
     code = function.__code__
     for line in range(code.co_firstlineno, code.co_firstlineno + 60):
         if linecache.getline(code.co_filename, line).rstrip().endswith(f"# {mark}"):
@@ -52,7 +52,7 @@ def line_of(function: Any, mark: str) -> int:
 
 
 def noting(notes: list[Any], *names: str) -> Any:
-    """A handler that notes the variables."""
+    """Return a handler that notes the named variables."""
 
     def handler(kprobe: Kprobe, regs: funcgraph.KprobeRegs) -> None:
         values = tuple(regs.get_local(name) for name in names)
@@ -101,7 +101,7 @@ def test_every_line_of_a_loop():
 
 
 def test_put_later_on_a_line_that_was_passed():
-    """On 3.12+ a line without a probe answers DISABLE; it must hear of one that comes."""
+    """On 3.12+ a line without a probe returns DISABLE; a probe registered there later must still be hit."""
     first, second, third = [], [], []
     with probed(at("add", noting(first, "item"))):
         total([1, 2])
@@ -269,7 +269,7 @@ def test_lambdas_comprehensions_and_statements_of_many_lines():
 
 
 def test_in_the_middle_of_a_call():
-    """On 3.11 it is heard of after the next call of a Python function."""
+    """On 3.11 a new kprobe takes effect after the next call of a Python function."""
     notes: list[int] = []
 
     def noop() -> None:
@@ -293,7 +293,7 @@ def test_in_the_middle_of_a_call():
 
 
 def test_each_offset_that_can_be_probed():
-    """One probe on each instruction: all are come to, and as often as CPython executes them."""
+    """With one probe on each instruction, each is hit as often as CPython executes its instruction."""
     offsets = [instruction.offset for instruction in dis.get_instructions(total)]
     kprobes, notes = [], []
     for offset in offsets:
@@ -302,7 +302,7 @@ def test_each_offset_that_can_be_probed():
             funcgraph.register_kprobe(kprobe)
             kprobes.append(kprobe)
         except OSError as error:
-            assert error.errno == errno.EINVAL and HAVE_MONITORING  # END_FOR and what goes with it
+            assert error.errno == errno.EINVAL and HAVE_MONITORING  # END_FOR and related instructions
     try:
         total([1, 2])
     finally:
@@ -360,7 +360,7 @@ def test_offset_0_is_the_start():
     assert notes == [(1, 5)]
 
 
-# ---- what a handler sees
+# ---- frame and variables in a handler
 
 
 def test_the_full_frame():
@@ -387,7 +387,7 @@ def test_the_full_frame():
         i.offset for i in dis.get_instructions(total) if i.positions.lineno == kprobe.line
     }
     assert seen["back"] == "test_the_full_frame"
-    assert seen["frame"].f_locals["result"] == 12  # it was kept: it shows how the call ended
+    assert seen["frame"].f_locals["result"] == 12  # a kept frame shows the final values of the call
     for method in ("get_regs", "locals", "get_instruction_pointer", "get_frame_pointer"):
         with pytest.raises(RuntimeError, match="after its handler"):
             getattr(seen["regs"], method)()
@@ -499,7 +499,7 @@ def test_a_handler_that_raises(nobody_left):
     assert [report.exc_value.args for report in nobody_left] == [(1,), (5,)]
     assert nobody_left[0].object is bad
     nobody_left.clear()
-    with probed(kprobe):  # it begins anew
+    with probed(kprobe):  # a new registration starts afresh
         total([6])
         assert kprobe.errors == 3
     keeps = at("add", bad, keep_on_error=True)
@@ -554,7 +554,7 @@ def test_at_the_end_of_the_recursion_limit():
         sys.setrecursionlimit(limit)
 
 
-# ---- coming and going
+# ---- registering and unregistering
 
 
 def test_enable_and_disable():
@@ -648,7 +648,7 @@ def test_hooks_come_and_go_with_the_probes():
 
 
 def test_users_come_and_go_around_a_probe(probe):
-    """Both share the tool id's events of the code object: neither loses any."""
+    """Users and kprobes share the tool id's events of the code object; neither loses any event."""
     notes: list[int] = []
     with probed(at("add", noting(notes, "item"))) as kprobe:
         total([1])
@@ -668,7 +668,7 @@ def test_users_come_and_go_around_a_probe(probe):
     assert again.of("total") == ["entry", "return"] * 3
 
 
-# ---- errors of whoever registers
+# ---- errors of registration
 
 
 @pytest.mark.parametrize(
@@ -754,7 +754,7 @@ def test_arguments(arguments: Any, settings: Any, error: type[Exception]):
 
 
 def test_lines_of_the_standard_library_are_those_that_cpython_tells_of():
-    """For real functions: what kprobe_lines() says can be probed is what a tracer of all lines may hear."""
+    """For real functions, every line that a tracer sees must be among the lines of kprobe_lines()."""
     import json.decoder
     import textwrap
 

@@ -1,7 +1,7 @@
 """kprobe_multi: one handler on many functions, cookies, sessions, links.
 
-Broken by hand: read_cookies() gave all functions the first cookie; the session's word was not written;
-run_in() answered 0; picture() let go of the borrowed ret_ip (a crash); link_exit() detached twice.
+Broken by hand: read_cookies() gave all functions the first cookie; the session cookie was not written;
+run_in() returned 0; keeping a ctx released the borrowed ret_ip (a crash); link_exit() detached twice.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tracers, debuggers and profilers that are there at the same time hear what they would hear without us, and
-the probes hear all that is theirs.
+"""Tracers, debuggers and profilers get the same events with and without kprobes, and the kprobes miss no hits
+beside them.
 
 Broken by hand, on 3.11: pass_on() did not put the frame's switches back (a tracer found opcode events on that
 it had not asked for); trace() passed on what callbacks do; fg_kprobe_evaluate() did not stand for the calling
@@ -136,7 +136,7 @@ def test_the_frames_switches_are_the_programs_own_afterwards():
 
 
 def test_tracers_that_come_and_go_in_the_middle():
-    """As a debugger does it: in a function that is called, and in the trace function itself."""
+    """Like a debugger, start and stop tracing in a called function and in the trace function itself."""
     tracer = Tracer()
 
     def begin() -> None:

@@ -1,6 +1,6 @@
 """Kretprobe: a handler at the return, with data from the entry.
 
-Broken by hand: _entry() answered None whatever the handler did.
+Broken by hand: _entry() always returned None and ignored the handler's result.
 """
 
 from __future__ import annotations
