@@ -237,7 +237,7 @@ static PyObject *probe_new(PyObject *module, PyObject *args, PyObject *kwargs)
     return PyLong_FromLong(nr_probes++);
 }
 
-/* All probes are gone: none may be registered any more. */
+/* Frees all probes; none may still be registered. */
 static PyObject *forget(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     (void)module;
@@ -265,7 +265,7 @@ static PyObject *probe_unregister(PyObject *module, PyObject *index)
     return probe ? PyLong_FromLong(unregister_ftrace_graph(&probe->ops)) : NULL;
 }
 
-/* With an exception set, that must be the same one afterwards. */
+/* Registers with an exception set; the same exception must be set afterwards. */
 static PyObject *probe_register_while_raising(PyObject *module, PyObject *index)
 {
     struct probe *probe = probe_at((int)PyLong_AsLong(index));
@@ -339,7 +339,7 @@ static PyObject *check_pattern(PyObject *module, PyObject *text)
     int error = fgraph_check_pattern(PyUnicode_AsUTF8(text), &reason, &column);
 
     (void)module;
-    /* That nobody asks for the details must do as well. */
+    /* The details are optional. */
     if (fgraph_check_pattern(PyUnicode_AsUTF8(text), NULL, NULL) != error)
         return PyErr_Format(PyExc_AssertionError, "two answers");
     return Py_BuildValue("(izn)", error, reason, (Py_ssize_t)column);
@@ -412,7 +412,7 @@ static PyObject *event_as_dict(const struct event *event)
                          "regs", regs_as_dict(event));
 }
 
-/* What was noted since it was last asked for. */
+/* Returns the events noted since the last call. */
 static PyObject *probe_take(PyObject *module, PyObject *index)
 {
     struct probe *probe = probe_at((int)PyLong_AsLong(index));

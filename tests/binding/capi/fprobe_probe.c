@@ -62,7 +62,7 @@ static struct kprobe_multi_link *fresh_link(void)
     return &link_;
 }
 
-/* Their records; -1 with an exception. */
+/* Looks up the records of the callables. Return: their number, or -1 with an exception. */
 static int funcs_of(PyObject *callables, struct fg_func *funcs[MAX_FUNCS])
 {
     int n = (int)PyList_Size(callables);
@@ -74,7 +74,7 @@ static int funcs_of(PyObject *callables, struct fg_func *funcs[MAX_FUNCS])
 
 static PyObject *number(long value)
 {
-    /* An exception that is set would come out of the test. */
+    /* Pass a pending exception on to the test. */
     return PyErr_Occurred() ? NULL : PyLong_FromLong(value);
 }
 
@@ -195,7 +195,7 @@ static PyObject *func_of(PyObject *self, PyObject *callable)
     return func ? PyUnicode_FromString(fgraph_func_name(func)) : Py_NewRef(Py_None);
 }
 
-/* How many there are, and the files of the first `room`. */
+/* Returns the number of functions with the name, and the files of the first `room`. */
 static PyObject *funcs_named(PyObject *self, PyObject *args)
 {
     struct fg_func *funcs[MAX_FUNCS];

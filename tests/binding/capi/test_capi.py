@@ -1,7 +1,7 @@
 """The C API: every function of funcgraph.h, called from an extension that is compiled here as C and as C++.
 
-`probe` is such an extension (capi_probe.c). Its users are numbers; its methods return what the C functions
-returned: 0, or a negative errno. take() gives what callbacks were told, and found when they asked.
+`probe` is this extension (capi_probe.c). It identifies its users by numbers. Its methods return the results
+of the C functions: 0 or a negative errno. take() returns the events that the callbacks noted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SLOTS = 64
 pytestmark = pytest.mark.skipif(not extension.available(), reason="no C compiler is here")
 
 
-# ---- what is traced
+# ---- traced functions
 
 
 def leaf(number: int) -> int:
@@ -68,7 +68,7 @@ def asks(probe: Any) -> Any:
 
 
 class Probe:
-    """The extension, and the users that a test made: they are gone when it ends."""
+    """The extension and the users that a test made; they are removed when the test ends."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -125,7 +125,7 @@ def test_the_table_says_its_version_and_its_size(probe: Probe) -> None:
 
 
 def test_every_function_of_the_table_is_used_by_these_tests() -> None:
-    """Broken by adding a function to the table: it is missed here until somebody tests it."""
+    """Broken by adding a function to the table without a test."""
     header, source = HEADER.read_text(), "".join(path.read_text() for path in HERE.glob("*.c"))
     members = re.findall(r"\(\*(\w+)\)\(", header[header.index("struct funcgraph_api {") :])
     wrappers = {
@@ -140,7 +140,7 @@ def test_every_function_of_the_table_is_used_by_these_tests() -> None:
 
 @pytest.mark.parametrize("compiler", extension.available())
 def test_the_header_stands_alone(compiler: str, tmp_path: Path) -> None:
-    """Also without Python.h, as callbacks for ctypes need it, and with many warnings."""
+    """The header also compiles without Python.h, as callbacks for ctypes need, and with many warnings."""
     source = tmp_path / "alone.c"
     source.write_text('#include "funcgraph.h"\n')
     strict = ["-Wpedantic", "-Wshadow", "-Wconversion", "-Wundef", "-Wold-style-cast"]
@@ -163,7 +163,7 @@ def test_the_header_stands_alone(compiler: str, tmp_path: Path) -> None:
     ("macro", "refused"), [("MAJOR", True), ("MINOR", True), ("", False)], ids=["major", "minor", "same"]
 )
 def test_a_module_built_for_another_version_is_refused(macro: str, refused: bool, tmp_path: Path) -> None:
-    """Broken by looking at the first number alone: what was built for 1.1 used a table that is too short."""
+    """Broken by comparing only the major version: a module built for 1.1 used a table that is too short."""
     text = HEADER.read_text()
     if macro:
         text = re.sub(
@@ -288,7 +288,7 @@ def test_users_do_not_see_each_others_data(probe: Probe) -> None:
 
 
 def test_the_task_variable_is_each_threads_own_and_zero_at_each_registration(probe: Probe) -> None:
-    """Broken by not clearing the tasks' words at a registration: back in its slot, the user began at 3."""
+    """Broken by not clearing the task variables at a registration: back in its slot, the user began at 3."""
     user = probe.started("leaf", refuses=True)
     other = probe.started("leaf", refuses=True)
     slot = probe.status(user)[0]
@@ -299,7 +299,7 @@ def test_the_task_variable_is_each_threads_own_and_zero_at_each_registration(pro
         thread.start()
         thread.join()
         assert [event["task_var"] for event in probe.take(user)] == [1, 2, 1]
-        while True:  # slots go round
+        while True:  # slots are assigned round robin
             assert probe.unregister(user) == 0
             assert probe.register(user) == 0
             if probe.status(user)[0] == slot:
@@ -406,7 +406,7 @@ def test_regs_have_the_result_at_a_return(probe: Probe) -> None:
 
 
 def test_regs_have_the_exception_at_an_end_by_one(probe: Probe) -> None:
-    """Broken by one kind of regs for both ends: the exception was the result too."""
+    """Broken by using the same regs for both kinds of end: the exception was also the result."""
     user = probe.started("fails")
     with pytest.raises(LookupError, match="as it should"):
         fails()
@@ -571,7 +571,7 @@ def test_a_user_may_leave_in_its_own_callback(probe: Probe, kind: str) -> None:
 
 
 def test_calls_that_a_callback_makes_are_not_traced(probe: Probe) -> None:
-    """They count as missed where CPython tells of them: from 3.12 on no tool hears of them."""
+    """They count as missed if CPython reports them; from 3.12 on, it reports them to no tool."""
     missed = 1 if sys.version_info < (3, 12) else 0
     user = probe.started("leaf", calls=lambda: middle(1))
     other = probe.started("middle")

@@ -45,7 +45,7 @@ def probe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def shop() -> Iterator[types.SimpleNamespace]:
-    """Functions that were never called; their module's name is new each time."""
+    """A module of functions that were never called; each test gets a new module name."""
     shop.count += 1  # type: ignore[attr-defined]
     name = f"cshop{shop.count}"  # type: ignore[attr-defined]
     namespace: dict[str, Any] = {"__name__": name}
