@@ -112,17 +112,17 @@ struct fg_task *fg_task_create(void)
 {
     /* Set when the thread gets its task. A second request comes from a destructor that runs after the
      * task has ended: it goes untraced. */
-    static _Thread_local bool ended;
+    static _Thread_local bool had_task;
     struct fg_task *task;
     size_t bytes;
 
-    if (ended)
+    if (had_task)
         return NULL;
     pthread_once(&tasks.once, tasks_init);
     task = task_map(&bytes);
     if (!task)
         return NULL;
-    ended = true;
+    had_task = true;
     task->mapping_bytes = bytes;
     /* The zeros below the stack are no descriptor: a search on an empty stack finds no frame. */
     task->stack = task->floor = task->top = (uint64_t *)(task + 1) + FG_TASK_SENTINEL_WORDS;
