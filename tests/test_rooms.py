@@ -11,17 +11,24 @@ from tools import rooms
 pytestmark = pytest.mark.one_python
 
 
-def test_no_include_runs_up_in_the_engine() -> None:
-    assert list(rooms.arrows_up(engine_only(rooms.c_arrows()))) == []
+def test_no_include_runs_up() -> None:
+    assert list(rooms.arrows_up(rooms.c_arrows())) == []
 
 
-def test_no_includes_of_the_engine_form_a_circle() -> None:
-    assert rooms.circles(engine_only(rooms.c_arrows())) == []
+def test_no_includes_form_a_circle() -> None:
+    assert rooms.circles(rooms.c_arrows()) == []
 
 
-def test_no_symbol_of_the_engine_is_used_from_below_and_none_in_a_circle(tmp_path: Path) -> None:
-    arrows = rooms.link_arrows(rooms.compile_engine(tmp_path))
-    assert arrows["engine/graph/call"] >= {"engine/graph/end", "engine/core/root"}  # it sees arrows at all
+def test_each_file_is_in_a_room() -> None:
+    assert {rooms.room_of(unit) for unit in rooms.c_arrows()} == rooms.KNOWS.keys()
+
+
+def test_no_symbol_is_used_from_below_and_none_in_a_circle(tmp_path: Path) -> None:
+    """Of the engine and of tracedata, whose objects need no Python."""
+    arrows = rooms.link_arrows(rooms.compile_objects(tmp_path))
+    # It sees arrows at all.
+    assert arrows["engine/graph/call"] >= {"engine/graph/end", "engine/core/root"}
+    assert "tracedata/read/cursor" in arrows["tracedata/read/merge"]
     assert list(rooms.arrows_up(arrows)) == []
     assert rooms.circles(arrows) == []
 
@@ -37,7 +44,3 @@ def test_arrows_up_and_circles_are_found() -> None:
     assert rooms.circles({**arrows, "engine/core/c": {"engine/core/a"}}) == [
         ["engine/core/a", "engine/core/c", "engine/graph/b"]
     ]
-
-
-def engine_only(arrows: dict[str, set[str]]) -> dict[str, set[str]]:
-    return {unit: used for unit, used in arrows.items() if unit.startswith("engine/")}

@@ -88,7 +88,8 @@ def c_arrows() -> dict[str, set[str]]:
     for file in sorted(SRC.rglob("*.[ch]")):
         unit = str(file.relative_to(SRC).with_suffix(""))
         for name in _INCLUDE.findall(file.read_text()):
-            if (SRC / name).is_file():
+            assert not (file.parent / name).is_file(), f"{file}: {name} is to be written from src"
+            if (SRC / name).is_file():  # the others are CPython's
                 arrows[unit].add(str(Path(name).with_suffix("")))
         arrows[unit].discard(unit)
     return arrows
@@ -127,9 +128,14 @@ def _module(source: str, name: str, modules: set[str]) -> str:
     return found[0]
 
 
-def compile_engine(folder: Path) -> dict[str, Path]:
-    """Compile each C file of the engine alone into `folder`; return the objects by unit."""
-    files = {str(file.relative_to(SRC).with_suffix("")): file for file in sorted(SRC.glob("engine/**/*.c"))}
+#: The layers whose files compile without Python.h.
+_WITHOUT_PYTHON = ("engine", "tracedata")
+
+
+def compile_objects(folder: Path) -> dict[str, Path]:
+    """Compile each C file that needs no Python.h into `folder`; return the objects by unit."""
+    sources = [file for layer in _WITHOUT_PYTHON for file in sorted(SRC.glob(f"{layer}/**/*.c"))]
+    files = {str(file.relative_to(SRC).with_suffix("")): file for file in sources}
     objects = {unit: folder / (unit.replace("/", "_") + ".o") for unit in files}
     command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O0", "-I", str(SRC), "-c"]
 
@@ -232,7 +238,7 @@ def main() -> None:
         print("circle (Python):", " ".join(group))
     if "--link" in sys.argv[1:]:
         with tempfile.TemporaryDirectory() as folder:
-            objects = link_arrows(compile_engine(Path(folder)))
+            objects = link_arrows(compile_objects(Path(folder)))
         for arrow in arrows_up(objects):
             print("up (objects):", arrow)
         for group in circles(objects):
