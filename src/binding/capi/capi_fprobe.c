@@ -11,6 +11,7 @@
 #include "arch/cpython/register/users.h"
 #include "binding/core/state.h"
 #include "binding/graph/function.h"
+#include "engine/core/array.h"
 
 /* ---- patterns, separated by spaces */
 
@@ -166,7 +167,7 @@ struct named {
     struct name *names; /* sorted */
     size_t nr_names;
     struct fg_func **funcs;
-    size_t n, room;
+    size_t n, capacity;
     bool has_failed;
 };
 
@@ -191,15 +192,9 @@ static void keep(struct fg_func *func, void *arg)
 {
     struct named *named = arg;
 
-    if (named->n == named->room) {
-        size_t room = named->room ? 2 * named->room : 16;
-        struct fg_func **funcs = realloc(named->funcs, room * sizeof(struct fg_func *));
-
-        named->has_failed |= !funcs;
-        if (!funcs)
-            return;
-        named->funcs = funcs;
-        named->room = room;
+    if (fg_array_reserve(&named->funcs, &named->capacity, named->n + 1) != 0) {
+        named->has_failed = true;
+        return;
     }
     Py_XINCREF(func->arch_data); /* its code; a C function lives as long as the interpreter */
     named->funcs[named->n++] = func;

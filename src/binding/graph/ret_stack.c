@@ -11,6 +11,7 @@
 #include "binding/core/callback.h"
 #include "binding/core/client.h"
 #include "binding/graph/function.h"
+#include "engine/core/array.h"
 #include "engine/core/clock.h"
 #include "engine/core/task.h"
 #include "engine/graph/frame.h"
@@ -113,16 +114,9 @@ static bool copy_frame(const struct fg_frame_info *frame, void *arg)
 {
     struct ret_stack *stack = arg;
 
-    if (stack->n == stack->capacity) {
-        size_t capacity = stack->capacity ? stack->capacity * 2 : 64;
-        struct fg_frame_info *frames = realloc(stack->frames, capacity * sizeof(*frames));
-
-        stack->has_failed = !frames;
-        if (!frames)
-            return false;
-        stack->frames = frames;
-        stack->capacity = capacity;
-    }
+    stack->has_failed = fg_array_reserve(&stack->frames, &stack->capacity, stack->n + 1) != 0;
+    if (stack->has_failed)
+        return false;
     stack->frames[stack->n++] = *frame;
     return true;
 }
