@@ -777,16 +777,16 @@ DEEP_GREENLETS = """
 
     def run():
         lets = [greenlet(down) for _ in range(3)]
-        print([let.switch(40_000) for let in lets], between(10))
+        print([let.switch(20_000) for let in lets], between(10))
         print([let.switch(i) for i, let in enumerate(lets)], [let.dead for let in lets])
         bad = greenlet(fails)
-        print(bad.switch(40_000))
+        print(bad.switch(20_000))
         try:
             bad.switch()
         except LookupError as error:
             print(error)
         dropped = greenlet(down)
-        dropped.switch(40_000)
+        dropped.switch(20_000)
         del dropped
 
     def after(n):
@@ -814,7 +814,7 @@ def test_deep_greenlets(fg: Funcgraph, options: list[str]) -> None:
     summary = fg.summary()
     calls = fg.calls()
     assert calls["__main__.after"] == 1001
-    deep = 4 * 2 * 40_001, 2 * 40_001
+    deep = 4 * 2 * 20_001, 2 * 20_001
     if sys.version_info >= (3, 12):
         assert (calls["__main__.down"], calls["__main__.fails"]) == deep
         assert summary["overrun"] == 0

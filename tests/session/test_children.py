@@ -55,7 +55,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", share(list(WAYS), of=2))
+@pytest.mark.parametrize("way", share(list(WAYS), of=3))
 def test_child_is_in_the_trace(fg: Funcgraph, way: str) -> None:
     script = fg.script(f"{PRELUDE}    {WAYS[way]}\nparent()\n")
     result = fg.record("-l", "__main__.*", script)
@@ -65,7 +65,7 @@ def test_child_is_in_the_trace(fg: Funcgraph, way: str) -> None:
     assert fg.sessions() == []
 
 
-@pytest.mark.parametrize("way", share(list(WAYS), of=2))
+@pytest.mark.parametrize("way", share(list(WAYS), of=3))
 def test_child_is_not_in_the_trace_with_no_follow(fg: Funcgraph, way: str) -> None:
     script = fg.script(f"{PRELUDE}    {WAYS[way]}\nparent()\n")
     result = fg.record("--no-follow", "-l", "__main__.*", script)

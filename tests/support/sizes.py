@@ -13,10 +13,12 @@ from typing import Any
 
 NIGHTLY = os.environ.get("FUNCGRAPH_NIGHTLY") == "1"
 
-#: Random programs against the models.
+#: Random programs against the model of the engine.
 MODEL_EXAMPLES = 10_000 if NIGHTLY else 300
+#: The same against the model of the package, on each CPython.
+CPYTHON_MODEL_EXAMPLES = 10_000 if NIGHTLY else 200
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
-STRESS_SECONDS = 60.0 if NIGHTLY else 5.0
+STRESS_SECONDS = 60.0 if NIGHTLY else 3.0
 
 
 def share(*lists: Sequence[Any], of: int) -> list[Any]:

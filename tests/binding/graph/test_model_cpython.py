@@ -28,7 +28,7 @@ from random_program import (
     BoomError,
     Program,
 )
-from sizes import MODEL_EXAMPLES
+from sizes import CPYTHON_MODEL_EXAMPLES
 
 import funcgraph
 
@@ -403,9 +403,9 @@ def run(program: list[Action]) -> None:
 # Broken by each of: a function's events disabled while a call whose return is wanted was in progress; marks
 # not subtracted at a suspension; the task variable not cleared at a registration; a filter accepting any
 # thread; objects not dropped with their frame.
-@pytest.mark.timeout(300 + MODEL_EXAMPLES // 10)
+@pytest.mark.timeout(300 + CPYTHON_MODEL_EXAMPLES // 10)
 @settings(
-    max_examples=MODEL_EXAMPLES,
+    max_examples=CPYTHON_MODEL_EXAMPLES,
     deadline=None,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     suppress_health_check=[HealthCheck.too_slow],

@@ -385,7 +385,7 @@ def test_nothing_is_kept_alive(shop: Any) -> None:
     _engine.find_functions(["shop.*", "time.sleep"])
     gc.collect()
     before = references()
-    for _ in range(20):
+    for _ in range(5):
         _engine.find_functions(["shop.*", "time.sleep", "builtins.list.append"])
         _engine.function_names()
         _engine.functions_named(["shop.plain"])
