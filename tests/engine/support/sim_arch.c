@@ -121,22 +121,7 @@ static const struct fg_process_ops sim_process = {.task_name = task_name};
 
 /* The callbacks of one arch, each of which knows its arch's number. */
 #define SIM_ARCH(number)                                                                                     \
-    static void sync_##number(struct fg_func *func)                                                          \
-    {                                                                                                        \
-        sync_func(func, number);                                                                             \
-    }                                                                                                        \
-    static void sync_begin_##number(void)                                                                    \
-    {                                                                                                        \
-        sync_begin(number);                                                                                  \
-    }                                                                                                        \
-    static void sync_end_##number(void)                                                                      \
-    {                                                                                                        \
-        sync_end(number);                                                                                    \
-    }                                                                                                        \
-    static void drop_object_##number(void *object, struct fg_domain *domain)                                 \
-    {                                                                                                        \
-        drop_object(object, domain, number);                                                                 \
-    }                                                                                                        \
+    SIM_ARCH_CALLBACKS(number)                                                                               \
     static bool is_irq_##number(const struct ftrace_regs *regs)                                              \
     {                                                                                                        \
         (void)regs;                                                                                          \

@@ -74,4 +74,23 @@ void sim_in_thread(void *(*run)(void *arg), void *arg);
 void sim_spawn(pthread_t *thread, void *(*run)(void *arg), void *arg);
 void sim_join(pthread_t thread);
 
+/* Defines the callbacks of an arch's struct fg_arch_ops: each calls the function of its name with the number. */
+#define SIM_ARCH_CALLBACKS(number)                                                                           \
+    static void sync_##number(struct fg_func *func)                                                          \
+    {                                                                                                        \
+        sync_func(func, number);                                                                             \
+    }                                                                                                        \
+    static void sync_begin_##number(void)                                                                    \
+    {                                                                                                        \
+        sync_begin(number);                                                                                  \
+    }                                                                                                        \
+    static void sync_end_##number(void)                                                                      \
+    {                                                                                                        \
+        sync_end(number);                                                                                    \
+    }                                                                                                        \
+    static void drop_object_##number(void *object, struct fg_domain *domain)                                 \
+    {                                                                                                        \
+        drop_object(object, domain, number);                                                                 \
+    }
+
 #endif

@@ -149,7 +149,7 @@ static void on_resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, st
 
 static struct fg_domain domains[2]; /* of two arches, to which functions belong in turn */
 
-static void drop_object(void *object, int arch, const struct fg_domain *domain)
+static void drop_object(void *object, const struct fg_domain *domain, int arch)
 {
     CHECK(domain == &domains[arch]);
     put((struct sim_event){.kind = SIM_DROP, .user = -1, .func = -1, .token = (uintptr_t)object});
@@ -179,22 +179,7 @@ static void sync_end(int arch)
 }
 
 #define DRIVER_ARCH(number)                                                                                  \
-    static void sync_##number(struct fg_func *func)                                                          \
-    {                                                                                                        \
-        sync_func(func, number);                                                                             \
-    }                                                                                                        \
-    static void sync_begin_##number(void)                                                                    \
-    {                                                                                                        \
-        sync_begin(number);                                                                                  \
-    }                                                                                                        \
-    static void sync_end_##number(void)                                                                      \
-    {                                                                                                        \
-        sync_end(number);                                                                                    \
-    }                                                                                                        \
-    static void drop_object_##number(void *object, struct fg_domain *domain)                                 \
-    {                                                                                                        \
-        drop_object(object, number, domain);                                                                 \
-    }                                                                                                        \
+    SIM_ARCH_CALLBACKS(number)                                                                               \
     static const struct fg_arch_ops arch_##number = {.name = "driver " #number,                              \
                                                      .sync = sync_##number,                                  \
                                                      .sync_begin = sync_begin_##number,                      \
