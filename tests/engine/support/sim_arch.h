@@ -74,7 +74,7 @@ void sim_in_thread(void *(*run)(void *arg), void *arg);
 void sim_spawn(pthread_t *thread, void *(*run)(void *arg), void *arg);
 void sim_join(pthread_t thread);
 
-/* Defines the callbacks of an arch's struct fg_arch_ops: each calls the function of its name with the number. */
+/* Defines the callbacks of struct fg_arch_ops: each calls the function of its name with the number. */
 #define SIM_ARCH_CALLBACKS(number)                                                                           \
     static void sync_##number(struct fg_func *func)                                                          \
     {                                                                                                        \
