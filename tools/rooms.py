@@ -56,7 +56,7 @@ KNOWS: dict[str, tuple[str, ...]] = {
 PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "extensions": (),
     "base": (),
-    "settings": (),
+    "settings": ("base",),
     "api": ("extensions", "base"),
     "tracedata": ("extensions", "settings"),
     "session": ("tracedata", "base"),

@@ -89,6 +89,19 @@ def stop(handle: int) -> None:
     Errors: ValueError (no active recording has this handle).
     """
 
+def killed() -> str | None:
+    """Return why tracing has ended for good in this process; None: it has not.
+
+    A broken invariant trips the kill switch: all tracing stops, one warning is printed, and the program goes
+    on. From then on whatever would start tracing fails with OSError ENODEV, whose text has the reason.
+
+    Example:
+        if funcgraph.killed():
+            log.warning("no traces any more: %s", funcgraph.killed())
+
+    The kernel fails so after ftrace_kill().
+    """
+
 def status() -> dict[str, Any]:
     """Return the state of the engine: {"arch", "tool_id", "users": [...], "functions", "tasks", "overrun",
     "killed"}. `killed` is the message of the kill switch, or None."""
@@ -223,11 +236,11 @@ class Instance:
     def clear(self) -> None:
         """Discard all records, and the count of lost ones."""
 
-    def copy(self, path: str | PathLike[str], *, consume: bool = False) -> int:
+    def copy(self, path: str | PathLike[str] | int, *, consume: bool = False) -> int:
         """Write the buffer's records into a finished ring-buffer file; return their size in bytes.
 
         Args:
-            path: the file, which must not exist.
+            path: the file, which must not exist; or the descriptor of an empty file.
             consume: remove the records from the buffer.
 
         Errors: OSError (the file exists; it cannot be written).

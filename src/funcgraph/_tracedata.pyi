@@ -13,12 +13,15 @@ REPORT_OPTIONS: Final[
 class Reader:
     """An opened trace.dat.
 
+    Args:
+        path: its path, or a descriptor, which stays the caller's.
+
     Raises:
         ValueError: the file is not a whole trace of funcgraph's; the message says why.
         OSError: it cannot be opened or read.
     """
 
-    def __new__(cls, path: str | bytes | PathLike[str]) -> Reader: ...
+    def __new__(cls, path: str | bytes | PathLike[str] | int) -> Reader: ...
     @property
     def meta(self) -> bytes:
         """The trace's own JSON, not decoded."""
@@ -75,6 +78,14 @@ class ReportIterator:
 
 # Writing: src/binding/tracedata/recorder.c
 
+def replace_file(path: str | bytes | PathLike[str], data: bytes | bytearray | memoryview, /) -> None:
+    """Write a file that appears under its name when it is whole, or not at all. A file of that name is
+    replaced.
+
+    Raises:
+        OSError: it cannot be written; ENOTSUP: the path is a device or the like.
+    """
+
 CLOCKS: Final[tuple[str, ...]]  # those a trace can have, by the kernel's names (trace_clock)
 
 @final
@@ -89,7 +100,8 @@ class Recorder:
     call may be repeated.
 
     Args:
-        part: path of the spool.
+        part: path of the spool; or the descriptor of an empty file without a name, open for reading and
+            writing, which stays the caller's.
         clock: one of CLOCKS: the clock of the trace's times. A resumed spool has its own.
         resume: take in the spool that a recorder left at `part`, and append to it. Damaged places and an
             incomplete end are skipped. Without `resume`, the spool is created and must not exist.
@@ -111,9 +123,11 @@ class Recorder:
         >>> recorder.close()
     """
 
-    def __new__(cls, part: str | PathLike[str], *, clock: str = "mono", resume: bool = False) -> Self: ...
-    def add_ring(self, path: str | PathLike[str], /) -> int:
-        """Map a ring-buffer file and return its number, for the other methods.
+    def __new__(
+        cls, part: str | PathLike[str] | int, *, clock: str = "mono", resume: bool = False
+    ) -> Self: ...
+    def add_ring(self, path: str | PathLike[str] | int, /) -> int:
+        """Map a ring-buffer file (a path or descriptor). Return its number, for the other methods.
 
         A file that the resumed spool knows gets its former number, and what the spool has of it is not
         drained again.
@@ -183,14 +197,15 @@ class Recorder:
     def matched(self) -> int:
         """Return how many of the functions that ran so far may be recorded."""
 
-    def assemble(self, output: str | PathLike[str], meta: str, /) -> None:
+    def assemble(self, output: str | PathLike[str] | int, meta: str, /) -> None:
         """Make a trace of the spool.
 
-        The trace is written to a temporary file beside `output`, which is then renamed: there is a whole
-        trace or none. The spool does not change, so a call that failed may be repeated.
+        There is a whole trace at `output` or none. The spool does not change, so a call that failed may be
+        repeated.
 
         Args:
-            output: path of the trace.dat. A regular file is replaced; a link to one is followed.
+            output: path of the trace.dat. A regular file is replaced; a link to one is followed. Or
+                the descriptor of an empty file, open for reading and writing.
             meta: a JSON object, whose members are added to the trace's own JSON; the trace's members win.
 
         Raises:

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
 from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.names import did_you_mean, nearest_names
 
 # Each is a module of funcgraph.commands. The help text has them in this order.
 COMMANDS = ("record", "report", "summary", "recover", "status", "selftest")
@@ -36,13 +37,36 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         self._takes_value: dict[str, bool] = {}  # flags of a group are missing: they must take no value
+        self._flags: dict[str, str] = {}  # a word that a person may try -> the flag
         super().__init__(**settings, allow_abbrev=False)
 
     def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
         action = super().add_argument(*args, **kwargs)
         for flag in action.option_strings:
             self._takes_value[flag] = action.nargs != 0
+        if action.option_strings:
+            # The long name of a short flag: "filter" for -l.
+            self._flags.setdefault(action.dest.replace("_", "-"), action.option_strings[-1])
+            self._flags |= {flag.lstrip("-"): flag for flag in action.option_strings if flag[:2] == "--"}
         return action
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        parsed, extras = self.parse_known_args(args, namespace)
+        if extras:
+            self.error(f"unrecognized arguments: {' '.join(extras)}{self._meant(extras)}")
+        return parsed
+
+    def _meant(self, extras: Sequence[str]) -> str:
+        """Return the end of the message about words that are no arguments: the flag that was meant."""
+        word = next((word for word in extras if word.startswith("-")), "").partition("=")[0].lstrip("-")
+        near = nearest_names(word, list(self._flags), 1)
+        return f"; did you mean '{self._flags[near[0]]}'?" if near else ""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            names = list(map(str, action.choices))
+            text = f"invalid choice {value!r}: must be one of {', '.join(names)}{did_you_mean(value, names)}"
+            raise argparse.ArgumentError(action, text)
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message} (see '{self.prog} --help')")
@@ -107,7 +131,8 @@ def run(words: Sequence[str]) -> int:
         return 2
     name, *rest = words
     if name not in COMMANDS:
-        raise CommandError(f"unknown command '{name}': must be one of {', '.join(COMMANDS)}")
+        meant = did_you_mean(name, COMMANDS)
+        raise CommandError(f"unknown command '{name}': must be one of {', '.join(COMMANDS)}{meant}")
     command = load(name)
     parser = parser_of(command)
     if not getattr(command, "TAKES_COMMAND", False):

@@ -1,13 +1,24 @@
-"""Names of functions that are similar to an unknown one, for error messages."""
+"""Names that are similar to an unknown one, for error messages."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-__all__ = ["nearest_names"]
+__all__ = ["did_you_mean", "nearest_names"]
 
 _LEAST = 0.6  # the lowest ratio of similarity
+
+
+def did_you_mean(word: object, names: Iterable[str]) -> str:
+    """Return "; did you mean 'NAME'?", for the end of a message about an unknown word.
+
+    Args:
+        word: what was given. For one that is no str the result is empty.
+        names: what would have been right. If none is similar to `word`, the result is empty.
+    """
+    near = nearest_names(word, list(names), 1) if isinstance(word, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[str]:

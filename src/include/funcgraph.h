@@ -200,7 +200,8 @@ struct funcgraph_api {
 
     /* ---- control: anywhere except in signal handlers; also in callbacks */
 
-    /* -EBUSY: registered already; -ENOSPC: all slots are taken; -ENOMEM; -EIO: CPython has no hook left. */
+    /* -EBUSY: registered already; -ENOSPC: all slots are taken; -ENODEV: the kill switch has
+     * tripped; -ENOMEM; -EIO: CPython has no hook left. */
     int (*register_ftrace_graph)(struct fgraph_ops *ops);
     /* Returns when none of the user's functions runs any longer, other than the caller itself. Releases the
      * GIL while it waits. -EINVAL: not registered. */
@@ -289,7 +290,7 @@ struct funcgraph_api {
      *
      * A registered fprobe sees each call that begins after the registration has returned. Errors of a
      * registration: -EINVAL: nothing given, or a bad pattern; -ENOENT: no function matches, or none has one
-     * of the names; -E2BIG: entry_data_size is too large; -EEXIST: registered already; -ENOSPC, -ENOMEM,
+     * of the names; -E2BIG: entry_data_size is too large; -EEXIST: registered already; -ENOSPC, -ENODEV, -ENOMEM,
      * -EIO: as register_ftrace_graph. Then the fprobe is not registered. */
 
     /* Patterns separated by spaces, for known functions, called or not, and those loaded later. `notfilter`

@@ -87,6 +87,8 @@ def test_sizes(text: str, size_kb: int) -> None:
     [
         ("ftrase=function", "column 1: ftrase=function: unknown parameter 'ftrase': must be one of ftrace,"),
         ("ftrace=function ftrace_filter", "column 17: ftrace_filter: no value: must be ftrace_filter=VALUE"),
+        ("ftrase=function", "; did you mean 'ftrace'?"),
+        ("ftrace=functoin", "; did you mean 'function'?"),
         ("ftrace=", "column 1: ftrace=: no value: must be ftrace=VALUE"),
         ("ftrace=graph", "ftrace=graph: must be one of nop, function_graph, function"),
         ("  ftrace_filter=a.*,b.[", "column 3: ftrace_filter=a.*,b.[: 'b.[': "),

@@ -138,6 +138,10 @@ def test_current_tracer(files: Files, instance: funcgraph.Instance) -> None:
         assert "must be one of function_graph, function, nop" in refused(
             files, "current_tracer", text, errno.EINVAL
         )
+    assert "; did you mean 'function_graph'?" in refused(
+        files, "current_tracer", "function_grap", errno.EINVAL
+    )
+    assert "; did you mean 'current_tracer'?" in refused(files, "curent_tracer", "nop", errno.ENOENT)
     assert instance.current_tracer == "function_graph"
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +49,7 @@ def test_trace_pipe_and_snapshot_agree(one: funcgraph.Instance) -> None:
     assert len(list(one.trace_pipe(blocking=False))) == 1
     snapshot.close()
     snapshot.close()
-    with pytest.raises(OSError, match="No such file"):
+    with pytest.raises(OSError, match="the snapshot is closed"):
         snapshot.trace()
 
 
@@ -164,15 +168,14 @@ def test_a_saved_trace_is_read_by_trace_cmd(one: funcgraph.Instance, tmp_path: P
     assert "a text" in done.stdout
 
 
-def test_nothing_is_left_in_the_folder_for_temporary_files(
+def test_reading_puts_nothing_into_the_folder_for_temporary_files(
     one: funcgraph.Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     one.trace()
     list(one.trace_pipe(blocking=False))
     snapshot = one.snapshot()
-    assert len(list(tmp_path.iterdir())) == 1
-    del snapshot
+    snapshot.trace()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -247,3 +250,79 @@ def test_a_callback_can_write_texts(one: funcgraph.Instance) -> None:
     with funcgraph.registered(ops):
         leaf(1)
     assert "/* entered */" in one.trace()
+
+
+# What a test process does with an instance; a kill -9 ends it in the middle.
+KILLED = {
+    "trace": "one.trace()",
+    "pipe": "list(one.trace_pipe(blocking=False))",
+    "snapshot": "one.snapshot()",
+    "snapshot that is read": "one.snapshot().trace()",
+    "save": "one.save('saved.dat')",
+}
+
+
+@pytest.mark.parametrize("what", KILLED)
+def test_a_kill_9_while_an_instance_is_read_leaves_nothing(tmp_path: Path, what: str) -> None:
+    """Before: a folder funcgraph-instance-PID-... stayed in memory until the next boot."""
+    code = f"""
+        import os, signal, sys
+        import funcgraph
+        from funcgraph import _tracedata
+        from funcgraph.instance import reading
+
+        def f(): pass
+
+        def kill(*args):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        class Recorder:  # stands before the real one, and dies where that has written the trace
+            def __init__(self, *args, **keywords):
+                self.real = real(*args, **keywords)
+            def assemble(self, *args):
+                self.real.assemble(*args)
+                if not saved: kill()
+            def __getattr__(self, name):
+                return getattr(self.real, name)
+
+        what, saved, real = {what!r}, [], _tracedata.Recorder
+        one = funcgraph.Instance("one", tracer="function_graph", filter=["__main__.f"])
+        f()
+        if what == "snapshot that is read":
+            reading.text_of = kill
+        elif what == "snapshot":
+            saved.append(one.snapshot())
+            kill()
+        else:
+            _tracedata.Recorder = Recorder
+        {KILLED[what]}
+    """
+    shared = set(Path("/dev/shm").glob("funcgraph-*"))
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "TMPDIR": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], cwd=tmp_path, env=environment, timeout=60
+    )
+    assert result.returncode == -signal.SIGKILL
+    assert [path.name for path in tmp_path.iterdir() if path.name != "saved.dat"] == []
+    assert set(Path("/dev/shm").glob("funcgraph-instance-*")) <= shared
+
+
+def test_instances_are_read_where_no_memory_file_can_be_made(
+    one: funcgraph.Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str, flags: int) -> int:
+        raise PermissionError(errno.EPERM, "not permitted")
+
+    leaf(1)
+    monkeypatch.setattr(os, "memfd_create", refuse)
+    assert "traced.leaf();" in one.trace()
+    monkeypatch.delattr(os, "memfd_create")
+    assert "traced.leaf();" in one.snapshot().trace()
+
+
+def test_a_snapshot_outlives_the_descriptors_of_the_program(one: funcgraph.Instance) -> None:
+    leaf(1)
+    before = set(os.listdir("/proc/self/fd"))
+    snapshot = one.snapshot()
+    assert set(os.listdir("/proc/self/fd")) == before  # os.closerange() takes nothing away
+    assert snapshot.trace() == one.trace()

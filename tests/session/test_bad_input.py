@@ -16,6 +16,9 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 
+from funcgraph import cli
+from funcgraph.commands import CommandError
+
 pytestmark = pytest.mark.one_python
 
 RUNS = ["-c", "print('ran')"]
@@ -80,6 +83,57 @@ def test_option_without_its_value(fg: Funcgraph, word: str) -> None:
 
 def test_unknown_command(fg: Funcgraph) -> None:
     assert "recrod" in refused(fg, "recrod", "x.py")
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["recrod", "x.py"], "record"),
+        (["stauts"], "status"),
+        (["STATUS"], "status"),
+        (["record", "--thrsh", "5", *RUNS], "--thresh"),
+        (["record", "--max-graph-deth=3", *RUNS], "--max-graph-depth"),
+        (["record", "--output", "x.dat", *RUNS], "-o"),
+        (["record", "--filter", "m.*", *RUNS], "-l"),
+        (["record", "-p", "functoin_graph", *RUNS], "function_graph"),
+        (["record", "-C", "mno", *RUNS], "mono"),
+        (["record", "-O", "funcgraph-arg", *RUNS], "funcgraph-args"),
+        (["record", "-O", "nofuncgraph-arg", *RUNS], "nofuncgraph-args"),
+        (["report", "--colour", "never"], "--color"),
+        (["report", "--color", "nevr"], "never"),
+        (["summary", "--sort", "cals"], "calls"),
+        (["selftest", "--jsno"], "--json"),
+    ],
+)
+def test_the_nearest_name_is_proposed(words: list[str], meant: str) -> None:
+    with pytest.raises(CommandError, match=f"; did you mean '{meant}'") as refusal:
+        cli.run(words)
+    assert refusal.value.status == 2
+
+
+@pytest.mark.parametrize("words", [["xyzzy"], ["record", "--qwertz", *RUNS], ["record", "-C", "9", *RUNS]])
+def test_no_name_is_proposed_that_is_not_similar(words: list[str]) -> None:
+    with pytest.raises(CommandError) as refusal:
+        cli.run(words)
+    assert "did you mean" not in str(refusal.value)
+
+
+def test_the_nearest_session_and_instance_are_proposed(
+    fg: Funcgraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fg.record("-q", "-B", "orders", fg.script("def f(): pass\nf()\n")).returncode == 0
+    dead = fg.runtime / "funcgraph-4711-abcdefgh"
+    dead.mkdir()
+    (dead / "lock").touch()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(fg.runtime))
+    trace = str(fg.trace)
+    for words, meant in (
+        (["report", "-i", trace, "-B", "ordres"], "orders"),
+        (["report", "-i", trace, "--task", "pyhton"], "python"),
+        (["recover", f"{fg.runtime}/funcgraph-4711-abcdefg"], dead.name),
+    ):
+        with pytest.raises(CommandError, match=f"; did you mean '{meant}'"):
+            cli.run(words)
 
 
 def test_options_behind_the_command_are_its_own(fg: Funcgraph) -> None:

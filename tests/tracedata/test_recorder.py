@@ -464,3 +464,32 @@ def test_a_second_thread_gets_an_error(desk: Desk) -> None:
     taken = sum(result for result in results if isinstance(result, int))
     assert taken == 256 * 3200
     assert os.path.getsize(desk.part) > 256 * len(data)
+
+
+def test_a_recorder_killed_while_it_writes_the_trace_leaves_only_its_spool(desk: Desk) -> None:
+    """Before: trace.dat.PID.0.tmp stayed. The kernel kills what writes beyond its limit, in that write."""
+    ring = desk.ring()
+    ring.function(0, "m.f")
+    ring.task(1, 1)
+    ring.put(1, leaf(S, 0, 0, 1))
+    desk.record()
+    before = desk.output.read_bytes()
+    code = """if True:
+        import resource, signal, sys
+        from funcgraph._tracedata import Recorder
+        recorder = Recorder(sys.argv[1], resume=True)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        recorder.assemble(sys.argv[2], "{}")
+    """
+    files = sorted(os.listdir(desk.folder))
+    for exists in (True, False):
+        if not exists:
+            desk.output.unlink()
+            files.remove(desk.output.name)
+        words = [sys.executable, "-c", code, str(desk.part), str(desk.output)]
+        assert subprocess.run(words, timeout=60).returncode == -signal.SIGXFSZ
+        assert sorted(os.listdir(desk.folder)) == files
+        if exists:
+            assert desk.output.read_bytes() == before

@@ -2,11 +2,14 @@
  * how each is reported. */
 #include "binding/core/error.h"
 
+#include <errno.h>
 #include <signal.h>
 
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/thread.h"
 #include "binding/base/critical_section.h"
+#include "binding/base/raise.h"
+#include "engine/core/root.h"
 
 /* ---- the program's exceptions
  *
@@ -131,4 +134,9 @@ bool fg_error_report(PyObject *owner, PyObject *function, PyObject **last_error,
     fg_exception_raise(exception);
     PyErr_WriteUnraisable(function);
     return true;
+}
+
+PyObject *fg_raise_killed(void)
+{
+    return fg_raise_os_error(ENODEV, PyUnicode_FromFormat("tracing is off for good: %s", fg_killed()));
 }

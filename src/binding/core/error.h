@@ -1,4 +1,4 @@
-/* Exceptions that Python callbacks raise. */
+/* Exceptions that Python callbacks raise, and the one that says that tracing has ended for good. */
 #ifndef FG_BINDING_ERROR_H
 #define FG_BINDING_ERROR_H
 
@@ -25,5 +25,14 @@
  */
 FG_COLD bool fg_error_report(PyObject *owner, PyObject *function, PyObject **last_error,
                              _Atomic uint64_t *errors);
+
+/**
+ * fg_raise_killed - raise OSError ENODEV with the kill switch's reason
+ *
+ * For -ENODEV of the engine: it registers and starts nothing once the kill switch has tripped.
+ *
+ * Return: NULL.
+ */
+PyObject *fg_raise_killed(void);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/register/users.h"
+#include "binding/base/file_arg.h"
 #include "binding/base/raise.h"
 #include "binding/base/types.h"
 #include "binding/engine/instance_object.h"
@@ -136,16 +137,17 @@ static PyObject *clear(PyObject *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-static int64_t copy_to(struct fg_instance *instance, const char *path,
+static int64_t copy_to(struct fg_instance *instance, const struct fg_file_arg *file,
                        const struct fg_ring_copy_options *options)
 {
     int64_t bytes;
     int fd;
 
     Py_BEGIN_ALLOW_THREADS;
-    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    fd = file->path ? open(PyBytes_AS_STRING(file->path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
+                    : file->fd;
     bytes = fd < 0 ? -errno : fg_ring_copy(&instance->ring, fd, options);
-    if (fd >= 0)
+    if (file->path && fd >= 0)
         close(fd);
     Py_END_ALLOW_THREADS;
     return bytes;
@@ -155,18 +157,20 @@ static PyObject *copy(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"path", "consume", NULL};
     struct fg_ring_copy_options options = {0};
+    struct fg_file_arg file = {.fd = -1};
     struct fg_instance *instance;
-    PyObject *path;
     int64_t bytes;
     int consume = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$p:copy", names, PyUnicode_FSConverter, &path,
-                                     &consume))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$p:copy", names, fg_file_arg_convert, &file,
+                                     &consume)) {
+        fg_file_arg_clear(&file);
         return NULL;
+    }
     options.consumes = consume;
     instance = fg_instance_take(self);
-    bytes = instance ? copy_to(instance, PyBytes_AS_STRING(path), &options) : 0;
-    Py_DECREF(path);
+    bytes = instance ? copy_to(instance, &file, &options) : 0;
+    fg_file_arg_clear(&file);
     if (!instance)
         return NULL;
     fg_instance_put(instance);

@@ -1,6 +1,9 @@
 #include "binding/engine/instance_object.h"
 
+#include <errno.h>
+
 #include "binding/base/raise.h"
+#include "binding/core/error.h"
 
 struct fg_instance *fg_instance_take(PyObject *object)
 {
@@ -15,5 +18,7 @@ PyObject *fg_instance_result(int error)
 {
     if (!error)
         Py_RETURN_NONE;
+    if (error == -ENODEV)
+        return fg_raise_killed();
     return PyErr_Occurred() ? NULL : fg_raise_errno(error, NULL);
 }

@@ -7,6 +7,7 @@
 #include "arch/cpython/register/latency.h"
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
+#include "binding/core/error.h"
 #include "engine/core/clock.h"
 #include "engine/ring/ring_buffer.h"
 
@@ -30,6 +31,8 @@ static PyObject *raise_start_error(const struct fg_latency_tracer *tracer, int e
         return NULL; /* an exception is set */
     if (error == -ENOMEM)
         return PyErr_NoMemory();
+    if (error == -ENODEV)
+        return fg_raise_killed();
     if (!why)
         why = error == -EBUSY    ? "already enabled"
               : error == -EINVAL ? "no such instance"

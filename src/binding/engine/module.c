@@ -66,6 +66,11 @@ static PyObject *status(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored
                          fg_killed());
 }
 
+static PyObject *killed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return Py_BuildValue("z", fg_killed());
+}
+
 static PyObject *doctor_assumption(PyObject *Py_UNUSED(module), PyObject *argument)
 {
     const char *name = PyUnicode_AsUTF8(argument);
@@ -87,6 +92,7 @@ static PyMethodDef functions[] = {
     {"wait_for_site", fg_wait_for_site, METH_NOARGS,
      "wait_for_site(): record nothing in this interpreter until the site module's start-up work is over."},
     {"stop", fg_stop, METH_O, "stop(handle): stop recording into that file and mark it finished."},
+    {"killed", killed, METH_NOARGS, "killed() -> str | None: why the kill switch has tripped."},
     {"status", status, METH_NOARGS, "status() -> dict: the state of the engine."},
     {"register_ftrace_graph", fg_register, METH_O,
      "register_ftrace_graph(ops): its functions are called from now on."},

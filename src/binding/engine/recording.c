@@ -1,6 +1,7 @@
 /* Recording into a ring-buffer file of a session: start(), stop(), wait_for_site(). */
 #include "binding/engine/recording.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "arch/cpython/register/users.h"
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
+#include "binding/core/error.h"
 #include "binding/core/filter.h"
 #include "binding/core/state.h"
 #include "binding/engine/tracers.h"
@@ -122,7 +124,9 @@ static int start_instance(PyObject *module, const struct start_arguments *in,
     if (check_interpreter(module, in) != 0)
         return 0;
     error = fg_cpython_start_instance(config, in->after_site, &handle);
-    if (error && !PyErr_Occurred())
+    if (error == -ENODEV)
+        fg_raise_killed();
+    else if (error && !PyErr_Occurred())
         fg_raise_errno(error, in->directory);
     return error ? 0 : handle;
 }

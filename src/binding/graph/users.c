@@ -8,6 +8,7 @@
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/core/error.h"
 #include "binding/core/filter.h"
 #include "binding/graph/python_ops.h"
 #include "engine/core/root.h"
@@ -228,6 +229,8 @@ PyObject *fg_raise_registration(int error, PyObject *object)
         return fg_raise_os_error(EBUSY, PyUnicode_FromFormat("%R is registered already", object));
     case -ENOSPC:
         return fg_raise_no_slot();
+    case -ENODEV:
+        return fg_raise_killed();
     case -EIO:
         return NULL; /* an exception is set */
     default:

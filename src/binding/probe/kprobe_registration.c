@@ -7,6 +7,7 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/register/users.h"
 #include "binding/base/raise.h"
+#include "binding/core/error.h"
 #include "binding/probe/kprobe.h"
 
 /* ---- the place */
@@ -127,6 +128,8 @@ static int put_on(struct fg_python_kprobe *self, struct fg_func *func)
     forget(self);
     if (error == -ENOMEM)
         PyErr_NoMemory();
+    else if (error == -ENODEV)
+        fg_raise_killed();
     return -1;
 }
 

@@ -1,7 +1,54 @@
 /* funcgraph._tracedata: writing and reading traces. Here is the definition of the module. */
+#include "binding/base/raise.h"
 #include "binding/tracedata/reader.h"
 #include "binding/tracedata/recorder.h"
 #include "binding/tracedata/state.h"
+#include "tracedata/base/file_io.h"
+#include "tracedata/base/new_file.h"
+
+static int replace(const char *path, const Py_buffer *data)
+{
+    struct fg_new_file file;
+    int error = fg_new_file_create(&file, path);
+
+    if (error < 0)
+        return error;
+    error = fg_file_write(file.fd, data->buf, (size_t)data->len, 0);
+    if (error == 0)
+        return fg_new_file_publish(&file);
+    fg_new_file_discard(&file);
+    return error;
+}
+
+PyDoc_STRVAR(replace_file_doc, "replace_file($module, path, data, /)\n--\n\n"
+                               "Write a file that appears when it is whole, or not at all.");
+
+static PyObject *replace_file(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *path, *encoded = NULL;
+    Py_buffer data;
+    int error;
+
+    if (!PyArg_ParseTuple(args, "Oy*:replace_file", &path, &data))
+        return NULL;
+    if (!PyUnicode_FSConverter(path, &encoded)) {
+        PyBuffer_Release(&data);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    error = replace(PyBytes_AS_STRING(encoded), &data);
+    Py_END_ALLOW_THREADS;
+    PyBuffer_Release(&data);
+    Py_DECREF(encoded);
+    if (error < 0)
+        return fg_raise_errno(error, path);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef tracedata_functions[] = {
+    {"replace_file", replace_file, METH_VARARGS, replace_file_doc},
+    {NULL, NULL, 0, NULL},
+};
 
 static int tracedata_exec(PyObject *module)
 {
@@ -55,6 +102,7 @@ static struct PyModuleDef tracedata_module = {
     .m_name = "funcgraph._tracedata",
     .m_doc = "Traces: writing them while a program runs, and reading them.",
     .m_size = sizeof(struct fg_tracedata_state),
+    .m_methods = tracedata_functions,
     .m_slots = tracedata_slots,
     .m_traverse = tracedata_traverse,
     .m_clear = tracedata_clear,

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "binding/base/critical_section.h"
+#include "binding/base/file_arg.h"
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
@@ -14,33 +15,39 @@
 
 #define SUMMARY_EVENTS (4u << 20) /* between checks for a signal: a few tenths of a second */
 
+static int open_file(struct fg_reader *reader, const struct fg_file_arg *file, char reason[FG_REASON_BYTES])
+{
+    if (!file->path)
+        return fg_trace_file_open_fd(file->fd, &reader->file, reason);
+    return fg_trace_file_open(PyBytes_AS_STRING(file->path), &reader->file, reason);
+}
+
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"path", NULL};
-    PyObject *encoded = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&:Reader", keywords, PyUnicode_FSConverter, &encoded))
-        return NULL;
-    struct fg_reader *reader = (struct fg_reader *)type->tp_alloc(type, 0);
-    if (!reader) {
-        Py_DECREF(encoded);
-        return NULL;
-    }
+    struct fg_file_arg file = {.fd = -1};
+    struct fg_reader *reader = NULL;
     char reason[FG_REASON_BYTES];
     int error;
-    reader->file.fd = -1;
-    reader->path = PyUnicode_DecodeFSDefault(PyBytes_AS_STRING(encoded));
-    if (!reader->path) {
-        Py_DECREF(encoded);
-        Py_DECREF(reader);
-        return NULL;
+
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "O&:Reader", keywords, fg_file_arg_convert, &file))
+        reader = (struct fg_reader *)type->tp_alloc(type, 0);
+    if (reader) {
+        reader->file.fd = -1;
+        reader->path =
+            file.path ? PyUnicode_DecodeFSDefault(PyBytes_AS_STRING(file.path)) : PyLong_FromLong(file.fd);
+        if (!reader->path)
+            Py_CLEAR(reader);
     }
-    Py_BEGIN_ALLOW_THREADS error = fg_trace_file_open(PyBytes_AS_STRING(encoded), &reader->file, reason);
-    Py_END_ALLOW_THREADS Py_DECREF(encoded);
-    if (error) {
-        fg_reader_raise(reader, error, reason);
-        Py_DECREF(reader);
-        return NULL;
+    if (reader) {
+        Py_BEGIN_ALLOW_THREADS error = open_file(reader, &file, reason);
+        Py_END_ALLOW_THREADS if (error)
+        {
+            fg_reader_raise(reader, error, reason);
+            Py_CLEAR(reader);
+        }
     }
+    fg_file_arg_clear(&file);
     return (PyObject *)reader;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "binding/base/critical_section.h"
+#include "binding/base/file_arg.h"
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
@@ -15,7 +16,7 @@
 #include "tracedata/spool/recorder_counts.h"
 
 struct recorder {
-    PyObject_HEAD PyObject *path;
+    PyObject_HEAD PyObject *path; /* NULL: the spool has none */
     struct fg_recorder c;
     bool is_open;
     bool is_busy; /* a thread runs a method without the GIL */
@@ -69,33 +70,51 @@ PyDoc_STRVAR(recorder_doc,
              "Recorder(part, *, clock='mono', resume=False)\n--\n\n"
              "Drains ring-buffer files into a spool, and makes a trace of it. See the type stub.");
 
+static int recorder_open(struct fg_recorder *recorder, const struct fg_file_arg *part, int clock, int resume)
+{
+    if (part->path == NULL)
+        return resume ? -ENOTSUP : fg_recorder_open_in(recorder, part->fd, (enum fg_trace_clock)clock);
+    return fg_recorder_open(recorder, PyBytes_AS_STRING(part->path), (enum fg_trace_clock)clock, resume != 0);
+}
+
+/* Return: a recorder that is not open yet. */
+static struct recorder *recorder_alloc(PyTypeObject *type, const struct fg_file_arg *part)
+{
+    struct recorder *recorder = (struct recorder *)type->tp_alloc(type, 0);
+
+    if (recorder && part->path) {
+        recorder->path = PyUnicode_DecodeFSDefault(PyBytes_AS_STRING(part->path));
+        if (recorder->path == NULL)
+            Py_CLEAR(recorder);
+    }
+    return recorder;
+}
+
 static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"part", "clock", "resume", NULL};
-    PyObject *encoded = NULL;
+    struct fg_file_arg part = {.fd = -1};
     struct recorder *recorder;
     const char *clock_name = fg_trace_clock_names[FG_TRACE_CLOCK_MONO];
     int clock, resume = 0, error;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sp:Recorder", keywords, PyUnicode_FSConverter,
-                                     &encoded, &clock_name, &resume))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sp:Recorder", keywords, fg_file_arg_convert, &part,
+                                     &clock_name, &resume)) {
+        fg_file_arg_clear(&part);
         return NULL;
+    }
     clock = fg_name_index(fg_trace_clock_names, FG_NR_TRACE_CLOCKS, clock_name);
     if (clock < 0) {
-        Py_DECREF(encoded);
+        fg_file_arg_clear(&part);
         return PyErr_Format(PyExc_ValueError, "unknown clock '%s'; CLOCKS has all names", clock_name);
     }
-    recorder = (struct recorder *)type->tp_alloc(type, 0);
-    if (recorder)
-        recorder->path = PyUnicode_DecodeFSDefault(PyBytes_AS_STRING(encoded));
-    if (recorder == NULL || recorder->path == NULL) {
-        Py_XDECREF(recorder);
-        Py_DECREF(encoded);
+    recorder = recorder_alloc(type, &part);
+    if (recorder == NULL) {
+        fg_file_arg_clear(&part);
         return NULL;
     }
-    WITHOUT_GIL(recorder, error = fg_recorder_open(&recorder->c, PyBytes_AS_STRING(encoded),
-                                                   (enum fg_trace_clock)clock, resume != 0));
-    Py_DECREF(encoded);
+    WITHOUT_GIL(recorder, error = recorder_open(&recorder->c, &part, clock, resume));
+    fg_file_arg_clear(&part);
     recorder->is_open = error == 0;
     if (error == 0)
         return (PyObject *)recorder;
@@ -131,13 +150,15 @@ PyDoc_STRVAR(add_ring_doc, "add_ring($self, path, /)\n--\n\n"
 static PyObject *recorder_add_ring(PyObject *self, PyObject *arg)
 {
     struct recorder *recorder = (struct recorder *)self;
-    PyObject *encoded = NULL;
+    struct fg_file_arg file;
     int number;
 
-    if (!recorder_begin(recorder) || !PyUnicode_FSConverter(arg, &encoded))
+    if (!recorder_begin(recorder) || !fg_file_arg_convert(arg, &file))
         return NULL;
-    WITHOUT_GIL(recorder, number = fg_recorder_add_ring(&recorder->c, PyBytes_AS_STRING(encoded)));
-    Py_DECREF(encoded);
+    WITHOUT_GIL(recorder, number = file.path
+                                       ? fg_recorder_add_ring(&recorder->c, PyBytes_AS_STRING(file.path))
+                                       : fg_recorder_add_ring_fd(&recorder->c, file.fd));
+    fg_file_arg_clear(&file);
     if (number >= 0)
         return PyLong_FromLong(number);
     if (number == -EINVAL)
@@ -321,17 +342,22 @@ PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /)\n--\n\n"
 
 /* Refreshes first: rings that are still mapped contribute what was drained, and the counts that they have
  * now. */
-static int assemble(struct fg_recorder *recorder, const char *path, const char *extra)
+static int assemble(struct fg_recorder *recorder, const struct fg_file_arg *output, const char *extra)
 {
     int error = fg_recorder_refresh(recorder);
 
-    return error < 0 ? error : fg_assemble(&recorder->contents, &recorder->spool, path, extra);
+    if (error < 0)
+        return error;
+    if (output->path == NULL)
+        return fg_assemble_into(&recorder->contents, &recorder->spool, output->fd, extra);
+    return fg_assemble(&recorder->contents, &recorder->spool, PyBytes_AS_STRING(output->path), extra);
 }
 
 static PyObject *recorder_assemble(PyObject *self, PyObject *args)
 {
     struct recorder *recorder = (struct recorder *)self;
-    PyObject *encoded = NULL, *output, *meta;
+    struct fg_file_arg file;
+    PyObject *output, *meta;
     const char *extra;
     int error;
 
@@ -339,10 +365,10 @@ static PyObject *recorder_assemble(PyObject *self, PyObject *args)
         return NULL;
     extra = PyUnicode_AsUTF8(meta);
     if (extra == NULL || check_json_object(meta) < 0 || !recorder_begin(recorder) ||
-        !PyUnicode_FSConverter(output, &encoded))
+        !fg_file_arg_convert(output, &file))
         return NULL;
-    WITHOUT_GIL(recorder, error = assemble(&recorder->c, PyBytes_AS_STRING(encoded), extra));
-    Py_DECREF(encoded);
+    WITHOUT_GIL(recorder, error = assemble(&recorder->c, &file, extra));
+    fg_file_arg_clear(&file);
     if (error < 0)
         return fg_raise_errno(error, output);
     Py_RETURN_NONE;

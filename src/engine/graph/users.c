@@ -261,7 +261,7 @@ int fg_users_try(int (*attempt)(void *arg), void *arg)
     int error;
 
     fg_engine_lock();
-    error = attempt(arg);
+    error = fg_is_killed() ? -ENODEV : attempt(arg);
     if (error == -ENOSPC && users.nr_left) {
         fg_engine_unlock();
         synchronize(); /* frees the left slots whose callbacks have ended by now */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "engine/core/root.h"
 #include "engine/graph/users.h"
 
 _Atomic unsigned fg_kprobe_count;
@@ -150,6 +151,8 @@ int fg_kprobe_register(struct fg_kprobe *kp, struct fg_func *func)
     struct fg_kprobe_list *old = NULL;
     int error;
 
+    if (fg_is_killed())
+        return -ENODEV;
     lock(kp->arch);
     error = attach(kp, func, &old);
     unlock(kp->arch);

@@ -82,17 +82,24 @@ static int map_file(int fd, struct fg_ring_header **header, size_t *bytes)
 
 int fg_ring_reader_open(const char *path, struct fg_ring_reader **out)
 {
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int error = fd < 0 ? -errno : fg_ring_reader_open_fd(fd, out);
+
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+int fg_ring_reader_open_fd(int fd, struct fg_ring_reader **out)
+{
     struct fg_ring_reader *reader = calloc(1, sizeof(*reader));
     struct fg_ring_header *header = NULL;
     size_t bytes = 0;
-    int fd, error;
+    int error;
 
     if (!reader)
         return -ENOMEM;
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    error = fd < 0 ? -errno : map_file(fd, &header, &bytes);
-    if (fd >= 0)
-        close(fd);
+    error = map_file(fd, &header, &bytes);
     if (error) {
         free(reader);
         return error;

@@ -27,6 +27,8 @@ struct fg_ring_chunk {
  * Return: 0 or a negative errno; -EINVAL: not a ring buffer, or damaged.
  */
 int fg_ring_reader_open(const char *path, struct fg_ring_reader **reader);
+/* The same for a file that is open for reading and writing. @fd stays the caller's, who may close it. */
+int fg_ring_reader_open_fd(int fd, struct fg_ring_reader **reader);
 void fg_ring_reader_close(struct fg_ring_reader *reader);
 
 const struct fg_ring_header *fg_ring_reader_header(const struct fg_ring_reader *reader);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/root.h"
 #include "engine/ring/ring_file.h"
 #include "engine/tracer/instance_symbols.h"
 #include "engine/tracer/instance_tracer.h"
@@ -55,7 +56,7 @@ int fg_instance_start(struct fg_instance_config *config, int *handle)
     if (!instance)
         return -ENOMEM;
     config->ring.times_work = config->settings.no_sleep_time;
-    error = fg_ring_open(&instance->ring, &config->ring);
+    error = fg_is_killed() ? -ENODEV : fg_ring_open(&instance->ring, &config->ring);
     if (error) {
         fg_instance_put(instance);
         return error;

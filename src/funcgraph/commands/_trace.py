@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from funcgraph.commands import CommandError, os_error_text
+from funcgraph.names import did_you_mean
 from funcgraph.tracedata.description import Task, TraceError
 from funcgraph.tracedata.trace_file import TraceFile
 
@@ -14,7 +15,7 @@ _TASKS_LISTED = 8
 
 
 @contextmanager
-def trace_errors(path: str) -> Iterator[None]:
+def trace_errors(path: object) -> Iterator[None]:
     """Turn a TraceError into the command's one line of error, with the file."""
     try:
         yield
@@ -61,7 +62,8 @@ def wanted_buffers(trace: TraceFile, wanted: Sequence[str]) -> list[int] | None:
     except KeyError as error:
         there = [trace.buffers[number].name for number in trace.find_buffers([])]
         names = ", ".join(repr(name) if name else "'' (the top one)" for name in there)
-        raise CommandError(f"{trace.path}: no instance {error}; it has: {names}") from None
+        hint = did_you_mean(error.args[0], there)
+        raise CommandError(f"{trace.path}: no instance {error}; it has: {names}{hint}") from None
 
 
 def wanted_tasks(trace: TraceFile, wanted: Sequence[str]) -> list[Task] | None:
@@ -75,6 +77,7 @@ def wanted_tasks(trace: TraceFile, wanted: Sequence[str]) -> list[Task] | None:
             names = [f"{task.name} ({task.tid})" for task in trace.tasks[:_TASKS_LISTED]]
             more = len(trace.tasks) - len(names)
             listing = ", ".join(names) + (f" and {more} more" if more else "")
-            raise CommandError(f"{trace.path}: no task '{word}'; it has: {listing or 'none'}")
+            hint = did_you_mean(word, [task.name for task in trace.tasks])
+            raise CommandError(f"{trace.path}: no task '{word}'; it has: {listing or 'none'}{hint}")
         tasks.update(dict.fromkeys(found))
     return list(tasks)

@@ -9,6 +9,7 @@ from typing import Any
 import funcgraph
 from funcgraph import _tracedata
 from funcgraph.commands import CommandError, say
+from funcgraph.names import did_you_mean
 from funcgraph.session import outcome
 from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.options import describe, from_config
@@ -128,7 +129,9 @@ def _assemble(recording: Recording, output: str, meta: dict[str, Any]) -> None:
 def _recover_part(part: str, output_name: str | None) -> int:
     """Make a trace of a spool whose session is gone, as after a recording that ran out of space."""
     if not part.endswith(".part") and output_name is None:
-        raise CommandError(f"{part}: neither the directory of a session nor a FILE.part")
+        names = [os.path.basename(session.path) for session in all_sessions()]
+        hint = did_you_mean(os.path.basename(part), names)
+        raise CommandError(f"{part}: neither the directory of a session nor a FILE.part{hint}")
     for session in all_sessions():
         try:
             writes_it = os.path.realpath(part) in session.read_config().get("part", [])

@@ -171,9 +171,9 @@ def parse(text: str, allowed: Allowed) -> list[BootInstance]:
         name, equals, value = word.partition("=")
         try:
             if name != _INSTANCE and name not in PARAMETERS:
-                raise ValueError(
-                    f"unknown parameter {name!r}: must be one of {', '.join([*PARAMETERS, _INSTANCE])}"
-                )
+                known = [*PARAMETERS, _INSTANCE]
+                names = ", ".join(known) + check.meant(name, known)
+                raise ValueError(f"unknown parameter {name!r}: must be one of {names}")
             if not equals or not value:
                 raise ValueError(f"no value: must be {name}=VALUE")
             if name == _INSTANCE:

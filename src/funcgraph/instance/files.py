@@ -123,9 +123,10 @@ class Files:
         if name == _FOLDER.rstrip("/"):
             raise OSError(EISDIR, f"{name!r} is a folder: must be {_FOLDER}NAME", name)
         if name not in self:
-            raise OSError(
-                ENOENT, f"no file {name!r}: must be one of {', '.join(BY_FILE)}, {_FOLDER}NAME", name
-            )
+            allowed = f"{', '.join(BY_FILE)}, {_FOLDER}NAME"
+            names = (*BY_FILE, *(f"{_FOLDER}{option}" for option in OPTIONS))
+            text = f"no file {name!r}: must be one of {allowed}{check.meant(name, names)}"
+            raise OSError(ENOENT, text, name)
         try:
             return serve(name)
         except RuntimeError as error:  # no hook is free

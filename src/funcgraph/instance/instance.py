@@ -202,7 +202,7 @@ class Instance(FileAttributes):
         it is what that tracer found.
 
         Raises:
-            OSError: there is no room for the temporary files that reading needs.
+            OSError: there is no room for the files in memory that reading needs.
             ValueError: the instance is closed.
         """
         return self._state.trace()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from funcgraph import _engine
+from funcgraph.settings import check
 
 __all__ = ["Event", "Latency", "Section"]
 
@@ -101,8 +102,8 @@ class Latency:
         self, tracer: str, *, thresh_us: int = 0, display_graph: bool = False, buffer_kb: int = 2048
     ) -> None:
         if tracer not in _engine.LATENCY_TRACERS:
-            names = ", ".join(_engine.LATENCY_TRACERS)
-            raise ValueError(f"invalid tracer {tracer!r}: must be one of {names}")
+            allowed = ", ".join(_engine.LATENCY_TRACERS) + check.meant(tracer, _engine.LATENCY_TRACERS)
+            raise ValueError(f"invalid tracer {tracer!r}: must be one of {allowed}")
         self.tracer = tracer
         self._thresh_us = _microseconds("thresh_us", thresh_us)
         self._inside_kb = buffer_kb if display_graph else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from funcgraph.instance import reading
+from funcgraph.instance.memory_file import memory_file
 from funcgraph.tracedata import TraceFile
 
 _ABSTIME = re.compile(r" *(\d+)\.(\d{6}) \|  (.*)", re.DOTALL)
@@ -37,20 +38,16 @@ class _Copy:
     def __init__(self, ring: bytes) -> None:
         self._ring = ring
 
-    def copy(self, path: str, *, consume: bool = False) -> int:
-        with open(path, "xb") as file:
+    def copy(self, path: int, *, consume: bool = False) -> int:
+        with open(path, "r+b", closefd=False) as file:
             return file.write(self._ring)
 
 
 def _report(ring: bytes, tid: int | None) -> str:
-    folder = reading.make_folder()
-    try:
-        path = f"{folder}/trace.dat"
+    with memory_file() as file:
         reading.write_trace(
-            _Copy(ring), path, reading.describe("function_graph", ""), consume=False, clock="mono"
+            _Copy(ring), file, reading.describe("function_graph", ""), consume=False, clock="mono"
         )
-        trace = TraceFile(path)
+        trace = TraceFile(file)
         tasks = None if tid is None else [task for task in trace.tasks if task.tid == tid]
         return b"".join(trace.report(_OPTIONS, tasks=tasks)).decode("utf-8", "replace")
-    finally:
-        reading.remove_folder(folder)

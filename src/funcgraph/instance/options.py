@@ -79,7 +79,8 @@ class Options(MutableMapping[str, bool]):
         try:
             return self._state.options[name]
         except KeyError:
-            raise OSError(EINVAL, f"invalid option {name!r}: must be one of {', '.join(OPTIONS)}") from None
+            allowed = f"{', '.join(OPTIONS)}{check.meant(name, OPTIONS)}"
+            raise OSError(EINVAL, f"invalid option {name!r}: must be one of {allowed}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in OPTIONS

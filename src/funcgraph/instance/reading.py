@@ -7,53 +7,29 @@ All of this runs untraced (_engine.untraced): no trace has the calls that readin
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, Protocol
 
 from funcgraph import _engine, _tracedata
-from funcgraph.session.directory import folders
+from funcgraph.instance.memory_file import contents, memory_file
 from funcgraph.tracedata import TraceFile
-
-PREFIX = "funcgraph-instance-"
 
 
 class Copied(Protocol):
     """An object that writes its ring buffer to a file: an engine's Instance."""
 
-    def copy(self, path: str, *, consume: bool = False) -> int: ...
+    def copy(self, path: int, *, consume: bool = False) -> int: ...
 
 
-def make_folder() -> str:
-    """Make a temporary folder, in memory if possible, and return its path.
-
-    Raises:
-        OSError: none of the places for it can be written.
-    """
-    refusal: OSError = FileNotFoundError("no folder for temporary files can be written")
-    for base in folders():
-        try:
-            return tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base)
-        except OSError as error:
-            refusal = error
-    raise refusal
-
-
-def remove_folder(path: str) -> None:
-    """Remove a folder with its contents."""
-    shutil.rmtree(path, ignore_errors=True)
-
-
-def write_trace(engine: Copied, output: str, meta: Mapping[str, Any], *, consume: bool, clock: str) -> None:
+def write_trace(
+    engine: Copied, output: str | int, meta: Mapping[str, Any], *, consume: bool, clock: str
+) -> None:
     """Write a trace.dat of an instance's buffer.
 
     Args:
         engine: the instance.
-        output: path of the trace.
+        output: path of the trace, or the descriptor of an empty file.
         meta: entries of the trace's JSON, in addition to those from the buffer.
         consume: leave the records of this trace out of later ones.
         clock: the clock of its times.
@@ -61,18 +37,14 @@ def write_trace(engine: Copied, output: str, meta: Mapping[str, Any], *, consume
     Raises:
         OSError: the trace cannot be written.
     """
-    folder = make_folder()
-    try:
-        ring = f"{folder}/{os.getpid()}.0.ring"
+    with memory_file() as ring, memory_file() as spool:
         engine.copy(ring, consume=consume)
-        recorder = _tracedata.Recorder(f"{folder}/part", clock=clock)
+        recorder = _tracedata.Recorder(spool, clock=clock)
         try:
             recorder.finish(recorder.add_ring(ring))
             recorder.assemble(output, json.dumps(meta))
         finally:
             recorder.close()
-    finally:
-        remove_folder(folder)
 
 
 def describe(tracer: str, name: str) -> dict[str, Any]:
@@ -81,11 +53,11 @@ def describe(tracer: str, name: str) -> dict[str, Any]:
     return {"tracer": tracer, "instance": name, "command": command}
 
 
-def text_of(path: str, tracer: str, options: Mapping[str, bool]) -> str:
-    """Return the text of a trace that `write_trace` wrote, with its header."""
+def text_of(trace: int, tracer: str, options: Mapping[str, bool]) -> str:
+    """Return the text of a trace that `write_trace` wrote to a descriptor, with its header."""
     if tracer == "function":  # the report has one option for the arguments of both tracers
         options = {**options, "funcgraph-args": options["func-args"]}
-    text = b"".join(TraceFile(path).report(options)).decode("utf-8", "replace")
+    text = b"".join(TraceFile(trace).report(options)).decode("utf-8", "replace")
     return text.replace("# tracer: function\n", f"# tracer: {tracer}\n", 1)
 
 
@@ -93,30 +65,32 @@ def read_text(
     engine: _engine.Instance, name: str, options: Mapping[str, bool], *, consume: bool, clock: str
 ) -> str:
     """Return the text of an instance's buffer, with its header."""
-    folder = make_folder()
     tracer = engine.tracer
-    try:
-        path = f"{folder}/trace.dat"
-        write_trace(engine, path, describe(tracer, name), consume=consume, clock=clock)
-        return text_of(path, tracer, options)
-    finally:
-        remove_folder(folder)
+    with memory_file() as trace:
+        write_trace(engine, trace, describe(tracer, name), consume=consume, clock=clock)
+        return text_of(trace, tracer, options)
 
 
-def copy_file(path: str, output: str) -> None:
-    """Copy a trace; an existing file is replaced when the copy is complete.
+def trace_bytes(engine: _engine.Instance, name: str, *, clock: str) -> bytes:
+    """Return a trace.dat of an instance's buffer."""
+    with memory_file() as trace:
+        write_trace(engine, trace, describe(engine.tracer, name), consume=False, clock=clock)
+        return contents(trace)
+
+
+def text_of_bytes(trace: bytes, tracer: str, options: Mapping[str, bool]) -> str:
+    """Return the text of a trace that `trace_bytes` returned, with its header."""
+    with memory_file(trace) as file:
+        return text_of(file, tracer, options)
+
+
+def save_bytes(trace: bytes, output: str) -> None:
+    """Write a trace to a file; an existing file is replaced when the trace is complete.
 
     Raises:
-        OSError: the copy cannot be written.
+        OSError: it cannot be written.
     """
-    temporary = f"{output}.{os.getpid()}.tmp"
-    try:
-        shutil.copyfile(path, temporary)
-        os.replace(temporary, output)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+    _tracedata.replace_file(output, trace)
 
 
 def without_header(text: str) -> list[str]:

@@ -1,11 +1,11 @@
-"""Snapshots: what an instance's buffer held at one moment, kept in a file."""
+"""Snapshots: what an instance's buffer held at one moment, kept as a trace in memory."""
 
 from __future__ import annotations
 
 import os
+from errno import ENOENT
 from types import TracebackType
 from typing import Any
-from weakref import finalize
 
 from funcgraph import _engine
 from funcgraph.instance.state import State
@@ -16,7 +16,7 @@ __all__ = ["Snapshot"]
 class Snapshot:
     """What an instance's buffer held at one moment. Instance.snapshot() makes it.
 
-    A file in memory, or where temporary files lie, keeps it until close() or until nobody refers to it.
+    It lies in the process's memory until close() or until nobody refers to it.
 
     Attributes:
         name: the instance's name.
@@ -24,17 +24,10 @@ class Snapshot:
     """
 
     def __init__(self, state: State) -> None:
-        reading = _engine.untraced(_reading)
         self.name = state.name
         self.tracer = state.engine.tracer
         self._options = dict(state.options)
-        self._folder: str = _engine.untraced(reading.make_folder)
-        self._removal = finalize(self, _engine.untraced, reading.remove_folder, self._folder)
-        try:
-            state.write_trace(f"{self._folder}/trace.dat")
-        except BaseException:
-            self.close()
-            raise
+        self._trace: bytes | None = state.trace_bytes()
 
     def trace(self) -> str:
         """Return its text, as Instance.trace() did at that moment.
@@ -43,7 +36,7 @@ class Snapshot:
             OSError: ENOENT: it is closed.
         """
         reading = _engine.untraced(_reading)
-        text: str = _engine.untraced(reading.text_of, f"{self._folder}/trace.dat", self.tracer, self._options)
+        text: str = _engine.untraced(reading.text_of_bytes, self._kept(), self.tracer, self._options)
         return text
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -53,11 +46,16 @@ class Snapshot:
             OSError: the file cannot be written. ENOENT: the snapshot is closed.
         """
         reading = _engine.untraced(_reading)
-        _engine.untraced(reading.copy_file, f"{self._folder}/trace.dat", os.fspath(path))
+        _engine.untraced(reading.save_bytes, self._kept(), os.fspath(path))
 
     def close(self) -> None:
-        """Remove it. May be called twice."""
-        self._removal()
+        """Let go of it. May be called twice."""
+        self._trace = None
+
+    def _kept(self) -> bytes:
+        if self._trace is None:
+            raise FileNotFoundError(ENOENT, "the snapshot is closed", self.name)
+        return self._trace
 
     def __enter__(self) -> Snapshot:
         return self

@@ -84,6 +84,11 @@ class State:
         """Write a trace.dat file of the buffer. The caller holds the lock."""
         _engine.untraced(_write_trace, self, path)
 
+    def trace_bytes(self) -> bytes:
+        """Return a trace.dat of the buffer. The caller holds the lock."""
+        trace: bytes = _engine.untraced(_trace_bytes, self)
+        return trace
+
 
 # What reading needs is imported when somebody reads.
 
@@ -99,3 +104,9 @@ def _write_trace(state: State, path: str) -> None:
 
     meta = reading.describe(state.engine.tracer, state.name)
     reading.write_trace(state.engine, path, meta, consume=False, clock=state.clock)
+
+
+def _trace_bytes(state: State) -> bytes:
+    from funcgraph.instance import reading
+
+    return reading.trace_bytes(state.engine, state.name, clock=state.clock)

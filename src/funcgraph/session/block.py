@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any
 
 from funcgraph import _engine
+from funcgraph.names import did_you_mean
 from funcgraph.session import environ
 from funcgraph.session.check import check, record_options
 from funcgraph.session.options import DEFAULTS, RECORDING, engine_keywords
@@ -209,9 +210,11 @@ def _own(value: Any) -> Any:
 
 def _instance(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Return an instance's settings. Raises TypeError."""
-    unknown = ", ".join(map(repr, keywords.keys() - DEFAULTS.keys()))
+    unknown = [word for word in keywords if word not in DEFAULTS]
     if unknown:
-        raise TypeError(f"instance {name!r} has no option {unknown}: must be one of {', '.join(DEFAULTS)}")
+        allowed = ", ".join(DEFAULTS) + did_you_mean(unknown[0], DEFAULTS)
+        words = ", ".join(map(repr, unknown))
+        raise TypeError(f"instance {name!r} has no option {words}: must be one of {allowed}")
     instance = {"name": name}
     for option, default in DEFAULTS.items():
         value = keywords.get(option, default)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "flag",
     "is_too_long",
+    "meant",
     "name",
     "number",
     "one_of",
@@ -46,7 +47,14 @@ def one_of(value: object, allowed: "Iterable[str]") -> str:
     names = tuple(allowed)
     if isinstance(value, str) and value in names:
         return value
-    raise ValueError(f"must be one of {', '.join(names)}")
+    raise ValueError(f"must be one of {', '.join(names)}{meant(value, names)}")
+
+
+def meant(value: object, names: "Iterable[str]") -> str:
+    """Return the end of a message about an unknown name: the known one that is most similar to it."""
+    from funcgraph.names import did_you_mean  # traced processes import this module: only for an error
+
+    return did_you_mean(value, names)
 
 
 def option_word(word: object, allowed: "Iterable[str]" = OPTIONS) -> tuple[str, bool]:
@@ -65,7 +73,10 @@ def option_word(word: object, allowed: "Iterable[str]" = OPTIONS) -> tuple[str, 
             return word, True
         if word.startswith("no") and word[2:] in names:
             return word[2:], False
-    raise ValueError(f"must be one of {', '.join(names)}, or one of them with 'no' before it")
+    both = (*names, *(f"no{name}" for name in names))
+    raise ValueError(
+        f"must be one of {', '.join(names)}, or one of them with 'no' before it{meant(word, both)}"
+    )
 
 
 def pattern_list(value: "str | Iterable[str]", check_pattern: "Callable[[str], object]") -> tuple[str, ...]:

@@ -16,7 +16,8 @@ class TraceFile:
     """An opened trace.
 
     Args:
-        path: a file that `funcgraph record` wrote.
+        path: a file that `funcgraph record` wrote; or the descriptor of one, which stays open as long as the
+            trace is read.
 
     Raises:
         TraceError: the file is not a trace of funcgraph's, or is truncated or damaged.
@@ -27,8 +28,8 @@ class TraceFile:
         ...     print(row.function.name, row.calls, row.self_ns)
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+    def __init__(self, path: str | os.PathLike[str] | int) -> None:
+        self.path = path if isinstance(path, int) else os.fspath(path)
         try:
             meta = _tracedata.Reader(self.path).meta
         except ValueError as error:

@@ -2,6 +2,7 @@
 #include "tracedata/make/assemble.h"
 
 #include "tracedata/base/file_io.h"
+#include "tracedata/base/new_file.h"
 #include "tracedata/base/text.h"
 #include "tracedata/make/convert.h"
 #include "tracedata/make/lanes.h"
@@ -9,15 +10,8 @@
 #include "tracedata/make/trace_head.h"
 #include "tracedata/make/trace_meta.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define TEMPORARY_TRIES 100
 
 struct assembly {
     struct fg_contents *contents;
@@ -185,68 +179,28 @@ static void assembly_free(struct assembly *assembly)
     fg_convert_free(&assembly->convert);
 }
 
-/* The file to replace, which a link may lead to. It must be a regular file, or not exist. */
-static int resolve_target(const char *path, char target[PATH_MAX])
+int fg_assemble_into(struct fg_contents *contents, const struct fg_spool *spool, int fd, const char *extra)
 {
-    struct stat status;
+    struct assembly assembly;
+    int error = assembly_init(&assembly, contents, spool);
 
-    if (realpath(path, target) == NULL) {
-        if (errno != ENOENT)
-            return -errno;
-        return snprintf(target, PATH_MAX, "%s", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
-    }
-    if (stat(target, &status) < 0)
-        return -errno;
-    if (S_ISDIR(status.st_mode))
-        return -EISDIR;
-    return S_ISREG(status.st_mode) ? 0 : -ENOTSUP;
-}
-
-static int create_temporary(const char *target, char **temporary)
-{
-    for (int i = 0; i < TEMPORARY_TRIES; i++) {
-        size_t bytes = strlen(target) + 40;
-        int fd;
-
-        *temporary = malloc(bytes);
-        if (*temporary == NULL)
-            return -ENOMEM;
-        snprintf(*temporary, bytes, "%s.%d.%d.tmp", target, (int)getpid(), i);
-        fd = open(*temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0)
-            return fd;
-        free(*temporary);
-        *temporary = NULL;
-        if (errno != EEXIST)
-            return -errno;
-    }
-    return -EEXIST;
+    if (error == 0)
+        error = write_trace(&assembly, fd, extra);
+    assembly_free(&assembly);
+    return error;
 }
 
 int fg_assemble(struct fg_contents *contents, const struct fg_spool *spool, const char *path,
                 const char *extra)
 {
-    char target[PATH_MAX];
-    char *temporary = NULL;
-    struct assembly assembly;
-    int fd, error = resolve_target(path, target);
+    struct fg_new_file file;
+    int error = fg_new_file_create(&file, path);
 
     if (error < 0)
         return error;
-    fd = create_temporary(target, &temporary);
-    if (fd < 0)
-        return fd;
-    error = assembly_init(&assembly, contents, spool);
+    error = fg_assemble_into(contents, spool, file.fd, extra);
     if (error == 0)
-        error = write_trace(&assembly, fd, extra);
-    /* On some file systems, close() is the first to report a failed write. */
-    if (close(fd) < 0 && error == 0)
-        error = -errno;
-    if (error == 0 && rename(temporary, target) < 0)
-        error = -errno;
-    if (error < 0)
-        unlink(temporary);
-    free(temporary);
-    assembly_free(&assembly);
+        return fg_new_file_publish(&file);
+    fg_new_file_discard(&file);
     return error;
 }

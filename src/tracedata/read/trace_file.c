@@ -283,9 +283,10 @@ static void walk_header(struct header_walk *walk, struct fg_trace_file *file)
     read_meta(walk, file);
 }
 
-int fg_trace_file_open(const char *path, struct fg_trace_file *file, char reason[FG_REASON_BYTES])
+/* Takes over @fd; if that is -1, errno says why. */
+static int open_fd(int fd, struct fg_trace_file *file, char reason[FG_REASON_BYTES])
 {
-    *file = (struct fg_trace_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    *file = (struct fg_trace_file){.fd = fd};
     struct header_walk walk = {.file = file, .reason = reason};
     struct stat status;
     reason[0] = 0;
@@ -303,6 +304,16 @@ int fg_trace_file_open(const char *path, struct fg_trace_file *file, char reason
     if (walk.error)
         fg_trace_file_close(file);
     return walk.error;
+}
+
+int fg_trace_file_open(const char *path, struct fg_trace_file *file, char reason[FG_REASON_BYTES])
+{
+    return open_fd(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), file, reason);
+}
+
+int fg_trace_file_open_fd(int fd, struct fg_trace_file *file, char reason[FG_REASON_BYTES])
+{
+    return open_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0), file, reason);
 }
 
 void fg_trace_file_close(struct fg_trace_file *file)

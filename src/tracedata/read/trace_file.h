@@ -31,6 +31,8 @@ struct fg_trace_file {
 /* Return: 0; -EINVAL: the file is not a trace of funcgraph's, and `reason` says why; or another negative
  * errno, and `reason` is empty. */
 int fg_trace_file_open(const char *path, struct fg_trace_file *file, char reason[FG_REASON_BYTES]);
+/* The same for a file that is open for reading. @fd stays the caller's, who may close it. */
+int fg_trace_file_open_fd(int fd, struct fg_trace_file *file, char reason[FG_REASON_BYTES]);
 void fg_trace_file_close(struct fg_trace_file *file);
 
 /* Reads exactly `bytes` at `offset`. Return: as fg_trace_file_open(). */

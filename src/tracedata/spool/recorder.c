@@ -89,13 +89,31 @@ static int resume_spool(struct fg_recorder *recorder, const char *path)
     return error;
 }
 
+static void recorder_init(struct fg_recorder *recorder, enum fg_trace_clock clock, bool resume)
+{
+    *recorder = (struct fg_recorder){.spool.fd = -1, .resumed = resume, .clock = clock};
+    fg_clock_init();
+}
+
 int fg_recorder_open(struct fg_recorder *recorder, const char *path, enum fg_trace_clock clock, bool resume)
 {
     int error;
 
-    *recorder = (struct fg_recorder){.spool.fd = -1, .resumed = resume, .clock = clock};
-    fg_clock_init();
+    recorder_init(recorder, clock, resume);
     error = resume ? resume_spool(recorder, path) : begin_spool(recorder, path);
+    if (error < 0)
+        fg_recorder_close(recorder);
+    return error;
+}
+
+int fg_recorder_open_in(struct fg_recorder *recorder, int fd, enum fg_trace_clock clock)
+{
+    int error;
+
+    recorder_init(recorder, clock, false);
+    error = fg_spool_create_in(&recorder->spool, fd);
+    if (error == 0)
+        error = take_clock(recorder, true);
     if (error < 0)
         fg_recorder_close(recorder);
     return error;
@@ -193,17 +211,29 @@ static int join(struct fg_recorder *recorder, struct fg_ring_reader *reader, con
     return (int)number;
 }
 
-int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path)
+static int add_reader(struct fg_recorder *recorder, struct fg_ring_reader *reader, const char *name)
 {
-    struct fg_ring_reader *reader = NULL;
-    int number = fg_ring_reader_open(path, &reader);
+    int number = join(recorder, reader, name);
 
-    if (number < 0)
-        return number;
-    number = join(recorder, reader, base_name(path));
     if (number < 0)
         fg_ring_reader_close(reader);
     return number;
+}
+
+int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path)
+{
+    struct fg_ring_reader *reader = NULL;
+    int error = fg_ring_reader_open(path, &reader);
+
+    return error < 0 ? error : add_reader(recorder, reader, base_name(path));
+}
+
+int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd)
+{
+    struct fg_ring_reader *reader = NULL;
+    int error = fg_ring_reader_open_fd(fd, &reader);
+
+    return error < 0 ? error : add_reader(recorder, reader, "");
 }
 
 static struct fg_recorder_ring *mapped_ring(struct fg_recorder *recorder, uint32_t number)

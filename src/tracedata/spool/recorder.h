@@ -37,12 +37,16 @@ struct fg_recorder {
 /* Creates a spool at `path` for a trace on `clock`; or, with `resume`, takes in the one that a recorder
  * left there, with its clock. Return: 0, or an error of fg_spool_create() or fg_spool_open(). */
 int fg_recorder_open(struct fg_recorder *recorder, const char *path, enum fg_trace_clock clock, bool resume);
+/* The same with a spool in an empty file, as fg_spool_create_in(). */
+int fg_recorder_open_in(struct fg_recorder *recorder, int fd, enum fg_trace_clock clock);
 void fg_recorder_close(struct fg_recorder *recorder);
 
 /* Maps a ring file. A file that the resumed spool knows gets its former number, and what the spool has of
  * it is not drained again. Return: the ring's number, or a negative errno (-EINVAL: not a ring file, or
  * damaged). */
 int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path);
+/* The same for a ring that is open as a file without a name, as fg_ring_reader_open_fd(). */
+int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd);
 
 /* The functions below return -ESRCH for a ring that is not mapped. An error of the spool (-ENOSPC, ...)
  * loses nothing: the call may be repeated. */

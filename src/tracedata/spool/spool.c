@@ -22,23 +22,41 @@ static int spool_lock(int fd)
     return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 }
 
-int fg_spool_create(struct fg_spool *spool, const char *path)
+/* Begins a spool in spool->fd, an empty file. */
+static int spool_begin(struct fg_spool *spool)
 {
     struct fg_spool_header header = {0};
     int error;
 
     memcpy(header.magic, FG_SPOOL_MAGIC, sizeof(header.magic));
     spool->end = sizeof(header);
-    spool->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (spool->fd < 0)
         return -errno;
     error = spool_lock(spool->fd);
-    if (error == 0)
-        error = fg_file_write(spool->fd, &header, sizeof(header), 0);
-    if (error < 0) {
+    return error < 0 ? error : fg_file_write(spool->fd, &header, sizeof(header), 0);
+}
+
+int fg_spool_create(struct fg_spool *spool, const char *path)
+{
+    int error;
+
+    spool->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    error = spool_begin(spool);
+    if (error < 0 && spool->fd >= 0) {
         unlink(path);
         fg_spool_close(spool);
     }
+    return error;
+}
+
+int fg_spool_create_in(struct fg_spool *spool, int fd)
+{
+    int error;
+
+    spool->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    error = spool_begin(spool);
+    if (error < 0)
+        fg_spool_close(spool);
     return error;
 }
 

@@ -95,6 +95,9 @@ struct fg_spool {
 /* Creates a spool; -EEXIST if the file exists. The file is locked (flock) while it is open, so that two
  * processes never append to one spool. */
 int fg_spool_create(struct fg_spool *spool, const char *path);
+/* The same in an empty file that is open for reading and writing. @fd stays the caller's, who may close
+ * it. */
+int fg_spool_create_in(struct fg_spool *spool, int fd);
 
 /* Opens a spool that a recorder left, to read it with fg_spool_next() and then append to it. -EINVAL: the
  * file is not a spool. -EWOULDBLOCK: another process has it open. `end` is 0 until fg_spool_resume_at(). */

@@ -1,7 +1,10 @@
 /* The kill switch: a broken invariant warns once and stops all tracing for good; the program continues. */
+#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/probe/fprobe.h"
+#include "engine/probe/kprobe.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/session.h"
@@ -78,6 +81,23 @@ static void test_one_warning_and_all_tracing_stops(void)
     CHECK_EQ(fg_overrun_total(), 0);
 }
 
+/* Each succeeded before, and never did anything. */
+static void test_nothing_can_be_registered_or_started(struct session *session)
+{
+    struct fprobe fp = {0};
+    struct fg_kprobe kp = {.is_enabled = true};
+    struct probe late;
+    int handle;
+
+    probe_init(&late, "late", NULL, 0);
+    CHECK_EQ(fgraph_register(&late.ops), -ENODEV);
+    CHECK_EQ(fgraph_is_registered(&late.ops), false);
+    probe_done(&late);
+    CHECK_EQ(fg_fprobe_register_ips(&fp, NULL, &f, NULL, 1), -ENODEV);
+    CHECK_EQ(fg_kprobe_register(&kp, f), -ENODEV);
+    CHECK_EQ(session_try_trace(session, &(struct session_trace){.mode = FG_RING_DROP}, &handle), -ENODEV);
+}
+
 static void *hold_a_subbuffer(void *arg)
 {
     pthread_barrier_t *barrier = arg;
@@ -107,6 +127,7 @@ static int run_with_a_broken_word(void)
     sim_spawn(&thread, hold_a_subbuffer, &barrier);
     pthread_barrier_wait(&barrier);
     test_one_warning_and_all_tracing_stops();
+    test_nothing_can_be_registered_or_started(&session);
     pthread_barrier_wait(&barrier);
     sim_join(thread);
     /* Fails if a task's end looks up users by generation. The kill switch has emptied the generations,

@@ -6,6 +6,7 @@
 
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/register/users.h"
+#include "engine/core/root.h"
 #include "engine/graph/users.h"
 #include "engine/tracer/instance_start.h"
 
@@ -197,6 +198,8 @@ int fg_cpython_latency_start(const struct fg_latency_tracer *tracer, struct fg_l
     *why = NULL;
     if (!interp)
         return -EIO;
+    if (fg_is_killed())
+        return -ENODEV;
     if (!change_owner(tracer, NULL, interp))
         return -EBUSY;
     fg_latency_reset(tracer->latency);
