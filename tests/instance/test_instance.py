@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from traced import leaf, middle, outer, slow
+from traced import leaf, marks, middle, outer, slow
 
 import funcgraph
 
@@ -94,8 +94,8 @@ def test_twenty_run_at_once() -> None:
 def test_no_slot_is_free() -> None:
     held = len(funcgraph.users())
     for number in range(64 - held):
-        funcgraph.Instance(f"i{number}")
-    assert "slot" in refusal(errno.ENOSPC, lambda: funcgraph.Instance("one more"))
+        graph(f"i{number}")
+    assert "slot" in refusal(errno.ENOSPC, lambda: graph("one more"))
     assert len(funcgraph.instances()) == 64 - held
 
 
@@ -501,3 +501,62 @@ def test_func_args_are_the_function_tracers() -> None:
         one.current_tracer = "function_graph"
         outer(5)
         assert "traced.leaf();" in one.trace()
+
+
+# ---- idle instances
+
+
+def test_a_thousand_idle_instances_take_no_slot_and_no_buffer() -> None:
+    """Fails if an instance with the tracer nop registers a user, or maps its buffer."""
+    code = """
+        import errno, funcgraph
+        def leaf(): pass
+        def size_kb(): return int(open("/proc/self/statm").read().split()[0]) * 4
+        with funcgraph.Instance("first", tracer="function", filter=["__main__.leaf"]): pass
+        before = size_kb()
+        idle = [funcgraph.Instance(str(number)) for number in range(1000)]
+        assert funcgraph.users() == []
+        assert size_kb() - before < 1000 * idle[0].buffer_size_kb // 10, size_kb() - before
+        with funcgraph.Instance("one", tracer="function_graph", filter=["__main__.leaf"]) as one:
+            leaf()
+            assert "__main__.leaf();" in one.trace()
+        for instance in idle[:64]:
+            instance.set_ftrace_filter = ["__main__.leaf"]
+            instance.current_tracer = "function"
+        leaf()
+        assert all(instance.trace().count("__main__.leaf") == 1 for instance in (idle[0], idle[63]))
+        for attribute, value in (("current_tracer", "function_graph"), ("function_profile_enabled", True)):
+            try:
+                setattr(idle[64], attribute, value)
+            except OSError as error:
+                assert error.errno == errno.ENOSPC and "all 64 slots" in error.strerror, error
+            else:
+                raise AssertionError("a 65th user")
+        assert idle[64].current_tracer == "nop"
+        idle[0].current_tracer = "nop"
+        idle[64].function_profile_enabled = True
+        idle[64].function_profile_enabled = False
+        idle[64].current_tracer = "function"
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_texts_of_an_idle_instance_have_their_functions_and_threads() -> None:
+    """Fails if a text needs a slot, or if the function that wrote it has no symbol in the buffer."""
+    with funcgraph.Instance("idle") as idle, funcgraph.Instance("two", tracer="function", filter=[HERE]):
+        marks(idle)
+        thread = threading.Thread(target=marks, args=(idle,), name="marker")
+        thread.start()
+        thread.join()
+        assert [user.name for user in funcgraph.users()] == ["two"]
+        lines = [line for line in idle.trace().splitlines() if not line.startswith("#")]
+        assert [line.split(": ", 1)[1] for line in lines] == [
+            r"tracing_mark_write: first\n",
+            "traced.marks: second and 2",
+        ] * 2
+        assert ["marker-" in line for line in lines] == [False, False, True, True]
+        idle.buffer_size_kb = 64
+        assert idle.trace().count("first") == 2

@@ -15,7 +15,6 @@
 #include "binding/engine/instance_object.h"
 #include "binding/engine/instance_settings.h"
 #include "binding/engine/marker.h"
-#include "binding/graph/users.h"
 #include "engine/core/clock.h"
 #include "engine/ring/ring_copy.h"
 #include "engine/tracer/instance_control.h"
@@ -55,7 +54,7 @@ static PyObject *instance_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (error) {
         self->handle = 0;
         Py_DECREF(self);
-        return error == -ENOSPC ? fg_raise_no_slot() : fg_instance_result(error);
+        return fg_instance_result(error);
     }
     return (PyObject *)self;
 }

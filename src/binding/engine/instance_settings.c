@@ -1,6 +1,7 @@
 /* What an instance records. funcgraph.instance decides what is allowed; here are arguments and errors. */
 #include "binding/engine/instance_settings.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "binding/core/filter.h"
 #include "binding/engine/instance_object.h"
 #include "binding/engine/tracers.h"
+#include "binding/graph/users.h"
 #include "engine/tracer/instance.h"
 
 PyObject *fg_instance_py_set_tracer(PyObject *self, PyObject *name)
@@ -21,7 +23,7 @@ PyObject *fg_instance_py_set_tracer(PyObject *self, PyObject *name)
         return NULL;
     error = fg_cpython_set_tracer(instance, tracer);
     fg_instance_put(instance);
-    return fg_instance_result(error);
+    return error == -ENOSPC ? fg_raise_no_slot() : fg_instance_result(error);
 }
 
 /* ---- filters */

@@ -26,14 +26,17 @@ struct fg_ring_config {
     const char *directory;
     size_t buffer_bytes; /* of all sub-buffers together */
     enum fg_ring_mode mode;
+    bool opens_late;                       /* the first record creates the memory; only without a file */
     bool times_work;                       /* durations of its records exclude the thread's sleep */
     char instance[FG_INSTANCE_NAME_BYTES]; /* NUL-terminated; empty: the top instance */
 };
 
-/* A forked child's first record opens the child's file. Other threads wait until the file
- * has its symbols. */
+/* The first record opens the memory of a ring that opens late, and a forked child's file. Other threads
+ * wait until it has its symbols. */
 enum fg_ring_reopen { FG_RING_IS_OPEN = 0, FG_RING_TO_REOPEN = 1, FG_RING_REOPENS = 2 };
 
+/* Who writes into a sub-buffer. Without a task, but with the state FG_SUBBUF_OWNED, it is shared: whoever
+ * holds the ring's lock writes records of the sub-buffer's task there. */
 struct fg_ring_owner {
     struct fg_task *task;
     struct fg_ring_cursor *cursor;
@@ -53,6 +56,9 @@ struct fg_orphan_loss {
 struct fg_ring_pool {
     struct fg_ring_owner *owners; /* by sub-buffer */
     uint32_t nr_owned;
+    /* Tasks that wrote into shared sub-buffers: a bit for each id. */
+    uint64_t *sharers;
+    size_t nr_sharer_words;
     uint32_t *free; /* sub-buffers that the reader gave back, the latest on top */
     uint32_t nr_free;
     uint32_t nr_fresh;  /* sub-buffers from this one on were never used */
@@ -79,7 +85,7 @@ struct fg_ring {
     size_t buffer_bytes;
     char instance[FG_INSTANCE_NAME_BYTES];
     _Atomic uint32_t reopen;                /* enum fg_ring_reopen */
-    void (*reopened)(struct fg_ring *ring); /* writes the symbols that the new file needs */
+    void (*reopened)(struct fg_ring *ring); /* writes the symbols that the new memory needs */
     char *directory;
     char *path; /* of the file as its readers see it */
     pthread_mutex_t lock;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/array.h"
 #include "engine/core/clock.h"
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_pool.h"
@@ -83,6 +84,15 @@ static void lose_record(struct fg_ring *ring, struct fg_ring_cursor *cursor)
     atomic_fetch_add(&ring->header->records_lost, 1);
 }
 
+/* True if the recorder stopped the ring while a writer waited: nothing is lost. */
+static bool was_stopped(struct fg_ring *ring)
+{
+    if (!atomic_load(&ring->header->stop))
+        return false;
+    atomic_store(&ring->stopped, true);
+    return true;
+}
+
 static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
                           const struct task_name *name)
 {
@@ -96,14 +106,21 @@ static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_
     clock_renew(ring->header);
     fg_ring_retire(ring, cursor);
     if (!fg_ring_take(ring, task, cursor, &wait)) {
-        if (atomic_load(&ring->header->stop)) {
-            atomic_store(&ring->stopped, true); /* stopped by the recorder during the wait: nothing is lost */
-            return false;
-        }
-        lose_record(ring, cursor);
+        if (!was_stopped(ring))
+            lose_record(ring, cursor);
         return false;
     }
     put_side_records(ring, task, cursor, &wait);
+    return true;
+}
+
+bool fg_ring_is_ready(struct fg_ring *ring)
+{
+    if (atomic_load_explicit(&ring->stopped, memory_order_relaxed) ||
+        atomic_load_explicit(&ring->paused, memory_order_relaxed))
+        return false;
+    if (fg_unlikely(atomic_load(&ring->reopen) != FG_RING_IS_OPEN))
+        fg_ring_reopen(ring);
     return true;
 }
 
@@ -113,11 +130,8 @@ bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_c
     bool got = false;
 
     (void)bytes; /* the largest record is much smaller than the smallest sub-buffer */
-    if (atomic_load_explicit(&ring->stopped, memory_order_relaxed) ||
-        atomic_load_explicit(&ring->paused, memory_order_relaxed))
+    if (!fg_ring_is_ready(ring))
         return false;
-    if (fg_unlikely(atomic_load(&ring->reopen) != FG_RING_IS_OPEN))
-        fg_ring_reopen(ring);
     name = read_task_name(task);
     pthread_mutex_lock(&ring->lock);
     if (!ring->header || atomic_load(&ring->header->stop))
@@ -130,6 +144,65 @@ bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_c
     }
     pthread_mutex_unlock(&ring->lock);
     return got;
+}
+
+/* ---- records of tasks without a cursor */
+
+/* Puts the task's symbol before its first record, and again when it was renamed. */
+static void name_sharer(struct fg_ring *ring, struct fg_task *task, const struct task_name *name)
+{
+    struct fg_ring_pool *pool = &ring->pool;
+    uint32_t word = task->id / 64;
+    bool has_bit = fg_array_reserve_zeroed(&pool->sharers, &pool->nr_sharer_words, (size_t)word + 1) == 0;
+    bool is_known = has_bit && pool->sharers[word] >> task->id % 64 & 1;
+
+    if (has_bit)
+        pool->sharers[word] |= 1ull << task->id % 64;
+    if (!is_known)
+        atomic_fetch_add(&ring->header->nr_tasks, 1);
+    rename_task(ring, task, &(struct fg_ring_cursor){.task = is_known ? task->id : 0}, name);
+}
+
+static bool share_locked(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                         size_t bytes, const struct task_name *name)
+{
+    struct fg_ring_wait wait = {0, 0};
+
+    if (fg_ring_find_shared(ring, task, cursor) && fg_ring_has_room(cursor, bytes))
+        return true;
+    name_sharer(ring, task, name);
+    clock_renew(ring->header);
+    if (!fg_ring_take_shared(ring, task, cursor, &wait)) {
+        if (was_stopped(ring))
+            return false;
+        atomic_fetch_add(&ring->header->records_lost, 1);
+        fg_ring_put_loss(ring, task->id, 1);
+        return false;
+    }
+    put_side_records(ring, task, cursor, &wait);
+    return true;
+}
+
+bool fg_ring_share_begin(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                         size_t bytes)
+{
+    struct task_name name;
+
+    if (!fg_ring_is_ready(ring))
+        return false;
+    name = read_task_name(task);
+    *cursor = (struct fg_ring_cursor){.overrun_told = (uint32_t)atomic_load(&task->overrun)};
+    pthread_mutex_lock(&ring->lock);
+    if (ring->header && !atomic_load(&ring->header->stop) && !atomic_load(&ring->stopped) &&
+        !atomic_load(&ring->paused) && share_locked(ring, task, cursor, bytes, &name))
+        return true;
+    pthread_mutex_unlock(&ring->lock);
+    return false;
+}
+
+void fg_ring_share_end(struct fg_ring *ring)
+{
+    pthread_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor)
@@ -155,6 +228,7 @@ void fg_ring_retire_all_locked(struct fg_ring *ring)
         count_overrun(ring, owner.task, owner.cursor);
         fg_ring_retire(ring, owner.cursor);
     }
+    fg_ring_retire_shared(ring);
 }
 
 void fg_ring_retire_all(struct fg_ring *ring)

@@ -73,6 +73,28 @@ void fg_ring_set_killed(struct fg_ring *ring, const char *message);
 FG_COLD bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
                             size_t bytes);
 
+/**
+ * fg_ring_is_ready() - Open the ring if it is not open yet.
+ *
+ * Return: false if it takes no records now.
+ * Context: takes the ring's lock.
+ */
+bool fg_ring_is_ready(struct fg_ring *ring);
+
+/**
+ * fg_ring_share_begin() - Find room for a record of a task that has no cursor here.
+ * @cursor: set to where the record goes; not to be kept
+ *
+ * For rare records in a ring whose instance has no slot. Unlike fg_ring_reserve() it takes the ring's lock
+ * for each record. On success the caller commits the record and calls fg_ring_share_end().
+ *
+ * Return: false if the record is lost (and counted), or recording is stopped or paused.
+ * Context: returns true with the ring's lock held; may wait for the recorder before.
+ */
+bool fg_ring_share_begin(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                         size_t bytes);
+void fg_ring_share_end(struct fg_ring *ring);
+
 /* True if the cursor's sub-buffer has room for a record of up to `bytes` at `pos`. Only inside the guard:
  * outside of it another task's fg_ring_switch may take the sub-buffer away (ring_pool.c, revoke_idle). */
 static inline bool fg_ring_has_room(const struct fg_ring_cursor *cursor, size_t bytes)

@@ -134,6 +134,7 @@ void fg_ring_forget(struct fg_ring *ring)
     ring->header = NULL;
     free(ring->pool.owners);
     free(ring->pool.free);
+    free(ring->pool.sharers);
     free(ring->path);
     ring->pool = (struct fg_ring_pool){0};
     ring->path = NULL;
@@ -193,12 +194,27 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config)
     ring->buffer_bytes = config->buffer_bytes;
     memcpy(ring->instance, config->instance, sizeof(ring->instance));
     ring->instance[sizeof(ring->instance) - 1] = 0;
+    if (config->opens_late && !config->directory) {
+        atomic_store(&ring->reopen, FG_RING_TO_REOPEN);
+        return 0;
+    }
     ring->directory = config->directory ? strdup(config->directory) : NULL;
     if (ring->directory || !config->directory)
         error = ring_start(ring);
     if (error)
         free(ring->directory);
     return error;
+}
+
+void fg_ring_empty(struct fg_ring *ring)
+{
+    pthread_mutex_lock(&ring->copying);
+    pthread_mutex_lock(&ring->lock);
+    fg_ring_forget(ring);
+    atomic_store(&ring->stopped, false);
+    atomic_store(&ring->reopen, FG_RING_TO_REOPEN);
+    pthread_mutex_unlock(&ring->lock);
+    pthread_mutex_unlock(&ring->copying);
 }
 
 void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh)
@@ -208,6 +224,7 @@ void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh)
     ring->pool = fresh->pool;
     ring->buffer_bytes = fresh->buffer_bytes;
     atomic_store(&ring->stopped, false);
+    atomic_store(&ring->reopen, FG_RING_IS_OPEN);
 }
 
 void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh)
@@ -235,16 +252,18 @@ void fg_ring_reopen(struct fg_ring *ring)
     bool opened;
 
     if (!atomic_compare_exchange_strong(&ring->reopen, &wanted, FG_RING_REOPENS)) {
-        while (atomic_load(&ring->reopen) != FG_RING_IS_OPEN)
+        while (atomic_load(&ring->reopen) == FG_RING_REOPENS)
             sched_yield();
         return;
     }
     pthread_mutex_lock(&ring->lock);
-    opened = ring_start(ring) == 0;
-    if (!opened)
+    /* Another thread may have given an instance's ring its memory meanwhile (fg_ring_adopt). */
+    opened = !ring->header && ring_start(ring) == 0;
+    if (!ring->header)
         atomic_store(&ring->stopped, true);
     pthread_mutex_unlock(&ring->lock);
     if (opened && ring->reopened)
         ring->reopened(ring);
-    atomic_store(&ring->reopen, FG_RING_IS_OPEN);
+    wanted = FG_RING_REOPENS; /* unless another thread emptied it meanwhile (fg_ring_empty) */
+    atomic_compare_exchange_strong(&ring->reopen, &wanted, FG_RING_IS_OPEN);
 }

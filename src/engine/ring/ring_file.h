@@ -1,5 +1,5 @@
-/* Creating a ring buffer: a file in the session's directory, or anonymous memory; and a forked child's
- * own file. */
+/* Creating a ring buffer: a file in the session's directory, or anonymous memory; at once, or with the
+ * first record, as a forked child's own file. */
 #ifndef FG_RING_FILE_H
 #define FG_RING_FILE_H
 
@@ -22,6 +22,20 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config);
 void fg_ring_forget(struct fg_ring *ring);
 
 /**
+ * fg_ring_empty() - Drop a ring's memory; its next record creates it again.
+ * @ring: a ring without a file
+ *
+ * Context: takes both locks of @ring. No task may write with a cursor meanwhile.
+ */
+void fg_ring_empty(struct fg_ring *ring);
+
+/* True if the ring has no memory yet, and its first record creates it. */
+static inline bool fg_ring_is_unopened(const struct fg_ring *ring)
+{
+    return atomic_load(&ring->reopen) == FG_RING_TO_REOPEN;
+}
+
+/**
  * fg_ring_adopt() - Replace a ring's memory by that of @fresh.
  * @fresh: an open ring that was never written to; not to be used afterwards
  *
@@ -42,9 +56,9 @@ void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh);
 void fg_ring_fork_child(struct fg_ring *ring, bool follow);
 
 /**
- * fg_ring_reopen() - Open a forked child's own file, or wait for the thread that does.
+ * fg_ring_reopen() - Open a ring that is not open yet, or wait for the thread that does.
  *
- * Without room, or after the session ended, the child runs on untraced.
+ * Without memory or room, or after the session ended, the ring takes no records.
  *
  * Context: takes the ring's lock.
  */

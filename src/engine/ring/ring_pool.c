@@ -35,19 +35,37 @@ static void queue_full(struct fg_ring *ring, struct fg_subbuf *subbuf)
     atomic_store_explicit(&header->full_head, head + 1, memory_order_release);
 }
 
+/* Takes a sub-buffer from its owner and queues it. */
+static void disown(struct fg_ring *ring, struct fg_subbuf *subbuf)
+{
+    ring->pool.owners[index_of(ring, subbuf)] = (struct fg_ring_owner){NULL, NULL};
+    ring->pool.nr_owned--;
+    queue_full(ring, subbuf);
+}
+
 void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor)
 {
     struct fg_subbuf *subbuf = cursor->subbuf;
-    uint32_t index;
 
     if (!subbuf)
         return;
-    index = index_of(ring, subbuf);
     atomic_store_explicit(&cursor->end, NULL, memory_order_relaxed);
     cursor->subbuf = NULL;
-    ring->pool.owners[index] = (struct fg_ring_owner){NULL, NULL};
-    ring->pool.nr_owned--;
-    queue_full(ring, subbuf);
+    disown(ring, subbuf);
+}
+
+static bool is_shared(const struct fg_ring *ring, uint32_t index)
+{
+    return !ring->pool.owners[index].task &&
+           atomic_load_explicit(&fg_ring_subbuf(ring, index)->state, memory_order_relaxed) == FG_SUBBUF_OWNED;
+}
+
+void fg_ring_retire_shared(struct fg_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        if (is_shared(ring, i))
+            disown(ring, fg_ring_subbuf(ring, i));
+    }
 }
 
 /* Moves the sub-buffers that the reader gave back to our own stack. */
@@ -208,11 +226,20 @@ static bool take_oldest(struct fg_ring *ring, uint32_t *index)
     return true;
 }
 
+/* Nobody writes into the sub-buffer now. */
+static bool is_idle(const struct fg_ring *ring, uint32_t index, const struct fg_task *self)
+{
+    struct fg_task *task = ring->pool.owners[index].task;
+
+    return task ? task != self && fg_task_is_quiet(task) : is_shared(ring, index);
+}
+
 /* Queues the oldest sub-buffer whose task is not writing now, so that any number of threads can share a
  * small pool. The task then finds its cursor without room and takes another sub-buffer. */
 static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
 {
-    struct fg_ring_owner *oldest = NULL;
+    struct fg_subbuf *oldest = NULL;
+    struct fg_ring_cursor *cursor;
 
     for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
         struct fg_ring_owner *owner = &ring->pool.owners[i];
@@ -224,15 +251,18 @@ static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
      * sees that its cursor has no room. */
     fg_task_fence_heavy();
     for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
-        struct fg_ring_owner *owner = &ring->pool.owners[i];
+        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
 
-        if (owner->task && owner->task != self && fg_task_is_quiet(owner->task) &&
-            (!oldest || owner->cursor->subbuf->seq < oldest->cursor->subbuf->seq))
-            oldest = owner;
+        if (is_idle(ring, i, self) && (!oldest || subbuf->seq < oldest->seq))
+            oldest = subbuf;
     }
     if (!oldest)
         return false;
-    fg_ring_retire(ring, oldest->cursor);
+    cursor = ring->pool.owners[index_of(ring, oldest)].cursor;
+    if (cursor)
+        fg_ring_retire(ring, cursor);
+    else
+        disown(ring, oldest);
     return true;
 }
 
@@ -339,15 +369,19 @@ static void begin(struct fg_ring *ring, struct fg_subbuf *subbuf, uint32_t task,
     atomic_store_explicit(&subbuf->state, FG_SUBBUF_OWNED, memory_order_release);
 }
 
+/* Has the cursor write after the sub-buffer's last record. */
+static void point(const struct fg_ring *ring, struct fg_ring_cursor *cursor, struct fg_subbuf *subbuf)
+{
+    cursor->subbuf = subbuf;
+    cursor->pos = (uint8_t *)(subbuf + 1) + atomic_load_explicit(&subbuf->commit, memory_order_relaxed);
+    atomic_store_explicit(&cursor->end, (uint8_t *)subbuf + ring->header->subbuf_bytes, memory_order_relaxed);
+}
+
 static void own(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, uint32_t index)
 {
-    struct fg_subbuf *subbuf = fg_ring_subbuf(ring, index);
-
-    begin(ring, subbuf, task->id, cursor->lost);
+    begin(ring, fg_ring_subbuf(ring, index), task->id, cursor->lost);
     cursor->lost = 0;
-    cursor->subbuf = subbuf;
-    cursor->pos = (uint8_t *)(subbuf + 1);
-    atomic_store_explicit(&cursor->end, (uint8_t *)subbuf + ring->header->subbuf_bytes, memory_order_relaxed);
+    point(ring, cursor, fg_ring_subbuf(ring, index));
     ring->pool.owners[index] = (struct fg_ring_owner){task, cursor};
     ring->pool.nr_owned++;
 }
@@ -360,6 +394,32 @@ bool fg_ring_take(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cur
     if (!acquire(ring, task, &index, wait))
         return false;
     own(ring, task, cursor, index);
+    return true;
+}
+
+bool fg_ring_find_shared(struct fg_ring *ring, const struct fg_task *task, struct fg_ring_cursor *cursor)
+{
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        if (!is_shared(ring, i) || fg_ring_subbuf(ring, i)->task != task->id)
+            continue;
+        point(ring, cursor, fg_ring_subbuf(ring, i));
+        return true;
+    }
+    return false;
+}
+
+bool fg_ring_take_shared(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                         struct fg_ring_wait *wait)
+{
+    uint32_t index;
+
+    if (fg_ring_find_shared(ring, task, cursor))
+        disown(ring, cursor->subbuf);
+    if (!acquire(ring, task, &index, wait))
+        return false;
+    begin(ring, fg_ring_subbuf(ring, index), task->id, 0);
+    point(ring, cursor, fg_ring_subbuf(ring, index));
+    ring->pool.nr_owned++;
     return true;
 }
 

@@ -25,6 +25,28 @@ bool fg_ring_take(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cur
  */
 void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor);
 
+/* Queues all shared sub-buffers for the reader. */
+void fg_ring_retire_shared(struct fg_ring *ring);
+
+/**
+ * fg_ring_find_shared() - Find the shared sub-buffer of a task.
+ * @cursor: set to write after its last record, as long as the caller holds the ring's lock
+ *
+ * Return: false if it has none.
+ */
+bool fg_ring_find_shared(struct fg_ring *ring, const struct fg_task *task, struct fg_ring_cursor *cursor);
+
+/**
+ * fg_ring_take_shared() - Give a task a new shared sub-buffer, by the ring's mode, and queue its old one.
+ * @cursor: as for fg_ring_find_shared()
+ * @wait: as for fg_ring_take()
+ *
+ * Return: false if there is none: the record is lost.
+ * Context: may release the ring's lock while it waits.
+ */
+bool fg_ring_take_shared(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                         struct fg_ring_wait *wait);
+
 /**
  * fg_ring_put_full() - Queue a sub-buffer of whole records for the reader.
  * @task: the task that wrote them

@@ -1,4 +1,5 @@
-/* A tracing instance: one fgraph user that writes through a tracer into a ring buffer of its own. */
+/* A tracing instance: one fgraph user that writes through a tracer into a ring buffer of its own. The user is
+ * registered, and has a slot, only while the tracer records calls. */
 #ifndef FG_INSTANCE_H
 #define FG_INSTANCE_H
 
@@ -92,6 +93,12 @@ void fg_instance_unlink(struct fg_instance *instance);
 void fg_instances_lock(void);
 struct fg_instance *fg_instances_first(void);
 void fg_instances_unlock(void);
+
+/* False for nop and the like: the instance is idle. It has no slot, and its ring takes marks only. */
+static inline bool fg_instance_records_calls(const struct fg_instance *instance)
+{
+    return instance->tracer->init != NULL;
+}
 
 static inline struct fg_instance *fg_instance_of(struct fgraph_ops *ops)
 {

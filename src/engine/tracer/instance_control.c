@@ -22,17 +22,23 @@ static int open_fresh(const struct fg_instance *instance, size_t buffer_bytes, s
     return instance->ring.directory ? -EBUSY : fg_ring_open(fresh, &config);
 }
 
+/* The ring of an idle instance has no memory until it is needed. */
 static int restart(struct fg_instance *instance, const struct fg_tracer *tracer)
 {
+    bool needs_ring = tracer->init != NULL;
     struct fg_ring fresh;
-    int error = open_fresh(instance, instance->ring.buffer_bytes, &fresh);
+    int error = needs_ring || instance->ring.directory
+                    ? open_fresh(instance, instance->ring.buffer_bytes, &fresh)
+                    : 0;
 
     if (error)
         return error;
     fg_instance_halt(instance);
-    fg_ring_adopt(&instance->ring, &fresh);
-    if (instance->described)
-        memset(instance->described, 0, instance->nr_described_words * sizeof(*instance->described));
+    if (needs_ring)
+        fg_ring_adopt(&instance->ring, &fresh);
+    else
+        fg_ring_empty(&instance->ring);
+    fg_instance_forget_symbols(instance);
     return fg_instance_run(instance, tracer);
 }
 
@@ -42,7 +48,7 @@ int fg_instance_set_tracer(struct fg_instance *instance, const struct fg_tracer 
 
     if (error)
         return error;
-    if (tracer != instance->tracer || fg_user_slot(&instance->ops) < 0)
+    if (tracer != instance->tracer || (tracer->init && fg_user_slot(&instance->ops) < 0))
         error = restart(instance, tracer);
     fg_instance_change_end(instance);
     return error;
@@ -55,6 +61,11 @@ static int set_buffer(struct fg_instance *instance, size_t bytes)
 
     if (error)
         return error;
+    if (fg_ring_is_unopened(&instance->ring)) {
+        fg_ring_forget(&fresh); /* there is memory for it */
+        instance->ring.buffer_bytes = bytes;
+        return 0;
+    }
     fg_ring_move_begin(&instance->ring);
     fg_users_synchronize(); /* a callback may be writing a record */
     fg_ring_move_end(&instance->ring, &fresh);

@@ -6,30 +6,69 @@
 
 #include "engine/core/clock.h"
 #include "engine/graph/users.h"
-#include "engine/tracer/instance.h"
+#include "engine/tracer/instance_symbols.h"
 
 #define MARK_HEAD_BYTES (sizeof(struct fg_record) + sizeof(uint64_t))
 
-static bool put_mark(struct fg_instance *instance, struct fg_task *task, uint32_t func, const char *text,
-                     uint64_t bytes)
-{
-    struct fg_task_user *user = &task->users[fg_user_of(&instance->ops)->idx];
-    struct fg_ring_cursor *cursor = &user->cursor;
-    size_t words = (MARK_HEAD_BYTES + bytes + 7) / 8;
-    struct fg_record *record = fg_ring_reserve(&instance->ring, task, cursor, words * 8);
+struct mark {
+    uint32_t func, depth;
+    const char *text;
+    uint64_t bytes;
+};
 
-    if (!record)
-        return false;
+static size_t words_of(const struct mark *mark)
+{
+    return (MARK_HEAD_BYTES + mark->bytes + 7) / 8;
+}
+
+/* There is room at the cursor. */
+static void write_mark(struct fg_ring_cursor *cursor, const struct mark *mark)
+{
+    struct fg_record *record = (struct fg_record *)cursor->pos;
+    size_t words = words_of(mark);
+
     ((uint64_t *)record)[words - 1] = 0;
-    memcpy(record + 1, &bytes, sizeof(bytes));
-    memcpy((uint8_t *)record + MARK_HEAD_BYTES, text, bytes);
+    memcpy(record + 1, &mark->bytes, sizeof(mark->bytes));
+    memcpy((uint8_t *)record + MARK_HEAD_BYTES, mark->text, mark->bytes);
     *record = (struct fg_record){
         .time = fg_clock_now(),
-        .func = func,
-        .info = FG_RECORD_INFO(FG_RECORD_MARK, words, user->depth),
+        .func = mark->func,
+        .info = FG_RECORD_INFO(FG_RECORD_MARK, words, mark->depth),
     };
     fg_ring_commit(cursor, words * 8);
+}
+
+/* The instance has a slot: the task has a cursor there. */
+static bool put_in_slot(struct fg_instance *instance, struct fg_task *task, struct mark *mark)
+{
+    struct fg_task_user *user = &task->users[fg_user_of(&instance->ops)->idx];
+
+    if (!fg_ring_reserve(&instance->ring, task, &user->cursor, words_of(mark) * 8))
+        return false;
+    mark->depth = user->depth;
+    write_mark(&user->cursor, mark);
     return true;
+}
+
+/* The instance has no slot: its tracer records no calls. */
+static bool put_shared(struct fg_instance *instance, struct fg_task *task, const struct mark *mark)
+{
+    struct fg_ring_cursor cursor;
+
+    if (mark->func && fg_ring_is_ready(&instance->ring))
+        fg_instance_name_function(instance, mark->func);
+    if (fg_is_killed() || !fg_ring_share_begin(&instance->ring, task, &cursor, words_of(mark) * 8))
+        return false;
+    write_mark(&cursor, mark);
+    fg_ring_share_end(&instance->ring);
+    return true;
+}
+
+static bool put_mark(struct fg_instance *instance, struct fg_task *task, struct mark *mark)
+{
+    if (fgraph_is_registered(&instance->ops))
+        return put_in_slot(instance, task, mark);
+    return put_shared(instance, task, mark);
 }
 
 /* Inside the guard: an instance that is found here, and a registered user, stay until the guard is left. */
@@ -43,7 +82,7 @@ static int put_marks(int handle, struct fg_task *task, uint32_t func, const char
     while (!error) {
         size_t part = bytes < FG_MARK_MAX_BYTES ? bytes : FG_MARK_MAX_BYTES;
 
-        if (!fgraph_is_registered(&instance->ops) || !put_mark(instance, task, func, text, part))
+        if (!put_mark(instance, task, &(struct mark){.func = func, .text = text, .bytes = part}))
             error = -ENOSPC;
         text += part;
         bytes -= part;

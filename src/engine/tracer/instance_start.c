@@ -56,6 +56,7 @@ int fg_instance_start(struct fg_instance_config *config, int *handle)
     if (!instance)
         return -ENOMEM;
     config->ring.times_work = config->settings.no_sleep_time;
+    config->ring.opens_late = !config->tracer->init;
     error = fg_is_killed() ? -ENODEV : fg_ring_open(&instance->ring, &config->ring);
     if (error) {
         fg_instance_put(instance);

@@ -64,6 +64,39 @@ static uint32_t read_cmdline(char *text, size_t room, const char *strings[MAX_AR
     return n;
 }
 
+struct named {
+    struct fg_instance *instance;
+    uint32_t id;
+};
+
+static void put_named(struct fg_func *func, void *arg)
+{
+    const struct named *named = arg;
+
+    if (func->id == named->id && tell_once(named->instance, func->id))
+        put_function(&named->instance->ring, func, FG_SYMBOL_CALLER);
+}
+
+void fg_instance_name_function(struct fg_instance *instance, uint32_t id)
+{
+    uint32_t word = id / 64;
+    bool is_known;
+
+    fg_engine_lock();
+    is_known = word < instance->nr_described_words && instance->described[word] >> id % 64 & 1;
+    fg_engine_unlock();
+    if (!is_known)
+        fg_func_for_each(put_named, &(struct named){instance, id});
+}
+
+void fg_instance_forget_symbols(struct fg_instance *instance)
+{
+    fg_engine_lock();
+    if (instance->described)
+        memset(instance->described, 0, instance->nr_described_words * sizeof(*instance->described));
+    fg_engine_unlock();
+}
+
 void fg_instance_put_process(struct fg_ring *ring)
 {
     char text[MAX_CMDLINE_BYTES];
@@ -90,6 +123,9 @@ void fg_instance_put_functions(struct fg_instance *instance)
 
 void fg_instance_reopened(struct fg_ring *ring)
 {
+    struct fg_instance *instance = fg_container_of(ring, struct fg_instance, ring);
+
+    fg_instance_forget_symbols(instance);
     fg_instance_put_process(ring);
-    fg_instance_put_functions(fg_container_of(ring, struct fg_instance, ring));
+    fg_instance_put_functions(instance);
 }

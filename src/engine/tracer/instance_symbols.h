@@ -28,14 +28,30 @@ void fg_instance_found(struct fg_func *func, struct fgraph_ops *ops, bool matche
 void fg_instance_put_functions(struct fg_instance *instance);
 
 /**
+ * fg_instance_name_function() - Put the symbol of a function that a record of an idle instance names.
+ * @id: the function's
+ *
+ * Context: takes the engine's lock. The ring is open.
+ */
+void fg_instance_name_function(struct fg_instance *instance, uint32_t id);
+
+/**
+ * fg_instance_forget_symbols() - Forget which symbols the ring has: its memory is new.
+ *
+ * Context: takes the engine's lock.
+ */
+void fg_instance_forget_symbols(struct fg_instance *instance);
+
+/**
  * fg_instance_put_process() - Put the process's symbol, the first in each ring.
  */
 void fg_instance_put_process(struct fg_ring *ring);
 
 /**
- * fg_instance_reopened() - Put all symbols into the ring of a forked child: the ring's reopened function.
+ * fg_instance_reopened() - Put all symbols into memory that the first record created: the ring's reopened
+ * function.
  *
- * Context: the child's only thread.
+ * Context: takes the engine's lock.
  */
 void fg_instance_reopened(struct fg_ring *ring);
 

@@ -21,7 +21,8 @@ void fg_instance_change_end(struct fg_instance *instance)
 static int effective_filter(const struct fg_instance *instance, const struct fg_filter *wanted,
                             struct fg_filter *filter)
 {
-    int error = instance->tracer->init ? fg_filter_copy(filter, wanted) : fg_filter_make_none(filter);
+    int error =
+        fg_instance_records_calls(instance) ? fg_filter_copy(filter, wanted) : fg_filter_make_none(filter);
 
     if (!error && instance->tracer->tells_irqs)
         filter->irqs = instance->no_irqs ? FG_IRQS_HIDDEN : FG_IRQS_TOLD;
@@ -88,6 +89,7 @@ static int start_tracer(struct fg_instance *instance, const struct fg_tracer *tr
     return error;
 }
 
+/* Takes a slot only for a tracer that records calls: any number of idle instances can exist. */
 static int register_user(struct fg_instance *instance)
 {
     struct fg_filter filter;
@@ -97,7 +99,7 @@ static int register_user(struct fg_instance *instance)
         return error;
     choose_functions(instance);
     fg_user_set_filter(&instance->ops, &filter); /* cannot fail: the user is not registered */
-    return fgraph_register(&instance->ops);
+    return fg_instance_records_calls(instance) ? fgraph_register(&instance->ops) : 0;
 }
 
 int fg_instance_run(struct fg_instance *instance, const struct fg_tracer *tracer)
@@ -114,6 +116,7 @@ int fg_instance_run(struct fg_instance *instance, const struct fg_tracer *tracer
 
 void fg_instance_halt(struct fg_instance *instance)
 {
-    fgraph_unregister(&instance->ops); /* -EINVAL: it was never registered */
+    if (fgraph_unregister(&instance->ops) != 0)
+        fg_users_synchronize(); /* it has no slot; a mark may be on its way into the ring */
     stop_tracer(instance);
 }

@@ -21,7 +21,7 @@ struct fg_instance;
 struct fg_tracer {
     const char *name;
     /* Sets the functions of the instance's ops, before the ops are registered. NULL: the tracer records
-     * no calls, and no function is hooked. */
+     * no calls, the ops are not registered, and no function is hooked. */
     void (*init)(struct fg_instance *instance);
     /* Optional: true if calls can be plain (struct fg_user) with the instance's present settings. Called
      * again after each change of a setting. */

@@ -47,7 +47,8 @@ class FileAttributes:
 
         Raises:
             OSError: EINVAL: no such tracer. EBUSY: trace_pipe is open, or another instance has that latency
-            tracer. EOPNOTSUPP: it does not work with this CPython.
+            tracer. EOPNOTSUPP: it does not work with this CPython. ENOSPC: all slots for users are taken
+            ("nop" takes none). ENOMEM.
             RuntimeError: no hook is free.
         """
         return self._name("current_tracer")

@@ -54,10 +54,10 @@ def _check_name(name: str) -> None:
 class Instance(FileAttributes):
     """An independent tracer with a buffer of its own: the kernel's `instances/NAME`.
 
-    Any number of instances run at the same time (up to 64 users of the function graph), and none sees
-    another's filters, options or records. An instance records in this process alone: a fork's child has
-    it without records. Any thread may use it. The attributes are the kernel's files; a change takes
-    effect before the assignment returns.
+    Any number of instances exist at the same time, and none sees another's filters, options or records. One
+    whose tracer records calls is one of at most 64 users of the function graph. An instance records in this
+    process alone: a fork's child has it without records. Any thread may use it. The attributes are the
+    kernel's files; a change takes effect before the assignment returns.
 
         with funcgraph.Instance("orders", tracer="function_graph", filter=["shop.*"]) as orders:
             serve()
@@ -76,8 +76,8 @@ class Instance(FileAttributes):
 
     Raises:
         OSError: EEXIST: another instance has that name. ENAMETOOLONG: the name has more than 63 bytes.
-            EINVAL: a value that is not allowed; the text says which ones are. ENOSPC: all slots for
-            users are taken. ENOMEM.
+            EINVAL: a value that is not allowed; the text says which ones are. ENOSPC: the tracer records
+            calls, and all slots for users are taken. ENOMEM.
         RuntimeError: no hook is free.
     """
 

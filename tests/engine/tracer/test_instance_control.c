@@ -320,6 +320,13 @@ static void test_a_switch_in_the_middle_of_a_call(void)
     close_instance(instance);
 }
 
+static uint64_t count_marks(struct fg_instance *instance)
+{
+    forget_tally();
+    read_copy(instance, false);
+    return session.tally.kinds[FG_RECORD_MARK];
+}
+
 static void test_marks(void)
 {
     struct fg_instance *instance = open_instance("marks", &fg_tracer_nop, 256, FG_RING_OVERWRITE);
@@ -330,13 +337,76 @@ static void test_marks(void)
     CHECK_EQ(fg_instance_mark(handle, 0, "hello", 5), 0);
     CHECK_EQ(fg_instance_mark(handle, 0, "", 0), 0);
     CHECK_EQ(fg_instance_mark(handle, 0, text, sizeof(text)), 0);
-    forget_tally();
-    read_copy(instance, false);
-    CHECK_EQ(session.tally.kinds[FG_RECORD_MARK], 5);
+    CHECK_EQ(count_marks(instance), 5);
     CHECK_EQ(fg_instance_set_tracing_on(instance, false), 0);
     CHECK_EQ(fg_instance_mark(handle, 0, "hello", 5), -ENOSPC);
     close_instance(instance);
     CHECK_EQ(fg_instance_mark(handle, 0, "hello", 5), -EINVAL);
+}
+
+/* Fails if an instance with the nop tracer registers its user, or maps its ring. */
+static void test_idle_instances_take_neither_a_slot_nor_memory(void)
+{
+    enum { NR_IDLE = 1000 };
+    struct fg_instance *idle[NR_IDLE];
+
+    for (int i = 0; i < NR_IDLE; i++)
+        idle[i] = open_instance("idle", &fg_tracer_nop, 256, FG_RING_OVERWRITE);
+    CHECK_EQ(fgraph_count(), 0);
+    for (int i = 0; i < NR_IDLE; i++)
+        CHECK(!idle[i]->ring.header);
+    for (uint32_t i = 0; i < FG_MAX_USERS; i++)
+        CHECK_EQ(fg_instance_set_tracer(idle[i], &fg_tracer_function_graph), 0);
+    CHECK_EQ(fg_instance_set_tracer(idle[FG_MAX_USERS], &fg_tracer_function_graph), -ENOSPC);
+    CHECK(idle[FG_MAX_USERS]->tracer == &fg_tracer_nop);
+    CHECK_EQ(fg_instance_set_tracer(idle[0], &fg_tracer_nop), 0);
+    CHECK(!idle[0]->ring.header);
+    CHECK_EQ(fg_instance_set_tracer(idle[FG_MAX_USERS], &fg_tracer_function_graph), 0);
+    call(10);
+    CHECK_EQ(count_once(idle[FG_MAX_USERS]), 20);
+    CHECK_EQ(count_once(idle[0]), 0);
+    CHECK_EQ(fg_instance_set_buffer(idle[0], 64 * 1024), 0);
+    CHECK(!idle[0]->ring.header);
+    for (int i = 0; i < NR_IDLE; i++)
+        close_instance(idle[i]);
+}
+
+static void *mark_twice(void *arg)
+{
+    struct fg_instance *instance = arg;
+
+    for (int i = 0; i < 2; i++)
+        fg_instance_mark(instance->handle, 0, "mark", 4);
+    return NULL;
+}
+
+/* Marks of an idle instance: each is there, in its thread's order, or is counted as lost. More threads than
+ * sub-buffers write, one after the other, and have ended when the marks are read. */
+static void test_marks_of_many_threads_without_a_slot(size_t kb, enum fg_ring_mode mode, bool all)
+{
+    enum { NR_MARKERS = 40 };
+    struct fg_instance *instance = open_instance("marks", &fg_tracer_nop, kb, mode);
+
+    for (int i = 0; i < NR_MARKERS; i++) {
+        pthread_t thread;
+
+        sim_spawn(&thread, mark_twice, instance);
+        sim_join(thread);
+    }
+    CHECK(count_marks(instance) > 0);
+    CHECK_EQ(count_marks(instance) + session.tally.records_lost, 2 * NR_MARKERS);
+    if (all) {
+        CHECK_EQ(session.tally.records_lost, 0);
+        CHECK_EQ(session.tally.nr_tasks, NR_MARKERS);
+    }
+    CHECK_EQ(fg_instance_set_buffer(instance, 2 * kb * 1024), 0);
+    CHECK(count_marks(instance) > 0);
+    mark_twice(instance);
+    fg_ring_clear(&instance->ring);
+    CHECK_EQ(count_marks(instance), 0);
+    mark_twice(instance);
+    CHECK_EQ(count_marks(instance), 2);
+    close_instance(instance);
 }
 
 static void test_a_fork_has_the_instance_without_records(void)
@@ -455,6 +525,10 @@ int main(void)
     test_another_size_while_others_write();
     test_a_switch_in_the_middle_of_a_call();
     test_marks();
+    test_idle_instances_take_neither_a_slot_nor_memory();
+    test_marks_of_many_threads_without_a_slot(4096, FG_RING_OVERWRITE, true);
+    test_marks_of_many_threads_without_a_slot(32, FG_RING_OVERWRITE, false);
+    test_marks_of_many_threads_without_a_slot(32, FG_RING_DROP, false);
     test_a_fork_has_the_instance_without_records();
     test_a_tracer_of_the_archs();
     test_everything_at_once();
