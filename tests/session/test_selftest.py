@@ -156,6 +156,69 @@ BREAKS = {
     "calls made by callbacks": "Ops.nmissed = property(lambda self: 1)",
     # the user is not disabled
     "errors in callbacks": "Ops.enabled = property(lambda self: True)",
+    "fprobes": "funcgraph.disable_fprobe = lambda fp: None",
+    "kprobes": """
+        class Shifted(_engine.Kprobe):
+            def __init__(self, handler, symbol, line=None, **place):
+                super().__init__(handler, symbol, line=line and line - 1, **place)
+        funcgraph.Kprobe = Shifted
+    """,
+    "kretprobes": """
+        from funcgraph.kretprobe import Kretprobe
+        Kretprobe._entry = lambda self, *told: self.entry_handler(Told(self, data=bytearray(8)), told[3])
+    """,
+    "kprobe_multi links": """
+        real = funcgraph.kprobe_multi
+        funcgraph.kprobe_multi = lambda handler, names, cookies, **settings: real(
+            handler, names, cookies=cookies[::-1], **settings)
+    """,
+    "instances": """
+        real = funcgraph.Instance
+        funcgraph.Instance = lambda name, **settings: real(name, **{**settings, "tracer": "function"})
+    """,
+    "tracer function_graph": """
+        real = funcgraph.Instance
+        funcgraph.Instance = lambda name, options, **settings: real(name, **settings)
+    """,
+    "tracer function": """
+        real = funcgraph.Instance
+        funcgraph.Instance = lambda name, filter, **settings: real(name, filter=filter[1:], **settings)
+    """,
+    "tracer nop": """
+        real = funcgraph.Instance
+        funcgraph.Instance = lambda name, **settings: real(name, **{**settings, "tracer": "function"})
+    """,
+    "function profiler": """
+        real = funcgraph.FunctionProfile
+        class OneThread(real):
+            def rows(self, tid=None):
+                return super().rows(threading.get_native_id())
+        funcgraph.FunctionProfile = OneThread
+    """,
+    "tracer loopblock": "_engine.latency_start = lambda *how: None",
+    "tracer wakeup": """
+        real = _engine.latency_start
+        _engine.latency_start = lambda tracer, *how: real("loopblock", *how)
+    """,
+    "tracer gilwait": """
+        def refuse(tracer, *how):
+            raise OSError(95, "")
+        _engine.latency_start = refuse
+    """,
+    # the recorder takes no sub-buffers that tasks still own
+    "a recording whose recorder is killed": """
+        import os, subprocess
+        from funcgraph.session.directory import all_sessions
+        real = subprocess.Popen.kill
+        def kill(process):
+            real(process)
+            process.wait()
+            for session in all_sessions():
+                if not session.recorder_alive():
+                    for name in session.ring_names():
+                        os.unlink(f"{session.path}/{name}")
+        subprocess.Popen.kill = kill
+    """,
 }
 
 

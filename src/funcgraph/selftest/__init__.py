@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from funcgraph import _engine
-from funcgraph.selftest import calls, ends, late_early, limits, reserved
+from funcgraph.selftest import calls, ends, late_early, limits, probes, recording, reserved, tracers
 from funcgraph.selftest.observer import FailedError
 
 __all__ = ["CHECKS", "Result", "run"]
@@ -45,6 +45,19 @@ CHECKS: dict[str, Callable[[], None]] = {
     "full shadow stack": limits.overrun,
     "calls made by callbacks": limits.missed,
     "errors in callbacks": limits.errors,
+    "fprobes": probes.fprobes,
+    "kprobes": probes.kprobes,
+    "kretprobes": probes.kretprobes,
+    "kprobe_multi links": probes.kprobe_multi,
+    "instances": tracers.instances,
+    "tracer function_graph": tracers.function_graph,
+    "tracer function": tracers.function,
+    "tracer nop": tracers.nop,
+    "function profiler": tracers.profiler,
+    "tracer loopblock": tracers.loopblock,
+    "tracer wakeup": tracers.wakeup,
+    "tracer gilwait": tracers.gilwait,
+    "a recording whose recorder is killed": recording.killed_recorder,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
@@ -28,6 +29,14 @@ def recurse(depth: int) -> int:
 def recurse_until(is_deep: Callable[[], bool]) -> int:
     """Call itself until is_deep() is true; return the number of such calls."""
     return 0 if is_deep() else 1 + recurse_until(is_deep)
+
+
+def summed(count: int) -> int:
+    """Return the sum of the numbers below `count`."""
+    total = 0
+    for number in range(count):
+        total += number
+    return total
 
 
 def call(function: Callable[[], T]) -> T:
@@ -76,6 +85,22 @@ async def waiting(count: int, between: Callable[[], object] = nothing) -> int:
         await _Pause()
         between()
     return count
+
+
+def busy(is_over: Callable[[], bool]) -> None:
+    """Compute, and give the interpreter lock away only when CPython asks for it."""
+    while not is_over():
+        sum(range(20_000))
+
+
+def naps(is_over: Callable[[], bool]) -> None:
+    """Sleep again and again: a thread needs the interpreter lock after each sleep."""
+    while not is_over():
+        time.sleep(0)
+
+
+def sleeps(seconds: float) -> None:
+    time.sleep(seconds)
 
 
 def send(coroutine: Coroutine[Any, Any, T] | Generator[Any, Any, T]) -> T | None:
