@@ -318,8 +318,8 @@ class FgraphOps:
 
     If a callback raises, the exception goes to sys.unraisablehook and is counted; it never reaches the
     program. The user is disabled: it keeps its slot, but its callbacks are not called any longer. Calls made
-    by a callback are not traced. A signal handler that runs during a callback belongs to the program: the
-    program gets its exceptions.
+    by a callback are not traced. A signal handler that runs during a callback belongs to the program: its
+    calls are traced, and the program gets its exceptions.
 
     Errors: ValueError (an invalid pattern, with its column; a number that is no address or no thread id),
     TypeError, RuntimeError (__init__ of a registered object).

@@ -42,8 +42,8 @@ struct fg_func {
     _Atomic bool entry_hook_only;  /* the arch hooks its entries and nothing else */
     /* wants_returns and entry_hook_only are both set: users that want returns see no call yet */
     _Atomic bool awaits_return_hooks;
-    /* the interpreter may call it to handle a signal; under the engine's lock */
-    bool irq;
+    /* the interpreter may call it to handle a signal; changed under the engine's lock */
+    _Atomic bool irq;
     uint32_t index;  /* in the table */
     void *arch_data; /* the code object or method definition; owned by the arch */
     struct fg_domain *domain;

@@ -12,6 +12,7 @@
 
 struct fg_task;
 struct fgraph_ops;
+struct ftrace_regs;
 
 #define FG_MAX_USERS 64u
 #define FG_GENERATION_NONE UINT64_MAX /* the slot has no user: later than any epoch */
@@ -73,6 +74,10 @@ struct fg_process_ops {
      * thread holds (the GIL). */
     void *(*wait_begin)(void);
     void (*wait_end)(void *held);
+    /* Optional. Asked in the middle of a callback. True if a handler runs that the interpreter called for a
+     * signal, between two instructions of that callback. @regs: of a call that begins or is resumed in
+     * this thread, or NULL. */
+    bool (*is_in_handler)(const struct ftrace_regs *regs);
 };
 
 /**

@@ -180,9 +180,25 @@ bool fg_task_fence_is_light(void)
 
 uint64_t fg_task_guard(struct fg_task *task)
 {
+#ifdef FG_TSAN
+    return atomic_load_explicit(&task->guard,
+                                memory_order_seq_cst); /* for the heavy fence, as fg_local_set() */
+#else
     /* acquire: pairs with the release in fg_guard_leave */
-    return atomic_load_explicit(&task->guard, FG_GUARD_ORDER == memory_order_seq_cst ? memory_order_seq_cst
-                                                                                     : memory_order_acquire);
+    return atomic_load_explicit(&task->guard, memory_order_acquire);
+#endif
+}
+
+void fg_guard_leave_inner(struct fg_task *task)
+{
+    uint64_t outer = atomic_load_explicit(&task->guard, memory_order_relaxed) & FG_CONTEXTS & ~task->context;
+
+    if (!outer) {
+        fg_local_add(&task->guard, FG_SECTION - task->context);
+        return;
+    }
+    fg_local_add(&task->inner, 1);
+    fg_local_clear(&task->guard, task->context);
 }
 
 bool fg_task_is_quiet(struct fg_task *task)
@@ -202,7 +218,7 @@ static struct fg_task *find_by_id(uint32_t id)
 /* A task that is inside a callback. */
 struct busy_task {
     uint32_t id;
-    uint64_t guard;
+    uint64_t section;
 };
 
 /* Finds the busy task with the lowest id in (after, last], other than the caller's. */
@@ -217,7 +233,7 @@ static bool find_busy(uint32_t after, uint32_t last, struct busy_task *busy)
         if (task == fg_task_self || !(guard & FG_CONTEXTS) || task->id <= after || task->id > last)
             continue;
         if (!found || task->id < busy->id)
-            *busy = (struct busy_task){task->id, guard};
+            *busy = (struct busy_task){task->id, fg_guard_section(guard)};
         found = true;
     }
     pthread_mutex_unlock(&tasks.lock);
@@ -241,7 +257,7 @@ static bool is_settled(const struct busy_task *busy, uint64_t *safe)
 
     pthread_mutex_lock(&tasks.lock);
     task = find_by_id(busy->id);
-    if (task && fg_task_guard(task) == busy->guard) {
+    if (task && fg_guard_section(fg_task_guard(task)) == busy->section) {
         uint64_t its_safe = atomic_load_explicit(&task->sync_safe, memory_order_relaxed);
 
         settled = atomic_load_explicit(&task->in_synchronize, memory_order_acquire);
@@ -261,8 +277,8 @@ static uint64_t safe_of_caller(struct fg_task *self, uint64_t now)
 
     if (!(guard & FG_CONTEXTS))
         return now;
-    if (self->sync_guard != guard) {
-        self->sync_guard = guard;
+    if (self->sync_section != fg_guard_section(guard)) {
+        self->sync_section = fg_guard_section(guard);
         atomic_store_explicit(&self->sync_safe, self->sync_now, memory_order_relaxed);
     }
     self->sync_now = now;

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "engine/core/compiler.h"
+#include "engine/core/local.h"
 #include "engine/core/root.h"
 
 #define FG_TASK_BYTES_DEFAULT (8u << 20)
@@ -28,11 +29,14 @@
 #define FG_TASK_SENTINEL_WORDS 8u /* at least the words of one frame */
 
 /* The guard word: one bit for each context in which a callback runs now. Above these bits it counts the
- * sections that were left. */
+ * sections that were left: a section begins when a thread without any of these bits sets one, and ends when
+ * it has none again. */
 #define FG_CONTEXT_NORMAL 1u
-#define FG_CONTEXT_SIGNAL 2u
-#define FG_CONTEXTS (FG_CONTEXT_NORMAL | FG_CONTEXT_SIGNAL)
-#define FG_SECTION 4u
+/* A handler that the interpreter runs for a signal, in the middle of a callback (contexts.h). */
+#define FG_CONTEXT_HANDLER 2u
+#define FG_CONTEXTS (FG_CONTEXT_NORMAL | FG_CONTEXT_HANDLER)
+#define FG_SECTION_SHIFT 2
+#define FG_SECTION (1u << FG_SECTION_SHIFT)
 
 struct fg_subbuf;
 
@@ -88,15 +92,16 @@ struct fg_task {
     bool exiting;
     bool needs_fence; /* membarrier does not work here: entering the guard pays for the fence */
     _Atomic bool in_synchronize;
-    /* For fg_task_synchronize() called in a callback: the guard section of its last call, the count given
-     * then, and the count up to which that section holds nothing. */
-    uint64_t sync_guard, sync_now;
+    /* For fg_task_synchronize() called in a callback: the section of its last call, the count given then,
+     * and the count up to which that section holds nothing. */
+    uint64_t sync_section, sync_now;
     _Atomic uint64_t sync_safe;
     /* Calls not traced for lack of room on the stack. Written by the task's own thread only. */
     _Atomic uint64_t overrun;
-    uint64_t refused;      /* untraced calls in progress, for lack of room (call.c, was_refused) */
-    uint64_t missed;       /* calls made by callbacks */
-    uint64_t lost_returns; /* frames whose return was never reported */
+    uint64_t refused;       /* untraced calls in progress, for lack of room (call.c, was_refused) */
+    uint64_t missed;        /* calls made by callbacks */
+    _Atomic uint64_t inner; /* callbacks that ended within a section (fg_guard_leave) */
+    uint64_t lost_returns;  /* frames whose return was never reported */
     void *arch_data;
     size_t mapping_bytes;
     struct fg_task *next;
@@ -188,19 +193,18 @@ void fg_task_fork_child(void);
 /* The guard. A task that enters stores a bit, then reads published pointers. A writer unpublishes, then
  * reads the bit. One of the two must see the other's store. The heavy half of that fence is membarrier(2)
  * on the writer's side, so that entering costs a plain store. */
-#ifdef FG_TSAN
-#define FG_GUARD_ORDER memory_order_seq_cst
-#else
-#define FG_GUARD_ORDER memory_order_relaxed
-#endif
+/* The section that a guard word belongs to. */
+static inline uint64_t fg_guard_section(uint64_t guard)
+{
+    return guard >> FG_SECTION_SHIFT;
+}
 
+/* False: a callback of this context runs already. */
 static inline bool fg_guard_enter(struct fg_task *task)
 {
-    uint64_t guard = atomic_load_explicit(&task->guard, memory_order_relaxed);
-
-    if (fg_unlikely(guard & task->context))
+    if (fg_unlikely(atomic_load_explicit(&task->guard, memory_order_relaxed) & task->context))
         return false;
-    atomic_store_explicit(&task->guard, guard | task->context, FG_GUARD_ORDER);
+    fg_local_set(&task->guard, task->context);
     atomic_signal_fence(memory_order_seq_cst);
 #ifndef FG_TSAN
     if (fg_unlikely(task->needs_fence))
@@ -209,33 +213,35 @@ static inline bool fg_guard_enter(struct fg_task *task)
     return true;
 }
 
+/* Leaves a context that may have interrupted another one's callback. The section then goes on. */
+FG_COLD void fg_guard_leave_inner(struct fg_task *task);
+
 static inline void fg_guard_leave(struct fg_task *task)
 {
-    uint64_t guard = atomic_load_explicit(&task->guard, memory_order_relaxed);
-
     atomic_signal_fence(memory_order_seq_cst);
     /* release: pairs with the acquire in fg_task_guard(), which fg_task_synchronize() calls */
-    atomic_store_explicit(&task->guard, (guard & ~(uint64_t)task->context) + FG_SECTION,
-                          memory_order_release);
+    if (fg_likely(task->context == FG_CONTEXT_NORMAL))
+        fg_local_add(&task->guard, FG_SECTION - FG_CONTEXT_NORMAL);
+    else
+        fg_guard_leave_inner(task);
 }
 
 /* As fg_guard_enter(), for a short section that calls no callback. Only where the fence is light. Fails
- * inside any callback. @guard receives the word as it was outside. */
-static inline bool fg_guard_enter_short(struct fg_task *task, uint64_t *guard)
+ * inside any callback. */
+static inline bool fg_guard_enter_short(struct fg_task *task)
 {
-    *guard = atomic_load_explicit(&task->guard, memory_order_relaxed);
-    if (fg_unlikely(*guard & FG_CONTEXTS))
+    if (fg_unlikely(atomic_load_explicit(&task->guard, memory_order_relaxed) & FG_CONTEXTS))
         return false;
-    atomic_store_explicit(&task->guard, *guard | FG_CONTEXT_NORMAL, FG_GUARD_ORDER);
+    fg_local_set(&task->guard, FG_CONTEXT_NORMAL);
     atomic_signal_fence(memory_order_seq_cst);
     return true;
 }
 
-static inline void fg_guard_leave_short(struct fg_task *task, uint64_t guard)
+static inline void fg_guard_leave_short(struct fg_task *task)
 {
     atomic_signal_fence(memory_order_seq_cst);
     /* release: as in fg_guard_leave() */
-    atomic_store_explicit(&task->guard, guard + FG_SECTION, memory_order_release);
+    fg_local_add(&task->guard, FG_SECTION - FG_CONTEXT_NORMAL);
 }
 
 #endif

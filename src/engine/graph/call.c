@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "engine/core/clock.h"
+#include "engine/graph/contexts.h"
 #include "engine/graph/data.h"
 #include "engine/graph/end.h"
 #include "engine/graph/marks.h"
@@ -34,6 +35,22 @@ FG_COLD static void count_missed(struct fg_task *task, struct fg_func *func, con
         return;
     task->missed++;
     tell_missed(list, func, true); /* this thread is inside the guard: in the callback that made the call */
+}
+
+/* The entry of a call for which the guard is held. */
+FG_COLD static bool enter_in_callback(struct fg_task *task, struct fg_func *func, uintptr_t fp,
+                                      struct ftrace_regs *regs)
+{
+    uint64_t *top = task->top;
+    bool has_users;
+
+    if (!fg_context_enter_handler(task, regs)) {
+        count_missed(task, func, regs);
+        return true;
+    }
+    has_users = fg_enter(task, func, fp, regs);
+    fg_context_leave_handler(task, top);
+    return has_users;
 }
 
 /* Calls one user at an entry. True: the frame stays, for the user's return or its mark. */
@@ -105,13 +122,14 @@ static inline void tell_users(struct fg_task *task, uint64_t *frame, struct fg_u
         fg_pop_frame(task, frame);
 }
 
-/* The slow path when task->limit leaves no room: reaps if the task was asked to. True: there is room
- * after all. False: the call is not traced. */
+/* The slow path when task->limit leaves no room: reaps if the task was asked to, but not in a handler's call,
+ * below which are frames of interrupted callbacks. True: there is room after all. False: the call is not
+ * traced. */
 FG_COLD static bool find_room(struct fg_task *task, struct fg_user_list *list, struct fg_func *func)
 {
     if (fg_is_killed())
         return false;
-    if (fg_task_is_asked_to_reap(task)) {
+    if (fg_task_is_asked_to_reap(task) && task->context == FG_CONTEXT_NORMAL) {
         fg_task_reaps(task);
         fg_progress_reap(task);
     }
@@ -128,10 +146,8 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
     struct fg_user_list *list;
     uint64_t descriptor;
 
-    if (fg_unlikely(!fg_guard_enter(task))) {
-        count_missed(task, func, regs);
-        return true;
-    }
+    if (fg_unlikely(!fg_guard_enter(task)))
+        return enter_in_callback(task, func, fp, regs);
     /* acquire: pairs with the publishing store in user_list.c */
     list = atomic_load_explicit(&func->users, memory_order_acquire);
     if (fg_unlikely(!list->n)) {
@@ -265,13 +281,27 @@ struct fg_ending fg_return_begin(const struct fg_task *task)
     return (struct fg_ending){frame, fg_likely(!frame || fg_frame_has_times(frame)) ? fg_clock_counter() : 0};
 }
 
+/* The return of a call while the guard is held. A call that a callback made has no frame. */
+FG_COLD static void return_in_callback(struct fg_task *task, uintptr_t fp, struct fg_ending ending,
+                                       struct ftrace_regs *regs, enum fg_end end)
+{
+    uint64_t *top = task->top;
+
+    if (!fg_context_enter_handler_of(task, fp))
+        return;
+    fg_return_at(task, fp, ending, regs, end);
+    fg_context_leave_handler(task, top);
+}
+
 void fg_return_at(struct fg_task *task, uintptr_t fp, struct fg_ending ending, struct ftrace_regs *regs,
                   enum fg_end end)
 {
     uint64_t counter = ending.counter;
 
-    if (fg_unlikely(!fg_guard_enter(task)))
+    if (fg_unlikely(!fg_guard_enter(task))) {
+        return_in_callback(task, fp, ending, regs, end);
         return;
+    }
     if (fg_likely(is_simple(ending.frame, fp)))
         return_simple(task, ending.frame, counter ? fg_clock_then(counter) : 0, regs, end);
     else

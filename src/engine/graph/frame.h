@@ -7,7 +7,7 @@
  *              | start: of the call, before any suspend (ticks)           |
  *              | bitmap: bit i: the user in slot i wants the return       |
  *              | descriptor  type:2 = BITMAP | offset:16 | plain:1        |
- *              |             | irq:1 | epoch:44                           |
+ *              |             | irq:1 | inner:1 | epoch:43                 |
  *              +----------------------------------------------------------+
  *              | data words of a user                                     |  for each piece of data
  *              | descriptor  type:2 = DATA | offset:16 | idx:8 | size:8   |  that a user has on it
@@ -24,6 +24,8 @@
  *     plain  the call's one user is plain: the engine itself did the user's step at the entry, and can do
  *            it at the return (plain_call.c). Not set for a call that was suspended.
  *     irq    the interpreter made the call to handle a signal, and some user asked (marks.c).
+ *     inner  a signal handler that interrupted a callback made the call (contexts.h). Not set for a call
+ *            that was suspended.
  *     epoch  the number of changes among users (registrations, unregistrations, filters) at entry. The user
  *            now in slot i made this entry only if it was registered at or before that epoch. So the new
  *            owner of a slot never gets the return of an entry that the old one made.
@@ -42,7 +44,7 @@
  *       2   1000                calltime
  *       3   1000                start
  *       4   0x3                 bitmap: slots 0 (A) and 1 (B)
- *       5   0x300015            descriptor: BITMAP (1), offset 5, epoch 3
+ *       5   0x600015            descriptor: BITMAP (1), offset 5, epoch 3
  *       6   A's bytes 0 to 7
  *       7   A's bytes 8 to 11, and 4 bytes of slack
  *       8   0x4008000022        descriptor: DATA (2), offset 8, idx 0 (A), size 2, kind WORDS, slack 4
@@ -51,7 +53,7 @@
  *      11   1200                calltime
  *      12   1200                start
  *      13   0x6                 bitmap: slots 1 (B) and 2 (C)
- *      14   0x300015            descriptor: BITMAP (1), offset 5, epoch 3
+ *      14   0x600015            descriptor: BITMAP (1), offset 5, epoch 3
  *      15   C's bytes 0 to 7
  *      16   0x408001e           descriptor: DATA (2), offset 7, idx 2 (C), size 1, kind WORDS, slack 0
  *      17   <- top
@@ -86,7 +88,8 @@ enum { FRAME_FUNC, FRAME_FP, FRAME_CALLTIME, FRAME_START, FRAME_BITMAP, FRAME_DE
 
 #define FG_FRAME_PLAIN (1u << 18)
 #define FG_FRAME_IRQ (1u << 19)
-#define FG_EPOCH_SHIFT 20
+#define FG_FRAME_INNER (1u << 20)
+#define FG_EPOCH_SHIFT 21
 #define FG_DESCRIPTOR(epoch)                                                                                 \
     (FG_TYPE_BITMAP | ((uint64_t)FRAME_DESCRIPTOR << FG_OFFSET_SHIFT) | ((uint64_t)(epoch) << FG_EPOCH_SHIFT))
 

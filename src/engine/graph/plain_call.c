@@ -77,13 +77,12 @@ static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintpt
 
 bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
 {
-    uint64_t guard;
     bool is_done;
 
-    if (!fg_func_plain(func) || fg_unlikely(!fg_guard_enter_short(task, &guard)))
+    if (!fg_func_plain(func) || fg_unlikely(!fg_guard_enter_short(task)))
         return false;
     is_done = push_plain(task, func, fp);
-    fg_guard_leave_short(task, guard);
+    fg_guard_leave_short(task);
     return is_done;
 }
 
@@ -131,13 +130,12 @@ static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counte
 
 bool fg_return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
 {
-    uint64_t guard;
     bool is_done;
 
     /* Only this thread writes this word, so reading it needs no guard. */
-    if (!(task->top[-1] & FG_FRAME_PLAIN) || fg_unlikely(!fg_guard_enter_short(task, &guard)))
+    if (!(task->top[-1] & FG_FRAME_PLAIN) || fg_unlikely(!fg_guard_enter_short(task)))
         return false;
     is_done = pop_plain(task, fp, counter);
-    fg_guard_leave_short(task, guard);
+    fg_guard_leave_short(task);
     return is_done;
 }

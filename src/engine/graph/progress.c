@@ -32,8 +32,8 @@ struct look {
     bool in_callback; /* this thread is in a callback: its newest frame may be new */
 };
 
-/* Reads another task's stack while that task may run. As long as the task's guard word does not change,
- * the words below the top that was read here stay as they are. */
+/* Reads another task's stack while that task may run. As long as its guard word and its count of inner
+ * callbacks do not change, the words below the top that was read here stay as they are. */
 __attribute__((no_sanitize("thread"))) static bool look_at_words(const struct fg_task *task,
                                                                  const struct look *look, bool is_new)
 {
@@ -57,10 +57,10 @@ static bool look_at_task(struct fg_task *task, const struct look *look)
     bool is_found = false;
 
     for (int tries = 0; tries < 8 && !is_found; tries++) {
-        uint64_t guard = fg_task_guard(task);
+        uint64_t guard = fg_task_guard(task), inner = atomic_load(&task->inner);
 
         is_found = look_at_words(task, look, guard & FG_CONTEXTS);
-        if (fg_task_guard(task) == guard)
+        if (fg_task_guard(task) == guard && atomic_load(&task->inner) == inner)
             break;
     }
     return is_found;

@@ -3,6 +3,7 @@
 
 #include "engine/core/clock.h"
 #include "engine/graph/call.h"
+#include "engine/graph/contexts.h"
 #include "engine/graph/data.h"
 #include "engine/graph/end.h"
 #include "engine/graph/marks.h"
@@ -32,7 +33,7 @@ static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, s
 /* Moves the newest frame from the stack to the table of parked frames. */
 static void park(struct fg_task *task, uintptr_t fp, uint64_t *frame)
 {
-    frame[FRAME_DESCRIPTOR] &= ~(uint64_t)FG_FRAME_PLAIN;
+    frame[FRAME_DESCRIPTOR] &= ~(uint64_t)(FG_FRAME_PLAIN | FG_FRAME_INNER);
     if (fg_parked_put(fp, frame, (size_t)(task->top - frame))) {
         task->top = frame;
     } else {
@@ -41,13 +42,25 @@ static void park(struct fg_task *task, uintptr_t fp, uint64_t *frame)
     }
 }
 
+FG_COLD static void suspend_in_callback(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
+{
+    uint64_t *top = task->top;
+
+    if (!fg_context_enter_handler_of(task, fp))
+        return;
+    fg_suspend(task, fp, regs);
+    fg_context_leave_handler(task, top);
+}
+
 void fg_suspend(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
 {
     uint64_t now = fg_clock_now();
     uint64_t *frame;
 
-    if (fg_unlikely(!fg_guard_enter(task)))
+    if (fg_unlikely(!fg_guard_enter(task))) {
+        suspend_in_callback(task, fp, regs);
         return;
+    }
     frame = fg_top_frame_of(task, fp, now);
     if (frame) {
         if (suspend_users(task, frame, now, regs))
@@ -58,23 +71,36 @@ void fg_suspend(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
     fg_guard_leave(task);
 }
 
-/* Moves a parked frame onto the stack, if there is one, and passes the frame to @tell. */
-static inline void unpark_and(void (*tell)(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs),
+/* Moves a parked frame onto the stack, if there is one, and passes the frame to @tell. False: the guard is
+ * held. */
+static inline bool unpark_and(void (*tell)(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs),
                               struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
 {
     uint64_t *frame;
 
     if (fg_unlikely(!fg_guard_enter(task)))
-        return;
+        return false;
     frame = fg_is_killed() ? NULL : fg_unpark(task, fp);
     if (frame)
         tell(task, frame, regs);
     fg_guard_leave(task);
+    return true;
+}
+
+FG_COLD static void resume_in_callback(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
+{
+    uint64_t *top = task->top;
+
+    if (!fg_context_enter_handler(task, regs))
+        return;
+    unpark_and(fg_resume_users, task, fp, regs);
+    fg_context_leave_handler(task, top);
 }
 
 void fg_resume(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
 {
-    unpark_and(fg_resume_users, task, fp, regs);
+    if (fg_unlikely(!unpark_and(fg_resume_users, task, fp, regs)))
+        resume_in_callback(task, fp, regs);
 }
 
 /* The users of a frame that was just unparked see a resume, then a return. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/core/root.h"
+#include "engine/graph/contexts.h"
 #include "engine/graph/users.h"
 
 _Atomic unsigned fg_kprobe_count;
@@ -302,6 +303,30 @@ bool fg_kprobes_are_at(const struct fg_kprobe_arch *arch, struct fg_func *func,
     return is_any;
 }
 
+/* False: the guard is held. */
+static bool run_in_guard(struct fg_task *task, struct fg_kprobe_list *list, const struct fg_kprobe_site *site,
+                         const struct fg_kprobe_place *place)
+{
+    if (!fg_guard_enter(task))
+        return false;
+    run_all(list, site, place);
+    fg_guard_leave(task);
+    return true;
+}
+
+/* The guard is held. False: a callback has brought the program to the place. */
+static bool run_in_handler(struct fg_task *task, struct fg_kprobe_list *list,
+                           const struct fg_kprobe_site *site, const struct fg_kprobe_place *place)
+{
+    uint64_t *top = task->top;
+
+    if (!fg_context_enter_handler(task, NULL))
+        return false;
+    run_in_guard(task, list, site, place);
+    fg_context_leave_handler(task, top);
+    return true;
+}
+
 bool fg_kprobes_hit(const struct fg_kprobe_arch *arch, struct fg_func *func,
                     const struct fg_kprobe_place *place, const struct fg_kprobe_site *site)
 {
@@ -309,12 +334,9 @@ bool fg_kprobes_hit(const struct fg_kprobe_arch *arch, struct fg_func *func,
     struct fg_task *task = fg_task_current();
     bool is_any = list && is_any_at(list, place);
 
-    if (is_any && task && fg_guard_enter(task)) {
-        run_all(list, site, place);
-        fg_guard_leave(task);
-    } else if (is_any) {
+    if (is_any &&
+        !(task && (run_in_guard(task, list, site, place) || run_in_handler(task, list, site, place))))
         count_missed(list, place);
-    }
     list_drop(list);
     return is_any;
 }

@@ -102,7 +102,8 @@ bool fg_kprobes_are_at(const struct fg_kprobe_arch *arch, struct fg_func *func,
  * fg_kprobes_hit() - Run the probes at a place that the program has reached.
  * @site: passed on to the handlers
  *
- * In a callback the probes do not run, and count the hit as missed. A handler may unregister or disable
+ * In a callback the probes do not run, and count the hit as missed; in a handler that interrupted the
+ * callback (contexts.h) they run. A handler may unregister or disable
  * any probe.
  *
  * Return: false: no enabled probe is there.

@@ -48,7 +48,7 @@ static void check_frame(const uint64_t *frame, const struct fg_func *func, uintp
     CHECK_EQ(frame[1], fp);
     CHECK(frame[2] && frame[2] == frame[3]);
     CHECK_EQ(frame[4], bitmap);
-    CHECK_EQ(frame[5], 0x300015);
+    CHECK_EQ(frame[5], 0x600015);
 }
 
 int main(void)

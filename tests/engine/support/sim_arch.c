@@ -102,6 +102,19 @@ void sim_irq(bool on)
     irq = on;
 }
 
+static _Thread_local bool handler;
+
+static bool is_in_handler(const struct ftrace_regs *regs)
+{
+    (void)regs;
+    return handler;
+}
+
+void sim_handler(bool on)
+{
+    handler = on;
+}
+
 static _Atomic uint64_t dropped;
 
 static void drop_object(void *object, struct fg_domain *domain, int arch)
@@ -117,7 +130,7 @@ uint64_t sim_dropped(void)
     return atomic_load(&dropped);
 }
 
-static const struct fg_process_ops sim_process = {.task_name = task_name};
+static const struct fg_process_ops sim_process = {.task_name = task_name, .is_in_handler = is_in_handler};
 
 /* The callbacks of one arch, each of which knows its arch's number. */
 #define SIM_ARCH(number)                                                                                     \

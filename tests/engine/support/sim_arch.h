@@ -48,6 +48,9 @@ uintptr_t sim_call_from(struct fg_func *caller, struct fg_func *func);
  * such calls until sim_irq(false). */
 uintptr_t sim_call_for_signal(struct fg_func *func);
 void sim_irq(bool on);
+/* sim_handler(true): a handler that the interpreter calls for a signal begins in this thread. It ends with
+ * sim_handler(false). */
+void sim_handler(bool on);
 void sim_return(uintptr_t call);
 void sim_raise(uintptr_t call);
 /* Suspends, resumes (in any thread) or closes a generator. sim_close also stands for its collection. */

@@ -57,6 +57,7 @@ static const struct fg_arch_ops arch_ops = {
 
 static const struct fg_process_ops process_ops = {
     .task_name = fg_cpython_task_name,
+    .is_in_handler = fg_signals_is_in_handler,
     .task_exit = fg_greenlet_task_exit,
     .wait_begin = wait_begin,
     .wait_end = wait_end,

@@ -9,12 +9,15 @@
 #include <signal.h>
 #include <string.h>
 
+#include "arch/cpython/base/callback.h"
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/compat/thread.h"
+#include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/c_method.h"
 #include "arch/cpython/read/attribute.h"
+#include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/symbols.h"
 #include "arch/cpython/read/variables.h"
@@ -200,4 +203,36 @@ bool fg_signals_is_irq(const struct ftrace_regs *regs)
     PyErr_Clear();
     fg_exception_put_back(aside);
     return answer;
+}
+
+/* ---- recognizing what a handler calls */
+
+/* True if C code called the frame's function, and that function is a handler. Its arguments may have
+ * changed since, so they are not looked at. */
+static bool is_handlers(fg_pyframe *frame)
+{
+    const struct fg_func *func;
+
+    if (!fg_pyframe_is_called_by_c(frame))
+        return false;
+    func = fg_code_func(fg_pyframe_code(frame));
+    return func && func->irq;
+}
+
+/* Looks at the frames between the callback, which began in `scope->caller`, and this thread's newest. Before
+ * 3.12 the frame of a call that begins is not linked to these yet. */
+bool fg_signals_is_in_handler(const struct ftrace_regs *regs)
+{
+    const struct fg_callback_scope *scope = fg_callback_scope;
+    fg_pyframe *called = regs ? regs->frame : NULL;
+
+    if (!scope || fg_untraced || !watch.getsignal || !fg_is_main_thread())
+        return false;
+    if (called && is_handlers(called))
+        return true;
+    for (fg_pyframe *at = fg_current_pyframe(fg_tstate()); at && at != scope->caller; at = at->previous) {
+        if (fg_pyframe_has_begun(at) && is_handlers(at))
+            return true;
+    }
+    return false;
 }

@@ -15,4 +15,8 @@ void fg_signals_unwatch(void);
 /* At an entry: true if CPython makes this call of a handler because of a signal. */
 bool fg_signals_is_irq(const struct ftrace_regs *regs);
 
+/* In a callback: true if a handler that interrupted it runs. @regs: of a call that begins or is resumed,
+ * or NULL. */
+bool fg_signals_is_in_handler(const struct ftrace_regs *regs);
+
 #endif
