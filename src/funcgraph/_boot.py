@@ -28,13 +28,15 @@ def _attach(directory: str) -> None:
 
 
 def _leave_note(directory: str, text: str) -> None:
-    try:
-        with open(
-            f"{directory}/{os.getpid()}.note", "w", encoding="utf-8", errors="backslashreplace"
-        ) as file:
-            file.write(text)
-    except OSError:
-        pass  # the directory was removed
+    for folder in (directory, f"{directory}/spare"):
+        try:
+            with open(
+                f"{folder}/{os.getpid()}.note", "w", encoding="utf-8", errors="backslashreplace"
+            ) as file:
+                file.write(text)
+            return
+        except OSError:
+            pass  # the directory was removed, or its file system is full
 
 
 def boot() -> None:

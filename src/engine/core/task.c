@@ -12,6 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/core/address_space.h"
+
+/* Of the process's limit of address space, one part in so many may be a thread's shadow stack. */
+#define ADDRESS_SPACE_PART 1024u
+
 _Thread_local struct fg_task *fg_task_self __attribute__((tls_model("initial-exec")));
 static _Atomic bool fence_is_light; /* membarrier(2) works here */
 
@@ -94,7 +99,10 @@ void fg_task_set_size(size_t bytes)
 static struct fg_task *task_map(size_t *bytes)
 {
     /* A process with little address space left gets a shallower stack rather than none. */
-    for (*bytes = tasks.mapping_bytes; *bytes >= FG_TASK_BYTES_MIN; *bytes /= 4) {
+    *bytes = fg_address_space_share(tasks.mapping_bytes, ADDRESS_SPACE_PART) & ~(size_t)0xfff;
+    if (*bytes < FG_TASK_BYTES_MIN)
+        *bytes = FG_TASK_BYTES_MIN;
+    for (; *bytes >= FG_TASK_BYTES_MIN; *bytes /= 4) {
         void *mapping =
             mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 

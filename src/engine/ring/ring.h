@@ -15,16 +15,16 @@
 #include "engine/core/task.h"
 #include "engine/ring/ring_layout.h"
 
-#define FG_RING_SYMBOL_BYTES (64u << 20) /* reserved, sparse */
+#define FG_RING_SYMBOL_BYTES (64u << 20) /* the most that a ring's symbols may have, in all */
 #define FG_RING_MIN_KB 32u
 #define FG_RING_MAX_KB (1u << 30)
 
 struct fg_ring_config {
-    /* The session's directory: the file becomes PID.N.ring in it, and its `lock` tells whether a recorder
-     * lives. NULL: no file. The process itself then reads the ring (ring_copy.h), and no writer can wait
-     * for a recorder. */
+    /* The session's directory: the file becomes PID.N.ring in it, or in its folder FG_RING_SPARE if the file
+     * system of the directory is full. `lock` in it tells whether a recorder lives. NULL: no file. The
+     * process itself then reads the ring (ring_copy.h), and no writer can wait for a recorder. */
     const char *directory;
-    size_t buffer_bytes; /* of all sub-buffers together */
+    size_t buffer_bytes; /* of all sub-buffers together; less if the process has little address space */
     enum fg_ring_mode mode;
     bool opens_late;                       /* the first record creates the memory; only without a file */
     bool times_work;                       /* durations of its records exclude the thread's sleep */
@@ -61,20 +61,28 @@ struct fg_ring_pool {
     size_t nr_sharer_words;
     uint32_t *free; /* sub-buffers that the reader gave back, the latest on top */
     uint32_t nr_free;
-    uint32_t nr_fresh;  /* sub-buffers from this one on were never used */
-    uint32_t nr_usable; /* less than nr_subbufs once the file system is full */
+    uint32_t nr_fresh;     /* sub-buffers from this one on were never used */
+    uint32_t nr_usable;    /* less than nr_subbufs once the file system is full */
+    uint32_t nr_allocated; /* of the file's sub-buffers, those that have memory; at least one */
     uint64_t next_seq;
     struct fg_orphan_loss orphans[FG_RING_ORPHANS]; /* by task id, modulo */
-    size_t symbols_allocated;                       /* bytes of the symbol area that have memory */
     uint64_t lost_consumed; /* the part of the header's records_lost that consumers were told */
     bool recorder_gone;
 };
 
+/* The memory of the ring's symbols: that part of a file's symbol area that is written to now, or all of
+ * the symbols on the heap. */
+struct fg_ring_symbols {
+    uint8_t *memory;     /* NULL: none yet */
+    uint64_t begin, end; /* which part of the symbol area it is */
+};
+
 struct fg_ring {
-    struct fg_ring_header *header; /* NULL: closed */
+    struct fg_ring_header *header; /* NULL: closed. Mapped together with the queues */
     _Atomic uint32_t *full_queue, *free_queue;
-    uint8_t *data;
-    size_t mapping_bytes;
+    uint8_t *data; /* sub-buffer 0; mapped from the page that it begins in */
+    size_t header_mapping_bytes, data_mapping_bytes;
+    struct fg_ring_symbols symbols;
     struct fg_ring_pool pool;
     _Atomic bool stopped;    /* records are neither kept nor counted as lost, for good */
     _Atomic bool paused;     /* the same, until the ring is resumed */

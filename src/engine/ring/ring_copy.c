@@ -28,6 +28,7 @@ struct copy {
     uint32_t nr_places, nr_copied;
     uint8_t *piece; /* room for one sub-buffer */
     uint64_t bytes; /* of records copied so far */
+    uint8_t *symbols;
     struct fg_ring_header header;
 };
 
@@ -202,39 +203,53 @@ static int copy_pieces(struct copy *copy)
     return error;
 }
 
+/* Ring's lock held: a new symbol may move the others in memory. */
+static int take_symbols(struct copy *copy)
+{
+    const struct fg_ring *ring = copy->ring;
+    struct fg_ring_header *header = &copy->header;
+
+    header->symbols_committed = atomic_load(&ring->header->symbols_committed);
+    header->symbols_lost = atomic_load(&ring->header->symbols_lost);
+    copy->symbols = malloc(header->symbols_committed + 1);
+    if (!copy->symbols)
+        return -ENOMEM;
+    if (header->symbols_committed)
+        memcpy(copy->symbols, ring->symbols.memory, header->symbols_committed);
+    return 0;
+}
+
 /* Counts are read after all records: they include each loss that the copy reports. */
-static void take_counts(struct copy *copy)
+static int take_counts(struct copy *copy)
 {
     struct fg_ring *ring = copy->ring;
     struct fg_ring_header *header = &copy->header;
+    int error = 0;
 
     pthread_mutex_lock(&ring->lock);
     if (ring->header) {
+        error = take_symbols(copy);
         header->records_lost = atomic_load(&ring->header->records_lost) - ring->pool.lost_consumed;
         if (copy->options->consumes)
             ring->pool.lost_consumed += header->records_lost;
         header->overrun = atomic_load(&ring->header->overrun);
         header->nr_tasks = atomic_load(&ring->header->nr_tasks);
-        header->symbols_committed = atomic_load(&ring->header->symbols_committed);
-        header->symbols_lost = atomic_load(&ring->header->symbols_lost);
     }
     pthread_mutex_unlock(&ring->lock);
     header->symbols_capacity = fg_ring_page_round(header->symbols_committed);
     header->file_bytes = header->symbols_offset + header->symbols_capacity;
     header->full_head = copy->nr_copied;
     header->finished = 1;
+    return error;
 }
 
-/* Committed symbols never change, and `copying` keeps the ring's memory mapped: no lock is needed. */
-static int write_rest(struct copy *copy)
+static int write_rest(const struct copy *copy)
 {
-    const struct fg_ring *ring = copy->ring;
     const struct fg_ring_header *header = &copy->header;
     int error = ftruncate(copy->fd, (off_t)header->file_bytes) == 0 ? 0 : -errno;
 
     if (!error && header->symbols_committed)
-        error = write_all(copy->fd, (const uint8_t *)ring->header + ring->header->symbols_offset,
-                          header->symbols_committed, header->symbols_offset);
+        error = write_all(copy->fd, copy->symbols, header->symbols_committed, header->symbols_offset);
     return error ? error : write_all(copy->fd, header, sizeof(*header), 0);
 }
 
@@ -273,10 +288,10 @@ static int copy_ring(struct copy *copy)
     pthread_mutex_unlock(&ring->lock);
     if (!error)
         error = copy_pieces(copy);
-    if (!error) {
-        take_counts(copy);
+    if (!error)
+        error = take_counts(copy);
+    if (!error)
         error = write_rest(copy);
-    }
     if (copy->options->consumes) {
         pthread_mutex_lock(&ring->lock);
         free_consumed(ring);
@@ -284,6 +299,7 @@ static int copy_ring(struct copy *copy)
     }
     free(copy->places);
     free(copy->piece);
+    free(copy->symbols);
     return error;
 }
 

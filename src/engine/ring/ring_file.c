@@ -11,10 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/core/address_space.h"
 #include "engine/core/clock.h"
+#include "engine/ring/ring_room.h"
+#include "engine/ring/ring_symbols.h"
 
-#define SUBBUF_BYTES_MAX (64u << 10)
-#define MIN_SUBBUFS 8u
+#define ADDRESS_SPACE_PART 128u /* of the process's limit, one part in so many may be the ring's */
 #define COLOURS 12u
 #define COLOUR_BYTES                                                                                         \
     320u /* five cache lines: a sub-buffer's head, the line written to and those prefetched */
@@ -32,14 +34,17 @@ static size_t colour(void)
 
 static void header_layout(struct fg_ring_header *header, const struct fg_ring *ring)
 {
-    uint32_t subbuf_bytes = SUBBUF_BYTES_MAX;
+    uint32_t subbuf_bytes = FG_RING_SUBBUF_BYTES_MAX;
+    size_t buffer_bytes = fg_address_space_share(ring->buffer_bytes, ADDRESS_SPACE_PART);
 
-    while (subbuf_bytes > FG_RING_PAGE_BYTES && ring->buffer_bytes / subbuf_bytes < MIN_SUBBUFS)
+    if (buffer_bytes < FG_RING_MIN_KB * 1024u)
+        buffer_bytes = FG_RING_MIN_KB * 1024u;
+    while (subbuf_bytes > FG_RING_PAGE_BYTES && buffer_bytes / subbuf_bytes < FG_RING_MIN_SUBBUFS)
         subbuf_bytes /= 2;
     header->header_bytes = FG_RING_HEADER_BYTES;
     header->pid = (uint32_t)getpid();
     header->subbuf_bytes = subbuf_bytes;
-    header->nr_subbufs = (uint32_t)(ring->buffer_bytes / subbuf_bytes);
+    header->nr_subbufs = (uint32_t)(buffer_bytes / subbuf_bytes);
     header->mode = (uint32_t)ring->mode;
     header->clock_kind = (uint32_t)fg_clock.kind;
     header->clock_start = header->clock_latest = fg_clock_read_pair();
@@ -53,13 +58,15 @@ static void header_layout(struct fg_ring_header *header, const struct fg_ring *r
     memcpy(header->instance, ring->instance, sizeof(header->instance));
 }
 
-/* Creates PID.N.ring.new with the first N that is free. Returns a descriptor or a negative errno. */
-static int file_create(struct fg_ring *ring, char **temporary)
+/* Creates PID.N.ring.new in the session's directory, or in a folder of it, with the first N that is free.
+ * Returns a descriptor or a negative errno. */
+static int file_create(struct fg_ring *ring, const char *folder, char **temporary)
 {
     for (unsigned n = 0; n < 10000; n++) {
         int fd;
 
-        if (asprintf(&ring->path, "%s/%d.%u%s", ring->directory, (int)getpid(), n, FG_RING_SUFFIX) < 0) {
+        if (asprintf(&ring->path, "%s%s/%d.%u%s", ring->directory, folder, (int)getpid(), n, FG_RING_SUFFIX) <
+            0) {
             ring->path = NULL;
             return -ENOMEM;
         }
@@ -81,57 +88,72 @@ static int file_create(struct fg_ring *ring, char **temporary)
     return -EEXIST;
 }
 
-static void use_mapping(struct fg_ring *ring, struct fg_ring_header *header)
+/* Maps the header with the queues, and the sub-buffers. The memory is shared: a fork need not copy its
+ * pages, as the child unmaps them at once. */
+static int map(struct fg_ring *ring, int fd, const struct fg_ring_header *layout)
 {
-    ring->header = header;
-    ring->mapping_bytes = header->file_bytes;
-    ring->full_queue = (_Atomic uint32_t *)((uint8_t *)header + header->queue_offset);
-    ring->free_queue = ring->full_queue + header->nr_subbufs;
-    ring->data = (uint8_t *)header + header->data_offset;
+    int flags = fd < 0 ? MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+    size_t in_page = layout->data_offset % FG_RING_PAGE_BYTES;
+    size_t data_bytes = layout->file_bytes - (layout->data_offset - in_page);
+    uint8_t *header = mmap(NULL, layout->symbols_offset, PROT_READ | PROT_WRITE, flags, fd, 0);
+    uint8_t *data = mmap(NULL, data_bytes, PROT_READ | PROT_WRITE, flags, fd,
+                         fd < 0 ? 0 : (off_t)(layout->data_offset - in_page));
+    int error = errno;
+
+    if (header == MAP_FAILED || data == MAP_FAILED) {
+        if (header != MAP_FAILED)
+            munmap(header, layout->symbols_offset);
+        if (data != MAP_FAILED)
+            munmap(data, data_bytes);
+        return -error;
+    }
+    memcpy(header, layout, sizeof(*layout));
+    ring->header = (struct fg_ring_header *)header;
+    ring->header_mapping_bytes = layout->symbols_offset;
+    ring->full_queue = (_Atomic uint32_t *)(header + layout->queue_offset);
+    ring->free_queue = ring->full_queue + layout->nr_subbufs;
+    ring->data = data + in_page;
+    ring->data_mapping_bytes = data_bytes;
+    return 0;
 }
 
-static void use_new_mapping(struct fg_ring *ring, void *mapping, const struct fg_ring_header *layout)
+static void unmap(struct fg_ring *ring)
 {
-    memcpy(mapping, layout, sizeof(*layout));
-    use_mapping(ring, mapping);
+    if (!ring->header)
+        return;
+    munmap((void *)((uintptr_t)ring->data & ~(uintptr_t)(FG_RING_PAGE_BYTES - 1)), ring->data_mapping_bytes);
+    munmap(ring->header, ring->header_mapping_bytes);
+    ring->header = NULL;
 }
 
+/* Gives a new file its size and the memory that no ring can do without: header, queues, the first symbols
+ * and one sub-buffer. In a full file system this is an error here, not a SIGBUS later. */
 static int file_map(struct fg_ring *ring, int fd, const struct fg_ring_header *layout)
 {
     int error;
-    void *mapping;
 
     if (ftruncate(fd, (off_t)layout->file_bytes) != 0)
         return -errno;
-    /* Every page gets its memory before it is written: a full file system is an error here, not
-     * a SIGBUS later. */
-    error = posix_fallocate(fd, 0, (off_t)layout->symbols_offset);
+    error = fg_ring_room_take(fd, 0, layout->symbols_offset);
+    if (!error)
+        error = fg_ring_room_take(fd, layout->data_offset, layout->subbuf_bytes);
     if (error)
         return -error;
-    mapping = mmap(NULL, layout->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (mapping == MAP_FAILED)
-        return -errno;
-    use_new_mapping(ring, mapping, layout);
-    return 0;
+    ring->pool.nr_allocated = 1;
+    error = map(ring, fd, layout);
+    return error ? error : fg_ring_map_symbols(ring, fd, 0, 0);
 }
 
-/* The mapping is shared: a fork need not copy its pages, as the child unmaps them at once. */
-static int open_memory(struct fg_ring *ring, const struct fg_ring_header *layout)
+/* Everything but the file's path, by which the memory of the symbols is known to be the file's. */
+static void forget_memory(struct fg_ring *ring)
 {
-    void *mapping = mmap(NULL, layout->file_bytes, PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    if (mapping == MAP_FAILED)
-        return -errno;
-    use_new_mapping(ring, mapping, layout);
-    return 0;
+    fg_ring_forget_symbols(ring);
+    unmap(ring);
 }
 
 void fg_ring_forget(struct fg_ring *ring)
 {
-    if (ring->header)
-        munmap(ring->header, ring->mapping_bytes);
-    ring->header = NULL;
+    forget_memory(ring);
     free(ring->pool.owners);
     free(ring->pool.free);
     free(ring->pool.sharers);
@@ -140,10 +162,10 @@ void fg_ring_forget(struct fg_ring *ring)
     ring->path = NULL;
 }
 
-static int open_file(struct fg_ring *ring, const struct fg_ring_header *layout)
+static int open_file_in(struct fg_ring *ring, const char *folder, const struct fg_ring_header *layout)
 {
     char *temporary = NULL;
-    int fd = file_create(ring, &temporary);
+    int fd = file_create(ring, folder, &temporary);
     int error = fd < 0 ? fd : file_map(ring, fd, layout);
 
     if (!error) {
@@ -157,6 +179,20 @@ static int open_file(struct fg_ring *ring, const struct fg_ring_header *layout)
     if (fd >= 0)
         close(fd);
     free(temporary);
+    if (error) {
+        forget_memory(ring);
+        free(ring->path);
+        ring->path = NULL;
+    }
+    return error;
+}
+
+static int open_file(struct fg_ring *ring, const struct fg_ring_header *layout)
+{
+    int error = open_file_in(ring, "", layout);
+
+    if ((error == -ENOSPC || error == -EDQUOT) && open_file_in(ring, "/" FG_RING_SPARE, layout) == 0)
+        error = 0;
     return error;
 }
 
@@ -171,7 +207,7 @@ static int ring_start(struct fg_ring *ring)
     ring->pool.owners = calloc(layout.nr_subbufs, sizeof(*ring->pool.owners));
     ring->pool.free = calloc(layout.nr_subbufs, sizeof(*ring->pool.free));
     if (ring->pool.owners && ring->pool.free)
-        error = ring->directory ? open_file(ring, &layout) : open_memory(ring, &layout);
+        error = ring->directory ? open_file(ring, &layout) : map(ring, -1, &layout);
     if (error)
         fg_ring_forget(ring);
     return error;
@@ -220,7 +256,13 @@ void fg_ring_empty(struct fg_ring *ring)
 void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh)
 {
     fg_ring_forget(ring);
-    use_mapping(ring, fresh->header);
+    ring->header = fresh->header;
+    ring->full_queue = fresh->full_queue;
+    ring->free_queue = fresh->free_queue;
+    ring->data = fresh->data;
+    ring->header_mapping_bytes = fresh->header_mapping_bytes;
+    ring->data_mapping_bytes = fresh->data_mapping_bytes;
+    ring->symbols = fresh->symbols;
     ring->pool = fresh->pool;
     ring->buffer_bytes = fresh->buffer_bytes;
     atomic_store(&ring->stopped, false);
@@ -246,6 +288,20 @@ void fg_ring_fork_child(struct fg_ring *ring, bool follow)
         atomic_store(&ring->stopped, true);
 }
 
+/* An empty file needs no room: the recorder reports a process that could not be traced. */
+static void leave_note(const struct fg_ring *ring)
+{
+    char *path;
+    int fd;
+
+    if (asprintf(&path, "%s/%d.note", ring->directory, (int)getpid()) < 0)
+        return;
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+    free(path);
+}
+
 void fg_ring_reopen(struct fg_ring *ring)
 {
     uint32_t wanted = FG_RING_TO_REOPEN;
@@ -259,8 +315,11 @@ void fg_ring_reopen(struct fg_ring *ring)
     pthread_mutex_lock(&ring->lock);
     /* Another thread may have given an instance's ring its memory meanwhile (fg_ring_adopt). */
     opened = !ring->header && ring_start(ring) == 0;
-    if (!ring->header)
+    if (!ring->header) {
         atomic_store(&ring->stopped, true);
+        if (ring->directory)
+            leave_note(ring);
+    }
     pthread_mutex_unlock(&ring->lock);
     if (opened && ring->reopened)
         ring->reopened(ring);

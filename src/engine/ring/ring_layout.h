@@ -13,6 +13,12 @@
  *     | ...                      |
  *     +--------------------------+
  *
+ * The file is sparse: symbols and sub-buffers get their memory when they are first used. A mapped page that
+ * has none would be allocated by whoever touches it, and in a full file system that raises SIGBUS. So the
+ * writer touches only what it has allocated, and the recorder maps nothing but the header and the queues,
+ * which have their memory before the file has its name. It reads all else by pread(2), for which a page
+ * without memory is zeros, and writes `state` and `lost_told` of a sub-buffer by pwrite(2).
+ *
  * Everything is little-endian and is read on the machine that wrote it. A symbol is committed before the
  * first record that uses it, so the file of a dead process is complete.
  */
@@ -28,8 +34,10 @@
 #define FG_RING_MAGIC "FGRING\0\2"
 #define FG_RING_PAGE_BYTES 4096u
 #define FG_RING_HEADER_BYTES FG_RING_PAGE_BYTES
+#define FG_RING_SUBBUF_BYTES_MAX (64u << 10)
 #define FG_INSTANCE_NAME_BYTES 64u /* with the NUL */
 #define FG_RING_SUFFIX ".ring"     /* a file is renamed to end in it when its header is complete */
+#define FG_RING_SPARE "spare"      /* a folder of the session's directory, in another file system */
 
 enum fg_ring_mode { FG_RING_WAIT = 0, FG_RING_DROP = 1, FG_RING_OVERWRITE = 2 };
 
@@ -81,12 +89,14 @@ struct fg_subbuf {
     uint32_t task;           /* task id: symbol of type FG_SYMBOL_TASK */
     uint64_t seq;            /* rises with each sub-buffer that a task of the process takes */
     _Atomic uint64_t commit; /* bytes of whole records after this header */
-    _Atomic uint64_t lost;   /* records that this task lost before the first one here; zeroed by the reader */
+    _Atomic uint64_t lost;   /* records that this task lost before the first one here */
     /* Only used where the process reads its own ring (ring_copy.h), under the ring's lock: */
     uint64_t consumed;     /* bytes of records that consumers have read */
     uint64_t copied;       /* bytes of records that the latest copy has read */
     uint64_t lost_in_copy; /* the part of `lost` that the latest copy holds or reported */
-    uint64_t reserved;
+    /* The part of `lost` that the recorder has reported. A writer may add to `lost` at any time; what it adds
+     * after the recorder read it is reported with another sub-buffer (ring_pool.c, begin). */
+    uint64_t lost_told;
 };
 
 /* A symbol is `bytes` long in all, a multiple of 8. NUL-terminated UTF-8 strings follow the struct. */

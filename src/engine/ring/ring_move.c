@@ -8,16 +8,16 @@
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_pool.h"
 
-/* Counts and symbols. A symbol is put once, so those put before the move have to be in the new memory. */
-static void move_head(struct fg_ring *to, const struct fg_ring *from)
+/* Counts and symbols. A symbol is put once, so those put before the move belong to the new memory. */
+static void move_head(struct fg_ring *to, struct fg_ring *from)
 {
     struct fg_ring_header *head = to->header;
     const struct fg_ring_header *old = from->header;
 
     head->clock_start = old->clock_start;
     memcpy(head->killed, old->killed, sizeof(head->killed));
-    memcpy((uint8_t *)head + head->symbols_offset, (const uint8_t *)old + old->symbols_offset,
-           atomic_load(&old->symbols_committed));
+    to->symbols = from->symbols;
+    from->symbols = (struct fg_ring_symbols){0};
 #define X(count) atomic_store(&head->count, atomic_load(&old->count));
     X(symbols_committed)
     X(symbols_lost)
@@ -60,7 +60,7 @@ static void move_records(struct fg_ring *to, const struct fg_subbuf *from)
     fg_ring_put_loss(to, from->task, lost);
 }
 
-static void move_all(struct fg_ring *to, const struct fg_ring *from)
+static void move_all(struct fg_ring *to, struct fg_ring *from)
 {
     const struct fg_ring_header *header = from->header;
     uint64_t head = atomic_load(&header->full_head);

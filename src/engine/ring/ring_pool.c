@@ -14,6 +14,7 @@
 
 #include "engine/core/clock.h"
 #include "engine/ring/record.h"
+#include "engine/ring/ring_room.h"
 
 #define WAIT_STEP_NS 5000000   /* a waiting writer wakes up this often */
 #define STEPS_PER_LIFE_CHECK 4 /* and checks this often whether the recorder lives */
@@ -109,33 +110,17 @@ static int populate(struct fg_ring *ring, uint32_t index)
     return 0;
 }
 
-/* Allocates the file's memory for the next sub-buffer. Returns 0 or an errno. */
-static int allocate(struct fg_ring *ring)
-{
-    struct fg_ring_header *header = ring->header;
-    int fd = open(ring->path, O_RDWR | O_CLOEXEC);
-    int error =
-        fd < 0 ? errno
-               : posix_fallocate(
-                     fd, (off_t)(header->data_offset + (uint64_t)ring->pool.nr_fresh * header->subbuf_bytes),
-                     header->subbuf_bytes);
-
-    if (fd >= 0)
-        close(fd);
-    return error;
-}
-
 static bool take_fresh(struct fg_ring *ring, uint32_t *index)
 {
     int error;
 
     if (ring->pool.nr_fresh >= ring->pool.nr_usable)
         return false;
-    error = ring->path ? allocate(ring) : 0;
+    error = ring->path ? fg_ring_room_subbuf(ring) : 0;
     if (!error && populate(ring, ring->pool.nr_fresh) == ENOMEM && !ring->path)
         error = ENOMEM;
-    if (error == EMFILE || error == ENFILE)
-        return false; /* the program may close some descriptors later */
+    if (error == EMFILE || error == ENFILE || error == EAGAIN)
+        return false; /* the program may close some descriptors, another process may end */
     if (error) {
         ring->pool.nr_usable = ring->pool.nr_fresh; /* the file system is full: the pool stays this small */
         return false;
@@ -349,10 +334,10 @@ static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index,
 static void begin(struct fg_ring *ring, struct fg_subbuf *subbuf, uint32_t task, uint64_t lost)
 {
     struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
-    uint64_t untold = atomic_exchange(&subbuf->lost, 0), lost_in_copy = 0;
+    uint64_t untold = atomic_exchange(&subbuf->lost, 0) - subbuf->lost_told, lost_in_copy = 0;
 
-    /* A loss was added to this sub-buffer's former contents after the reader had claimed them: it is
-     * still unreported. */
+    /* A loss was added to this sub-buffer's former contents after the reader had read them: it is still
+     * unreported. */
     if (untold)
         pass_loss_on(ring, subbuf->task, subbuf->seq, (struct loss){untold, 0});
     subbuf->task = task;
@@ -366,6 +351,7 @@ static void begin(struct fg_ring *ring, struct fg_subbuf *subbuf, uint32_t task,
     atomic_store_explicit(&subbuf->commit, 0, memory_order_relaxed);
     subbuf->consumed = subbuf->copied = 0;
     subbuf->lost_in_copy = lost_in_copy;
+    subbuf->lost_told = 0;
     atomic_store_explicit(&subbuf->state, FG_SUBBUF_OWNED, memory_order_release);
 }
 

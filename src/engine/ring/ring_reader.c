@@ -6,25 +6,42 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/ring/record.h"
+#include "engine/core/array.h"
+
+/* Symbols are read so many bytes at a time. */
+#define SYMBOL_WINDOW_BYTES (64u << 10)
 
 struct fg_ring_reader {
-    struct fg_ring_header *header;
-    size_t bytes;
+    char *path;
+    int fd; /* negative: few descriptors are left, and the file is opened for each access */
+    struct fg_ring_header *header; /* mapped together with the queues */
+    size_t mapping_bytes;
     /* Copies of the checked values: a traced process gone wrong may overwrite the header. */
     uint32_t nr_subbufs, subbuf_bytes;
     uint64_t symbols_offset, symbols_capacity, data_offset;
     _Atomic uint32_t *full_queue, *free_queue;
+    uint8_t *records; /* the latest chunk's; room for a sub-buffer */
+    uint32_t claimed; /* a sub-buffer that could not be read yet, ... */
+    bool has_claimed; /* ... if this is true */
+    uint8_t *window;  /* part of the symbols, from symbols_read on */
+    size_t window_bytes, window_capacity, window_at;
     uint64_t symbols_read;
-    uint32_t *leftovers; /* indexes in order of seq, once fg_ring_reader_next_leftover was called */
+    struct leftover *leftovers; /* in order of seq, once fg_ring_reader_next_leftover was called */
     uint32_t nr_leftovers, leftover_at;
+};
+
+struct leftover {
+    uint64_t seq;
+    uint32_t index;
 };
 
 static bool inside(uint64_t offset, uint64_t bytes, uint64_t file_bytes)
@@ -39,81 +56,169 @@ static bool header_is_sound(const struct fg_ring_header *header, uint64_t file_b
 
     return memcmp(header->magic, FG_RING_MAGIC, sizeof(header->magic)) == 0 &&
            header->header_bytes == FG_RING_HEADER_BYTES && header->nr_subbufs &&
-           header->subbuf_bytes % 4096 == 0 && header->subbuf_bytes &&
-           header->queue_offset >= FG_RING_HEADER_BYTES && header->queue_offset % 8 == 0 &&
-           header->symbols_offset % 8 == 0 && header->data_offset % 8 == 0 &&
+           header->subbuf_bytes % FG_RING_PAGE_BYTES == 0 && header->subbuf_bytes &&
+           header->subbuf_bytes <= FG_RING_SUBBUF_BYTES_MAX && header->queue_offset >= FG_RING_HEADER_BYTES &&
+           header->queue_offset % 8 == 0 && header->symbols_offset % 8 == 0 && header->data_offset % 8 == 0 &&
            inside(header->queue_offset, queue_bytes, file_bytes) &&
            inside(header->symbols_offset, header->symbols_capacity, file_bytes) &&
            inside(header->data_offset, data_bytes, file_bytes);
 }
 
-static void reader_init(struct fg_ring_reader *reader, struct fg_ring_header *header, size_t bytes)
+static int read_all(int fd, void *data, size_t bytes, uint64_t offset)
 {
-    reader->header = header;
-    reader->bytes = bytes;
+    for (uint8_t *at = data; bytes;) {
+        ssize_t got = pread(fd, at, bytes, (off_t)offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -errno : -EIO;
+        at += got;
+        bytes -= (size_t)got;
+        offset += (uint64_t)got;
+    }
+    return 0;
+}
+
+/* Returns a descriptor for one access, or a negative errno. */
+static int begin_access(const struct fg_ring_reader *reader)
+{
+    int fd = reader->fd >= 0 ? reader->fd : open(reader->path, O_RDWR | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+static void end_access(const struct fg_ring_reader *reader, int fd)
+{
+    if (fd != reader->fd)
+        close(fd);
+}
+
+static int read_file(const struct fg_ring_reader *reader, void *data, size_t bytes, uint64_t offset)
+{
+    int fd = begin_access(reader), error;
+
+    if (fd < 0)
+        return fd;
+    error = read_all(fd, data, bytes, offset);
+    end_access(reader, fd);
+    return error;
+}
+
+/* The writer sees the store at once: a file's pages are the same memory for pwrite() and for a mapping. */
+static void write_file(const struct fg_ring_reader *reader, const void *data, size_t bytes, uint64_t offset)
+{
+    int fd = begin_access(reader);
+
+    if (fd < 0)
+        return;
+    while (pwrite(fd, data, bytes, (off_t)offset) < 0 && errno == EINTR)
+        ;
+    end_access(reader, fd);
+}
+
+static void reader_init(struct fg_ring_reader *reader, const struct fg_ring_header *header)
+{
     reader->nr_subbufs = header->nr_subbufs;
     reader->subbuf_bytes = header->subbuf_bytes;
     reader->symbols_offset = header->symbols_offset;
     reader->symbols_capacity = header->symbols_capacity;
     reader->data_offset = header->data_offset;
-    reader->full_queue = (_Atomic uint32_t *)((uint8_t *)header + header->queue_offset);
+    reader->full_queue = (_Atomic uint32_t *)((uint8_t *)reader->header + header->queue_offset);
     reader->free_queue = reader->full_queue + header->nr_subbufs;
 }
 
-static int map_file(int fd, struct fg_ring_header **header, size_t *bytes)
+/* Maps the header and the queues, whose values were checked in a copy. */
+static int map_header(struct fg_ring_reader *reader, int fd, const struct fg_ring_header *header)
 {
-    struct stat status;
+    uint64_t queue_bytes = 2 * (uint64_t)header->nr_subbufs * sizeof(uint32_t);
     void *mapping;
+
+    reader->mapping_bytes = fg_ring_page_round(header->queue_offset + queue_bytes);
+    mapping = mmap(NULL, reader->mapping_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapping == MAP_FAILED)
+        return -errno;
+    reader->header = mapping;
+    reader_init(reader, header);
+    reader->records = malloc(header->subbuf_bytes);
+    return reader->records ? 0 : -ENOMEM;
+}
+
+static int open_file(struct fg_ring_reader *reader, int fd)
+{
+    struct fg_ring_header header;
+    struct stat status;
+    int error;
 
     if (fstat(fd, &status) != 0)
         return -errno;
     if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < FG_RING_HEADER_BYTES)
         return -EINVAL;
-    mapping = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (mapping == MAP_FAILED)
-        return -errno;
-    *header = mapping;
-    *bytes = (size_t)status.st_size;
-    if (header_is_sound(mapping, *bytes))
-        return 0;
-    munmap(mapping, *bytes);
-    return -EINVAL;
+    error = read_all(fd, &header, sizeof(header), 0);
+    if (error)
+        return error;
+    return header_is_sound(&header, (uint64_t)status.st_size) ? map_header(reader, fd, &header) : -EINVAL;
+}
+
+/* Recording hundreds of processes must leave descriptors for files to write. */
+static bool may_keep(int fd)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd < limit.rlim_cur / 2;
+}
+
+/* Takes over the descriptor, also in an error. Without a path the descriptor is kept. */
+static int reader_open(int fd, const char *path, struct fg_ring_reader **out)
+{
+    struct fg_ring_reader *reader = calloc(1, sizeof(*reader));
+    int error = -ENOMEM;
+
+    if (reader) {
+        reader->fd = fd;
+        reader->path = path ? strdup(path) : NULL;
+        if (!path || reader->path)
+            error = open_file(reader, fd);
+    }
+    if (error) {
+        if (!reader)
+            close(fd);
+        fg_ring_reader_close(reader);
+        return error;
+    }
+    if (path && !may_keep(fd)) {
+        close(fd);
+        reader->fd = -1;
+    }
+    *out = reader;
+    return 0;
 }
 
 int fg_ring_reader_open(const char *path, struct fg_ring_reader **out)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    int error = fd < 0 ? -errno : fg_ring_reader_open_fd(fd, out);
 
-    if (fd >= 0)
-        close(fd);
-    return error;
+    return fd < 0 ? -errno : reader_open(fd, path, out);
 }
 
 int fg_ring_reader_open_fd(int fd, struct fg_ring_reader **out)
 {
-    struct fg_ring_reader *reader = calloc(1, sizeof(*reader));
-    struct fg_ring_header *header = NULL;
-    size_t bytes = 0;
-    int error;
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
-    if (!reader)
-        return -ENOMEM;
-    error = map_file(fd, &header, &bytes);
-    if (error) {
-        free(reader);
-        return error;
-    }
-    reader_init(reader, header, bytes);
-    *out = reader;
-    return 0;
+    return own < 0 ? -errno : reader_open(own, NULL, out);
 }
 
 void fg_ring_reader_close(struct fg_ring_reader *reader)
 {
     if (!reader)
         return;
-    munmap(reader->header, reader->bytes);
+    if (reader->header)
+        munmap(reader->header, reader->mapping_bytes);
+    if (reader->fd >= 0)
+        close(reader->fd);
+    free(reader->path);
+    free(reader->records);
+    free(reader->window);
     free(reader->leftovers);
     free(reader);
 }
@@ -123,67 +228,109 @@ const struct fg_ring_header *fg_ring_reader_header(const struct fg_ring_reader *
     return reader->header;
 }
 
+/* Has the next `bytes` of symbols in the window. `committed`: how many bytes of symbols there are. */
+static bool fill_window(struct fg_ring_reader *reader, uint64_t bytes, uint64_t committed)
+{
+    uint64_t left = committed - reader->symbols_read;
+    size_t wanted = bytes > SYMBOL_WINDOW_BYTES ? bytes : SYMBOL_WINDOW_BYTES;
+
+    if (reader->window_bytes - reader->window_at >= bytes)
+        return true;
+    if (wanted > left)
+        wanted = left;
+    if (bytes > left || fg_array_reserve(&reader->window, &reader->window_capacity, wanted) != 0)
+        return false;
+    reader->window_at = reader->window_bytes = 0;
+    if (read_file(reader, reader->window, wanted, reader->symbols_offset + reader->symbols_read) != 0)
+        return false;
+    reader->window_bytes = wanted;
+    return true;
+}
+
 const struct fg_symbol *fg_ring_reader_next_symbol(struct fg_ring_reader *reader)
 {
-    /* acquire: pairs with the release in ring_buffer.c, put_symbol_locked */
+    /* acquire: pairs with the release in ring_symbols.c, put_symbol_locked */
     uint64_t committed = atomic_load_explicit(&reader->header->symbols_committed, memory_order_acquire);
     const struct fg_symbol *symbol;
+    uint32_t bytes;
 
     if (committed > reader->symbols_capacity)
         committed = reader->symbols_capacity;
-    if (reader->symbols_read + sizeof(*symbol) > committed)
+    if (reader->symbols_read > committed || !fill_window(reader, sizeof(*symbol), committed))
         return NULL;
-    symbol = (const void *)((uint8_t *)reader->header + reader->symbols_offset + reader->symbols_read);
-    if (symbol->bytes < sizeof(*symbol) || symbol->bytes % 8 ||
-        symbol->bytes > committed - reader->symbols_read)
+    bytes = ((const struct fg_symbol *)(reader->window + reader->window_at))->bytes;
+    if (bytes < sizeof(*symbol) || bytes % 8 || !fill_window(reader, bytes, committed))
         return NULL;
-    reader->symbols_read += symbol->bytes;
-    return symbol;
+    symbol = (const struct fg_symbol *)(reader->window + reader->window_at);
+    reader->window_at += bytes;
+    reader->symbols_read += bytes;
+    return symbol->bytes == bytes ? symbol : NULL; /* it may have been read twice */
 }
 
-static struct fg_subbuf *subbuf_at(const struct fg_ring_reader *reader, uint32_t index)
+static uint64_t subbuf_offset(const struct fg_ring_reader *reader, uint32_t index)
 {
-    return (struct fg_subbuf *)((uint8_t *)reader->header + reader->data_offset +
-                                (uint64_t)index * reader->subbuf_bytes);
+    return reader->data_offset + (uint64_t)index * reader->subbuf_bytes;
 }
 
-static void chunk_fill(const struct fg_ring_reader *reader, uint32_t index, struct fg_ring_chunk *chunk)
+static void set_state(const struct fg_ring_reader *reader, uint32_t index, uint32_t state)
 {
-    struct fg_subbuf *subbuf = subbuf_at(reader, index);
-    /* acquire: pairs with the release in fg_ring_commit */
-    uint64_t commit = atomic_load_explicit(&subbuf->commit, memory_order_acquire);
-    size_t room = reader->subbuf_bytes - sizeof(*subbuf);
-
-    chunk->data = subbuf + 1;
-    chunk->bytes = commit < room ? (size_t)commit & ~(size_t)7 : room;
-    chunk->lost = atomic_load_explicit(&subbuf->lost, memory_order_relaxed);
-    chunk->seq = subbuf->seq;
-    chunk->task = subbuf->task;
-    chunk->index = index;
+    write_file(reader, &state, sizeof(state),
+               subbuf_offset(reader, index) + offsetof(struct fg_subbuf, state));
 }
 
-bool fg_ring_reader_next(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk)
+/* Reads a sub-buffer's records. */
+static int read_chunk(struct fg_ring_reader *reader, uint32_t index, struct fg_ring_chunk *chunk)
+{
+    size_t room = reader->subbuf_bytes - sizeof(struct fg_subbuf);
+    uint64_t offset = subbuf_offset(reader, index), commit;
+    struct fg_subbuf head;
+    int error = read_file(reader, &head, sizeof(head), offset);
+
+    if (error)
+        return error;
+    commit = atomic_load_explicit(&head.commit, memory_order_relaxed);
+    *chunk = (struct fg_ring_chunk){
+        .data = reader->records,
+        .bytes = commit < room ? (size_t)commit & ~(size_t)7 : room,
+        .lost = atomic_load_explicit(&head.lost, memory_order_relaxed),
+        .seq = head.seq,
+        .task = head.task,
+        .index = index,
+    };
+    return read_file(reader, reader->records, chunk->bytes, offset + sizeof(head));
+}
+
+static bool claim(struct fg_ring_reader *reader, uint32_t *index)
 {
     struct fg_ring_header *header = reader->header;
     uint64_t tail = atomic_load_explicit(&header->full_tail, memory_order_acquire);
-    uint32_t index;
 
     do {
-        /* acquire: pairs with the release of the head in ring_buffer.c, queue_full */
+        /* acquire: pairs with the release of the head in ring_pool.c, queue_full */
         if (tail == atomic_load_explicit(&header->full_head, memory_order_acquire))
             return false;
-        index = atomic_load_explicit(&reader->full_queue[tail % reader->nr_subbufs], memory_order_relaxed) %
-                reader->nr_subbufs;
+        *index = atomic_load_explicit(&reader->full_queue[tail % reader->nr_subbufs], memory_order_relaxed) %
+                 reader->nr_subbufs;
         /* In overwrite mode a writer may take the same sub-buffer back: the side that moves the
          * tail gets it. */
     } while (!atomic_compare_exchange_weak_explicit(&header->full_tail, &tail, tail + 1, memory_order_acq_rel,
                                                     memory_order_acquire));
-    atomic_store_explicit(&subbuf_at(reader, index)->state, FG_SUBBUF_CLAIMED, memory_order_relaxed);
-    chunk_fill(reader, index, chunk);
-    /* Exchanged, not just read: a loss that a writer adds to this sub-buffer from now on is the writer's
-     * to report, with another sub-buffer (ring_pool.c, begin). */
-    chunk->lost = atomic_exchange(&subbuf_at(reader, index)->lost, 0);
+    set_state(reader, *index, FG_SUBBUF_CLAIMED);
     return true;
+}
+
+int fg_ring_reader_next(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk)
+{
+    int error;
+
+    if (!reader->has_claimed && !claim(reader, &reader->claimed))
+        return 0;
+    reader->has_claimed = true;
+    error = read_chunk(reader, reader->claimed, chunk);
+    if (error)
+        return error;
+    reader->has_claimed = false;
+    return 1;
 }
 
 void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_chunk *chunk)
@@ -191,7 +338,10 @@ void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_
     struct fg_ring_header *header = reader->header;
     uint64_t head = atomic_load_explicit(&header->free_head, memory_order_relaxed);
 
-    atomic_store_explicit(&subbuf_at(reader, chunk->index)->state, FG_SUBBUF_FREE, memory_order_relaxed);
+    if (chunk->lost)
+        write_file(reader, &chunk->lost, sizeof(chunk->lost),
+                   subbuf_offset(reader, chunk->index) + offsetof(struct fg_subbuf, lost_told));
+    set_state(reader, chunk->index, FG_SUBBUF_FREE);
     atomic_store_explicit(&reader->free_queue[head % reader->nr_subbufs], chunk->index, memory_order_relaxed);
     /* seq_cst: a writer counts itself as waiter, then reads the head; we move the head, then read the
      * count. One of the two sees the other's store. */
@@ -202,38 +352,50 @@ void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_
     }
 }
 
-static int by_seq(const void *a, const void *b, void *arg)
+static int by_seq(const void *a, const void *b)
 {
-    const struct fg_ring_reader *reader = arg;
-    uint64_t left = subbuf_at(reader, *(const uint32_t *)a)->seq;
-    uint64_t right = subbuf_at(reader, *(const uint32_t *)b)->seq;
+    const struct leftover *one = a, *other = b;
 
-    return (left > right) - (left < right);
+    return (one->seq > other->seq) - (one->seq < other->seq);
 }
 
-static bool find_leftovers(struct fg_ring_reader *reader)
+/* Sub-buffers that never had memory are zeros: they are free. */
+static int find_leftovers(struct fg_ring_reader *reader)
 {
+    uint32_t count = 0;
+
     reader->leftovers = calloc(reader->nr_subbufs, sizeof(*reader->leftovers));
     if (!reader->leftovers)
-        return false;
+        return -ENOMEM;
     for (uint32_t i = 0; i < reader->nr_subbufs; i++) {
-        struct fg_subbuf *subbuf = subbuf_at(reader, i);
+        struct fg_subbuf head;
+        int error = read_file(reader, &head, sizeof(head), subbuf_offset(reader, i));
 
-        if (atomic_load(&subbuf->state) != FG_SUBBUF_FREE)
-            reader->leftovers[reader->nr_leftovers++] = i;
+        if (error) {
+            free(reader->leftovers);
+            reader->leftovers = NULL;
+            return error;
+        }
+        if (atomic_load_explicit(&head.state, memory_order_relaxed) != FG_SUBBUF_FREE)
+            reader->leftovers[count++] = (struct leftover){head.seq, i};
     }
-    qsort_r(reader->leftovers, reader->nr_leftovers, sizeof(*reader->leftovers), by_seq, reader);
-    return true;
+    reader->nr_leftovers = count;
+    qsort(reader->leftovers, count, sizeof(*reader->leftovers), by_seq);
+    return 0;
 }
 
-bool fg_ring_reader_next_leftover(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk)
+int fg_ring_reader_next_leftover(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk)
 {
-    if (!reader->leftovers && !find_leftovers(reader))
-        return false;
-    if (reader->leftover_at == reader->nr_leftovers)
-        return false;
-    chunk_fill(reader, reader->leftovers[reader->leftover_at++], chunk);
-    return true;
+    int error = reader->leftovers ? 0 : find_leftovers(reader);
+
+    if (!error && reader->leftover_at == reader->nr_leftovers)
+        return 0;
+    if (!error)
+        error = read_chunk(reader, reader->leftovers[reader->leftover_at].index, chunk);
+    if (error)
+        return error;
+    reader->leftover_at++;
+    return 1;
 }
 
 void fg_ring_reader_stop_writer(struct fg_ring_reader *reader)

@@ -4,12 +4,11 @@
 #define FG_RING_READER_H
 
 #include "engine/ring/ring_layout.h"
-#include <stdbool.h>
 #include <stddef.h>
 
 struct fg_ring_reader;
 
-/* One sub-buffer's records, valid until fg_ring_reader_release. */
+/* One sub-buffer's records: a copy, valid until the next one is read. */
 struct fg_ring_chunk {
     const void *data; /* struct fg_record ... */
     size_t bytes;     /* whole records only */
@@ -33,17 +32,18 @@ void fg_ring_reader_close(struct fg_ring_reader *reader);
 
 const struct fg_ring_header *fg_ring_reader_header(const struct fg_ring_reader *reader);
 
-/* The next symbol that this reader has not read; NULL: there is none now. */
+/* The next symbol that this reader has not read, valid until the next call; NULL: there is none now. */
 const struct fg_symbol *fg_ring_reader_next_symbol(struct fg_ring_reader *reader);
 
-/* Claims the oldest full sub-buffer. False: there is none now. */
-bool fg_ring_reader_next(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk);
+/* Claims the oldest full sub-buffer. Return: 1; 0: there is none now; a negative errno: it could not be read,
+ * and the next call tries again. */
+int fg_ring_reader_next(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk);
 /* Gives a sub-buffer back to the writers and wakes those that wait. */
 void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_chunk *chunk);
 
 /* For a file whose process died or finished: the remaining sub-buffers in order of seq, including those
- * that tasks still owned and those that a dead reader had claimed. False: there are no more. */
-bool fg_ring_reader_next_leftover(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk);
+ * that tasks still owned and those that a dead reader had claimed. Return: as fg_ring_reader_next(). */
+int fg_ring_reader_next_leftover(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk);
 
 /* Asks the traced process to stop recording: it does so when a task needs its next sub-buffer. */
 void fg_ring_reader_stop_writer(struct fg_ring_reader *reader);

@@ -2,32 +2,87 @@
 #define _GNU_SOURCE
 #include "engine/ring/ring_symbols.h"
 
-#include <fcntl.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#define STEP_BYTES (256u << 10) /* the file's memory for symbols is allocated in such steps */
+#include "engine/core/array.h"
+#include "engine/ring/ring_room.h"
 
-/* Allocates the file's memory for the first `bytes` of the symbol area. False: no room. */
-static bool symbols_allocate(struct fg_ring *ring, size_t bytes)
+#define FIRST_STEP_BYTES (64u << 10) /* a file's first symbols get so much memory, */
+#define STEP_BYTES (256u << 10)      /* those that follow so much at a time */
+
+static uint64_t page_floor(uint64_t bytes)
 {
-    struct fg_ring_header *header = ring->header;
-    size_t wanted = (bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
-    int fd, error;
+    return bytes & ~(uint64_t)(FG_RING_PAGE_BYTES - 1);
+}
 
-    if (bytes > header->symbols_capacity)
+void fg_ring_forget_symbols(struct fg_ring *ring)
+{
+    struct fg_ring_symbols *symbols = &ring->symbols;
+
+    if (symbols->memory && ring->path)
+        munmap(symbols->memory, symbols->end - symbols->begin);
+    else
+        free(symbols->memory);
+    *symbols = (struct fg_ring_symbols){0};
+}
+
+int fg_ring_map_symbols(struct fg_ring *ring, int fd, uint64_t from, uint64_t bytes)
+{
+    const struct fg_ring_header *header = ring->header;
+    uint64_t step = from ? STEP_BYTES : FIRST_STEP_BYTES;
+    uint64_t begin = page_floor(from), end = fg_ring_page_round(from + (bytes > step ? bytes : step));
+    void *mapping;
+    int error;
+
+    if (end > header->symbols_capacity)
+        end = header->symbols_capacity;
+    error = fg_ring_room_take(fd, header->symbols_offset + begin, end - begin);
+    if (error)
+        return -error;
+    mapping = mmap(NULL, end - begin, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                   (off_t)(header->symbols_offset + begin));
+    if (mapping == MAP_FAILED)
+        return -errno;
+    fg_ring_forget_symbols(ring);
+    ring->symbols = (struct fg_ring_symbols){mapping, begin, end};
+    return 0;
+}
+
+static bool map_next(struct fg_ring *ring, uint64_t from, uint64_t bytes)
+{
+    int fd = fg_ring_room_open(ring);
+    bool mapped = fd >= 0 && fg_ring_map_symbols(ring, fd, from, bytes) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return mapped;
+}
+
+static bool grow_heap(struct fg_ring *ring, uint64_t bytes)
+{
+    size_t capacity = ring->symbols.end;
+
+    if (fg_array_reserve(&ring->symbols.memory, &capacity, (size_t)bytes) != 0)
         return false;
-    if (bytes <= ring->pool.symbols_allocated || !ring->path)
-        return true;
-    fd = open(ring->path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    error = posix_fallocate(fd, (off_t)(header->symbols_offset + ring->pool.symbols_allocated),
-                            (off_t)(wanted - ring->pool.symbols_allocated));
-    close(fd);
-    if (!error)
-        ring->pool.symbols_allocated = wanted;
-    return !error;
+    ring->symbols.end = capacity;
+    return true;
+}
+
+/* Makes room for `bytes` more of symbols. NULL: there is none. */
+static void *find_room(struct fg_ring *ring, uint64_t committed, uint64_t bytes)
+{
+    struct fg_ring_symbols *symbols = &ring->symbols;
+
+    if (committed + bytes > ring->header->symbols_capacity)
+        return NULL;
+    if (committed + bytes > symbols->end &&
+        !(ring->path ? map_next(ring, committed, bytes) : grow_heap(ring, committed + bytes)))
+        return NULL;
+    return symbols->memory + (committed - symbols->begin);
 }
 
 static size_t symbol_bytes(const char *const strings[], uint32_t n)
@@ -45,15 +100,16 @@ static void put_symbol_locked(struct fg_ring *ring, const struct fg_symbol *symb
     struct fg_ring_header *header = ring->header;
     uint64_t committed = atomic_load_explicit(&header->symbols_committed, memory_order_relaxed);
     size_t bytes = symbol_bytes(strings, symbol->nr_strings);
-    struct fg_symbol *out = (struct fg_symbol *)((uint8_t *)header + header->symbols_offset + committed);
-    char *text = (char *)(out + 1);
+    struct fg_symbol *out = find_room(ring, committed, bytes);
+    char *text;
 
-    if (!symbols_allocate(ring, committed + bytes)) {
+    if (!out) {
         atomic_fetch_add(&header->symbols_lost, 1);
         return;
     }
     *out = *symbol;
     out->bytes = (uint32_t)bytes;
+    text = (char *)(out + 1);
     for (uint32_t i = 0; i < symbol->nr_strings; i++)
         text = stpcpy(text, strings[i]) + 1;
     /* release: a reader that sees the count sees the symbol */

@@ -6,6 +6,20 @@
 #include "engine/ring/ring.h"
 
 /**
+ * fg_ring_map_symbols() - Allocate and map the part of a file's symbol area that is written to next.
+ * @fd: the ring's file
+ * @from: where the next symbol begins in the area
+ * @bytes: the size of that symbol
+ *
+ * Return: 0 or a negative errno, and then the part that was mapped still is.
+ * Context: ring's lock held, or the ring is not open yet.
+ */
+int fg_ring_map_symbols(struct fg_ring *ring, int fd, uint64_t from, uint64_t bytes);
+
+/* Unmaps or frees the memory of the symbols. Context: as fg_ring_map_symbols(). */
+void fg_ring_forget_symbols(struct fg_ring *ring);
+
+/**
  * fg_ring_put_symbol() - Append a symbol; counted as lost if there is no room.
  * @strings: @symbol->nr_strings NUL-terminated texts
  *

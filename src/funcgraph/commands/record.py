@@ -9,12 +9,19 @@ import shlex
 from typing import Any
 
 import funcgraph
-from funcgraph.commands import CommandError, say
+from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.session import environ, outcome
 from funcgraph.session.check import CHOICES, RECORD_OPTIONS, OptionError, check, record_options
-from funcgraph.session.child import Child, NotStartedError, die_like, occupy_standard_descriptors, resolve
+from funcgraph.session.child import (
+    Child,
+    NotStartedError,
+    become,
+    die_like,
+    occupy_standard_descriptors,
+    resolve,
+)
 from funcgraph.session.directory import Session
-from funcgraph.session.options import DEFAULTS, RECORDING, describe, wanted_patterns
+from funcgraph.session.options import DEFAULTS, RECORDING, describe, ring_bytes, wanted_patterns
 from funcgraph.session.output import check_output
 from funcgraph.session.progress import ProgressLine, plural
 from funcgraph.session.recording import Recording
@@ -112,6 +119,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if setting.scope == RECORDING_SCOPE:
             _add_setting(parser, setting)
     add("-q", dest="quiet", action="store_true", help="no progress line, no closing summary")
+    add(
+        "--or-untraced",
+        action="store_true",
+        help="if the recording cannot start (no space left, no permission), run COMMAND untraced",
+    )
     parser.set_defaults(**RECORDING, **dict.fromkeys(DEFAULTS), name="", instances=[])
 
 
@@ -180,35 +192,48 @@ def run(args: argparse.Namespace) -> int:
     if not args.command:
         raise CommandError("record: no command given (see 'funcgraph record --help')")
     settings = _settings(args)
-    output = check_output(args.output)
     try:
         path, argv = resolve(args.command)
+        occupy_standard_descriptors()
+        try:
+            output = check_output(args.output)
+            recording = _prepare(settings, output, args.command)
+        except (CommandError, OSError) as error:
+            if not args.or_untraced:
+                raise
+            reason = os_error_text(error) if isinstance(error, OSError) else str(error)
+            say(f"{reason}; the program runs untraced")
+            become(path, argv, _environment())
+        child = _start(recording, path, argv)
     except NotStartedError as error:
         raise CommandError(str(error), error.status) from None
-
-    occupy_standard_descriptors()
-    session = Session.create()
-    try:
-        recording = _open_recording(session, f"{output}.part", settings["clock"])
-    except BaseException:
-        session.remove()
-        raise
-    try:
-        session.write_config(settings, output=output, part=recording.part, command=args.command)
-        environment = {**os.environ, environ.VARIABLE: os.pathsep.join([*environ.sessions(), session.path])}
-        child = Child(path, argv, environment)
-    except BaseException as error:
-        recording.discard()
-        session.remove()
-        if isinstance(error, NotStartedError):
-            raise CommandError(str(error), error.status) from None
-        raise
 
     # The recorder needs a descriptor for each traced process. The command keeps the limit that it
     # inherited.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     progress = ProgressLine(not args.quiet)
+    try:
+        good = _record(child, recording, output, settings, args, progress)
+    except Exception as error:  # whatever fails here: the program goes on, and its status is not lost
+        progress.close()
+        _give_up(recording, error)
+        good = False
+        while child.status is None:
+            child.wait(1.0)
+    assert child.status is not None
+    return die_like(child.status if child.status != 0 or good else 2)
+
+
+def _record(
+    child: Child,
+    recording: Recording,
+    output: str,
+    settings: dict[str, Any],
+    args: argparse.Namespace,
+    progress: ProgressLine,
+) -> bool:
+    """Record until the command ends, and make the trace; return whether it is complete."""
     status, left = _follow(child, recording, progress)
     meta = {
         "funcgraph": funcgraph.__version__,
@@ -221,7 +246,47 @@ def run(args: argparse.Namespace) -> int:
     progress.close()
     for line in lines:
         say(line)
-    return die_like(status if status != 0 or good else 2)
+    return good
+
+
+def _give_up(recording: Recording, error: Exception) -> None:
+    """Leave everything to `funcgraph recover`, and tell why."""
+    recording.close()
+    recording.session.unlock()  # the programs see that nobody reads their rings
+    reason = "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
+    path = shlex.quote(recording.session.path)
+    say(f"the recorder failed ({reason}); 'funcgraph recover {path}' makes a trace of what it recorded")
+
+
+def _prepare(settings: dict[str, Any], output: str, command: list[str]) -> Recording:
+    """Make the session's directory and the spool; what was made is removed again if that fails."""
+    session = Session.create(ring_bytes(settings), output)
+    try:
+        recording = _open_recording(session, f"{output}.part", settings["clock"])
+        try:
+            session.write_config(settings, output=output, part=recording.part, command=command)
+        except BaseException:
+            recording.discard()
+            raise
+    except BaseException:
+        session.remove()
+        raise
+    return recording
+
+
+def _start(recording: Recording, path: str, argv: list[str]) -> Child:
+    try:
+        return Child(path, argv, _environment(recording.session.path))
+    except BaseException:
+        recording.discard()
+        recording.session.remove()
+        raise
+
+
+def _environment(*sessions: str) -> dict[str, str]:
+    """Return the command's environment: it joins the sessions that we are in, and `sessions`."""
+    joined = os.pathsep.join([*environ.sessions(), *sessions])
+    return {**os.environ, environ.VARIABLE: joined} if joined else dict(os.environ)
 
 
 def _open_recording(session: Session, part: str, clock: str) -> Recording:
@@ -273,7 +338,7 @@ def _close(
     """Make the trace; return lines for the user, and whether the trace is complete."""
     session, part = recording.session, recording.part
     totals, notes = recording.totals(), session.notes()
-    lines = [*notes, *recording.damaged, *recording.killed()]
+    lines = [*session.places, *notes, *recording.damaged, *recording.killed()]
     if left:
         ids = ", ".join(map(str, left))
         lines.append(f"{plural(len(left), 'process')} still running, no longer traced: {ids}")
@@ -286,7 +351,7 @@ def _close(
         if recording.failure is None:
             lines += outcome.silent(settings, recording.records, recording.seen_names())
         recording.assemble(output, meta)
-    except OSError as error:
+    except (OSError, MemoryError) as error:
         recording.close()
         kept = f"what was recorded is kept: 'funcgraph recover {shlex.quote(part)}' makes a trace of it"
         return [*lines, outcome.write_failure(error, output), kept], False

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from funcgraph.session import outcome
 from funcgraph.session.directory import Session
-from funcgraph.session.options import describe, wanted_patterns
+from funcgraph.session.options import describe, ring_bytes, wanted_patterns
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
 from funcgraph.version import installed_version
@@ -77,7 +77,7 @@ class Background:
             self._answer_error(error)
 
     def _open(self, request: dict[str, Any]) -> tuple[Session, Recording]:
-        session = Session.create()
+        session = Session.create(ring_bytes(request["settings"]), request["output"])
         try:
             recording = Recording(session, f"{request['output']}.part", clock=request["settings"]["clock"])
             session.write_config(
@@ -103,7 +103,7 @@ class Background:
         settings = request["settings"]
         totals = recording.totals()
         warnings = [*recording.damaged, *recording.killed()]
-        warnings += recording.session.notes()
+        warnings += [*recording.session.places, *recording.session.notes()]
         patterns = wanted_patterns(settings)
         if not totals["records"] and patterns:
             warnings.append(outcome.nothing_matched(patterns, recording.seen_names()))

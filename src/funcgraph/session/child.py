@@ -11,11 +11,12 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 from funcgraph.session.process import pidfd_or_none
 from funcgraph.session.witness import GroupWitness
 
-__all__ = ["Child", "NotStartedError", "die_like", "occupy_standard_descriptors", "resolve"]
+__all__ = ["Child", "NotStartedError", "become", "die_like", "occupy_standard_descriptors", "resolve"]
 
 # Forwarded to the command when they are sent to the recorder alone.
 FORWARDED = (
@@ -151,9 +152,7 @@ class Child:
         if failure:
             os.waitpid(self.pid, 0)
             self._witness.close()
-            number = int(failure)
-            reason = os.strerror(number).lower()
-            raise NotStartedError(f"{argv[0]}: {reason}", 127 if number == errno.ENOENT else 126)
+            raise _not_started(argv[0], int(failure))
 
     def wait(self, pause_s: float) -> bool:
         """Wait until the command ends, at most `pause_s` seconds; return whether it has ended.
@@ -226,8 +225,8 @@ def _become(
     environment: Mapping[str, str],
     inherited: Mapping[signal.Signals, object],
     mask: set[signal.Signals] | set[int],
-) -> None:
-    """In the child: restore the signal state that a shell would have given the command, then execute it.
+) -> NoReturn:
+    """Restore the signal state that a shell would have given the command, then execute it.
 
     Signals that were ignored stay ignored (nohup, background jobs). Python ignores SIGPIPE and SIGXFSZ at
     its start and does not keep their previous state, so they get the default, as in subprocess.
@@ -244,6 +243,28 @@ def _become(
             raise
         # A script without a #! line: a shell runs it itself.
         os.execve("/bin/sh", ["sh", path, *argv[1:]], environment)
+
+
+def become(path: str, argv: list[str], environment: Mapping[str, str]) -> NoReturn:
+    """Execute the command in place of this process.
+
+    Args:
+        path: the file to execute.
+        argv: its arguments, argv[0] included.
+        environment: its environment.
+
+    Raises:
+        NotStartedError: it cannot be executed.
+    """
+    # Python itself has changed no other signals so far, except SIGINT's handler, which exec resets.
+    try:
+        _become(path, argv, environment, {}, signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+    except OSError as error:
+        raise _not_started(argv[0], error.errno or 0) from None
+
+
+def _not_started(name: str, number: int) -> NotStartedError:
+    return NotStartedError(f"{name}: {os.strerror(number).lower()}", 127 if number == errno.ENOENT else 126)
 
 
 def die_like(status: int) -> int:

@@ -4,7 +4,9 @@ funcgraph-PID-RANDOM/  mode 0700, in XDG_RUNTIME_DIR, else /dev/shm, else the fo
     lock               the recorder holds an exclusive fcntl record lock on it for as long as it lives
     config             the settings, for traced processes and `funcgraph recover` (config.py)
     PID.N.ring         the ring buffer of a traced process
-    PID.note           why a process could not be traced
+    PID.note           why a process could not be traced; empty: there was no room for its ring buffer
+    spare              a link to funcgraph-PID-RANDOM.spare/ in another file system, for ring buffers and
+                       notes that find no room here
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from funcgraph.session import config, options
+from funcgraph.session.progress import bytes_text
 from funcgraph.version import installed_version
 
 __all__ = ["Session", "all_sessions", "command_text"]
@@ -26,6 +29,11 @@ __all__ = ["Session", "all_sessions", "command_text"]
 PREFIX = "funcgraph-"
 RING_SUFFIX = ".ring"
 NOTE_SUFFIX = ".note"
+SPARE = "spare"  # the engine has this name too (ring_layout.h)
+SPARE_SUFFIX = ".spare"
+# A folder with less room is not used; one with less than the second figure is no spare one.
+LEAST_ROOM = 1 << 20
+SPARE_ROOM = 16 << 20
 
 
 def folders() -> list[str]:
@@ -36,35 +44,85 @@ def folders() -> list[str]:
     return [base for base in dict.fromkeys(usable) if os.path.isdir(base)]
 
 
+def room_in(folder: str) -> int:
+    """Return how many bytes are free in the file system of a folder.
+
+    Raises:
+        OSError: the folder does not exist, or cannot be searched.
+    """
+    facts = os.statvfs(folder)
+    return facts.f_bavail * facts.f_frsize
+
+
 class Session:
     """One session's directory.
 
     Args:
         path: an existing directory; `create` makes a new one.
+
+    Attributes:
+        places: a line for a person if the session's files do not lie where they usually do.
     """
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
+        self.places: list[str] = []
         self._lock_fd: int | None = None
 
     @classmethod
-    def create(cls) -> Session:
-        """Make a directory and take its lock.
+    def create(cls, wanted: int = 0, output: str | None = None) -> Session:
+        """Make a directory in the first folder that has room, and take its lock.
+
+        Args:
+            wanted: how many bytes the session's ring buffers may need. If no folder has so many, the one
+                with the most room is taken.
+            output: the path of the trace. Ring buffers may lie in its folder if no other has room.
 
         Raises:
-            OSError: none of the folders can be written.
+            OSError: no folder can be used; the message names each of them with the reason.
         """
-        refusal: OSError = FileNotFoundError(errno.ENOENT, "no folder for session files can be written")
-        for base in folders():
+        rooms, refusals = _rooms(folders())
+        # Those with enough room stay in their order; then come the others, the one with the most room first.
+        ordered = sorted(rooms, key=lambda base: -min(rooms[base], wanted))
+        for base in ordered:
             try:
-                session = cls(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
+                session = cls._create_in(base)
             except OSError as error:
-                refusal = error
+                refusals[base] = error.strerror or str(error)
                 continue
-            if not session.lock():
-                raise BlockingIOError(errno.EAGAIN, "locked by another process", session.path)
+            session.places = _passed_over(base, rooms, wanted)
+            session._add_spare(ordered, output)
             return session
-        raise refusal
+        tried = "; ".join(f"{base}: {reason}" for base, reason in refusals.items())
+        raise OSError(errno.ENOSPC, f"no folder for the session's files can be used ({tried})")
+
+    @classmethod
+    def _create_in(cls, base: str) -> Session:
+        if room_in(base) < LEAST_ROOM:
+            raise OSError(errno.ENOSPC, f"{bytes_text(room_in(base))} free")
+        session = cls(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
+        try:
+            if not session.lock():
+                raise BlockingIOError(errno.EAGAIN, "locked by another process")
+        except OSError:
+            session.remove()
+            raise
+        return session
+
+    def _add_spare(self, bases: Sequence[str], output: str | None) -> None:
+        """Link to a directory in another file system. Without one that has room there is no spare."""
+        own = os.stat(self.path).st_dev
+        candidates = [*bases, *([os.path.dirname(output)] if output else [])]
+        for base in candidates:
+            path = f"{base}/{os.path.basename(self.path)}{SPARE_SUFFIX}"
+            try:
+                if os.stat(base).st_dev == own or room_in(base) < SPARE_ROOM:
+                    continue
+                os.mkdir(path, 0o700)
+                os.symlink(path, f"{self.path}/{SPARE}")
+            except OSError:
+                continue
+            return
 
     def lock(self) -> bool:
         """Take the recorder's lock; return False if another process holds it."""
@@ -136,29 +194,61 @@ class Session:
             pass
 
     def ring_names(self) -> list[str]:
-        """Return the names of the ring-buffer files."""
+        """Return the names of the ring-buffer files; those in the spare directory begin with `spare/`."""
         return [name for name in self._names() if name.endswith(RING_SUFFIX)]
 
     def notes(self) -> list[str]:
         """Return a line for each note that a traced process has left."""
         found = []
         for name in self._names():
-            pid = name.removesuffix(NOTE_SUFFIX)
-            if pid != name:
-                with open(f"{self.path}/{name}", encoding="utf-8", errors="replace") as file:
-                    found.append(f"process {pid}: {file.read()}")
+            if not name.endswith(NOTE_SUFFIX):
+                continue
+            with open(f"{self.path}/{name}", encoding="utf-8", errors="replace") as file:
+                text = file.read() or "could not be traced: no room for its ring buffer"
+            found.append(f"process {os.path.basename(name).removesuffix(NOTE_SUFFIX)}: {text}")
         return found
 
     def _names(self) -> list[str]:
-        try:
-            return sorted(os.listdir(self.path))
-        except FileNotFoundError:
-            return []  # removed by another process: a logout empties XDG_RUNTIME_DIR. Mapped rings stay
+        names = _listing(self.path)
+        if SPARE in names:
+            names += [f"{SPARE}/{name}" for name in _listing(f"{self.path}/{SPARE}")]
+        return names
 
     def remove(self) -> None:
-        """Delete the directory with its files."""
+        """Delete the directory with its files, and the spare one."""
         self.unlock()
+        spare = os.path.realpath(f"{self.path}/{SPARE}")
+        if spare.endswith(SPARE_SUFFIX):
+            shutil.rmtree(spare, ignore_errors=True)
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _listing(path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(path))
+    except FileNotFoundError:
+        return []  # removed by another process: a logout empties XDG_RUNTIME_DIR. Open rings stay
+
+
+def _rooms(bases: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
+    """Return the bytes that are free in each folder, and for those that cannot be written the reason."""
+    rooms, refusals = {}, {}
+    for base in bases:
+        try:
+            if os.access(base, os.W_OK | os.X_OK):
+                rooms[base] = room_in(base)
+            else:
+                refusals[base] = "no permission to write"
+        except OSError as error:
+            refusals[base] = error.strerror or str(error)
+    return rooms, refusals
+
+
+def _passed_over(base: str, rooms: dict[str, int], wanted: int) -> list[str]:
+    """Return a line if `base` was taken because the folders before it have too little room."""
+    before = list(rooms)[: list(rooms).index(base)]
+    small = [f"{other} has {bytes_text(rooms[other])} free" for other in before if rooms[other] < wanted]
+    return [f"{', '.join(small)}: the ring buffers lie in {base}"] if small else []
 
 
 def command_text(values: dict[str, list[str]]) -> str:

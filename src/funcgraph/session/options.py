@@ -20,6 +20,7 @@ __all__ = [
     "describe",
     "engine_keywords",
     "from_config",
+    "ring_bytes",
     "to_config",
     "wanted_patterns",
 ]
@@ -48,6 +49,11 @@ def engine_keywords(settings: "dict[str, Any]", instance: "dict[str, Any]") -> "
     keywords["instance"] = keywords.pop("name")
     keywords["follow_fork"] = settings["follow_fork"]
     return keywords
+
+
+def ring_bytes(settings: "dict[str, Any]") -> int:
+    """Return how many bytes the ring buffers of one process of a recording may have."""
+    return 1024 * sum(instance["buffer_kb"] for instance in settings["instances"])
 
 
 def wanted_patterns(settings: "dict[str, Any]") -> list[str]:

@@ -47,8 +47,10 @@ def waits(totals: dict[str, int]) -> list[str]:
     return [f"the program waited {times} for the recorder, {seconds:.3f} s in all (in no function's time)"]
 
 
-def write_failure(error: OSError, path: str) -> str:
+def write_failure(error: OSError | MemoryError, path: str) -> str:
     """Return the line for an error in writing a trace to `path`, or to the file that the error names."""
+    if isinstance(error, MemoryError):
+        return f"{path}: the recorder is out of memory"
     reason = {
         errno.ENOSPC: "no space left on the device",
         errno.EDQUOT: "the disk quota is used up",

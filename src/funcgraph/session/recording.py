@@ -6,6 +6,7 @@ Used by `funcgraph record` (foreground), by the recorder behind `with funcgraph.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -52,7 +53,8 @@ class Recording:
     def __init__(self, session: Session, part: str, *, clock: str = "mono", resume: bool = False) -> None:
         self.session = session
         self.part = part
-        self.failure: OSError | None = None  # why the spool takes no more (no space left ...)
+        # Why the spool takes no more (no space left, ...), or the recorder cannot go on (out of memory).
+        self.failure: OSError | MemoryError | None = None
         self.damaged: list[str] = []  # "FILE: reason" for each ring that cannot be read
         self.attached = 0  # number of rings found so far
         self.records: Counter[str] = Counter()  # instance -> records of rings that are finished
@@ -66,6 +68,15 @@ class Recording:
 
     def step(self) -> float:
         """Find new rings, drain all, finish those whose process has ended; return the seconds to pause."""
+        try:
+            moved = self._scan()
+        except (OSError, MemoryError) as error:
+            self._fail(error)
+            moved = 0
+        self._pause_s = 0.0 if moved else min(max(2 * self._pause_s, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
+        return self._pause_s
+
+    def _scan(self) -> int:
         self._discover()
         moved = 0
         for name, ring in list(self._rings.items()):
@@ -74,8 +85,7 @@ class Recording:
             moved += self._drain(ring)
             if gone or self._finished(ring):
                 self._finish(name)
-        self._pause_s = 0.0 if moved else min(max(2 * self._pause_s, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
-        return self._pause_s
+        return moved
 
     def running(self) -> list[int]:
         """Return the ids of the processes that still write."""
@@ -86,12 +96,7 @@ class Recording:
         return self._killed
 
     def _discover(self) -> None:
-        try:
-            names = self.session.ring_names()
-        except OSError as error:
-            self._fail(error)
-            return
-        for name in names:
+        for name in self.session.ring_names():
             if name in self._rings or name in self._ignored:
                 continue
             path = f"{self.session.path}/{name}"
@@ -103,7 +108,9 @@ class Recording:
                 continue
             except FileNotFoundError:
                 continue  # the directory was removed under us
-            except OSError as error:
+            except (OSError, MemoryError) as error:
+                if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                    return  # once another ring is finished, a later scan finds this one again
                 self._ignored.add(name)
                 self._fail(error)
                 continue
@@ -118,7 +125,7 @@ class Recording:
             return 0
         try:
             return self._writer.drain(ring.index)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             self._fail(error)
             return 0
 
@@ -136,7 +143,7 @@ class Recording:
         ring.process.close()
         try:
             self._writer.finish(ring.index)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             self._fail(error)
         info = self._writer.info(ring.index)
         self.records[info["instance"]] += info["records"]
@@ -150,7 +157,7 @@ class Recording:
         except FileNotFoundError:
             pass  # the whole directory was removed under us (a logout empties XDG_RUNTIME_DIR)
 
-    def _fail(self, error: OSError) -> None:
+    def _fail(self, error: OSError | MemoryError) -> None:
         """Keep what is in the spool, which takes no more, and ask all writers to stop. The programs go
         on."""
         if self.failure is None:

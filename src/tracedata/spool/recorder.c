@@ -367,38 +367,43 @@ static bool queue_is_sound(const struct fg_recorder_ring *ring)
     return atomic_load(&header->full_head) - tail <= ring->nr_subbufs;
 }
 
-static bool next_chunk(struct fg_recorder_ring *ring, bool leftovers)
+/* Return: 1: the ring has a chunk; 0: there is none; a negative errno. */
+static int next_chunk(struct fg_recorder_ring *ring, bool leftovers)
 {
+    int found = 0;
+
     if (ring->has_chunk)
-        return true;
-    if (!ring->at_leftovers)
-        ring->has_chunk = queue_is_sound(ring) && fg_ring_reader_next(ring->reader, &ring->chunk);
-    if (!ring->has_chunk && leftovers) {
+        return 1;
+    if (!ring->at_leftovers && queue_is_sound(ring))
+        found = fg_ring_reader_next(ring->reader, &ring->chunk);
+    if (found == 0 && leftovers) {
         /* The queue is not read again: a writer that has not seen the stop yet may queue a sub-buffer
          * that is among the leftovers, which would be drained twice. */
         ring->at_leftovers = true;
-        ring->has_chunk = fg_ring_reader_next_leftover(ring->reader, &ring->chunk);
+        found = fg_ring_reader_next_leftover(ring->reader, &ring->chunk);
     }
-    return ring->has_chunk;
+    ring->has_chunk = found > 0;
+    return found;
 }
 
 int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = mapped_ring(recorder, number);
     int64_t records = 0;
-    int error;
+    int error = 0;
 
     if (ring == NULL)
         return -ESRCH;
     /* Bounded: a writer as fast as the recorder would keep it here for ever. */
-    for (uint32_t i = 0; i < ring->nr_subbufs && next_chunk(ring, false); i++) {
+    for (uint32_t i = 0; i < ring->nr_subbufs && (error = next_chunk(ring, false)) > 0; i++) {
         int64_t taken = take_chunk(recorder, number);
 
         if (taken < 0)
             return taken;
         records += taken;
     }
-    error = take_symbols(recorder, number);
+    if (error >= 0)
+        error = take_symbols(recorder, number);
     if (error == 0 && records > 0 && fg_clock_monotonic_ns() - ring->state_ns >= STATE_INTERVAL_NS)
         error = take_state(recorder, number, true);
     return error < 0 ? error : records;
@@ -411,13 +416,14 @@ int fg_recorder_finish(struct fg_recorder *recorder, uint32_t number)
 
     if (ring == NULL)
         return -ESRCH;
-    while (next_chunk(ring, true)) {
+    while ((error = next_chunk(ring, true)) > 0) {
         int64_t taken = take_chunk(recorder, number);
 
         if (taken < 0)
             return (int)taken;
     }
-    error = take_symbols(recorder, number);
+    if (error == 0)
+        error = take_symbols(recorder, number);
     if (error == 0)
         error = take_state(recorder, number, true);
     if (error == 0)

@@ -186,9 +186,9 @@ static void test_a_mad_writer_does_no_harm_to_the_reader(void)
     atomic_store(&subbuf->commit, UINT64_MAX);
     ((uint32_t *)((uint8_t *)header + header->queue_offset))[0] = 1u << 30;
     atomic_store(&header->symbols_committed, UINT64_MAX);
-    CHECK(fg_ring_reader_next(reader, &chunk));
+    CHECK_EQ(fg_ring_reader_next(reader, &chunk), 1);
     CHECK(chunk.bytes < header->subbuf_bytes);
-    while (fg_ring_reader_next_leftover(reader, &chunk)) {
+    while (fg_ring_reader_next_leftover(reader, &chunk) > 0) {
         uint64_t sum = 0;
 
         for (size_t i = 0; i < chunk.bytes; i++)

@@ -116,20 +116,23 @@ static void test_a_waiting_writer_stops_when_told(void)
     CHECK_EQ(session.tally.records_lost, 0);
 }
 
-/* Fails if a failure of take_fresh waits for a release although no sub-buffer exists: it waited
- * forever. */
-static void test_a_full_file_system_at_the_start_does_not_stop_the_program(void)
+/* Fails if a ring is opened without a sub-buffer: all records were lost. */
+static void test_a_file_system_that_is_full_from_the_start_loses_nothing(void)
 {
     uint64_t n = 1000;
     int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
 
     atomic_store(&fallocates_left, 0);
     atomic_store(&fallocate_error, ENOSPC);
+    session_open(&session);
+    session_drain_begin(&session, 0, 500);
     write_calls(&n);
+    session_drain_end(&session);
     atomic_store(&fallocate_error, 0);
     end(handle);
-    CHECK_EQ(session.tally.records, 0);
-    CHECK_EQ(session.tally.records_lost, 2 * n);
+    CHECK_EQ(session.tally.records, 2 * n);
+    CHECK_EQ(session.tally.records_lost, 0);
+    CHECK_EQ(session.tally.highest_index, 0);
 }
 
 /* Fails if records are lost, instead of waiting, when no sub-buffer is unused. */
@@ -220,7 +223,7 @@ int main(void)
     test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(true);
     test_the_program_goes_on_when_the_recorder_is_gone();
     test_a_waiting_writer_stops_when_told();
-    test_a_full_file_system_at_the_start_does_not_stop_the_program();
+    test_a_file_system_that_is_full_from_the_start_loses_nothing();
     test_a_file_system_that_fills_up_leaves_a_smaller_pool();
     test_a_program_without_file_descriptors_loses_nothing();
     test_a_file_that_cannot_be_made_is_an_error_and_leaves_nothing();

@@ -203,7 +203,7 @@ uint32_t session_drain(struct session *session)
     struct fg_ring_chunk chunk;
     uint32_t n = 0;
 
-    for (; fg_ring_reader_next(session->reader, &chunk); n++) {
+    for (; fg_ring_reader_next(session->reader, &chunk) > 0; n++) {
         read_chunk(session, &chunk);
         fg_ring_reader_release(session->reader, &chunk);
     }
@@ -243,7 +243,7 @@ void session_finish(struct session *session)
     struct fg_ring_chunk chunk;
 
     session_drain(session);
-    while (fg_ring_reader_next_leftover(session->reader, &chunk))
+    while (fg_ring_reader_next_leftover(session->reader, &chunk) > 0)
         read_chunk(session, &chunk);
     read_symbols(session);
     tally->records_lost = atomic_load(&header->records_lost);
