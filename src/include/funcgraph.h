@@ -290,8 +290,8 @@ struct funcgraph_api {
      *
      * A registered fprobe sees each call that begins after the registration has returned. Errors of a
      * registration: -EINVAL: nothing given, or a bad pattern; -ENOENT: no function matches, or none has one
-     * of the names; -E2BIG: entry_data_size is too large; -EEXIST: registered already; -ENOSPC, -ENODEV, -ENOMEM,
-     * -EIO: as register_ftrace_graph. Then the fprobe is not registered. */
+     * of the names; -E2BIG: entry_data_size is too large; -EEXIST: registered already; -ENOSPC, -ENODEV,
+     * -ENOMEM, -EIO: as register_ftrace_graph. Then the fprobe is not registered. */
 
     /* Patterns separated by spaces, for known functions, called or not, and those loaded later. `notfilter`
      * may be NULL. */

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from conftest import Funcgraph
+from kill_switch import TRIP
 
 
 def test_status_without_sessions(fg: Funcgraph) -> None:
@@ -56,3 +57,15 @@ def test_looking_at_a_session_does_not_take_its_lock_away(fg: Funcgraph) -> None
     process.communicate("\n", timeout=30)
     assert process.returncode == 0
     assert fg.sessions() == []
+
+
+def test_status_tells_of_a_living_process_whose_kill_switch_tripped(fg: Funcgraph) -> None:
+    script = fg.script(TRIP + "trip_kill_switch()\nprint(funcgraph.killed(), flush=True)\ninput()\n")
+    process = fg.start("record", "-q", script)
+    assert process.stdout is not None
+    reason = process.stdout.readline().strip()
+    assert "of its shadow stack leads nowhere" in reason
+    assert f": not traced any longer, its kill switch tripped: {reason}\n" in fg.run("status").stdout
+    _, errors = process.communicate("\n", timeout=30)
+    assert process.returncode == 0
+    assert reason in errors

@@ -12,6 +12,7 @@ from funcgraph.commands import CommandError, say
 from funcgraph.names import did_you_mean
 from funcgraph.session import outcome
 from funcgraph.session.directory import Session, all_sessions, command_text
+from funcgraph.session.leftovers import remove_temporaries
 from funcgraph.session.options import describe, from_config
 from funcgraph.session.output import check_output
 from funcgraph.session.recording import Recording
@@ -100,6 +101,7 @@ def _recover(session: Session, output_name: str | None) -> int:
     for line in (*recording.damaged, *recording.killed()):
         say(line)
     _assemble(recording, output, meta)
+    remove_temporaries(os.path.realpath(planned))
     session.remove()
     for line in (*outcome.losses(totals), outcome.summary(totals, output)):
         say(line)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import sys
 
 import funcgraph
+from funcgraph import _tracedata
 from funcgraph.session.directory import Session, all_sessions, command_text
+from funcgraph.session.memory_file import memory_file
 from funcgraph.session.process import ProcessWatch
 
 NAME = "status"
-HELP = "show sessions, and the owners of this Python's monitoring ids"
+HELP = "show sessions, what this Python can tell, and the owners of its monitoring ids"
 DESCRIPTION = """\
 Show how this Python is hooked, and the owner of each of its sys.monitoring ids: a tool that is loaded at
 start, such as coverage or an agent. Then show this user's recording sessions on this machine, with their
@@ -22,11 +25,26 @@ _CONVENTION = {0: "debugger", 1: "coverage", 2: "profiler", 5: "optimizer"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """This command has no flags."""
+    """Add this command's flags."""
+    parser.add_argument(
+        "--clean",
+        action="store_true",
+        help="remove what ended processes left, unless it can be recovered, and show no status",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the status."""
+    """Print the status, or clean up."""
+    if args.clean:
+        from funcgraph.session.leftovers import clean
+
+        nothing = True
+        for line in clean():
+            nothing = False
+            print(line)
+        if nothing:
+            print("nothing is left")
+        return 0
     for line in (*_interpreter_lines(), *_session_lines()):
         print(line)
     return 0
@@ -76,5 +94,30 @@ def _describe(session: Session) -> list[str]:
         f"output: {', '.join(values.get('output', []))}",
         f"recorder: process {', '.join(values.get('pid', []))}",
     ]
-    pids = sorted({int(pid) for pid in (name.partition(".")[0] for name in names) if pid.isdecimal()})
-    return lines + [f"process {pid}: {'gone' if ProcessWatch(pid).gone() else 'traced'}" for pid in pids]
+    rings: dict[int, list[str]] = {}
+    for name in names:
+        pid = os.path.basename(name).partition(".")[0]
+        if pid.isdecimal():
+            rings.setdefault(int(pid), []).append(f"{session.path}/{name}")
+    return lines + [f"process {pid}: {_state(pid, paths)}" for pid, paths in sorted(rings.items())]
+
+
+def _state(pid: int, rings: list[str]) -> str:
+    if ProcessWatch(pid).gone():
+        return "gone"
+    killed = next(filter(None, map(_kill_reason, rings)), None)
+    return "traced" if killed is None else f"not traced any longer, its kill switch tripped: {killed}"
+
+
+def _kill_reason(path: str) -> str | None:
+    """Return the message of the kill switch in a ring's header. Looking changes nothing in the ring."""
+    try:
+        with memory_file() as spool:
+            recorder = _tracedata.Recorder(spool)
+            try:
+                reason: str | None = recorder.info(recorder.add_ring(path))["killed"]
+            finally:
+                recorder.close()
+    except (OSError, ValueError):
+        return None  # its recorder has removed it just now
+    return reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from funcgraph.instance import reading
-from funcgraph.instance.memory_file import memory_file
+from funcgraph.session.memory_file import memory_file
 from funcgraph.tracedata import TraceFile
 
 _ABSTIME = re.compile(r" *(\d+)\.(\d{6}) \|  (.*)", re.DOTALL)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from funcgraph import _engine, _tracedata
-from funcgraph.instance.memory_file import contents, memory_file
+from funcgraph.session.memory_file import contents, memory_file
 from funcgraph.tracedata import TraceFile
 
 

@@ -1,0 +1,201 @@
+"""What dead processes left: removes what has no records, and names what can be recovered.
+
+Left can be: the directory of a session whose recorder was killed; an unfinished trace beside a session's
+output (FILE.PID.N.tmp, on file systems without O_TMPFILE); and the folders in which versions up to 0.1 read
+instances (funcgraph-instance-PID-RANDOM).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Iterator
+
+from funcgraph import _tracedata
+from funcgraph.session.directory import PREFIX, Session, all_sessions, folders
+from funcgraph.session.memory_file import memory_file
+from funcgraph.session.process import ProcessWatch
+from funcgraph.session.progress import plural
+
+__all__ = ["clean", "remove_temporaries"]
+
+_FOLDER = re.compile(rf"{PREFIX}(instance-)?(\d+)-\w+(\.spare)?")
+_COPY_BYTES = 1 << 20
+
+
+class _KeptError(Exception):
+    """Something may be wanted by somebody. The text says by whom, or how to get at it."""
+
+
+def clean() -> Iterator[str]:
+    """Remove what dead processes of this user left and nobody can want; yield a line for each thing.
+
+    A session with records is never removed: its line says how to recover it. Nothing of a living process is
+    touched.
+    """
+    outputs = {os.path.realpath("trace.dat"): None}
+    for session in list(all_sessions()):
+        outputs |= dict.fromkeys(_outputs(session))
+        yield from _clean_session(session)
+    for output in outputs:
+        yield from (f"{path}: removed: an unfinished trace" for path in remove_temporaries(output))
+    for path in _dead_folders():
+        shutil.rmtree(path, ignore_errors=True)
+        yield f"{path}: removed: its process has ended"
+
+
+def remove_temporaries(output: str) -> list[str]:
+    """Remove unfinished traces beside `output` whose processes have ended; return their paths."""
+    folder, base = os.path.split(output)
+    temporary = re.compile(rf"{re.escape(base)}\.(\d+)(\.\d+)?\.tmp")
+    removed = []
+    for name in _names(folder):
+        found = temporary.fullmatch(name)
+        path = os.path.join(folder, name)
+        if found and _is_ours(path, stat.S_ISREG) and ProcessWatch(int(found[1])).gone():
+            try:
+                os.unlink(path)
+            except OSError:
+                continue  # no permission, or somebody else removed it
+            removed.append(path)
+    return removed
+
+
+# ---- sessions
+
+
+def _outputs(session: Session) -> list[str]:
+    try:
+        return session.read_config().get("output", [])
+    except (OSError, ValueError):
+        return []
+
+
+def _clean_session(session: Session) -> Iterator[str]:
+    pid = _process_of(os.path.basename(session.path))
+    if not os.path.exists(f"{session.path}/config") and pid is not None and not ProcessWatch(pid).gone():
+        return  # its recorder starts just now
+    if not session.lock():
+        return  # it is recording
+    try:
+        part = _check_nothing_recorded(session)
+        if part is not None:
+            os.unlink(part)
+        session.remove()
+        yield f"{session.path}: removed: nothing was recorded"
+    except _KeptError as reason:
+        yield f"{session.path}: kept: {reason}"
+    except (OSError, ValueError) as error:
+        reason_text = error.strerror if isinstance(error, OSError) and error.strerror else error
+        yield f"{session.path}: kept: what it holds cannot be read ({reason_text})"
+    finally:
+        session.unlock()
+
+
+def _check_nothing_recorded(session: Session) -> str | None:
+    """Return the path of a dead session's spool, None if it has none.
+
+    Raises:
+        _KeptError: it has records, or a process of it still runs.
+        OSError, ValueError: it cannot be read, as another version wrote it, or it is damaged.
+    """
+    names = session.ring_names()
+    living = _living(names)
+    hint = f"'funcgraph recover {shlex.quote(session.path)}' makes a trace of it"
+    if living:
+        raise _KeptError(f"{plural(len(living), 'process')} of it still running; {hint}")
+    part = next(iter(_parts(session)), None)
+    if part is not None and (records := _spool_records(part)):
+        raise _KeptError(f"{plural(records, 'event')} in {part}; {hint}")
+    for name in names:
+        if _ring_records(f"{session.path}/{name}"):
+            raise _KeptError(f"events in its ring buffers; {hint}")
+    return part
+
+
+def _parts(session: Session) -> list[str]:
+    """Return the spool of a session, if it exists."""
+    try:
+        parts = session.read_config().get("part", [])[-1:]
+    except FileNotFoundError:
+        return []  # its recorder was killed before it wrote the config
+    return [part for part in parts if os.path.exists(part)]
+
+
+def _spool_records(part: str) -> int:
+    recorder = _tracedata.Recorder(part, resume=True)
+    try:
+        return recorder.totals()["records"]
+    finally:
+        recorder.close()
+
+
+def _ring_records(path: str) -> int:
+    """Return how many records a dead process's ring has. A copy is read: reading a ring changes it."""
+    with memory_file() as copy, memory_file() as spool:
+        _copy(path, copy)
+        recorder = _tracedata.Recorder(spool)
+        try:
+            recorder.finish(recorder.add_ring(copy))
+            return recorder.totals()["records"]
+        finally:
+            recorder.close()
+
+
+def _copy(path: str, into: int) -> None:
+    """Copy a file; its stretches of zeros take no memory."""
+    with open(path, "rb") as file:
+        at = 0
+        while piece := file.read(_COPY_BYTES):
+            if piece.strip(b"\0"):
+                os.pwrite(into, piece, at)
+            at += len(piece)
+    os.truncate(into, at)
+
+
+# ---- folders that are no sessions
+
+
+def _dead_folders() -> Iterable[str]:
+    """Return the folders of ended processes that no session needs."""
+    return [path for base in folders() for name in _names(base) if _is_dead(path := f"{base}/{name}", name)]
+
+
+def _is_dead(path: str, name: str) -> bool:
+    pid = _process_of(name)
+    if pid is None or not _is_ours(path, stat.S_ISDIR) or not ProcessWatch(pid).gone():
+        return False
+    if name.endswith(".spare"):
+        owner = name.removesuffix(".spare")
+        return not any(os.path.exists(f"{base}/{owner}") for base in folders()) and not _living(_names(path))
+    # Killed before it had its lock: `all_sessions` finds those that have one.
+    return name.startswith(f"{PREFIX}instance-") or not os.listdir(path)
+
+
+def _living(names: Iterable[str]) -> set[int]:
+    """Return the processes that still run, of those with files of these names: PID.N.ring and others."""
+    pids = {os.path.basename(name).partition(".")[0] for name in names}
+    return {int(pid) for pid in pids if pid.isdecimal() and not ProcessWatch(int(pid)).gone()}
+
+
+def _process_of(name: str) -> int | None:
+    found = _FOLDER.fullmatch(name)
+    return int(found[2]) if found else None
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _is_ours(path: str, is_kind: Callable[[int], bool]) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return status.st_uid == os.getuid() and is_kind(status.st_mode)
