@@ -436,8 +436,14 @@ class FgraphOps:
     def reserve_object(self, obj: object, /) -> bool:
         """Reserve an object in the entry function, which retfunc finds at this call's return.
 
-        The engine holds a reference exactly as long as the call is in progress. False: the shadow stack has
-        no room, or this entry has already reserved an object.
+        The engine holds a reference until the call has ended, and the return function has run. If the user is
+        unregistered before that, the reference goes as soon as no user waits for the return of this call or
+        of a newer one in its thread: in the unregistering thread, and for suspended calls, before
+        unregister_ftrace_graph() returns; in another thread at its next traced call or at its end, which may
+        be after the call's end.
+
+        Returns:
+            False: the shadow stack has no room, or this entry has already reserved an object.
 
         Errors: RuntimeError (not in this user's entry function).
         """

@@ -28,17 +28,18 @@ def register_fprobe(fp: Fprobe, filter: Patterns, notfilter: Patterns | None = N
 
     Raises:
         ValueError: an invalid pattern; the message says why and where.
-        OSError: EINVAL (no pattern), ENOENT (no existing function matches; the message has similar names),
-            E2BIG (entry_data_size is more than 120), EEXIST (it is registered already), ENOSPC (all slots are
-            in use). Then nothing is registered.
+        OSError: EINVAL (no pattern), ENOENT (no existing function matches, and the message has similar names;
+            or `notfilter` removes all that match, as in the kernel), E2BIG (entry_data_size is more than
+            120), EEXIST (it is registered already), ENOSPC (all slots are in use). Then nothing is
+            registered.
         RuntimeError: CPython has no free hook; the interpreter is ending.
         TypeError, MemoryError.
     """
-    patterns = several(filter)
+    patterns, without = several(filter), several(notfilter)
     try:
-        _engine.register_fprobe(fp, patterns, several(notfilter))
+        _engine.register_fprobe(fp, patterns, without)
     except FileNotFoundError as error:
-        raise nobody(patterns) from error
+        raise _nothing_left(patterns, without) from error
 
 
 def register_fprobe_syms(fp: Fprobe, names: Iterable[str]) -> None:
@@ -70,11 +71,11 @@ def fprobe_count_ips_from_filter(filter: Patterns, notfilter: Patterns | None = 
     Raises:
         ValueError, OSError: as register_fprobe(), including ENOENT if nothing matches.
     """
-    patterns = several(filter)
+    patterns, without = several(filter), several(notfilter)
     try:
-        return _engine.fprobe_count_ips_from_filter(patterns, several(notfilter))
+        return _engine.fprobe_count_ips_from_filter(patterns, without)
     except FileNotFoundError as error:
-        raise nobody(patterns) from error
+        raise _nothing_left(patterns, without) from error
 
 
 def registered_fprobe(
@@ -120,6 +121,24 @@ def nobody(patterns: list[str]) -> OSError:
         near = nearest_names(pattern, known)
         texts.append(f"{pattern!r}" + (f" (nearest: {', '.join(near)})" if near else ""))
     return OSError(errno.ENOENT, f"no function has the name or matches: {'; '.join(texts)}")
+
+
+def _nothing_left(patterns: list[str], without: list[str]) -> OSError:
+    """Return the error for patterns of which notfilter, if given, leaves no function."""
+    try:
+        n = _engine.fprobe_count_ips_from_filter(patterns, []) if without else 0
+    except FileNotFoundError:
+        n = 0
+    if not n:
+        return nobody(patterns)
+    removed = f"all {n} functions" if n > 1 else "the only function"
+    match = "match" if len(patterns) > 1 else "matches"
+    text = f"notfilter {_listed(without)} removes {removed} that {_listed(patterns)} {match}"
+    return OSError(errno.ENOENT, text)
+
+
+def _listed(patterns: list[str]) -> str:
+    return ", ".join(map(repr, patterns))
 
 
 def several(patterns: Patterns | None) -> list[str]:

@@ -160,6 +160,22 @@ def test_an_open_pipe_prevents_closing_and_another_tracer() -> None:
     instance.close()
 
 
+def test_all_but_the_tracer_can_change_while_a_pipe_is_open() -> None:
+    """Also the size of the buffer: docs/instances.md."""
+    with graph(buffer_size_kb=64) as instance, instance.trace_pipe(blocking=False) as pipe:
+        outer()
+        for file, value in (
+            ("buffer_size_kb", 128),
+            ("set_ftrace_filter", ("traced.leaf",)),
+            ("max_graph_depth", 7),
+            ("trace_clock", "boot"),
+            ("tracing_on", False),
+        ):
+            setattr(instance, file, value)
+            assert getattr(instance, file) == value
+        assert calls_in("".join(pipe)) == ["outer", "middle", "leaf", "leaf", "leaf"]
+
+
 def test_a_callback_cannot_deadlock_with_a_change_that_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -12,6 +12,7 @@ import gc
 import struct
 import subprocess
 import sys
+import threading
 import weakref
 from typing import Any
 
@@ -343,6 +344,80 @@ def test_an_object_goes_also_if_its_user_left_meanwhile():
     program.clear()  # the function's end is reported; the generator's end may reach no user
     gc.collect()
     assert things[-1]() is None
+
+
+def test_an_object_of_a_user_that_left_goes_at_once_in_its_own_thread():
+    def entry(trace, ops, regs):
+        thing = Thing()
+        things.append(weakref.ref(thing))
+        return ops.reserve_object(thing)
+
+    def traced_call():
+        funcgraph.unregister_ftrace_graph(ops)
+        alive.append(things[-1]() is not None)
+
+    def inner():
+        traced_call()
+
+    things: list[weakref.ref[Thing]] = []
+    alive: list[bool] = []
+    ops = funcgraph.FgraphOps(entry, filter=["*.traced_call"])
+    funcgraph.register_ftrace_graph(ops)
+    inner()
+    assert alive == [False]
+    # A newer call that another user waits for lies above it on the stack.
+    other = funcgraph.FgraphOps(None, lambda *_: None, filter=["*.inner", "*.reserves"])
+
+    def reserves():
+        inner_leaves()
+
+    def inner_leaves():
+        inner()
+
+    ops = funcgraph.FgraphOps(entry, filter=["*.inner_leaves", "*.traced_call"])
+    alive.clear()
+    with funcgraph.registered(other):
+        funcgraph.register_ftrace_graph(ops)
+        reserves()
+        assert alive == [False]
+        assert things[-2]() is None
+    assert ops.last_error is None
+
+
+def test_an_object_of_a_user_that_left_goes_at_the_next_traced_call_of_another_thread():
+    """Not before: until then nothing reads that thread's stack. It may have ended the call long ago."""
+
+    def entry(trace, ops, regs):
+        thing = Thing()
+        things.append(weakref.ref(thing))
+        return ops.reserve_object(thing)
+
+    def waits():
+        runs.set()
+        leaves.wait()
+
+    def other():
+        pass
+
+    def run():
+        waits()
+        alive.append(things[-1]() is not None)
+        with funcgraph.registered(funcgraph.FgraphOps(lambda *_: False, filter=["*.other"])):
+            other()
+        alive.append(things[-1]() is not None)
+
+    things: list[weakref.ref[Thing]] = []
+    alive: list[bool] = []
+    runs, leaves = threading.Event(), threading.Event()
+    thread = threading.Thread(target=run)
+    ops = funcgraph.FgraphOps(entry, filter=["*.waits"])
+    with funcgraph.registered(ops):
+        thread.start()
+        runs.wait()
+    leaves.set()
+    thread.join()
+    assert ops.last_error is None
+    assert alive == [True, False]
 
 
 def test_no_object_was_reserved():

@@ -715,6 +715,20 @@ def test_disabled_between_entry_and_exit():
 # ---- errors: all or nothing
 
 
+def test_notfilter_that_leaves_nothing_is_told_of():
+    """ENOENT, as in the kernel. Before, the error said that nothing matched the filter, and proposed the very
+    functions that notfilter removes."""
+    fp = funcgraph.Fprobe()
+    for ask in (functools.partial(funcgraph.register_fprobe, fp), funcgraph.fprobe_count_ips_from_filter):
+        text = with_errno(errno.ENOENT, ask, LEAF, "*.leaf")
+        assert text.endswith(f"notfilter '*.leaf' removes the only function that '{LEAF}' matches"), text
+        text = with_errno(errno.ENOENT, ask, [LEAF, f"{HERE}.middle"], [f"{HERE}.*", "none"])
+        assert f"notfilter '{HERE}.*', 'none' removes all 2 functions that '{LEAF}', " in text
+        text = with_errno(errno.ENOENT, ask, f"{HERE}.leef", "none")
+        assert "no function has the name or matches" in text and LEAF in text
+    assert not fp.registered
+
+
 def test_errors_of_registering():
     fp = funcgraph.Fprobe()
     nobody = "fprobe_nobody.at_all"
