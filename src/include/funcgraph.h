@@ -39,7 +39,7 @@ extern "C" {
  * added at the end of struct funcgraph_api. A module needs the same major number, and at least the minor
  * number, that it was built with. */
 #define FUNCGRAPH_API_MAJOR 1
-#define FUNCGRAPH_API_MINOR 1
+#define FUNCGRAPH_API_MINOR 2
 #define FUNCGRAPH_CAPSULE "funcgraph._engine._C_API"
 
 #define FGRAPH_MAX_DATA_BYTES 256u /* a user may reserve at one entry: 32 words */
@@ -88,7 +88,11 @@ typedef void (*trace_func_graph_ret_t)(struct ftrace_graph_ret *trace, struct fg
 typedef void (*trace_func_graph_resume_t)(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
                                           struct ftrace_regs *regs);
 
-#define FGRAPH_OPS_ENGINE_WORDS 48
+/* For `flags` of a user or an fprobe: ftrace_get_regs() returns frames in calls of its functions. Since 1.2.
+ */
+#define FTRACE_OPS_FL_SAVE_REGS 1u
+
+#define FGRAPH_OPS_ENGINE_WORDS 47
 
 /* A user. The caller owns its memory, which must neither move nor be freed until unregister_ftrace_graph()
  * has returned. Members that are not set must be zero. */
@@ -100,6 +104,7 @@ struct fgraph_ops {
     trace_func_graph_resume_t resumefunc;
     const char *name;                         /* for users() and error messages; must outlive the ops */
     void *private_data;                       /* for the user */
+    uint64_t flags;                           /* FTRACE_OPS_FL_SAVE_REGS; 0 before 1.2 */
     uint64_t engine[FGRAPH_OPS_ENGINE_WORDS]; /* zero; only the engine uses it */
 };
 
@@ -129,7 +134,7 @@ typedef int (*fprobe_entry_cb)(struct fprobe *fp, struct fg_func *entry_ip, uint
 typedef void (*fprobe_exit_cb)(struct fprobe *fp, struct fg_func *entry_ip, uintptr_t ret_ip,
                                struct ftrace_regs *regs, void *entry_data);
 
-#define FPROBE_ENGINE_WORDS 24
+#define FPROBE_ENGINE_WORDS 23
 
 /* The caller owns its memory, which must neither move nor be freed until unregister_fprobe() has returned.
  * Members that are not set must be zero, and none may change while the fprobe is registered. Either handler
@@ -139,6 +144,7 @@ struct fprobe {
     fprobe_exit_cb exit_handler;
     size_t entry_data_size;               /* bytes, at most FPROBE_MAX_DATA_BYTES */
     void *private_data;                   /* for the handlers */
+    uint64_t flags;                       /* FTRACE_OPS_FL_SAVE_REGS; 0 before 1.2 */
     uint64_t engine[FPROBE_ENGINE_WORDS]; /* zero; only the engine uses it */
 };
 
@@ -171,7 +177,57 @@ struct kprobe_multi_link {
     kprobe_multi_prog_t prog;
     enum kprobe_multi_kind kind;
     void *private_data;
+    struct fprobe fprobe; /* zero, but its `flags` may be set; only the engine uses it */
+};
+
+/* ---- kretprobe: a handler at the return of one function, with data from its entry. Since 1.2. */
+
+struct kretprobe;
+
+/* One call of the probed function; valid while a handler runs. */
+struct kretprobe_instance {
+    struct kretprobe *rp;
+    struct fg_func *func;
+    uintptr_t ret_addr; /* as an fprobe's ret_ip */
+    void *data;         /* data_size bytes, zeroed at the entry; NULL with a data_size of 0 */
+};
+
+/* The entry handler answers nonzero to skip the handler for this call. The handler's answer is ignored. */
+typedef int (*kretprobe_handler_t)(struct kretprobe_instance *ri, struct ftrace_regs *regs);
+
+/* The caller owns its memory, as that of an fprobe. */
+struct kretprobe {
+    const char *symbol_name; /* the whole name of the function, or NULL: `func` is given */
+    struct fg_func *func;
+    kretprobe_handler_t handler;
+    kretprobe_handler_t entry_handler; /* may be NULL */
+    size_t data_size;                  /* bytes, at most FPROBE_MAX_DATA_BYTES */
+    int maxactive;                     /* ignored: calls in progress have no limit */
+    void *private_data;
+    uint64_t flags;       /* FTRACE_OPS_FL_SAVE_REGS */
     struct fprobe fprobe; /* zero; only the engine uses it */
+};
+
+/* ---- kprobe: a handler at a place within a function. Since 1.2. */
+
+struct kprobe;
+
+/* `regs` have the full frame: its variables by ftrace_regs_query_register_offset() and
+ * ftrace_regs_get_stack_nth(), the frame object by ftrace_get_regs(). They have neither arguments nor a
+ * result. The answer is ignored. */
+typedef int (*kprobe_pre_handler_t)(struct kprobe *kp, struct ftrace_regs *regs);
+
+#define KPROBE_ENGINE_WORDS 8
+
+/* The caller owns its memory, as that of an fprobe. */
+struct kprobe {
+    const char *symbol_name; /* the whole name of the function, or NULL: `func` is given */
+    struct fg_func *func;
+    int line;        /* of the source; 0: `offset` is given */
+    unsigned offset; /* of an instruction, in bytes; 0 is the function's start */
+    kprobe_pre_handler_t pre_handler;
+    void *private_data;
+    uint64_t engine[KPROBE_ENGINE_WORDS]; /* zero; only the engine uses it */
 };
 
 /* A place in a function's code. */
@@ -187,6 +243,36 @@ struct fgraph_ret_frame {
     struct fg_func *func;
     uint64_t calltime; /* clock ticks; 0: not measured, as only fprobes are attached */
     uint64_t users;    /* bit i: the user in slot i wants the return */
+};
+
+/* One call in progress, for ftrace_graph_get_ret_stack(). Since 1.2. */
+struct ftrace_ret_stack {
+    struct fg_func *func;
+    uint64_t calltime; /* as in struct fgraph_ret_frame */
+    uint64_t users;
+    struct ftrace_location location; /* where the call is now; `code` is NULL: unknown */
+    struct ftrace_location parent;   /* where it returns to; `code` is NULL: it has no caller */
+};
+
+#define FTRACE_PT_REGS_ARGUMENTS 6
+
+/* A register set made from partial regs, for code that takes one and keeps it. It never has what a full
+ * frame has beyond that. Since 1.2. */
+struct ftrace_pt_regs {
+    struct ftrace_location location; /* `code` is NULL: unknown */
+    uintptr_t ip, sp, fp;            /* addresses, as in struct ftrace_perf_regs; 0: unknown */
+    unsigned nr_arguments;           /* at an entry: how many of `arguments` are set */
+    struct _object *arguments[FTRACE_PT_REGS_ARGUMENTS]; /* the first ones, borrowed; NULL: unbound */
+    struct _object *return_value;                        /* at a return: borrowed; NULL: there is none */
+    struct _object *exception; /* the exception that ended the call, borrowed, or NULL */
+};
+
+/* The registers of a sample, as a profiler takes them. Since 1.2. */
+struct ftrace_perf_regs {
+    uintptr_t ip;   /* address of the instruction */
+    uintptr_t sp;   /* as ftrace_regs_get_stack_pointer(); 0: unknown */
+    uintptr_t fp;   /* as ftrace_regs_get_frame_pointer() */
+    uint64_t flags; /* of the code, as co_flags */
 };
 
 /* The table behind the capsule.
@@ -289,9 +375,10 @@ struct funcgraph_api {
     /* ---- fprobes: control
      *
      * A registered fprobe sees each call that begins after the registration has returned. Errors of a
-     * registration: -EINVAL: nothing given, or a bad pattern; -ENOENT: no function matches, or none has one
-     * of the names; -E2BIG: entry_data_size is too large; -EEXIST: registered already; -ENOSPC, -ENODEV,
-     * -ENOMEM, -EIO: as register_ftrace_graph. Then the fprobe is not registered. */
+     * registration: -EINVAL: nothing given, or a bad pattern; -ENOENT: no function matches, notfilter
+     * removes all that do, or none has one of the names; -E2BIG: entry_data_size is too large; -EEXIST:
+     * registered already; -ENOSPC, -ENODEV, -ENOMEM, -EIO: as register_ftrace_graph. Then the fprobe is
+     * not registered. */
 
     /* Patterns separated by spaces, for known functions, called or not, and those loaded later. `notfilter`
      * may be NULL. */
@@ -327,6 +414,64 @@ struct funcgraph_api {
     /* All functions with this whole name (UTF-8), called or not. Writes up to `room` of them to `funcs`, and
      * returns how many there are. */
     size_t (*funcs_named)(const char *name, struct fg_func *funcs[], size_t room);
+
+    /* ==== since 1.2 */
+
+    /* ---- kretprobes: control. Errors as for fprobes; -EINVAL also: no handler, or not exactly one of
+     * symbol_name and func is given. */
+
+    int (*register_kretprobe)(struct kretprobe *rp);
+    int (*unregister_kretprobe)(struct kretprobe *rp);
+    int (*enable_kretprobe)(struct kretprobe *rp);
+    int (*disable_kretprobe)(struct kretprobe *rp);
+    uint64_t (*kretprobe_nmissed)(const struct kretprobe *rp);
+
+    /* ---- kprobes: control */
+
+    /* Attaches the probe, also to calls in progress, and enables it. -EINVAL: no handler, not exactly one of
+     * symbol_name and func or of line and offset, no code at that line, or no probe is possible at that
+     * offset; -ENOENT: no Python function has that name, or it is gone; -EADDRNOTAVAIL: several functions
+     * have that name and place; -EILSEQ: no instruction begins at the offset; -EEXIST: registered already;
+     * -ENODEV, -ENOMEM, -EIO: as register_ftrace_graph. Then nothing has changed. */
+    int (*register_kprobe)(struct kprobe *kp);
+    /* Returns when its handler runs no longer, other than the caller itself. -EINVAL: not registered. */
+    int (*unregister_kprobe)(struct kprobe *kp);
+    /* -EINVAL: not registered, or its function is gone. */
+    int (*enable_kprobe)(struct kprobe *kp);
+    int (*disable_kprobe)(struct kprobe *kp);
+    /* Since the registration, also after its end: how often a callback reached the place, and how often the
+     * handler ran. */
+    uint64_t (*kprobe_nmissed)(const struct kprobe *kp);
+    uint64_t (*kprobe_hits)(const struct kprobe *kp);
+
+    /* ---- in callbacks: the state of the call */
+
+    /* The frame object of the call, a new reference; in a kprobe's handler, or if a user or fprobe in C that
+     * is attached to the function has FTRACE_OPS_FL_SAVE_REGS. NULL without an exception: nobody has, the
+     * call is of a C function, its frame is gone, or memory is short. */
+    struct _object *(*get_regs)(const struct ftrace_regs *regs);
+    /* Fills a register set with what is known. Returns it. */
+    struct ftrace_pt_regs *(*partial_regs)(const struct ftrace_regs *regs, struct ftrace_pt_regs *out);
+    /* Fills the registers of a sample; nonzero: they are known, 0: all are 0. */
+    int (*fill_perf_regs)(const struct ftrace_regs *regs, struct ftrace_perf_regs *out);
+    /* The sample's stack: the place of the call, then its callers outwards. A C function has no place: its
+     * caller comes first. Returns how many it wrote. */
+    size_t (*regs_get_callchain)(const struct ftrace_regs *regs, struct ftrace_location places[],
+                                 size_t room);
+
+    /* ---- threads; with the GIL (in a free-threaded build: an attached thread state) */
+
+    /* The task of the thread with this OS id; NULL: nothing was traced in it. */
+    struct fg_task *(*task_of)(int tid);
+    /* Call number `idx` in progress in a thread, 0 is the newest; NULL for @task is the calling thread.
+     * -ENOENT: there are not so many; -ESRCH: the thread has ended; -EOPNOTSUPP: without a GIL only the
+     * calling thread's calls can be read. */
+    int (*graph_get_ret_stack)(const struct fg_task *task, unsigned idx, struct ftrace_ret_stack *call);
+
+    /* ---- anywhere, also in signal handlers */
+
+    /* What this Python can tell, as funcgraph.capabilities(): 1 or 0; -EINVAL: there is no such name. */
+    int (*capability)(const char *name);
 };
 
 #ifndef FUNCGRAPH_ENGINE /* the engine defines functions with these names itself */
@@ -626,6 +771,99 @@ static inline struct fg_func *fgraph_func_of(struct _object *callable)
 static inline size_t fgraph_funcs_named(const char *name, struct fg_func *funcs[], size_t room)
 {
     return funcgraph_api_->funcs_named(name, funcs, room);
+}
+
+static inline int register_kretprobe(struct kretprobe *rp)
+{
+    return funcgraph_api_->register_kretprobe(rp);
+}
+
+static inline int unregister_kretprobe(struct kretprobe *rp)
+{
+    return funcgraph_api_->unregister_kretprobe(rp);
+}
+
+static inline int enable_kretprobe(struct kretprobe *rp)
+{
+    return funcgraph_api_->enable_kretprobe(rp);
+}
+
+static inline int disable_kretprobe(struct kretprobe *rp)
+{
+    return funcgraph_api_->disable_kretprobe(rp);
+}
+
+static inline uint64_t kretprobe_nmissed(const struct kretprobe *rp)
+{
+    return funcgraph_api_->kretprobe_nmissed(rp);
+}
+
+static inline int register_kprobe(struct kprobe *kp)
+{
+    return funcgraph_api_->register_kprobe(kp);
+}
+
+static inline int unregister_kprobe(struct kprobe *kp)
+{
+    return funcgraph_api_->unregister_kprobe(kp);
+}
+
+static inline int enable_kprobe(struct kprobe *kp)
+{
+    return funcgraph_api_->enable_kprobe(kp);
+}
+
+static inline int disable_kprobe(struct kprobe *kp)
+{
+    return funcgraph_api_->disable_kprobe(kp);
+}
+
+static inline uint64_t kprobe_nmissed(const struct kprobe *kp)
+{
+    return funcgraph_api_->kprobe_nmissed(kp);
+}
+
+static inline uint64_t kprobe_hits(const struct kprobe *kp)
+{
+    return funcgraph_api_->kprobe_hits(kp);
+}
+
+static inline struct _object *ftrace_get_regs(const struct ftrace_regs *regs)
+{
+    return funcgraph_api_->get_regs(regs);
+}
+
+static inline struct ftrace_pt_regs *ftrace_partial_regs(const struct ftrace_regs *regs,
+                                                         struct ftrace_pt_regs *out)
+{
+    return funcgraph_api_->partial_regs(regs, out);
+}
+
+static inline int ftrace_fill_perf_regs(const struct ftrace_regs *regs, struct ftrace_perf_regs *out)
+{
+    return funcgraph_api_->fill_perf_regs(regs, out);
+}
+
+static inline size_t ftrace_regs_get_callchain(const struct ftrace_regs *regs,
+                                               struct ftrace_location places[], size_t room)
+{
+    return funcgraph_api_->regs_get_callchain(regs, places, room);
+}
+
+static inline struct fg_task *fgraph_task_of(int tid)
+{
+    return funcgraph_api_->task_of(tid);
+}
+
+static inline int ftrace_graph_get_ret_stack(const struct fg_task *task, unsigned idx,
+                                             struct ftrace_ret_stack *call)
+{
+    return funcgraph_api_->graph_get_ret_stack(task, idx, call);
+}
+
+static inline int fgraph_capability(const char *name)
+{
+    return funcgraph_api_->capability(name);
 }
 
 #endif /* FUNCGRAPH_ENGINE */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "arch/cpython/base/capabilities.h"
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/register/users.h"
@@ -11,13 +12,14 @@
 #include "engine/core/task.h"
 #include "engine/graph/data.h"
 #include "engine/graph/filter.h"
-#include "engine/graph/frame.h"
 #include "engine/graph/user.h"
 #include "engine/graph/users.h"
 #include "engine/probe/kprobe_multi.h"
 
-_Static_assert(sizeof(struct fgraph_ops) == (6 + FGRAPH_OPS_ENGINE_WORDS) * sizeof(uint64_t),
-               "compiled modules of other people rely on this size");
+/* Compiled modules of other people rely on these sizes, and on zeros where 1.1 had words of the engine. */
+_Static_assert(sizeof(struct fgraph_ops) == 54 * sizeof(uint64_t), "as in 1.0");
+_Static_assert(sizeof(struct fprobe) == 28 * sizeof(uint64_t), "as in 1.1");
+_Static_assert(sizeof(struct kprobe_multi_link) == 31 * sizeof(uint64_t), "as in 1.1");
 
 /* Installing the hooks may raise. The caller gets the error number only, and keeps the exception that it
  * had. */
@@ -107,30 +109,6 @@ static uint64_t task_overrun(const struct fg_task *task)
     return atomic_load_explicit(&task->overrun, memory_order_relaxed);
 }
 
-struct stack_copy {
-    struct fgraph_ret_frame *frames;
-    size_t n, room;
-};
-
-static bool copy_frame(const struct fg_frame_info *frame, void *arg)
-{
-    struct stack_copy *copy = arg;
-
-    if (copy->n == copy->room)
-        return false;
-    copy->frames[copy->n++] = (struct fgraph_ret_frame){frame->func, frame->calltime, frame->bitmap};
-    return true;
-}
-
-static size_t get_ret_stack(struct fgraph_ret_frame frames[], size_t room)
-{
-    struct stack_copy copy = {frames, 0, room};
-
-    if (fg_task_self)
-        fg_walk(fg_task_self, copy_frame, &copy);
-    return copy.n;
-}
-
 static const char *func_name(const struct fg_func *func)
 {
     return func->name;
@@ -180,7 +158,7 @@ static const struct funcgraph_api api = {
     .current_task = current_task,
     .task_tid = task_tid,
     .task_overrun = task_overrun,
-    .get_ret_stack = get_ret_stack,
+    .get_ret_stack = fg_capi_get_ret_stack,
     .ns = fg_clock_to_ns,
     .duration_ns = fg_clock_duration_ns,
     .func_name = func_name,
@@ -216,6 +194,24 @@ static const struct funcgraph_api api = {
     .kprobe_multi_nmissed = fg_kprobe_multi_nmissed,
     .func_of = fg_capi_func_of,
     .funcs_named = fg_capi_funcs_named,
+    .register_kretprobe = fg_capi_register_kretprobe,
+    .unregister_kretprobe = fg_capi_unregister_kretprobe,
+    .enable_kretprobe = fg_capi_enable_kretprobe,
+    .disable_kretprobe = fg_capi_disable_kretprobe,
+    .kretprobe_nmissed = fg_capi_kretprobe_nmissed,
+    .register_kprobe = fg_capi_register_kprobe,
+    .unregister_kprobe = fg_capi_unregister_kprobe,
+    .enable_kprobe = fg_capi_enable_kprobe,
+    .disable_kprobe = fg_capi_disable_kprobe,
+    .kprobe_nmissed = fg_capi_kprobe_nmissed,
+    .kprobe_hits = fg_capi_kprobe_hits,
+    .get_regs = fg_capi_get_regs,
+    .partial_regs = fg_capi_partial_regs,
+    .fill_perf_regs = fg_capi_fill_perf_regs,
+    .regs_get_callchain = fg_capi_regs_get_callchain,
+    .task_of = fg_capi_task_of,
+    .graph_get_ret_stack = fg_capi_graph_get_ret_stack,
+    .capability = fg_capability,
 };
 
 int fg_capi_add(PyObject *module)

@@ -1,4 +1,4 @@
-/* The C API for other extensions. capi.c has the table; capi_fprobe.c has fprobes and finding functions.
+/* The C API for other extensions. capi.c has the table, the other files of this room what is in it.
  * No function of the API sets a Python exception, and none clears an exception that is set. */
 #ifndef FG_CAPI_H
 #define FG_CAPI_H
@@ -26,5 +26,27 @@ int fg_capi_kprobe_multi_attach_filter(struct kprobe_multi_link *link, const cha
 int fg_capi_kprobe_multi_detach(struct kprobe_multi_link *link);
 struct fg_func *fg_capi_func_of(PyObject *callable);
 size_t fg_capi_funcs_named(const char *name, struct fg_func *funcs[], size_t room);
+int fg_capi_register_kretprobe(struct kretprobe *rp);
+int fg_capi_unregister_kretprobe(struct kretprobe *rp);
+int fg_capi_enable_kretprobe(struct kretprobe *rp);
+int fg_capi_disable_kretprobe(struct kretprobe *rp);
+uint64_t fg_capi_kretprobe_nmissed(const struct kretprobe *rp);
+int fg_capi_register_kprobe(struct kprobe *kp);
+int fg_capi_unregister_kprobe(struct kprobe *kp);
+int fg_capi_enable_kprobe(struct kprobe *kp);
+int fg_capi_disable_kprobe(struct kprobe *kp);
+uint64_t fg_capi_kprobe_nmissed(const struct kprobe *kp);
+uint64_t fg_capi_kprobe_hits(const struct kprobe *kp);
+PyObject *fg_capi_get_regs(const struct ftrace_regs *regs);
+struct ftrace_pt_regs *fg_capi_partial_regs(const struct ftrace_regs *regs, struct ftrace_pt_regs *out);
+int fg_capi_fill_perf_regs(const struct ftrace_regs *regs, struct ftrace_perf_regs *out);
+size_t fg_capi_regs_get_callchain(const struct ftrace_regs *regs, struct ftrace_location places[],
+                                  size_t room);
+size_t fg_capi_get_ret_stack(struct fgraph_ret_frame frames[], size_t room);
+struct fg_task *fg_capi_task_of(int tid);
+int fg_capi_graph_get_ret_stack(const struct fg_task *task, unsigned idx, struct ftrace_ret_stack *call);
+
+/* The interpreter ends: unregisters its kprobes. */
+void fg_capi_kprobes_end(void);
 
 #endif

@@ -1,17 +1,14 @@
-/* The C API: fprobes, kprobe_multi links, and finding functions. */
-#include "arch/cpython/base/compat/exception.h"
+/* The C API: fprobes, kretprobes and kprobe_multi links. */
 #include "binding/capi/capi.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/cpython/read/symbols.h"
+#include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/register/fprobes.h"
-#include "arch/cpython/register/users.h"
-#include "binding/core/state.h"
-#include "binding/graph/function.h"
-#include "engine/core/array.h"
+#include "binding/capi/capi_names.h"
+#include "engine/probe/kretprobe.h"
 
 /* ---- patterns, separated by spaces */
 
@@ -71,6 +68,27 @@ int fg_capi_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[]
     fg_exception aside = fg_exception_set_aside();
     int error = fg_cpython_register_fprobe_ips(fp, funcs, n);
 
+    fg_exception_put_back(aside);
+    return error;
+}
+
+int fg_capi_register_fprobe_syms(struct fprobe *fp, const char *const names[], size_t n)
+{
+    fg_exception aside;
+    struct fg_named named;
+    int error;
+
+    for (size_t i = 0; names && i < n; i++) {
+        if (!names[i])
+            return -EINVAL;
+    }
+    if (!names || !n)
+        return -EINVAL;
+    aside = fg_exception_set_aside();
+    error = fg_named_find(&named, names, n);
+    if (!error)
+        error = fg_cpython_register_fprobe_ips(fp, named.funcs, named.n);
+    fg_named_clear(&named);
     fg_exception_put_back(aside);
     return error;
 }
@@ -155,138 +173,34 @@ int fg_capi_kprobe_multi_detach(struct kprobe_multi_link *link)
     return error;
 }
 
-/* ---- functions by whole name */
+/* ---- kretprobes */
 
-struct name {
-    const char *text;
-    bool is_found;
-};
-
-/* The functions that have one of the names. They are kept alive until named_clear(). */
-struct named {
-    struct name *names; /* sorted */
-    size_t nr_names;
-    struct fg_func **funcs;
-    size_t n, capacity;
-    bool has_failed;
-};
-
-static int compare_names(const void *a, const void *b)
+int fg_capi_register_kretprobe(struct kretprobe *rp)
 {
-    return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
+    int error = fg_kretprobe_prepare(rp);
+
+    if (error)
+        return error;
+    return rp->func ? fg_capi_register_fprobe_ips(&rp->fprobe, &rp->func, 1)
+                    : fg_capi_register_fprobe_syms(&rp->fprobe, &rp->symbol_name, 1);
 }
 
-static struct name *find_name(const struct named *named, const char *text)
+int fg_capi_unregister_kretprobe(struct kretprobe *rp)
 {
-    struct name key = {.text = text};
-
-    return bsearch(&key, named->names, named->nr_names, sizeof(key), compare_names);
+    return rp ? fg_capi_unregister_fprobe(&rp->fprobe) : -EINVAL;
 }
 
-static bool is_named(const char *name, const char *Py_UNUSED(module), bool Py_UNUSED(is_c), void *arg)
+int fg_capi_enable_kretprobe(struct kretprobe *rp)
 {
-    return find_name(arg, name);
+    return rp ? fg_capi_enable_fprobe(&rp->fprobe) : -EINVAL;
 }
 
-static void keep(struct fg_func *func, void *arg)
+int fg_capi_disable_kretprobe(struct kretprobe *rp)
 {
-    struct named *named = arg;
-
-    if (fg_array_reserve(&named->funcs, &named->capacity, named->n + 1) != 0) {
-        named->has_failed = true;
-        return;
-    }
-    Py_XINCREF(func->arch_data); /* its code; a C function lives as long as the interpreter */
-    named->funcs[named->n++] = func;
-    find_name(named, func->name)->is_found = true;
+    return rp ? fg_capi_disable_fprobe(&rp->fprobe) : -EINVAL;
 }
 
-static void named_clear(struct named *named)
+uint64_t fg_capi_kretprobe_nmissed(const struct kretprobe *rp)
 {
-    for (size_t i = 0; i < named->n; i++)
-        Py_XDECREF(named->funcs[i]->arch_data);
-    free(named->funcs);
-    free(named->names);
-}
-
-/* Return: 0, -ENOENT: no function has one of the names; -ENOMEM, or -EIO. */
-static int named_find(struct named *named, const char *const names[], size_t n)
-{
-    struct fg_symbols_query query = {
-        .kinds = FG_SYMBOLS_PYTHON | FG_SYMBOLS_C, .wants = is_named, .found = keep, .arg = named};
-    struct fg_interp *interp = fg_engine_here();
-
-    *named = (struct named){.names = calloc(n, sizeof(struct name)), .nr_names = n};
-    if (!interp || !named->names)
-        return interp ? -ENOMEM : -EIO;
-    for (size_t i = 0; i < n; i++)
-        named->names[i].text = names[i];
-    qsort(named->names, n, sizeof(struct name), compare_names);
-    if (fg_symbols_meet(interp, &query) < 0 || named->has_failed)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        if (!find_name(named, named->names[i].text)->is_found)
-            return -ENOENT;
-    }
-    return 0;
-}
-
-int fg_capi_register_fprobe_syms(struct fprobe *fp, const char *const names[], size_t n)
-{
-    fg_exception aside;
-    struct named named;
-    int error;
-
-    for (size_t i = 0; names && i < n; i++) {
-        if (!names[i])
-            return -EINVAL;
-    }
-    if (!names || !n)
-        return -EINVAL;
-    aside = fg_exception_set_aside();
-    error = named_find(&named, names, n);
-    if (!error)
-        error = fg_cpython_register_fprobe_ips(fp, named.funcs, named.n);
-    named_clear(&named);
-    fg_exception_put_back(aside);
-    return error;
-}
-
-size_t fg_capi_funcs_named(const char *name, struct fg_func *funcs[], size_t room)
-{
-    fg_exception aside = fg_exception_set_aside();
-    struct named named;
-    size_t n;
-
-    named_find(&named, &name, 1);
-    n = named.n;
-    if (n && room)
-        memcpy(funcs, named.funcs, (n < room ? n : room) * sizeof(funcs[0]));
-    named_clear(&named);
-    fg_exception_put_back(aside);
-    return n;
-}
-
-/* ---- functions by object */
-
-/* The record of a Function of this module, or NULL. */
-static struct fg_func *func_of_function(PyObject *object)
-{
-    PyObject *module = fg_engine_module_of(Py_TYPE(object));
-
-    if (!module || !Py_IS_TYPE(object, fg_engine_state(module)->function_type))
-        return NULL;
-    return fg_function_record(object);
-}
-
-struct fg_func *fg_capi_func_of(PyObject *callable)
-{
-    fg_exception aside = fg_exception_set_aside();
-    struct fg_interp *interp = callable ? fg_engine_here() : NULL;
-    struct fg_func *func = interp ? func_of_function(callable) : NULL;
-
-    if (interp && !func)
-        func = fg_symbols_func_of(interp, callable);
-    fg_exception_put_back(aside);
-    return func;
+    return fg_fprobe_nmissed(&rp->fprobe);
 }

@@ -13,6 +13,7 @@
 #include "arch/cpython/register/instances.h"
 #include "arch/cpython/register/latency.h"
 #include "arch/cpython/register/users.h"
+#include "binding/capi/capi.h"
 #include "binding/core/state.h"
 #include "binding/graph/ops_call.h"
 #include "binding/graph/profile.h"
@@ -83,6 +84,7 @@ static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
     }
     if (!found.is_main) {
         fg_cpython_unregister_fprobes();
+        fg_capi_kprobes_end();
         fg_cpython_stop_instances();
         fg_profiles_end();
         fg_cpython_end(interp);

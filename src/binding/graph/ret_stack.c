@@ -4,7 +4,7 @@
 
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
-#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/call_place.h"
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
@@ -130,16 +130,6 @@ static void copy_if_asked_for(struct fg_task *task, void *arg)
         fg_walk(task, copy_frame, stack);
 }
 
-/* The newest frame of a thread, which stands still: we hold the GIL. */
-static fg_pyframe *newest_frame_of(int tid)
-{
-    PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-
-    while (tstate && tstate->native_thread_id != (unsigned long)tid)
-        tstate = PyThreadState_Next(tstate);
-    return tstate ? fg_current_pyframe(tstate) : NULL;
-}
-
 /* The callback that runs in the thread, if the thread is the caller's own; or NULL. */
 static const struct fg_callback *own_callback(int tid)
 {
@@ -148,37 +138,17 @@ static const struct fg_callback *own_callback(int tid)
     return callback && fg_task_self->tid == tid ? callback : NULL;
 }
 
-/* The interpreter's frames of a call in progress and of its caller. */
-struct place {
-    bool is_known;              /* false: the call is over, and CPython never reported its end */
-    fg_pyframe *frame, *caller; /* `frame` may be NULL: gone already, see own_place */
-};
-
-static bool is_frame_of(fg_pyframe *frame, const struct fg_frame_info *info)
-{
-    return (uintptr_t)frame == info->fp && fg_complete_pyframe(frame) == frame &&
-           fg_code_func(fg_pyframe_code(frame)) == info->func;
-}
-
-/* Searches from `from` outwards. */
-static struct place find_place(fg_pyframe *from, const struct fg_frame_info *info)
-{
-    while (from && !is_frame_of(from, info))
-        from = from->previous;
-    return (struct place){from, from, from ? from->previous : NULL};
-}
-
 /* The place of the call whose callback runs. On 3.11 its frame is not linked to the caller yet, or no
  * longer. */
-static struct place own_place(const struct fg_callback *callback, const struct fg_frame_info *info)
+static struct fg_call_place own_place(const struct fg_callback *callback, const struct fg_frame_info *info)
 {
-    struct place place = find_place(callback->newest, info);
+    struct fg_call_place place = fg_call_place_find(callback->newest, info);
 
-    return place.is_known ? place : (struct place){true, callback->regs->frame, callback->newest};
+    return place.is_known ? place : (struct fg_call_place){true, callback->regs->frame, callback->newest};
 }
 
 static PyObject *ret_frame(struct fg_engine_state *state, const struct fg_frame_info *info,
-                           struct place place)
+                           struct fg_call_place place)
 {
     PyObject *const items[] = {
         fg_function_of(state, info->func),
@@ -193,12 +163,13 @@ static PyObject *ret_frame(struct fg_engine_state *state, const struct fg_frame_
 static PyObject *list_of(struct fg_engine_state *state, const struct ret_stack *stack, Py_ssize_t idx)
 {
     const struct fg_callback *callback = own_callback(stack->tid);
-    fg_pyframe *newest = newest_frame_of(stack->tid);
+    fg_pyframe *newest = fg_newest_pyframe_of(stack->tid);
     PyObject *list = PyList_New(0);
 
     for (size_t i = 0; list && i < stack->n; i++) {
         const struct fg_frame_info *info = &stack->frames[i];
-        struct place place = i == 0 && callback ? own_place(callback, info) : find_place(newest, info);
+        struct fg_call_place place =
+            i == 0 && callback ? own_place(callback, info) : fg_call_place_find(newest, info);
 
         if (!place.is_known || idx > 0) {
             idx -= place.is_known;

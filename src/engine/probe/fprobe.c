@@ -6,6 +6,7 @@
 
 #include "engine/core/root.h"
 #include "engine/graph/meet.h"
+#include "engine/graph/user_list.h"
 #include "engine/graph/users.h"
 #include "engine/probe/fprobe_call.h"
 #include "engine/probe/fprobe_list.h"
@@ -39,6 +40,11 @@ static bool wants_returns(const struct fg_func *func, const struct fgraph_ops *o
 static uint32_t piece_words_of(const struct fprobe *fp, bool has_cookie)
 {
     return 1 + has_cookie + (uint32_t)((fp->entry_data_size + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+}
+
+static bool saves_regs(const struct fprobe *fp)
+{
+    return fp->flags & FTRACE_OPS_FL_SAVE_REGS;
 }
 
 bool fg_fprobe_filter_matches(const struct fg_fprobe_filter *filter, const char *name, const char *module,
@@ -154,7 +160,8 @@ static void append_matching(struct fg_fprobe_list *list, const struct fg_func *f
                                                            .fp = fp,
                                                            .ops = &shared->ops,
                                                            .piece_words = piece_words_of(fp, false),
-                                                           .has_exit = fp->exit_handler};
+                                                           .has_exit = fp->exit_handler,
+                                                           .saves_regs = saves_regs(fp)};
     }
 }
 
@@ -219,7 +226,8 @@ static int add_to(struct registering *reg, struct fg_func *func, const uint64_t 
                                                    .cookie = cookie ? *cookie : 0,
                                                    .piece_words = piece_words_of(reg->fp, cookie),
                                                    .has_cookie = cookie,
-                                                   .has_exit = reg->fp->exit_handler};
+                                                   .has_exit = reg->fp->exit_handler,
+                                                   .saves_regs = saves_regs(reg->fp)};
     fg_fprobe_list_publish(func, list);
     reg->changed[reg->nr_changed++] = (struct changed){func, old};
     return 0;
@@ -489,6 +497,28 @@ uint32_t fg_fprobe_count(const void *scope, const struct fg_fprobe_filter *filte
         n += fg_domain_is_seen(funcs[i]->domain, scope) && matches(filter, funcs[i]);
     fg_engine_unlock();
     return n;
+}
+
+static bool is_saved_for_user(struct fg_func *func)
+{
+    const struct fg_user_list *list = atomic_load_explicit(&func->users, memory_order_acquire);
+
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (atomic_load_explicit(&list->users[i].ops, memory_order_relaxed)->flags & FTRACE_OPS_FL_SAVE_REGS)
+            return true;
+    }
+    return false;
+}
+
+bool fg_func_saves_regs(struct fg_func *func)
+{
+    const struct fg_fprobe_list *list = fg_fprobe_list_of(func);
+
+    for (uint32_t i = 0; list && i < list->n; i++) {
+        if (list->refs[i].saves_regs && fg_live_has_word(list->refs[i].live, list->refs[i].word))
+            return true;
+    }
+    return is_saved_for_user(func);
 }
 
 void fg_fprobe_for_each(const void *scope, void (*visit)(struct fprobe *fp, void *arg), void *arg)

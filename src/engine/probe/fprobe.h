@@ -55,6 +55,8 @@ bool fg_fprobe_is_enabled(const struct fprobe *fp);
 uint64_t fg_fprobe_nmissed(const struct fprobe *fp);
 /* How many known functions of the scope the filter matches. */
 uint32_t fg_fprobe_count(const void *scope, const struct fg_fprobe_filter *filter);
+/* True if a user or an enabled fprobe of the function has FTRACE_OPS_FL_SAVE_REGS. Inside the guard. */
+bool fg_func_saves_regs(struct fg_func *func);
 /* Calls `visit` for each fprobe of the scope, in order of registration, with the engine's lock held. */
 void fg_fprobe_for_each(const void *scope, void (*visit)(struct fprobe *fp, void *arg), void *arg);
 

@@ -17,7 +17,8 @@ struct fg_fprobe_ref {
     uint64_t cookie;
     uint32_t piece_words; /* on a frame, without the descriptor */
     bool has_cookie;
-    bool has_exit; /* it has an exit handler */
+    bool has_exit;   /* it has an exit handler */
+    bool saves_regs; /* its flag FTRACE_OPS_FL_SAVE_REGS */
 };
 
 /* In order of registration. */

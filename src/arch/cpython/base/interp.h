@@ -29,6 +29,7 @@ struct fg_interp {
     unsigned holds;               /* threads about to register a user; under FG_LOCK_CONTROL */
     _Atomic(PyCodeObject *) gate; /* see gate.h; NULL: open */
     void *hooks;                  /* data of the backend */
+    void *native_kprobes;         /* those of the C API; under FG_LOCK_CONTROL */
     _Atomic(struct fg_c_functions *) c_functions; /* see cfunction.c */
     _Atomic(struct fg_orphan *) orphans;          /* see object.c */
 };

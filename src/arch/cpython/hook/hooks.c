@@ -1,20 +1,15 @@
 /* See hooks.h. */
 #include "arch/cpython/hook/hooks.h"
 
-#include "arch/cpython/base/compat/reference.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/object.h"
 #include "arch/cpython/read/cfunction.h"
+#include "arch/cpython/read/code.h"
 #include "engine/core/task.h"
 #include "engine/graph/user_list.h"
 #include "engine/ring/ring_layout.h"
 
 const struct fg_hook_backend *fg_hook_backend;
-
-static bool try_ref(void *code)
-{
-    return fg_object_try_ref(code);
-}
 
 static void set_c_call_hooks(struct fg_interp *interp, bool hooked)
 {
@@ -40,13 +35,10 @@ static void sync_c(struct fg_func *func)
     set_c_call_hooks(interp, hooked);
 }
 
-/* The code object of a hooked function. Another thread may be freeing it. New reference, or NULL. */
+/* The code object of a hooked function. New reference, or NULL. */
 static PyCodeObject *code_of(struct fg_func *func)
 {
-    PyCodeObject *code = func->arch_data;
-    const struct fg_interp *interp = fg_func_interp(func);
-
-    return interp->is_installed && fg_func_if_live(func, try_ref) ? code : NULL;
+    return fg_func_interp(func)->is_installed ? fg_code_of(func) : NULL;
 }
 
 void fg_hooks_sync_func(struct fg_func *func)

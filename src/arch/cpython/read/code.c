@@ -19,6 +19,18 @@
 Py_ssize_t fg_code_extra_index = -1;
 static _Atomic Py_ssize_t first_index = -1; /* atomic: two interpreters may be the first */
 
+static bool try_ref(void *code)
+{
+    return fg_object_try_ref(code);
+}
+
+PyCodeObject *fg_code_of(struct fg_func *func)
+{
+    PyCodeObject *code = func->arch_data;
+
+    return !(func->flags & FG_FUNC_C) && fg_func_if_live(func, try_ref) ? code : NULL;
+}
+
 /* Called when the code object is freed. */
 static void code_gone(void *extra)
 {

@@ -19,6 +19,10 @@ static inline struct fg_func *fg_code_func(PyCodeObject *code)
     return fg_code_extra(code, fg_code_extra_index);
 }
 
+/* The code object of a Python function; another thread may be freeing it. New reference, or NULL: it is
+ * gone, or the function is a C function. */
+PyCodeObject *fg_code_of(struct fg_func *func);
+
 /* Makes the record of the code that `frame` runs. Return: NULL if memory is short; no exception is left
  * set. */
 FG_COLD struct fg_func *fg_code_discover(fg_pyframe *frame);

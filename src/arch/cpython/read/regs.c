@@ -66,6 +66,15 @@ PyObject *fg_regs_argument(const struct ftrace_regs *regs, unsigned n)
     return fg_pyframe_argument(frame, code, (int)n);
 }
 
+unsigned fg_regs_argument_count(const struct ftrace_regs *regs)
+{
+    fg_pyframe *frame = frame_with_arguments(regs);
+
+    if (fg_regs_is_c(regs))
+        return regs->value != NULL;
+    return frame ? (unsigned)fg_code_argument_count(fg_pyframe_code(frame)) : 0;
+}
+
 PyObject *fg_regs_argument_by_name(const struct ftrace_regs *regs, const char *name)
 {
     fg_pyframe *frame = frame_with_arguments(regs);
@@ -97,7 +106,7 @@ PyObject *fg_regs_callable(const struct ftrace_regs *regs)
 /* ---- locations and callers */
 
 /* On 3.11 the call's own frame is linked to its caller only while it runs. At its entry and at its end
- * the thread's newest frame is the caller's. */
+ * the thread's newest frame is the caller's; at a kprobe it is the call's own. */
 fg_pyframe *fg_regs_caller(const struct ftrace_regs *regs)
 {
     fg_pyframe *frame = fg_regs_is_c(regs) ? regs->frame : fg_regs_frame(regs);
@@ -107,7 +116,11 @@ fg_pyframe *fg_regs_caller(const struct ftrace_regs *regs)
 #if FG_HAVE_MONITORING
     return fg_complete_pyframe(frame->previous);
 #else
-    return fg_complete_pyframe(fg_current_pyframe(regs->thread ? regs->thread : fg_tstate()));
+    {
+        fg_pyframe *newest = fg_current_pyframe(regs->thread ? regs->thread : fg_tstate());
+
+        return fg_complete_pyframe(newest == frame ? frame->previous : newest);
+    }
 #endif
 }
 
@@ -122,7 +135,7 @@ static void locate(fg_pyframe *frame, struct ftrace_location *location)
     location->line = PyCode_Addr2Line(code, location->offset);
 }
 
-static int locate_if_known(fg_pyframe *frame, struct ftrace_location *location)
+int fg_pyframe_locate(fg_pyframe *frame, struct ftrace_location *location)
 {
     if (frame)
         locate(frame, location);
@@ -133,12 +146,12 @@ static int locate_if_known(fg_pyframe *frame, struct ftrace_location *location)
 
 int fg_regs_location(const struct ftrace_regs *regs, struct ftrace_location *location)
 {
-    return locate_if_known(fg_regs_frame(regs), location);
+    return fg_pyframe_locate(fg_regs_frame(regs), location);
 }
 
 int fg_regs_return_location(const struct ftrace_regs *regs, struct ftrace_location *location)
 {
-    return locate_if_known(fg_regs_caller(regs), location);
+    return fg_pyframe_locate(fg_regs_caller(regs), location);
 }
 
 uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs)
@@ -173,6 +186,13 @@ size_t fg_regs_find_callers(const struct ftrace_regs *regs, struct fg_caller *ca
 uintptr_t fg_regs_frame_pointer(const struct ftrace_regs *regs)
 {
     return (uintptr_t)fg_regs_frame(regs);
+}
+
+uintptr_t fg_regs_instruction_address(const struct ftrace_regs *regs)
+{
+    const fg_pyframe *frame = fg_regs_frame(regs);
+
+    return frame ? (uintptr_t)fg_pyframe_instruction(frame) : 0;
 }
 
 /* ---- the evaluation stack */
@@ -275,6 +295,11 @@ const struct ftrace_regs_ops fg_python_raise_regs_ops = {
     .encode_exception = encode_exception,
     .return_address = fg_regs_find_return_address,
     .callers = fg_regs_find_callers,
+};
+const struct ftrace_regs_ops fg_place_regs_ops = {
+    .return_address = fg_regs_find_return_address,
+    .callers = fg_regs_find_callers,
+    .caller = caller,
 };
 const struct ftrace_regs_ops fg_c_function_regs_ops = {
     .encode_arguments = encode_value,

@@ -14,6 +14,8 @@
 extern const struct ftrace_regs_ops fg_python_regs_ops;
 /* The call ends with an exception, which is `value`. */
 extern const struct ftrace_regs_ops fg_python_raise_regs_ops;
+/* A place within a function that a kprobe probes: `frame` is the running frame. `value` is NULL. */
+extern const struct ftrace_regs_ops fg_place_regs_ops;
 /* A call of a C function: `frame` is the calling frame. At the entry `value` is the first argument, or
  * NULL if that is not known. */
 extern const struct ftrace_regs_ops fg_c_function_regs_ops;
@@ -33,7 +35,16 @@ static inline struct ftrace_regs fg_no_regs(void)
 /* The call's own frame. NULL: the call is of a C function, or no event reported this end. */
 static inline fg_pyframe *fg_regs_frame(const struct ftrace_regs *regs)
 {
-    return regs->ops == &fg_python_regs_ops || regs->ops == &fg_python_raise_regs_ops ? regs->frame : NULL;
+    return regs->ops == &fg_python_regs_ops || regs->ops == &fg_python_raise_regs_ops ||
+                   regs->ops == &fg_place_regs_ops
+               ? regs->frame
+               : NULL;
+}
+
+/* True for the regs of a kprobe: they show the full frame to whoever asks. */
+static inline bool fg_regs_is_full(const struct ftrace_regs *regs)
+{
+    return regs->ops == &fg_place_regs_ops;
 }
 
 static inline bool fg_regs_is_c(const struct ftrace_regs *regs)
@@ -46,6 +57,8 @@ static inline bool fg_regs_is_c(const struct ftrace_regs *regs)
  * there is only argument 0, and not always. The result exists at a return or a yield, the exception
  * where one ends the call. */
 PyObject *fg_regs_argument(const struct ftrace_regs *regs, unsigned n);
+/* How many arguments there are; 0: the regs are of a return or of a kprobe. */
+unsigned fg_regs_argument_count(const struct ftrace_regs *regs);
 PyObject *fg_regs_argument_by_name(const struct ftrace_regs *regs, const char *name);
 PyObject *fg_regs_result(const struct ftrace_regs *regs);
 PyObject *fg_regs_exception(const struct ftrace_regs *regs);
@@ -56,6 +69,8 @@ PyObject *fg_regs_callable(const struct ftrace_regs *regs);
  * instruction has run, a function is at that instruction. Return: 0: not known. */
 int fg_regs_location(const struct ftrace_regs *regs, struct ftrace_location *location);
 int fg_regs_return_location(const struct ftrace_regs *regs, struct ftrace_location *location);
+/* The location of a complete frame. NULL: none is known. Return: 0: not known. */
+int fg_pyframe_locate(fg_pyframe *frame, struct ftrace_location *location);
 /* The frame of the calling Python function, or NULL. */
 fg_pyframe *fg_regs_caller(const struct ftrace_regs *regs);
 uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs);
@@ -82,6 +97,8 @@ size_t fg_regs_find_callers(const struct ftrace_regs *regs, struct fg_caller *ca
  * evaluation stack. */
 uintptr_t fg_regs_frame_pointer(const struct ftrace_regs *regs);
 uintptr_t fg_regs_stack_pointer(const struct ftrace_regs *regs);
+/* The address of the current instruction; 0: not known. */
+uintptr_t fg_regs_instruction_address(const struct ftrace_regs *regs);
 /* How many objects lie on the evaluation stack, not counting the result; -1: not known. */
 int fg_regs_stack_depth(const struct ftrace_regs *regs);
 /* The slot number of a variable: slots are all variables of the code object, then the evaluation stack.

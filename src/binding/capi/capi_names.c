@@ -1,0 +1,114 @@
+/* See capi_names.h. */
+#include "binding/capi/capi_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/read/symbols.h"
+#include "arch/cpython/register/users.h"
+#include "binding/capi/capi.h"
+#include "binding/core/state.h"
+#include "binding/graph/function.h"
+#include "engine/core/array.h"
+
+/* ---- functions by whole name */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct fg_name *)a)->text, ((const struct fg_name *)b)->text);
+}
+
+static struct fg_name *find_name(const struct fg_named *named, const char *text)
+{
+    struct fg_name key = {.text = text};
+
+    return bsearch(&key, named->names, named->nr_names, sizeof(key), compare_names);
+}
+
+static bool is_named(const char *name, const char *Py_UNUSED(module), bool Py_UNUSED(is_c), void *arg)
+{
+    return find_name(arg, name);
+}
+
+static void keep(struct fg_func *func, void *arg)
+{
+    struct fg_named *named = arg;
+
+    if (fg_array_reserve(&named->funcs, &named->capacity, named->n + 1) != 0) {
+        named->has_failed = true;
+        return;
+    }
+    Py_XINCREF(func->arch_data); /* its code; a C function lives as long as the interpreter */
+    named->funcs[named->n++] = func;
+    find_name(named, func->name)->is_found = true;
+}
+
+void fg_named_clear(struct fg_named *named)
+{
+    for (size_t i = 0; i < named->n; i++)
+        Py_XDECREF(named->funcs[i]->arch_data);
+    free(named->funcs);
+    free(named->names);
+}
+
+int fg_named_find(struct fg_named *named, const char *const names[], size_t n)
+{
+    struct fg_symbols_query query = {
+        .kinds = FG_SYMBOLS_PYTHON | FG_SYMBOLS_C, .wants = is_named, .found = keep, .arg = named};
+    struct fg_interp *interp = fg_engine_here();
+
+    *named = (struct fg_named){.names = calloc(n, sizeof(struct fg_name)), .nr_names = n};
+    if (!interp || !named->names)
+        return interp ? -ENOMEM : -EIO;
+    for (size_t i = 0; i < n; i++)
+        named->names[i].text = names[i];
+    qsort(named->names, n, sizeof(struct fg_name), compare_names);
+    if (fg_symbols_meet(interp, &query) < 0 || named->has_failed)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (!find_name(named, named->names[i].text)->is_found)
+            return -ENOENT;
+    }
+    return 0;
+}
+
+size_t fg_capi_funcs_named(const char *name, struct fg_func *funcs[], size_t room)
+{
+    fg_exception aside = fg_exception_set_aside();
+    struct fg_named named;
+    size_t n;
+
+    fg_named_find(&named, &name, 1);
+    n = named.n;
+    if (n && room)
+        memcpy(funcs, named.funcs, (n < room ? n : room) * sizeof(funcs[0]));
+    fg_named_clear(&named);
+    fg_exception_put_back(aside);
+    return n;
+}
+
+/* ---- functions by object */
+
+/* The record of a Function of this module, or NULL. */
+static struct fg_func *func_of_function(PyObject *object)
+{
+    PyObject *module = fg_engine_module_of(Py_TYPE(object));
+
+    if (!module || !Py_IS_TYPE(object, fg_engine_state(module)->function_type))
+        return NULL;
+    return fg_function_record(object);
+}
+
+struct fg_func *fg_capi_func_of(PyObject *callable)
+{
+    fg_exception aside = fg_exception_set_aside();
+    struct fg_interp *interp = callable ? fg_engine_here() : NULL;
+    struct fg_func *func = interp ? func_of_function(callable) : NULL;
+
+    if (interp && !func)
+        func = fg_symbols_func_of(interp, callable);
+    fg_exception_put_back(aside);
+    return func;
+}
