@@ -197,6 +197,19 @@ class Recorder:
     def matched(self) -> int:
         """Return how many of the functions that ran so far may be recorded."""
 
+    def heaviest(self, count: int, /) -> list[tuple[str, float]]:
+        """Return the functions with the most bytes in the spool, by a sample of it.
+
+        Args:
+            count: how many at most, 1 to 32.
+
+        Returns:
+            The name of each, and its share of all bytes, from 0 to 1; the heaviest first.
+
+        Raises:
+            OSError: the spool cannot be read.
+        """
+
     def assemble(self, output: str | PathLike[str] | int, meta: str, /) -> None:
         """Make a trace of the spool.
 

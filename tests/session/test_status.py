@@ -69,3 +69,5 @@ def test_status_tells_of_a_living_process_whose_kill_switch_tripped(fg: Funcgrap
     _, errors = process.communicate("\n", timeout=30)
     assert process.returncode == 0
     assert reason in errors
+    report = fg.run("report").stdout.splitlines()
+    assert report[-1].endswith(f": tracing ended for good: {reason}")

@@ -30,6 +30,8 @@ from ringfile import (
 )
 from tracereader import FUNC_BASE, UNKNOWN, Desk, Trace, read_trace
 
+from funcgraph.tracedata import TraceFile
+
 pytestmark = pytest.mark.one_python
 
 S = 1_000_000_000
@@ -420,6 +422,9 @@ def test_meta_says_what_trace_dat_cannot(desk: Desk) -> None:
         "finished": True,
     }
     assert (meta["waits"], meta["wait_ns"], meta["events"]) == (3, 900, 2)
+    # The report's text ends with it.
+    last = b"".join(TraceFile(desk.output).report()).decode().splitlines()[-1]
+    assert last == "# process 4711: tracing ended for good: a frame was not where it was left"
     assert trace.cmdlines == "4712 work er\n"
 
 

@@ -12,6 +12,7 @@
 #include "binding/base/types.h"
 #include "binding/tracedata/state.h"
 #include "tracedata/make/assemble.h"
+#include "tracedata/spool/heaviest.h"
 #include "tracedata/spool/recorder.h"
 #include "tracedata/spool/recorder_counts.h"
 
@@ -289,6 +290,14 @@ static PyObject *recorder_totals(PyObject *self, PyObject *Py_UNUSED(ignored))
     return dict;
 }
 
+static PyObject *function_name(const struct fg_trace_function *function)
+{
+    const char *module = function->strings[FG_FUNCTION_MODULE];
+    const char *qualname = function->strings[FG_FUNCTION_QUALNAME];
+
+    return PyUnicode_FromFormat("%s%s%s", module, *module && *qualname ? "." : "", qualname);
+}
+
 PyDoc_STRVAR(seen_names_doc, "seen_names($self, /)\n--\n\n"
                              "Return the names of all functions that ran, recorded or not.");
 
@@ -302,9 +311,7 @@ static PyObject *recorder_seen_names(PyObject *self, PyObject *Py_UNUSED(ignored
         return NULL;
     names = PyList_New(0);
     for (size_t i = 0; names && i < symbols->nr_functions; i++) {
-        const char *module = symbols->functions[i].strings[FG_FUNCTION_MODULE];
-        const char *qualname = symbols->functions[i].strings[FG_FUNCTION_QUALNAME];
-        PyObject *name = PyUnicode_FromFormat("%s%s%s", module, *module && *qualname ? "." : "", qualname);
+        PyObject *name = function_name(&symbols->functions[i]);
 
         fg_list_append(&names, name);
     }
@@ -319,6 +326,38 @@ static PyObject *recorder_matched(PyObject *self, PyObject *Py_UNUSED(ignored))
     struct recorder *recorder = (struct recorder *)self;
 
     return recorder_begin(recorder) ? PyLong_FromSize_t(recorder->c.contents.symbols.nr_matched) : NULL;
+}
+
+#define HEAVIEST_MAX 32
+
+PyDoc_STRVAR(heaviest_doc, "heaviest($self, count, /)\n--\n\n"
+                           "Return the functions with the most bytes in the spool, and the share of each.");
+
+static PyObject *heaviest_list(const struct fg_heavy *top, int found, uint64_t sampled)
+{
+    PyObject *list = PyList_New(0);
+
+    for (int i = 0; list && i < found; i++)
+        fg_list_append(&list, Py_BuildValue("(Nd)", function_name(top[i].function),
+                                            (double)top[i].bytes / (double)sampled));
+    return list;
+}
+
+static PyObject *recorder_heaviest(PyObject *self, PyObject *arg)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    struct fg_heavy top[HEAVIEST_MAX];
+    uint64_t sampled;
+    long count = PyLong_AsLong(arg);
+    int found;
+
+    if ((count == -1 && PyErr_Occurred()) || !recorder_begin(recorder))
+        return NULL;
+    if (count < 1 || count > HEAVIEST_MAX)
+        return PyErr_Format(PyExc_ValueError, "count must be in 1 to %d, got %ld", HEAVIEST_MAX, count);
+    WITHOUT_GIL(recorder,
+                found = fg_heaviest(&recorder->c.contents, &recorder->c.spool, top, (int)count, &sampled));
+    return found < 0 ? fg_raise_errno(found, recorder->path) : heaviest_list(top, found, sampled);
 }
 
 /* Raises ValueError if `text` is not a JSON object: readers could not read the trace. */
@@ -394,6 +433,7 @@ FG_ALONE(recorder_info)
 FG_ALONE(recorder_totals)
 FG_ALONE(recorder_seen_names)
 FG_ALONE(recorder_matched)
+FG_ALONE(recorder_heaviest)
 FG_ALONE(recorder_assemble)
 FG_ALONE(recorder_close)
 
@@ -406,6 +446,7 @@ static PyMethodDef recorder_methods[] = {
     {"totals", recorder_totals_alone, METH_NOARGS, totals_doc},
     {"seen_names", recorder_seen_names_alone, METH_NOARGS, seen_names_doc},
     {"matched", recorder_matched_alone, METH_NOARGS, matched_doc},
+    {"heaviest", recorder_heaviest_alone, METH_O, heaviest_doc},
     {"assemble", recorder_assemble_alone, METH_VARARGS, assemble_doc},
     {"close", recorder_close_alone, METH_NOARGS, close_doc},
     {NULL, NULL, 0, NULL},

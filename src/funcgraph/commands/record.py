@@ -25,6 +25,7 @@ from funcgraph.session.options import DEFAULTS, RECORDING, describe, ring_bytes,
 from funcgraph.session.output import check_output
 from funcgraph.session.progress import ProgressLine, plural
 from funcgraph.session.recording import Recording
+from funcgraph.session.volume import VolumeWatch
 from funcgraph.settings.table import (
     BY_NAME,
     CHOICE,
@@ -308,9 +309,12 @@ def _follow(child: Child, recording: Recording, progress: ProgressLine) -> tuple
         The command's status (Child.status) and the ids of the processes that still run.
     """
     told = False
+    volume = VolumeWatch(recording)
     pause_s = recording.step()
     while not child.wait(pause_s):
         pause_s = recording.step()
+        if volume.due():
+            _warn(volume, progress)
         if recording.failure is not None and not told:
             progress.close()
             reason = outcome.write_failure(recording.failure, recording.part)
@@ -320,10 +324,18 @@ def _follow(child: Child, recording: Recording, progress: ProgressLine) -> tuple
             progress.show(outcome.figures(recording.totals()))
     left = recording.settle(GRACE_S)
     progress.close()
+    _warn(volume, progress)
     if recording.failure is not None and not told:
         say(outcome.write_failure(recording.failure, recording.part))
     assert child.status is not None
     return child.status, left
+
+
+def _warn(volume: VolumeWatch, progress: ProgressLine) -> None:
+    warning = volume.warning()
+    if warning is not None:
+        progress.close()
+        say(warning)
 
 
 def _close(

@@ -18,6 +18,7 @@ from funcgraph.session.directory import Session
 from funcgraph.session.options import describe, ring_bytes, wanted_patterns
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
+from funcgraph.session.volume import VolumeWatch
 from funcgraph.version import installed_version
 
 __all__ = ["main"]
@@ -68,8 +69,10 @@ class Background:
             return
         self._answer({"session": session.path})
         try:
-            word = self._record_until_told(recording)
+            volume = VolumeWatch(recording)
+            word = self._record_until_told(recording, volume)
             answer = self._close(recording, request, word)
+            answer.get("warnings", []).extend(volume.warnings)
             session.remove()
             self._answer(answer)
         except Exception as error:  # the spool stays for `funcgraph recover`
@@ -88,11 +91,13 @@ class Background:
             raise
         return session, recording
 
-    def _record_until_told(self, recording: Recording) -> bytes | None:
+    def _record_until_told(self, recording: Recording, volume: VolumeWatch) -> bytes | None:
         """Drain until the program sends a line, and return that; None if the program has ended."""
         word = None
         while word is None and not self._program.gone():
             word = self._line(recording.step())
+            if volume.due():
+                volume.warning()
         return word
 
     def _close(self, recording: Recording, request: dict[str, Any], word: bytes | None) -> dict[str, Any]:

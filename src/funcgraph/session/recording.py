@@ -205,6 +205,10 @@ class Recording:
         """Return the names of all functions that ran so far, whether they match or not."""
         return self._writer.seen_names()
 
+    def heaviest(self, count: int) -> list[tuple[str, float]]:
+        """Return the functions with the most bytes so far, each with its share of all."""
+        return self._writer.heaviest(count)
+
     def assemble(self, output: str, meta: dict[str, Any]) -> None:
         """Write the trace file and delete the spool.
 

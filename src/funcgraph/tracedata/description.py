@@ -131,6 +131,7 @@ class Description:
         clock: the kernel's name of the trace's clock.
         lost, overrun, waits, wait_ns, events: totals of all buffers.
         buffers: the top instance's first.
+        killed: process id -> the reason, for each process whose kill switch tripped.
     """
 
     meta: dict[str, Any]
@@ -143,6 +144,7 @@ class Description:
     wait_ns: int
     events: int
     buffers: list[Buffer]
+    killed: dict[int, str]
 
 
 def decode_description(text: bytes) -> Description:
@@ -170,6 +172,7 @@ def decode_description(text: bytes) -> Description:
             clock=str(meta.get("clock", "mono")),
             **totals,
             buffers=[_buffer(meta, name, counts) for name, counts in zip(names, figures, strict=True)],
+            killed=_killed(meta),
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise TraceError(
@@ -219,6 +222,11 @@ def _buffer_figures(meta: Mapping[str, Any], tasks: Iterable[Task], number: int)
     rings = [ring for ring in meta.get("processes", []) if ring.get("buffer", 0) == number]
     figures = {key: sum(_number(ring.get(key, 0)) for ring in rings) for key in _COUNTS}
     return {**figures, "events": sum(task.records for task in tasks if task.buffer == number)}
+
+
+def _killed(meta: Mapping[str, Any]) -> dict[int, str]:
+    rings = [ring for ring in meta.get("processes", []) if ring.get("killed")]
+    return {_number(ring["pid"], 2**32): " ".join(str(ring["killed"]).split()) for ring in rings}
 
 
 def _buffer(meta: Mapping[str, Any], name: str, figures: Mapping[str, int]) -> Buffer:

@@ -43,6 +43,7 @@ class TraceFile:
         self.waits, self.wait_ns = description.waits, description.wait_ns
         self.events = description.events
         self.buffers = description.buffers
+        self.killed = description.killed
 
     def find_buffers(self, wanted: Sequence[str]) -> list[int]:
         """Return the numbers of buffers.
@@ -109,6 +110,9 @@ class TraceFile:
             yield from reader.report(styles, numbers[0], color)
         except ValueError as error:
             raise TraceError(str(error)) from None
+        for pid, reason in self.killed.items():
+            line = f"# process {pid}: tracing ended for good: {reason}\n"
+            yield line.encode("utf-8", "backslashreplace")
 
     def _prefix(self, number: int, shown: Sequence[int], columns: int) -> str | None:
         """Return the beginning of a buffer's lines; None if only one buffer is shown."""
