@@ -66,8 +66,8 @@ struct fg_ring_pool {
     uint32_t nr_allocated; /* of the file's sub-buffers, those that have memory; at least one */
     uint64_t next_seq;
     struct fg_orphan_loss orphans[FG_RING_ORPHANS]; /* by task id, modulo */
-    uint64_t lost_consumed; /* the part of the header's records_lost that consumers were told */
-    bool recorder_gone;
+    uint64_t lost_consumed;   /* the part of the header's records_lost that consumers were told */
+    uint64_t life_checked_ns; /* when a writer last checked whether the recorder lives; 0: never */
 };
 
 /* The memory of the ring's symbols: that part of a file's symbol area that is written to now, or all of
@@ -85,6 +85,7 @@ struct fg_ring {
     struct fg_ring_symbols symbols;
     struct fg_ring_pool pool;
     _Atomic bool stopped;    /* records are neither kept nor counted as lost, for good */
+    _Atomic bool has_ended;  /* `ended` was called */
     _Atomic bool paused;     /* the same, until the ring is resumed */
     _Atomic bool moves;      /* to other memory: records are counted as lost */
     pthread_mutex_t copying; /* held for one copy at a time; taken before `lock` */
@@ -94,6 +95,9 @@ struct fg_ring {
     char instance[FG_INSTANCE_NAME_BYTES];
     _Atomic uint32_t reopen;                /* enum fg_ring_reopen */
     void (*reopened)(struct fg_ring *ring); /* writes the symbols that the new memory needs */
+    /* Optional. Called once, by a writer that finds the ring stopped: tracing into it is of no use any longer.
+     * Inside the guard, without the ring's lock. */
+    void (*ended)(struct fg_ring *ring);
     char *directory;
     char *path; /* of the file as its readers see it */
     pthread_mutex_t lock;

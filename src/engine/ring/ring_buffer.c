@@ -124,14 +124,19 @@ bool fg_ring_is_ready(struct fg_ring *ring)
     return true;
 }
 
-bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, size_t bytes)
+static void tell_end(struct fg_ring *ring)
+{
+    if (ring->ended && !atomic_load_explicit(&ring->has_ended, memory_order_relaxed) &&
+        !atomic_exchange(&ring->has_ended, true))
+        ring->ended(ring);
+}
+
+/* As fg_ring_switch(), for a ring that was ready a moment ago. */
+static bool switch_ready(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor)
 {
     struct task_name name;
     bool got = false;
 
-    (void)bytes; /* the largest record is much smaller than the smallest sub-buffer */
-    if (!fg_ring_is_ready(ring))
-        return false;
     name = read_task_name(task);
     pthread_mutex_lock(&ring->lock);
     if (!ring->header || atomic_load(&ring->header->stop))
@@ -144,6 +149,16 @@ bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_c
     }
     pthread_mutex_unlock(&ring->lock);
     return got;
+}
+
+bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, size_t bytes)
+{
+    (void)bytes; /* the largest record is much smaller than the smallest sub-buffer */
+    if (fg_ring_is_ready(ring) && switch_ready(ring, task, cursor))
+        return true;
+    if (atomic_load_explicit(&ring->stopped, memory_order_relaxed))
+        tell_end(ring);
+    return false;
 }
 
 /* ---- records of tasks without a cursor */

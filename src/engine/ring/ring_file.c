@@ -282,7 +282,8 @@ void fg_ring_fork_child(struct fg_ring *ring, bool follow)
 {
     fg_ring_forget(ring);
     atomic_store(&ring->moves, false);        /* the thread that moved it is not in the child, */
-    pthread_mutex_init(&ring->copying, NULL); /* nor is the one that held this lock */
+    pthread_mutex_init(&ring->copying, NULL); /* nor is the one that held this lock, */
+    atomic_store(&ring->has_ended, false);    /* nor perhaps the one that acts on the end */
     atomic_store(&ring->reopen, follow ? FG_RING_TO_REOPEN : FG_RING_IS_OPEN);
     if (!follow)
         atomic_store(&ring->stopped, true);

@@ -17,7 +17,7 @@
 #include "engine/ring/ring_room.h"
 
 #define WAIT_STEP_NS 5000000   /* a waiting writer wakes up this often */
-#define STEPS_PER_LIFE_CHECK 4 /* and checks this often whether the recorder lives */
+#define LIFE_CHECK_NS 20000000 /* writers without room check at most this often whether the recorder lives */
 
 static uint32_t index_of(const struct fg_ring *ring, const struct fg_subbuf *subbuf)
 {
@@ -273,6 +273,20 @@ static bool recorder_lives(const struct fg_ring *ring)
     return lives;
 }
 
+/* True if the recorder was killed: it drains this ring no more. */
+static bool recorder_is_gone(struct fg_ring *ring)
+{
+    uint64_t now;
+
+    if (!ring->directory)
+        return false;
+    now = fg_clock_monotonic_ns();
+    if (now - ring->pool.life_checked_ns < LIFE_CHECK_NS)
+        return false;
+    ring->pool.life_checked_ns = now;
+    return !recorder_lives(ring);
+}
+
 static void sleep_for_release(struct fg_ring_header *header, uint32_t seen)
 {
     struct timespec step = {0, WAIT_STEP_NS};
@@ -282,18 +296,14 @@ static void sleep_for_release(struct fg_ring_header *header, uint32_t seen)
 
 /* Sleeps, without the lock, until the reader releases a sub-buffer or a step has passed. False: no reader
  * will release any. */
-static bool wait_for_release(struct fg_ring *ring, unsigned *steps)
+static bool wait_for_release(struct fg_ring *ring)
 {
     struct fg_ring_header *header = ring->header;
     uint32_t seen = atomic_load(&header->free_futex);
 
     /* A file without any sub-buffer has none that could be released. */
-    if (ring->pool.recorder_gone || atomic_load(&header->stop) || !ring->pool.nr_fresh)
+    if (atomic_load(&header->stop) || !ring->pool.nr_fresh)
         return false;
-    if (++*steps % STEPS_PER_LIFE_CHECK == 0 && !recorder_lives(ring)) {
-        ring->pool.recorder_gone = true;
-        return false;
-    }
     atomic_fetch_add(&header->waiters, 1);
     pthread_mutex_unlock(&ring->lock);
     if (atomic_load(&header->free_head) == atomic_load(&header->free_tail))
@@ -303,14 +313,20 @@ static bool wait_for_release(struct fg_ring *ring, unsigned *steps)
     return true;
 }
 
-/* Finds a free sub-buffer by the ring's mode. False: none. */
+/* Finds a free sub-buffer by the ring's mode. False: none. A full ring whose recorder is gone stops, whatever
+ * its mode. */
 static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index, struct fg_ring_wait *wait)
 {
-    unsigned steps = 0;
-
     for (;;) {
         if (take_released(ring, index) || take_fresh(ring, index))
             break;
+        /* A thread that waited may find that another one has stopped the ring. */
+        if (atomic_load(&ring->stopped))
+            return false;
+        if (recorder_is_gone(ring)) {
+            atomic_store(&ring->stopped, true);
+            return false;
+        }
         if (ring->mode == FG_RING_OVERWRITE && take_oldest(ring, index))
             break;
         /* If tasks do not own all sub-buffers, the reader has some and will release them. An idle task
@@ -322,7 +338,7 @@ static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index,
             return false;
         if (!wait->begin)
             wait->begin = fg_clock_now();
-        if (!wait_for_release(ring, &steps))
+        if (!wait_for_release(ring))
             return false;
     }
     if (wait->begin)

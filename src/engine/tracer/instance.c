@@ -123,6 +123,16 @@ bool fg_instance_is_top(int handle)
     return is_top;
 }
 
+bool fg_instance_has_ended(int handle)
+{
+    struct fg_instance *instance = fg_instance_get(handle);
+    bool has_ended = instance && atomic_load(&instance->ring.has_ended);
+
+    if (instance)
+        fg_instance_put(instance);
+    return has_ended;
+}
+
 void fg_instances_lock(void)
 {
     pthread_mutex_lock(&instances.lock);

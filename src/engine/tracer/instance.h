@@ -75,6 +75,13 @@ uint32_t fg_instance_count(void);
 int fg_instance_next(int handle, const void *scope);
 
 /**
+ * fg_instance_has_ended() - True if nothing that the instance records from now on will be read.
+ *
+ * Its recorder was killed, or has asked it to stop; or it is a forked child's, which is not to be followed.
+ */
+bool fg_instance_has_ended(int handle);
+
+/**
  * fg_instance_is_top() - True for the instance that receives texts that name no instance.
  *
  * It is the instance without a name, which records the process as a whole, or the one named "top".

@@ -23,6 +23,15 @@ static void leave(struct fgraph_ops *ops)
     fg_ring_retire_all(&fg_instance_of(ops)->ring);
 }
 
+/* A ring without a file is read by the process itself, and has no recorder. */
+static void ring_ended(struct fg_ring *ring)
+{
+    struct fg_instance *instance = fg_container_of(ring, struct fg_instance, ring);
+
+    if (fg_process()->instance_ended)
+        fg_process()->instance_ended(fg_user_of(&instance->ops)->scope);
+}
+
 static struct fg_instance *instance_new(struct fg_instance_config *config)
 {
     struct fg_instance *instance = calloc(1, sizeof(*instance));
@@ -63,6 +72,7 @@ int fg_instance_start(struct fg_instance_config *config, int *handle)
         return error;
     }
     instance->ring.reopened = fg_instance_reopened;
+    instance->ring.ended = config->ring.directory ? ring_ended : NULL;
     fg_instance_link(instance);
     *handle = instance->handle;
     error = fg_instance_run(instance, config->tracer);

@@ -48,6 +48,7 @@ static int begin(enum fg_ring_mode mode, struct watch *watch)
 
     memset(watch, 0, sizeof(*watch));
     session_begin(&session);
+    session_recorder_begins(&session);
     handle = session_trace(&session, &(struct session_trace){.tracer = &fg_tracer_function, .mode = mode});
     session.tally.on_record = check_gap;
     session.tally.arg = watch;

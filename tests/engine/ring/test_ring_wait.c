@@ -1,5 +1,5 @@
-/* Wait mode: nothing is lost while a recorder lives, however slow. Without a recorder the program
- * continues, and each loss is counted. */
+/* Wait mode: nothing is lost while a recorder lives, however slow. Without a recorder the program continues, and
+ * recording stops in every mode. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -79,17 +79,25 @@ static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(bool no_
     CHECK_EQ(session.tally.waits_in_sleep, no_sleep_time ? session.tally.waits : 0);
 }
 
-/* Fails without recorder_lives: the program waited forever. */
-static void test_the_program_goes_on_when_the_recorder_is_gone(void)
+/* Fails without recorder_lives: the program waited forever. Without `stopped` each later record was lost, and
+ * tried the full ring again. */
+static void test_recording_stops_when_the_recorder_is_gone(enum fg_ring_mode mode)
 {
-    uint64_t n = 5000;
-    int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
+    uint64_t n = 100, ended = sim_ended();
+    int handle = begin(&(struct session_trace){.mode = mode});
 
     session_recorder_dies(&session);
+    while (!fg_instance_has_ended(handle))
+        write_calls(&n);
+    session_open(&session);
+    session_drain(&session); /* now there would be room again */
     write_calls(&n);
+    CHECK_EQ(sim_ended(), ended + 1);
     end(handle);
-    CHECK_EQ(session.tally.records + session.tally.records_lost, 2 * n);
     CHECK(session.tally.records > 0 && session.tally.records_lost > 0);
+    CHECK(session.tally.finished);
+    if (mode == FG_RING_WAIT)
+        CHECK_EQ(session.tally.records_lost, 1); /* the one that found the ring full */
 }
 
 static void *stop_later(void *arg)
@@ -103,7 +111,7 @@ static void *stop_later(void *arg)
 /* Fails if wait_for_release does not test `stop`, or if the current record counts as lost. */
 static void test_a_waiting_writer_stops_when_told(void)
 {
-    uint64_t n = 5000;
+    uint64_t n = 5000, ended = sim_ended();
     pthread_t stopper;
     int handle = begin(&(struct session_trace){.mode = FG_RING_WAIT});
 
@@ -114,6 +122,7 @@ static void test_a_waiting_writer_stops_when_told(void)
     end(handle);
     CHECK(session.tally.records > 0 && session.tally.records < 2 * n);
     CHECK_EQ(session.tally.records_lost, 0);
+    CHECK_EQ(sim_ended(), ended + 1);
 }
 
 /* Fails if a ring is opened without a sub-buffer: all records were lost. */
@@ -221,7 +230,8 @@ int main(void)
     sim_functions(funcs, NR_FUNCS);
     test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(false);
     test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(true);
-    test_the_program_goes_on_when_the_recorder_is_gone();
+    for (enum fg_ring_mode mode = FG_RING_WAIT; mode <= FG_RING_OVERWRITE; mode++)
+        test_recording_stops_when_the_recorder_is_gone(mode);
     test_a_waiting_writer_stops_when_told();
     test_a_file_system_that_is_full_from_the_start_loses_nothing();
     test_a_file_system_that_fills_up_leaves_a_smaller_pool();

@@ -130,7 +130,22 @@ uint64_t sim_dropped(void)
     return atomic_load(&dropped);
 }
 
-static const struct fg_process_ops sim_process = {.task_name = task_name, .is_in_handler = is_in_handler};
+static _Atomic uint64_t ended;
+
+static void instance_ended(const void *scope)
+{
+    CHECK(!scope);
+    CHECK(!fg_task_is_quiet(fg_task_self));
+    atomic_fetch_add(&ended, 1);
+}
+
+uint64_t sim_ended(void)
+{
+    return atomic_load(&ended);
+}
+
+static const struct fg_process_ops sim_process = {
+    .task_name = task_name, .is_in_handler = is_in_handler, .instance_ended = instance_ended};
 
 /* The callbacks of one arch, each of which knows its arch's number. */
 #define SIM_ARCH(number)                                                                                     \

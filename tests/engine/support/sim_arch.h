@@ -62,6 +62,8 @@ void sim_call_return(struct fg_func *func);
 
 /* Returns the number of released objects. An object is a counter of its releases. */
 uint64_t sim_dropped(void);
+/* How many instances have ended (instance_ended of struct fg_process_ops). */
+uint64_t sim_ended(void);
 
 /* Sets the name that the arch reports for this thread. */
 void sim_name_thread(const char *name);

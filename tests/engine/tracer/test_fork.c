@@ -178,6 +178,7 @@ static void test_fork_while_other_threads_are_in_the_engine(void)
     int handle;
 
     session_begin(&session);
+    session_recorder_begins(&session);
     handle = session_trace(&session, &(struct session_trace){.mode = FG_RING_OVERWRITE, .follow_fork = true});
     atomic_store(&over, false);
     for (size_t i = 0; i < NR_OF(work); i++)

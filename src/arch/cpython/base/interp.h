@@ -28,6 +28,7 @@ struct fg_interp {
     bool hooks_c_calls;
     unsigned holds;               /* threads about to register a user; under FG_LOCK_CONTROL */
     _Atomic(PyCodeObject *) gate; /* see gate.h; NULL: open */
+    _Atomic bool has_ended;       /* an instance has, see ended.h */
     void *hooks;                  /* data of the backend */
     void *native_kprobes;         /* those of the C API; under FG_LOCK_CONTROL */
     _Atomic(struct fg_c_functions *) c_functions; /* see cfunction.c */

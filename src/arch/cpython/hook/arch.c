@@ -8,6 +8,7 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/object.h"
 #include "arch/cpython/base/tstate.h"
+#include "arch/cpython/hook/ended.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/gen_close.h"
 #include "arch/cpython/hook/greenlet.h"
@@ -61,6 +62,7 @@ static const struct fg_process_ops process_ops = {
     .task_exit = fg_greenlet_task_exit,
     .wait_begin = wait_begin,
     .wait_end = wait_end,
+    .instance_ended = fg_ended_note,
 };
 
 static const struct fg_discovery_ops discovery_ops = {

@@ -7,6 +7,7 @@
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/call_steps.h"
+#include "arch/cpython/hook/ended.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/read/cfunction.h"
@@ -34,9 +35,12 @@ static struct fg_func *wanted_function(const fg_pyframe *frame, PyObject *callab
 
 static void c_call(PyThreadState *tstate, fg_pyframe *frame, PyObject *callable)
 {
-    struct fg_func *func = fg_gate_check(tstate) ? NULL : wanted_function(frame, callable);
-    struct fg_task *task = func ? fg_task_current() : NULL;
+    struct fg_func *func;
+    struct fg_task *task;
 
+    fg_ended_check(tstate);
+    func = fg_gate_check(tstate) ? NULL : wanted_function(frame, callable);
+    task = func ? fg_task_current() : NULL;
     if (!task)
         return;
     fg_greenlet_check(task, tstate, (struct fg_greenlet_event){.begins = fg_cfunction_fp(frame)});

@@ -12,6 +12,7 @@
 
 #include "arch/cpython/hook/c_calls.h"
 #include "arch/cpython/hook/call_steps.h"
+#include "arch/cpython/hook/ended.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/hook/kprobe_trace.h"
@@ -224,6 +225,7 @@ FG_COLD static struct fg_func *discover(fg_pyframe *frame)
  * a record belongs to the interpreter that met the function first. */
 FG_COLD static bool is_left_alone(PyThreadState *tstate, const struct fg_func *func)
 {
+    fg_ended_check(tstate);
     return fg_gate_check_slow(tstate) || (func && fg_func_interp(func) != fg_interp_known());
 }
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "arch/cpython/hook/call_steps.h"
+#include "arch/cpython/hook/ended.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/hook/kprobe.h"
@@ -64,7 +65,7 @@ FG_COLD static PyObject *on_start_slow(struct monitoring *m, struct site site)
     struct ftrace_regs regs = fg_regs_of(NULL, site.frame, NULL);
     struct fg_task *task = fg_task_current();
 
-    if (!site.frame || fg_gate_check(fg_tstate()))
+    if (!site.frame || fg_ended_check(site.tstate) || fg_gate_check(site.tstate))
         Py_RETURN_NONE;
     if (!site.func)
         site.func = fg_code_discover(site.frame);
@@ -196,7 +197,7 @@ static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargsf,
     struct ftrace_regs regs = fg_regs_of(NULL, frame, NULL);
 
     (void)self, (void)args, (void)nargsf, (void)kwnames;
-    if (fg_likely(task != NULL))
+    if (fg_likely(task != NULL && !fg_ended_check(fg_tstate())))
         fg_resume(task, (uintptr_t)frame, &regs);
     Py_RETURN_NONE;
 }
@@ -272,7 +273,7 @@ static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     fg_pyframe *frame;
 
     (void)nargsf, (void)kwnames;
-    if (!func || !fg_func_has_users(func))
+    if (!func || !fg_func_has_users(func) || fg_ended_check(fg_tstate()))
         Py_RETURN_NONE;
     frame = fg_current_pyframe(fg_tstate());
     if (m->interp->hooks_c_calls && !wants_c_call(func, site_of(args[0])))

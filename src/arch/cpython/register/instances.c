@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "arch/cpython/base/interp.h"
+#include "arch/cpython/hook/ended.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/symbols.h"
@@ -15,6 +16,18 @@ bool fg_cpython_traces_c_here(void)
     return FG_HAVE_MONITORING || PyInterpreterState_Get() == PyInterpreterState_Main();
 }
 
+/* Stops the instances of this interpreter that have ended. An instance that another thread changes now is left
+ * for the next call. */
+static void stop_ended(struct fg_interp *interp)
+{
+    int handle = 0;
+
+    while ((handle = fg_instance_next(handle, interp))) {
+        if (fg_instance_has_ended(handle) && fg_cpython_stop_instance(handle) == -EBUSY)
+            fg_ended_note(interp);
+    }
+}
+
 int fg_cpython_start_instance(struct fg_instance_config *config, bool after_site, int *handle)
 {
     struct fg_interp *interp;
@@ -22,6 +35,7 @@ int fg_cpython_start_instance(struct fg_instance_config *config, bool after_site
 
     if (fg_hooks_hold() != 0)
         return -EIO;
+    fg_ended_use(stop_ended);
     interp = fg_interp_known();
     config->scope = interp;
     if (after_site)
