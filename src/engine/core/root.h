@@ -78,8 +78,8 @@ struct fg_process_ops {
      * signal, between two instructions of that callback. @regs: of a call that begins or is resumed in
      * this thread, or NULL. */
     bool (*is_in_handler)(const struct ftrace_regs *regs);
-    /* Optional. An instance of the scope has ended (fg_instance_has_ended): a thread that is outside of callbacks
-     * should stop it soon. Called inside the guard, by any thread. */
+    /* Optional. An instance of the scope has ended (fg_instance_has_ended): a thread that is outside of
+     * callbacks should stop it soon. Called inside the guard, by any thread. */
     void (*instance_ended)(const void *scope);
 };
 

@@ -95,8 +95,8 @@ struct fg_ring {
     char instance[FG_INSTANCE_NAME_BYTES];
     _Atomic uint32_t reopen;                /* enum fg_ring_reopen */
     void (*reopened)(struct fg_ring *ring); /* writes the symbols that the new memory needs */
-    /* Optional. Called once, by a writer that finds the ring stopped: tracing into it is of no use any longer.
-     * Inside the guard, without the ring's lock. */
+    /* Optional. Called once, by a writer that finds the ring stopped: tracing into it is of no use any
+     * longer. Inside the guard, without the ring's lock. */
     void (*ended)(struct fg_ring *ring);
     char *directory;
     char *path; /* of the file as its readers see it */

@@ -1,8 +1,9 @@
 /* Stopping instances whose recorder is gone or has asked them to stop.
  *
- * A writer finds out in the middle of a callback, in any thread. Stopping an instance unregisters its user, and
- * removes the hooks if no user is left. So it waits for the next hooked call of the interpreter, in whichever
- * thread, that begins outside of callbacks. The main thread, which may sleep for ever, need not take part. */
+ * A writer finds out in the middle of a callback, in any thread. Stopping an instance unregisters its user,
+ * and removes the hooks if no user is left. So it waits for the next hooked call of the interpreter, in
+ * whichever thread, that begins outside of callbacks. The main thread, which may sleep for ever, need not
+ * take part. */
 #ifndef FG_CPYTHON_ENDED_H
 #define FG_CPYTHON_ENDED_H
 
