@@ -15,6 +15,7 @@ import pytest
 
 import funcgraph
 from funcgraph import _engine, cli, selftest
+from funcgraph.settings import table
 from tools import rooms
 
 pytestmark = pytest.mark.one_python
@@ -96,19 +97,72 @@ def test_each_public_name_is_in_the_api_reference() -> None:
         assert f"### `{name}`" in text, f"{name} is not in docs/api.md"
 
 
+#: What `ops.name` and the like in docs/kernel-names.md stand for.
+OWNERS = {
+    "ops": _engine.FgraphOps,
+    "trace": _engine.GraphRet,
+    "regs": _engine.FtraceRegs,
+    "link": _engine.KprobeMultiLink,
+    "ctx": _engine.KprobeMultiCtx,
+    "fp": _engine.Fprobe,
+}
+#: Names of the Python column that need no owner: arguments, and attributes of the objects of a row.
+PARTS = {
+    *("entryfunc", "retfunc", "slot", "generation", "offset", "line", "nmissed", "gone", "suspendfunc"),
+    *("graph_time", "sleep_time", "thresh_us", "start", "stop", "enabled", "rows", "trace_stat", "symbol"),
+    *("handler", "resumefunc"),
+}
+
+
+def kernel_rows() -> list[tuple[str, str, str]]:
+    """Return the rows of docs/kernel-names.md: the kernel's names, Python's, and those in C."""
+    text = (ROOT / "docs" / "kernel-names.md").read_text()
+    rows = re.findall(r"^\| ([^|]*) \| ([^|]*) \| ([^|]*)\| ?[^|]*\|$", text, re.MULTILINE)
+    return [row for row in rows if row[0] not in ("kernel", "") and "---" not in row[0]]
+
+
+def is_ours(name: str, instance: funcgraph.Instance) -> bool:
+    """Return whether a piece of code in the Python column names something that exists."""
+    owner, dot, rest = re.sub(r"[(\[=].*", "", name).partition(".")
+    if dot:
+        return hasattr({**OWNERS, "i": instance}.get(owner), rest)
+    option = re.fullmatch(r'options\["(.*)"\]', name)
+    if option:
+        return option[1] in table.OPTIONS
+    parameter = re.fullmatch(r'FUNCGRAPH="(.*)="', name)
+    if parameter:
+        return parameter[1] in {"trace_instance", *(setting.boot for setting in table.SETTINGS)}
+    tracer = re.fullmatch(r'Latency\("(.*)"\)', name)
+    if tracer:
+        return tracer[1] in _engine.LATENCY_TRACERS
+    return hasattr(funcgraph, owner) or owner in PARTS
+
+
 def test_the_names_beside_the_kernels_are_ours() -> None:
     """docs/kernel-names.md: names in the Python column are in the API, names in the C column in a header."""
     header = (ROOT / "src" / "include" / "funcgraph.h").read_text()
-    engine = (ROOT / "src" / "engine" / "core" / "task.h").read_text()
-    text = (ROOT / "docs" / "kernel-names.md").read_text()
-    rows = re.findall(r"^\| ([^|]*) \| ([^|]*) \| ([^|]*) \| [^|]*\|$", text, re.MULTILINE)
-    assert len(rows) > 30
-    owners = {"ops": "FgraphOps", "trace": "GraphRet", "regs": "FtraceRegs"}
-    for _, python, c in rows:
-        for owner, name in re.findall(r"`(ops|trace|regs)\.(\w+)", python):
-            assert hasattr(getattr(_engine, owners[owner]), name), f"{owner}.{name}"
-        for name in re.findall(r"`(?:struct )?((?:fgraph|ftrace|fg|FGRAPH|FG)_\w+)", c):
-            assert re.search(rf"\b{name}\b", header + engine), f"{name} is in no header"
+    engine = "".join(path.read_text() for path in (ROOT / "src" / "engine" / "core").glob("*.h"))
+    rows = kernel_rows()
+    assert len(rows) > 100
+    commands = ("with", "funcgraph status", "funcgraph selftest")
+    for kernel, python, c in rows:
+        with funcgraph.Instance("docs") as instance:
+            for name in set(re.findall(r"`([^`]+)`", python)) - {*commands}:
+                assert is_ours(name, instance), f"{kernel}: {name}"
+        for name in re.findall(r"`(?:struct )?(\w+)", c):
+            assert re.search(rf"\b{name}\b", header + engine), f"{kernel}: {name} is in no header"
+
+
+def test_each_of_our_files_options_and_parameters_is_beside_the_kernels() -> None:
+    """Broken by adding a file, an option, a boot parameter or a latency tracer without a row."""
+    named = {name for _, python, _ in kernel_rows() for name in re.findall(r"`([^`]+)`", python)}
+    attributes = {re.sub(r"\(.*", "", name).removeprefix("i.") for name in named if name.startswith("i.")}
+    files = {setting.file.partition("/")[0] for setting in table.SETTINGS if setting.file}
+    parameters = {"trace_instance", *(setting.boot for setting in table.SETTINGS if setting.boot)}
+    assert files - attributes == set()
+    assert {f'options["{name}"]' for name in table.OPTIONS} - named == set()
+    assert {f'FUNCGRAPH="{name}="' for name in parameters} - named == set()
+    assert {f'Latency("{name}")' for name in _engine.LATENCY_TRACERS} - named == set()
 
 
 def folders(top: str) -> list[Path]:

@@ -71,6 +71,8 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (_STUB, "ReturnLocation"),
         (_STUB, "FtraceRegs"),
         (_STUB, "InstructionPointer"),
+        (_STUB, "PartialRegs"),
+        (_STUB, "PerfSample"),
     ),
     "Probes at lines": (
         (_STUB, "Kprobe"),

@@ -53,7 +53,7 @@ def leave(
     regs: funcgraph.FtraceRegs,
     entry_data: memoryview | None,
 ) -> None:
-    parts = regs.partial_regs()
+    parts = regs.available()
     known = parts["return_value"] or parts["exception"]
     result = shown(regs.get_return_value()) if known else "?"
     where = f" to {ret_ip.file}:{ret_ip.line}" if ret_ip else ""

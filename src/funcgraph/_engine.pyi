@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from types import CodeType, FrameType
-from typing import Any, Final, Literal, Self, final
+from typing import Any, Final, Literal, NoReturn, Self, final
 
 from _typeshed import structseq
 
@@ -572,7 +572,7 @@ class Function:
 class FtraceRegs:
     """Arguments, result and place of a call; the kernel's struct ftrace_regs.
 
-    It is partial, which is cheap: partial_regs() says what is available. It is valid while the callback runs;
+    It is partial, which is cheap: available() says what it has. It is valid while the callback runs;
     after that every method raises RuntimeError. It runs no code of the program, and changes nothing in it.
 
     For a C function it has the called object and, if CPython reports it (3.12 and later), the first argument;
@@ -670,15 +670,118 @@ class FtraceRegs:
 
             regs.get_regs().f_locals["total"]
 
+        From 3.13 on f_locals is no copy (PEP 667): it reads the variables as the program left them, and
+        **writing to it changes the program's variables**. That is the one way in which a callback can change
+        the program; all other values here are only read. A copy, dict(frame.f_locals), changes nothing.
+        Before 3.13 f_locals is a copy already, and what is written to it is lost.
+
         Errors: as get_instruction_pointer(); MemoryError.
         """
 
-    def partial_regs(self) -> dict[str, bool]:
+    def partial_regs(self) -> PartialRegs:
+        """Return a copy for code that takes the regs of a kprobe, made from what is known here.
+
+        It has the arguments at an entry and the result at a return, and never claims to have the full frame.
+        The kernel's ftrace_partial_regs().
+
+            def check(kprobe, regs):               # written for a kprobe
+                print(regs.get_local("amount"))
+
+            def entry(trace, ops, regs):
+                check(None, regs.partial_regs())
+
+        Errors: RuntimeError (after the callback), MemoryError.
+        """
+
+    def fill_perf_regs(self, max_stack: int = 127) -> PerfSample:
+        """Return a sample as a profiler takes one: registers, and the stack of Python functions.
+
+        The kernel's ftrace_fill_perf_regs() and perf's callchain.
+
+            sample = regs.fill_perf_regs()
+            print(";".join(place.name for place in reversed(sample.callchain)))
+
+        Args:
+            max_stack: how many places `callchain` has at most.
+
+        Errors: ValueError (max_stack is negative), RuntimeError (after the callback).
+        """
+
+    def available(self) -> dict[str, bool]:
         """Return which parts are available: arguments, return_value, exception, instruction_pointer,
         frame_pointer, stack_pointer, callable, stack and frame (the full frame).
 
         Errors: RuntimeError (after the callback).
         """
+
+@final
+class PartialRegs:
+    """What FtraceRegs know of a call, with the methods of KprobeRegs: for code that takes a register set, the
+    kernel's struct pt_regs. FtraceRegs.partial_regs() makes it.
+
+    It is a copy: it may be kept, and then keeps the values alive.
+    """
+
+    @property
+    def partial(self) -> Literal[True]:
+        """True: these are not the full regs. KprobeRegs have False."""
+
+    def get_local(self, name: str, /) -> Any:
+        """Return the value of an argument, at an entry.
+
+        Errors: KeyError (no such argument, it is unbound, or these are the regs of a return), TypeError.
+        """
+
+    def locals(self) -> dict[str, Any]:
+        """Return all bound arguments at an entry, by name; of a return, nothing."""
+
+    def get_return_value(self) -> Any:
+        """Return the result at a return, or the exception that ended the call.
+
+        Errors: RuntimeError (at an entry; CPython does not provide it).
+        """
+
+    def get_instruction_pointer(self) -> InstructionPointer:
+        """Return the place in the function.
+
+        Errors: RuntimeError (a C function; CPython did not report the call's end).
+        """
+
+    def get_frame_pointer(self) -> int:
+        """Return the address of the interpreter's frame. Errors: as get_instruction_pointer()."""
+
+    def get_stack_pointer(self) -> int:
+        """Return the address just above the frame's evaluation stack. Errors: as
+        FtraceRegs.get_stack_pointer()."""
+
+    def get_regs(self) -> NoReturn:
+        """Raise RuntimeError: partial regs have no frame object."""
+
+@final
+class PerfSample(structseq[Any], tuple[int, int, int, int, tuple[ReturnLocation, ...]]):
+    """A sample of a call. The addresses are 0 for a C function, and if CPython did not report the end."""
+
+    __match_args__: Final = ("ip", "sp", "fp", "flags", "callchain")
+    @property
+    def ip(self) -> int:
+        """Address of the instruction, in the bytecode."""
+
+    @property
+    def sp(self) -> int:
+        """Address just above the frame's evaluation stack; 0: not known."""
+
+    @property
+    def fp(self) -> int:
+        """Address of the interpreter's frame."""
+
+    @property
+    def flags(self) -> int:
+        """The flags of the code: co_flags, as inspect.CO_GENERATOR."""
+
+    @property
+    def callchain(self) -> tuple[ReturnLocation, ...]:
+        """The place of the call, then those of its callers outwards. A C function has no place: its caller
+        comes first."""
 
 @final
 class InstructionPointer(structseq[Any], tuple[Function | None, int, int | None]):
@@ -1273,8 +1376,13 @@ class KprobeRegs:
     """The full frame at a kprobe's place: the kernel's struct pt_regs.
 
     It is valid while the handler runs; after that every method raises RuntimeError. It runs no code of the
-    program, and does not change the program.
+    program, and does not change the program. (A frame object that get_regs() returns can: see
+    FtraceRegs.get_regs().)
     """
+
+    @property
+    def partial(self) -> Literal[False]:
+        """False: these are the full regs. PartialRegs have True."""
 
     def get_regs(self) -> FrameType:
         """Return the frame object. If it is kept, it keeps its variables alive, and follows the call.

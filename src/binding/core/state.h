@@ -15,10 +15,12 @@
     X(ent)                                                                                                   \
     X(ret)                                                                                                   \
     X(regs)                                                                                                  \
+    X(partial_regs)                                                                                          \
     X(function)                                                                                              \
     X(buffer)                                                                                                \
     X(user)                                                                                                  \
     X(ret_frame)                                                                                             \
+    X(perf_sample)                                                                                           \
     X(return_location)                                                                                       \
     X(instruction_pointer)                                                                                   \
     X(ret_ip)                                                                                                \

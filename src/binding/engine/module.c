@@ -21,6 +21,7 @@
 #include "binding/graph/function.h"
 #include "binding/graph/ops.h"
 #include "binding/graph/profile.h"
+#include "binding/graph/pt_regs.h"
 #include "binding/graph/registration.h"
 #include "binding/graph/regs.h"
 #include "binding/graph/ret_stack.h"
@@ -132,6 +133,7 @@ static int add_types(PyObject *module)
         {&fg_ent_spec, &state->ent_type},
         {&fg_ret_spec, &state->ret_type},
         {&fg_regs_spec, &state->regs_type},
+        {&fg_partial_regs_spec, &state->partial_regs_type},
         {&fg_function_spec, &state->function_type},
         {&fg_ret_ip_spec, &state->ret_ip_type},
         {&fg_fprobe_spec, &state->fprobe_type},
@@ -159,6 +161,7 @@ static int add_sequences(PyObject *module)
     } types[] = {
         {&fg_user_desc, &state->user_type},
         {&fg_ret_frame_desc, &state->ret_frame_type},
+        {&fg_perf_sample_desc, &state->perf_sample_type},
         {&fg_return_location_desc, &state->return_location_type},
         {&fg_instruction_pointer_desc, &state->instruction_pointer_type},
     };

@@ -9,18 +9,10 @@
 #include "binding/base/types.h"
 #include "binding/core/callback.h"
 #include "binding/core/client.h"
-#include "binding/graph/function.h"
+#include "binding/graph/pt_regs.h"
+#include "binding/graph/regs_parts.h"
 
 /* ---- the callback */
-
-static const struct fg_callback *live(PyObject *object)
-{
-    const struct fg_callback *callback = ((struct fg_regs *)object)->callback;
-
-    if (!callback)
-        PyErr_SetString(PyExc_RuntimeError, "regs used after its callback: the frame that it showed is gone");
-    return callback;
-}
 
 static inline bool saves_regs(const struct fg_callback *callback)
 {
@@ -49,7 +41,7 @@ static fg_pyframe *frame_of(const struct fg_callback *callback)
 
 static fg_pyframe *live_frame(PyObject *self, const struct fg_callback **callback)
 {
-    *callback = live(self);
+    *callback = fg_regs_live(self);
     return *callback ? frame_of(*callback) : NULL;
 }
 
@@ -140,7 +132,7 @@ static PyObject *c_argument(const struct fg_callback *callback, PyObject *which)
 
 static PyObject *get_argument(PyObject *self, PyObject *which)
 {
-    const struct fg_callback *callback = live(self);
+    const struct fg_callback *callback = fg_regs_live(self);
     fg_pyframe *frame;
 
     if (!callback || !check_entry(callback))
@@ -151,27 +143,9 @@ static PyObject *get_argument(PyObject *self, PyObject *which)
     return frame ? python_argument(callback, fg_pyframe_code(frame), which) : NULL;
 }
 
-static PyObject *all_arguments(const struct fg_callback *callback, PyCodeObject *code)
-{
-    PyObject *dict = PyDict_New();
-    int error = 0;
-
-    for (int i = 0; dict && !error && i < fg_code_argument_count(code); i++) {
-        PyObject *value = Py_XNewRef(fg_regs_argument(callback->regs, (unsigned)i));
-
-        if (value)
-            error = PyDict_SetItem(dict, PyTuple_GET_ITEM(code->co_localsplusnames, i), value);
-        Py_XDECREF(value);
-    }
-    if (error)
-        Py_CLEAR(dict);
-    return dict;
-}
-
 static PyObject *arguments(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    const struct fg_callback *callback = live(self);
-    fg_pyframe *frame;
+    const struct fg_callback *callback = fg_regs_live(self);
 
     if (!callback || !check_entry(callback))
         return NULL;
@@ -179,22 +153,14 @@ static PyObject *arguments(PyObject *self, PyObject *Py_UNUSED(ignored))
         return PyErr_Format(PyExc_RuntimeError,
                             "%s() is a C function: its arguments have no names; get_argument(0) may be known",
                             callback->func->name);
-    frame = frame_of(callback);
-    return frame ? all_arguments(callback, fg_pyframe_code(frame)) : NULL;
+    return frame_of(callback) ? fg_regs_arguments(callback) : NULL;
 }
 
 /* ---- the result */
 
-static PyObject *result_of(const struct fg_callback *callback)
-{
-    PyObject *value = fg_regs_result(callback->regs);
-
-    return value ? value : fg_regs_exception(callback->regs);
-}
-
 static PyObject *get_return_value(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    const struct fg_callback *callback = live(self);
+    const struct fg_callback *callback = fg_regs_live(self);
     PyObject *value;
 
     if (!callback)
@@ -203,7 +169,7 @@ static PyObject *get_return_value(PyObject *self, PyObject *Py_UNUSED(ignored))
         PyErr_SetString(PyExc_RuntimeError, "the return value can be read at the return only");
         return NULL;
     }
-    value = result_of(callback);
+    value = fg_regs_value(callback);
     if (!value)
         PyErr_SetString(PyExc_RuntimeError,
                         fg_regs_is_c(callback->regs)
@@ -214,42 +180,16 @@ static PyObject *get_return_value(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 /* ---- the place, and the callable */
 
-static PyStructSequence_Field instruction_pointer_fields[] = {
-    {"func", "the function, a Function"},
-    {"offset", "offset of the instruction in its code, in bytes"},
-    {"line", "line of the instruction, or None"},
-    {NULL, NULL},
-};
-
-PyStructSequence_Desc fg_instruction_pointer_desc = {
-    .name = "funcgraph._engine.InstructionPointer",
-    .doc = "Place of an instruction.",
-    .fields = instruction_pointer_fields,
-    .n_in_sequence = 3,
-};
-
 static PyObject *get_instruction_pointer(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     const struct fg_callback *callback;
-    struct ftrace_location location;
 
-    if (!live_frame(self, &callback))
-        return NULL;
-    fg_regs_location(callback->regs, &location);
-    {
-        PyObject *const items[] = {
-            location.func ? fg_function_of(state_of(callback), location.func) : Py_NewRef(Py_None),
-            PyLong_FromLong(location.offset),
-            location.line >= 0 ? PyLong_FromLong(location.line) : Py_NewRef(Py_None),
-        };
-
-        return fg_sequence_of(state_of(callback)->instruction_pointer_type, items, 3);
-    }
+    return live_frame(self, &callback) ? fg_regs_place(callback) : NULL;
 }
 
 static PyObject *get_callable(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    const struct fg_callback *callback = live(self);
+    const struct fg_callback *callback = fg_regs_live(self);
     PyObject *callable = callback ? fg_regs_callable(callback->regs) : NULL;
 
     if (callback && !callable)
@@ -332,7 +272,7 @@ static PyObject *get_stack_nth(PyObject *self, PyObject *number)
 
 static PyObject *get_regs(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    const struct fg_callback *callback = live(self);
+    const struct fg_callback *callback = fg_regs_live(self);
     PyObject *frame;
 
     if (!callback)
@@ -347,9 +287,9 @@ static PyObject *get_regs(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 /* ---- what is known */
 
-static PyObject *partial_regs(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *available(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    const struct fg_callback *callback = live(self);
+    const struct fg_callback *callback = fg_regs_live(self);
     const struct ftrace_regs *regs = callback ? callback->regs : NULL;
     bool has_frame = regs && fg_regs_frame(regs);
     const struct {
@@ -392,7 +332,11 @@ static PyMethodDef methods[] = {
     {"get_stack_nth", get_stack_nth, METH_O, "get_stack_nth(n): the object in place n of the frame."},
     {"get_regs", get_regs, METH_NOARGS,
      "get_regs() -> FrameType | None: the frame object; None without save_regs."},
-    {"partial_regs", partial_regs, METH_NOARGS, "partial_regs() -> dict: which values are known."},
+    {"partial_regs", fg_regs_partial_regs, METH_NOARGS,
+     "partial_regs() -> PartialRegs: a copy, for code that takes the regs of a kprobe."},
+    {"fill_perf_regs", FG_KEYWORDS(fg_regs_fill_perf_regs),
+     "fill_perf_regs(max_stack=127) -> PerfSample: registers and stack."},
+    {"available", available, METH_NOARGS, "available() -> dict: which values are known."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -5,6 +5,7 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/read/call_place.h"
+#include "arch/cpython/read/regs.h"
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
@@ -60,16 +61,12 @@ static PyObject *module_name(fg_pyframe *frame)
     return name ? name : PyUnicode_FromString("?");
 }
 
-static PyObject *return_location(struct fg_engine_state *state, fg_pyframe *frame)
+/* The place at a line of a complete frame's code. */
+static PyObject *location_of(struct fg_engine_state *state, fg_pyframe *frame, int line)
 {
-    PyCodeObject *code;
-    PyObject *module;
+    PyCodeObject *code = fg_pyframe_code(frame);
+    PyObject *module = module_name(frame);
 
-    frame = fg_complete_pyframe(frame);
-    if (!frame)
-        Py_RETURN_NONE;
-    code = fg_pyframe_code(frame);
-    module = module_name(frame);
     if (!module)
         return NULL;
     {
@@ -78,7 +75,7 @@ static PyObject *return_location(struct fg_engine_state *state, fg_pyframe *fram
             module,
             Py_NewRef(code->co_qualname),
             Py_NewRef(code->co_filename),
-            PyLong_FromLong(fg_pyframe_line(frame)),
+            PyLong_FromLong(line),
             Py_NewRef((PyObject *)code),
         };
 
@@ -86,18 +83,33 @@ static PyObject *return_location(struct fg_engine_state *state, fg_pyframe *fram
     }
 }
 
+PyObject *fg_return_location(struct fg_engine_state *state, fg_pyframe *frame)
+{
+    frame = fg_complete_pyframe(frame);
+    return frame ? location_of(state, frame, fg_pyframe_line(frame)) : Py_NewRef(Py_None);
+}
+
 /* The caller's frame. On 3.11 a frame is not linked to its caller yet at its entry, and gone at its end:
  * then the thread's newest frame is the caller's own. */
-static fg_pyframe *caller_of(const struct fg_callback *callback)
+fg_pyframe *fg_callback_caller(const struct fg_callback *callback)
 {
     bool is_own = callback->newest == callback->regs->frame && !(callback->func->flags & FG_FUNC_C);
 
-    return is_own && callback->newest ? callback->newest->previous : callback->newest;
+    return fg_complete_pyframe(is_own && callback->newest ? callback->newest->previous : callback->newest);
 }
 
 PyObject *fg_callback_return_location(const struct fg_callback *callback)
 {
-    return return_location(callback->self->state, caller_of(callback));
+    return fg_return_location(callback->self->state, fg_callback_caller(callback));
+}
+
+PyObject *fg_callback_location(const struct fg_callback *callback)
+{
+    struct ftrace_location location;
+
+    fg_regs_location(callback->regs, &location);
+    return location_of(callback->self->state, fg_regs_frame(callback->regs),
+                       location.line > 0 ? location.line : 0);
 }
 
 /* ---- get_ret_stack() */
@@ -154,7 +166,7 @@ static PyObject *ret_frame(struct fg_engine_state *state, const struct fg_frame_
         fg_function_of(state, info->func),
         PyLong_FromUnsignedLongLong(info->calltime ? fg_clock_to_ns(info->calltime) : 0),
         PyLong_FromLong(place.frame ? fg_pyframe_line(place.frame) : 0),
-        return_location(state, place.caller),
+        fg_return_location(state, place.caller),
     };
 
     return fg_sequence_of(state->ret_frame_type, items, 4);

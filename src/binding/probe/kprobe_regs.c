@@ -175,6 +175,16 @@ static PyObject *get_frame_pointer(PyObject *self, PyObject *Py_UNUSED(ignored))
     return site ? PyLong_FromVoidPtr(site->frame) : NULL;
 }
 
+static PyObject *get_partial(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
+{
+    Py_RETURN_FALSE;
+}
+
+static PyGetSetDef attributes[] = {
+    {"partial", get_partial, NULL, "False: these are the full regs.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyMethodDef methods[] = {
     {"get_regs", get_regs, METH_NOARGS, "get_regs() -> FrameType: the frame object."},
     {"get_local", get_local, METH_O, "get_local(name): value of a variable."},
@@ -190,6 +200,7 @@ static PyType_Slot slots[] = {
     {Py_tp_doc, "The frame at the place of a kprobe."},
     {Py_tp_dealloc, fg_dealloc_plain},
     {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
     {0, NULL},
 };
 

@@ -376,7 +376,7 @@ def test_the_program_runs_on_as_if_nobody_had_looked(reads_locals):
     results: list[Any] = []
 
     def look(regs):
-        if regs.partial_regs()["frame"]:  # a generator whose end is reported late has no frame
+        if regs.available()["frame"]:  # a generator whose end is reported late has no frame
             frame = regs.get_regs()
             return dict(frame.f_locals) if reads_locals else frame.f_code.co_name
         return None
@@ -459,11 +459,11 @@ def test_frames_in_a_program_that_is_profiled():
 # ---- all fields
 
 
-def test_partial_regs_says_what_is_filled():
+def test_available_says_what_is_filled():
     parts = {"instruction_pointer", "frame_pointer", "stack_pointer", "callable", "stack"}
 
     def look(regs):
-        filled = regs.partial_regs()
+        filled = regs.available()
         assert all(type(value) is bool for value in filled.values())
         assert len(filled) == 9
         return {name for name, value in filled.items() if value}
@@ -482,7 +482,7 @@ def test_partial_regs_says_what_is_filled():
 
 
 def read_all(regs: Any) -> None:
-    regs.partial_regs()
+    regs.available()
     regs.get_instruction_pointer()
     regs.get_callable()
     regs.get_frame_pointer()
@@ -540,7 +540,9 @@ def test_used_after_its_callback():
             regs.get_frame_pointer,
             regs.get_stack_pointer,
             regs.get_regs,
+            regs.available,
             regs.partial_regs,
+            regs.fill_perf_regs,
             lambda regs=regs: regs.get_stack_nth(0),
             lambda regs=regs: regs.query_register_offset("a"),
         ):
