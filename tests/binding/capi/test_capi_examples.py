@@ -6,6 +6,7 @@ got no data of its entry; ftrace_graph_get_ret_stack() took the place of the cal
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import threading
@@ -178,6 +179,8 @@ def test_the_backtrace_of_another_thread(c: Any, shop: Any) -> None:
     assert found and int(found[1]) in (line, line + 1) and int(found[2]) in lines
     assert re.fullmatch(r"Thread.run line (\d+), called from line (\d+)", second)
     assert rest == ""
+    while os.path.exists(f"/proc/self/task/{tid}"):  # join() returns before the thread has ended
+        os.sched_yield()
     with pytest.raises(ProcessLookupError):
         c.backtrace(tid)
 

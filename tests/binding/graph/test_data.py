@@ -385,7 +385,7 @@ def test_an_object_of_a_user_that_left_goes_at_once_in_its_own_thread():
 
 
 def test_an_object_of_a_user_that_left_goes_at_the_next_traced_call_of_another_thread():
-    """Not before: until then nothing reads that thread's stack. It may have ended the call long ago."""
+    """Not before: until then nothing reads that thread's stack. From 3.12 on the call's end is not hooked."""
 
     def entry(trace, ops, regs):
         thing = Thing()
@@ -417,7 +417,7 @@ def test_an_object_of_a_user_that_left_goes_at_the_next_traced_call_of_another_t
     leaves.set()
     thread.join()
     assert ops.last_error is None
-    assert alive == [True, False]
+    assert alive == [sys.version_info >= (3, 12), False]
 
 
 def test_no_object_was_reserved():
