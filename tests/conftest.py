@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -23,6 +24,12 @@ TIMEOUT_S = 60.0
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Put what pytest and the collected tests hold aside: a gc.collect() in a test then takes 1 ms, not 100."""
+    gc.collect()
+    gc.freeze()
 
 
 class Funcgraph:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.one_python
 TOTAL = re.compile(r"total: (\d+) passed, (\d+) failed, (\d+) skipped")
 
 
-@pytest.mark.parametrize("of", [2, 3])
+@pytest.mark.parametrize("of", [2, 3, 5])
 def test_the_versions_together_run_all_combinations(monkeypatch: pytest.MonkeyPatch, of: int) -> None:
     lists = [list("abcde"), list("fgh"), list("ij")]
     monkeypatch.setattr(sizes, "NIGHTLY", True)

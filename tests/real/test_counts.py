@@ -57,7 +57,7 @@ def test_cprofile_counts_each_resume_as_a_call(fg: Funcgraph) -> None:
     assert result.stdout.split() == [never_ran, "2", "3", "3", "2", "2", "1", never_ran]
 
 
-@pytest.mark.parametrize("program", share([name for name in PROGRAMS if name != "threads"], of=3))
+@pytest.mark.parametrize("program", share([name for name in PROGRAMS if name != "threads"], of=5))
 def test_counts_equal_cprofiles(fg: Funcgraph, program: str) -> None:
     warm(fg, program)
     ours, _ = recorded(fg, program)
@@ -66,7 +66,7 @@ def test_counts_equal_cprofiles(fg: Funcgraph, program: str) -> None:
     assert len(ours) > 20
 
 
-@pytest.mark.parametrize("program", share(SMALL, of=3))
+@pytest.mark.parametrize("program", share(SMALL, of=5))
 def test_counts_with_values_and_c_calls_equal_cprofiles(fg: Funcgraph, program: str) -> None:
     """The counts of C functions match too. Recording them, and arguments, changes no count."""
     warm(fg, program)
@@ -77,7 +77,7 @@ def test_counts_with_values_and_c_calls_equal_cprofiles(fg: Funcgraph, program: 
     assert len(our_c_functions) > 5
 
 
-@pytest.mark.parametrize("program", share(SMALL, of=3))
+@pytest.mark.parametrize("program", share(SMALL, of=5))
 def test_counts_equal_those_of_a_profile_function(fg: Funcgraph, program: str) -> None:
     """The "call" events of sys.setprofile are a second reference, which shares no code with cProfile."""
     warm(fg, program)

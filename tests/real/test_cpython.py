@@ -105,7 +105,7 @@ def need(name: str) -> None:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("name", [*share(QUICK, of=3), *(SLOW if NIGHTLY else ())])
+@pytest.mark.parametrize("name", [*share(QUICK, of=5), *(SLOW if NIGHTLY else ())])
 def test_passes_while_traced(fg: Funcgraph, name: str) -> None:
     need(name)
     check(fg, "-m", "test", "-v", *LEFT_OUT.get(name, ()), name)

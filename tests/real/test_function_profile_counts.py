@@ -39,7 +39,7 @@ def resumes(fg: Funcgraph, program: str, way: str) -> Counter[Key]:
     return counts
 
 
-@pytest.mark.parametrize("program", share(SMALL, of=3))
+@pytest.mark.parametrize("program", share(SMALL, of=5))
 def test_hits_equal_cprofiles_calls(fg: Funcgraph, program: str) -> None:
     warm(fg, program)
     theirs, _ = profile(fg, program, "cprofile")

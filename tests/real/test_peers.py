@@ -56,7 +56,7 @@ def check(
 
 
 @pytest.mark.parametrize(
-    ("program", "core", "options"), share(HERE, ["ctrace", "sysmon", "ctrace-branch"], OPTIONS, of=3)
+    ("program", "core", "options"), share(HERE, ["ctrace", "sysmon", "ctrace-branch"], OPTIONS, of=5)
 )
 def test_coverage(
     fg: Funcgraph, program: str, core: str, options: list[str], monkeypatch: pytest.MonkeyPatch
@@ -77,7 +77,7 @@ def test_coverage(
     check(fg, script, options, ["-m", "coverage", "run", *branch, str(script)], report)
 
 
-@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=3))
+@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=5))
 def test_cprofile(fg: Funcgraph, program: str, options: list[str]) -> None:
     """cProfile's calls, recursive calls and callers of the program's functions."""
     script = app(fg, program)
@@ -111,7 +111,7 @@ def test_cprofile(fg: Funcgraph, program: str, options: list[str]) -> None:
     check(fg, script, options, [str(watcher), str(script)], (fg.folder / "profile.json").read_text)
 
 
-@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=3))
+@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=5))
 def test_viztracer(fg: Funcgraph, program: str, options: list[str]) -> None:
     pytest.importorskip("viztracer")
     script = app(fg, program)
@@ -143,7 +143,7 @@ def test_debugger(fg: Funcgraph, options: list[str]) -> None:
     assert result.returncode == expected.returncode
 
 
-@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=3))
+@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=5))
 def test_trace_function(fg: Funcgraph, program: str, options: list[str]) -> None:
     """Every event of sys.settrace and sys.setprofile, in order."""
     script = app(fg, program)
@@ -222,7 +222,7 @@ def test_bdb_steps(fg: Funcgraph, options: list[str]) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
-@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=3))
+@pytest.mark.parametrize(("program", "options"), share(HERE, OPTIONS, of=5))
 def test_monitoring_user(fg: Funcgraph, program: str, options: list[str]) -> None:
     """A tool of sys.monitoring with all events, which sometimes returns DISABLE or calls restart_events()."""
     script = app(fg, program)

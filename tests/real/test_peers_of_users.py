@@ -118,7 +118,7 @@ def watch(fg: Funcgraph, script: Path, tool: str, users: str, command: Sequence[
 
 # These edits make it fail on 3.11: tracing is not paused around a callback (settrace and setprofile see
 # it); pausing and resuming are not balanced (cProfile's counts differ).
-@pytest.mark.parametrize(("program", "tool", "recorded"), share(HERE, TOOLS, [False, True], of=3))
+@pytest.mark.parametrize(("program", "tool", "recorded"), share(HERE, TOOLS, [False, True], of=5))
 def test_users_and_tools_find_what_they_find_alone(
     fg: Funcgraph, program: str, tool: str, recorded: bool
 ) -> None:

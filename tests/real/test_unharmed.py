@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from conftest import Funcgraph
-from sizes import share
+from sizes import NIGHTLY, share
 
 OPTIONS = ([], ["--args", "--retval"], ["--c-calls"])
 MODES = pytest.mark.parametrize("options", share(OPTIONS, of=3))
@@ -300,7 +300,7 @@ def test_signals_during_traced_code(fg: Funcgraph) -> None:
 
 def test_shutdown_with_threads_that_still_run(fg: Funcgraph) -> None:
     """Daemon threads run traced code while the interpreter is finalised."""
-    for _ in range(3):
+    for _ in range(30 if NIGHTLY else 1):
         same(
             fg,
             """

@@ -232,7 +232,7 @@ def test_each_check_has_a_break() -> None:
     assert list(BREAKS) == list(selftest.CHECKS)
 
 
-@pytest.mark.parametrize("title", share(list(BREAKS), of=3))
+@pytest.mark.parametrize("title", share(list(BREAKS), of=5))
 def test_a_check_finds_what_is_broken(fg: Funcgraph, title: str) -> None:
     whole = run_with(fg, title)
     assert (whole.returncode, whole.stdout) == (0, ""), whole.stderr
