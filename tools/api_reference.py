@@ -102,7 +102,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (_MARKER, "TraceMarker"),
         (_STUB, "trace_printk"),
     ),
-    "The state of tracing": ((_STUB, "killed"),),
+    "The state of tracing": ((_STUB, "capabilities"), (_STUB, "killed")),
     "Building extensions": ((_INCLUDE, "get_include"),),
 }
 

@@ -89,6 +89,28 @@ def stop(handle: int) -> None:
     Errors: ValueError (no active recording has this handle).
     """
 
+def capabilities() -> dict[str, bool]:
+    """Return what can be told of a program in this Python: name -> whether it can.
+
+    It depends on CPython's version and build, and never changes in a process. The names:
+
+    - c_arguments: the first argument of a C function's call, if passed by position.
+    - exact_nmissed: nmissed counts every call that a callback made.
+    - other_threads: the calls in progress of other threads can be read.
+    - free_kprobes: a kprobe costs nothing at other places of its function.
+    - free_unselected: functions that no user selected cost nothing.
+
+    docs/compatibility.md says which Python can what. `fgraph_capability()` is the same in C, and `funcgraph
+    status` prints it.
+
+    Example:
+        if funcgraph.capabilities()["other_threads"]:
+            frames = funcgraph.get_ret_stack(task=thread)
+    """
+
+def capability_meanings() -> dict[str, str]:
+    """Return what each name of capabilities() means, in a line."""
+
 def killed() -> str | None:
     """Return why tracing has ended for good in this process; None: it has not.
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "arch/cpython/base/assumptions.h"
+#include "arch/cpython/base/capabilities.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/arch.h"
 #include "binding/base/sequences.h"
@@ -67,6 +68,33 @@ static PyObject *status(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored
                          fg_killed());
 }
 
+static PyObject *capabilities(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *all = PyDict_New();
+
+    for (size_t i = 0; all && i < fg_nr_capabilities; i++) {
+        const struct fg_capability *one = &fg_capabilities[i];
+
+        if (PyDict_SetItemString(all, one->name, one->is_there ? Py_True : Py_False) < 0)
+            Py_CLEAR(all);
+    }
+    return all;
+}
+
+static PyObject *capability_meanings(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *all = PyDict_New();
+
+    for (size_t i = 0; all && i < fg_nr_capabilities; i++) {
+        PyObject *meaning = PyUnicode_FromString(fg_capabilities[i].meaning);
+
+        if (!meaning || PyDict_SetItemString(all, fg_capabilities[i].name, meaning) < 0)
+            Py_CLEAR(all);
+        Py_XDECREF(meaning);
+    }
+    return all;
+}
+
 static PyObject *killed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     return Py_BuildValue("z", fg_killed());
@@ -93,6 +121,10 @@ static PyMethodDef functions[] = {
     {"wait_for_site", fg_wait_for_site, METH_NOARGS,
      "wait_for_site(): record nothing in this interpreter until the site module's start-up work is over."},
     {"stop", fg_stop, METH_O, "stop(handle): stop recording into that file and mark it finished."},
+    {"capabilities", capabilities, METH_NOARGS,
+     "capabilities() -> dict[str, bool]: what this Python can tell."},
+    {"capability_meanings", capability_meanings, METH_NOARGS,
+     "capability_meanings() -> dict[str, str]: what each of capabilities() means."},
     {"killed", killed, METH_NOARGS, "killed() -> str | None: why the kill switch has tripped."},
     {"status", status, METH_NOARGS, "status() -> dict: the state of the engine."},
     {"register_ftrace_graph", fg_register, METH_O,

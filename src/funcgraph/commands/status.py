@@ -16,8 +16,8 @@ from funcgraph.session.process import ProcessWatch
 NAME = "status"
 HELP = "show sessions, what this Python can tell, and the owners of its monitoring ids"
 DESCRIPTION = """\
-Show how this Python is hooked, and the owner of each of its sys.monitoring ids: a tool that is loaded at
-start, such as coverage or an agent. Then show this user's recording sessions on this machine, with their
+Show how this Python is hooked, what can be told of a program in it, and the owner of each of its
+sys.monitoring ids: a tool that is loaded at start, such as coverage or an agent. Then show this user's recording sessions on this machine, with their
 processes."""
 
 # The conventional use of ids, from CPython's documentation of sys.monitoring.
@@ -61,6 +61,10 @@ def _interpreter_lines() -> list[str]:
     except ImportError as error:
         return [*lines, f"engine: cannot be loaded: {error}"]
     lines.append(f"engine: {status['arch']}" + (f", killed: {status['killed']}" if status["killed"] else ""))
+    lines.append("this Python can tell:")
+    meanings = _engine.capability_meanings()
+    for name, there in _engine.capabilities().items():
+        lines.append(f"  {name}: {'yes' if there else 'no'} ({meanings[name]})")
     lines.append(
         "sys.monitoring ids:"
         if hasattr(sys, "monitoring")

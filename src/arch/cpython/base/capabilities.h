@@ -13,13 +13,14 @@
 #define FG_HAVE_GIL 1
 #endif
 
-/* X(name, whether this Python has it, meaning): the names are public. */
+/* X(name, whether this Python has it, meaning): the names are public. docs/compatibility.md has the same
+ * rows, and tests/binding/graph/test_capabilities.py compares each with what really happens. */
 #define FG_CAPABILITIES(X)                                                                                   \
     X(c_arguments, FG_HAVE_MONITORING, "the first argument of a C function's call, if passed by position")   \
     X(exact_nmissed, !FG_HAVE_MONITORING, "nmissed counts every call that a callback made")                  \
     X(other_threads, FG_HAVE_GIL, "the calls in progress of other threads can be read")                      \
     X(free_kprobes, FG_HAVE_MONITORING, "a kprobe costs nothing at other places of its function")            \
-    X(free_unselected, FG_HAVE_MONITORING, "functions that no user selected cost nothing")
+    X(free_unselected, FG_HAVE_MONITORING &&FG_HAVE_GIL, "functions that no user selected cost nothing")
 
 struct fg_capability {
     const char *name, *meaning;
