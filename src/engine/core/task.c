@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/core/address_space.h"
+#include "engine/core/signal_stack.h"
 
 /* Of the process's limit of address space, one part in so many may be a thread's shadow stack. */
 #define ADDRESS_SPACE_PART 1024u
@@ -74,6 +75,7 @@ static void task_end(void *arg)
     pthread_mutex_unlock(&tasks.lock);
     /* Later destructors of this thread may run traced code. They must find no task, and create none. */
     fg_task_self = NULL;
+    fg_signal_stack_free(task->signal_stack);
     munmap(task, task->mapping_bytes);
 }
 
@@ -133,7 +135,7 @@ struct fg_task *fg_task_create(void)
     had_task = true;
     task->mapping_bytes = bytes;
     /* The zeros below the stack are no descriptor: a search on an empty stack finds no frame. */
-    task->stack = task->floor = task->top = (uint64_t *)(task + 1) + FG_TASK_SENTINEL_WORDS;
+    task->stack = task->floor = task->top = (uint64_t *)(task + 1) + FG_SENTINEL_WORDS;
     task->end = (uint64_t *)((char *)task + bytes);
     fg_task_reaps(task);
     for (uint32_t i = 0; i < FG_MAX_USERS; i++)
@@ -339,6 +341,7 @@ void fg_task_fork_child(void)
         if (task == self)
             continue;
         process_exit(task);
+        fg_signal_stack_free(task->signal_stack);
         munmap(task, task->mapping_bytes);
     }
     tasks.first = self;

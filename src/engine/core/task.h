@@ -22,11 +22,11 @@
 #include "engine/core/compiler.h"
 #include "engine/core/local.h"
 #include "engine/core/root.h"
+#include "engine/core/signal_stack.h"
 
 #define FG_TASK_BYTES_DEFAULT (8u << 20)
 #define FG_TASK_BYTES_MIN (32u << 10)
 #define FG_TASK_NAME_BYTES 64u
-#define FG_TASK_SENTINEL_WORDS 8u /* at least the words of one frame */
 
 /* The guard word: one bit for each context in which a callback runs now. Above these bits it counts the
  * sections that were left: a section begins when a thread without any of these bits sets one, and ends when
@@ -34,8 +34,13 @@
 #define FG_CONTEXT_NORMAL 1u
 /* A handler that the interpreter runs for a signal, in the middle of a callback (contexts.h). */
 #define FG_CONTEXT_HANDLER 2u
-#define FG_CONTEXTS (FG_CONTEXT_NORMAL | FG_CONTEXT_HANDLER)
-#define FG_SECTION_SHIFT 2
+/* A handler that the kernel runs, at any instruction (contexts.h). */
+#define FG_CONTEXT_SIGNAL 4u
+#define FG_CONTEXTS (FG_CONTEXT_NORMAL | FG_CONTEXT_HANDLER | FG_CONTEXT_SIGNAL)
+#define FG_GUARD_SIGNAL 8u /* the thread is in such a handler */
+/* The thread changes what it keeps for its users: cursors, rows. A handler of a signal leaves it alone. */
+#define FG_GUARD_HELD 16u
+#define FG_SECTION_SHIFT 5
 #define FG_SECTION (1u << FG_SECTION_SHIFT)
 
 struct fg_subbuf;
@@ -79,8 +84,8 @@ struct fg_task_user {
 struct fg_task {
     _Atomic uint64_t guard;
     uint64_t *top; /* the first free word */
-    /* Each entry compares `top` with it. It is the end of the stack, or its start if the next entry
-     * must reap first. */
+    /* Each entry compares `top` with it. It is the end of the stack, or NULL if the next entry must reap
+     * first. */
     _Atomic(uint64_t *) limit;
     uint64_t *end;
     uint64_t *stack;
@@ -98,11 +103,14 @@ struct fg_task {
     _Atomic uint64_t sync_safe;
     /* Calls not traced for lack of room on the stack. Written by the task's own thread only. */
     _Atomic uint64_t overrun;
-    uint64_t refused;       /* untraced calls in progress, for lack of room (call.c, was_refused) */
-    uint64_t missed;        /* calls made by callbacks */
-    _Atomic uint64_t inner; /* callbacks that ended within a section (fg_guard_leave) */
-    uint64_t lost_returns;  /* frames whose return was never reported */
+    uint64_t refused;        /* untraced calls in progress, for lack of room (call.c, was_refused) */
+    _Atomic uint64_t missed; /* calls made by callbacks */
+    _Atomic uint64_t inner;  /* callbacks that ended within a section (fg_guard_leave) */
+    uint64_t lost_returns;   /* frames whose return was never reported */
     void *arch_data;
+    struct fg_signal_stack *signal_stack; /* signal_stack.h; NULL: none yet */
+    /* The top of the stack that a handler of a signal interrupted; NULL: none runs. */
+    uint64_t *interrupted;
     size_t mapping_bytes;
     struct fg_task *next;
     char name[FG_TASK_NAME_BYTES];
@@ -154,12 +162,12 @@ uint64_t fg_task_synchronize(uint64_t now);
 /* Makes the task's next entry pop the frames of users that have left first. */
 static inline void fg_task_ask_to_reap(struct fg_task *task)
 {
-    atomic_store_explicit(&task->limit, task->stack, memory_order_relaxed);
+    atomic_store_explicit(&task->limit, NULL, memory_order_relaxed);
 }
 
 static inline bool fg_task_is_asked_to_reap(const struct fg_task *task)
 {
-    return atomic_load_explicit(&task->limit, memory_order_relaxed) != task->end;
+    return !atomic_load_explicit(&task->limit, memory_order_relaxed);
 }
 
 static inline void fg_task_reaps(struct fg_task *task)
@@ -169,8 +177,7 @@ static inline void fg_task_reaps(struct fg_task *task)
 
 static inline void fg_task_count_overrun(struct fg_task *task)
 {
-    atomic_store_explicit(&task->overrun, atomic_load_explicit(&task->overrun, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    fg_local_add(&task->overrun, 1);
 }
 
 /* The heavy half of the guard's fence (below). After it, the caller sees a task's guard bit, or that task
@@ -226,13 +233,14 @@ static inline void fg_guard_leave(struct fg_task *task)
         fg_guard_leave_inner(task);
 }
 
-/* As fg_guard_enter(), for a short section that calls no callback. Only where the fence is light. Fails
- * inside any callback. */
+/* As fg_guard_enter(), for a short section that calls no callback, and holds what the thread keeps for its
+ * users. Only where the fence is light. Fails inside any callback, and in handlers of signals. */
 static inline bool fg_guard_enter_short(struct fg_task *task)
 {
-    if (fg_unlikely(atomic_load_explicit(&task->guard, memory_order_relaxed) & FG_CONTEXTS))
+    if (fg_unlikely(atomic_load_explicit(&task->guard, memory_order_relaxed) &
+                    (FG_CONTEXTS | FG_GUARD_SIGNAL)))
         return false;
-    fg_local_set(&task->guard, FG_CONTEXT_NORMAL);
+    fg_local_set(&task->guard, FG_CONTEXT_NORMAL | FG_GUARD_HELD);
     atomic_signal_fence(memory_order_seq_cst);
     return true;
 }
@@ -241,7 +249,28 @@ static inline void fg_guard_leave_short(struct fg_task *task)
 {
     atomic_signal_fence(memory_order_seq_cst);
     /* release: as in fg_guard_leave() */
-    fg_local_add(&task->guard, FG_SECTION - FG_CONTEXT_NORMAL);
+    fg_local_add(&task->guard, FG_SECTION - (FG_CONTEXT_NORMAL | FG_GUARD_HELD));
+}
+
+/* Keeps handlers of signals from changing what the thread keeps for its users. False: in such a handler,
+ * which interrupted the thread while it held this. */
+static inline bool fg_task_hold(struct fg_task *task)
+{
+    if (fg_unlikely(atomic_load_explicit(&task->guard, memory_order_relaxed) & FG_GUARD_HELD))
+        return false;
+    fg_local_set(&task->guard, FG_GUARD_HELD);
+    return true;
+}
+
+static inline void fg_task_release(struct fg_task *task)
+{
+    fg_local_clear(&task->guard, FG_GUARD_HELD);
+}
+
+/* True in a handler of a signal: nothing there may wait for a lock. */
+static inline bool fg_task_is_in_signal(const struct fg_task *task)
+{
+    return task->context == FG_CONTEXT_SIGNAL;
 }
 
 #endif

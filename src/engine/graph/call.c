@@ -33,7 +33,7 @@ FG_COLD static void count_missed(struct fg_task *task, struct fg_func *func, con
 
     if (arch->is_own_call && arch->is_own_call(regs))
         return;
-    task->missed++;
+    fg_local_add(&task->missed, 1);
     tell_missed(list, func, true); /* this thread is inside the guard: in the callback that made the call */
 }
 
@@ -189,7 +189,7 @@ FG_COLD static uint64_t *find_frame(struct fg_task *task, uintptr_t fp, uint64_t
             break;
     }
     if (top <= task->stack)
-        return fg_resume_late(task, fp);
+        return fg_task_is_in_signal(task) ? NULL : fg_resume_late(task, fp);
     while (task->top > top) {
         uint64_t *lost = fg_newest_frame(task, task->top);
 

@@ -37,12 +37,15 @@ struct look {
 __attribute__((no_sanitize("thread"))) static bool look_at_words(const struct fg_task *task,
                                                                  const struct look *look, bool is_new)
 {
-    const uint64_t *top = *(uint64_t *const volatile *)&task->top;
+    const uint64_t *interrupted = *(uint64_t *const volatile *)&task->interrupted,
+                   *top = interrupted ? interrupted : *(uint64_t *const volatile *)&task->top,
+                   *stack = (const uint64_t *)(task + 1) + FG_SENTINEL_WORDS,
+                   *end = (const uint64_t *)((const char *)task + task->mapping_bytes);
 
-    while (top > task->stack && top <= task->end) {
+    while (top > stack && top <= end) {
         uint64_t offset = fg_descriptor_offset(top[-1]);
 
-        if (offset < FRAME_DESCRIPTOR || (ptrdiff_t)offset >= top - task->stack)
+        if (offset < FRAME_DESCRIPTOR || (ptrdiff_t)offset >= top - stack)
             return false;
         top -= 1 + offset;
         if (look->at(top, is_new, look->arg))
@@ -129,7 +132,8 @@ void fg_progress_call_ended(struct fg_func *func)
 {
     struct look look = {is_call_of, func, false};
 
-    if (look_at_all(&look))
+    /* The search takes locks. A later return takes it up. */
+    if ((fg_task_self && fg_task_is_in_signal(fg_task_self)) || look_at_all(&look))
         return;
     atomic_store_explicit(&func->has_pending_returns, false, memory_order_relaxed);
     fg_sync(func);

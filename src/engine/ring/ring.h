@@ -84,11 +84,12 @@ struct fg_ring {
     size_t header_mapping_bytes, data_mapping_bytes;
     struct fg_ring_symbols symbols;
     struct fg_ring_pool pool;
-    _Atomic bool stopped;    /* records are neither kept nor counted as lost, for good */
-    _Atomic bool has_ended;  /* `ended` was called */
-    _Atomic bool paused;     /* the same, until the ring is resumed */
-    _Atomic bool moves;      /* to other memory: records are counted as lost */
-    pthread_mutex_t copying; /* held for one copy at a time; taken before `lock` */
+    _Atomic bool stopped;             /* records are neither kept nor counted as lost, for good */
+    _Atomic bool has_ended;           /* `ended` was called */
+    _Atomic bool paused;              /* the same, until the ring is resumed */
+    _Atomic uint64_t lost_in_signals; /* records: the part of the losses that the header does not have yet */
+    _Atomic bool moves;               /* to other memory: records are counted as lost */
+    pthread_mutex_t copying;          /* held for one copy at a time; taken before `lock` */
     enum fg_ring_mode mode;
     bool times_work; /* as configured */
     size_t buffer_bytes;

@@ -7,6 +7,7 @@
 
 #include "engine/core/array.h"
 #include "engine/core/clock.h"
+#include "engine/core/signal_stack.h"
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_pool.h"
 #include "engine/ring/ring_symbols.h"
@@ -93,6 +94,39 @@ static bool was_stopped(struct fg_ring *ring)
     return true;
 }
 
+/* The task's user whose cursor it is. */
+static uint32_t slot_of(const struct fg_task *task, const struct fg_ring_cursor *cursor)
+{
+    return (uint32_t)(fg_container_of(cursor, const struct fg_task_user, cursor) - task->users);
+}
+
+void fg_ring_lose_in_signal(struct fg_ring *ring, struct fg_task *task, const struct fg_ring_cursor *cursor)
+{
+    struct fg_signal_stack *stack = task->signal_stack;
+
+    if (atomic_load_explicit(&ring->stopped, memory_order_relaxed) ||
+        atomic_load_explicit(&ring->paused, memory_order_relaxed))
+        return;
+    atomic_fetch_add(&ring->lost_in_signals, 1);
+    if (stack)
+        atomic_fetch_add(&stack->lost[slot_of(task, cursor)], 1);
+}
+
+/* Adds the losses in handlers of signals to the file's total. */
+static void count_lost_in_signals(struct fg_ring *ring)
+{
+    atomic_fetch_add(&ring->header->records_lost, atomic_exchange(&ring->lost_in_signals, 0));
+}
+
+/* Shows the task's own of these losses where they happened: before its next sub-buffer. */
+static void take_lost_in_signals(const struct fg_task *task, struct fg_ring_cursor *cursor)
+{
+    struct fg_signal_stack *stack = task->signal_stack;
+
+    if (stack)
+        cursor->lost += atomic_exchange(&stack->lost[slot_of(task, cursor)], 0);
+}
+
 static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
                           const struct task_name *name)
 {
@@ -104,6 +138,8 @@ static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_
         atomic_fetch_add(&ring->header->nr_tasks, 1);
     }
     clock_renew(ring->header);
+    count_lost_in_signals(ring);
+    take_lost_in_signals(task, cursor);
     fg_ring_retire(ring, cursor);
     if (!fg_ring_take(ring, task, cursor, &wait)) {
         if (!was_stopped(ring))
@@ -154,6 +190,10 @@ static bool switch_ready(struct fg_ring *ring, struct fg_task *task, struct fg_r
 bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, size_t bytes)
 {
     (void)bytes; /* the largest record is much smaller than the smallest sub-buffer */
+    if (fg_task_is_in_signal(task)) {
+        fg_ring_lose_in_signal(ring, task, cursor);
+        return false;
+    }
     if (fg_ring_is_ready(ring) && switch_ready(ring, task, cursor))
         return true;
     if (atomic_load_explicit(&ring->stopped, memory_order_relaxed))
@@ -227,6 +267,7 @@ void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_rin
     pthread_mutex_lock(&ring->lock);
     if (ring->header && cursor->task == task->id) {
         count_overrun(ring, task, cursor);
+        count_lost_in_signals(ring);
         rename_task(ring, task, cursor, &name);
         fg_ring_retire(ring, cursor);
     }
@@ -235,6 +276,7 @@ void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_rin
 
 void fg_ring_retire_all_locked(struct fg_ring *ring)
 {
+    count_lost_in_signals(ring);
     for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
         struct fg_ring_owner owner = ring->pool.owners[i];
 

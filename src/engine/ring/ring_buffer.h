@@ -95,6 +95,10 @@ bool fg_ring_share_begin(struct fg_ring *ring, struct fg_task *task, struct fg_r
                          size_t bytes);
 void fg_ring_share_end(struct fg_ring *ring);
 
+/* Counts a record that is lost in a handler of a signal, without a lock. */
+FG_COLD void fg_ring_lose_in_signal(struct fg_ring *ring, struct fg_task *task,
+                                    const struct fg_ring_cursor *cursor);
+
 /* True if the cursor's sub-buffer has room for a record of up to `bytes` at `pos`. Only inside the guard:
  * outside of it another task's fg_ring_switch may take the sub-buffer away (ring_pool.c, revoke_idle). */
 static inline bool fg_ring_has_room(const struct fg_ring_cursor *cursor, size_t bytes)
@@ -105,7 +109,7 @@ static inline bool fg_ring_has_room(const struct fg_ring_cursor *cursor, size_t 
 }
 
 /* Room for a record of up to `bytes` in this sub-buffer or the next one. NULL: the record is
- * lost, and counted. */
+ * lost, and counted. The task holds its cursors (fg_task_hold). */
 static inline void *fg_ring_reserve(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
                                     size_t bytes)
 {

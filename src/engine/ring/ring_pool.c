@@ -376,6 +376,7 @@ static void point(const struct fg_ring *ring, struct fg_ring_cursor *cursor, str
 {
     cursor->subbuf = subbuf;
     cursor->pos = (uint8_t *)(subbuf + 1) + atomic_load_explicit(&subbuf->commit, memory_order_relaxed);
+    atomic_signal_fence(memory_order_release); /* a handler of a signal that sees the end sees the rest */
     atomic_store_explicit(&cursor->end, (uint8_t *)subbuf + ring->header->subbuf_bytes, memory_order_relaxed);
 }
 

@@ -22,36 +22,56 @@ static struct fg_profile_cursor *cursor_of(struct fg_task *task, const struct fg
     return &task->users[fg_user_of_const(ops)->idx].profile;
 }
 
-/* The row of a function, made if there is none. NULL: no memory; the call is counted as missed. */
+static void count_missed(struct fgraph_ops *ops)
+{
+    atomic_fetch_add_explicit(&fg_user_of(ops)->nmissed, 1, memory_order_relaxed);
+}
+
+/* The row of a function, made if there is none. NULL: no memory, or in a handler of a signal; the call is
+ * counted as missed. */
 FG_COLD static struct fg_profile_row *first_row(struct fgraph_ops *ops, struct fg_task *task,
                                                 const struct fg_func *func)
 {
     struct fg_profile_cursor *cursor = cursor_of(task, ops);
-    bool is_made;
+    bool is_made = false;
 
-    fg_engine_lock();
-    is_made = fg_profile_make_row(cursor, fg_function_profile_of(ops)->data, task->tid, func);
-    fg_engine_unlock();
+    if (!fg_task_is_in_signal(task)) {
+        fg_engine_lock();
+        is_made = fg_profile_make_row(cursor, fg_function_profile_of(ops)->data, task->tid, func);
+        fg_engine_unlock();
+    }
     if (is_made)
         return cursor->rows + func->id;
-    atomic_fetch_add_explicit(&fg_user_of(ops)->nmissed, 1, memory_order_relaxed);
+    count_missed(ops);
     return NULL;
 }
 
-static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+static bool count_entry(const struct ftrace_graph_ent *trace, struct fgraph_ops *ops)
 {
     const struct fg_profile_cursor *cursor = cursor_of(trace->task, ops);
     uint32_t id = trace->func->id;
     struct fg_profile_row *row;
 
-    (void)regs;
     if (fg_profile_has(cursor, id) && fg_profile_begin(cursor->rows + id))
-        return 1;
+        return true;
     row = first_row(ops, trace->task, trace->func);
-    if (!row)
+    if (row)
+        atomic_store_explicit(&row->hit, 1, memory_order_relaxed);
+    return row != NULL;
+}
+
+static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    bool is_counted;
+
+    (void)regs;
+    if (fg_unlikely(!fg_task_hold(trace->task))) {
+        count_missed(ops);
         return 0;
-    atomic_store_explicit(&row->hit, 1, memory_order_relaxed);
-    return 1;
+    }
+    is_counted = count_entry(trace, ops);
+    fg_task_release(trace->task);
+    return is_counted;
 }
 
 /* A call that began before the fork is the parent's and is not counted. The call may have begun in
@@ -61,12 +81,13 @@ static void count(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, uint64
     const struct fg_profile_cursor *cursor = cursor_of(trace->task, ops);
     struct fg_profile_row *row;
 
-    if (trace->start < fg_function_profile_of(ops)->data->since)
+    if (trace->start < fg_function_profile_of(ops)->data->since || !fg_task_hold(trace->task))
         return;
     row = fg_profile_has(cursor, trace->func->id) ? cursor->rows + trace->func->id
                                                   : first_row(ops, trace->task, trace->func);
     if (row)
         fg_profile_end(row, time);
+    fg_task_release(trace->task);
 }
 
 static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)

@@ -117,4 +117,13 @@ static inline struct fg_ring_cursor *fg_instance_cursor(struct fg_task *task, co
     return &task->users[fg_user_of_const(ops)->idx].cursor;
 }
 
+/* Holds the task's cursors (fg_task_hold) while a tracer writes a call's records. False: they are lost. */
+static inline bool fg_instance_hold(struct fg_task *task, struct fgraph_ops *ops)
+{
+    if (fg_likely(fg_task_hold(task)))
+        return true;
+    fg_ring_lose_in_signal(&fg_instance_of(ops)->ring, task, fg_instance_cursor(task, ops));
+    return false;
+}
+
 #endif

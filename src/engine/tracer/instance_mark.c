@@ -43,11 +43,16 @@ static bool put_in_slot(struct fg_instance *instance, struct fg_task *task, stru
 {
     struct fg_task_user *user = &task->users[fg_user_of(&instance->ops)->idx];
 
-    if (!fg_ring_reserve(&instance->ring, task, &user->cursor, words_of(mark) * 8))
-        return false;
-    mark->depth = user->depth;
-    write_mark(&user->cursor, mark);
-    return true;
+    bool has_room;
+
+    fg_task_hold(task);
+    has_room = fg_ring_reserve(&instance->ring, task, &user->cursor, words_of(mark) * 8);
+    if (has_room) {
+        mark->depth = user->depth;
+        write_mark(&user->cursor, mark);
+    }
+    fg_task_release(task);
+    return has_room;
 }
 
 /* The instance has no slot: its tracer records no calls. */

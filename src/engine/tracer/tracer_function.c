@@ -149,20 +149,28 @@ static bool fold(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, uint32_
     return true;
 }
 
-static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+static inline void record(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     const struct fg_instance *instance = fg_instance_of(ops);
     const struct fg_func *func = fg_regs_calling_func(regs);
     uint32_t caller = func ? func->id : 0;
-    struct fg_record *record;
+    struct fg_record *written;
 
     if (instance->no_repeats && fold(trace, ops, caller))
-        return 0;
-    record = put_function(trace, ops, regs, caller);
+        return;
+    written = put_function(trace, ops, regs, caller);
     if (instance->no_repeats)
-        *fgraph_task_var(trace->task, ops) = (uint64_t)(uintptr_t)record;
-    if (instance->stack_trace && record)
+        *fgraph_task_var(trace->task, ops) = (uint64_t)(uintptr_t)written;
+    if (instance->stack_trace && written)
         put_stack(trace, ops, regs);
+}
+
+static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    if (fg_unlikely(!fg_instance_hold(trace->task, ops)))
+        return 0;
+    record(trace, ops, regs);
+    fg_task_release(trace->task);
     return 0;
 }
 

@@ -151,7 +151,8 @@ static inline void put_plain_return(struct fg_instance *instance, const struct f
         fg_plain_return(cursor, pos, trace->func->id, trace->depth, trace->calltime, trace->rettime);
 }
 
-static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+static inline int record_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
+                               const struct ftrace_regs *regs)
 {
     struct fg_instance *instance = fg_instance_of(ops);
 
@@ -164,6 +165,17 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
     if (instance->no_sleep_time)
         note_work(trace, ops);
     return 1;
+}
+
+static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    int is_wanted;
+
+    if (fg_unlikely(!fg_instance_hold(trace->task, ops)))
+        return 1;
+    is_wanted = record_entry(trace, ops, regs);
+    fg_task_release(trace->task);
+    return is_wanted;
 }
 
 static const enum fg_record_kind end_kinds[] = {
@@ -190,7 +202,8 @@ static inline void put_end(struct ftrace_graph_ret *trace, struct fgraph_ops *op
 }
 
 /* An exception's type is recorded whatever the options: exceptions are rare, and readers look for them. */
-static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+static inline void record_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops,
+                              struct ftrace_regs *regs)
 {
     struct fg_instance *instance = fg_instance_of(ops);
     uint64_t calltime;
@@ -207,6 +220,15 @@ static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct f
             regs->value && (instance->retval || trace->end == FG_END_RAISE));
 }
 
+static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    if (fg_unlikely(!fg_instance_hold(trace->task, ops)))
+        return;
+    record_end(trace, ops, regs);
+    fg_task_release(trace->task);
+}
+
+/* Calls are not suspended or resumed in handlers of signals. */
 static void suspend(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     const struct fg_instance *instance = fg_instance_of(ops);
@@ -214,7 +236,9 @@ static void suspend(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, stru
 
     if (instance->thresh_ticks && trace->rettime - calltime < instance->thresh_ticks)
         return;
+    fg_task_hold(trace->task);
     put_end(trace, ops, regs, FG_RECORD_SUSPEND, calltime, instance->retval && regs->value);
+    fg_task_release(trace->task);
 }
 
 static void put_resume(const struct ftrace_graph_ent *trace, struct fgraph_ops *ops)
@@ -232,8 +256,10 @@ static void resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struc
     const struct fg_instance *instance = fg_instance_of(ops);
 
     (void)regs;
+    fg_task_hold(trace->task);
     if (!instance->thresh_ticks)
         put_resume(trace, ops);
+    fg_task_release(trace->task);
     if (instance->no_sleep_time)
         note_work_again(trace, ops);
 }

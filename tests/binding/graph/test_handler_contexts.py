@@ -24,6 +24,11 @@ def work() -> None:
     pass
 
 
+def work_often() -> None:
+    for _ in range(100):
+        work()
+
+
 def leaf() -> None:
     pass
 
@@ -133,8 +138,7 @@ def test_what_a_handler_raises_leaves_no_frame() -> None:
     depths: list[int] = []
     late = funcgraph.FgraphOps(lambda trace, ops, regs: depths.append(trace.depth), filter=FILTER)
     with funcgraph.registered(user.ops), pytest.raises(RaisedError):
-        for _ in range(100):
-            work()
+        work_often()
     with funcgraph.registered(late):
         work()
     assert depths == [0]

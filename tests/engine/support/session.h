@@ -30,6 +30,8 @@ struct tally {
     /* Optional: called for each record. `lost` counts the records lost just before this one. */
     void (*on_record)(struct tally *tally, uint32_t task, const struct fg_record *record, uint64_t lost);
     void *arg;
+    /* Handlers of signals write records, too: perhaps while the thread has read the clock for its own. */
+    bool has_signals;
 };
 
 struct session {
