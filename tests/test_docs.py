@@ -110,7 +110,7 @@ OWNERS = {
 PARTS = {
     *("entryfunc", "retfunc", "slot", "generation", "offset", "line", "nmissed", "gone", "suspendfunc"),
     *("graph_time", "sleep_time", "thresh_us", "start", "stop", "enabled", "rows", "trace_stat", "symbol"),
-    *("handler", "resumefunc"),
+    *("handler", "resumefunc", "save_regs"),
 }
 
 
