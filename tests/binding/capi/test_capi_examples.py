@@ -119,6 +119,7 @@ def shop(c: Any) -> Iterator[Any]:
     namespace.clear()
 
 
+@pytest.mark.one_python
 def test_each_function_of_the_header_is_documented_and_has_an_example() -> None:
     header, text = HEADER.read_text(), REFERENCE.read_text()
     functions = set(re.findall(r"(\w+)\([^{};]*\)\s*\{\s*return funcgraph_api_->", header))
@@ -129,6 +130,7 @@ def test_each_function_of_the_header_is_documented_and_has_an_example() -> None:
     assert sorted(name for name in functions if not re.search(rf"\b{name}\b", described)) == []
 
 
+@pytest.mark.one_python
 def test_the_version_in_the_reference_is_the_headers() -> None:
     major, minor = re.findall(r"#define FUNCGRAPH_API_M\w+ (\d+)", HEADER.read_text())
     text = REFERENCE.read_text()

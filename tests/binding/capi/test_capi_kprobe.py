@@ -20,6 +20,7 @@ from typing import Any
 import extension
 import pytest
 from builds import functions_go
+from sizes import share
 
 import funcgraph
 from funcgraph import _engine
@@ -39,7 +40,7 @@ def caller():
 pytestmark = pytest.mark.skipif(not extension.available(), reason="no C compiler is here")
 
 
-@pytest.fixture(scope="module", params=[c for c in ("gcc", "g++") if c in extension.available()])
+@pytest.fixture(scope="module", params=share([c for c in ("gcc", "g++") if c in extension.available()], of=2))
 def probe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp(request.param.replace("+", "p"))
     path = extension.compile_extension(folder, "kprobe_probe", [HERE / "kprobe_probe.c"], request.param)
@@ -204,7 +205,7 @@ def test_one_call_in_progress_with_its_places(probe: Any, shop: Any) -> None:
     probe.take()
 
 
-@pytest.mark.parametrize("name", ["fprobe_probe", "capi_probe"])
+@pytest.mark.parametrize("name", share(["fprobe_probe", "capi_probe"], of=2))
 def test_a_module_that_was_built_for_1_1_works(name: str, tmp_path: Path, shop: Any) -> None:
     """funcgraph_1_1.h is the header of version 1.1, as it was. The sizes of structures, and the places of
     members in them and in the table, must stay.
@@ -236,6 +237,7 @@ def test_a_module_that_was_built_for_1_1_works(name: str, tmp_path: Path, shop: 
         module.forget()
 
 
+@pytest.mark.one_python
 def test_the_header_of_1_1_is_the_beginning_of_ours() -> None:
     """Members are only added: at the table's end, and in the place of words of the engine."""
     ours = Path(funcgraph.get_include()) / "funcgraph.h"
