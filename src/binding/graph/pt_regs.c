@@ -35,7 +35,7 @@ static bool fill(struct partial_regs *regs, const struct fg_callback *callback)
     regs->fp = fg_regs_frame_pointer(callback->regs);
     regs->value = callback->is_entry ? NULL : Py_XNewRef(fg_regs_value(callback));
     regs->place = has_frame ? fg_regs_place(callback) : NULL;
-    regs->arguments = callback->is_entry && has_frame ? fg_regs_arguments(callback) : PyDict_New();
+    regs->arguments = has_frame ? fg_regs_arguments(callback) : PyDict_New();
     return regs->arguments && (regs->place || !has_frame);
 }
 

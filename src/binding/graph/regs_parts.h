@@ -19,8 +19,8 @@ extern PyStructSequence_Desc fg_instruction_pointer_desc;
 const struct fg_callback *fg_regs_live(PyObject *object);
 /* The result, or the exception that ended the call: borrowed, or NULL. */
 PyObject *fg_regs_value(const struct fg_callback *callback);
-/* These need the call's frame. New references, or NULL with an exception: the bound arguments by name, at an
- * entry; the place of the call, an InstructionPointer. */
+/* These need the call's frame. New references, or NULL with an exception: the bound arguments by name, none
+ * at a return; the place of the call, an InstructionPointer. */
 PyObject *fg_regs_arguments(const struct fg_callback *callback);
 PyObject *fg_regs_place(const struct fg_callback *callback);
 

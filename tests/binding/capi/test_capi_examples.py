@@ -1,7 +1,7 @@
 """The examples of docs/c-api.md are compiled here as one module and run. Each function of the C API has one.
 
-Broken by hand: a kprobe's line was ignored; ftrace_get_regs() asked for no flag; the handler of a kretprobe
-got no data of its entry; ftrace_graph_get_ret_stack() took the place of the caller for that of the call.
+Broken by hand: the flag of a new fprobe was lost; the handlers of a kretprobe got no data;
+ftrace_graph_get_ret_stack() took the place of the caller for that of the call.
 """
 
 from __future__ import annotations

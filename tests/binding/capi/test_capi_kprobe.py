@@ -2,7 +2,8 @@
 were built for version 1.1 still work.
 
 Broken by hand: a kprobe's regs had arguments; on 3.11 a kprobe's caller was the probed function itself; the
-frame object was there without the flag; counts were lost with the registration.
+frame object was there without the flag; counts were lost with the registration; a line did not choose among
+functions of one name.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import dis
 import errno
 import re
 import shutil
+import subprocess
 import sys
 import types
 from collections.abc import Iterator
@@ -207,11 +209,7 @@ def test_one_call_in_progress_with_its_places(probe: Any, shop: Any) -> None:
 
 @pytest.mark.parametrize("name", share(["fprobe_probe", "capi_probe"], of=2))
 def test_a_module_that_was_built_for_1_1_works(name: str, tmp_path: Path, shop: Any) -> None:
-    """funcgraph_1_1.h is the header of version 1.1, as it was. The sizes of structures, and the places of
-    members in them and in the table, must stay.
-
-    Broken by hand: `flags` of an fprobe put before `private_data`.
-    """
+    """funcgraph_1_1.h is the header of version 1.1, as it was."""
     shutil.copy(HERE / "funcgraph_1_1.h", tmp_path / "funcgraph.h")
     path = extension.compile_extension(
         tmp_path, name, [HERE / f"{name}.c"], extension.available()[0], str(tmp_path)
@@ -237,12 +235,35 @@ def test_a_module_that_was_built_for_1_1_works(name: str, tmp_path: Path, shop: 
         module.forget()
 
 
-@pytest.mark.one_python
-def test_the_header_of_1_1_is_the_beginning_of_ours() -> None:
-    """Members are only added: at the table's end, and in the place of words of the engine."""
-    ours = Path(funcgraph.get_include()) / "funcgraph.h"
-    old, new = (path.read_text() for path in (HERE / "funcgraph_1_1.h", ours))
-    members = [
-        re.findall(r"\(\*(\w+)\)\(", text[text.index("struct funcgraph_api {") :]) for text in (old, new)
+def offsets(folder: Path, header: Path, structures: dict[str, list[str]]) -> list[str]:
+    """Return the offset of each member, as the header has it."""
+    lines = [
+        f'    printf("{name}.{member} %zu\\n", offsetof(struct {name}, {member}));'
+        for name, members in structures.items()
+        for member in members
     ]
-    assert members[1][: len(members[0])] == members[0]
+    source, program = folder / "offsets.c", folder / "offsets"
+    source.write_text(
+        f'#include <stdio.h>\n#include "{header}"\nint main(void)\n{{\n' + "\n".join(lines) + "\n}\n"
+    )
+    subprocess.run(["cc", "-std=gnu11", str(source), "-o", str(program)], check=True)
+    return subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.mark.one_python
+def test_each_member_of_1_1_is_where_it_was(tmp_path: Path) -> None:
+    """In the table, and in each structure that two sides share.
+
+    Broken by hand: `flags` of an fprobe put before `private_data`; a member put into the middle of the table.
+    """
+    old = HERE / "funcgraph_1_1.h"
+    text = re.sub(r"/\*.*?\*/", "", old.read_text(), flags=re.DOTALL)
+    structures = {
+        name: re.findall(r"(?:\(\*(?=\w+\)\())?(\w+)(?:\)\([^;]*|\[\w+\])?;", body)
+        for name, body in re.findall(r"^struct (\w+) \{\n(.*?)^\};", text, re.MULTILINE | re.DOTALL)
+    }
+    for members in structures.values():
+        members[:] = [member for member in members if member != "engine"]
+    assert len(structures) == 9 and len(structures["funcgraph_api"]) > 50
+    now = Path(funcgraph.get_include()) / "funcgraph.h"
+    assert offsets(tmp_path, old, structures) == offsets(tmp_path, now, structures)

@@ -1,8 +1,6 @@
 """Register sets and samples that are made from FtraceRegs, and what writing to a frame's f_locals does.
 
-Each was broken by hand: partial regs had all variables at a return; get_regs() of partial regs returned None,
-which code for kprobes takes for a frame; the sample's stack began with the caller; the own place of a call on
-3.11 was that of its caller.
+Broken by hand: the sample's stack began with the caller; on 3.11 the call's own place was that of its caller.
 """
 
 from __future__ import annotations
