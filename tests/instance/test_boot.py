@@ -94,7 +94,7 @@ def test_without_a_tracer_nothing_is_recorded_as_in_the_kernel() -> None:
         ),
         ("ftrace=graph", "ftrace=graph: must be one of "),
         (f"{CALLS} trace_options=colour", "'colour': must be one of "),
-        (f"{CALLS} trace_clock=sundial", "=sundial: must be one of mono, boot"),
+        (f"{CALLS} trace_clock=sundial", "=sundial: must be one of local, global"),
         (f"{CALLS},json.[", "'json.[': "),
         (f"{CALLS} trace_buf_size=big", "=big: must be a size from 32K"),
         (f"{CALLS} trace_instance=a/b", "'a/b': must be non-empty"),

@@ -76,7 +76,7 @@ def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
         "tracing_thresh": "0\n",
         "buffer_size_kb": "1408\n",
         "buffer_total_size_kb": "1408\n",
-        "trace_clock": "[mono] boot mono_raw tai local global\n",
+        "trace_clock": "local global counter uptime perf [mono] mono_raw boot tai x86-tsc\n",
         "tracing_on": "1\n",
         "tracing_max_latency": "0\n",
         "function_profile_enabled": "0\n",
@@ -230,10 +230,10 @@ def test_trace_options_takes_one_option_of_the_current_tracer(files: Files) -> N
 
 
 def test_trace_clock(files: Files) -> None:
-    assert "must be one of mono, boot" in refused(files, "trace_clock", "junk\n", errno.EINVAL)
+    assert "must be one of local, global" in refused(files, "trace_clock", "junk\n", errno.EINVAL)
     refused(files, "trace_clock", "\n", errno.EINVAL)
     files["trace_clock"] = "global\n"
-    assert files["trace_clock"] == "mono boot mono_raw tai local [global]\n"
+    assert files["trace_clock"] == "local [global] counter uptime perf mono mono_raw boot tai x86-tsc\n"
 
 
 # ---- filters

@@ -56,7 +56,7 @@ def refused(fg: Funcgraph, *words: str | Path, status: int = 2) -> str:
         (["-B", "a b"], "-B 'a b': must be one word"),
         (["-B", "x" * 64], "must have at most 63 bytes"),
         (["-B", "one", "-b", "31"], "-b 31: must be a whole number from 32 to"),
-        (["-C", "sundial"], "-C sundial: must be one of mono, boot, mono_raw, tai, local, global"),
+        (["-C", "sundial"], "-C sundial: must be one of local, global, counter, uptime"),
         (["-O", "funcgraph-colour"], "-O funcgraph-colour: must be one of funcgraph-cpu, "),
     ],
 )

@@ -261,7 +261,7 @@ def test_a_block_records_instances(fg: Funcgraph, monkeypatch: pytest.MonkeyPatc
         ({"instances": {"": {}}, "args": True}, ValueError, "name: '': another instance has that name"),
         ({"instances": {"a": {"filter": ["["]}}}, ValueError, r"filter: '\[': "),
         ({"instances": {"a": {"filter": "x"}}}, TypeError, "filter must be a list of patterns"),
-        ({"clock": "sundial"}, ValueError, "clock: 'sundial': must be one of mono"),
+        ({"clock": "sundial"}, ValueError, "clock: 'sundial': must be one of local"),
         ({"options": ["funcgraph-colour"]}, ValueError, "options: 'funcgraph-colour': must be one of"),
     ],
 )

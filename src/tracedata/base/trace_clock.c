@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tracedata/base/trace_clock.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "engine/core/clock.h"
@@ -9,16 +10,40 @@
 #define TRIES 8
 
 const char *const fg_trace_clock_names[FG_NR_TRACE_CLOCKS] = {
-#define X(id, name, clock) name,
+#define X(id, name, clock, unit) name,
     FG_TRACE_CLOCKS(X)
 #undef X
 };
 
 static const clockid_t clock_ids[FG_NR_TRACE_CLOCKS] = {
-#define X(id, name, clock) clock,
+#define X(id, name, clock, unit) clock,
     FG_TRACE_CLOCKS(X)
 #undef X
 };
+
+static const enum fg_clock_unit units[FG_NR_TRACE_CLOCKS] = {
+#define X(id, name, clock, unit) unit,
+    FG_TRACE_CLOCKS(X)
+#undef X
+};
+
+enum fg_clock_unit fg_trace_clock_unit(enum fg_trace_clock clock)
+{
+    return units[clock];
+}
+
+enum fg_clock_unit fg_trace_clock_unit_in(const char *text)
+{
+    const char *begin = strchr(text, '['), *end = begin ? strchr(begin, ']') : NULL;
+
+    for (int i = 0; end && i < FG_NR_TRACE_CLOCKS; i++) {
+        const char *name = fg_trace_clock_names[i];
+
+        if (strlen(name) == (size_t)(end - begin - 1) && strncmp(name, begin + 1, strlen(name)) == 0)
+            return units[i];
+    }
+    return FG_UNIT_NS;
+}
 
 struct fg_trace_clock_pair fg_trace_clock_read(enum fg_trace_clock clock)
 {

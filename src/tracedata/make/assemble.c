@@ -22,6 +22,7 @@ struct assembly {
     struct fg_text head, meta, piece;
     struct fg_pages pages;
     struct fg_convert convert;
+    struct fg_ranks ranks;
 };
 
 static uint64_t page_round(uint64_t bytes)
@@ -57,13 +58,36 @@ static int ring_addresses(struct assembly *assembly, uint32_t number)
     return 0;
 }
 
-static int convert_piece(struct assembly *assembly, const struct fg_piece *piece)
+static int read_piece(struct assembly *assembly, const struct fg_piece *piece)
 {
-    int error;
-
     if (!fg_text_reserve(&assembly->piece, piece->bytes))
         return -ENOMEM;
-    error = fg_file_read(assembly->spool->fd, assembly->piece.data, piece->bytes, piece->offset);
+    return fg_file_read(assembly->spool->fd, assembly->piece.data, piece->bytes, piece->offset);
+}
+
+/* The clock `counter`: numbers all events before the first is written. */
+static int rank_events(struct assembly *assembly)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < assembly->lanes.nr_tasks; i++) {
+        const struct fg_trace_ring *ring = &assembly->contents->rings[assembly->lanes.tasks[i].ring];
+        const struct fg_trace_task *task = &ring->tasks[assembly->lanes.tasks[i].task];
+        struct fg_time_scale scale = fg_contents_time_scale(assembly->contents, ring->clock_kind);
+
+        for (size_t j = 0; j < task->nr_pieces && error == 0; j++) {
+            error = read_piece(assembly, &task->pieces[j]);
+            if (error == 0)
+                error = fg_ranks_add(&assembly->ranks, &scale, assembly->piece.data, task->pieces[j].bytes);
+        }
+    }
+    return error < 0 ? error : fg_ranks_sort(&assembly->ranks);
+}
+
+static int convert_piece(struct assembly *assembly, const struct fg_piece *piece)
+{
+    int error = read_piece(assembly, piece);
+
     if (error < 0)
         return error;
     fg_pages_miss(&assembly->pages, piece->lost);
@@ -141,7 +165,12 @@ static int write_trace(struct assembly *assembly, int fd, const char *extra)
     if (error < 0)
         return error;
     assembly->convert.pages = &assembly->pages;
-    error = convert_lanes(assembly);
+    assembly->convert.unit = fg_trace_clock_unit(assembly->contents->clock);
+    assembly->convert.ranks = &assembly->ranks;
+    if (assembly->convert.unit == FG_UNIT_COUNT)
+        error = rank_events(assembly);
+    if (error == 0)
+        error = convert_lanes(assembly);
     if (error == 0)
         error = write_meta(assembly, fd, extra);
     if (error < 0)
@@ -177,6 +206,7 @@ static void assembly_free(struct assembly *assembly)
     fg_text_free(&assembly->piece);
     fg_pages_free(&assembly->pages);
     fg_convert_free(&assembly->convert);
+    fg_ranks_free(&assembly->ranks);
 }
 
 int fg_assemble_into(struct fg_contents *contents, const struct fg_spool *spool, int fd, const char *extra)

@@ -12,20 +12,30 @@ static inline uint32_t func_address(const struct fg_convert *convert, uint32_t f
     return fg_likely(func < convert->nr_addresses) ? convert->addresses[func] : FG_WIRE_FUNC_UNKNOWN;
 }
 
-static inline void *event_reserve(struct fg_convert *convert, uint64_t ns, size_t bytes)
+/* The time of an event on a clock that does not count nanoseconds. */
+FG_NOINLINE static uint64_t time_in_unit(const struct fg_convert *convert, uint64_t ticks, uint64_t ns)
 {
-    unsigned char *event = fg_pages_reserve(convert->pages, ns, (uint32_t)bytes);
+    if (convert->unit == FG_UNIT_TICKS)
+        return ticks;
+    return convert->unit == FG_UNIT_COUNT ? fg_ranks_take(convert->ranks, ns) : ns / FG_JIFFY_NS;
+}
+
+static inline void *event_reserve(struct fg_convert *convert, uint64_t ticks, size_t bytes)
+{
+    uint64_t ns = fg_time_scale_ns(&convert->scale, ticks);
+    uint64_t time = fg_likely(convert->unit == FG_UNIT_NS) ? ns : time_in_unit(convert, ticks, ns);
+    unsigned char *event = fg_pages_reserve(convert->pages, time, (uint32_t)bytes);
 
     if (convert->events++ == 0)
         convert->first_ns = convert->pages->last_ns;
     return event;
 }
 
-/* Reserves an event with `tail_bytes` in its tail, and fills in its fields: the common ones and those
+/* Reserves an event at `ticks` with `tail_bytes` in its tail, and fills in its fields: the common ones and those
  * given; others are 0. Its value is the event, a struct fg_wire_EVENT. */
-#define EVENT(convert, event, ns, tail_bytes, ...)                                                           \
+#define EVENT(convert, event, ticks, tail_bytes, ...)                                                        \
     ({                                                                                                       \
-        struct fg_wire_##event *made = event_reserve(convert, ns, sizeof(*made) + (tail_bytes));             \
+        struct fg_wire_##event *made = event_reserve(convert, ticks, sizeof(*made) + (tail_bytes));          \
                                                                                                              \
         *made = (struct fg_wire_##event){                                                                    \
             .common_type = FG_EVENT_##event, .common_pid = (convert)->tid, __VA_ARGS__};                     \
@@ -139,7 +149,7 @@ static inline void convert_entry(struct fg_convert *convert, const struct fg_rec
 {
     struct payload payload = record_payload(record, 0);
     struct fg_wire_funcgraph_entry *entry =
-        EVENT(convert, funcgraph_entry, fg_time_scale_ns(&convert->scale, record->time), tail_bytes(&payload),
+        EVENT(convert, funcgraph_entry, record->time, tail_bytes(&payload),
               .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
               .kind = (uint8_t)(kind | irq_flag(record)));
 
@@ -153,9 +163,8 @@ static void convert_call_at(struct fg_convert *convert, const struct fg_record *
     uint32_t caller[2] = {caller_address(convert, (uint32_t)*payload.fixed),
                           (uint32_t)(*payload.fixed >> 32)};
     struct fg_wire_funcgraph_entry *entry =
-        EVENT(convert, funcgraph_entry, fg_time_scale_ns(&convert->scale, record->time),
-              sizeof(caller) + payload.values_bytes, .func = func_address(convert, record->func),
-              .depth = fg_record_depth(record->info),
+        EVENT(convert, funcgraph_entry, record->time, sizeof(caller) + payload.values_bytes,
+              .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
               .kind = (uint8_t)(FG_WIRE_START | FG_WIRE_HAS_CALLER | irq_flag(record)));
 
     memcpy(entry->tail, caller, sizeof(caller));
@@ -169,7 +178,7 @@ static inline void convert_exit(struct fg_convert *convert, const struct fg_reco
     uint64_t rettime = fg_time_scale_ns(&convert->scale, record->time);
     uint64_t calltime = calltime_without_waits(convert, payload.fixed[0], record->time);
     struct fg_wire_funcgraph_exit *exit =
-        EVENT(convert, funcgraph_exit, rettime, tail_bytes(&payload),
+        EVENT(convert, funcgraph_exit, record->time, tail_bytes(&payload),
               .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
               .calltime = fg_time_scale_ns(&convert->scale, calltime), .rettime = rettime,
               .overrun = (uint16_t)(convert->overrun < UINT16_MAX ? convert->overrun : UINT16_MAX),
@@ -181,10 +190,9 @@ static inline void convert_exit(struct fg_convert *convert, const struct fg_reco
 static void convert_function(struct fg_convert *convert, const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 1);
-    struct fg_wire_function *function =
-        EVENT(convert, function, fg_time_scale_ns(&convert->scale, record->time), payload.values_bytes,
-              .ip = func_address(convert, record->func),
-              .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]));
+    struct fg_wire_function *function = EVENT(
+        convert, function, record->time, payload.values_bytes, .ip = func_address(convert, record->func),
+        .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]));
 
     memcpy(function->tail, payload.values, payload.values_bytes);
 }
@@ -198,8 +206,7 @@ static void convert_stack(struct fg_convert *convert, const struct fg_record *re
 
     while (n < most && ids[n])
         n++;
-    stack = EVENT(convert, kernel_stack, fg_time_scale_ns(&convert->scale, record->time),
-                  n * sizeof(stack->caller[0]), .size = (int32_t)n);
+    stack = EVENT(convert, kernel_stack, record->time, n * sizeof(stack->caller[0]), .size = (int32_t)n);
     for (uint32_t i = 0; i < n; i++)
         stack->caller[i] = func_address(convert, ids[i]);
 }
@@ -209,8 +216,7 @@ static void convert_repeats(struct fg_convert *convert, const struct fg_record *
     struct payload payload = record_payload(record, 2);
     uint64_t count = payload.fixed[1];
 
-    EVENT(convert, func_repeats, fg_time_scale_ns(&convert->scale, record->time), 0,
-          .ip = func_address(convert, record->func),
+    EVENT(convert, func_repeats, record->time, 0, .ip = func_address(convert, record->func),
           .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]),
           .count = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX));
 }
@@ -220,15 +226,14 @@ static int convert_wait(struct fg_convert *convert, const struct fg_record *reco
     uint64_t begin = *record_payload(record, 1).fixed;
     uint64_t ticks = record->time > begin ? record->time - begin : 0;
 
-    EVENT(convert, recorder_wait, fg_time_scale_ns(&convert->scale, record->time), 0,
-          .duration_ns = fg_time_scale_span(&convert->scale, ticks));
+    EVENT(convert, recorder_wait, record->time, 0, .duration_ns = fg_time_scale_span(&convert->scale, ticks));
     return fg_record_depth(record->info) ? 0 : wait_add(convert, begin, record->time);
 }
 
 static void convert_overrun(struct fg_convert *convert, const struct fg_record *record)
 {
     convert->overrun = *record_payload(record, 1).fixed;
-    EVENT(convert, overrun, fg_time_scale_ns(&convert->scale, record->time), 0, .total = convert->overrun);
+    EVENT(convert, overrun, record->time, 0, .total = convert->overrun);
 }
 
 /* The text ends with a NUL, as the kernel's does. A length beyond the record's end is damage. */
@@ -238,7 +243,7 @@ static void convert_mark(struct fg_convert *convert, const struct fg_record *rec
     size_t room = (size_t)(fg_record_words(record->info) - 3) * FG_RECORD_WORD_BYTES;
     size_t bytes = *length < room ? (size_t)*length : room;
     struct fg_wire_print *print =
-        EVENT(convert, print, fg_time_scale_ns(&convert->scale, record->time), bytes + 1,
+        EVENT(convert, print, record->time, bytes + 1,
               .ip = record->func ? func_address(convert, record->func) : FG_WIRE_FUNC_MARK);
 
     memcpy(print->buf, length + 1, bytes);

@@ -3,7 +3,9 @@
 #ifndef FG_CONVERT_H
 #define FG_CONVERT_H
 
+#include "tracedata/base/trace_clock.h"
 #include "tracedata/make/pages.h"
+#include "tracedata/make/ranks.h"
 #include "tracedata/spool/time_scale.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +19,8 @@ struct fg_convert_wait {
 struct fg_convert {
     struct fg_pages *pages;
     struct fg_time_scale scale;
+    enum fg_clock_unit unit;   /* of the times of events */
+    struct fg_ranks *ranks;    /* with FG_UNIT_COUNT */
     const uint32_t *addresses; /* function id -> synthetic address */
     size_t nr_addresses;
     int32_t tid;
@@ -25,8 +29,8 @@ struct fg_convert {
     size_t nr_waits, waits_capacity;
     uint64_t overrun;
 
-    uint64_t events; /* written so far */
-    uint64_t first_ns, last_ns;
+    uint64_t events;            /* written so far */
+    uint64_t first_ns, last_ns; /* in that unit */
 };
 
 /* Begins a task and forgets the one before; the memory for waits is reused. */

@@ -187,10 +187,24 @@ static void walk_lanes(struct header_walk *walk, struct fg_trace_file *file)
     }
 }
 
-/* Walks one option. *buffer_offset is that of a BUFFER option, else 0. False after the last option. */
-static bool walk_option(struct header_walk *walk, uint64_t *buffer_offset)
+/* The text of the option TRACECLOCK. trace-cmd writes the option without a text: its clocks count nanoseconds
+ * unless the text that follows a buffer's lanes says otherwise, which is not read here. */
+static void walk_clock(struct header_walk *walk, uint32_t bytes, struct fg_trace_file *file)
 {
-    enum { OPTION_END = 0, OPTION_BUFFER = 3 };
+    char text[128] = "";
+
+    if (bytes >= sizeof(text)) {
+        walk_skip(walk, bytes);
+        return;
+    }
+    walk_read(walk, text, bytes);
+    file->unit = fg_trace_clock_unit_in(text);
+}
+
+/* Walks one option. *buffer_offset is that of a BUFFER option, else 0. False after the last option. */
+static bool walk_option(struct header_walk *walk, struct fg_trace_file *file, uint64_t *buffer_offset)
+{
+    enum { OPTION_END = 0, OPTION_BUFFER = 3, OPTION_TRACECLOCK = 4 };
     uint8_t id[2];
     uint32_t bytes;
 
@@ -203,7 +217,10 @@ static bool walk_option(struct header_walk *walk, uint64_t *buffer_offset)
         *buffer_offset = walk_u64(walk);
         bytes -= sizeof(*buffer_offset);
     }
-    walk_skip(walk, bytes);
+    if (fg_load16(id) == OPTION_TRACECLOCK)
+        walk_clock(walk, bytes, file);
+    else
+        walk_skip(walk, bytes);
     return !walk->error;
 }
 
@@ -214,11 +231,11 @@ static void walk_buffers(struct header_walk *walk, struct fg_trace_file *file)
 
     walk_expect(walk, "options  ", sizeof("options  "));
     options = walk->offset;
-    while (walk_option(walk, &buffer_offset))
+    while (walk_option(walk, file, &buffer_offset))
         ;
     walk_lanes(walk, file);
     walk->offset = options;
-    while (walk_option(walk, &buffer_offset)) {
+    while (walk_option(walk, file, &buffer_offset)) {
         uint64_t next = walk->offset;
 
         if (!buffer_offset)

@@ -5,6 +5,7 @@
 #ifndef FG_TRACE_FILE_H
 #define FG_TRACE_FILE_H
 
+#include "tracedata/base/trace_clock.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,8 @@ struct fg_trace_file {
     uint32_t nr_lanes;
     struct fg_lane_data *lanes; /* of the top instance's buffer, then of the others */
     size_t lanes_capacity;
-    char *meta; /* JSON */
+    enum fg_clock_unit unit; /* of the times of events */
+    char *meta;              /* JSON */
     size_t meta_bytes;
 };
 

@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FG_SPOOL_MAGIC "FGSPOOL\3"
+#define FG_SPOOL_MAGIC "FGSPOOL\4"
 #define FG_SPOOL_CHUNK_MAGIC UINT64_C(0x9e01b5c846474348) /* not a likely time, nor text */
 
 /* X(type, value, payload) */

@@ -101,7 +101,7 @@ void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
     fg_text_lit(text, " (repeats: ");
     fg_text_u64(text, repeats->count, 0, ' ');
     fg_text_lit(text, ", last_ts: ");
-    fg_put_seconds(text, (fg_last_repeat_ns(event) + 500) / 1000);
+    fg_put_time(text, style, fg_last_repeat_ns(event), 500);
     fg_text_char(text, ')');
 }
 
@@ -117,8 +117,14 @@ unsigned fg_clip(const char *utf8, unsigned limit, size_t *bytes)
     return count;
 }
 
-void fg_put_seconds(struct fg_text *text, uint64_t microseconds)
+void fg_put_time(struct fg_text *text, const struct fg_report_style *style, uint64_t time, uint64_t round_ns)
 {
+    uint64_t microseconds = (time + round_ns) / 1000;
+
+    if (style->counts_time) {
+        fg_text_u64(text, time, 12, ' ');
+        return;
+    }
     fg_text_u64(text, microseconds / 1000000, 5, ' ');
     fg_text_char(text, '.');
     fg_text_u64(text, microseconds % 1000000, 6, '0');

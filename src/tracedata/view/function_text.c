@@ -17,7 +17,8 @@ void fg_function_text_header(struct fg_text *text, const struct fg_report_style 
 }
 
 /* "            work-69      [000]     5.473396: " */
-static void put_context(struct fg_text *text, const struct fg_name_table *names, const struct fg_event *event)
+static void put_context(struct fg_text *text, const struct fg_report_style *style,
+                        const struct fg_name_table *names, const struct fg_event *event)
 {
     const struct fg_task_name *task = &names->tasks[event->task];
     size_t name_bytes, start;
@@ -31,7 +32,7 @@ static void put_context(struct fg_text *text, const struct fg_name_table *names,
     fg_text_lit(text, " [");
     fg_text_u64(text, event->cpu, 3, '0');
     fg_text_lit(text, "]  ");
-    fg_put_seconds(text, (event->time_ns + 500) / 1000); /* rounded: the kernel does so in this layout only */
+    fg_put_time(text, style, event->time_ns, 500); /* rounded: the kernel does so in this layout only */
     fg_text_lit(text, ": ");
 }
 
@@ -85,28 +86,28 @@ int fg_function_text_event(struct fg_text *text, const struct fg_report_style *s
         return fg_merge_damaged(merge, event);
     switch (event->type) {
     case FG_EVENT_function:
-        put_context(text, names, event);
+        put_context(text, style, names, event);
         put_function(text, style, names, event);
         break;
     case FG_EVENT_func_repeats:
-        put_context(text, names, event);
+        put_context(text, style, names, event);
         fg_put_repeats(text, style, names, event);
         break;
     case FG_EVENT_kernel_stack:
-        put_context(text, names, event);
+        put_context(text, style, names, event);
         fg_put_stack(text, style, names, event);
         break;
     case FG_EVENT_print:
-        put_context(text, names, event);
+        put_context(text, style, names, event);
         put_print(text, style, names, event);
         break;
     case FG_EVENT_recorder_wait:
-        put_context(text, names, event);
+        put_context(text, style, names, event);
         put_comment(text, style, "/* waited ", fg_event_recorder_wait(event)->duration_ns / 1000,
                     " us for the recorder */");
         break;
     case FG_EVENT_overrun:
-        put_context(text, names, event);
+        put_context(text, style, names, event);
         put_comment(text, style, "/* ", fg_event_overrun(event)->total,
                     " calls not traced so far: the shadow stack was full */");
         break;

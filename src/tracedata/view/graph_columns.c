@@ -69,7 +69,7 @@ void fg_graph_put_prefix(struct fg_text *text, const struct fg_graph_columns *co
                          const struct fg_event *event)
 {
     if (fg_report_shows(columns->style, FG_REPORT_ABSTIME)) {
-        fg_put_seconds(text, event->time_ns / 1000);
+        fg_put_time(text, columns->style, event->time_ns, 0);
         fg_text_lit(text, " |  ");
     }
     if (fg_report_shows(columns->style, FG_REPORT_CPU))

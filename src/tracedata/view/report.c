@@ -27,6 +27,7 @@ struct fg_report {
 static int part_init(struct part *part, const struct fg_report_style *style, struct fg_merge *merge)
 {
     part->style = *style;
+    part->style.counts_time = merge->file->unit != FG_UNIT_NS;
     if (style->prefix) {
         part->style.prefix = part->prefix = strdup(style->prefix);
         if (!part->prefix)

@@ -13,7 +13,7 @@ enum fg_option_initial { FG_OPTION_OFF, FG_OPTION_ON, FG_OPTION_AUTO };
     X(OVERHEAD, "funcgraph-overhead", ON, "marks: + over 10 us, ! 100 us, # 1 ms, * 10 ms, @ 100 ms, $ 1 s") \
     X(PROC, "funcgraph-proc", AUTO, "the task's name and thread id")                                         \
     X(DURATION, "funcgraph-duration", ON, "how long the call took")                                          \
-    X(ABSTIME, "funcgraph-abstime", OFF, "the time, in seconds of the trace's clock")                        \
+    X(ABSTIME, "funcgraph-abstime", OFF, "the time on the trace's clock: seconds, or what it counts")        \
     X(IRQS, "funcgraph-irqs", ON, "calls for signals, between arrows")                                       \
     X(TAIL, "funcgraph-tail", OFF, "the function's name after a closing brace")                              \
     X(OVERRUN, "funcgraph-overrun", OFF, "after each closing brace: calls of the task that were not traced") \
@@ -44,6 +44,7 @@ struct fg_report_style {
     bool color;
     uint64_t nr_events, nr_lost; /* for the header of the `function` layout */
     const char *prefix;          /* before each line after the header; or NULL */
+    bool counts_time;            /* the trace's clock counts something else than nanoseconds */
 };
 
 /* True if the option is on. */

@@ -121,7 +121,8 @@ static inline int add_times(struct fg_summary *summary, struct fg_summary_lane *
     return 0;
 }
 
-/* No event of the task is left: its calls in progress end at its last event. */
+/* No event of the task is left: its calls in progress end at its last event. How long they ran is not known on a
+ * clock that does not count nanoseconds. */
 static int finish_task(struct fg_summary *summary, struct fg_summary_lane *lane)
 {
     while (lane->depth) {
@@ -129,7 +130,8 @@ static int finish_task(struct fg_summary *summary, struct fg_summary_lane *lane)
         struct fg_open_call *call = &lane->calls[depth];
         if (call->is_open) {
             close_call(lane, call);
-            uint64_t ran_ns = minus(lane->last_ns, call->began_ns);
+            uint64_t ran_ns =
+                summary->merge->file->unit == FG_UNIT_NS ? minus(lane->last_ns, call->began_ns) : 0;
             int error = add_times(summary, lane, depth, minus(ran_ns, lane->wait_ns - call->waited_ns));
             if (error)
                 return error;
