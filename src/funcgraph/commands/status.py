@@ -17,8 +17,8 @@ NAME = "status"
 HELP = "show sessions, what this Python can tell, and the owners of its monitoring ids"
 DESCRIPTION = """\
 Show how this Python is hooked, what can be told of a program in it, and the owner of each of its
-sys.monitoring ids: a tool that is loaded at start, such as coverage or an agent. Then show this user's recording sessions on this machine, with their
-processes."""
+sys.monitoring ids: a tool that is loaded at start, such as coverage or an agent. Then show this user's
+recording sessions on this machine, with their processes."""
 
 # The conventional use of ids, from CPython's documentation of sys.monitoring.
 _CONVENTION = {0: "debugger", 1: "coverage", 2: "profiler", 5: "optimizer"}

@@ -53,7 +53,8 @@ def engine_keywords(settings: "dict[str, Any]", instance: "dict[str, Any]") -> "
 
 def ring_bytes(settings: "dict[str, Any]") -> int:
     """Return how many bytes the ring buffers of one process of a recording may have."""
-    return 1024 * sum(instance["buffer_kb"] for instance in settings["instances"])
+    kib: int = sum(instance["buffer_kb"] for instance in settings["instances"])
+    return 1024 * kib
 
 
 def wanted_patterns(settings: "dict[str, Any]") -> list[str]:

@@ -94,9 +94,8 @@ def other_threads() -> bool:
         thread.start()
         try:
             assert inside.wait(30)
-            return [
-                frame.func.qualname.endswith("waits") for frame in funcgraph.get_ret_stack(task=thread)
-            ] == [True]
+            (frame,) = funcgraph.get_ret_stack(task=thread)
+            return frame.func.qualname.endswith("waits")
         except RuntimeError:
             return False
         finally:
