@@ -126,7 +126,9 @@ def test_a_buffer_that_is_not_there_is_refused_with_those_that_are(fg: Funcgraph
     fg.record("-q", *TWO, fg.script(APP))
     result = fg.run(command, "-B", "laeves")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "funcgraph: trace.dat: no instance 'laeves'; it has: '' (the top one), 'leaves'\n"
+    assert result.stderr == (
+        "funcgraph: trace.dat: no instance 'laeves'; it has: '' (the top one), 'leaves'; did you mean 'leaves'?\n"
+    )
 
 
 def test_a_killed_program_leaves_all_buffers(fg: Funcgraph) -> None:

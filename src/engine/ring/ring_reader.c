@@ -105,15 +105,32 @@ static int read_file(const struct fg_ring_reader *reader, void *data, size_t byt
     return error;
 }
 
-/* The writer sees the store at once: a file's pages are the same memory for pwrite() and for a mapping. */
-static void write_file(const struct fg_ring_reader *reader, const void *data, size_t bytes, uint64_t offset)
+/* Stores through a mapping, which RLIMIT_FSIZE does not limit. The page must have been allocated. */
+static void store_mapped(int fd, const void *data, size_t bytes, uint64_t offset)
+{
+    uint64_t page = offset / FG_RING_PAGE_BYTES * FG_RING_PAGE_BYTES;
+    uint8_t *mapping = mmap(NULL, FG_RING_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)page);
+
+    if (mapping == MAP_FAILED)
+        return;
+    memcpy(mapping + (offset - page), data, bytes);
+    munmap(mapping, FG_RING_PAGE_BYTES);
+}
+
+/* Writes to the head of a sub-buffer that its writer has queued, so its page exists. The writer sees the
+ * store at once: a file's pages are the same memory for pwrite() and for a mapping. */
+static void write_head(const struct fg_ring_reader *reader, const void *data, size_t bytes, uint64_t offset)
 {
     int fd = begin_access(reader);
+    ssize_t written;
 
     if (fd < 0)
         return;
-    while (pwrite(fd, data, bytes, (off_t)offset) < 0 && errno == EINTR)
-        ;
+    do
+        written = pwrite(fd, data, bytes, (off_t)offset);
+    while (written < 0 && errno == EINTR);
+    if (written < 0 && errno == EFBIG) /* the user's limit for files is below the ring's size */
+        store_mapped(fd, data, bytes, offset);
     end_access(reader, fd);
 }
 
@@ -274,7 +291,7 @@ static uint64_t subbuf_offset(const struct fg_ring_reader *reader, uint32_t inde
 
 static void set_state(const struct fg_ring_reader *reader, uint32_t index, uint32_t state)
 {
-    write_file(reader, &state, sizeof(state),
+    write_head(reader, &state, sizeof(state),
                subbuf_offset(reader, index) + offsetof(struct fg_subbuf, state));
 }
 
@@ -339,7 +356,7 @@ void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_
     uint64_t head = atomic_load_explicit(&header->free_head, memory_order_relaxed);
 
     if (chunk->lost)
-        write_file(reader, &chunk->lost, sizeof(chunk->lost),
+        write_head(reader, &chunk->lost, sizeof(chunk->lost),
                    subbuf_offset(reader, chunk->index) + offsetof(struct fg_subbuf, lost_told));
     set_state(reader, chunk->index, FG_SUBBUF_FREE);
     atomic_store_explicit(&reader->free_queue[head % reader->nr_subbufs], chunk->index, memory_order_relaxed);
