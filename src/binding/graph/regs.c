@@ -19,11 +19,6 @@ static inline bool saves_regs(const struct fg_callback *callback)
     return callback->self->save_regs;
 }
 
-static inline struct fg_engine_state *state_of(const struct fg_callback *callback)
-{
-    return callback->self->state;
-}
-
 /* The frame of the call, or NULL with RuntimeError. */
 static fg_pyframe *frame_of(const struct fg_callback *callback)
 {
