@@ -108,6 +108,8 @@ def test_what_dead_processes_left_is_removed_beside_a_live_recording(fg: Funcgra
     for name in folders.values():
         (fg.runtime / name).mkdir()
     (fg.runtime / folders["of a dead process"] / "trace.dat").touch()
+    spare = fg.folder / f"funcgraph-{dead}-abcd_5.spare"  # beside the output
+    spare.mkdir()
     unlocked = fg.runtime / f"funcgraph-{os.getpid()}-abcd_4"  # a recorder that has its lock only now
     unlocked.mkdir()
     (unlocked / "lock").touch()
@@ -128,6 +130,7 @@ def test_what_dead_processes_left_is_removed_beside_a_live_recording(fg: Funcgra
         f"{fg.runtime}/{folders['killed before it had a lock']}: removed: its process has ended",
         f"{fg.runtime}/{folders['spare of a dead recorder']}: removed: its process has ended",
         f"{fg.runtime}/{folders['of a dead process']}: removed: its process has ended",
+        f"{spare}: removed: its process has ended",
     ]
     for line in lines:
         assert not Path(line.partition(": ")[0]).exists()

@@ -42,7 +42,7 @@ def clean() -> Iterator[str]:
         yield from _clean_session(session)
     for output in outputs:
         yield from (f"{path}: removed: an unfinished trace" for path in remove_temporaries(output))
-    for path in _dead_folders():
+    for path in _dead_folders(dict.fromkeys([*folders(), *map(os.path.dirname, outputs)])):
         shutil.rmtree(path, ignore_errors=True)
         yield f"{path}: removed: its process has ended"
 
@@ -159,9 +159,9 @@ def _copy(path: str, into: int) -> None:
 # ---- folders that are no sessions
 
 
-def _dead_folders() -> Iterable[str]:
+def _dead_folders(bases: Iterable[str]) -> list[str]:
     """Return the folders of ended processes that no session needs."""
-    return [path for base in folders() for name in _names(base) if _is_dead(path := f"{base}/{name}", name)]
+    return [path for base in bases for name in _names(base) if _is_dead(path := f"{base}/{name}", name)]
 
 
 def _is_dead(path: str, name: str) -> bool:
