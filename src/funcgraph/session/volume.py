@@ -54,7 +54,7 @@ class VolumeWatch:
     def _text(self) -> str:
         try:
             heaviest = self._recording.heaviest(NAMED)
-        except OSError:
+        except (OSError, MemoryError):
             heaviest = []
         shares = ", ".join(f"{name} {share:.0%}" for name, share in heaviest)
         return (

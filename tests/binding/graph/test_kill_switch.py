@@ -77,3 +77,21 @@ def test_nothing_starts_after_the_kill_switch_has_tripped(tmp_path: Path) -> Non
     (line,) = done.stderr.splitlines()
     assert line.startswith("funcgraph: tracing is off for good, the program goes on: task ")
     assert list(tmp_path.iterdir()) == []
+
+
+READS = """
+def f(): pass
+
+with funcgraph.Instance("one", tracer="function_graph", filter=["__main__.f"]) as one:
+    f()
+    assert "tracing ended" not in one.trace()
+    trip_kill_switch()
+    text = one.trace().splitlines()
+    assert "__main__.f();" in text[-2]
+    assert text[-1].endswith(f": tracing ended for good: {funcgraph.killed()}")
+"""
+
+
+def test_an_instance_can_be_read_after_the_kill_switch_has_tripped() -> None:
+    done = subprocess.run([sys.executable, "-c", TRIP + READS], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
