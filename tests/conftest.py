@@ -27,7 +27,7 @@ for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Put what pytest and the collected tests hold aside: a gc.collect() in a test then takes 1 ms, not 100."""
+    """Put aside what pytest and the collected tests hold: gc.collect() in a test then takes 1 ms, not 100."""
     gc.collect()
     gc.freeze()
 
