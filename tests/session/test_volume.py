@@ -11,7 +11,8 @@ from conftest import Funcgraph
 from ringfile import leaf
 from tracereader import Desk
 
-from funcgraph.session import volume
+import funcgraph
+from funcgraph.session import block, volume
 
 pytestmark = pytest.mark.one_python
 
@@ -81,7 +82,8 @@ def test_the_heaviest_functions_are_those_with_most_bytes(tmp_path: Path) -> Non
 LOWERED = """
 import sys
 from funcgraph import cli
-from funcgraph.session import volume
+import funcgraph
+from funcgraph.session import block, volume
 volume.LIMIT_BYTES = 100_000
 sys.exit(cli.main(["record", "-q", *sys.argv[1:]]))
 """
@@ -99,3 +101,20 @@ def test_record_warns_once(fg: Funcgraph) -> None:
     found = re.search(r"GB a minute, most of it: __main__\.hot (\d+)%, __main__\.rare (\d+)%[;,]", line)
     assert found and int(found[1]) > 70 and int(found[2]) < 30
     assert fg.record("-q", script).stderr == ""
+
+
+def hot() -> None:
+    pass
+
+
+def test_a_recorded_block_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered = (
+        "funcgraph.session import volume; volume.LIMIT_BYTES = 10_000; from funcgraph.session.background"
+    )
+    monkeypatch.setattr(block, "_MODULE", lowered)
+    with (
+        pytest.warns(RuntimeWarning, match=r"GB a minute, most of it: .*hot \d+%"),
+        funcgraph.record(tmp_path / "trace.dat", filter=["*.hot"]),
+    ):
+        for _ in range(1000):
+            hot()

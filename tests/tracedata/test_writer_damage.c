@@ -15,6 +15,7 @@
 #include "tracedata/make/assemble.h"
 #include "tracedata/spool/census.h"
 #include "tracedata/spool/contents.h"
+#include "tracedata/spool/heaviest.h"
 #include "tracedata/spool/spool.h"
 
 #define ROUNDS 3000
@@ -176,15 +177,19 @@ static void assemble(const struct fg_text *bytes)
 {
     char *path = path_in_folder("damaged.part"), *output = path_in_folder("trace.dat");
     struct fg_contents contents = {0};
+    struct fg_heavy top[NR_FUNCTIONS];
     struct fg_spool spool;
-    uint64_t end;
+    uint64_t end, sampled;
     FILE *file = fopen(path, "w");
+    int found;
 
     assert(file && fwrite(bytes->data, bytes->bytes, 1, file) == 1 && fclose(file) == 0);
     assert(fg_spool_open(&spool, path) == 0);
     assert(fg_contents_load(&contents, &spool, &end) == 0);
     assert(end <= bytes->bytes);
     assert(fg_census_nr_recorded(&contents) <= (int64_t)contents.symbols.nr_functions);
+    found = fg_heaviest(&contents, &spool, top, NR_FUNCTIONS, &sampled);
+    assert(found >= 0 && found <= (int)NR_FUNCTIONS && (found == 0 || top[0].bytes <= sampled));
     assert(fg_assemble(&contents, &spool, output, "{}") == 0);
     fg_contents_free(&contents);
     fg_spool_close(&spool);

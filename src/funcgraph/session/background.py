@@ -71,8 +71,7 @@ class Background:
         try:
             volume = VolumeWatch(recording)
             word = self._record_until_told(recording, volume)
-            answer = self._close(recording, request, word)
-            answer.get("warnings", []).extend(volume.warnings)
+            answer = self._close(recording, volume, request, word)
             session.remove()
             self._answer(answer)
         except Exception as error:  # the spool stays for `funcgraph recover`
@@ -100,11 +99,14 @@ class Background:
                 volume.warning()
         return word
 
-    def _close(self, recording: Recording, request: dict[str, Any], word: bytes | None) -> dict[str, Any]:
+    def _close(
+        self, recording: Recording, volume: VolumeWatch, request: dict[str, Any], word: bytes | None
+    ) -> dict[str, Any]:
         recording.settle(GRACE_S if word is None else 0.0)
         if word == b"abandon":
             recording.discard()
             return {}
+        volume.warning()
         settings = request["settings"]
         totals = recording.totals()
         warnings = [*recording.damaged, *recording.killed()]
@@ -114,7 +116,7 @@ class Background:
             warnings.append(outcome.nothing_matched(patterns, recording.seen_names()))
         if totals["records"]:
             warnings += outcome.silent(settings, recording.records, recording.seen_names())
-        warnings += outcome.losses(totals)
+        warnings += [*outcome.losses(totals), *volume.warnings]
         recording.assemble(
             request["output"],
             {
