@@ -1,4 +1,4 @@
-/* A user of the C API for tests: uses the functions of version 1.0, notes what its callbacks are told, and
+/* A user of the C API for tests: registers users of the graph, notes what its callbacks are told, and
  * lets Python ask for it. Compiled by the tests themselves, as C11 and as C++11: written in what both know.
  */
 #define PY_SSIZE_T_CLEAN

@@ -169,6 +169,17 @@ static PyObject *call(PyObject *self, PyObject *idx)
                          (unsigned long long)one.users);
 }
 
+#ifdef __cplusplus
+extern "C"
+#endif
+int is_attached(void);
+
+/* For ctypes: also in another interpreter than the one that has the module. */
+int is_attached(void)
+{
+    return probe.engine[0] != 0;
+}
+
 static PyMethodDef methods[] = {
     {"register", register_, METH_VARARGS, NULL},
     {"without_handler", without_handler, METH_NOARGS, NULL},

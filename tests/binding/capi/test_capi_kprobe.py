@@ -173,6 +173,46 @@ def test_a_kprobe_whose_function_is_gone(probe: Any, shop: Any) -> None:
     probe.take()
 
 
+INTERPRETER = """
+import ctypes, sys
+try:
+    import _interpreters as interpreters
+    other = interpreters.create("legacy")
+except ImportError:
+    import _xxsubinterpreters as interpreters
+    other = interpreters.create(isolated=False)
+
+# CPython 3.13 runs the module's init function in the main interpreter: import funcgraph here, too.
+inner = '''
+import importlib.machinery, importlib.util
+import funcgraph._engine
+loader = importlib.machinery.ExtensionFileLoader("kprobe_probe", {path!r})
+probe = importlib.util.module_from_spec(importlib.util.spec_from_loader("kprobe_probe", loader))
+loader.exec_module(probe)
+
+def work():
+    return 1
+
+assert probe.register(work, work.__code__.co_firstlineno + 1, 0, False, None) == 0
+work()
+assert probe.counts() == (1, 0)
+'''
+error = interpreters.run_string(other, inner.format(path=sys.argv[1]))
+assert error is None, error.formatted
+library = ctypes.PyDLL(sys.argv[1])
+assert library.is_attached() == 1
+interpreters.destroy(other)
+assert library.is_attached() == 0
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 loads no module of ours in a second interpreter")
+def test_an_interpreter_that_ends_unregisters_its_kprobes(probe: Any) -> None:
+    """Broken by hand: fg_capi_kprobes_end() was not called."""
+    done = subprocess.run([sys.executable, "-c", INTERPRETER, probe.__file__], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_full_frame_is_there_only_if_somebody_asked(probe: Any, shop: Any) -> None:
     """Broken by giving the frame to whoever asks for it."""
     pattern = f"{shop.name}.add_up"
