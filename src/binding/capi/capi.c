@@ -21,13 +21,28 @@ _Static_assert(sizeof(struct fgraph_ops) == 54 * sizeof(uint64_t), "as in 1.0");
 _Static_assert(sizeof(struct fprobe) == 28 * sizeof(uint64_t), "as in 1.1");
 _Static_assert(sizeof(struct kprobe_multi_link) == 31 * sizeof(uint64_t), "as in 1.1");
 
+/* Imports the module only if it is not there: the program may have its own __import__. */
+int fg_capi_be_here(void)
+{
+    PyObject *name = PyUnicode_FromString("funcgraph._engine");
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+
+    if (name && !module && !PyErr_Occurred())
+        module = PyImport_Import(name);
+    Py_XDECREF(name);
+    Py_XDECREF(module);
+    return module ? 0 : -EIO;
+}
+
 /* Installing the hooks may raise. The caller gets the error number only, and keeps the exception that it
  * had. */
 static int register_user(struct fgraph_ops *ops)
 {
     fg_exception aside = fg_exception_set_aside();
-    int error = fg_cpython_register(ops);
+    int error = fg_capi_be_here();
 
+    if (!error)
+        error = fg_cpython_register(ops);
     fg_exception_put_back(aside); /* replaces an exception of the hooks */
     return error;
 }

@@ -46,6 +46,16 @@ size_t fg_capi_get_ret_stack(struct fgraph_ret_frame frames[], size_t room);
 struct fg_task *fg_capi_task_of(int tid);
 int fg_capi_graph_get_ret_stack(const struct fg_task *task, unsigned idx, struct ftrace_ret_stack *call);
 
+/**
+ * fg_capi_be_here - make sure that the end of this interpreter will unregister what is registered here
+ *
+ * funcgraph's module does that. CPython 3.13 and later runs the init function of a module with single-phase
+ * initialisation in the main interpreter, also for another one: then funcgraph_import() imported it there.
+ *
+ * Return: 0; -EIO with an exception: the module cannot be imported.
+ */
+int fg_capi_be_here(void);
+
 /* The interpreter ends: unregisters its kprobes. */
 void fg_capi_kprobes_end(void);
 

@@ -57,6 +57,8 @@ int fg_capi_register_fprobe(struct fprobe *fp, const char *filter, const char *n
     int error = parse(&parsed, filter, notfilter);
 
     if (!error)
+        error = fg_capi_be_here();
+    if (!error)
         error = fg_cpython_register_fprobe(fp, &parsed);
     fg_fprobe_filter_clear(&parsed);
     fg_exception_put_back(aside);
@@ -66,8 +68,10 @@ int fg_capi_register_fprobe(struct fprobe *fp, const char *filter, const char *n
 int fg_capi_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n)
 {
     fg_exception aside = fg_exception_set_aside();
-    int error = fg_cpython_register_fprobe_ips(fp, funcs, n);
+    int error = fg_capi_be_here();
 
+    if (!error)
+        error = fg_cpython_register_fprobe_ips(fp, funcs, n);
     fg_exception_put_back(aside);
     return error;
 }
@@ -145,8 +149,10 @@ int fg_capi_kprobe_multi_attach(struct kprobe_multi_link *link, struct fg_func *
                                 const uint64_t cookies[], size_t n)
 {
     fg_exception aside = fg_exception_set_aside();
-    int error = fg_cpython_kprobe_multi_attach(link, funcs, cookies, n);
+    int error = fg_capi_be_here();
 
+    if (!error)
+        error = fg_cpython_kprobe_multi_attach(link, funcs, cookies, n);
     fg_exception_put_back(aside);
     return error;
 }
@@ -157,6 +163,8 @@ int fg_capi_kprobe_multi_attach_filter(struct kprobe_multi_link *link, const cha
     struct fg_fprobe_filter parsed = {.filter = {.n = 0}};
     int error = parse(&parsed, filter, NULL);
 
+    if (!error)
+        error = fg_capi_be_here();
     if (!error)
         error = fg_cpython_kprobe_multi_attach_filter(link, &parsed);
     fg_fprobe_filter_clear(&parsed);

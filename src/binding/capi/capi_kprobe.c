@@ -221,7 +221,9 @@ int fg_capi_register_kprobe(struct kprobe *kp)
     if (state_of(kp)->capsule)
         return -EEXIST;
     aside = fg_exception_set_aside();
-    error = kp->func ? attach_to(kp, kp->func) : attach_to_named(kp);
+    error = fg_capi_be_here();
+    if (!error)
+        error = kp->func ? attach_to(kp, kp->func) : attach_to_named(kp);
     fg_exception_put_back(aside);
     return error;
 }
