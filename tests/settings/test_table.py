@@ -160,7 +160,8 @@ def test_the_engines_defaults_are_the_tables(tmp_path: Path) -> None:
         sizes.append(ring.stat().st_size)
         _engine.stop(handle)
         ring.unlink()
-    assert sizes[0] == sizes[1]
+    # Rings begin at different offsets from a page boundary (ring_file.c, colour): one may need a page more.
+    assert abs(sizes[0] - sizes[1]) <= 4096
     engine = _engine.Instance("table")
     assert engine.buffer_kb == BY_NAME["buffer_kb"].initial
     engine.close()
@@ -238,7 +239,8 @@ def test_flags_of_the_command() -> None:
     for setting in RECORDED:
         for value in setting.values:
             assert actions.pop(f"--{value}").dest == setting.name
-    assert actions.keys() == {"-h", "--help", "-o", "-B", "-q"}  # of the command itself
+    # Those of the command itself.
+    assert actions.keys() == {"-h", "--help", "-o", "-B", "-q", "--or-untraced"}
 
 
 def test_the_table_is_quick_to_import() -> None:
