@@ -127,7 +127,8 @@ def test_a_buffer_that_is_not_there_is_refused_with_those_that_are(fg: Funcgraph
     result = fg.run(command, "-B", "laeves")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        "funcgraph: trace.dat: no instance 'laeves'; it has: '' (the top one), 'leaves'; did you mean 'leaves'?\n"
+        "funcgraph: trace.dat: no instance 'laeves'; it has: '' (the top one), 'leaves'; "
+        "did you mean 'leaves'?\n"
     )
 
 

@@ -112,9 +112,9 @@ def test_a_recorded_block_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "funcgraph.session import volume; volume.LIMIT_BYTES = 10_000; from funcgraph.session.background"
     )
     monkeypatch.setattr(block, "_MODULE", lowered)
-    with (
-        pytest.warns(RuntimeWarning, match=r"GB a minute, most of it: .*hot \d+%"),
-        funcgraph.record(tmp_path / "trace.dat", filter=["*.hot"]),
-    ):
-        for _ in range(1000):
-            hot()
+    recording = funcgraph.record(tmp_path / "trace.dat", filter=["*.hot"])
+    recording.__enter__()
+    for _ in range(1000):
+        hot()
+    with pytest.warns(RuntimeWarning, match=r"GB a minute, most of it: .*hot \d+%"):
+        recording.__exit__(None, None, None)

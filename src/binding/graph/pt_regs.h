@@ -1,4 +1,5 @@
-/* Register sets made from FtraceRegs: PartialRegs, for code that takes the regs of a kprobe, and PerfSample. */
+/* Register sets made from FtraceRegs: PartialRegs, for code that takes the regs of a kprobe, and
+ * PerfSample. */
 #ifndef FG_BINDING_PT_REGS_H
 #define FG_BINDING_PT_REGS_H
 

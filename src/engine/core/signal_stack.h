@@ -23,8 +23,8 @@ static inline uint64_t *fg_signal_stack_end(struct fg_signal_stack *stack)
     return (uint64_t *)((char *)stack + FG_SIGNAL_STACK_BYTES);
 }
 
-/* Makes the current task's at the first call, and stores it in *place. NULL: no memory. Also in a handler of a
- * signal. */
+/* Makes the current task's at the first call, and stores it in *place. NULL: no memory. Also in a handler
+ * of a signal. */
 struct fg_signal_stack *fg_signal_stack_make(struct fg_signal_stack **place);
 void fg_signal_stack_free(struct fg_signal_stack *stack);
 

@@ -163,8 +163,9 @@ class FileAttributes:
 
     @property
     def trace_clock(self) -> str:
-        """The clock of the trace's times: "mono", "boot", "mono_raw" or "tai"; "local", "global" and "perf" are
-        other names for "mono". "uptime", "x86-tsc" and "counter" count hundredths of a second, cycles and
+        """The clock of the trace's times: "mono", "boot", "mono_raw" or "tai".
+
+        "local", "global" and "perf" are other names for "mono". "uptime", "x86-tsc" and "counter" count hundredths of a second, cycles and
         events; durations stay times. It applies when the buffer is read; setting it leaves the buffer as it
         is.
 

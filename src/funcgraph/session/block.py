@@ -171,8 +171,8 @@ def record(
             "nofuncgraph-irqs".
         follow_fork: record child processes too.
         clock: the trace's clock: "mono" (CLOCK_MONOTONIC), "boot" (includes the time that the machine was
-            suspended), "mono_raw" (not slewed), "tai"; "local", "global" and "perf" are other names of "mono";
-            "uptime", "x86-tsc", "counter" count hundredths of a second, cycles, events.
+            suspended), "mono_raw" (not slewed), "tai"; "local", "global" and "perf" are other names of
+            "mono"; "uptime", "x86-tsc", "counter" count hundredths of a second, cycles, events.
         instances: name -> any of the keywords from `tracer` to `options`: further instances, which record
             at the same time, each into a buffer of its own in the trace. The keywords themselves configure
             the top instance; if all have their defaults, there is none.

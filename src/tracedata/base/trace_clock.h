@@ -1,6 +1,7 @@
-/* The clocks that a trace can have, as the kernel's file trace_clock names them. Records have ticks, which are
- * converted to CLOCK_MONOTONIC. For another clock of time, the recorder reads both clocks at the beginning and
- * from time to time. The straight line from the first of these pairs to the last converts one to the other.
+/* The clocks that a trace can have, as the kernel's file trace_clock names them. Records have ticks, which
+ * are converted to CLOCK_MONOTONIC. For another clock of time, the recorder reads both clocks at the
+ * beginning and from time to time. The straight line from the first of these pairs to the last converts one
+ * to the other.
  *
  * Clocks with another unit than nanoseconds give the times of events only. As in the kernel, durations are
  * times in every trace: an exit's calltime and rettime are nanoseconds of CLOCK_MONOTONIC then. */
@@ -50,8 +51,8 @@ struct fg_trace_clock_pair {
 extern const char *const fg_trace_clock_names[FG_NR_TRACE_CLOCKS];
 
 enum fg_clock_unit fg_trace_clock_unit(enum fg_trace_clock clock);
-/* The same, by the name that is in brackets in @text, as in the kernel's file trace_clock. FG_UNIT_NS: there is
- * none, or it is unknown. */
+/* The same, by the name that is in brackets in @text, as in the kernel's file trace_clock. FG_UNIT_NS:
+ * there is none, or it is unknown. */
 enum fg_clock_unit fg_trace_clock_unit_in(const char *text);
 
 /* Reads both clocks a few times, and returns the pair that was read in the shortest time. Any thread. */

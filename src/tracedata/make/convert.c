@@ -31,8 +31,8 @@ static inline void *event_reserve(struct fg_convert *convert, uint64_t ticks, si
     return event;
 }
 
-/* Reserves an event at `ticks` with `tail_bytes` in its tail, and fills in its fields: the common ones and those
- * given; others are 0. Its value is the event, a struct fg_wire_EVENT. */
+/* Reserves an event at `ticks` with `tail_bytes` in its tail, and fills in its fields: the common ones and
+ * those given; others are 0. Its value is the event, a struct fg_wire_EVENT. */
 #define EVENT(convert, event, ticks, tail_bytes, ...)                                                        \
     ({                                                                                                       \
         struct fg_wire_##event *made = event_reserve(convert, ticks, sizeof(*made) + (tail_bytes));          \

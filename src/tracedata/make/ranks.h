@@ -1,6 +1,6 @@
-/* The numbers of a trace's events, for the clock `counter`: 1 for the first in order of time, in all lanes. Lanes
- * are written one after the other, so the times of all events are collected and sorted first: 8 bytes for
- * each, and a bit. */
+/* The numbers of a trace's events, for the clock `counter`: 1 for the first in order of time, in all lanes.
+ * Lanes are written one after the other, so the times of all events are collected and sorted first: 8 bytes
+ * for each, and a bit. */
 #ifndef FG_RANKS_H
 #define FG_RANKS_H
 
@@ -20,8 +20,8 @@ int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, cons
                  size_t bytes);
 /* All times are there. Return: 0 or -ENOMEM. */
 int fg_ranks_sort(struct fg_ranks *ranks);
-/* The number of the next event at that time. Each is given once; events of one time get theirs in the order of
- * the calls. */
+/* The number of the next event at that time. Each is given once; events of one time get theirs in the order
+ * of the calls. */
 uint64_t fg_ranks_take(struct fg_ranks *ranks, uint64_t time_ns);
 void fg_ranks_free(struct fg_ranks *ranks);
 

@@ -40,7 +40,8 @@ void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
                     const struct fg_name_table *names, const struct fg_event *event);
 /* The number of characters in `utf8`, at most `limit`; *bytes is their size. */
 unsigned fg_clip(const char *utf8, unsigned limit, size_t *bytes);
-/* "    5.473396", or a number in the clock's own unit. @round_ns is added before the microseconds are cut off. */
+/* "    5.473396", or a number in the clock's own unit. @round_ns is added before the microseconds are cut
+ * off. */
 void fg_put_time(struct fg_text *text, const struct fg_report_style *style, uint64_t time, uint64_t round_ns);
 /* "CPU:0 [LOST 813 EVENTS]" and a newline. */
 void fg_put_lost(struct fg_text *text, const struct fg_report_style *style, const struct fg_name_table *names,

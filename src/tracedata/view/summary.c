@@ -121,8 +121,8 @@ static inline int add_times(struct fg_summary *summary, struct fg_summary_lane *
     return 0;
 }
 
-/* No event of the task is left: its calls in progress end at its last event. How long they ran is not known on a
- * clock that does not count nanoseconds. */
+/* No event of the task is left: its calls in progress end at its last event. How long they ran is not known
+ * on a clock that does not count nanoseconds. */
 static int finish_task(struct fg_summary *summary, struct fg_summary_lane *lane)
 {
     while (lane->depth) {

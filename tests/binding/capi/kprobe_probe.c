@@ -172,7 +172,8 @@ static PyObject *call(PyObject *self, PyObject *idx)
 #ifdef __cplusplus
 extern "C"
 #endif
-int is_attached(void);
+    int
+    is_attached(void);
 
 /* For ctypes: also in another interpreter than the one that has the module. */
 int is_attached(void)

@@ -1,4 +1,4 @@
-"""Once the kill switch has tripped, each registration of the C API returns -ENODEV. Each returned 0 before."""
+"""Once the kill switch has tripped, each registration of the C API returns -ENODEV; it returned 0 before."""
 
 from __future__ import annotations
 

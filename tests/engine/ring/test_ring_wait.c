@@ -1,5 +1,5 @@
-/* Wait mode: nothing is lost while a recorder lives, however slow. Without a recorder the program continues, and
- * recording stops in every mode. */
+/* Wait mode: nothing is lost while a recorder lives, however slow. Without a recorder the program
+ * continues, and recording stops in every mode. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

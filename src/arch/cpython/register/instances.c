@@ -16,8 +16,8 @@ bool fg_cpython_traces_c_here(void)
     return FG_HAVE_MONITORING || PyInterpreterState_Get() == PyInterpreterState_Main();
 }
 
-/* Stops the instances of this interpreter that have ended. An instance that another thread changes now is left
- * for the next call. */
+/* Stops the instances of this interpreter that have ended. An instance that another thread changes now is
+ * left for the next call. */
 static void stop_ended(struct fg_interp *interp)
 {
     int handle = 0;
