@@ -165,9 +165,9 @@ class FileAttributes:
     def trace_clock(self) -> str:
         """The clock of the trace's times: "mono", "boot", "mono_raw" or "tai".
 
-        "local", "global" and "perf" are other names for "mono". "uptime", "x86-tsc" and "counter" count hundredths of a second, cycles and
-        events; durations stay times. It applies when the buffer is read; setting it leaves the buffer as it
-        is.
+        "local", "global" and "perf" are other names for "mono". "uptime", "x86-tsc" and "counter" count
+        hundredths of a second, cycles and events; durations stay times. The clock applies when the buffer is
+        read; setting it leaves the buffer as it is.
 
         Raises:
             OSError: EINVAL: no such clock.
