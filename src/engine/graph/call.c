@@ -67,10 +67,16 @@ static inline bool call_entry(struct ftrace_graph_ent *trace, struct fg_task *ta
             return verdict == FG_VERDICT_MARK;
     }
     trace->depth = *depth;
-    if (!ops->entryfunc(trace, ops, regs) || user->entry_only)
+    if (user->entry_only) {
+        ops->entryfunc(trace, ops, regs);
         return false;
-    ++*depth;
-    return true;
+    }
+    ++*depth; /* a handler that interrupts the entry function calls one level further in */
+    if (ops->entryfunc(trace, ops, regs))
+        return true;
+    if (fg_likely(*depth)) /* else the user has left, and another one has its slot */
+        --*depth;
+    return false;
 }
 
 /* A user that wants returns sees no call before the function has return hooks. The user that fprobes

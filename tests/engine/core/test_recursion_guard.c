@@ -133,6 +133,8 @@ static void test_calls_of_a_handler_are_traced(void)
     CHECK_EQ(interrupted.bad, 0);
     CHECK_EQ(other.bad, 0);
     CHECK_EQ(fgraph_nmissed(&interrupted.ops), 0);
+    CHECK_EQ(interrupted.deepest, 2);
+    CHECK_EQ(other.deepest, 1); /* it hears of the interrupted call later */
     CHECK_EQ(fgraph_nmissed(&other.ops), 0);
     sim_resume(generator);
     sim_return(generator);

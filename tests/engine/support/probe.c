@@ -40,6 +40,8 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
     callback_begins(probe);
     atomic_fetch_add(&probe->entries, 1);
     atomic_store(&probe->depth, trace->depth);
+    if (trace->depth > atomic_load(&probe->deepest))
+        atomic_store(&probe->deepest, trace->depth);
     if (probe->data_words) {
         uint64_t *data = fgraph_reserve_data(trace, ops, probe->data_words * sizeof(uint64_t));
 

@@ -19,6 +19,7 @@ struct probe {
     _Atomic uint64_t entries, ends[3], suspends, resumes;
     _Atomic uint64_t bad;          /* returns with wrong data */
     _Atomic uint32_t depth;        /* of the latest callback */
+    _Atomic uint32_t deepest;      /* of all entries */
     _Atomic uint32_t running;      /* callbacks running now */
     _Atomic bool is_registered;    /* set before it is registered, cleared after it is unregistered */
     _Atomic uint64_t called_after; /* callbacks while it was not registered */

@@ -28,6 +28,7 @@
 static struct {
     PyObject *getsignal;       /* NULL: not watching */
     struct fg_c_method signal; /* _signal.signal */
+    bool has_handlers;         /* some function is a handler, or was one */
 } watch;
 
 /* ---- which function a handler is */
@@ -74,8 +75,8 @@ static void mark(struct fg_interp *interp, PyObject *handler)
     PyObject *function = function_of(handler);
     struct fg_func *func = function ? fg_symbols_func_of(interp, function) : NULL;
 
-    if (func)
-        fg_func_set_irq(func);
+    if (func && fg_func_set_irq(func))
+        watch.has_handlers = true;
     Py_XDECREF(function);
 }
 
@@ -226,7 +227,7 @@ bool fg_signals_is_in_handler(const struct ftrace_regs *regs)
     const struct fg_callback_scope *scope = fg_callback_scope;
     fg_pyframe *called = regs ? regs->frame : NULL;
 
-    if (!scope || fg_untraced || !watch.getsignal || !fg_is_main_thread())
+    if (!scope || fg_untraced || !watch.has_handlers || !fg_is_main_thread())
         return false;
     if (called && is_handlers(called))
         return true;
