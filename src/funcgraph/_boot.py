@@ -7,7 +7,7 @@ session's directory, and the recorder reports it.
 
 import os
 
-from funcgraph.session import config, environ, options
+from funcgraph.session import config, environ, options, tracing
 
 
 def _attach(directory: str) -> None:
@@ -17,10 +17,14 @@ def _attach(directory: str) -> None:
             settings = options.from_config(config.parse(file.read()))
         if settings["follow_fork"]:
             environ.join(directory)
-        from funcgraph import _engine
-
+        problem = None
         for instance in settings["instances"]:
-            _engine.start(directory, after_site=True, **options.engine_keywords(settings, instance))
+            try:
+                tracing.start(directory, settings, instance, after_site=True)
+            except OSError as error:  # such as a latency tracer that does not work here: the others go on
+                problem = error
+        if problem is not None:
+            raise problem
     except FileNotFoundError:
         pass  # no config: the recorder has finished; a process that outlived it started this one
     except Exception as error:

@@ -132,13 +132,15 @@ def status() -> dict[str, Any]:
 
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 
-def latency_start(tracer: str, inside_kb: int = 0, handle: int = 0, /) -> None:
+def latency_start(tracer: str, inside_kb: int = 0, inside: int = 0, told: int = 0, /) -> None:
     """Enable a latency tracer. Its maximum is 0, and no section is kept.
 
     Args:
         inside_kb: size of a buffer that records the function graph inside sections, in KiB; 0: none.
-        handle: the handle of an Instance that records that graph instead. It must start to record after this
+        inside: the handle of an Instance that records that graph instead. It must start to record after this
             call.
+        told: the handle of an Instance or a recording that gets a text for each section that is kept; 0:
+            none.
 
     Errors: ValueError (no such tracer; the size), OSError EBUSY (enabled already), EOPNOTSUPP (not possible
     with this CPython), ENOSPC (all slots for users are taken), EINVAL (no such instance), RuntimeError

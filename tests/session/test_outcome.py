@@ -63,12 +63,17 @@ def test_an_instance_in_which_nothing_matched_is_named() -> None:
         instance("graph", graph=["re.compile"]),
         instance("all"),
         instance("nothing", "no.such", tracer="nop"),
+        instance("block", "no.such", tracer="loopblock", thresh_us=5),
+        instance("wait", tracer="wakeup"),
+        instance("lock", tracer="gilwait"),
     ]
-    assert outcome.silent({"instances": instances}, {"has": 3, "typo": 0}, NAMES) == [
+    assert outcome.silent({"instances": instances}, {"has": 3, "typo": 0, "lock": 1}, NAMES) == [
         "the top instance: nothing matched mian; the nearest names that ran: __main__.main",
         "instance 'typo': nothing matched json.lods; the nearest names that ran: json.loads",
         "instance 'slow': nothing matched jsno.*",
         "instance 'graph': no function that matches re.compile was called",
+        "instance 'block': loopblock found no section of 5 us or more",
+        "instance 'wait': wakeup found no section; it cannot hear uvloop",
     ]
 
 

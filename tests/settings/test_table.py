@@ -119,7 +119,8 @@ def test_options_of_a_report_are_options_of_an_instance() -> None:
 
 
 def test_choices_are_known_below() -> None:
-    known = {"tracer": _engine.TRACERS, "mode": _engine.MODES, "clock": _tracedata.CLOCKS}
+    tracers = (*_engine.TRACERS, *_engine.LATENCY_TRACERS)
+    known = {"tracer": tracers, "mode": _engine.MODES, "clock": _tracedata.CLOCKS}
     for setting in RECORDED:
         if setting.kind == CHOICE:
             assert setting.default in known[setting.name]

@@ -46,12 +46,12 @@ static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *name;
     Py_ssize_t inside_kb = 0;
-    struct fg_latency_inside inside = {0};
+    struct fg_latency_output output = {0};
     const struct fg_latency_tracer *tracer;
     const char *why;
     int error;
 
-    if (!PyArg_ParseTuple(args, "O|ni:latency_start", &name, &inside_kb, &inside.handle))
+    if (!PyArg_ParseTuple(args, "O|nii:latency_start", &name, &inside_kb, &output.inside, &output.told))
         return NULL;
     tracer = find_tracer(name);
     if (!tracer)
@@ -59,8 +59,8 @@ static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *args)
     if (inside_kb && (inside_kb < (Py_ssize_t)FG_RING_MIN_KB || inside_kb > (Py_ssize_t)FG_RING_MAX_KB))
         return PyErr_Format(PyExc_ValueError, "inside_kb must be 0 or in %u to %zd, got %zd", FG_RING_MIN_KB,
                             (Py_ssize_t)FG_RING_MAX_KB, inside_kb);
-    inside.bytes = (size_t)inside_kb * 1024;
-    error = fg_cpython_latency_start(tracer, inside, &why);
+    output.inside_bytes = (size_t)inside_kb * 1024;
+    error = fg_cpython_latency_start(tracer, output, &why);
     if (error)
         return raise_start_error(tracer, error, why);
     Py_RETURN_NONE;
@@ -193,7 +193,7 @@ static PyObject *latency_inside(PyObject *Py_UNUSED(module), PyObject *name)
 
 static PyMethodDef functions[] = {
     {"latency_start", latency_start, METH_VARARGS,
-     "latency_start(tracer, inside_kb=0, handle=0): enable a latency tracer."},
+     "latency_start(tracer, inside_kb=0, inside=0, told=0): enable a latency tracer."},
     {"latency_inside", latency_inside, METH_O,
      "latency_inside(tracer) -> bytes | None: ring-buffer file of what ran inside the section that was "
      "kept."},

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include "engine/core/clock.h"
 #include "engine/ring/ring_copy.h"
 #include "engine/tracer/instance.h"
+#include "engine/tracer/instance_mark.h"
 
 #define MIN_NAMED_NS 100000 /* naming takes a microsecond or more: at most a hundredth of this */
 #define NAMED_SHARE 16u     /* anything shorter than the maximum divided by this is not named */
@@ -142,6 +144,46 @@ static void freeze(struct fg_latency_section *section, struct fg_instance *insta
     close(fd);
 }
 
+static uint64_t us_of(uint64_t ticks)
+{
+    return fg_clock_duration_ns(ticks) / 1000;
+}
+
+static void tell_text(const struct fg_latency *latency, int handle, const char *text)
+{
+    char mark[3 * FG_LATENCY_TEXT_BYTES];
+
+    snprintf(mark, sizeof(mark), "%s: %s", latency->name, text);
+    fg_instance_mark(handle, 0, mark, strlen(mark));
+}
+
+static void tell_event(const struct fg_latency *latency, int handle, const struct fg_latency_section *section,
+                       const struct fg_latency_event *event)
+{
+    unsigned long long since = us_of(event->time - section->begin), took = us_of(event->duration);
+    char text[FG_LATENCY_TEXT_BYTES + 64];
+
+    if (strncmp(event->text, FG_LATENCY_STACK, strlen(FG_LATENCY_STACK)) == 0)
+        snprintf(text, sizeof(text), " %s", event->text);
+    else if (took)
+        snprintf(text, sizeof(text), "%8llu us: %s (%llu us)", since, event->text, took);
+    else
+        snprintf(text, sizeof(text), "%8llu us: %s", since, event->text);
+    tell_text(latency, handle, text);
+}
+
+/* A text for the section, and one for each of its events. They stand at the section's end. */
+static void tell(const struct fg_latency *latency, int handle, const struct fg_latency_section *section)
+{
+    char text[2 * FG_LATENCY_TEXT_BYTES + 64];
+
+    snprintf(text, sizeof(text), "latency: %llu us, started at: %s, ended at: %s",
+             (unsigned long long)us_of(length_of(section)), section->started_at, section->ended_at);
+    tell_text(latency, handle, text);
+    for (uint32_t i = 0; i < section->nr_events; i++)
+        tell_event(latency, handle, section, &section->events[i]);
+}
+
 void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *section)
 {
     if (!claim_max(latency, length_of(section))) {
@@ -151,6 +193,8 @@ void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *sect
     atomic_fetch_add(&latency->nr_kept, 1);
     if (atomic_load(&latency->inside))
         freeze(section, atomic_load(&latency->inside));
+    if (atomic_load(&latency->told))
+        tell(latency, atomic_load(&latency->told), section);
     put(latency, section);
 }
 

@@ -52,6 +52,9 @@ struct fg_latency {
     /* Records what runs inside sections; NULL: there is no such instance. Set while it lives and a
      * detector runs. */
     _Atomic(struct fg_instance *) inside;
+    /* Handle of the instance whose buffer gets a text for each section that is kept; 0: none. */
+    _Atomic int told;
+    const char *name; /* the tracer's; set before `told` */
 };
 
 /* True if a section of this length is to be kept. */

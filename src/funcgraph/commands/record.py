@@ -377,11 +377,13 @@ def _close(
 def _nothing(
     recording: Recording, totals: dict[str, int], settings: dict[str, Any], refused: bool
 ) -> str | None:
-    """Return why nothing was recorded; None if something was, or no call took as long as --thresh."""
+    """Return why nothing was recorded; None if something was, or nothing took as long as --thresh."""
     if totals["records"] or recording.failure is not None:
         return None
     if not recording.attached:
         return "no process was traced" if refused else "no Python process with funcgraph installed ran"
     if recording.matched() and not any(instance["graph"] for instance in settings["instances"]):
+        return None
+    if outcome.looks_for_latency(settings):
         return None
     return outcome.nothing_matched(wanted_patterns(settings), recording.seen_names())

@@ -88,7 +88,7 @@ def _recover(session: Session, output_name: str | None) -> int:
     recording = _open(session, part)
     recording.settle(0.0)
     totals = recording.totals()
-    if not totals["records"] and not recording.matched():
+    if not totals["records"] and not recording.matched() and not outcome.looks_for_latency(settings):
         recording.discard()
         session.remove()
         raise CommandError(f"{session.path}: nothing was recorded; removed")

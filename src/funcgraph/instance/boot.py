@@ -243,7 +243,8 @@ def start(text: str) -> None:
 def _allowed() -> Allowed:
     from funcgraph import _engine, _tracedata
 
-    return Allowed(_engine.TRACERS, tuple(OPTIONS), _tracedata.CLOCKS, _engine.check_pattern)
+    tracers = (*_engine.TRACERS, *_engine.LATENCY_TRACERS)
+    return Allowed(tracers, tuple(OPTIONS), _tracedata.CLOCKS, _engine.check_pattern)
 
 
 def _reason(error: Exception) -> str:

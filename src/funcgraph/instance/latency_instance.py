@@ -22,7 +22,7 @@ class InstanceLatency:
 
     def __init__(self, tracer: str, engine: _engine.Instance, thresh_us: int, display_graph: bool) -> None:
         self.tracer = tracer
-        _engine.latency_start(tracer, 0, engine.handle if display_graph else 0)
+        _engine.latency_start(tracer, 0, engine.handle if display_graph else 0, engine.handle)
         self.thresh_us = thresh_us
         graph = _engine.latency_get(tracer)["graph"] if display_graph else None
         self.graph: tuple[str, ...] = (graph,) if graph else ()  # used if set_graph_function is empty

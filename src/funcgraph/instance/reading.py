@@ -57,8 +57,7 @@ def text_of(trace: int, tracer: str, options: Mapping[str, bool]) -> str:
     """Return the text of a trace that `write_trace` wrote to a descriptor, with its header."""
     if tracer == "function":  # the report has one option for the arguments of both tracers
         options = {**options, "funcgraph-args": options["func-args"]}
-    text = b"".join(TraceFile(trace).report(options)).decode("utf-8", "replace")
-    return text.replace("# tracer: function\n", f"# tracer: {tracer}\n", 1)
+    return b"".join(TraceFile(trace).report(options)).decode("utf-8", "replace")
 
 
 def read_text(

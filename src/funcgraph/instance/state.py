@@ -102,7 +102,10 @@ def _read(state: State, consume: bool) -> str:
 def _write_trace(state: State, path: str) -> None:
     from funcgraph.instance import reading
 
-    meta = reading.describe(state.engine.tracer, state.name)
+    tracer = state.engine.tracer
+    if state.latency and tracer == "nop":  # else the buffer has the graph inside sections
+        tracer = state.latency.tracer
+    meta = reading.describe(tracer, state.name)
     reading.write_trace(state.engine, path, meta, consume=False, clock=state.clock)
 
 

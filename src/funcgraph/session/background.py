@@ -112,7 +112,7 @@ class Background:
         warnings = [*recording.damaged, *recording.killed()]
         warnings += [*recording.session.places, *recording.session.notes()]
         patterns = wanted_patterns(settings)
-        if not totals["records"] and patterns:
+        if not totals["records"] and patterns and not outcome.looks_for_latency(settings):
             warnings.append(outcome.nothing_matched(patterns, recording.seen_names()))
         if totals["records"]:
             warnings += outcome.silent(settings, recording.records, recording.seen_names())

@@ -27,9 +27,9 @@ from typing import Any
 
 from funcgraph import _engine
 from funcgraph.names import did_you_mean
-from funcgraph.session import environ
+from funcgraph.session import environ, tracing
 from funcgraph.session.check import check, record_options
-from funcgraph.session.options import DEFAULTS, RECORDING, engine_keywords
+from funcgraph.session.options import DEFAULTS, RECORDING
 from funcgraph.session.output import check_output
 from funcgraph.settings.table import BY_NAME, PATTERNS
 
@@ -75,7 +75,7 @@ class RecordBlock:
             for instance in self._settings["instances"]:
                 # Our own __exit__ is in progress when the recording stops.
                 own = {**instance, "notrace": [*instance["notrace"], "funcgraph.session.*"]}
-                self._handles.append(_engine.start(recorder.session, **engine_keywords(self._settings, own)))
+                self._handles.append(tracing.start(recorder.session, self._settings, own))
         except BaseException:
             self._stop()
             self._recorder = None
@@ -146,7 +146,8 @@ def record(
 
     Args:
         output: the trace.dat file to write; an existing one is replaced when the block ends.
-        tracer: "function_graph" (calls with their durations) or "function" (calls only).
+        tracer: "function_graph" (calls with their durations), "function" (calls only), "nop", or a latency
+            tracer: "loopblock", "wakeup", "gilwait" (the sections that it keeps).
         filter: only functions that match one of these patterns: globs over module.qualname, or :mod:NAME.
         notrace: never functions that match one of these.
         graph: only functions that match one of these, and all that they call.

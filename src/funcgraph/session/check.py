@@ -18,7 +18,11 @@ __all__ = ["CHOICES", "RECORD_OPTIONS", "OptionError", "check", "record_options"
 RECORD_OPTIONS = {name: option.records for name, option in OPTIONS.items() if option.records}
 
 # The names that each choice has.
-CHOICES = {"tracer": _engine.TRACERS, "mode": _engine.MODES, "clock": _tracedata.CLOCKS}
+CHOICES = {
+    "tracer": (*_engine.TRACERS, *_engine.LATENCY_TRACERS),
+    "mode": _engine.MODES,
+    "clock": _tracedata.CLOCKS,
+}
 
 
 class OptionError(ValueError):
@@ -41,9 +45,11 @@ def check(settings: dict[str, Any]) -> None:
     """Raise OptionError for the first of a recording's settings that is wrong."""
     _checked("clock", settings["clock"], partial(valid.one_of, allowed=CHOICES["clock"]))
     names: set[str] = set()
+    latency_tracers: set[str] = set()
     for instance in settings["instances"]:
         _check_name(instance["name"], names)
         _check_instance(instance)
+        _check_latency_tracer(instance["tracer"], latency_tracers)
 
 
 def _checked(option: str, value: object, checker: Callable[[Any], object]) -> None:
@@ -62,6 +68,14 @@ def _check_name(name: str, names: set[str]) -> None:
         raise OptionError("name", name, "must be one word without '/'")
     if valid.is_too_long(name):
         raise OptionError("name", name, f"must have at most {NAME_BYTES} bytes")
+
+
+def _check_latency_tracer(tracer: str, others: set[str]) -> None:
+    if tracer in others:
+        reason = "another instance has it: a process has one of each latency tracer"
+        raise OptionError("tracer", tracer, reason)
+    if tracer in _engine.LATENCY_TRACERS:
+        others.add(tracer)
 
 
 def _check_instance(instance: dict[str, Any]) -> None:

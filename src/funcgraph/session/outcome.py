@@ -8,10 +8,20 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from funcgraph import _engine
 from funcgraph.names import nearest_names
 from funcgraph.session.progress import bytes_text, plural
 
-__all__ = ["figures", "losses", "nothing_matched", "silent", "summary", "waits", "write_failure"]
+__all__ = [
+    "figures",
+    "looks_for_latency",
+    "losses",
+    "nothing_matched",
+    "silent",
+    "summary",
+    "waits",
+    "write_failure",
+]
 
 
 def figures(totals: dict[str, int]) -> str:
@@ -76,8 +86,14 @@ def nothing_matched(patterns: Sequence[str], names: Sequence[str]) -> str:
     return f"{text}; the nearest names that ran: {', '.join(near[:5])}" if near else text
 
 
+def looks_for_latency(settings: Mapping[str, Any]) -> bool:
+    """Return whether a latency tracer ran: that it found nothing is a result."""
+    return any(instance["tracer"] in _engine.LATENCY_TRACERS for instance in settings["instances"])
+
+
 def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Sequence[str]) -> list[str]:
-    """Return a line for each instance without records whose patterns match no function that was called.
+    """Return a line for each instance without records whose patterns match no function that was called, or
+    whose latency tracer found no section.
 
     Args:
         settings: the recording's settings.
@@ -86,12 +102,27 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Seque
     """
     lines = []
     for instance in settings["instances"]:
-        patterns = [*instance["filter"], *instance["graph"]]
-        records_calls = instance["tracer"] != "nop"
-        is_known = all(any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)
-        is_quick = instance["thresh_us"] and is_known  # no call took that long
-        if records.get(instance["name"]) or not patterns or not records_calls or is_quick:
+        if records.get(instance["name"]):
             continue
+        if instance["tracer"] in _engine.LATENCY_TRACERS:
+            reason = _no_section(instance["tracer"], instance["thresh_us"])
+        else:
+            reason = _no_call(instance, names)
         which = f"instance '{instance['name']}'" if instance["name"] else "the top instance"
-        lines.append(f"{which}: {nothing_matched(patterns, names)}")
+        lines += [f"{which}: {reason}"] if reason else []
     return lines
+
+
+def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
+    patterns = [*instance["filter"], *instance["graph"]]
+    is_known = all(any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)
+    is_quick = instance["thresh_us"] and is_known  # no call took that long
+    if not patterns or instance["tracer"] == "nop" or is_quick:
+        return ""
+    return nothing_matched(patterns, names)
+
+
+def _no_section(tracer: str, thresh_us: int) -> str:
+    length = f" of {thresh_us} us or more" if thresh_us else ""
+    unheard = "; it cannot hear uvloop" if tracer == "wakeup" else ""
+    return f"{tracer} found no section{length}{unheard}"

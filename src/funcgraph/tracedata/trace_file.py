@@ -11,6 +11,9 @@ from funcgraph.tracedata.description import Task, TraceError, decode_description
 from funcgraph.tracedata.report_options import option_bits
 from funcgraph.tracedata.summary import FunctionSummary, summary_rows
 
+# The tracers whose traces have the layout `function`: of texts and single events, not of nested calls.
+_FLAT_TRACERS = ("function", "nop", "loopblock", "wakeup", "gilwait")
+
 
 class TraceFile:
     """An opened trace.
@@ -104,10 +107,14 @@ class TraceFile:
         for number, buffer in enumerate(self.buffers):
             chosen = {**buffer.options, **(options or {})}
             bits = option_bits(chosen, several_tasks=len(threads) > 1)
-            layout = "function" if buffer.tracer in ("function", "nop") else "function_graph"
+            layout = "function" if buffer.tracer in _FLAT_TRACERS else "function_graph"
             styles.append((layout, bits, buffer.events, buffer.lost, self._prefix(number, numbers, columns)))
+        tracer = self.buffers[numbers[0]].tracer.encode()
+        header = b"# tracer: function\n" if tracer.decode() in _FLAT_TRACERS else b""
         try:
-            yield from reader.report(styles, numbers[0], color)
+            for piece in reader.report(styles, numbers[0], color):
+                yield piece.replace(header, b"# tracer: %b\n" % tracer, 1) if header else piece
+                header = b""
         except ValueError as error:
             raise TraceError(str(error)) from None
         for pid, reason in self.killed.items():

@@ -15,6 +15,9 @@ struct fg_latency_user {
     struct fgraph_ops *ops;
     const char *function;
     struct fg_call_hook *hook; /* used instead of `ops` where it can be installed; NULL: never */
+    /* It waits for a module that the program may import later. Left out if call hooks serve for the users
+     * before it: then the program has imported by now what it uses, and pays for no other hooks. */
+    bool is_late;
 };
 
 #define FG_LATENCY_MAX_USERS 4

@@ -1,12 +1,14 @@
 /* loopblock: how long one callback kept an asyncio event loop from running anything else. A section is
  * one call of asyncio.events.Handle._run. Every event loop written in Python runs its callbacks, timers
- * and steps of tasks through that method. What the handle ran is named only if the section is kept. */
+ * and steps of tasks through that method. Of uvloop it is one callback (uvloop.h). What ran is named only if
+ * the section is kept. */
 #include "arch/cpython/latency/latency_tracer.h"
 
 #include <stdio.h>
 
 #include "arch/cpython/latency/asyncio_handle.h"
 #include "arch/cpython/latency/latency_label.h"
+#include "arch/cpython/latency/uvloop.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/core/clock.h"
 #include "engine/graph/data.h"
@@ -18,13 +20,16 @@ static void note_awaited(void *section, const char *is_at)
     fg_latency_section_add(section, ((struct fg_latency_section *)section)->end, 0, FG_LATENCY_STACK, is_at);
 }
 
-FG_COLD static void keep(uint64_t begin, uint64_t end, PyObject *callback)
+/* @unknown: the text if there is no callback to name */
+FG_COLD static void keep(uint64_t begin, uint64_t end, PyObject *callback, const char *unknown)
 {
     struct fg_latency_section *section = fg_latency_section_new(begin, end);
-    char runs[FG_LATENCY_TEXT_BYTES] = "?", is_at[FG_LATENCY_TEXT_BYTES] = "?";
+    char runs[FG_LATENCY_TEXT_BYTES], is_at[FG_LATENCY_TEXT_BYTES];
 
     if (!section)
         return;
+    snprintf(runs, sizeof(runs), "%s", unknown);
+    snprintf(is_at, sizeof(is_at), "%s", unknown);
     /* Adds the first two events now and fills in their texts below. fg_label_callback appends the
      * coroutines that are awaited, and they must come after these two. */
     fg_latency_section_add(section, section->begin, section->end - section->begin, "", runs);
@@ -54,7 +59,7 @@ static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf
     result = fg_call_hook_go_on(&hook, function, args, nargsf, kwnames);
     end = fg_clock_now();
     if (fg_latency_is_wanted(&latency, end - begin) && fg_call_hook_is(&hook, generation))
-        keep(begin, end, callback);
+        keep(begin, end, callback, "?");
     Py_XDECREF(callback);
     return result;
 }
@@ -78,7 +83,28 @@ static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct f
     (void)regs;
     /* If CPython did not report the return (FG_END_CLOSE), the end time is not known. */
     if (fg_latency_is_wanted(&latency, trace->rettime - trace->start) && trace->end != FG_END_CLOSE)
-        keep(trace->start, trace->rettime, fgraph_retrieve_object(trace, ops));
+        keep(trace->start, trace->rettime, fgraph_retrieve_object(trace, ops), "?");
+}
+
+/* ---- uvloop */
+
+static void uvloop_ended(uint64_t begin, uint64_t end, PyObject *context)
+{
+    PyObject *callback;
+
+    if (!fg_latency_is_wanted(&latency, end - begin))
+        return;
+    callback = fg_uvloop_callback(context);
+    keep(begin, end, callback, "a callback of a transport of uvloop");
+    Py_XDECREF(callback);
+}
+
+/* The program imported uvloop after the tracer was enabled. */
+static int uvloop_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    (void)trace, (void)ops, (void)regs;
+    fg_uvloop_hook(uvloop_ended);
+    return 0;
 }
 
 static int start(struct fg_interp *interp, const char **why)
@@ -86,17 +112,26 @@ static int start(struct fg_interp *interp, const char **why)
     (void)interp, (void)why;
     fg_clock_init();
     fg_handle_types_hold();
+    fg_uvloop_hook(uvloop_ended);
     return 0;
 }
 
+static void stop(void)
+{
+    fg_uvloop_unhook();
+    fg_handle_types_release();
+}
+
 static struct fgraph_ops ops = {.entryfunc = entry, .retfunc = end, .name = "loopblock"};
+static struct fgraph_ops uvloop_ops = {.entryfunc = uvloop_entry, .name = "loopblock"};
 
 const struct fg_latency_tracer fg_tracer_loopblock = {
     .name = "loopblock",
     .what = "one callback kept an asyncio event loop from running anything else",
     .latency = &latency,
-    .users = {{&ops, "asyncio.events.Handle._run", &hook}},
+    .users = {{&ops, "asyncio.events.Handle._run", &hook},
+              {.ops = &uvloop_ops, .function = "uvloop.*", .is_late = true}},
     .graph = "asyncio.events.Handle._run",
     .start = start,
-    .stop = fg_handle_types_release,
+    .stop = stop,
 };

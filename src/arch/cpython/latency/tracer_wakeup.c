@@ -16,6 +16,7 @@
 
 #include "arch/cpython/latency/asyncio_handle.h"
 #include "arch/cpython/latency/latency_label.h"
+#include "arch/cpython/latency/uvloop.h"
 #include "arch/cpython/read/attribute.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/core/clock.h"
@@ -378,7 +379,13 @@ static int start(struct fg_interp *interp, const char **why)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    (void)interp, (void)why;
+    (void)interp;
+    if (fg_uvloop_is_likely()) {
+        *why =
+            "uvloop is imported, and when its handles, which are written in C, become ready cannot be heard; "
+            "loopblock hears its callbacks";
+        return -ENOTSUP;
+    }
     memset(ready, 0, sizeof(ready));
     atomic_store(&nr_ready_lost, 0);
     fg_clock_init();

@@ -8,6 +8,7 @@
 #include "arch/cpython/register/users.h"
 #include "engine/core/root.h"
 #include "engine/graph/users.h"
+#include "engine/ring/ring_buffer.h"
 #include "engine/tracer/instance_start.h"
 
 /* In the same order as fg_latency_tracers. */
@@ -65,12 +66,24 @@ static int register_user(const struct fg_latency_user *user)
     return error ? error : fg_cpython_register(user->ops);
 }
 
+/* True if call hooks serve for all of the first @n users. */
+static bool has_hooks(const struct fg_latency_tracer *tracer, int n)
+{
+    int i = 0;
+
+    while (i < n && tracer->users[i].hook && fg_call_hook_is_installed(tracer->users[i].hook))
+        i++;
+    return i == n;
+}
+
 /* Registers all users, or none. */
 static int register_users(const struct fg_latency_tracer *tracer)
 {
     int error = 0;
 
     for (int i = 0; i < FG_LATENCY_MAX_USERS && tracer->users[i].ops; i++) {
+        if (tracer->users[i].is_late && has_hooks(tracer, i))
+            continue;
         error = register_user(&tracer->users[i]);
         if (error) {
             unregister_users(tracer, i);
@@ -132,13 +145,13 @@ static int look_inside(const struct fg_latency_tracer *tracer, int handle)
 }
 
 static int start_inside(const struct fg_latency_tracer *tracer, struct fg_interp *interp,
-                        struct fg_latency_inside inside)
+                        struct fg_latency_output output)
 {
-    int error = inside.bytes ? start_own(tracer, interp, inside.bytes) : 0;
+    int error = output.inside_bytes ? start_own(tracer, interp, output.inside_bytes) : 0;
 
-    if (error || (!inside.bytes && !inside.handle))
+    if (error || (!output.inside_bytes && !output.inside))
         return error;
-    return look_inside(tracer, inside.bytes ? state_of(tracer)->own : inside.handle);
+    return look_inside(tracer, output.inside_bytes ? state_of(tracer)->own : output.inside);
 }
 
 /* Call after the detector has stopped. */
@@ -153,6 +166,22 @@ static void stop_inside(const struct fg_latency_tracer *tracer)
     if (instance)
         fg_instance_put(instance);
     fg_hooks_stop_if_unused();
+}
+
+/* ---- texts in an instance's buffer */
+
+/* Opens the buffer now: a detector may have to write where other locks are held. */
+static int start_telling(const struct fg_latency_tracer *tracer, int handle)
+{
+    struct fg_instance *instance = handle ? fg_instance_get(handle) : NULL;
+
+    if (!instance)
+        return handle ? -EINVAL : 0;
+    fg_ring_is_ready(&instance->ring);
+    fg_instance_put(instance);
+    tracer->latency->name = tracer->name;
+    atomic_store(&tracer->latency->told, handle);
+    return 0;
 }
 
 /* ---- enabling and disabling */
@@ -177,19 +206,23 @@ static int start_detector(const struct fg_latency_tracer *tracer, struct fg_inte
 }
 
 static int start(const struct fg_latency_tracer *tracer, struct fg_interp *interp,
-                 struct fg_latency_inside inside, const char **why)
+                 struct fg_latency_output output, const char **why)
 {
     int error = start_detector(tracer, interp, why);
 
     if (error)
         return error;
-    error = start_inside(tracer, interp, inside);
-    if (error)
+    error = start_inside(tracer, interp, output);
+    if (!error)
+        error = start_telling(tracer, output.told);
+    if (error) {
         stop_detector(tracer);
+        stop_inside(tracer);
+    }
     return error;
 }
 
-int fg_cpython_latency_start(const struct fg_latency_tracer *tracer, struct fg_latency_inside inside,
+int fg_cpython_latency_start(const struct fg_latency_tracer *tracer, struct fg_latency_output output,
                              const char **why)
 {
     struct fg_interp *interp = fg_engine_here();
@@ -203,7 +236,7 @@ int fg_cpython_latency_start(const struct fg_latency_tracer *tracer, struct fg_l
     if (!change_owner(tracer, NULL, interp))
         return -EBUSY;
     fg_latency_reset(tracer->latency);
-    error = start(tracer, interp, inside, why);
+    error = start(tracer, interp, output, why);
     if (error)
         change_owner(tracer, interp, NULL);
     return error;
@@ -217,8 +250,17 @@ int fg_cpython_latency_stop(const struct fg_latency_tracer *tracer)
         return -EINVAL;
     stop_detector(tracer);
     stop_inside(tracer);
+    atomic_store(&tracer->latency->told, 0);
     change_owner(tracer, interp, NULL);
     return 0;
+}
+
+void fg_cpython_latency_stop_telling(int handle)
+{
+    for (int i = 0; fg_latency_tracers[i]; i++) {
+        if (handle && atomic_load(&fg_latency_tracers[i]->latency->told) == handle)
+            fg_cpython_latency_stop(fg_latency_tracers[i]);
+    }
 }
 
 bool fg_cpython_latency_is_on(const struct fg_latency_tracer *tracer)

@@ -7,10 +7,13 @@
 
 #define FG_MAX_LATENCY_TRACERS 8
 
-/* The instance that records the function graph inside sections. None if both are 0. */
-struct fg_latency_inside {
-    size_t bytes; /* buffer size of an instance of the tracer's own */
-    int handle;   /* an existing instance; it must register after the tracer, see below */
+/* Where else a tracer writes what it finds. 0: nowhere. */
+struct fg_latency_output {
+    /* The instance that records the function graph inside sections: the size of the buffer of one of the
+     * tracer's own, or the handle of an existing one, which must register after the tracer, see below. */
+    size_t inside_bytes;
+    int inside;
+    int told; /* handle of an instance that gets a text for each section that is kept */
 };
 
 /**
@@ -25,12 +28,15 @@ struct fg_latency_inside {
  * is out of range, or there is no such instance; -ENOSPC or -ENOMEM as fgraph_register; -EIO with an
  * exception: CPython has no free hook. After an error nothing has changed.
  */
-int fg_cpython_latency_start(const struct fg_latency_tracer *tracer, struct fg_latency_inside inside,
+int fg_cpython_latency_start(const struct fg_latency_tracer *tracer, struct fg_latency_output output,
                              const char **why);
 
 /* Disables a latency tracer; the section that it kept stays. Return: 0, or -EINVAL: not enabled, or
  * enabled by another interpreter. */
 int fg_cpython_latency_stop(const struct fg_latency_tracer *tracer);
+
+/* Disables the latency tracer that tells the instance, if there is one. */
+void fg_cpython_latency_stop_telling(int handle);
 
 bool fg_cpython_latency_is_on(const struct fg_latency_tracer *tracer);
 

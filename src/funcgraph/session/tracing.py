@@ -1,0 +1,51 @@
+"""Starts an instance of a recording in the traced process.
+
+Every traced process imports this module, so it imports the engine when it is needed.
+"""
+
+from funcgraph.session.options import engine_keywords
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["start"]
+
+
+def start(
+    directory: str,
+    settings: "dict[str, Any]",
+    instance: "dict[str, Any]",
+    *,
+    after_site: bool = False,
+) -> int:
+    """Start an instance and return its handle, for _engine.stop().
+
+    Of a latency tracer the instance gets a text for each section that is kept. It records no calls, and the
+    threshold is that of sections.
+
+    Args:
+        directory: the session's directory.
+        settings: the recording's settings (options.py).
+        instance: the settings of the instance.
+        after_site: record only after the site module's start-up work.
+
+    Raises:
+        ValueError, OSError, RuntimeError: as _engine.start() and _engine.latency_start().
+    """
+    from funcgraph import _engine
+
+    keywords = engine_keywords(settings, instance)
+    tracer, thresh_us = keywords["tracer"], keywords["thresh_us"]
+    is_latency = tracer in _engine.LATENCY_TRACERS
+    if is_latency:
+        keywords |= {"tracer": "nop", "thresh_us": 0}
+    handle = _engine.start(directory, after_site=after_site, **keywords)
+    if is_latency:
+        try:
+            _engine.latency_start(tracer, 0, 0, handle)
+        except BaseException:
+            _engine.stop(handle)
+            raise
+        _engine.latency_set_thresh(tracer, thresh_us * 1000)
+    return handle
