@@ -1,6 +1,6 @@
-/* The callbacks of uvloop, an event loop written in C (Cython). It has no Python method that could be hooked. But
- * it enters the callback's context before each callback and exits it afterwards (PEP 567, uvloop's
- * cbhandles.pyx and loop.pyx), through its global offset table. There these calls are replaced. */
+/* The callbacks of uvloop, an event loop written in C (Cython). It has no Python method that could be
+ * hooked. But it enters the callback's context before each callback and exits it afterwards (PEP 567,
+ * uvloop's cbhandles.pyx and loop.pyx), through its global offset table. There these calls are replaced. */
 #ifndef FG_CPYTHON_UVLOOP_H
 #define FG_CPYTHON_UVLOOP_H
 
