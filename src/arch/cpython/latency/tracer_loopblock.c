@@ -129,7 +129,7 @@ const struct fg_latency_tracer fg_tracer_loopblock = {
     .name = "loopblock",
     .what = "one callback kept an asyncio event loop from running anything else",
     .latency = &latency,
-    .users = {{&ops, "asyncio.events.Handle._run", &hook},
+    .users = {{.ops = &ops, .function = "asyncio.events.Handle._run", .hook = &hook},
               {.ops = &uvloop_ops, .function = "uvloop.*", .is_late = true}},
     .graph = "asyncio.events.Handle._run",
     .start = start,
