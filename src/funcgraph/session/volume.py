@@ -45,23 +45,25 @@ class VolumeWatch:
         now, size = self._clock(), _size(self._recording.part)
         self._next = now + INTERVAL_S
         if size - self._bytes_before > LIMIT_BYTES:
-            self.warnings.append(self._text())
-            return self.warnings[0]
+            return self._warn()
         if now - self._window_begin >= WINDOW_S:
             self._window_begin, self._bytes_before = now, size
         return None
 
-    def _text(self) -> str:
+    def _warn(self) -> str | None:
         try:
             heaviest = self._recording.heaviest(NAMED)
+            if not heaviest:
+                return None  # the spool has symbols, but no events yet: a later look can name functions
         except (OSError, MemoryError):
             heaviest = []
         shares = ", ".join(f"{name} {share:.0%}" for name, share in heaviest)
-        return (
+        self.warnings.append(
             f"this records more than {LIMIT_BYTES / 1e9:g} GB a minute"
             + (f", most of it: {shares}" if shares else "")
             + "; -n leaves functions out, -l and --thresh record less, funcgraph.FunctionProfile only counts"
         )
+        return self.warnings[0]
 
 
 def _size(path: str) -> int:
