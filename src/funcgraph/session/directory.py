@@ -98,8 +98,9 @@ class Session:
 
     @classmethod
     def _create_in(cls, base: str) -> Session:
-        if room_in(base) < LEAST_ROOM:
-            raise OSError(errno.ENOSPC, f"{bytes_text(room_in(base))} free")
+        room = room_in(base)
+        if room < LEAST_ROOM:
+            raise OSError(errno.ENOSPC, f"{bytes_text(room)} free")
         session = cls(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
         try:
             if not session.lock():

@@ -1,5 +1,5 @@
-/* A ring's memory: nobody touches a page of the sparse file that was not allocated, a full file system
- * sends the ring to the spare folder, and a process reserves little address space. */
+/* A ring's memory. Nobody touches a page of the sparse file that was not allocated. A full file system
+ * sends the ring to the spare folder. A process reserves little address space. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
