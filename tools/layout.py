@@ -26,10 +26,14 @@ def pyproject() -> dict[str, Any]:
 
 
 def requirements(*groups: str) -> list[str]:
-    """Return the requirements of the dependency groups `groups`, in order; "build" is the build system's."""
+    """Return the requirements of the dependency groups `groups`, in order.
+
+    "build" has the build system's, "run" what the package itself needs.
+    """
     project = pyproject()
     named: dict[str, list[str]] = {
         "build": project["build-system"]["requires"],
+        "run": project["project"]["dependencies"],
         **project["dependency-groups"],
     }
     return [requirement for group in groups for requirement in named[group]]

@@ -110,7 +110,7 @@ def installed(name: str, python: Interpreter, *groups: str) -> Environment:
     """Return .venvs/NAME on `python`, with what the dependency groups name and a fresh funcgraph."""
     # cmake and ninja: as for anybody who runs `pip install .`, from PyPI when the machine has none.
     native = [] if python.has("cmake", "ninja") else ["native"]
-    environment = Environment(name, python, "build", *native, *groups)
+    environment = Environment(name, python, "build", "run", *native, *groups)
     environment.prepare()
     environment.install_funcgraph()
     return environment

@@ -1,7 +1,44 @@
 """Writing a trace while a program runs, and reading traces."""
 
+from collections.abc import Callable
 from os import PathLike
-from typing import Any, Final, Literal, Self, final
+from typing import Any, Final, Literal, Protocol, Self, final, type_check_only
+
+# Compression: src/binding/tracedata/python_codec.c
+
+@type_check_only
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+def codec_names() -> tuple[str, ...]:
+    """Return the names of the codecs that are there: "zstd", "zlib" and "none", the best first.
+
+    Loads the C libraries, if the system has them.
+    """
+
+def provide_codec(
+    name: str, compress: Callable[[bytes], bytes], decompressor: Callable[[], _Decompressor], /
+) -> bool:
+    """Hand in a codec that the system has no C library for. It stays for good.
+
+    Its callables are called by threads that record or read a trace, in the main interpreter. They should not
+    run Python code: an exception that a signal's handler raises there would be lost.
+
+    Args:
+        name: "zstd" or "zlib".
+        compress: returns its argument compressed.
+        decompressor: returns a new object that decompresses, as `zlib.decompressobj` does.
+
+    Returns:
+        Whether it was taken. It is not if the codec is there, nor in another interpreter than the main one.
+
+    Raises:
+        ValueError: another name.
+    """
 
 # Reading: src/binding/tracedata/reader.c
 

@@ -1,0 +1,291 @@
+/* See codec.h. The libraries' functions are declared here, as their headers are not needed to build: zstd.h,
+ * https://facebook.github.io/zstd/zstd_manual.html, and zlib.h, https://zlib.net/manual.html. */
+#include "tracedata/base/codec.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The recorder has to keep up with programs that do nothing but call. */
+#define ZSTD_LEVEL 1
+#define ZLIB_LEVEL 1
+
+/* Loads a library and those of its functions that a table X(result, name, arguments) names, into the members
+ * of the same names. False: the system does not have it, or not with all of them. */
+struct wanted {
+    const char *name;
+    void **function;
+};
+
+static bool load_library(const char *file, const struct wanted *wanted, size_t count)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+
+    if (library == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        *wanted[i].function = dlsym(library, wanted[i].name);
+        if (*wanted[i].function == NULL) {
+            dlclose(library);
+            return false;
+        }
+    }
+    return true;
+}
+
+#define NR_ITEMS(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- none */
+
+static void *none_state_new(const struct fg_codec *codec)
+{
+    return (void *)codec;
+}
+
+static void none_state_free(void *state)
+{
+    (void)state;
+}
+
+static size_t none_bound(size_t bytes)
+{
+    return bytes;
+}
+
+static int64_t none_compress(void *state, void *into, size_t room, const void *from, size_t bytes)
+{
+    (void)state;
+    if (bytes > room)
+        return -ENOBUFS;
+    memcpy(into, from, bytes);
+    return (int64_t)bytes;
+}
+
+static int none_decompress(void *state, void *into, size_t bytes, const void *from, size_t from_bytes)
+{
+    (void)state;
+    if (bytes != from_bytes)
+        return -EBADMSG;
+    memcpy(into, from, bytes);
+    return 0;
+}
+
+static const struct fg_codec none = {
+    FG_CODEC_NONE, "none", none_state_new, none_state_free, none_bound, none_compress, none_decompress,
+};
+
+/* ---- zstd */
+
+/* X(result, name after ZSTD_, arguments) */
+#define ZSTD_FUNCTIONS(X)                                                                                    \
+    X(void *, createCCtx, (void))                                                                            \
+    X(size_t, freeCCtx, (void *))                                                                            \
+    X(size_t, compressCCtx, (void *, void *, size_t, const void *, size_t, int))                             \
+    X(void *, createDCtx, (void))                                                                            \
+    X(size_t, freeDCtx, (void *))                                                                            \
+    X(size_t, decompressDCtx, (void *, void *, size_t, const void *, size_t))                                \
+    X(size_t, compressBound, (size_t))                                                                       \
+    X(unsigned, isError, (size_t))
+
+/* Written once, before the codec can be found. */
+static struct {
+#define X(result, name, arguments) result(*name) arguments;
+    ZSTD_FUNCTIONS(X)
+#undef X
+} zstd_library;
+
+/* Each is made when it is first needed: a reader never compresses. */
+struct zstd_state {
+    void *compressor, *decompressor;
+};
+
+static void *zstd_state_new(const struct fg_codec *codec)
+{
+    (void)codec;
+    return calloc(1, sizeof(struct zstd_state));
+}
+
+static void zstd_state_free(void *state)
+{
+    struct zstd_state *zstd = state;
+
+    if (zstd == NULL)
+        return;
+    zstd_library.freeCCtx(zstd->compressor);
+    zstd_library.freeDCtx(zstd->decompressor);
+    free(zstd);
+}
+
+static size_t zstd_bound(size_t bytes)
+{
+    return zstd_library.compressBound(bytes);
+}
+
+static int64_t zstd_compress(void *state, void *into, size_t room, const void *from, size_t bytes)
+{
+    struct zstd_state *zstd = state;
+    size_t written;
+
+    if (zstd->compressor == NULL)
+        zstd->compressor = zstd_library.createCCtx();
+    if (zstd->compressor == NULL)
+        return -ENOMEM;
+    written = zstd_library.compressCCtx(zstd->compressor, into, room, from, bytes, ZSTD_LEVEL);
+    if (!zstd_library.isError(written))
+        return (int64_t)written;
+    return room < zstd_bound(bytes) ? -ENOBUFS : -ENOMEM;
+}
+
+/* In one piece to a buffer of the caller's: no window is allocated, whatever the data asks for. */
+static int zstd_decompress(void *state, void *into, size_t bytes, const void *from, size_t from_bytes)
+{
+    struct zstd_state *zstd = state;
+    size_t written;
+
+    if (zstd->decompressor == NULL)
+        zstd->decompressor = zstd_library.createDCtx();
+    if (zstd->decompressor == NULL)
+        return -ENOMEM;
+    written = zstd_library.decompressDCtx(zstd->decompressor, into, bytes, from, from_bytes);
+    return written == bytes ? 0 : -EBADMSG; /* the numbers of errors are larger than any size */
+}
+
+static const struct fg_codec zstd = {
+    FG_CODEC_ZSTD, "zstd", zstd_state_new, zstd_state_free, zstd_bound, zstd_compress, zstd_decompress,
+};
+
+/* ---- zlib */
+
+/* X(result, name, arguments) */
+#define ZLIB_FUNCTIONS(X)                                                                                    \
+    X(unsigned long, compressBound, (unsigned long))                                                         \
+    X(int, compress2, (uint8_t *, unsigned long *, const uint8_t *, unsigned long, int))                     \
+    X(int, uncompress2, (uint8_t *, unsigned long *, const uint8_t *, unsigned long *))
+
+enum { Z_OK = 0, Z_MEM_ERROR = -4, Z_BUF_ERROR = -5 };
+
+static struct {
+#define X(result, name, arguments) result(*name) arguments;
+    ZLIB_FUNCTIONS(X)
+#undef X
+} zlib_library;
+
+static size_t zlib_bound(size_t bytes)
+{
+    return zlib_library.compressBound(bytes);
+}
+
+static int64_t zlib_compress(void *state, void *into, size_t room, const void *from, size_t bytes)
+{
+    unsigned long written = room;
+    int result = zlib_library.compress2(into, &written, from, bytes, ZLIB_LEVEL);
+
+    (void)state;
+    if (result == Z_OK)
+        return (int64_t)written;
+    return result == Z_BUF_ERROR ? -ENOBUFS : result == Z_MEM_ERROR ? -ENOMEM : -EIO;
+}
+
+static int zlib_decompress(void *state, void *into, size_t bytes, const void *from, size_t from_bytes)
+{
+    unsigned long written = bytes, read = from_bytes;
+    int result = zlib_library.uncompress2(into, &written, from, &read);
+
+    (void)state;
+    if (result == Z_MEM_ERROR)
+        return -ENOMEM;
+    return result == Z_OK && written == bytes && read == from_bytes ? 0 : -EBADMSG;
+}
+
+static const struct fg_codec zlib = {
+    FG_CODEC_ZLIB, "zlib", none_state_new, none_state_free, zlib_bound, zlib_compress, zlib_decompress,
+};
+
+/* ---- which there are */
+
+/* NULL: not there. A provider in one thread races with users in others: what it wrote to the codec must be
+ * seen by who finds it here. */
+static const struct fg_codec *_Atomic there[FG_NR_CODECS] = {[FG_CODEC_NONE] = &none};
+
+static void load_zstd(void)
+{
+    const struct wanted wanted[] = {
+#define X(result, name, arguments) {"ZSTD_" #name, (void **)&zstd_library.name},
+        ZSTD_FUNCTIONS(X)
+#undef X
+    };
+
+    if (load_library("libzstd.so.1", wanted, NR_ITEMS(wanted)))
+        atomic_store_explicit(&there[FG_CODEC_ZSTD], &zstd, memory_order_release);
+}
+
+static void load_zlib(void)
+{
+    const struct wanted wanted[] = {
+#define X(result, name, arguments) {#name, (void **)&zlib_library.name},
+        ZLIB_FUNCTIONS(X)
+#undef X
+    };
+
+    if (load_library("libz.so.1", wanted, NR_ITEMS(wanted)))
+        atomic_store_explicit(&there[FG_CODEC_ZLIB], &zlib, memory_order_release);
+}
+
+/* Only what is asked for is loaded. */
+static void load(uint32_t id)
+{
+    static pthread_once_t zstd_once = PTHREAD_ONCE_INIT, zlib_once = PTHREAD_ONCE_INIT;
+
+    if (id == FG_CODEC_ZSTD)
+        pthread_once(&zstd_once, load_zstd);
+    else if (id == FG_CODEC_ZLIB)
+        pthread_once(&zlib_once, load_zlib);
+}
+
+const char *fg_codec_name(uint32_t id)
+{
+    static const char *const names[FG_NR_CODECS] = {
+#define X(name, id, text) [id] = (text),
+        FG_CODECS(X)
+#undef X
+    };
+
+    return id < FG_NR_CODECS ? names[id] : NULL;
+}
+
+const struct fg_codec *fg_codec_by_id(uint32_t id)
+{
+    if (id >= FG_NR_CODECS)
+        return NULL;
+    load(id);
+    return atomic_load_explicit(&there[id], memory_order_acquire);
+}
+
+const struct fg_codec *fg_codec_best(void)
+{
+    const struct fg_codec *codec = fg_codec_by_id(FG_CODEC_ZSTD);
+
+    if (codec == NULL)
+        codec = fg_codec_by_id(FG_CODEC_ZLIB);
+    return codec ? codec : &none;
+}
+
+int fg_codec_provide(const struct fg_codec *codec)
+{
+    const struct fg_codec *nothing = NULL;
+
+    if (codec->id >= FG_NR_CODECS)
+        return -EINVAL;
+    load(codec->id);
+    return atomic_compare_exchange_strong(&there[codec->id], &nothing, codec) ? 0 : -EEXIST;
+}
+
+void fg_codec_forget(uint32_t id)
+{
+    load(id);
+    atomic_store(&there[id], NULL);
+}
