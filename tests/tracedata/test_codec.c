@@ -104,7 +104,7 @@ static struct packed pack(const struct fg_codec *codec, void *state, size_t byte
     int64_t written;
 
     assert(room >= bytes);
-    packed.packed = malloc(room);
+    packed.packed = calloc(room + 1, 1);
     packed.unpacked = malloc(bytes + 1 + CANARY_BYTES);
     assert(packed.packed && packed.unpacked);
     written = codec->compress(state, packed.packed, room, packed.data, bytes);
@@ -143,6 +143,7 @@ static void another_size_is_an_error(const struct fg_codec *codec, void *state)
     assert(decompress(codec, state, it.unpacked, it.bytes + 1, it.packed, it.packed_bytes) == -EBADMSG);
     assert(decompress(codec, state, it.unpacked, it.bytes, it.packed, it.packed_bytes - 1) == -EBADMSG);
     assert(decompress(codec, state, it.unpacked, it.bytes, it.packed, 0) == -EBADMSG);
+    assert(decompress(codec, state, it.unpacked, it.bytes, it.packed, it.packed_bytes + 1) == -EBADMSG);
     assert(codec->compress(state, it.unpacked, it.packed_bytes - 1, it.data, it.bytes) == -ENOBUFS);
     /* After errors the state can be used as before. */
     assert(decompress(codec, state, it.unpacked, it.bytes, it.packed, it.packed_bytes) == 0);

@@ -58,9 +58,11 @@ def test_a_running_ring_is_drained_and_its_sub_buffers_released(desk: Desk) -> N
     assert recorder.drain(number) == 0
     assert recorder.info(number)["finished"] is True
     recorder.finish(number)
-    assert recorder.totals() == {
+    totals = recorder.totals()
+    size = totals.pop("bytes")
+    assert 0 < size < os.path.getsize(desk.part) < 5002 * 20
+    assert totals == {
         "records": 5002,
-        "bytes": 5002 // 2 * 40,
         "lost": 0,
         "overrun": 0,
         "waits": 0,
@@ -180,6 +182,12 @@ def spool_of(desk: Desk) -> bytes:
     return desk.part.read_bytes()
 
 
+def data_chunks(spool: bytes) -> list[int]:
+    """Return where the DATA chunks of a spool begin."""
+    places = [match.start() for match in re.finditer(b"FGCK", spool)]
+    return [at for at in places if spool[at + 4] == 3]
+
+
 def test_a_spool_cut_anywhere_gives_what_is_whole(desk: Desk) -> None:
     spool = spool_of(desk)
     before = 0
@@ -208,9 +216,7 @@ def test_a_resumed_spool_that_was_cut_takes_more(desk: Desk) -> None:
 
 def test_a_damaged_place_in_a_spool_costs_only_that_chunk(desk: Desk) -> None:
     spool = spool_of(desk)
-    magic = struct.pack("<Q", 0x9E01B5C846474348)
-    places = [match.start() for match in re.finditer(re.escape(magic), spool)]
-    data = [at for at in places if struct.unpack_from("<I", spool, at + 8)[0] == 3]
+    data = data_chunks(spool)
     assert len(data) == 6
     damaged = bytearray(spool)
     damaged[data[2] : data[2] + 8] = bytes(8)
@@ -463,7 +469,7 @@ def test_a_second_thread_gets_an_error(desk: Desk) -> None:
         thread.join()
     taken = sum(result for result in results if isinstance(result, int))
     assert taken == 256 * 3200
-    assert os.path.getsize(desk.part) > 256 * len(data)
+    assert len(data_chunks(desk.part.read_bytes())) == 256
 
 
 def test_a_recorder_killed_while_it_writes_the_trace_leaves_only_its_spool(desk: Desk) -> None:

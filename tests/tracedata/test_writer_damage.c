@@ -15,7 +15,10 @@
 #include "tracedata/make/assemble.h"
 #include "tracedata/spool/census.h"
 #include "tracedata/spool/contents.h"
+#include "tracedata/spool/chunk_check.h"
 #include "tracedata/spool/heaviest.h"
+#include "tracedata/spool/rows.h"
+#include "tracedata/spool/recorder.h"
 #include "tracedata/spool/spool.h"
 
 #define ROUNDS 3000
@@ -111,14 +114,21 @@ static void append(struct fg_spool *spool, struct fg_spool_chunk chunk, const vo
 static void append_data(struct fg_spool *spool, uint64_t seq)
 {
     uint64_t time = 1000000 + seq * 100000;
-    struct fg_spool_chunk chunk = {
-        .type = FG_SPOOL_DATA, .task = (uint32_t)(seq % NR_TASKS), .seq = seq, .lost = seq % 5 == 4};
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_DATA,
+                                   .task = (uint32_t)(seq % NR_TASKS),
+                                   .seq = seq,
+                                   .lost = seq % 5 == 4,
+                                   .nr_records = 40};
+    struct fg_row_packer rows = {0};
     struct fg_text data = {0};
 
     chunk.first_ticks = time;
     for (int i = 0; i < 40; i++)
         put_record(&data, chunk.last_ticks = time + (uint64_t)i * 1000);
-    append(spool, chunk, data.data, data.bytes);
+    assert(fg_rows_pack(&rows, data.data, data.bytes) == 0);
+    chunk.record_bytes = (uint32_t)data.bytes;
+    append(spool, chunk, rows.rows, rows.bytes);
+    fg_row_packer_free(&rows);
     fg_text_free(&data);
 }
 
@@ -145,12 +155,29 @@ static void make_spool(struct fg_text *whole)
     fg_text_put(&payload, (const char *)&state, sizeof(state));
     fg_text_lit(&payload, "oops");
     append(&spool, (struct fg_spool_chunk){.type = FG_SPOOL_STATE}, payload.data, payload.bytes);
+    assert(fg_spool_complete(&spool) == 0);
+    spool.end += sizeof(struct fg_spool_footer);
     assert(fg_text_reserve(whole, spool.end));
     assert(fg_file_read(spool.fd, whole->data, spool.end, 0) == 0);
     whole->bytes = spool.end;
     fg_spool_close(&spool);
     fg_text_free(&payload);
     assert(unlink(path) == 0);
+}
+
+/* Gives all chunks that are still found the checksums of what they have now. */
+static void mend_checksums(struct fg_text *spool)
+{
+    for (size_t at = sizeof(struct fg_spool_header); at + sizeof(struct fg_spool_chunk) <= spool->bytes; at += 8) {
+        struct fg_spool_chunk chunk;
+
+        memcpy(&chunk, spool->data + at, sizeof(chunk));
+        if (chunk.magic != FG_SPOOL_CHUNK_MAGIC || chunk.stored_bytes > spool->bytes - at - sizeof(chunk))
+            continue;
+        chunk.payload_crc = fg_crc32(0, spool->data + at + sizeof(chunk), chunk.stored_bytes);
+        chunk.header_crc = fg_chunk_header_crc(chunk);
+        memcpy(spool->data + at, &chunk, sizeof(chunk));
+    }
 }
 
 static void damage(struct fg_text *spool)
@@ -167,32 +194,35 @@ static void damage(struct fg_text *spool)
         else
             spool->data[at] = (char)chance();
     }
+    if (chance() % 2)
+        mend_checksums(spool);
     if (chance() % 8 == 0)
         spool->bytes =
             sizeof(struct fg_spool_header) + chance() % (spool->bytes - sizeof(struct fg_spool_header));
 }
 
-/* Makes a trace of the spool's bytes. */
+/* Takes the spool's bytes up where a recorder left them, and makes a trace of them. */
 static void assemble(const struct fg_text *bytes)
 {
     char *path = path_in_folder("damaged.part"), *output = path_in_folder("trace.dat");
-    struct fg_contents contents = {0};
     struct fg_heavy top[NR_FUNCTIONS];
-    struct fg_spool spool;
-    uint64_t end, sampled;
+    struct fg_recorder recorder;
+    struct fg_recorded recorded;
+    uint64_t sampled, damaged_at;
     FILE *file = fopen(path, "w");
     int found;
 
     assert(file && fwrite(bytes->data, bytes->bytes, 1, file) == 1 && fclose(file) == 0);
-    assert(fg_spool_open(&spool, path) == 0);
-    assert(fg_contents_load(&contents, &spool, &end) == 0);
-    assert(end <= bytes->bytes);
-    assert(fg_census_nr_recorded(&contents) <= (int64_t)contents.symbols.nr_functions);
-    found = fg_heaviest(&contents, &spool, top, NR_FUNCTIONS, &sampled);
+    assert(fg_recorder_open(&recorder, path, FG_TRACE_CLOCK_MONO, true) == 0);
+    assert(recorder.spool.end <= bytes->bytes);
+    assert(fg_census_nr_recorded(&recorder.contents) <= (int64_t)recorder.contents.symbols.nr_functions);
+    found = fg_heaviest(&recorder.contents, &recorder.spool, top, NR_FUNCTIONS, &sampled);
     assert(found >= 0 && found <= (int)NR_FUNCTIONS && (found == 0 || top[0].bytes <= sampled));
-    assert(fg_assemble(&contents, &spool, output, "{}") == 0);
-    fg_contents_free(&contents);
-    fg_spool_close(&spool);
+    assert(fg_recorded_open(recorder.spool.fd, &recorded) == 0);
+    assert(fg_assemble(&recorded, output, &damaged_at) == 0);
+    fg_recorded_close(&recorded);
+    assert(fg_recorder_complete(&recorder) == 0);
+    fg_recorder_close(&recorder);
     assert(access(output, R_OK) == 0);
 }
 

@@ -120,10 +120,9 @@ static int decompress(void *state, void *into, size_t bytes, const void *from, s
     struct attached attached = attach();
     PyObject *decompressor = PyObject_CallNoArgs(python->decompressor);
     /* With one more byte than there should be, it comes to the end of the data. */
-    PyObject *data = decompressor
-                         ? PyObject_CallMethod(decompressor, "decompress", "y#n", (const char *)from,
-                                               (Py_ssize_t)from_bytes, (Py_ssize_t)bytes + 1)
-                         : NULL;
+    PyObject *data = decompressor ? PyObject_CallMethod(decompressor, "decompress", "y#n", (const char *)from,
+                                                        (Py_ssize_t)from_bytes, (Py_ssize_t)bytes + 1)
+                                  : NULL;
     int result = 0;
 
     if (data == NULL)

@@ -1,4 +1,4 @@
-/* Recorder: drains ring buffers into a spool, and makes a trace of it. */
+/* Recorder: drains ring buffers into a spool, a `.fg` trace, and makes a trace.dat of it. */
 #include "binding/tracedata/recorder.h"
 
 #include <errno.h>
@@ -376,20 +376,94 @@ static int check_json_object(PyObject *text)
     return result;
 }
 
-PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /)\n--\n\n"
-                           "Write a trace.dat file of what the spool holds.");
+/* The text of a JSON object, as bytes; NULL with an exception set. */
+static const char *meta_text(PyObject *meta, Py_ssize_t *bytes)
+{
+    const char *text = PyUnicode_AsUTF8AndSize(meta, bytes);
 
-/* Refreshes first: rings that are still mapped contribute what was drained, and the counts that they have
- * now. */
-static int assemble(struct fg_recorder *recorder, const struct fg_file_arg *output, const char *extra)
+    return text && check_json_object(meta) == 0 ? text : NULL;
+}
+
+PyDoc_STRVAR(complete_doc, "complete($self, meta, /)\n--\n\n"
+                           "Describe the trace, and add its footer: the spool is a complete .fg trace.");
+
+static int complete(struct fg_recorder *recorder, const char *meta, size_t bytes)
 {
     int error = fg_recorder_refresh(recorder);
 
+    if (error == 0)
+        error = fg_recorder_describe(recorder, meta, bytes);
+    return error < 0 ? error : fg_recorder_complete(recorder);
+}
+
+static PyObject *recorder_complete(PyObject *self, PyObject *arg)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    const char *meta;
+    Py_ssize_t bytes;
+    int error;
+
+    if (!recorder_begin(recorder) || !PyArg_Parse(arg, "U:complete", &arg))
+        return NULL;
+    meta = meta_text(arg, &bytes);
+    if (meta == NULL || !recorder_begin(recorder))
+        return NULL;
+    WITHOUT_GIL(recorder, error = complete(&recorder->c, meta, (size_t)bytes));
     if (error < 0)
-        return error;
+        return fg_raise_errno(error, recorder->path);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(describe_doc, "describe($self, meta, /)\n--\n\n"
+                           "Append what the recording was asked for, the text of a JSON object.");
+
+static PyObject *recorder_describe(PyObject *self, PyObject *arg)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    const char *meta;
+    Py_ssize_t bytes;
+    int error;
+
+    if (!recorder_begin(recorder) || !PyArg_Parse(arg, "U:describe", &arg))
+        return NULL;
+    meta = meta_text(arg, &bytes);
+    if (meta == NULL || !recorder_begin(recorder))
+        return NULL;
+    WITHOUT_GIL(recorder, error = fg_recorder_describe(&recorder->c, meta, (size_t)bytes));
+    if (error < 0)
+        return fg_raise_errno(error, recorder->path);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /)\n--\n\n"
+                           "Write a trace.dat file of what the spool holds.");
+
+static int write_output(const struct fg_recorded *recorded, const struct fg_file_arg *output)
+{
+    uint64_t damaged_at;
+
     if (output->path == NULL)
-        return fg_assemble_into(&recorder->contents, &recorder->spool, output->fd, extra);
-    return fg_assemble(&recorder->contents, &recorder->spool, PyBytes_AS_STRING(output->path), extra);
+        return fg_assemble_into(recorded, output->fd, &damaged_at);
+    return fg_assemble(recorded, PyBytes_AS_STRING(output->path), &damaged_at);
+}
+
+/* Rings that are still mapped contribute what was drained, and the counts that they have now, if the spool
+ * has room for them. */
+static int assemble(struct fg_recorder *recorder, const struct fg_file_arg *output, const char *meta,
+                    size_t bytes)
+{
+    struct fg_recorded recorded;
+    int error = fg_recorder_refresh(recorder);
+
+    if (error == -ENOMEM)
+        return error;
+    error = fg_recorded_open(recorder->spool.fd, &recorded);
+    if (error == 0)
+        error = fg_recorded_set_meta(&recorded, meta, bytes);
+    if (error == 0)
+        error = write_output(&recorded, output);
+    fg_recorded_close(&recorded);
+    return error;
 }
 
 static PyObject *recorder_assemble(PyObject *self, PyObject *args)
@@ -397,16 +471,16 @@ static PyObject *recorder_assemble(PyObject *self, PyObject *args)
     struct recorder *recorder = (struct recorder *)self;
     struct fg_file_arg file;
     PyObject *output, *meta;
-    const char *extra;
+    const char *text;
+    Py_ssize_t bytes;
     int error;
 
     if (!recorder_begin(recorder) || !PyArg_ParseTuple(args, "OU:assemble", &output, &meta))
         return NULL;
-    extra = PyUnicode_AsUTF8(meta);
-    if (extra == NULL || check_json_object(meta) < 0 || !recorder_begin(recorder) ||
-        !fg_file_arg_convert(output, &file))
+    text = meta_text(meta, &bytes);
+    if (text == NULL || !recorder_begin(recorder) || !fg_file_arg_convert(output, &file))
         return NULL;
-    WITHOUT_GIL(recorder, error = assemble(&recorder->c, &file, extra));
+    WITHOUT_GIL(recorder, error = assemble(&recorder->c, &file, text, (size_t)bytes));
     fg_file_arg_clear(&file);
     if (error < 0)
         return fg_raise_errno(error, output);
@@ -434,6 +508,8 @@ FG_ALONE(recorder_totals)
 FG_ALONE(recorder_seen_names)
 FG_ALONE(recorder_matched)
 FG_ALONE(recorder_heaviest)
+FG_ALONE(recorder_describe)
+FG_ALONE(recorder_complete)
 FG_ALONE(recorder_assemble)
 FG_ALONE(recorder_close)
 
@@ -447,6 +523,8 @@ static PyMethodDef recorder_methods[] = {
     {"seen_names", recorder_seen_names_alone, METH_NOARGS, seen_names_doc},
     {"matched", recorder_matched_alone, METH_NOARGS, matched_doc},
     {"heaviest", recorder_heaviest_alone, METH_O, heaviest_doc},
+    {"describe", recorder_describe_alone, METH_O, describe_doc},
+    {"complete", recorder_complete_alone, METH_O, complete_doc},
     {"assemble", recorder_assemble_alone, METH_VARARGS, assemble_doc},
     {"close", recorder_close_alone, METH_NOARGS, close_doc},
     {NULL, NULL, 0, NULL},

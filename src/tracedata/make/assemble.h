@@ -1,27 +1,23 @@
-/* Makes a trace.dat file of a spool. */
+/* Makes a trace.dat file of a `.fg` trace. */
 #ifndef FG_ASSEMBLE_H
 #define FG_ASSEMBLE_H
 
-#include "tracedata/spool/contents.h"
-#include "tracedata/spool/spool.h"
+#include "tracedata/read/recorded.h"
 
 /**
- * fg_assemble() - Write the trace of a spool.
- * @contents: what the spool holds; the pieces of its tasks are sorted
+ * fg_assemble() - Write a trace as a trace.dat file.
  * @path: a symbolic link is followed
- * @extra: text of a JSON object, whose members come before the trace's own
+ * @damaged_at: set to the offset of the first damaged chunk, whose events count as lost; 0: there is none
  *
- * There is a whole trace or none, and an older file at @path stays until then (new_file.h). The spool does
- * not change.
+ * There is a whole trace or none, and an older file at @path stays until then (new_file.h).
  *
  * Return: 0; -EISDIR or -ENOTSUP: @path is a folder, a device or the like; or another negative errno
  * (-ENOSPC, -EIO, -EACCES, ...), after which the call may be repeated.
  */
-int fg_assemble(struct fg_contents *contents, const struct fg_spool *spool, const char *path,
-                const char *extra);
+int fg_assemble(const struct fg_recorded *recorded, const char *path, uint64_t *damaged_at);
 
 /* The same into an empty file that is open for reading and writing. After an error it has a part of the
  * trace. */
-int fg_assemble_into(struct fg_contents *contents, const struct fg_spool *spool, int fd, const char *extra);
+int fg_assemble_into(const struct fg_recorded *recorded, int fd, uint64_t *damaged_at);
 
 #endif

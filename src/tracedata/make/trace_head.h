@@ -15,7 +15,7 @@
 #define FG_TRACE_HEAD_H
 
 #include "tracedata/base/text.h"
-#include "tracedata/make/lanes.h"
+#include "tracedata/read/lanes.h"
 #include "tracedata/spool/contents.h"
 #include <stddef.h>
 

@@ -106,7 +106,16 @@ static int take_record(struct fg_cursor *cursor, const uint8_t **data, uint32_t 
     return 0;
 }
 
-int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
+static int advance_rows(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
+{
+    int result = fg_row_lane_next(cursor->rows, &cursor->head);
+
+    reason[0] = 0;
+    cursor->at_end = result == 0;
+    return result < 0 ? result : 0;
+}
+
+static int advance_pages(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
     const uint8_t *data = NULL;
     uint32_t bytes = 0;
@@ -138,21 +147,51 @@ int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     return 0;
 }
 
-int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, uint32_t lane,
-                   uint32_t window_bytes, char reason[FG_REASON_BYTES])
+int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
-    const struct fg_lane_data *data = &file->lanes[lane];
-    *cursor =
-        (struct fg_cursor){.file = file, .file_offset = data->offset, .file_end = data->offset + data->bytes};
+    return cursor->rows ? advance_rows(cursor, reason) : advance_pages(cursor, reason);
+}
+
+static int open_rows(struct fg_cursor *cursor, struct fg_row_pass *pass, uint32_t lane)
+{
+    cursor->rows = malloc(sizeof(*cursor->rows));
+    if (!cursor->rows)
+        return -ENOMEM;
+    fg_row_lane_open(cursor->rows, pass, lane);
+    return 0;
+}
+
+static void open_pages(struct fg_cursor *cursor, uint32_t lane, uint32_t window_bytes)
+{
+    const struct fg_lane_data *data = &cursor->file->lanes[lane];
+
+    cursor->file_offset = data->offset;
+    cursor->file_end = data->offset + data->bytes;
     cursor->window_bytes = data->bytes < window_bytes ? (uint32_t)data->bytes : window_bytes;
+}
+
+int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, struct fg_row_pass *pass,
+                   uint32_t lane, uint32_t window_bytes, char reason[FG_REASON_BYTES])
+{
+    int error = 0;
+
+    *cursor = (struct fg_cursor){.file = file};
     cursor->head.lane = lane;
     cursor->head.buffer = lane / file->nr_cpus;
     cursor->head.cpu = lane % file->nr_cpus;
-    return fg_cursor_advance(cursor, reason);
+    reason[0] = 0;
+    if (pass)
+        error = open_rows(cursor, pass, lane);
+    else
+        open_pages(cursor, lane, window_bytes);
+    return error ? error : fg_cursor_advance(cursor, reason);
 }
 
 void fg_cursor_close(struct fg_cursor *cursor)
 {
+    if (cursor->rows)
+        fg_row_lane_close(cursor->rows);
+    free(cursor->rows);
     free(cursor->windows[0]);
     free(cursor->windows[1]);
     *cursor = (struct fg_cursor){0};

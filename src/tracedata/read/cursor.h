@@ -1,4 +1,4 @@
-/* Walks one lane of a trace.dat, event by event.
+/* Walks one lane of a trace, event by event: that of a `.fg` (row_lane.h), or the pages of a trace.dat.
  *
  *     +----------------+ page
  *     | u64 timestamp  |
@@ -13,12 +13,14 @@
 #include <stdbool.h>
 
 #include "tracedata/base/trace_event.h"
+#include "tracedata/read/row_lane.h"
 #include "tracedata/read/trace_file.h"
 
 struct fg_cursor {
     const struct fg_trace_file *file;
     struct fg_event head; /* the current event, without its task */
     bool at_end;
+    struct fg_row_lane *rows; /* of a .fg; NULL: all below is of a trace.dat */
 
     const uint8_t *position, *page_end; /* after `head`, in the current page */
     uint64_t time_ns;
@@ -33,10 +35,10 @@ struct fg_cursor {
     uint64_t file_offset, file_end; /* ends of the window and of the lane */
 };
 
-/* Moves to the lane's first event, or to its end if there is none. Return: 0, or an error of
- * fg_trace_file_read(). The cursor must be closed in any case. */
-int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, uint32_t lane,
-                   uint32_t window_bytes, char reason[FG_REASON_BYTES]);
+/* Moves to the lane's first event, or to its end if there is none. @pass is that of a .fg, else NULL. Return:
+ * 0, or an error of fg_trace_file_read(). The cursor must be closed in any case. */
+int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, struct fg_row_pass *pass,
+                   uint32_t lane, uint32_t window_bytes, char reason[FG_REASON_BYTES]);
 void fg_cursor_close(struct fg_cursor *cursor);
 
 /* Moves to the next event. The data of the event before stays valid until the next call. */

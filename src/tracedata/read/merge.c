@@ -49,6 +49,9 @@ int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, stru
     merge->heap = calloc(file->nr_lanes + (size_t)1, sizeof(*merge->heap));
     if (!merge->lanes || !merge->heap)
         return -ENOMEM;
+    int error = file->recorded ? fg_row_pass_begin(&merge->pass, file->recorded) : 0;
+    if (error)
+        return error;
     uint32_t window_bytes = WINDOWS_BYTES / 2 / (file->nr_lanes ? file->nr_lanes : 1);
     window_bytes -= window_bytes % FG_WIRE_PAGE_BYTES;
     if (window_bytes > WINDOW_MAX_BYTES)
@@ -59,7 +62,8 @@ int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, stru
         if (!has_selected_task(names, lane))
             continue;
         merge->lanes[lane].task = UINT32_MAX;
-        int error = fg_cursor_open(&merge->lanes[lane].cursor, file, lane, window_bytes, merge->reason);
+        error = fg_cursor_open(&merge->lanes[lane].cursor, file, file->recorded ? &merge->pass : NULL, lane,
+                               window_bytes, merge->reason);
         if (error)
             return error;
         if (!merge->lanes[lane].cursor.at_end)
@@ -74,6 +78,7 @@ void fg_merge_close(struct fg_merge *merge)
 {
     for (uint32_t i = 0; merge->lanes && i < merge->file->nr_lanes; i++)
         fg_cursor_close(&merge->lanes[i].cursor);
+    fg_row_pass_end(&merge->pass);
     free(merge->lanes);
     free(merge->heap);
     merge->lanes = NULL;
@@ -94,6 +99,17 @@ static bool is_latest_task(const struct fg_merge *merge, const struct fg_merge_l
            event->time_ns <= merge->names->tasks[lane->task].last_ns;
 }
 
+/* All that is whole has been read: damage is told now. */
+static int end(struct fg_merge *merge)
+{
+    if (merge->pass.damaged_at == 0)
+        return 0;
+    snprintf(merge->reason, sizeof(merge->reason),
+             "damaged: the chunk at byte %" PRIu64 " is not as it was written; its events count as lost",
+             merge->pass.damaged_at);
+    return -EINVAL;
+}
+
 int fg_merge_next(struct fg_merge *merge, struct fg_event *event)
 {
     for (;;) {
@@ -107,7 +123,7 @@ int fg_merge_next(struct fg_merge *merge, struct fg_event *event)
                 sift_down(merge, 0);
         }
         if (!merge->heap_lanes)
-            return 0;
+            return end(merge);
         struct fg_merge_lane *lane = &merge->lanes[merge->heap[0]];
         *event = lane->cursor.head;
         if (!is_latest_task(merge, lane, event)) {

@@ -1,4 +1,4 @@
-/* See trace_file.h. Reads trace.dat of version 6, and checks all of its header before it uses any of it. */
+/* See trace_file.h. Checks all of the header of a trace.dat, of version 6, before it uses any of it. */
 #include "tracedata/read/trace_file.h"
 
 #include <errno.h>
@@ -300,6 +300,52 @@ static void walk_header(struct header_walk *walk, struct fg_trace_file *file)
     read_meta(walk, file);
 }
 
+/* ---- .fg */
+
+static int describe_recorded(struct fg_trace_file *file)
+{
+    struct fg_text json = {0};
+
+    fg_recorded_describe(file->recorded, &json);
+    if (json.failed) {
+        fg_text_free(&json);
+        return -ENOMEM;
+    }
+    file->meta = json.data;
+    file->meta_bytes = json.bytes;
+    return 0;
+}
+
+static int open_recorded(struct fg_trace_file *file, char reason[FG_REASON_BYTES])
+{
+    int error;
+
+    file->recorded = malloc(sizeof(*file->recorded));
+    if (!file->recorded)
+        return -ENOMEM;
+    error = fg_recorded_open(file->fd, file->recorded);
+    if (error == -ENOTSUP)
+        return refuse(reason, "compressed with zstd, and this system has no zstd library");
+    if (error)
+        return error;
+    file->nr_cpus = file->recorded->lanes.nr_cpus;
+    file->nr_buffers = file->recorded->lanes.nr_buffers;
+    file->nr_lanes = file->recorded->lanes.nr_lanes;
+    file->unit = file->recorded->unit;
+    return describe_recorded(file);
+}
+
+static bool is_recorded(const struct fg_trace_file *file)
+{
+    char magic[sizeof(FG_SPOOL_MAGIC) - 1];
+
+    return file->bytes >= sizeof(struct fg_spool_header) &&
+           pread(file->fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+           memcmp(magic, FG_SPOOL_MAGIC, sizeof(magic)) == 0;
+}
+
+/* ---- both */
+
 /* Takes over @fd; if that is -1, errno says why. */
 static int open_fd(int fd, struct fg_trace_file *file, char reason[FG_REASON_BYTES])
 {
@@ -316,7 +362,9 @@ static int open_fd(int fd, struct fg_trace_file *file, char reason[FG_REASON_BYT
     else if (!S_ISREG(status.st_mode))
         walk.error = refuse(reason, "not a regular file");
     file->bytes = (uint64_t)status.st_size;
-    if (!walk.error)
+    if (!walk.error && is_recorded(file))
+        walk.error = open_recorded(file, reason);
+    else if (!walk.error)
         walk_header(&walk, file);
     if (walk.error)
         fg_trace_file_close(file);
@@ -337,6 +385,9 @@ void fg_trace_file_close(struct fg_trace_file *file)
 {
     if (file->fd >= 0)
         close(file->fd);
+    if (file->recorded)
+        fg_recorded_close(file->recorded);
+    free(file->recorded);
     free(file->lanes);
     free(file->meta);
     *file = (struct fg_trace_file){.fd = -1};

@@ -1,4 +1,5 @@
-/* A trace.dat file, opened and checked: where each lane's pages lie, and the trace's own JSON.
+/* A trace, opened and checked: a `.fg` (recorded.h), or a trace.dat: where each lane's pages lie, and the
+ * trace's own JSON.
  *
  * It is read with pread() and not mapped. So a file that is truncated meanwhile gives an error and no
  * SIGBUS, and no more memory is used than is asked for. */
@@ -6,6 +7,7 @@
 #define FG_TRACE_FILE_H
 
 #include "tracedata/base/trace_clock.h"
+#include "tracedata/read/recorded.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +30,7 @@ struct fg_trace_file {
     enum fg_clock_unit unit; /* of the times of events */
     char *meta;              /* JSON */
     size_t meta_bytes;
+    struct fg_recorded *recorded; /* of a .fg, which has no `lanes` here; NULL of a trace.dat */
 };
 
 /* Return: 0; -EINVAL: the file is not a trace of funcgraph's, and `reason` says why; or another negative

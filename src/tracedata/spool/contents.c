@@ -2,7 +2,6 @@
 #include "tracedata/spool/contents.h"
 
 #include "engine/core/array.h"
-#include "tracedata/base/file_io.h"
 #include "tracedata/base/json.h"
 #include "tracedata/spool/record_check.h"
 #include <errno.h>
@@ -200,8 +199,16 @@ static void take_clock(struct fg_contents *contents, const void *payload, size_t
         contents->clock_first = clock->now;
 }
 
-static int take_data(struct fg_trace_ring *ring, const struct fg_spool_chunk *chunk, uint64_t offset)
+static int take_meta(struct fg_contents *contents, const void *payload, size_t bytes)
 {
+    contents->meta.bytes = 0;
+    fg_text_put(&contents->meta, payload, bytes);
+    return contents->meta.failed ? -ENOMEM : 0;
+}
+
+static int take_data(struct fg_trace_ring *ring, const struct fg_spool_place *place)
+{
+    const struct fg_spool_chunk *chunk = &place->chunk;
     struct fg_trace_task *task;
     int error = ring_task(ring, chunk->task, &task);
 
@@ -209,32 +216,33 @@ static int take_data(struct fg_trace_ring *ring, const struct fg_spool_chunk *ch
         return error;
     if (fg_array_reserve(&task->pieces, &task->pieces_capacity, task->nr_pieces + 1) < 0)
         return -ENOMEM;
-    if (chunk->bytes > 0 && (task->last_ticks == 0 || chunk->first_ticks < task->first_ticks))
+    if (chunk->record_bytes > 0 && (task->last_ticks == 0 || chunk->first_ticks < task->first_ticks))
         task->first_ticks = chunk->first_ticks;
-    if (chunk->bytes > 0 && chunk->last_ticks > task->last_ticks)
+    if (chunk->record_bytes > 0 && chunk->last_ticks > task->last_ticks)
         task->last_ticks = chunk->last_ticks;
     task->pieces[task->nr_pieces++] = (struct fg_piece){
-        .offset = offset,
-        .bytes = chunk->bytes,
+        .offset = place->offset,
         .seq = chunk->seq,
         .lost = chunk->lost,
-        .damaged = chunk->damaged != 0,
+        .stored_bytes = chunk->stored_bytes,
+        .nr_records = chunk->nr_records,
+        .damaged = (chunk->flags & FG_SPOOL_DAMAGED) != 0,
     };
-    ring->bytes += chunk->bytes;
-    ring->nr_damaged += chunk->damaged != 0;
+    task->nr_records += chunk->nr_records;
+    ring->records += chunk->nr_records;
+    ring->bytes += fg_spool_chunk_extent(chunk);
+    ring->nr_damaged += (chunk->flags & FG_SPOOL_DAMAGED) != 0;
     return 0;
 }
 
-int fg_contents_take(struct fg_contents *contents, const struct fg_spool_chunk *chunk, const void *payload,
-                     uint64_t offset)
+/* A chunk that belongs to a ring. */
+static int take_of_ring(struct fg_contents *contents, const struct fg_spool_place *place,
+                        const void *payload)
 {
+    const struct fg_spool_chunk *chunk = &place->chunk;
     struct fg_trace_ring *ring;
     int error;
 
-    if (chunk->type == FG_SPOOL_CLOCK) {
-        take_clock(contents, payload, chunk->bytes);
-        return 0;
-    }
     if (chunk->ring >= FG_CONTENTS_MAX_RINGS) {
         contents->nr_gaps++;
         return 0;
@@ -242,17 +250,33 @@ int fg_contents_take(struct fg_contents *contents, const struct fg_spool_chunk *
     error = contents_ring(contents, chunk->ring, &ring);
     if (error < 0)
         return error;
-    switch ((enum fg_spool_chunk_type)chunk->type) {
+    switch (chunk->type) {
     case FG_SPOOL_RING:
         return take_ring(contents, ring, payload, chunk->bytes);
     case FG_SPOOL_SYMBOLS:
         return take_symbols(contents, ring, payload, chunk->bytes);
     case FG_SPOOL_DATA:
-        return take_data(ring, chunk, offset);
-    case FG_SPOOL_STATE:
+        return take_data(ring, place);
+    default:
         return take_state(contents, ring, payload, chunk->bytes);
+    }
+}
+
+int fg_contents_take(struct fg_contents *contents, const struct fg_spool_place *place, const void *payload)
+{
+    switch ((enum fg_spool_chunk_type)place->chunk.type) {
     case FG_SPOOL_CLOCK:
-        break; /* taken in above */
+        take_clock(contents, payload, place->chunk.bytes);
+        return 0;
+    case FG_SPOOL_META:
+        return take_meta(contents, payload, place->chunk.bytes);
+    case FG_SPOOL_RING:
+    case FG_SPOOL_SYMBOLS:
+    case FG_SPOOL_DATA:
+    case FG_SPOOL_STATE:
+        return take_of_ring(contents, place, payload);
+    case FG_SPOOL_DIRECTORY:
+        break;
     }
     contents->nr_gaps++;
     return 0;
@@ -288,38 +312,50 @@ struct fg_survey fg_contents_survey(struct fg_trace_ring *ring, const void *data
     return survey;
 }
 
-static int load_chunk(struct fg_contents *contents, const struct fg_spool *spool,
-                      const struct fg_spool_chunk *chunk, uint64_t offset, struct fg_text *payload)
+int fg_contents_load(struct fg_contents *contents, struct fg_chunk_reader *reader,
+                     const struct fg_spool_index *index, size_t first)
 {
-    int error;
+    int error = 0;
 
-    if (!fg_text_reserve(payload, chunk->bytes))
-        return -ENOMEM;
-    error = fg_file_read(spool->fd, payload->data, chunk->bytes, offset);
-    if (error < 0)
-        return error;
-    if (chunk->type == FG_SPOOL_DATA && chunk->ring < contents->nr_rings)
-        contents->rings[chunk->ring].records +=
-            fg_contents_survey(&contents->rings[chunk->ring], payload->data, chunk->bytes).records;
-    return fg_contents_take(contents, chunk, payload->data, offset);
+    for (size_t i = first; i < index->nr_places && error == 0; i++) {
+        struct fg_spool_place place = index->places[i];
+
+        if (place.chunk.type != FG_SPOOL_DATA)
+            error = fg_chunk_read(reader, place.offset, place.chunk.stored_bytes, &place.chunk);
+        if (error == -EBADMSG) {
+            contents->nr_gaps++;
+            error = 0;
+            continue;
+        }
+        if (error == 0)
+            error = fg_contents_take(contents, &place, reader->payload.data);
+    }
+    return error;
 }
 
-int fg_contents_load(struct fg_contents *contents, const struct fg_spool *spool, uint64_t *end)
+static int survey_piece(struct fg_trace_ring *ring, const struct fg_piece *piece,
+                        struct fg_chunk_reader *reader)
 {
-    struct fg_text payload = {0};
     struct fg_spool_chunk chunk;
-    uint64_t skipped;
-    int result;
+    int error = fg_chunk_read_records(reader, piece->offset, piece->stored_bytes, &chunk);
 
-    *end = 0;
-    while ((result = fg_spool_next(spool, end, &chunk, &skipped)) > 0) {
-        contents->nr_gaps += skipped != 0;
-        result = load_chunk(contents, spool, &chunk, *end - chunk.bytes, &payload);
-        if (result < 0)
-            break;
+    if (error == 0)
+        fg_contents_survey(ring, reader->records, chunk.record_bytes);
+    return error == -EBADMSG ? 0 : error;
+}
+
+int fg_contents_survey_all(struct fg_contents *contents, struct fg_chunk_reader *reader)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < contents->nr_rings; i++) {
+        struct fg_trace_ring *ring = &contents->rings[i];
+
+        for (size_t j = 0; j < ring->nr_tasks; j++)
+            for (size_t k = 0; k < ring->tasks[j].nr_pieces && error == 0; k++)
+                error = survey_piece(ring, &ring->tasks[j].pieces[k], reader);
     }
-    fg_text_free(&payload);
-    return result;
+    return error;
 }
 
 static struct fg_time_scale monotonic_scale(const struct fg_contents *contents, uint32_t clock_kind)
@@ -376,5 +412,6 @@ void fg_contents_free(struct fg_contents *contents)
         ring_free(&contents->rings[i]);
     free(contents->rings);
     fg_symbols_free(&contents->symbols);
+    fg_text_free(&contents->meta);
     *contents = (struct fg_contents){0};
 }

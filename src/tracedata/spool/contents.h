@@ -1,27 +1,29 @@
 /* What a spool holds: its rings, the tasks of each and where their records lie, and the functions of all
- * rings. The recorder takes in each chunk that it appends, or all chunks of a spool that it resumes. The
- * trace is assembled from this. */
+ * rings. The recorder takes in each chunk that it appends, or all chunks of a spool that it resumes; a
+ * reader takes in those of a trace. */
 #ifndef FG_CONTENTS_H
 #define FG_CONTENTS_H
 
 #include "engine/core/hash_table.h"
 #include "tracedata/base/text.h"
-#include "tracedata/spool/spool.h"
+#include "tracedata/spool/chunk_reader.h"
+#include "tracedata/spool/index.h"
 #include "tracedata/spool/symbols.h"
 #include "tracedata/spool/time_scale.h"
-
-/* In a damaged file a ring's number may be anything; from this one on it is not believed. */
-#define FG_CONTENTS_MAX_RINGS (UINT32_C(1) << 16)
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The records of one sub-buffer in the spool. */
+/* In a damaged file a ring's number may be anything; from this one on it is not believed. */
+#define FG_CONTENTS_MAX_RINGS (UINT32_C(1) << 16)
+
+/* The records of one sub-buffer in the spool: a DATA chunk. */
 struct fg_piece {
-    uint64_t offset;
-    uint64_t bytes;
+    uint64_t offset; /* of the chunk */
     uint64_t seq;
     uint64_t lost;
+    uint32_t stored_bytes;
+    uint32_t nr_records;
     bool damaged;
 };
 
@@ -31,6 +33,7 @@ struct fg_trace_task {
     char *name; /* NULL if unknown */
     struct fg_piece *pieces;
     size_t nr_pieces, pieces_capacity;
+    uint64_t nr_records;
     uint64_t first_ticks, last_ticks; /* of its records; 0 if it has none */
 };
 
@@ -64,6 +67,7 @@ struct fg_contents {
     uint64_t nr_gaps; /* places where the spool is damaged */
     enum fg_trace_clock clock;
     struct fg_trace_clock_pair clock_first, clock_last; /* both 0: the spool has no pair */
+    struct fg_text meta; /* of the last META chunk */
 };
 
 /* What fg_contents_survey() finds in a sub-buffer. */
@@ -75,20 +79,24 @@ struct fg_survey {
 
 /**
  * fg_contents_take() - Take in one chunk.
- * @payload: not used for a DATA chunk
- * @offset: where the payload lies in the spool
+ * @payload: place->chunk.bytes, decompressed; not used for a DATA chunk
  *
  * A chunk that makes no sense counts as a gap. Return: 0 or -ENOMEM.
  */
-int fg_contents_take(struct fg_contents *contents, const struct fg_spool_chunk *chunk, const void *payload,
-                     uint64_t offset);
+int fg_contents_take(struct fg_contents *contents, const struct fg_spool_place *place, const void *payload);
 
 /* Walks a sub-buffer's records up to the first one that is not sound, and marks their functions as
  * recorded. */
 struct fg_survey fg_contents_survey(struct fg_trace_ring *ring, const void *data, size_t bytes);
 
-/* Takes in a whole spool; *end is the end of its last whole chunk. Return: 0 or a negative errno. */
-int fg_contents_load(struct fg_contents *contents, const struct fg_spool *spool, uint64_t *end);
+/* Takes in the chunks of an index from number @first on; a damaged one counts as a gap. Return: 0; -ENOTSUP:
+ * they are compressed in a way that nothing here can decompress; or another negative errno. */
+int fg_contents_load(struct fg_contents *contents, struct fg_chunk_reader *reader,
+                     const struct fg_spool_index *index, size_t first);
+
+/* Reads all records, and marks their functions as recorded: for a recorder that goes on with a spool.
+ * Return: as fg_contents_load(). */
+int fg_contents_survey_all(struct fg_contents *contents, struct fg_chunk_reader *reader);
 
 /* The session's conversion from ticks of rings of this clock kind to the trace's clock. */
 struct fg_time_scale fg_contents_time_scale(const struct fg_contents *contents, uint32_t clock_kind);

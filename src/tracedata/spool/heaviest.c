@@ -1,8 +1,6 @@
 /* See heaviest.h. */
 #include "tracedata/spool/heaviest.h"
 
-#include "tracedata/base/file_io.h"
-#include "tracedata/base/text.h"
 #include "tracedata/spool/record_check.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -11,10 +9,9 @@
 
 struct sample {
     const struct fg_contents *contents;
-    const struct fg_spool *spool;
+    struct fg_chunk_reader reader;
     uint64_t *bytes; /* by number in contents->symbols.functions */
     uint64_t sampled;
-    struct fg_text piece;
 };
 
 static bool has_function(enum fg_record_kind kind)
@@ -24,7 +21,7 @@ static bool has_function(enum fg_record_kind kind)
 
 static void count_records(struct sample *sample, const struct fg_trace_ring *ring, size_t words)
 {
-    const uint64_t *at = (const uint64_t *)sample->piece.data, *end = at + words;
+    const uint64_t *at = sample->reader.records, *end = at + words;
 
     while (end - at >= 2) {
         const struct fg_record *record = (const struct fg_record *)at;
@@ -42,14 +39,12 @@ static void count_records(struct sample *sample, const struct fg_trace_ring *rin
 
 static int count_piece(struct sample *sample, const struct fg_trace_ring *ring, const struct fg_piece *piece)
 {
-    int error;
+    struct fg_spool_chunk chunk;
+    int error = fg_chunk_read_records(&sample->reader, piece->offset, piece->stored_bytes, &chunk);
 
-    if (!fg_text_reserve(&sample->piece, piece->bytes))
-        return -ENOMEM;
-    error = fg_file_read(sample->spool->fd, sample->piece.data, piece->bytes, piece->offset);
     if (error == 0)
-        count_records(sample, ring, piece->bytes / FG_RECORD_WORD_BYTES);
-    return error;
+        count_records(sample, ring, chunk.record_bytes / FG_RECORD_WORD_BYTES);
+    return error == -EBADMSG ? 0 : error;
 }
 
 static uint64_t nr_pieces(const struct fg_contents *contents)
@@ -102,7 +97,7 @@ static bool take_heaviest(struct sample *sample, struct fg_heavy *heavy)
 int fg_heaviest(const struct fg_contents *contents, const struct fg_spool *spool, struct fg_heavy *top, int n,
                 uint64_t *sampled)
 {
-    struct sample sample = {.contents = contents, .spool = spool};
+    struct sample sample = {.contents = contents, .reader.fd = spool->fd};
     int error, found = 0;
 
     sample.bytes = calloc(contents->symbols.nr_functions + 1, sizeof(*sample.bytes));
@@ -111,6 +106,6 @@ int fg_heaviest(const struct fg_contents *contents, const struct fg_spool *spool
     while (error == 0 && found < n && take_heaviest(&sample, &top[found]))
         found++;
     free(sample.bytes);
-    fg_text_free(&sample.piece);
+    fg_chunk_reader_free(&sample.reader);
     return error < 0 ? error : found;
 }

@@ -12,6 +12,9 @@
  * left. */
 #define STATE_INTERVAL_NS UINT64_C(500000000)
 
+/* Of one chunk of symbols, about: a reader holds one in memory. */
+#define SYMBOLS_BYTES (UINT32_C(1) << 20)
+
 /* Clock pairs closer than this give a line that is too inexact to extend far. */
 #define CLOCK_BASE_NS UINT64_C(10000000)
 
@@ -31,6 +34,7 @@ void fg_recorder_close(struct fg_recorder *recorder)
     recorder->rings = NULL;
     recorder->nr_rings = recorder->rings_capacity = 0;
     fg_contents_free(&recorder->contents);
+    fg_row_packer_free(&recorder->rows);
     fg_spool_close(&recorder->spool);
 }
 
@@ -38,31 +42,29 @@ void fg_recorder_close(struct fg_recorder *recorder)
 static int append(struct fg_recorder *recorder, struct fg_spool_chunk *chunk, const void *payload,
                   size_t bytes)
 {
-    uint64_t offset, before = recorder->spool.end;
-    int error = fg_spool_append(&recorder->spool, chunk, payload, bytes, &offset);
+    struct fg_spool_place place;
+    int error = fg_spool_append(&recorder->spool, chunk, payload, bytes, &place.offset);
 
     if (error < 0)
         return error;
-    /* Only the file has the padding. */
-    chunk->bytes = bytes;
-    error = fg_contents_take(&recorder->contents, chunk, payload, offset);
+    place.chunk = *chunk;
+    error = fg_contents_take(&recorder->contents, &place, payload);
     if (error < 0)
-        fg_spool_resume_at(&recorder->spool, before); /* the caller will append it again */
+        fg_spool_undo(&recorder->spool); /* the caller will append it again */
     return error;
 }
 
-/* Takes in the trace's clock, and appends it to the spool if asked to. Not of a resumed spool: since it
- * was left, the machine may have slept or been restarted. */
-static int take_clock(struct fg_recorder *recorder, bool in_spool)
+/* Appends the trace's clock. Not to a resumed spool: since it was left, the machine may have slept or been
+ * restarted. */
+static int take_clock(struct fg_recorder *recorder)
 {
-    struct fg_spool_chunk chunk = {.type = FG_SPOOL_CLOCK, .bytes = sizeof(struct fg_spool_clock)};
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_CLOCK};
     struct fg_spool_clock now = {.clock = recorder->clock};
 
     if (recorder->resumed)
         return 0;
     now.now = fg_trace_clock_read(recorder->clock);
-    return in_spool ? append(recorder, &chunk, &now, sizeof(now))
-                    : fg_contents_take(&recorder->contents, &chunk, &now, 0);
+    return append(recorder, &chunk, &now, sizeof(now));
 }
 
 static int begin_spool(struct fg_recorder *recorder, const char *path)
@@ -70,7 +72,7 @@ static int begin_spool(struct fg_recorder *recorder, const char *path)
     int error = fg_spool_create(&recorder->spool, path);
 
     if (error == 0) {
-        error = take_clock(recorder, true);
+        error = take_clock(recorder);
         if (error < 0)
             unlink(path);
     }
@@ -79,13 +81,23 @@ static int begin_spool(struct fg_recorder *recorder, const char *path)
 
 static int resume_spool(struct fg_recorder *recorder, const char *path)
 {
-    uint64_t end;
+    struct fg_spool_index index = {0};
+    struct fg_chunk_reader reader = {0};
     int error = fg_spool_open(&recorder->spool, path);
 
+    if (error < 0)
+        return error;
+    reader.fd = recorder->spool.fd;
+    error = fg_spool_index_read(reader.fd, &index);
+    recorder->contents.nr_gaps = index.nr_gaps;
     if (error == 0)
-        error = fg_contents_load(&recorder->contents, &recorder->spool, &end);
+        error = fg_contents_load(&recorder->contents, &reader, &index, 0);
     if (error == 0)
-        error = fg_spool_resume_at(&recorder->spool, end);
+        error = fg_contents_survey_all(&recorder->contents, &reader);
+    if (error == 0)
+        error = fg_spool_resume(&recorder->spool, &index);
+    fg_chunk_reader_free(&reader);
+    fg_spool_index_free(&index);
     return error;
 }
 
@@ -113,7 +125,7 @@ int fg_recorder_open_in(struct fg_recorder *recorder, int fd, enum fg_trace_cloc
     recorder_init(recorder, clock, false);
     error = fg_spool_create_in(&recorder->spool, fd);
     if (error == 0)
-        error = take_clock(recorder, true);
+        error = take_clock(recorder);
     if (error < 0)
         fg_recorder_close(recorder);
     return error;
@@ -268,8 +280,8 @@ struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
     };
 }
 
-/* Takes in the counts of the ring's header, and appends them to the spool if asked to. */
-static int take_state(struct fg_recorder *recorder, uint32_t number, bool in_spool)
+/* Appends the counts of the ring's header. */
+static int take_state(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
     struct fg_spool_chunk chunk = {.type = FG_SPOOL_STATE, .ring = number};
@@ -279,35 +291,19 @@ static int take_state(struct fg_recorder *recorder, uint32_t number, bool in_spo
 
     fg_text_put(&payload, (const char *)&state, sizeof(state));
     fg_text_put(&payload, fg_ring_reader_header(ring->reader)->killed, state.killed_bytes);
-    chunk.bytes = payload.bytes;
-    if (payload.failed)
-        error = -ENOMEM;
-    else if (in_spool)
-        error = append(recorder, &chunk, payload.data, payload.bytes);
-    else
-        error = fg_contents_take(&recorder->contents, &chunk, payload.data, 0);
+    error = payload.failed ? -ENOMEM : append(recorder, &chunk, payload.data, payload.bytes);
     fg_text_free(&payload);
     if (error == 0)
         ring->state_ns = state.clock_latest.monotonic_ns;
-    return error < 0 ? error : take_clock(recorder, in_spool);
+    return error < 0 ? error : take_clock(recorder);
 }
 
-/* Appends new symbols to the spool; those whose append fails are kept for the next call. */
-static int take_symbols(struct fg_recorder *recorder, uint32_t number)
+static int append_symbols(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
     struct fg_spool_chunk chunk = {.type = FG_SPOOL_SYMBOLS, .ring = number};
-    const struct fg_symbol *symbol;
     int error;
 
-    while (!ring->symbols.failed && (symbol = fg_ring_reader_next_symbol(ring->reader))) {
-        if (ring->symbols_to_skip > 0)
-            ring->symbols_to_skip--;
-        else
-            fg_text_put(&ring->symbols, (const char *)symbol, symbol->bytes);
-    }
-    if (ring->symbols.failed)
-        return -ENOMEM;
     if (ring->symbols.bytes == 0)
         return 0;
     error = append(recorder, &chunk, ring->symbols.data, ring->symbols.bytes);
@@ -316,10 +312,56 @@ static int take_symbols(struct fg_recorder *recorder, uint32_t number)
     return error;
 }
 
+/* Appends new symbols to the spool; those whose append fails are kept for the next call. */
+static int take_symbols(struct fg_recorder *recorder, uint32_t number)
+{
+    struct fg_recorder_ring *ring = &recorder->rings[number];
+    const struct fg_symbol *symbol;
+    int error = 0;
+
+    while (error == 0 && (symbol = fg_ring_reader_next_symbol(ring->reader))) {
+        if (ring->symbols_to_skip > 0)
+            ring->symbols_to_skip--;
+        else
+            fg_text_put(&ring->symbols, (const char *)symbol, symbol->bytes);
+        if (ring->symbols.failed)
+            return -ENOMEM;
+        if (ring->symbols.bytes >= SYMBOLS_BYTES)
+            error = append_symbols(recorder, number);
+    }
+    return error < 0 ? error : append_symbols(recorder, number);
+}
+
 static bool is_spooled(const struct fg_recorder_ring *ring, uint64_t seq)
 {
     return ring->nr_spooled &&
            bsearch(&seq, ring->spooled, ring->nr_spooled, sizeof(*ring->spooled), by_number) != NULL;
+}
+
+/* Appends the records of the ring's claimed sub-buffer, up to the first one that is not sound. Return: how
+ * many, or a negative errno. */
+static int64_t append_records(struct fg_recorder *recorder, uint32_t number)
+{
+    const struct fg_ring_chunk *claimed = &recorder->rings[number].chunk;
+    struct fg_survey survey =
+        fg_contents_survey(&recorder->contents.rings[number], claimed->data, claimed->bytes);
+    struct fg_spool_chunk chunk = {
+        .type = FG_SPOOL_DATA,
+        .flags = survey.bytes != claimed->bytes ? FG_SPOOL_DAMAGED : 0,
+        .ring = number,
+        .task = claimed->task,
+        .nr_records = (uint32_t)survey.records,
+        .record_bytes = (uint32_t)survey.bytes,
+        .seq = claimed->seq,
+        .lost = claimed->lost,
+        .first_ticks = survey.first_ticks,
+        .last_ticks = survey.last_ticks,
+    };
+    int error = fg_rows_pack(&recorder->rows, claimed->data, survey.bytes);
+
+    if (error == 0 && (survey.bytes || chunk.lost || chunk.flags))
+        error = append(recorder, &chunk, recorder->rows.rows, recorder->rows.bytes);
+    return error < 0 ? error : (int64_t)survey.records;
 }
 
 /* Appends the ring's claimed sub-buffer to the spool and releases it. Symbols go first, so that a spool
@@ -327,34 +369,17 @@ static bool is_spooled(const struct fg_recorder_ring *ring, uint64_t seq)
 static int64_t take_chunk(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
-    struct fg_spool_chunk chunk = {
-        .type = FG_SPOOL_DATA,
-        .ring = number,
-        .task = ring->chunk.task,
-        .seq = ring->chunk.seq,
-        .lost = ring->chunk.lost,
-    };
-    struct fg_survey survey = {0};
-    int error = take_symbols(recorder, number);
+    int64_t records = take_symbols(recorder, number);
 
-    if (error < 0)
-        return error;
-    if (!is_spooled(ring, ring->chunk.seq)) {
-        survey = fg_contents_survey(&recorder->contents.rings[number], ring->chunk.data, ring->chunk.bytes);
-        chunk.damaged = survey.bytes != ring->chunk.bytes;
-        chunk.first_ticks = survey.first_ticks;
-        chunk.last_ticks = survey.last_ticks;
-        if (survey.bytes || chunk.lost || chunk.damaged)
-            error = append(recorder, &chunk, ring->chunk.data, survey.bytes);
-        if (error < 0)
-            return error;
-        recorder->contents.rings[number].records += survey.records;
-    }
+    if (records == 0 && !is_spooled(ring, ring->chunk.seq))
+        records = append_records(recorder, number);
+    if (records < 0)
+        return records;
     /* Leftovers need no release: their writer is gone, and the file is removed when the trace is made. */
     if (!ring->at_leftovers)
         fg_ring_reader_release(ring->reader, &ring->chunk);
     ring->has_chunk = false;
-    return (int64_t)survey.records;
+    return records;
 }
 
 /* A queue that claims to hold more sub-buffers than there are was overwritten. fg_recorder_finish() finds
@@ -405,7 +430,7 @@ int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t number)
     if (error >= 0)
         error = take_symbols(recorder, number);
     if (error == 0 && records > 0 && fg_clock_monotonic_ns() - ring->state_ns >= STATE_INTERVAL_NS)
-        error = take_state(recorder, number, true);
+        error = take_state(recorder, number);
     return error < 0 ? error : records;
 }
 
@@ -425,7 +450,7 @@ int fg_recorder_finish(struct fg_recorder *recorder, uint32_t number)
     if (error == 0)
         error = take_symbols(recorder, number);
     if (error == 0)
-        error = take_state(recorder, number, true);
+        error = take_state(recorder, number);
     if (error == 0)
         ring_close(ring);
     return error;
@@ -443,10 +468,22 @@ int fg_recorder_stop_writer(struct fg_recorder *recorder, uint32_t number)
 
 int fg_recorder_refresh(struct fg_recorder *recorder)
 {
-    int error = take_clock(recorder, false);
+    int error = take_clock(recorder);
 
     for (uint32_t i = 0; i < recorder->nr_rings && error == 0; i++)
         if (recorder->rings[i].reader)
-            error = take_state(recorder, i, false);
+            error = take_state(recorder, i);
     return error;
+}
+
+int fg_recorder_describe(struct fg_recorder *recorder, const char *meta, size_t bytes)
+{
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_META};
+
+    return append(recorder, &chunk, meta, bytes);
+}
+
+int fg_recorder_complete(struct fg_recorder *recorder)
+{
+    return fg_spool_complete(&recorder->spool);
 }

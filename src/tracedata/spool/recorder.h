@@ -1,12 +1,12 @@
-/* The recorder: maps the ring-buffer files of a session's processes, and drains them into the spool while
- * the programs run. It knows nothing of trace.dat, which is assembled from its contents and spool. One
- * thread at a time. */
+/* The recorder: maps the ring-buffer files of a session's processes, and drains them into the spool, a
+ * `.fg` trace, while the programs run. One thread at a time. */
 #ifndef FG_RECORDER_H
 #define FG_RECORDER_H
 
 #include "engine/ring/ring_reader.h"
 #include "tracedata/base/text.h"
 #include "tracedata/spool/contents.h"
+#include "tracedata/spool/rows.h"
 #include "tracedata/spool/spool.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,6 +28,7 @@ struct fg_recorder_ring {
 struct fg_recorder {
     struct fg_spool spool;
     struct fg_contents contents;
+    struct fg_row_packer rows;
     struct fg_recorder_ring *rings;
     size_t nr_rings, rings_capacity;
     bool resumed;
@@ -62,9 +63,15 @@ int fg_recorder_finish(struct fg_recorder *recorder, uint32_t ring);
 /* Asks the ring's writer to stop recording. */
 int fg_recorder_stop_writer(struct fg_recorder *recorder, uint32_t ring);
 
-/* Takes the clock and the counts of the mapped rings into `contents`, not into the spool: for a trace
- * that is assembled before all writers have finished. Return: 0 or -ENOMEM. */
+/* Appends what the recording was asked for, the text of a JSON object; it replaces what was appended
+ * before. Return: 0 or a negative errno. */
+int fg_recorder_describe(struct fg_recorder *recorder, const char *meta, size_t bytes);
+
+/* Appends the latest clock and counts, of rings that are still mapped too. Return: 0 or a negative errno. */
 int fg_recorder_refresh(struct fg_recorder *recorder);
+
+/* Appends the footer. Nothing more can be appended then. Return: 0 or a negative errno. */
+int fg_recorder_complete(struct fg_recorder *recorder);
 
 /* The counts in the header of a mapped ring. */
 struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,

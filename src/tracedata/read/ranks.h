@@ -20,6 +20,9 @@ int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, cons
                  size_t bytes);
 /* All times are there. Return: 0 or -ENOMEM. */
 int fg_ranks_sort(struct fg_ranks *ranks);
+/* The numbers of the first and the last event at that time. */
+uint64_t fg_ranks_first(const struct fg_ranks *ranks, uint64_t time_ns);
+uint64_t fg_ranks_last(const struct fg_ranks *ranks, uint64_t time_ns);
 /* The number of the next event at that time. Each is given once; events of one time get theirs in the order
  * of the calls. */
 uint64_t fg_ranks_take(struct fg_ranks *ranks, uint64_t time_ns);

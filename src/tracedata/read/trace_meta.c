@@ -1,5 +1,5 @@
 /* See trace_meta.h. */
-#include "tracedata/make/trace_meta.h"
+#include "tracedata/read/trace_meta.h"
 
 #include "tracedata/base/json.h"
 #include <ctype.h>
@@ -155,11 +155,11 @@ static void put_totals(struct fg_text *json, const struct fg_contents *contents,
 }
 
 /* What stands within an object's braces. */
-static void put_members(struct fg_text *json, const char *object)
+static void put_members(struct fg_text *json, const char *object, size_t bytes)
 {
-    const char *end = object + strlen(object);
+    const char *end = object + bytes;
 
-    while (isspace((unsigned char)*object))
+    while (object < end && isspace((unsigned char)*object))
         object++;
     while (end > object && isspace((unsigned char)end[-1]))
         end--;
@@ -173,10 +173,10 @@ static void put_members(struct fg_text *json, const char *object)
 }
 
 void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
-                         const struct fg_lanes *lanes, const char *extra)
+                         const struct fg_lanes *lanes, const char *extra, size_t extra_bytes)
 {
     fg_text_char(json, '{');
-    put_members(json, extra);
+    put_members(json, extra, extra_bytes);
     fg_json_number(json, "version", 1);
     put_totals(json, contents, lanes);
     put_functions(json, &contents->symbols);

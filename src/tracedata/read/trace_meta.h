@@ -17,12 +17,12 @@
 #define FG_TRACE_META_H
 
 #include "tracedata/base/text.h"
-#include "tracedata/make/lanes.h"
+#include "tracedata/read/lanes.h"
 #include "tracedata/spool/contents.h"
 
 /* Appends one JSON object: the members of `extra`, the text of a JSON object, and then the trace's own,
  * which win where names are equal. json->failed is set if memory is short. */
 void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
-                         const struct fg_lanes *lanes, const char *extra);
+                         const struct fg_lanes *lanes, const char *extra, size_t extra_bytes);
 
 #endif

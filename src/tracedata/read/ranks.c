@@ -1,5 +1,5 @@
 /* See ranks.h. */
-#include "tracedata/make/ranks.h"
+#include "tracedata/read/ranks.h"
 
 #include "engine/core/array.h"
 #include "tracedata/spool/record_check.h"
@@ -54,6 +54,16 @@ static size_t first_at(const struct fg_ranks *ranks, uint64_t time_ns)
             high = middle;
     }
     return low;
+}
+
+uint64_t fg_ranks_first(const struct fg_ranks *ranks, uint64_t time_ns)
+{
+    return first_at(ranks, time_ns) + 1;
+}
+
+uint64_t fg_ranks_last(const struct fg_ranks *ranks, uint64_t time_ns)
+{
+    return first_at(ranks, time_ns + 1);
 }
 
 static bool is_taken(const struct fg_ranks *ranks, size_t at)

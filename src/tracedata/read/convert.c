@@ -1,5 +1,5 @@
 /* See convert.h. */
-#include "tracedata/make/convert.h"
+#include "tracedata/read/convert.h"
 
 #include "engine/core/array.h"
 #include "tracedata/base/trace_event.h"
@@ -20,25 +20,29 @@ FG_NOINLINE static uint64_t time_in_unit(const struct fg_convert *convert, uint6
     return convert->unit == FG_UNIT_COUNT ? fg_ranks_take(convert->ranks, ns) : ns / FG_JIFFY_NS;
 }
 
-static inline void *event_reserve(struct fg_convert *convert, uint64_t ticks, size_t bytes)
+static inline void *event_begin(struct fg_convert *convert, struct fg_event *event, uint64_t ticks,
+                                uint32_t type, size_t bytes)
 {
     uint64_t ns = fg_time_scale_ns(&convert->scale, ticks);
-    uint64_t time = fg_likely(convert->unit == FG_UNIT_NS) ? ns : time_in_unit(convert, ticks, ns);
-    unsigned char *event = fg_pages_reserve(convert->pages, time, (uint32_t)bytes);
 
-    if (convert->events++ == 0)
-        convert->first_ns = convert->pages->last_ns;
-    return event;
+    convert->current ^= 1;
+    event->time_ns = fg_likely(convert->unit == FG_UNIT_NS) ? ns : time_in_unit(convert, ticks, ns);
+    event->type = type;
+    event->size = (uint32_t)bytes;
+    event->tid = convert->tid;
+    event->data = convert->events[convert->current];
+    return convert->events[convert->current];
 }
 
-/* Reserves an event at `ticks` with `tail_bytes` in its tail, and fills in its fields: the common ones and
+/* Begins an event at `ticks` with `tail_bytes` in its tail, and fills in its fields: the common ones and
  * those given; others are 0. Its value is the event, a struct fg_wire_EVENT. */
-#define EVENT(convert, event, ticks, tail_bytes, ...)                                                        \
+#define EVENT(convert, event, name, ticks, tail_bytes, ...)                                                  \
     ({                                                                                                       \
-        struct fg_wire_##event *made = event_reserve(convert, ticks, sizeof(*made) + (tail_bytes));          \
+        struct fg_wire_##name *made =                                                                        \
+            event_begin(convert, event, ticks, FG_EVENT_##name, sizeof(*made) + (tail_bytes));               \
                                                                                                              \
-        *made = (struct fg_wire_##event){                                                                    \
-            .common_type = FG_EVENT_##event, .common_pid = (convert)->tid, __VA_ARGS__};                     \
+        *made = (struct fg_wire_##name){                                                                     \
+            .common_type = FG_EVENT_##name, .common_pid = (convert)->tid, __VA_ARGS__};                      \
         made;                                                                                                \
     })
 
@@ -144,12 +148,12 @@ static inline uint32_t irq_flag(const struct fg_record *record)
     return record->info & FG_RECORD_IRQ ? FG_WIRE_IRQ : 0;
 }
 
-static inline void convert_entry(struct fg_convert *convert, const struct fg_record *record,
+static inline void convert_entry(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record,
                                  enum fg_wire_entry_kind kind)
 {
     struct payload payload = record_payload(record, 0);
     struct fg_wire_funcgraph_entry *entry =
-        EVENT(convert, funcgraph_entry, record->time, tail_bytes(&payload),
+        EVENT(convert, event, funcgraph_entry, record->time, tail_bytes(&payload),
               .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
               .kind = (uint8_t)(kind | irq_flag(record)));
 
@@ -157,13 +161,13 @@ static inline void convert_entry(struct fg_convert *convert, const struct fg_rec
 }
 
 /* An entry with the place that the call was made from. */
-static void convert_call_at(struct fg_convert *convert, const struct fg_record *record)
+static void convert_call_at(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 1);
     uint32_t caller[2] = {caller_address(convert, (uint32_t)*payload.fixed),
                           (uint32_t)(*payload.fixed >> 32)};
     struct fg_wire_funcgraph_entry *entry =
-        EVENT(convert, funcgraph_entry, record->time, sizeof(caller) + payload.values_bytes,
+        EVENT(convert, event, funcgraph_entry, record->time, sizeof(caller) + payload.values_bytes,
               .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
               .kind = (uint8_t)(FG_WIRE_START | FG_WIRE_HAS_CALLER | irq_flag(record)));
 
@@ -171,14 +175,14 @@ static void convert_call_at(struct fg_convert *convert, const struct fg_record *
     memcpy(entry->tail + sizeof(caller), payload.values, payload.values_bytes);
 }
 
-static inline void convert_exit(struct fg_convert *convert, const struct fg_record *record,
+static inline void convert_exit(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record,
                                 enum fg_wire_exit_kind kind)
 {
     struct payload payload = record_payload(record, 1);
     uint64_t rettime = fg_time_scale_ns(&convert->scale, record->time);
     uint64_t calltime = calltime_without_waits(convert, payload.fixed[0], record->time);
     struct fg_wire_funcgraph_exit *exit =
-        EVENT(convert, funcgraph_exit, record->time, tail_bytes(&payload),
+        EVENT(convert, event, funcgraph_exit, record->time, tail_bytes(&payload),
               .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
               .calltime = fg_time_scale_ns(&convert->scale, calltime), .rettime = rettime,
               .overrun = (uint16_t)(convert->overrun < UINT16_MAX ? convert->overrun : UINT16_MAX),
@@ -187,17 +191,16 @@ static inline void convert_exit(struct fg_convert *convert, const struct fg_reco
     store_tail(convert, &exit->kind, exit->tail, &payload);
 }
 
-static void convert_function(struct fg_convert *convert, const struct fg_record *record)
+static void convert_function(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 1);
-    struct fg_wire_function *function = EVENT(
-        convert, function, record->time, payload.values_bytes, .ip = func_address(convert, record->func),
+    struct fg_wire_function *function = EVENT(convert, event, function, record->time, payload.values_bytes, .ip = func_address(convert, record->func),
         .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]));
 
     memcpy(function->tail, payload.values, payload.values_bytes);
 }
 
-static void convert_stack(struct fg_convert *convert, const struct fg_record *record)
+static void convert_stack(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 0);
     const uint32_t *ids = payload.values;
@@ -206,44 +209,44 @@ static void convert_stack(struct fg_convert *convert, const struct fg_record *re
 
     while (n < most && ids[n])
         n++;
-    stack = EVENT(convert, kernel_stack, record->time, n * sizeof(stack->caller[0]), .size = (int32_t)n);
+    stack = EVENT(convert, event, kernel_stack, record->time, n * sizeof(stack->caller[0]), .size = (int32_t)n);
     for (uint32_t i = 0; i < n; i++)
         stack->caller[i] = func_address(convert, ids[i]);
 }
 
-static void convert_repeats(struct fg_convert *convert, const struct fg_record *record)
+static void convert_repeats(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 2);
     uint64_t count = payload.fixed[1];
 
-    EVENT(convert, func_repeats, record->time, 0, .ip = func_address(convert, record->func),
+    EVENT(convert, event, func_repeats, record->time, 0, .ip = func_address(convert, record->func),
           .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]),
           .count = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX));
 }
 
-static int convert_wait(struct fg_convert *convert, const struct fg_record *record)
+static int convert_wait(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
     uint64_t begin = *record_payload(record, 1).fixed;
     uint64_t ticks = record->time > begin ? record->time - begin : 0;
 
-    EVENT(convert, recorder_wait, record->time, 0, .duration_ns = fg_time_scale_span(&convert->scale, ticks));
+    EVENT(convert, event, recorder_wait, record->time, 0, .duration_ns = fg_time_scale_span(&convert->scale, ticks));
     return fg_record_depth(record->info) ? 0 : wait_add(convert, begin, record->time);
 }
 
-static void convert_overrun(struct fg_convert *convert, const struct fg_record *record)
+static void convert_overrun(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
     convert->overrun = *record_payload(record, 1).fixed;
-    EVENT(convert, overrun, record->time, 0, .total = convert->overrun);
+    EVENT(convert, event, overrun, record->time, 0, .total = convert->overrun);
 }
 
 /* The text ends with a NUL, as the kernel's does. A length beyond the record's end is damage. */
-static void convert_mark(struct fg_convert *convert, const struct fg_record *record)
+static void convert_mark(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
     const uint64_t *length = record_payload(record, 1).fixed;
     size_t room = (size_t)(fg_record_words(record->info) - 3) * FG_RECORD_WORD_BYTES;
     size_t bytes = *length < room ? (size_t)*length : room;
     struct fg_wire_print *print =
-        EVENT(convert, print, record->time, bytes + 1,
+        EVENT(convert, event, print, record->time, bytes + 1,
               .ip = record->func ? func_address(convert, record->func) : FG_WIRE_FUNC_MARK);
 
     memcpy(print->buf, length + 1, bytes);
@@ -255,71 +258,54 @@ void fg_convert_begin_task(struct fg_convert *convert, int32_t tid)
     convert->tid = tid;
     convert->nr_waits = 0;
     convert->overrun = 0;
-    convert->events = 0;
-    convert->first_ns = convert->last_ns = 0;
     /* Records that the lane's previous task lost at its end are not lost before this task's first. */
-    convert->pages->missed = 0;
+    convert->lost = 0;
 }
 
-int fg_convert_records(struct fg_convert *convert, const void *data, size_t bytes)
+int fg_convert_record(struct fg_convert *convert, const struct fg_record *record, struct fg_event *event)
 {
-    const uint64_t *at = data, *end = at + bytes / FG_RECORD_WORD_BYTES;
-
-    while (end - at >= 2) {
-        const struct fg_record *record = (const struct fg_record *)at;
-
-        if (fg_unlikely(!fg_record_is_sound(record, (size_t)(end - at))))
-            break;
-        at += fg_record_words(record->info);
-        switch (fg_record_kind(record->info)) {
-        case FG_RECORD_ENTRY:
-            convert_entry(convert, record, FG_WIRE_START);
-            break;
-        case FG_RECORD_RESUME:
-            convert_entry(convert, record, FG_WIRE_RESUME);
-            break;
-        case FG_RECORD_RETURN:
-            convert_exit(convert, record, FG_WIRE_RETURN);
-            break;
-        case FG_RECORD_RAISE:
-            convert_exit(convert, record, FG_WIRE_RAISE);
-            break;
-        case FG_RECORD_SUSPEND:
-            convert_exit(convert, record, FG_WIRE_SUSPEND);
-            break;
-        case FG_RECORD_CLOSE:
-            convert_exit(convert, record, FG_WIRE_CLOSE);
-            break;
-        case FG_RECORD_CALL_AT:
-            convert_call_at(convert, record);
-            break;
-        case FG_RECORD_STACK:
-            convert_stack(convert, record);
-            break;
-        case FG_RECORD_REPEATS:
-            convert_repeats(convert, record);
-            break;
-        case FG_RECORD_FUNCTION:
-            convert_function(convert, record);
-            break;
-        case FG_RECORD_WAIT:
-            if (convert_wait(convert, record) < 0)
-                return -ENOMEM;
-            break;
-        case FG_RECORD_LOST:
-            fg_pages_miss(convert->pages, *record_payload(record, 1).fixed);
-            break;
-        case FG_RECORD_OVERRUN:
-            convert_overrun(convert, record);
-            break;
-        case FG_RECORD_MARK:
-            convert_mark(convert, record);
-            break;
-        }
+    switch (fg_record_kind(record->info)) {
+    case FG_RECORD_ENTRY:
+        convert_entry(convert, event, record, FG_WIRE_START);
+        return 1;
+    case FG_RECORD_RESUME:
+        convert_entry(convert, event, record, FG_WIRE_RESUME);
+        return 1;
+    case FG_RECORD_RETURN:
+        convert_exit(convert, event, record, FG_WIRE_RETURN);
+        return 1;
+    case FG_RECORD_RAISE:
+        convert_exit(convert, event, record, FG_WIRE_RAISE);
+        return 1;
+    case FG_RECORD_SUSPEND:
+        convert_exit(convert, event, record, FG_WIRE_SUSPEND);
+        return 1;
+    case FG_RECORD_CLOSE:
+        convert_exit(convert, event, record, FG_WIRE_CLOSE);
+        return 1;
+    case FG_RECORD_CALL_AT:
+        convert_call_at(convert, event, record);
+        return 1;
+    case FG_RECORD_STACK:
+        convert_stack(convert, event, record);
+        return 1;
+    case FG_RECORD_REPEATS:
+        convert_repeats(convert, event, record);
+        return 1;
+    case FG_RECORD_FUNCTION:
+        convert_function(convert, event, record);
+        return 1;
+    case FG_RECORD_WAIT:
+        return convert_wait(convert, event, record) < 0 ? -ENOMEM : 1;
+    case FG_RECORD_OVERRUN:
+        convert_overrun(convert, event, record);
+        return 1;
+    case FG_RECORD_MARK:
+        convert_mark(convert, event, record);
+        return 1;
+    case FG_RECORD_LOST:
+        convert->lost += *record_payload(record, 1).fixed;
     }
-    if (at != end)
-        fg_pages_miss(convert->pages, 1);
-    convert->last_ns = convert->pages->last_ns;
     return 0;
 }
 

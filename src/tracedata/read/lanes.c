@@ -1,5 +1,5 @@
 /* See lanes.h. */
-#include "tracedata/make/lanes.h"
+#include "tracedata/read/lanes.h"
 
 #include "engine/core/array.h"
 #include <errno.h>

@@ -1,0 +1,51 @@
+/* Converts compact records (record.h) to events (wire.h): one task at a time, record by record. Between
+ * records it keeps the task's waits and its overrun count. */
+#ifndef FG_CONVERT_H
+#define FG_CONVERT_H
+
+#include "engine/ring/record.h"
+#include "tracedata/base/trace_clock.h"
+#include "tracedata/base/trace_event.h"
+#include "tracedata/read/ranks.h"
+#include "tracedata/spool/time_scale.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* Room for an event: a stack of all words that a record has, as addresses. */
+#define FG_CONVERT_EVENT_BYTES (sizeof(struct fg_wire_kernel_stack) + FG_RECORD_MAX_WORDS * 2 * 8)
+
+/* A wait of the task for the recorder, in ticks. */
+struct fg_convert_wait {
+    uint64_t begin, end;
+    uint64_t total; /* of this wait and all earlier ones */
+};
+
+struct fg_convert {
+    struct fg_time_scale scale;
+    enum fg_clock_unit unit;   /* of the times of events */
+    struct fg_ranks *ranks;    /* with FG_UNIT_COUNT */
+    const uint32_t *addresses; /* function id -> synthetic address */
+    size_t nr_addresses;
+    int32_t tid;
+
+    struct fg_convert_wait *waits;
+    size_t nr_waits, waits_capacity;
+    uint64_t overrun;
+    uint64_t lost; /* records lost just before the next event */
+
+    /* There are two, so that an event stays as it is while the next one is made. */
+    unsigned current;
+    _Alignas(8) uint8_t events[2][FG_CONVERT_EVENT_BYTES];
+};
+
+/* Begins a task and forgets the one before; the memory for waits is reused. */
+void fg_convert_begin_task(struct fg_convert *convert, int32_t tid);
+
+/* Makes the event of a sound record: its time, type, size, data and tid. The data stays as it is until the
+ * second call after this one. Return: 1; 0: the record is a count of lost ones, which convert->lost has now;
+ * or -ENOMEM. */
+int fg_convert_record(struct fg_convert *convert, const struct fg_record *record, struct fg_event *event);
+
+void fg_convert_free(struct fg_convert *convert);
+
+#endif

@@ -1,0 +1,50 @@
+/* A `.fg` file as a trace: what its chunks say, with what only all of them together tell: lanes, the numbers
+ * of functions, and the line from ticks to nanoseconds. A file that still grows is read as it is now. */
+#ifndef FG_RECORDED_H
+#define FG_RECORDED_H
+
+#include "tracedata/base/text.h"
+#include "tracedata/read/lanes.h"
+#include "tracedata/read/ranks.h"
+#include "tracedata/spool/contents.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct fg_recorded {
+    int fd; /* the file's owner closes it */
+    struct fg_contents contents;
+    struct fg_lanes lanes;
+    size_t *first_tasks;  /* lane -> its first one in lanes.tasks; one more element ends the last */
+    uint32_t **addresses; /* per ring: function id -> synthetic address */
+    enum fg_clock_unit unit;
+    bool is_complete; /* the recording has ended */
+};
+
+/* Return: 0; -EINVAL: the file is no `.fg`; -ENOTSUP: it is compressed in a way that nothing here can
+ * decompress; or another negative errno. It must be closed in any case. */
+int fg_recorded_open(int fd, struct fg_recorded *recorded);
+void fg_recorded_close(struct fg_recorded *recorded);
+
+/* Replaces what the recording was asked for, the text of a JSON object. Return: 0 or -ENOMEM. */
+int fg_recorded_set_meta(struct fg_recorded *recorded, const char *meta, size_t bytes);
+
+/* Appends the trace's JSON (trace_meta.h). */
+void fg_recorded_describe(const struct fg_recorded *recorded, struct fg_text *json);
+
+/* What the lanes of one pass over the trace share. All zeros but for the trace: fg_row_pass_begin(). */
+struct fg_row_pass {
+    const struct fg_recorded *recorded;
+    struct fg_chunk_reader chunks;
+    struct fg_ranks ranks; /* on the clock `counter` */
+    uint64_t damaged_at;   /* offset of the first damaged chunk; 0: there was none */
+};
+
+/* Return: 0 or a negative errno. The pass must be ended in any case. */
+int fg_row_pass_begin(struct fg_row_pass *pass, const struct fg_recorded *recorded);
+void fg_row_pass_end(struct fg_row_pass *pass);
+
+/* Reads a piece's records into pass->chunks.records. Return: 1; 0: the piece is damaged; or a negative
+ * errno. */
+int fg_row_pass_read(struct fg_row_pass *pass, const struct fg_piece *piece, size_t *record_bytes);
+
+#endif

@@ -1,0 +1,28 @@
+/* Walks one lane of a `.fg`, event by event: task by task, chunk by chunk, record by record. */
+#ifndef FG_ROW_LANE_H
+#define FG_ROW_LANE_H
+
+#include "tracedata/base/trace_event.h"
+#include "tracedata/read/convert.h"
+#include "tracedata/read/recorded.h"
+
+struct fg_row_lane {
+    struct fg_row_pass *pass;
+    size_t task, end_task; /* in lanes.tasks: the one after the current one; of the next lane */
+    const struct fg_piece *piece, *end_piece; /* the next one of the current task */
+    bool was_damaged;   /* the sub-buffer of the current records had a rest */
+    uint64_t *records;  /* of the current piece; memory that it shares out with pass->chunks */
+    const uint64_t *at, *end;
+    uint64_t last_time; /* times never run backwards in a lane */
+    struct fg_convert convert;
+};
+
+/* The lane must be closed; the pass lives longer. */
+void fg_row_lane_open(struct fg_row_lane *lane, struct fg_row_pass *pass, uint32_t number);
+void fg_row_lane_close(struct fg_row_lane *lane);
+
+/* Takes the next event: fills in all that depends on the record, and `lost`. Its data stays as it is until
+ * the second call after this one. Return: 1; 0 at the end; or a negative errno. */
+int fg_row_lane_next(struct fg_row_lane *lane, struct fg_event *event);
+
+#endif
