@@ -113,7 +113,28 @@ class ReportIterator:
     def __iter__(self) -> ReportIterator: ...
     def __next__(self) -> bytes: ...
 
-# Writing: src/binding/tracedata/recorder.c
+# Writing: src/binding/tracedata/recorder.c, convert.c
+
+def convert(
+    source: str | bytes | PathLike[str] | int, output: str | bytes | PathLike[str] | int, /
+) -> int | None:
+    """Write a trace.dat of a .fg trace, complete or not.
+
+    There is a whole trace at `output` or none.
+
+    Args:
+        source: path or descriptor of the .fg trace.
+        output: path of the trace.dat. A regular file is replaced; a link to one is followed. Or the
+            descriptor of an empty file, open for reading and writing.
+
+    Returns:
+        The offset of the first damaged place in `source`, whose events count as lost; None: there is none.
+
+    Raises:
+        ValueError: `source` is not a .fg trace, or is compressed with what is not there.
+        IsADirectoryError: `output` is a folder.
+        OSError: a file cannot be read or written; or `output` is a device or the like.
+    """
 
 def replace_file(path: str | bytes | PathLike[str], data: bytes | bytearray | memoryview, /) -> None:
     """Write a file that appears under its name when it is whole, or not at all. A file of that name is
@@ -127,10 +148,10 @@ CLOCKS: Final[tuple[str, ...]]  # those a trace can have, by the kernel's names 
 
 @final
 class Recorder:
-    """Drains ring-buffer files into a spool while programs run, and makes a trace.dat of it at the end.
+    """Drains ring-buffer files into a spool, a .fg trace, while programs run.
 
-    The spool is a self-contained file that only grows: its contents survive this process. It is locked while
-    it is open, so no two recorders append to one spool. Rings are numbered from 0 in the order in which they
+    The spool is a self-contained file that only grows: it can be read at any time, and its contents survive
+    this process. It is locked while it is open, so no two recorders append to one spool. Rings are numbered from 0 in the order in which they
     are added. A method that moves data releases the GIL; a call from another thread then raises RuntimeError.
 
     An error of the spool (no space left) loses nothing: what could not be appended stays in the ring, and the
@@ -142,6 +163,7 @@ class Recorder:
         clock: one of CLOCKS: the clock of the trace's times. A resumed spool has its own.
         resume: take in the spool that a recorder left at `part`, and append to it. Damaged places and an
             incomplete end are skipped. Without `resume`, the spool is created and must not exist.
+        compress: with the best codec that there is; False: not at all, which loads no library.
 
     Raises:
         FileExistsError: `part` exists, without `resume`.
@@ -151,17 +173,23 @@ class Recorder:
         OSError: the file cannot be created or read.
 
     Example:
-        >>> recorder = Recorder("trace.dat.part")
+        >>> recorder = Recorder("trace.fg")
         >>> ring = recorder.add_ring("/run/user/1000/funcgraph-1/4711.0.ring")
         >>> while not recorder.info(ring)["finished"]:
         ...     recorder.drain(ring)
         >>> recorder.finish(ring)
-        >>> recorder.assemble("trace.dat", "{}")
+        >>> recorder.complete("{}")
         >>> recorder.close()
+        >>> convert("trace.fg", "trace.dat")
     """
 
     def __new__(
-        cls, part: str | PathLike[str] | int, *, clock: str = "mono", resume: bool = False
+        cls,
+        part: str | PathLike[str] | int,
+        *,
+        clock: str = "mono",
+        resume: bool = False,
+        compress: bool = True,
     ) -> Self: ...
     def add_ring(self, path: str | PathLike[str] | int, /) -> int:
         """Map a ring-buffer file (a path or descriptor). Return its number, for the other methods.
@@ -247,8 +275,27 @@ class Recorder:
             OSError: the spool cannot be read.
         """
 
+    def describe(self, meta: str, /) -> None:
+        """Append what the recording was asked for; it replaces what was appended before.
+
+        Args:
+            meta: a JSON object, whose members are added to the trace's own JSON; the trace's members win.
+
+        Raises:
+            ValueError: `meta` is not a JSON object.
+            OSError: it cannot be appended.
+        """
+    def description(self) -> str:
+        """Return the latest text that describe() or complete() appended, also before a resume; '' if none."""
+    def complete(self, meta: str, /) -> None:
+        """Append the latest counts, `meta` as describe() does, and the footer: the trace is complete.
+
+        Raises:
+            ValueError: `meta` is not a JSON object.
+            OSError: they cannot be appended; the spool is an incomplete trace, and the call may be repeated.
+        """
     def assemble(self, output: str | PathLike[str] | int, meta: str, /) -> None:
-        """Make a trace of the spool.
+        """Make a trace.dat of the spool as it is now.
 
         There is a whole trace at `output` or none. The spool does not change, so a call that failed may be
         repeated.

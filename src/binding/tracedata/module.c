@@ -1,5 +1,6 @@
 /* funcgraph._tracedata: writing and reading traces. Here is the definition of the module. */
 #include "binding/base/raise.h"
+#include "binding/tracedata/convert.h"
 #include "binding/tracedata/python_codec.h"
 #include "binding/tracedata/reader.h"
 #include "binding/tracedata/recorder.h"
@@ -53,7 +54,8 @@ static PyMethodDef tracedata_functions[] = {
 
 static int tracedata_exec(PyObject *module)
 {
-    if (fg_add_codec_functions(module) < 0 || fg_add_recorder_types(module) < 0)
+    if (fg_add_codec_functions(module) < 0 || fg_add_convert_functions(module) < 0 ||
+        fg_add_recorder_types(module) < 0)
         return -1;
     return fg_add_reader_types(module);
 }

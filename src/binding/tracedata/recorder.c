@@ -68,7 +68,7 @@ static bool ring_number(PyObject *arg, uint32_t *ring)
 }
 
 PyDoc_STRVAR(recorder_doc,
-             "Recorder(part, *, clock='mono', resume=False)\n--\n\n"
+             "Recorder(part, *, clock='mono', resume=False, compress=True)\n--\n\n"
              "Drains ring-buffer files into a spool, and makes a trace of it. See the type stub.");
 
 static int recorder_open(struct fg_recorder *recorder, const struct fg_file_arg *part, int clock, int resume)
@@ -93,14 +93,14 @@ static struct recorder *recorder_alloc(PyTypeObject *type, const struct fg_file_
 
 static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"part", "clock", "resume", NULL};
+    static char *keywords[] = {"part", "clock", "resume", "compress", NULL};
     struct fg_file_arg part = {.fd = -1};
     struct recorder *recorder;
     const char *clock_name = fg_trace_clock_names[FG_TRACE_CLOCK_MONO];
-    int clock, resume = 0, error;
+    int clock, resume = 0, compress = 1, error;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sp:Recorder", keywords, fg_file_arg_convert, &part,
-                                     &clock_name, &resume)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$spp:Recorder", keywords, fg_file_arg_convert, &part,
+                                     &clock_name, &resume, &compress)) {
         fg_file_arg_clear(&part);
         return NULL;
     }
@@ -117,6 +117,8 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     WITHOUT_GIL(recorder, error = recorder_open(&recorder->c, &part, clock, resume));
     fg_file_arg_clear(&part);
     recorder->is_open = error == 0;
+    if (error == 0 && !compress)
+        fg_recorder_set_codec(&recorder->c, fg_codec_by_id(FG_CODEC_NONE));
     if (error == 0)
         return (PyObject *)recorder;
     if (error == -EINVAL)
@@ -435,6 +437,18 @@ static PyObject *recorder_describe(PyObject *self, PyObject *arg)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(description_doc, "description($self, /)\n--\n\n"
+                              "Return the latest text that describe() or complete() appended, or ''.");
+
+static PyObject *recorder_description(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct recorder *recorder = (struct recorder *)self;
+    const struct fg_text *meta = &recorder->c.contents.meta;
+
+    return recorder_begin(recorder) ? PyUnicode_DecodeUTF8(meta->data, (Py_ssize_t)meta->bytes, "replace")
+                                    : NULL;
+}
+
 PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /)\n--\n\n"
                            "Write a trace.dat file of what the spool holds.");
 
@@ -509,6 +523,7 @@ FG_ALONE(recorder_seen_names)
 FG_ALONE(recorder_matched)
 FG_ALONE(recorder_heaviest)
 FG_ALONE(recorder_describe)
+FG_ALONE(recorder_description)
 FG_ALONE(recorder_complete)
 FG_ALONE(recorder_assemble)
 FG_ALONE(recorder_close)
@@ -524,6 +539,7 @@ static PyMethodDef recorder_methods[] = {
     {"matched", recorder_matched_alone, METH_NOARGS, matched_doc},
     {"heaviest", recorder_heaviest_alone, METH_O, heaviest_doc},
     {"describe", recorder_describe_alone, METH_O, describe_doc},
+    {"description", recorder_description_alone, METH_NOARGS, description_doc},
     {"complete", recorder_complete_alone, METH_O, complete_doc},
     {"assemble", recorder_assemble_alone, METH_VARARGS, assemble_doc},
     {"close", recorder_close_alone, METH_NOARGS, close_doc},

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from funcgraph.commands import CommandError, os_error_text
 from funcgraph.names import did_you_mean
+from funcgraph.session.output import DEFAULT_OUTPUT
+from funcgraph.tracedata.codecs import provide
 from funcgraph.tracedata.description import Task, TraceError
 from funcgraph.tracedata.trace_file import TraceFile
 
@@ -26,18 +29,23 @@ def trace_errors(path: object) -> Iterator[None]:
 def add_trace_argument(parser: argparse.ArgumentParser) -> None:
     """Add the argument for `open_trace`: after -i, as trace-cmd has it, or alone."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("-i", "--input", metavar="FILE", help="the trace (default: trace.dat)")
+    group.add_argument("-i", "--input", metavar="FILE", help="the trace (default: trace.fg, or trace.dat if only that is there)")
     group.add_argument("file", metavar="FILE", nargs="?", help="the trace, without -i")
 
 
 def open_trace(args: argparse.Namespace) -> TraceFile:
     """Open the trace. Raises CommandError with the file and the reason."""
-    path = args.input or args.file or "trace.dat"
+    path = args.input or args.file or _default_trace()
+    provide()
     with trace_errors(path):
         try:
             return TraceFile(path)
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
+
+
+def _default_trace() -> str:
+    return "trace.dat" if os.path.exists("trace.dat") and not os.path.exists(DEFAULT_OUTPUT) else DEFAULT_OUTPUT
 
 
 def add_buffer_argument(parser: argparse.ArgumentParser) -> None:

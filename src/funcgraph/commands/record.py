@@ -22,7 +22,7 @@ from funcgraph.session.child import (
 )
 from funcgraph.session.directory import Session
 from funcgraph.session.options import DEFAULTS, RECORDING, describe, ring_bytes, wanted_patterns
-from funcgraph.session.output import check_output
+from funcgraph.session.output import DEFAULT_OUTPUT, check_output
 from funcgraph.session.progress import ProgressLine, plural
 from funcgraph.session.recording import Recording
 from funcgraph.session.volume import VolumeWatch
@@ -43,8 +43,8 @@ NAME = "record"
 HELP = "run a command and record the functions it calls"
 TAKES_COMMAND = True
 DESCRIPTION = """\
-Run COMMAND and record which Python functions run in it and in every Python process it starts, into a
-trace.dat file.
+Run COMMAND and record which Python functions run in it and in every Python process it starts, into a file.
+While the command runs that file is FILE.part, and can be read.
 
 COMMAND is 'script.py ARGS', '-m MODULE ARGS', '-c CODE', or any executable whose Python processes have
 funcgraph installed. The options of funcgraph come before it. The exit status is the command's; 2 if nothing
@@ -104,7 +104,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     itself."""
     parser.usage = "funcgraph record [OPTIONS] [-B NAME OPTIONS]... COMMAND..."
     add = parser.add_argument
-    add("-o", dest="output", metavar="FILE", default="trace.dat", help="the trace (trace.dat)")
+    add(
+        "-o",
+        dest="output",
+        metavar="FILE",
+        default=DEFAULT_OUTPUT,
+        help=f"the trace ({DEFAULT_OUTPUT}); NAME.dat is written as a trace.dat, for trace-cmd and KernelShark",
+    )
     for setting in SETTINGS:
         if setting.scope == INSTANCE:
             _add_setting(parser, setting)
@@ -265,6 +271,7 @@ def _prepare(settings: dict[str, Any], output: str, command: list[str]) -> Recor
     try:
         recording = _open_recording(session, f"{output}.part", settings["clock"])
         try:
+            recording.describe({**describe(settings), "command": command})
             session.write_config(settings, output=output, part=recording.part, command=command)
         except BaseException:
             recording.discard()
@@ -362,7 +369,7 @@ def _close(
             return [*lines, f"{nothing}; no trace was written"], False
         if recording.failure is None:
             lines += outcome.silent(settings, recording.records, recording.seen_names())
-        recording.assemble(output, meta)
+        recording.complete(output, meta)
     except (OSError, MemoryError) as error:
         recording.close()
         kept = f"what was recorded is kept: 'funcgraph recover {shlex.quote(part)}' makes a trace of it"

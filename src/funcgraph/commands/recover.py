@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from typing import Any
 
@@ -15,7 +16,7 @@ from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.leftovers import remove_temporaries
 from funcgraph.session.options import describe, from_config
 from funcgraph.session.output import check_output
-from funcgraph.session.recording import Recording
+from funcgraph.session.recording import Recording, complete_spool
 
 NAME = "recover"
 HELP = "make a trace of what a killed recorder left behind"
@@ -100,7 +101,7 @@ def _recover(session: Session, output_name: str | None) -> int:
     }
     for line in (*recording.damaged, *recording.killed()):
         say(line)
-    _assemble(recording, output, meta)
+    _complete(recording, output, meta)
     remove_temporaries(os.path.realpath(planned))
     session.remove()
     for line in (*outcome.losses(totals), outcome.summary(totals, output)):
@@ -116,16 +117,25 @@ def _open(session: Session, part: str) -> Recording:
         raise CommandError(text) from None
 
 
-def _assemble(recording: Recording, output: str, meta: dict[str, Any]) -> None:
+def _complete(recording: Recording, output: str, meta: dict[str, Any]) -> None:
     failure = recording.failure
     try:
         if failure is None:
-            recording.assemble(output, meta)
+            recording.complete(output, meta)
     except OSError as error:
         failure = error
     if failure is not None:
         recording.close()
         raise CommandError(f"{outcome.write_failure(failure, output)}; nothing was removed") from None
+
+
+def _recovered(writer: _tracedata.Recorder) -> dict[str, Any]:
+    """Return the description of a spool whose session is gone."""
+    try:
+        described = json.loads(writer.description())
+    except ValueError:
+        described = {}  # killed before it was written, or damaged
+    return {**described, "funcgraph": funcgraph.__version__, "recovered": True}
 
 
 def _recover_part(part: str, output_name: str | None) -> int:
@@ -149,13 +159,12 @@ def _recover_part(part: str, output_name: str | None) -> int:
     except OSError as error:
         raise CommandError(outcome.write_failure(error, part)) from None
     try:
-        writer.assemble(output, f'{{"funcgraph": "{funcgraph.__version__}", "recovered": true}}')
         totals = writer.totals()
+        complete_spool(writer, part, output, _recovered(writer))
     except OSError as error:
         raise CommandError(f"{outcome.write_failure(error, output)}; nothing was removed") from None
     finally:
         writer.close()
-    os.unlink(part)
     for line in (*outcome.losses(totals), outcome.summary(totals, output)):
         say(line)
     return 0

@@ -117,7 +117,7 @@ def _kill_reason(path: str) -> str | None:
     """Return the message of the kill switch in a ring's header. Looking changes nothing in the ring."""
     try:
         with memory_file() as spool:
-            recorder = _tracedata.Recorder(spool)
+            recorder = _tracedata.Recorder(spool, compress=False)
             try:
                 reason: str | None = recorder.info(recorder.add_ring(path))["killed"]
             finally:

@@ -233,7 +233,7 @@ class Instance(FileAttributes):
             return Snapshot(self._state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what the buffer holds to a trace.dat file, which `funcgraph report` and trace-cmd read.
+        """Write what the buffer holds to a trace; NAME.dat: as a trace.dat, which trace-cmd reads too.
 
         Raises:
             OSError: the file cannot be written.

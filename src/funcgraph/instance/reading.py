@@ -1,5 +1,4 @@
-"""Makes a trace of an instance's buffer: copies its ring to a file, and assembles that as the recorder
-does.
+"""Makes a trace of an instance's buffer: copies its ring to a file, and drains that as the recorder does.
 
 All of this runs untraced (_engine.untraced): no trace has the calls that reading makes.
 """
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 
 from funcgraph import _engine, _tracedata
 from funcgraph.session.memory_file import contents, memory_file
+from funcgraph.session.output import is_trace_dat
 from funcgraph.tracedata import TraceFile
 
 
@@ -25,11 +25,11 @@ class Copied(Protocol):
 def write_trace(
     engine: Copied, output: str | int, meta: Mapping[str, Any], *, consume: bool, clock: str
 ) -> None:
-    """Write a trace.dat of an instance's buffer.
+    """Write a trace of an instance's buffer.
 
     Args:
         engine: the instance.
-        output: path of the trace, or the descriptor of an empty file.
+        output: path of the trace (NAME.dat: as a trace.dat), or the descriptor of an empty file.
         meta: entries of the trace's JSON, in addition to those from the buffer.
         consume: leave the records of this trace out of later ones.
         clock: the clock of its times.
@@ -37,14 +37,31 @@ def write_trace(
     Raises:
         OSError: the trace cannot be written.
     """
-    with memory_file() as ring, memory_file() as spool:
+    if isinstance(output, int):
+        _drain(engine, output, meta, consume=consume, clock=clock)
+        return
+    with memory_file() as spool:
+        _drain(engine, spool, meta, consume=consume, clock=clock)
+        _save(spool, output)
+
+
+def _drain(engine: Copied, spool: int, meta: Mapping[str, Any], *, consume: bool, clock: str) -> None:
+    """Make a .fg of an instance's buffer. The program that is traced loads no library for it."""
+    with memory_file() as ring:
         engine.copy(ring, consume=consume)
-        recorder = _tracedata.Recorder(spool, clock=clock)
+        recorder = _tracedata.Recorder(spool, clock=clock, compress=False)
         try:
             recorder.finish(recorder.add_ring(ring))
-            recorder.assemble(output, json.dumps(meta))
+            recorder.complete(json.dumps(meta))
         finally:
             recorder.close()
+
+
+def _save(spool: int, output: str) -> None:
+    if is_trace_dat(output):
+        _tracedata.convert(spool, output)
+    else:
+        _tracedata.replace_file(output, contents(spool))
 
 
 def describe(tracer: str, name: str) -> dict[str, Any]:
@@ -71,7 +88,7 @@ def read_text(
 
 
 def trace_bytes(engine: _engine.Instance, name: str, *, clock: str) -> bytes:
-    """Return a trace.dat of an instance's buffer."""
+    """Return a trace of an instance's buffer: the bytes of a .fg."""
     with memory_file() as trace:
         write_trace(engine, trace, describe(engine.tracer, name), consume=False, clock=clock)
         return contents(trace)
@@ -84,12 +101,13 @@ def text_of_bytes(trace: bytes, tracer: str, options: Mapping[str, bool]) -> str
 
 
 def save_bytes(trace: bytes, output: str) -> None:
-    """Write a trace to a file; an existing file is replaced when the trace is complete.
+    """Write a trace to a file (NAME.dat: as a trace.dat), which replaces one that is there.
 
     Raises:
         OSError: it cannot be written.
     """
-    _tracedata.replace_file(output, trace)
+    with memory_file(trace) as spool:
+        _save(spool, output)
 
 
 def without_header(text: str) -> list[str]:

@@ -40,7 +40,7 @@ class Snapshot:
         return text
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a trace.dat file.
+        """Write it to a trace; NAME.dat: as a trace.dat.
 
         Raises:
             OSError: the file cannot be written. ENOENT: the snapshot is closed.

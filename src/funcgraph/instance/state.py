@@ -81,11 +81,11 @@ class State:
         return text
 
     def write_trace(self, path: str) -> None:
-        """Write a trace.dat file of the buffer. The caller holds the lock."""
+        """Write a trace of the buffer. The caller holds the lock."""
         _engine.untraced(_write_trace, self, path)
 
     def trace_bytes(self) -> bytes:
-        """Return a trace.dat of the buffer. The caller holds the lock."""
+        """Return a trace of the buffer, a .fg. The caller holds the lock."""
         trace: bytes = _engine.untraced(_trace_bytes, self)
         return trace
 

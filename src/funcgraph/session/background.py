@@ -82,6 +82,7 @@ class Background:
         session = Session.create(ring_bytes(request["settings"]), request["output"])
         try:
             recording = Recording(session, f"{request['output']}.part", clock=request["settings"]["clock"])
+            recording.describe({**describe(request["settings"]), "command": request["command"]})
             session.write_config(
                 request["settings"], output=request["output"], part=recording.part, command=request["command"]
             )
@@ -117,7 +118,7 @@ class Background:
         if totals["records"]:
             warnings += outcome.silent(settings, recording.records, recording.seen_names())
         warnings += [*outcome.losses(totals), *volume.warnings]
-        recording.assemble(
+        recording.complete(
             request["output"],
             {
                 "funcgraph": installed_version(),

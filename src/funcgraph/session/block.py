@@ -30,7 +30,7 @@ from funcgraph.names import did_you_mean
 from funcgraph.session import environ, tracing
 from funcgraph.session.check import check, record_options
 from funcgraph.session.options import DEFAULTS, RECORDING
-from funcgraph.session.output import check_output
+from funcgraph.session.output import DEFAULT_OUTPUT, check_output
 from funcgraph.settings.table import BY_NAME, PATTERNS
 
 __all__ = ["RecordBlock", "record"]
@@ -119,7 +119,7 @@ class RecordBlock:
 
 
 def record(
-    output: str | os.PathLike[str] = "trace.dat",
+    output: str | os.PathLike[str] = DEFAULT_OUTPUT,
     *,
     tracer: str = "function_graph",
     filter: Iterable[str] = (),
@@ -145,7 +145,8 @@ def record(
     """Record the calls made in a `with` block, in all threads and in children started meanwhile.
 
     Args:
-        output: the trace.dat file to write; an existing one is replaced when the block ends.
+        output: the trace to write; an existing one is replaced when the block ends. A name that ends with
+            .dat makes a trace.dat, for trace-cmd and KernelShark.
         tracer: "function_graph" (calls with their durations), "function" (calls only), "nop", or a latency
             tracer: "loopblock", "wakeup", "gilwait" (the sections that it keeps).
         filter: only functions that match one of these patterns: globs over module.qualname, or :mod:NAME.
@@ -187,7 +188,7 @@ def record(
         Entering and leaving the block raises OSError and RuntimeError; see RecordBlock.
 
     Example:
-        with funcgraph.record("parse.dat", filter=["json.*"], args=True) as recording:
+        with funcgraph.record("parse.fg", filter=["json.*"], args=True) as recording:
             json.loads(text)
         print(recording.totals["records"])
 

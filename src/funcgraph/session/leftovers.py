@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from funcgraph import _tracedata
 from funcgraph.session.directory import PREFIX, Session, all_sessions, folders
 from funcgraph.session.memory_file import memory_file
+from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.progress import plural
 
@@ -36,7 +37,7 @@ def clean() -> Iterator[str]:
     A session with records is never removed: its line says how to recover it. Nothing of a living process is
     touched.
     """
-    outputs = {os.path.realpath("trace.dat"): None}
+    outputs = {os.path.realpath(DEFAULT_OUTPUT): None, os.path.realpath("trace.dat"): None}
     for session in list(all_sessions()):
         outputs |= dict.fromkeys(_outputs(session))
         yield from _clean_session(session)
@@ -137,7 +138,7 @@ def _ring_records(path: str) -> int:
     """Return how many records a dead process's ring has. A copy is read: reading a ring changes it."""
     with memory_file() as copy, memory_file() as spool:
         _copy(path, copy)
-        recorder = _tracedata.Recorder(spool)
+        recorder = _tracedata.Recorder(spool, compress=False)
         try:
             recorder.finish(recorder.add_ring(copy))
             return recorder.totals()["records"]

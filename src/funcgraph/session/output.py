@@ -1,4 +1,6 @@
-"""Checks where a trace is to be written, before anything runs: a recording must not end in an error."""
+"""Where a trace is to be written, and as what. It is checked before anything runs: a recording must not end in
+an error.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,14 @@ import errno
 import os
 import stat
 
-__all__ = ["check_output"]
+__all__ = ["DEFAULT_OUTPUT", "check_output", "is_trace_dat"]
+
+DEFAULT_OUTPUT = "trace.fg"
+
+
+def is_trace_dat(name: str) -> bool:
+    """Return whether the trace of this name is to be a trace.dat; any other name is that of a .fg."""
+    return name.endswith(".dat")
 
 
 def check_output(name: str | os.PathLike[str]) -> str:

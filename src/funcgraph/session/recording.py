@@ -16,9 +16,11 @@ from typing import Any
 
 from funcgraph import _tracedata
 from funcgraph.session.directory import Session
+from funcgraph.session.output import is_trace_dat
 from funcgraph.session.process import ProcessWatch
+from funcgraph.tracedata.codecs import provide
 
-__all__ = ["Recording"]
+__all__ = ["Recording", "complete_spool"]
 
 # The time between two scans of the rings. A writer whose buffer is full waits about the longest one at
 # most.
@@ -26,6 +28,18 @@ SHORTEST_PAUSE_S = 0.0005
 LONGEST_PAUSE_S = 0.01
 # How long a process that was asked to stop may take to finish the record it is writing.
 STOP_S = 0.1
+
+
+def complete_spool(
+    writer: _tracedata.Recorder, part: str, output: str, meta: dict[str, Any]
+) -> None:
+    """Complete the spool at `part`, and make the trace at `output` of it, as Recording.complete() does."""
+    writer.complete(json.dumps(meta))
+    if not is_trace_dat(output):
+        os.replace(part, output)
+        return
+    _tracedata.convert(part, output)
+    os.unlink(part)
 
 
 @dataclass(slots=True)
@@ -38,11 +52,11 @@ class Ring:
 
 
 class Recording:
-    """Drains a session's rings into a spool, and makes the trace of it.
+    """Drains a session's rings into a spool, which is the trace.
 
     Args:
         session: its directory.
-        part: path of the spool file.
+        part: path of the spool file: FILE.part until the trace is complete.
         clock: the trace's clock (_tracedata.CLOCKS). A spool that is resumed has its own.
         resume: continue an existing spool, for `funcgraph recover`.
 
@@ -58,6 +72,7 @@ class Recording:
         self.damaged: list[str] = []  # "FILE: reason" for each ring that cannot be read
         self.attached = 0  # number of rings found so far
         self.records: Counter[str] = Counter()  # instance -> records of rings that are finished
+        provide()
         self._writer = _tracedata.Recorder(part, clock=clock, resume=resume)
         self._rings: dict[str, Ring] = {}  # by file name
         self._ignored: set[str] = set()  # file names of rings that are damaged
@@ -209,8 +224,12 @@ class Recording:
         """Return the functions with the most bytes so far, each with its share of all."""
         return self._writer.heaviest(count)
 
-    def assemble(self, output: str, meta: dict[str, Any]) -> None:
-        """Write the trace file and delete the spool.
+    def describe(self, meta: dict[str, Any]) -> None:
+        """Note in the spool what is recorded, for who reads it before it is complete."""
+        self._writer.describe(json.dumps(meta))
+
+    def complete(self, output: str, meta: dict[str, Any]) -> None:
+        """Complete the trace: the spool becomes `output`, or a trace.dat is made of it and it is deleted.
 
         Args:
             output: path of the trace; an existing file is replaced when the trace is complete.
@@ -219,9 +238,8 @@ class Recording:
         Raises:
             OSError: no space left or no permission; the spool is kept.
         """
-        self._writer.assemble(output, json.dumps(meta))
+        complete_spool(self._writer, self.part, output, meta)
         self.close()
-        os.unlink(self.part)
 
     def discard(self) -> None:
         """Delete the spool: nothing was recorded."""

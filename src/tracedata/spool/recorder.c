@@ -131,6 +131,12 @@ int fg_recorder_open_in(struct fg_recorder *recorder, int fd, enum fg_trace_cloc
     return error;
 }
 
+void fg_recorder_set_codec(struct fg_recorder *recorder, const struct fg_codec *codec)
+{
+    fg_packer_free(&recorder->spool.packer);
+    recorder->spool.packer.codec = codec;
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

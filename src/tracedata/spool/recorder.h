@@ -42,6 +42,9 @@ int fg_recorder_open(struct fg_recorder *recorder, const char *path, enum fg_tra
 int fg_recorder_open_in(struct fg_recorder *recorder, int fd, enum fg_trace_clock clock);
 void fg_recorder_close(struct fg_recorder *recorder);
 
+/* What further chunks are compressed with; until then it is the best codec there is. */
+void fg_recorder_set_codec(struct fg_recorder *recorder, const struct fg_codec *codec);
+
 /* Maps a ring file. A file that the resumed spool knows gets its former number, and what the spool has of
  * it is not drained again. Return: the ring's number, or a negative errno (-EINVAL: not a ring file, or
  * damaged). */

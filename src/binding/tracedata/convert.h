@@ -1,0 +1,11 @@
+/* convert(): a `.fg` trace as a trace.dat. */
+#ifndef FG_BINDING_TRACEDATA_CONVERT_H
+#define FG_BINDING_TRACEDATA_CONVERT_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+/* Adds the function to the module. Return: 0, or -1 with an exception set. */
+int fg_add_convert_functions(PyObject *module);
+
+#endif
