@@ -46,7 +46,7 @@ class Funcgraph:
         self.env = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
         self.env.pop("FUNCGRAPH_SESSION", None)
         self.command = [sys.executable, "-m", "funcgraph"]
-        self.trace = folder / "trace.dat"
+        self.trace = folder / "trace.fg"
 
     def script(self, text: str, name: str = "app.py") -> Path:
         """Write a Python file, dedented."""

@@ -156,4 +156,4 @@ def test_a_recording_and_instances_at_the_same_time(folder: Path) -> None:
         [sys.executable, *words], env=env, capture_output=True, text=True, timeout=60, check=False
     )
     assert (result.returncode, result.stdout) == (0, "3\n"), result.stderr
-    assert calls(folder / "trace.dat") == {"__main__.root": 1}
+    assert calls(folder / "trace.fg") == {"__main__.root": 1}

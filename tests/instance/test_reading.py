@@ -279,8 +279,8 @@ def test_a_kill_9_while_an_instance_is_read_leaves_nothing(tmp_path: Path, what:
         class Recorder:  # stands before the real one, and dies where that has written the trace
             def __init__(self, *args, **keywords):
                 self.real = real(*args, **keywords)
-            def assemble(self, *args):
-                self.real.assemble(*args)
+            def complete(self, *args):
+                self.real.complete(*args)
                 if not saved: kill()
             def __getattr__(self, name):
                 return getattr(self.real, name)

@@ -266,7 +266,7 @@ def test_output_without_permission(fg: Funcgraph) -> None:
 
 def test_older_trace_is_replaced_only_at_the_end(fg: Funcgraph) -> None:
     fg.trace.write_text("older")
-    script = fg.script("def f(): print(open('trace.dat').read())\nf()\n")
+    script = fg.script("def f(): print(open('trace.fg').read())\nf()\n")
     assert fg.record("-q", script).stdout == "older\n"
     assert fg.calls()["__main__.f"] == 1
 
@@ -292,7 +292,7 @@ def test_limit_of_file_size_stops_recording_not_the_program(fg: Funcgraph) -> No
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)\n"
         "    become(*args)\n"
         "child._become = free\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, resource.RLIM_INFINITY))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (200 << 10, resource.RLIM_INFINITY))\n"
         "from funcgraph.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     result = fg.plain(sys.executable, "-c", code, "record", "-o", fg.trace, script)
@@ -301,11 +301,11 @@ def test_limit_of_file_size_stops_recording_not_the_program(fg: Funcgraph) -> No
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system with 3 MiB of room."""
+    """A file system with 200 KiB of room."""
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(folder)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "none", str(folder)], capture_output=True
     )
     if mounted.returncode != 0:
         pytest.skip("no permission to mount a file system")
@@ -317,7 +317,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_full_disk_stops_recording_not_the_program(fg: Funcgraph, small_disk: Path) -> None:
     script = fg.script(BUSY)
-    fg.trace = small_disk / "trace.dat"
+    fg.trace = small_disk / "trace.fg"
     result = fg.record("-o", fg.trace, script)
     _kept_what_was_written(fg, result, "no space left on the device")
 
@@ -331,7 +331,7 @@ def _kept_what_was_written(fg: Funcgraph, result: subprocess.CompletedProcess[st
     assert fg.sessions() == []
     part = Path(f"{fg.trace}.part")
     if part.exists():  # the trace had no room beside it
-        fg.trace = fg.folder / "elsewhere.dat"
+        fg.trace = fg.folder / "elsewhere.fg"
         recovered = fg.run("recover", "-o", fg.trace, part)
         assert recovered.returncode == 0, recovered.stderr
     assert 1000 < fg.calls()["__main__.step"] < 400_000

@@ -70,7 +70,7 @@ def test_a_session_with_records_is_kept_until_it_is_recovered(fg: Funcgraph) -> 
     (line,) = clean(fg)
     assert line.startswith(f"{session}: kept: ")
     assert line.endswith(f"; 'funcgraph recover {session}' makes a trace of it")
-    left = fg.folder / f"trace.dat.{dead_process()}.0.tmp"
+    left = fg.folder / f"trace.fg.{dead_process()}.0.tmp"
     left.touch()
     assert fg.run("recover", str(session)).returncode == 0
     assert fg.calls()["__main__.step"] == 100
@@ -107,17 +107,17 @@ def test_what_dead_processes_left_is_removed_beside_a_live_recording(fg: Funcgra
     }
     for name in folders.values():
         (fg.runtime / name).mkdir()
-    (fg.runtime / folders["of a dead process"] / "trace.dat").touch()
+    (fg.runtime / folders["of a dead process"] / "trace.fg").touch()
     spare = fg.folder / f"funcgraph-{dead}-abcd_5.spare"  # beside the output
     spare.mkdir()
     unlocked = fg.runtime / f"funcgraph-{os.getpid()}-abcd_4"  # a recorder that has its lock only now
     unlocked.mkdir()
     (unlocked / "lock").touch()
     files = {
-        "of a dead process": f"trace.dat.{dead}.0.tmp",
-        "as a snapshot had it": f"trace.dat.{dead}.tmp",
-        "of a living process": f"trace.dat.{os.getpid()}.0.tmp",
-        "somebody's own": f"trace.dat.{dead}.0.tmp.txt",
+        "of a dead process": f"trace.fg.{dead}.0.tmp",
+        "as a snapshot had it": f"trace.fg.{dead}.tmp",
+        "of a living process": f"trace.fg.{os.getpid()}.0.tmp",
+        "somebody's own": f"trace.fg.{dead}.0.tmp.txt",
         "of another output": f"other.dat.{dead}.0.tmp",
     }
     for name in files.values():

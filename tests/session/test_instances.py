@@ -71,8 +71,9 @@ def test_each_instance_sees_its_own(fg: Funcgraph) -> None:
 
 @pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed")
 def test_stock_trace_cmd_shows_them(fg: Funcgraph) -> None:
-    fg.record(*TWO, fg.script(APP))
-    result = subprocess.run(["trace-cmd", "report", fg.trace], capture_output=True, text=True, check=True)
+    fg.record("-o", "trace.dat", *TWO, fg.script(APP))
+    trace = fg.folder / "trace.dat"
+    result = subprocess.run(["trace-cmd", "report", trace], capture_output=True, text=True, check=True)
     lines = result.stdout.splitlines()
     assert sum(line.startswith("leaves: ") and "__main__.leaf" in line for line in lines) == 22
     assert sum(line.startswith("        ") and "__main__.mid();" in line for line in lines) == 11
@@ -97,7 +98,7 @@ def test_children_have_all_instances(fg: Funcgraph) -> None:
 
 
 def test_a_top_instance_that_nothing_is_said_of_is_not_there(fg: Funcgraph) -> None:
-    fg.record("-q", "-B", "one", "-l", "__main__.mid", "-o", "trace.dat", fg.script(APP))
+    fg.record("-q", "-B", "one", "-l", "__main__.mid", "-o", "trace.fg", fg.script(APP))
     assert calls(fg.trace, "one") == {"__main__.mid": 11}
     assert calls(fg.trace, "") == {}
     assert fg.calls() == {"__main__.mid": 11}
@@ -127,7 +128,7 @@ def test_a_buffer_that_is_not_there_is_refused_with_those_that_are(fg: Funcgraph
     result = fg.run(command, "-B", "laeves")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        "funcgraph: trace.dat: no instance 'laeves'; it has: '' (the top one), 'leaves'; "
+        "funcgraph: trace.fg: no instance 'laeves'; it has: '' (the top one), 'leaves'; "
         "did you mean 'leaves'?\n"
     )
 

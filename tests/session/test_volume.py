@@ -23,7 +23,7 @@ class Spool:
     """Stands for a Recording: only the size of its spool counts."""
 
     def __init__(self, folder: Path) -> None:
-        self.part = str(folder / "trace.dat.part")
+        self.part = str(folder / "trace.fg.part")
         self.grow_to(0)
 
     def grow_to(self, size: int) -> None:
@@ -84,7 +84,7 @@ import sys
 from funcgraph import cli
 import funcgraph
 from funcgraph.session import block, volume
-volume.LIMIT_BYTES = 100_000
+volume.LIMIT_BYTES = 5_000
 sys.exit(cli.main(["record", "-q", *sys.argv[1:]]))
 """
 
@@ -109,10 +109,10 @@ def hot() -> None:
 
 def test_a_recorded_block_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lowered = (
-        "funcgraph.session import volume; volume.LIMIT_BYTES = 10_000; from funcgraph.session.background"
+        "funcgraph.session import volume; volume.LIMIT_BYTES = 1_000; from funcgraph.session.background"
     )
     monkeypatch.setattr(block, "_MODULE", lowered)
-    recording = funcgraph.record(tmp_path / "trace.dat", filter=["*.hot"])
+    recording = funcgraph.record(tmp_path / "trace.fg", filter=["*.hot"])
     recording.__enter__()
     for _ in range(1000):
         hot()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -34,12 +35,33 @@ def complete_spool(
     writer: _tracedata.Recorder, part: str, output: str, meta: dict[str, Any]
 ) -> None:
     """Complete the spool at `part`, and make the trace at `output` of it, as Recording.complete() does."""
-    writer.complete(json.dumps(meta))
-    if not is_trace_dat(output):
+    if is_trace_dat(output):
+        writer.complete(json.dumps(meta))
+        _tracedata.convert(part, output)
+        os.unlink(part)
+    elif os.stat(part).st_dev == os.stat(os.path.dirname(output)).st_dev:
+        writer.complete(json.dumps(meta))
         os.replace(part, output)
-        return
-    _tracedata.convert(part, output)
-    os.unlink(part)
+    else:
+        _complete_copy(part, output, meta)
+        os.unlink(part)
+
+
+def _complete_copy(part: str, output: str, meta: dict[str, Any]) -> None:
+    """Make the trace in another file system, which may have the room that the spool's has not."""
+    copy = f"{output}.part"
+    try:
+        shutil.copyfile(part, copy)
+        writer = _tracedata.Recorder(copy, resume=True)
+        try:
+            writer.complete(json.dumps(meta))
+        finally:
+            writer.close()
+        os.replace(copy, output)
+    except BaseException:
+        if os.path.exists(copy):
+            os.unlink(copy)
+        raise
 
 
 @dataclass(slots=True)

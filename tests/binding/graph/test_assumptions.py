@@ -88,7 +88,7 @@ def test_process_of_a_recording_runs_untraced_and_the_recorder_says_why(tmp_path
             "funcgraph",
             "record",
             "-o",
-            str(tmp_path / "trace.dat"),
+            str(tmp_path / "trace.fg"),
             sys.executable,
             "-S",
             "-c",

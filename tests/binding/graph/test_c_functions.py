@@ -324,23 +324,23 @@ def test_a_recording_has_c_calls_of_its_functions_alone(tmp_path: Path, other: l
     """This also holds while another user wants all calls of this C function or another."""
     with (
         hearing("nothing", *other) as heard,
-        funcgraph.record(tmp_path / "trace.dat", filter=["*.asked"], c_calls=True),
+        funcgraph.record(tmp_path / "trace.fg", filter=["*.asked"], c_calls=True),
     ):
         square_root(4)
         asked()
         square_root(4)
         asked()
-    assert _count_in(tmp_path / "trace.dat", "math.sqrt") == 2
+    assert _count_in(tmp_path / "trace.fg", "math.sqrt") == 2
     assert heard.entries.count("math.sqrt") == (4 if other == ["math.sqrt"] else 0)
 
 
 def test_a_recording_that_names_one_too_has_all_calls_of_that(tmp_path: Path) -> None:
-    with funcgraph.record(tmp_path / "trace.dat", filter=["*.asked", "math.floor"], c_calls=True):
+    with funcgraph.record(tmp_path / "trace.fg", filter=["*.asked", "math.floor"], c_calls=True):
         square_root(4)
         asked()
         math.floor(1.5)
-    assert _count_in(tmp_path / "trace.dat", "math.sqrt") == 1
-    assert _count_in(tmp_path / "trace.dat", "math.floor") == 1
+    assert _count_in(tmp_path / "trace.fg", "math.sqrt") == 1
+    assert _count_in(tmp_path / "trace.fg", "math.floor") == 1
 
 
 def test_a_recording_meets_what_another_user_names(tmp_path: Path) -> None:
@@ -352,22 +352,22 @@ def test_a_recording_meets_what_another_user_names(tmp_path: Path) -> None:
     assert "_statistics" not in sys.modules
     with (
         hearing("_statistics._normal_dist_inv_cdf") as heard,
-        funcgraph.record(tmp_path / "trace.dat", filter=["*.asks_module"], c_calls=True),
+        funcgraph.record(tmp_path / "trace.fg", filter=["*.asks_module"], c_calls=True),
     ):
         module = importlib.import_module("_statistics")
         module._normal_dist_inv_cdf(0.5, 0.0, 1.0)
         asks_module()
         module._normal_dist_inv_cdf(0.5, 0.0, 1.0)
     assert heard.entries == ["_statistics._normal_dist_inv_cdf"] * 2
-    assert _count_in(tmp_path / "trace.dat", "_normal_dist_inv_cdf") == 1
+    assert _count_in(tmp_path / "trace.fg", "_normal_dist_inv_cdf") == 1
 
 
 def test_a_recording_without_c_calls_has_what_it_names(tmp_path: Path) -> None:
-    with funcgraph.record(tmp_path / "trace.dat", filter=["math.sqrt"]):
+    with funcgraph.record(tmp_path / "trace.fg", filter=["math.sqrt"]):
         square_root(4)
         math.floor(1.5)
-    assert _count_in(tmp_path / "trace.dat", "math.sqrt") == 1
-    assert _count_in(tmp_path / "trace.dat", "math.floor") == 0
+    assert _count_in(tmp_path / "trace.fg", "math.sqrt") == 1
+    assert _count_in(tmp_path / "trace.fg", "math.floor") == 0
 
 
 # ---- other tools at the same time
