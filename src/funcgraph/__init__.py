@@ -1,9 +1,9 @@
 """funcgraph: the Linux kernel's function-graph tracer, brought to running Python processes.
 
-    with funcgraph.record("trace.dat", filter=["mypackage.*"], args=True):
+    with funcgraph.record("trace.fg", filter=["mypackage.*"], args=True):
         work()
 
-records which functions ran, in what nesting and for how long. `funcgraph report -i trace.dat` prints it. From
+records which functions ran, in what nesting and for how long. `funcgraph report -i trace.fg` prints it. From
 a shell, `funcgraph record COMMAND...` does the same for a whole program and its child processes.
 
 Every traced process imports this module, so it imports a name's module when the name is first used.

@@ -1,8 +1,8 @@
-"""Reading traces: what a trace.dat names, its text, its figures.
+"""Reading traces: what a trace names, its text, its figures.
 
 from funcgraph.tracedata import TraceFile
 
-trace = TraceFile("trace.dat")
+trace = TraceFile("trace.fg")
 for row in trace.summary():
     print(row.function.name, row.calls, row.self_ns)
 """

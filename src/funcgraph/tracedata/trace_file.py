@@ -1,4 +1,4 @@
-"""Reading a trace.dat: its text, and its figures."""
+"""Reading a trace: its text, and its figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TraceFile:
         OSError: it cannot be opened or read.
 
     Example:
-        >>> for row in TraceFile("trace.dat").summary():
+        >>> for row in TraceFile("trace.fg").summary():
         ...     print(row.function.name, row.calls, row.self_ns)
     """
 
