@@ -151,8 +151,9 @@ class Recorder:
     """Drains ring-buffer files into a spool, a .fg trace, while programs run.
 
     The spool is a self-contained file that only grows: it can be read at any time, and its contents survive
-    this process. It is locked while it is open, so no two recorders append to one spool. Rings are numbered from 0 in the order in which they
-    are added. A method that moves data releases the GIL; a call from another thread then raises RuntimeError.
+    this process. It is locked while it is open, so no two recorders append to one spool. Rings are numbered
+    from 0 in the order in which they are added. A method that moves data releases the GIL; a call from
+    another thread then raises RuntimeError.
 
     An error of the spool (no space left) loses nothing: what could not be appended stays in the ring, and the
     call may be repeated.

@@ -108,9 +108,7 @@ def hot() -> None:
 
 
 def test_a_recorded_block_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lowered = (
-        "funcgraph.session import volume; volume.LIMIT_BYTES = 1_000; from funcgraph.session.background"
-    )
+    lowered = "funcgraph.session import volume; volume.LIMIT_BYTES = 1_000; from funcgraph.session.background"
     monkeypatch.setattr(block, "_MODULE", lowered)
     recording = funcgraph.record(tmp_path / "trace.fg", filter=["*.hot"])
     recording.__enter__()

@@ -1,6 +1,6 @@
-/* Promises: a checksum is zlib's; what a codec compressed it decompresses to the same; damaged data, and data
- * of another size than said, is an error and never written beyond its room; a codec whose library is not there
- * can be provided. */
+/* Promises: a checksum is zlib's; what a codec compressed it decompresses to the same; damaged data, and
+ * data of another size than said, is an error and never written beyond its room; a codec whose library is not
+ * there can be provided. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

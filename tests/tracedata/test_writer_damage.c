@@ -14,11 +14,11 @@
 #include "tracedata/base/text.h"
 #include "tracedata/make/assemble.h"
 #include "tracedata/spool/census.h"
-#include "tracedata/spool/contents.h"
 #include "tracedata/spool/chunk_check.h"
+#include "tracedata/spool/contents.h"
 #include "tracedata/spool/heaviest.h"
-#include "tracedata/spool/rows.h"
 #include "tracedata/spool/recorder.h"
+#include "tracedata/spool/rows.h"
 #include "tracedata/spool/spool.h"
 
 #define ROUNDS 3000
@@ -168,7 +168,8 @@ static void make_spool(struct fg_text *whole)
 /* Gives all chunks that are still found the checksums of what they have now. */
 static void mend_checksums(struct fg_text *spool)
 {
-    for (size_t at = sizeof(struct fg_spool_header); at + sizeof(struct fg_spool_chunk) <= spool->bytes; at += 8) {
+    for (size_t at = sizeof(struct fg_spool_header); at + sizeof(struct fg_spool_chunk) <= spool->bytes;
+         at += 8) {
         struct fg_spool_chunk chunk;
 
         memcpy(&chunk, spool->data + at, sizeof(chunk));

@@ -24,7 +24,8 @@ static int open_source(const struct fg_file_arg *source)
     return fd < 0 ? -errno : fd;
 }
 
-static void convert(const struct fg_file_arg *source, const struct fg_file_arg *output, struct outcome *outcome)
+static void convert(const struct fg_file_arg *source, const struct fg_file_arg *output,
+                    struct outcome *outcome)
 {
     struct fg_recorded recorded;
     int fd = open_source(source);
@@ -36,10 +37,9 @@ static void convert(const struct fg_file_arg *source, const struct fg_file_arg *
     outcome->error = fg_recorded_open(fd, &recorded);
     if (outcome->error == 0) {
         outcome->of_output = true;
-        outcome->error =
-            output->path
-                ? fg_assemble(&recorded, PyBytes_AS_STRING(output->path), &outcome->damaged_at)
-                : fg_assemble_into(&recorded, output->fd, &outcome->damaged_at);
+        outcome->error = output->path
+                             ? fg_assemble(&recorded, PyBytes_AS_STRING(output->path), &outcome->damaged_at)
+                             : fg_assemble_into(&recorded, output->fd, &outcome->damaged_at);
     }
     fg_recorded_close(&recorded);
     close(fd);

@@ -29,7 +29,12 @@ def trace_errors(path: object) -> Iterator[None]:
 def add_trace_argument(parser: argparse.ArgumentParser) -> None:
     """Add the argument for `open_trace`: after -i, as trace-cmd has it, or alone."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("-i", "--input", metavar="FILE", help="the trace (default: trace.fg, or trace.dat if only that is there)")
+    group.add_argument(
+        "-i",
+        "--input",
+        metavar="FILE",
+        help="the trace (default: trace.fg, or trace.dat if only that is there)",
+    )
     group.add_argument("file", metavar="FILE", nargs="?", help="the trace, without -i")
 
 
@@ -45,7 +50,9 @@ def open_trace(args: argparse.Namespace) -> TraceFile:
 
 
 def _default_trace() -> str:
-    return "trace.dat" if os.path.exists("trace.dat") and not os.path.exists(DEFAULT_OUTPUT) else DEFAULT_OUTPUT
+    return (
+        "trace.dat" if os.path.exists("trace.dat") and not os.path.exists(DEFAULT_OUTPUT) else DEFAULT_OUTPUT
+    )
 
 
 def add_buffer_argument(parser: argparse.ArgumentParser) -> None:

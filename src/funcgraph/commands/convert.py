@@ -13,8 +13,8 @@ from funcgraph.tracedata.codecs import provide
 NAME = "convert"
 HELP = "write a trace as a trace.dat, for trace-cmd and KernelShark"
 DESCRIPTION = """\
-Write a trace that funcgraph recorded as a trace.dat file, which trace-cmd and KernelShark read too. The trace may
-be one that is still being recorded (FILE.part), or was cut off."""
+Write a trace that funcgraph recorded as a trace.dat file, which trace-cmd and KernelShark read too. The
+trace may be one that is still being recorded (FILE.part), or was cut off."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

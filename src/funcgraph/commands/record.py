@@ -109,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="output",
         metavar="FILE",
         default=DEFAULT_OUTPUT,
-        help=f"the trace ({DEFAULT_OUTPUT}); NAME.dat is written as a trace.dat, for trace-cmd and KernelShark",
+        help=f"the trace ({DEFAULT_OUTPUT}); NAME.dat is a trace.dat, for trace-cmd and KernelShark",
     )
     for setting in SETTINGS:
         if setting.scope == INSTANCE:

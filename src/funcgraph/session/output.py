@@ -1,5 +1,6 @@
-"""Where a trace is to be written, and as what. It is checked before anything runs: a recording must not end in
-an error.
+"""Where a trace is to be written, and as what.
+
+It is checked before anything runs: a recording must not end in an error.
 """
 
 from __future__ import annotations

@@ -31,9 +31,7 @@ LONGEST_PAUSE_S = 0.01
 STOP_S = 0.1
 
 
-def complete_spool(
-    writer: _tracedata.Recorder, part: str, output: str, meta: dict[str, Any]
-) -> None:
+def complete_spool(writer: _tracedata.Recorder, part: str, output: str, meta: dict[str, Any]) -> None:
     """Complete the spool at `part`, and make the trace at `output` of it, as Recording.complete() does."""
     if is_trace_dat(output):
         writer.complete(json.dumps(meta))

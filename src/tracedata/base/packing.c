@@ -31,7 +31,8 @@ int fg_pack(struct fg_packer *packer, const void *payload, size_t bytes, const v
         return 0;
     if (!fg_text_reserve(&packer->packed, packer->codec->bound(bytes)))
         return -ENOMEM;
-    smaller = packer->codec->compress(packer->state, packer->packed.data, packer->packed.capacity, payload, bytes);
+    smaller =
+        packer->codec->compress(packer->state, packer->packed.data, packer->packed.capacity, payload, bytes);
     if (smaller < 0)
         return (int)smaller;
     if ((size_t)smaller >= bytes)

@@ -148,8 +148,8 @@ static inline uint32_t irq_flag(const struct fg_record *record)
     return record->info & FG_RECORD_IRQ ? FG_WIRE_IRQ : 0;
 }
 
-static inline void convert_entry(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record,
-                                 enum fg_wire_entry_kind kind)
+static inline void convert_entry(struct fg_convert *convert, struct fg_event *event,
+                                 const struct fg_record *record, enum fg_wire_entry_kind kind)
 {
     struct payload payload = record_payload(record, 0);
     struct fg_wire_funcgraph_entry *entry =
@@ -161,7 +161,8 @@ static inline void convert_entry(struct fg_convert *convert, struct fg_event *ev
 }
 
 /* An entry with the place that the call was made from. */
-static void convert_call_at(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+static void convert_call_at(struct fg_convert *convert, struct fg_event *event,
+                            const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 1);
     uint32_t caller[2] = {caller_address(convert, (uint32_t)*payload.fixed),
@@ -175,8 +176,8 @@ static void convert_call_at(struct fg_convert *convert, struct fg_event *event, 
     memcpy(entry->tail + sizeof(caller), payload.values, payload.values_bytes);
 }
 
-static inline void convert_exit(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record,
-                                enum fg_wire_exit_kind kind)
+static inline void convert_exit(struct fg_convert *convert, struct fg_event *event,
+                                const struct fg_record *record, enum fg_wire_exit_kind kind)
 {
     struct payload payload = record_payload(record, 1);
     uint64_t rettime = fg_time_scale_ns(&convert->scale, record->time);
@@ -191,11 +192,14 @@ static inline void convert_exit(struct fg_convert *convert, struct fg_event *eve
     store_tail(convert, &exit->kind, exit->tail, &payload);
 }
 
-static void convert_function(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+static void convert_function(struct fg_convert *convert, struct fg_event *event,
+                             const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 1);
-    struct fg_wire_function *function = EVENT(convert, event, function, record->time, payload.values_bytes, .ip = func_address(convert, record->func),
-        .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]));
+    struct fg_wire_function *function =
+        EVENT(convert, event, function, record->time, payload.values_bytes,
+              .ip = func_address(convert, record->func),
+              .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]));
 
     memcpy(function->tail, payload.values, payload.values_bytes);
 }
@@ -209,12 +213,14 @@ static void convert_stack(struct fg_convert *convert, struct fg_event *event, co
 
     while (n < most && ids[n])
         n++;
-    stack = EVENT(convert, event, kernel_stack, record->time, n * sizeof(stack->caller[0]), .size = (int32_t)n);
+    stack =
+        EVENT(convert, event, kernel_stack, record->time, n * sizeof(stack->caller[0]), .size = (int32_t)n);
     for (uint32_t i = 0; i < n; i++)
         stack->caller[i] = func_address(convert, ids[i]);
 }
 
-static void convert_repeats(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+static void convert_repeats(struct fg_convert *convert, struct fg_event *event,
+                            const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 2);
     uint64_t count = payload.fixed[1];
@@ -229,11 +235,13 @@ static int convert_wait(struct fg_convert *convert, struct fg_event *event, cons
     uint64_t begin = *record_payload(record, 1).fixed;
     uint64_t ticks = record->time > begin ? record->time - begin : 0;
 
-    EVENT(convert, event, recorder_wait, record->time, 0, .duration_ns = fg_time_scale_span(&convert->scale, ticks));
+    EVENT(convert, event, recorder_wait, record->time, 0,
+          .duration_ns = fg_time_scale_span(&convert->scale, ticks));
     return fg_record_depth(record->info) ? 0 : wait_add(convert, begin, record->time);
 }
 
-static void convert_overrun(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+static void convert_overrun(struct fg_convert *convert, struct fg_event *event,
+                            const struct fg_record *record)
 {
     convert->overrun = *record_payload(record, 1).fixed;
     EVENT(convert, event, overrun, record->time, 0, .total = convert->overrun);

@@ -18,8 +18,8 @@ struct fg_merge {
     uint32_t *heap; /* lanes by the time of their next event; heap[0] is the earliest */
     uint32_t heap_lanes;
     struct fg_row_pass pass; /* of a .fg */
-    bool top_moved; /* heap[0] has moved on since the heap was put in order */
-    int error;      /* met after the latest event; the next call returns it */
+    bool top_moved;          /* heap[0] has moved on since the heap was put in order */
+    int error;               /* met after the latest event; the next call returns it */
     char reason[FG_REASON_BYTES];
 };
 

@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const struct fg_trace_ring *ring_of(const struct fg_recorded *recorded, const struct fg_lane_task *task)
+static const struct fg_trace_ring *ring_of(const struct fg_recorded *recorded,
+                                           const struct fg_lane_task *task)
 {
     return &recorded->contents.rings[task->ring];
 }
@@ -25,7 +26,8 @@ static void sort_pieces(struct fg_contents *contents)
 
         for (size_t j = 0; j < ring->nr_tasks; j++)
             if (ring->tasks[j].nr_pieces)
-                qsort(ring->tasks[j].pieces, ring->tasks[j].nr_pieces, sizeof(*ring->tasks[j].pieces), by_seq);
+                qsort(ring->tasks[j].pieces, ring->tasks[j].nr_pieces, sizeof(*ring->tasks[j].pieces),
+                      by_seq);
     }
 }
 

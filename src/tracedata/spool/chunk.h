@@ -26,8 +26,8 @@
 #include "tracedata/base/trace_clock.h"
 #include <stdint.h>
 
-#define FG_SPOOL_MAGIC "FGTRACE\1"        /* the last byte is the version */
-#define FG_SPOOL_CHUNK_MAGIC 0x4b434746u  /* "FGCK" */
+#define FG_SPOOL_MAGIC "FGTRACE\1"       /* the last byte is the version */
+#define FG_SPOOL_CHUNK_MAGIC 0x4b434746u /* "FGCK" */
 #define FG_SPOOL_FOOTER_MAGIC "FGFOOTER"
 
 /* X(type, value, payload) */

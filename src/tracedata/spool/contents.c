@@ -236,8 +236,7 @@ static int take_data(struct fg_trace_ring *ring, const struct fg_spool_place *pl
 }
 
 /* A chunk that belongs to a ring. */
-static int take_of_ring(struct fg_contents *contents, const struct fg_spool_place *place,
-                        const void *payload)
+static int take_of_ring(struct fg_contents *contents, const struct fg_spool_place *place, const void *payload)
 {
     const struct fg_spool_chunk *chunk = &place->chunk;
     struct fg_trace_ring *ring;

@@ -67,7 +67,7 @@ struct fg_contents {
     uint64_t nr_gaps; /* places where the spool is damaged */
     enum fg_trace_clock clock;
     struct fg_trace_clock_pair clock_first, clock_last; /* both 0: the spool has no pair */
-    struct fg_text meta; /* of the last META chunk */
+    struct fg_text meta;                                /* of the last META chunk */
 };
 
 /* What fg_contents_survey() finds in a sub-buffer. */

@@ -37,7 +37,8 @@ static int search(int fd, uint64_t file_bytes, uint64_t *at, struct fg_spool_chu
     if (words == NULL)
         return -ENOMEM;
     while (result == 0 && begin + sizeof(*chunk) <= file_bytes) {
-        size_t bytes = file_bytes - begin < SCAN_BYTES ? (size_t)(file_bytes - begin) & ~(size_t)7 : SCAN_BYTES;
+        size_t bytes =
+            file_bytes - begin < SCAN_BYTES ? (size_t)(file_bytes - begin) & ~(size_t)7 : SCAN_BYTES;
 
         result = fg_file_read(fd, words, bytes, begin);
         for (size_t i = 0; i < bytes / 8 && result == 0; i++) {

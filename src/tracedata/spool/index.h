@@ -14,7 +14,8 @@ struct fg_spool_index {
     bool is_complete; /* the file has its footer */
 };
 
-/* Return: 0; -EINVAL: the file is no spool; or another negative errno. The index must be freed in any case. */
+/* Return: 0; -EINVAL: the file is no spool; or another negative errno. The index must be freed in any
+ * case. */
 int fg_spool_index_read(int fd, struct fg_spool_index *index);
 /* Takes in the chunks that were appended to the file since. Return: 0 or a negative errno. */
 int fg_spool_index_follow(int fd, struct fg_spool_index *index);

@@ -35,7 +35,9 @@ static const struct kind {
     bool has_time; /* as its first fixed word */
 } kinds[16] = {
 #define X(name, value, words, text)                                                                          \
-    [(value)] = {.part = IS_BEGIN(value) ? BEGINS : IS_END(value) ? ENDS : OTHER,                            \
+    [(value)] = {.part = IS_BEGIN(value) ? BEGINS                                                            \
+                         : IS_END(value) ? ENDS                                                              \
+                                         : OTHER,                                                            \
                  .names_function = NAMES_FUNCTION(value),                                                    \
                  .fixed_words = (words),                                                                     \
                  .has_time = IS_END(value) || (value) == FG_RECORD_WAIT},

@@ -1,5 +1,5 @@
-/* The spool: a `.fg` file (chunk.h) while it is written. It is the trace from its first chunk on. The recorder
- * appends what it drains from the ring buffers; at the end only the footer is added.
+/* The spool: a `.fg` file (chunk.h) while it is written. It is the trace from its first chunk on. The
+ * recorder appends what it drains from the ring buffers; at the end only the footer is added.
  *
  * A chunk is whole or it does not exist: a failed append is undone, and an incomplete chunk at the end is
  * cut off when the spool is resumed. */
