@@ -181,7 +181,7 @@ static int rank_task(struct fg_row_pass *pass, const struct fg_lane_task *task)
     const struct fg_trace_ring *ring = ring_of(pass->recorded, task);
     const struct fg_trace_task *known = &ring->tasks[task->task];
     struct fg_time_scale scale = fg_contents_time_scale(&pass->recorded->contents, ring->clock_kind);
-    size_t bytes;
+    size_t bytes = 0;
 
     for (size_t i = 0; i < known->nr_pieces; i++) {
         int result = fg_row_pass_read(pass, &known->pieces[i], &bytes);

@@ -49,7 +49,7 @@ int fg_chunk_read(struct fg_chunk_reader *reader, uint64_t offset, uint32_t stor
 int fg_chunk_read_records(struct fg_chunk_reader *reader, uint64_t offset, uint32_t stored_bytes,
                           struct fg_spool_chunk *chunk)
 {
-    size_t bytes;
+    size_t bytes = 0;
     int error = fg_chunk_read(reader, offset, stored_bytes, chunk);
 
     if (error == 0 && (chunk->type != FG_SPOOL_DATA || chunk->record_bytes > FG_RING_SUBBUF_BYTES_MAX))

@@ -148,7 +148,7 @@ static int file_size(int fd, uint64_t *bytes)
 int fg_spool_index_read(int fd, struct fg_spool_index *index)
 {
     struct fg_spool_header header;
-    uint64_t file_bytes;
+    uint64_t file_bytes = 0;
     int result;
 
     *index = (struct fg_spool_index){.end = sizeof(header)};
@@ -167,7 +167,7 @@ int fg_spool_index_read(int fd, struct fg_spool_index *index)
 
 int fg_spool_index_follow(int fd, struct fg_spool_index *index)
 {
-    uint64_t file_bytes;
+    uint64_t file_bytes = 0;
     int error = file_size(fd, &file_bytes);
 
     return error < 0 ? error : walk(fd, file_bytes, index);

@@ -326,6 +326,53 @@ static inline size_t unpack_row(struct fg_row_state *state, struct fronts *front
     return nr_words;
 }
 
+/* Unpacks rows as long as they are entries and returns without anything to be said of them, as most are,
+ * and each stream has more than a row can take of it. The first rows that are not are left to unpack_row(). */
+static inline uint64_t *unpack_plain_rows(struct fg_row_state *state, struct fronts *fronts, uint64_t *at,
+                                          const uint64_t *end, uint32_t nr_rows, uint32_t *row)
+{
+    const uint8_t *codes = fronts->at[FG_ROWS_CODES], *functions = fronts->at[FG_ROWS_FUNCTIONS];
+    const uint8_t *times = fronts->at[FG_ROWS_TIMES];
+    uint64_t time = state->time, value;
+    uint32_t depth = state->open_calls, i = *row;
+
+    while (i < nr_rows && end - at >= 3 && codes < fronts->end[FG_ROWS_CODES] &&
+           fronts->end[FG_ROWS_TIMES] - times >= (ptrdiff_t)MAX_VARINT) {
+        struct fg_record *record = (struct fg_record *)at;
+
+        if (*codes == FG_RECORD_ENTRY &&
+            fronts->end[FG_ROWS_FUNCTIONS] - functions >= (ptrdiff_t)MAX_VARINT) {
+            times = get_varint(times, &value);
+            time += value;
+            functions = get_varint(functions, &value);
+            *record = (struct fg_record){time, (uint32_t)value, FG_RECORD_INFO(FG_RECORD_ENTRY, 2, depth)};
+            state->slots[depth % FG_ROWS_SLOTS].func = (uint32_t)value;
+            state->slots[depth % FG_ROWS_SLOTS].time = time;
+            depth = (depth + 1) & DEPTH_MASK;
+            at += 2;
+        } else if (*codes == FG_RECORD_RETURN) {
+            times = get_varint(times, &value);
+            time += value;
+            depth = (depth - 1) & DEPTH_MASK;
+            *record = (struct fg_record){time, state->slots[depth % FG_ROWS_SLOTS].func,
+                                         FG_RECORD_INFO(FG_RECORD_RETURN, 3, depth)};
+            at[2] = state->slots[depth % FG_ROWS_SLOTS].time;
+            at += 3;
+        } else {
+            break;
+        }
+        codes++;
+        i++;
+    }
+    fronts->at[FG_ROWS_CODES] = codes;
+    fronts->at[FG_ROWS_FUNCTIONS] = functions;
+    fronts->at[FG_ROWS_TIMES] = times;
+    state->time = time;
+    state->open_calls = depth;
+    *row = i;
+    return at;
+}
+
 /* False: the streams do not fit into the rows. */
 static bool find_streams(struct fronts *fronts, const struct fg_rows_header *header, const uint8_t *rows,
                          size_t bytes)
@@ -359,10 +406,16 @@ int fg_rows_unpack(struct fg_row_state *state, const uint8_t *rows, size_t bytes
         return -EBADMSG;
     *state = (struct fg_row_state){0};
     for (uint32_t i = 0; i < header.nr_rows; i++) {
-        bool has_room = end - at >= (ptrdiff_t)FG_RECORD_MAX_WORDS;
-        uint64_t *to = has_room ? at : last;
-        size_t words = unpack_row(state, &fronts, (struct fg_record *)to);
+        bool has_room;
+        uint64_t *to;
+        size_t words;
 
+        at = unpack_plain_rows(state, &fronts, at, end, header.nr_rows, &i);
+        if (i == header.nr_rows)
+            break;
+        has_room = end - at >= (ptrdiff_t)FG_RECORD_MAX_WORDS;
+        to = has_room ? at : last;
+        words = unpack_row(state, &fronts, (struct fg_record *)to);
         if (fg_unlikely(words == 0 || !is_within(&fronts) || words > (size_t)(end - at)))
             return -EBADMSG;
         if (fg_unlikely(!has_room))
