@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import time
@@ -271,3 +272,80 @@ def test_recorder_inside_a_recorded_program(fg: Funcgraph) -> None:
     assert fg.calls()["__main__.outer"] == 1
     assert fg.calls()["__main__.f"] == 1
     assert fg.calls(fg.folder / "inner.dat")["__main__.f"] == 1
+
+
+# After each of these a process opens no file of the session any longer.
+FALLS = {
+    "root": "os.chroot(os.getcwd())",
+    "user": "os.setgid(65534); os.setuid(65534)",
+    "descriptors": "resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))",
+}
+
+
+@pytest.mark.parametrize("daemon", [False, True])
+@pytest.mark.parametrize("fall", FALLS)
+def test_forked_process_that_cannot_be_traced_is_told(fg: Funcgraph, fall: str, daemon: bool) -> None:
+    """Fails if such a process vanishes from the trace without a word; of a daemon's, if the counter goes with
+    the ring of the parent that has ended."""
+    script = fg.script(
+        f"""
+        import os, resource
+
+        def leaf(): pass
+
+        read, write = os.pipe()
+        leaf()
+        for _ in range(3):
+            pid = os.fork()
+            if pid:
+                assert os.waitpid(pid, 0)[1] == 0
+                continue
+            if {daemon} and os.fork():
+                os._exit(0)
+            {FALLS[fall]}
+            leaf()
+            print(os.getpid(), flush=True)
+            os._exit(0)
+        os.close(write)
+        os.read(read, 1)  # until the last of them has ended
+        """
+    )
+    if fall != "descriptors" and os.getuid() != 0:
+        pytest.skip("only root may do that")
+    result = fg.record("-l", "*.leaf", "-q", script)
+    assert result.returncode == 0
+    pids = result.stdout.split()
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("funcgraph: 3 forked processes could not be traced: ")
+    assert sorted(line.partition("(")[2].rstrip(")").split(", ")) == sorted(pids)
+    assert fg.calls() == {"__main__.leaf": 1}
+    assert fg.sessions() == []
+
+
+@pytest.mark.parametrize("fall", FALLS)
+def test_process_that_no_longer_reaches_the_session_is_recorded_to_its_end(fg: Funcgraph, fall: str) -> None:
+    """Fails if it takes its recorder for dead when the ring is full, or if the names of functions that it
+    meets later find no room."""
+    if fall != "descriptors" and os.getuid() != 0:
+        pytest.skip("only root may do that")
+    script = fg.script(
+        f"""
+        import os, resource
+
+        def leaf(): pass
+
+        leaf()
+        late = {{}}
+        exec("".join(f"def late{{number}}(): pass\\n" for number in range(3000)), late)
+        {FALLS[fall]}
+        for _ in range(100_000):
+            leaf()
+        for number in range(3000):
+            late[f"late{{number}}"]()
+        """
+    )
+    result = fg.record("-q", "-b", "64", "-l", "__main__.leaf", "-l", "*late*", script)
+    assert (result.returncode, result.stderr) == (0, "")
+    calls = fg.calls()
+    assert calls.pop("__main__.leaf") == 100_001
+    assert sorted(calls.values()) == [1] * 3000

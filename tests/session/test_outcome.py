@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pytest
 
 from funcgraph.names import nearest_names
@@ -86,6 +87,19 @@ def test_losses_are_all_told_and_a_wait_is_none() -> None:
     assert "3 times" in waited
     assert "1.500 s" in waited
     assert outcome.losses(dict.fromkeys(totals, 0)) == outcome.waits(dict.fromkeys(totals, 0)) == []
+
+
+def test_missing_processes_are_told_in_one_line_with_their_reasons() -> None:
+    assert outcome.missing([], 0) == []
+    (line,) = outcome.missing([(12, errno.EACCES)], 0)
+    assert line == "1 forked process could not be traced: no permission for the session's folder (12)"
+    few = [(pid, errno.ENOENT) for pid in range(1, 8)]
+    (line,) = outcome.missing([*few, (9, errno.EMFILE), (10, errno.EXDEV), (11, 0)], 1000)
+    assert line == (
+        "1,010 forked processes could not be traced: the session's folder is not under their root directory "
+        "(1, 2, 3, 4, 5, ...); no file descriptor was left (9); Invalid cross-device link (10); "
+        "killed meanwhile (11); 1,000 more"
+    )
 
 
 @pytest.mark.parametrize(

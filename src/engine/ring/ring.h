@@ -14,6 +14,7 @@
 
 #include "engine/core/task.h"
 #include "engine/ring/ring_layout.h"
+#include "engine/ring/session_page.h"
 
 #define FG_RING_SYMBOL_BYTES (64u << 20) /* the most that a ring's symbols may have, in all */
 #define FG_RING_MIN_KB 32u
@@ -101,6 +102,8 @@ struct fg_ring {
     void (*ended)(struct fg_ring *ring);
     char *directory;
     char *path; /* of the file as its readers see it */
+    struct fg_session_page *page; /* of the directory, or NULL */
+    uint32_t missing_since;       /* the end of its table when this process was forked */
     pthread_mutex_t lock;
 };
 

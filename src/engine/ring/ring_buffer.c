@@ -334,6 +334,8 @@ void fg_ring_close(struct fg_ring *ring)
         atomic_store(&ring->header->finished, 1);
     }
     fg_ring_forget(ring);
+    fg_session_page_unmap(ring->page);
+    ring->page = NULL;
     free(ring->directory);
     ring->directory = NULL;
     pthread_mutex_unlock(&ring->lock);

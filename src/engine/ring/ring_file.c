@@ -239,6 +239,8 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config)
         error = ring_start(ring);
     if (error)
         free(ring->directory);
+    else if (ring->directory)
+        ring->page = fg_session_page_map(ring->directory);
     return error;
 }
 
@@ -285,28 +287,39 @@ void fg_ring_fork_child(struct fg_ring *ring, bool follow)
     pthread_mutex_init(&ring->copying, NULL); /* nor is the one that held this lock, */
     atomic_store(&ring->has_ended, false);    /* nor perhaps the one that acts on the end */
     atomic_store(&ring->reopen, follow ? FG_RING_TO_REOPEN : FG_RING_IS_OPEN);
+    if (ring->page)
+        ring->missing_since = fg_missing_end(ring->page);
     if (!follow)
         atomic_store(&ring->stopped, true);
 }
 
 /* An empty file needs no room: the recorder reports a process that could not be traced. */
-static void leave_note(const struct fg_ring *ring)
+static bool leave_note(const struct fg_ring *ring)
 {
     char *path;
     int fd;
 
     if (asprintf(&path, "%s/%d.note", ring->directory, (int)getpid()) < 0)
-        return;
+        return false;
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0)
         close(fd);
     free(path);
+    return fd >= 0;
+}
+
+/* A forked child has no ring of its own, and the recorder hears of it. */
+static void go_missing(struct fg_ring *ring, int error)
+{
+    atomic_store(&ring->stopped, true);
+    if (ring->directory && !leave_note(ring) && ring->page)
+        fg_missing_add(ring->page, ring->missing_since, error);
 }
 
 void fg_ring_reopen(struct fg_ring *ring)
 {
     uint32_t wanted = FG_RING_TO_REOPEN;
-    bool opened;
+    bool opened = false;
 
     if (!atomic_compare_exchange_strong(&ring->reopen, &wanted, FG_RING_REOPENS)) {
         while (atomic_load(&ring->reopen) == FG_RING_REOPENS)
@@ -315,11 +328,12 @@ void fg_ring_reopen(struct fg_ring *ring)
     }
     pthread_mutex_lock(&ring->lock);
     /* Another thread may have given an instance's ring its memory meanwhile (fg_ring_adopt). */
-    opened = !ring->header && ring_start(ring) == 0;
     if (!ring->header) {
-        atomic_store(&ring->stopped, true);
-        if (ring->directory)
-            leave_note(ring);
+        int error = ring_start(ring);
+
+        opened = !error;
+        if (error)
+            go_missing(ring, -error);
     }
     pthread_mutex_unlock(&ring->lock);
     if (opened && ring->reopened)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -95,19 +94,10 @@ static bool take_released(struct fg_ring *ring, uint32_t *index)
     return true;
 }
 
-/* Maps all pages of a new sub-buffer at once. Otherwise the first record in each page would fault. */
+/* Otherwise the first record in each page would fault. */
 static int populate(struct fg_ring *ring, uint32_t index)
 {
-#ifdef MADV_POPULATE_WRITE
-    uintptr_t begin = (uintptr_t)fg_ring_subbuf(ring, index), end = begin + ring->header->subbuf_bytes;
-
-    begin &= ~(uintptr_t)(FG_RING_HEADER_BYTES - 1); /* whole pages */
-    if (madvise((void *)begin, end - begin, MADV_POPULATE_WRITE) != 0)
-        return errno; /* EINVAL before Linux 5.14: the pages then fault */
-#else
-    (void)ring, (void)index;
-#endif
-    return 0;
+    return fg_ring_room_populate(fg_ring_subbuf(ring, index), ring->header->subbuf_bytes);
 }
 
 static bool take_fresh(struct fg_ring *ring, uint32_t *index)
@@ -263,7 +253,9 @@ static bool recorder_lives(const struct fg_ring *ring)
     /* Opened again each time: the program may have closed a descriptor that we kept, and
      * reused its number. */
     fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0 && fg_ring_room_is_unreachable(errno))
+        lives = ring->page && fg_session_recorder_lives(ring->page);
+    else if (fd < 0)
         lives = errno == EMFILE || errno == ENFILE; /* unknown: no reason to lose records */
     if (fd >= 0) {
         lives = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -35,6 +36,30 @@ static bool only_last_part_left(int fd)
     return (uint64_t)room.f_bavail * room.f_frsize <= last;
 }
 
+int fg_ring_room_populate(void *memory, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+    uintptr_t begin = (uintptr_t)memory & ~(uintptr_t)(FG_RING_PAGE_BYTES - 1); /* whole pages */
+
+    return madvise((void *)begin, (uintptr_t)memory + bytes - begin, MADV_POPULATE_WRITE) ? errno : 0;
+#else
+    (void)memory, (void)bytes;
+    return EINVAL; /* as a kernel before 5.14 answers */
+#endif
+}
+
+/* The file cannot be opened, but it is mapped. */
+static int subbuf_of_mapping(struct fg_ring *ring, int unreachable)
+{
+    struct fg_ring_pool *pool = &ring->pool;
+
+    if (!fg_ring_room_is_unreachable(unreachable) || pool->nr_fresh >= FG_RING_MIN_SUBBUFS ||
+        fg_ring_room_populate(fg_ring_subbuf(ring, pool->nr_fresh), ring->header->subbuf_bytes))
+        return unreachable;
+    pool->nr_allocated = pool->nr_fresh + 1;
+    return 0;
+}
+
 int fg_ring_room_subbuf(struct fg_ring *ring)
 {
     const struct fg_ring_header *header = ring->header;
@@ -45,7 +70,7 @@ int fg_ring_room_subbuf(struct fg_ring *ring)
         return 0;
     fd = fg_ring_room_open(ring);
     if (fd < 0)
-        return -fd;
+        return subbuf_of_mapping(ring, -fd);
     if (pool->nr_fresh >= FG_RING_MIN_SUBBUFS && only_last_part_left(fd))
         error = EAGAIN;
     else

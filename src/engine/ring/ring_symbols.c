@@ -52,11 +52,36 @@ int fg_ring_map_symbols(struct fg_ring *ring, int fd, uint64_t from, uint64_t by
     return 0;
 }
 
+/* For a file that cannot be opened now: extends the mapping of the part that is written to now. */
+static bool extend(struct fg_ring *ring, uint64_t from, uint64_t bytes)
+{
+    struct fg_ring_symbols *symbols = &ring->symbols;
+    uint64_t room = symbols->end - symbols->begin;
+    uint64_t end = fg_ring_page_round(from + (bytes > STEP_BYTES ? bytes : STEP_BYTES));
+    void *mapping;
+
+    if (!symbols->memory)
+        return false;
+    if (end > ring->header->symbols_capacity)
+        end = ring->header->symbols_capacity;
+    mapping = mremap(symbols->memory, room, end - symbols->begin, MREMAP_MAYMOVE);
+    if (mapping == MAP_FAILED)
+        return false;
+    *symbols = (struct fg_ring_symbols){mapping, symbols->begin, end};
+    if (fg_ring_room_populate(symbols->memory + room, end - symbols->begin - room) == 0)
+        return true;
+    munmap(symbols->memory + room, end - symbols->begin - room);
+    symbols->end = symbols->begin + room;
+    return false;
+}
+
 static bool map_next(struct fg_ring *ring, uint64_t from, uint64_t bytes)
 {
     int fd = fg_ring_room_open(ring);
     bool mapped = fd >= 0 && fg_ring_map_symbols(ring, fd, from, bytes) == 0;
 
+    if (fd < 0)
+        mapped = extend(ring, from, bytes);
     if (fd >= 0)
         close(fd);
     return mapped;

@@ -361,7 +361,7 @@ def _close(
     if left:
         ids = ", ".join(map(str, left))
         lines.append(f"{plural(len(left), 'process')} still running, no longer traced: {ids}")
-    lines += outcome.losses(totals)
+    lines += [*outcome.losses(totals), *outcome.missing(*session.missing())]
     try:
         nothing = _nothing(recording, totals, settings, bool(notes))
         if nothing is not None:

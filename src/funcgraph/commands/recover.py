@@ -103,8 +103,9 @@ def _recover(session: Session, output_name: str | None) -> int:
         say(line)
     _complete(recording, output, meta)
     remove_temporaries(os.path.realpath(planned))
+    missing = outcome.missing(*session.missing())
     session.remove()
-    for line in (*outcome.losses(totals), outcome.summary(totals, output)):
+    for line in (*outcome.losses(totals), *missing, outcome.summary(totals, output)):
         say(line)
     return 0
 

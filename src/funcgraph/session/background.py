@@ -117,7 +117,8 @@ class Background:
             warnings.append(outcome.nothing_matched(patterns, recording.seen_names()))
         if totals["records"]:
             warnings += outcome.silent(settings, recording.records, recording.seen_names())
-        warnings += [*outcome.losses(totals), *volume.warnings]
+        warnings += [*outcome.losses(totals), *outcome.missing(*recording.session.missing())]
+        warnings += volume.warnings
         recording.complete(
             request["output"],
             {

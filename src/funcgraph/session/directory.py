@@ -5,6 +5,8 @@ funcgraph-PID-RANDOM/  mode 0700, in XDG_RUNTIME_DIR, else /dev/shm, else the fo
     config             the settings, for traced processes and `funcgraph recover` (config.py)
     PID.N.ring         the ring buffer of a traced process
     PID.note           why a process could not be traced; empty: there was no room for its ring buffer
+    page               the recorder's process id, and a table of missing processes: forked ones that could
+                       neither make a ring buffer nor leave a note (session_page.h)
     spare              a link to funcgraph-PID-RANDOM.spare/ in another file system, for ring buffers and
                        notes that find no room here
 """
@@ -13,9 +15,11 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import os
 import shlex
 import shutil
+import struct
 import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,6 +35,9 @@ RING_SUFFIX = ".ring"
 NOTE_SUFFIX = ".note"
 SPARE = "spare"  # the engine has this name too (ring_layout.h)
 SPARE_SUFFIX = ".spare"
+PAGE = "page"
+_PAGE_BYTES = 4096  # struct fg_session_page: the recorder, how many more are missing, pairs of pid and errno
+_PAIR = struct.Struct("=II")
 # A folder with less room is not used; one with less than the second figure is no spare one.
 LEAST_ROOM = 1 << 20
 SPARE_ROOM = 16 << 20
@@ -103,6 +110,8 @@ class Session:
             raise OSError(errno.ENOSPC, f"{bytes_text(room)} free")
         session = cls(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
         try:
+            with open(f"{session.path}/{PAGE}", "wb") as file:
+                file.write(bytes(_PAGE_BYTES))  # it has its memory before any process maps it
             if not session.lock():
                 raise BlockingIOError(errno.EAGAIN, "locked by another process")
         except OSError:
@@ -134,6 +143,7 @@ class Session:
             os.close(fd)
             return False
         self._lock_fd = fd
+        self._set_recorder(os.getpid())
         return True
 
     def recorder_alive(self) -> bool:
@@ -150,8 +160,17 @@ class Session:
     def unlock(self) -> None:
         """Release the lock, if this process holds it."""
         if self._lock_fd is not None:
+            self._set_recorder(0)
             os.close(self._lock_fd)
             self._lock_fd = None
+
+    def _set_recorder(self, pid: int) -> None:
+        """Tell processes that cannot open the lock any longer who holds it."""
+        try:
+            with open(f"{self.path}/{PAGE}", "r+b", buffering=0) as file:
+                file.write(struct.pack("=I", pid))
+        except OSError:
+            pass  # the directory was removed under us, or another version made it
 
     def write_config(
         self, settings: dict[str, Any], *, output: str, part: str, command: Sequence[str]
@@ -208,6 +227,21 @@ class Session:
                 text = file.read() or "could not be traced: no room for its ring buffer"
             found.append(f"process {os.path.basename(name).removesuffix(NOTE_SUFFIX)}: {text}")
         return found
+
+    def missing(self) -> tuple[list[tuple[int, int]], int]:
+        """Return the missing processes, and how many more there are.
+
+        Returns:
+            Each process's id with the errno of making its ring buffer, 0 if it is not known; and the number
+            of those that found no room in the table.
+        """
+        try:
+            with open(f"{self.path}/{PAGE}", "rb") as file:
+                page = file.read(_PAGE_BYTES)
+        except FileNotFoundError:
+            page = b""  # the directory was removed under us, or another version made it
+        (_, more), *table = _PAIR.iter_unpack(page.ljust(_PAGE_BYTES, b"\0"))
+        return list(itertools.takewhile(lambda pair: pair[0], table)), more
 
     def _names(self) -> list[str]:
         names = _listing(self.path)

@@ -16,6 +16,7 @@ __all__ = [
     "figures",
     "looks_for_latency",
     "losses",
+    "missing",
     "nothing_matched",
     "silent",
     "summary",
@@ -47,6 +48,42 @@ def losses(totals: dict[str, int]) -> list[str]:
     if totals["overrun"]:
         lines.append(f"{plural(totals['overrun'], 'call')} not traced: a shadow stack was full")
     return lines
+
+
+_MISSING_REASONS = {
+    errno.ENOENT: "the session's folder is not under their root directory",
+    errno.ENOTDIR: "the session's folder is not under their root directory",
+    errno.EACCES: "no permission for the session's folder",
+    errno.EPERM: "no permission for the session's folder",
+    errno.EMFILE: "no file descriptor was left",
+    errno.ENFILE: "no file descriptor was left",
+    errno.ENOSPC: "no room for a ring buffer",
+    errno.EDQUOT: "no room for a ring buffer",
+    errno.ENOMEM: "no memory for a ring buffer",
+    errno.EFBIG: "their limit of a file's size is too small for a ring buffer",
+}
+_MOST_IDS = 5
+
+
+def missing(processes: Sequence[tuple[int, int]], more: int) -> list[str]:
+    """Return a line if forked processes could not be traced.
+
+    Args:
+        processes, more: as Session.missing() returns them.
+    """
+    if not processes and not more:
+        return []
+    reasons: dict[str, list[str]] = {}
+    for pid, error in processes:
+        text = _MISSING_REASONS.get(error) or (os.strerror(error) if error else "killed meanwhile")
+        reasons.setdefault(text, []).append(str(pid))
+    parts = []
+    for text, ids in reasons.items():
+        shown = ", ".join([*ids[:_MOST_IDS], *(["..."] if len(ids) > _MOST_IDS else [])])
+        parts.append(f"{text} ({shown})")
+    if more:
+        parts.append(f"{more:,} more")
+    return [f"{plural(len(processes) + more, 'forked process')} could not be traced: {'; '.join(parts)}"]
 
 
 def waits(totals: dict[str, int]) -> list[str]:

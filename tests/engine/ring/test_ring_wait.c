@@ -190,6 +190,59 @@ static void test_a_program_without_file_descriptors_loses_nothing(void)
     CHECK_EQ(session.tally.records_lost, 0);
 }
 
+/* A program that changes its root directory or its user opens no file of the session any more: neither the
+ * lock nor the ring's. Fails if that counts as a dead recorder (all further records were lost, and nothing
+ * was said), as a full disk, or if the symbols of further functions find no room. */
+static void test_a_program_that_no_longer_reaches_the_session_loses_nothing(void)
+{
+    enum { NR_LATE = 2000 };
+    static struct fg_func *late[NR_LATE];
+    uint64_t n = 20000;
+    int handle;
+
+    session_begin(&session);
+    session_recorder_begins(&session);
+    session_page_make(&session);
+    handle = session_trace(&session, &(struct session_trace){.mode = FG_RING_WAIT});
+    session_open(&session);
+    session_hide(&session, true);
+    sim_functions(late, NR_LATE);
+    /* Long enough for several checks whether the recorder lives. */
+    session_drain_begin(&session, 100000, 500);
+    for (uint32_t i = 0; i < NR_LATE; i++)
+        sim_call_return(late[i]);
+    write_calls(&n);
+    session_drain_end(&session);
+    session_hide(&session, false);
+    end(handle);
+    CHECK_EQ(session.tally.records, 2 * (n + NR_LATE));
+    CHECK_EQ(session.tally.nr_functions, NR_FUNCS + NR_LATE);
+    CHECK_EQ(session.tally.records_lost, 0);
+    CHECK_EQ(session.tally.highest_index, 7);
+    for (uint32_t i = 0; i < NR_LATE; i++)
+        sim_free(late[i]);
+}
+
+/* Fails if the process id of the recorder is not asked for: the program waited forever. */
+static void test_a_program_that_no_longer_reaches_the_session_stops_without_a_recorder(void)
+{
+    uint64_t n = 100, ended = sim_ended();
+    int handle;
+
+    session_begin(&session);
+    session_recorder_begins(&session);
+    session_page_make(&session);
+    handle = session_trace(&session, &(struct session_trace){.mode = FG_RING_WAIT});
+    session_hide(&session, true);
+    session_recorder_dies(&session);
+    while (!fg_instance_has_ended(handle))
+        write_calls(&n);
+    CHECK_EQ(sim_ended(), ended + 1);
+    session_hide(&session, false);
+    end(handle);
+    CHECK_EQ(session.tally.records_lost, 1);
+}
+
 /* Fails without fg_ring_forget in ring_start: a file was left over. */
 static void test_a_file_that_cannot_be_made_is_an_error_and_leaves_nothing(void)
 {
@@ -236,6 +289,8 @@ int main(void)
     test_a_file_system_that_is_full_from_the_start_loses_nothing();
     test_a_file_system_that_fills_up_leaves_a_smaller_pool();
     test_a_program_without_file_descriptors_loses_nothing();
+    test_a_program_that_no_longer_reaches_the_session_loses_nothing();
+    test_a_program_that_no_longer_reaches_the_session_stops_without_a_recorder();
     test_a_file_that_cannot_be_made_is_an_error_and_leaves_nothing();
     test_a_directory_that_is_a_file_is_told_as_such();
     return 0;

@@ -34,6 +34,44 @@ void session_end(struct session *session)
     CHECK_EQ(rmdir(session->directory), 0);
 }
 
+static int page_open(const struct session *session, int flags)
+{
+    char path[128];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/%s", session->directory, FG_SESSION_PAGE);
+    fd = open(path, flags | O_CLOEXEC, 0600);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+void session_page_make(struct session *session)
+{
+    struct fg_session_page page = {.recorder = (uint32_t)session->recorder};
+    int fd = page_open(session, O_WRONLY | O_CREAT);
+
+    CHECK_EQ(write(fd, &page, sizeof(page)), sizeof(page));
+    close(fd);
+}
+
+struct fg_session_page session_page(const struct session *session)
+{
+    struct fg_session_page page;
+    int fd = page_open(session, O_RDONLY);
+
+    CHECK_EQ(read(fd, &page, sizeof(page)), sizeof(page));
+    close(fd);
+    return page;
+}
+
+void session_hide(const struct session *session, bool hidden)
+{
+    char elsewhere[sizeof(session->directory) + 8];
+
+    snprintf(elsewhere, sizeof(elsewhere), "%s.hidden", session->directory);
+    CHECK_EQ(hidden ? rename(session->directory, elsewhere) : rename(elsewhere, session->directory), 0);
+}
+
 static void hold_lock(const char *path, int ready, int wait)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "engine/ring/ring_reader.h"
+#include "engine/ring/session_page.h"
 #include "engine/tracer/instance_start.h"
 
 #define SESSION_MAX_TASKS 65536u
@@ -56,6 +57,13 @@ struct session_trace {
 void session_begin(struct session *session);
 /* Removes the directory. */
 void session_end(struct session *session);
+/* Makes the session's page. */
+void session_page_make(struct session *session);
+/* Reads it. */
+struct fg_session_page session_page(const struct session *session);
+/* Moves the directory to another place or back. No process of the session reaches it there, as after a
+ * chroot. */
+void session_hide(const struct session *session, bool hidden);
 /* Starts a process that takes the recorder's lock and lives until session_recorder_dies. */
 void session_recorder_begins(struct session *session);
 void session_recorder_dies(struct session *session);

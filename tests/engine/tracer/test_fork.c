@@ -1,5 +1,8 @@
 /* Fork: a child records into its own file, whatever the parent's other threads were doing, and leaves
  * the parent's file alone. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +111,110 @@ static void test_a_child_that_is_not_followed_records_nothing(void)
     session_read(&session);
     CHECK_EQ(session.tally.records, 2);
     session_end(&session);
+}
+
+/* A process of the session that never had a ring: it forks before its first call, as a daemon does. */
+static void fork_and_call(bool calls_itself)
+{
+    pid_t child;
+
+    if (calls_itself)
+        three_calls(NULL);
+    child = fork();
+    if (!child) {
+        three_calls(NULL);
+        three_calls(NULL);
+        _exit(0);
+    }
+    wait_for(child);
+}
+
+/* Fails if the table is in the parent's ring (the second parent has none), if a process adds itself for each
+ * of its instances, or if one that made a ring or left a note is in it. */
+static void test_forked_process_that_cannot_be_traced_is_told(void)
+{
+    struct session_trace trace = {.mode = FG_RING_DROP, .follow_fork = true};
+    struct fg_session_page page;
+    pid_t children[3];
+    int handles[2];
+
+    session_begin(&session);
+    session_page_make(&session);
+    for (int i = 0; i < 2; i++)
+        handles[i] = session_trace(&session, &trace);
+    three_calls(NULL);
+    fork_and_call(true); /* both can be traced */
+    session_hide(&session, true);
+    for (int i = 0; i < 3; i++) {
+        children[i] = fork();
+        if (!children[i]) {
+            if (i < 2)
+                three_calls(NULL);
+            else
+                fork_and_call(false);
+            _exit(0);
+        }
+        wait_for(children[i]);
+    }
+    session_hide(&session, false);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(fg_instance_stop(handles[i]), 0);
+    page = session_page(&session);
+    CHECK_EQ(fg_missing_end(&page), 3);
+    CHECK_EQ(page.more, 0);
+    CHECK_EQ(page.missing[0].pid, children[0]);
+    CHECK_EQ(page.missing[1].pid, children[1]);
+    CHECK(page.missing[2].pid && page.missing[2].pid != (uint32_t)children[2]);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(page.missing[i].error, ENOENT);
+    session_read(&session);
+    CHECK_EQ(session.tally.records, 12);
+    session_end(&session);
+}
+
+/* Fails if a process that the recorder hears of through its note is told twice. */
+static void test_a_process_that_leaves_a_note_is_not_in_the_table(void)
+{
+    struct rlimit none = {0, RLIM_INFINITY};
+    struct fg_session_page page;
+    char note[128];
+    pid_t child;
+    int handle;
+
+    session_begin(&session);
+    session_page_make(&session);
+    handle = session_trace(&session, &(struct session_trace){.mode = FG_RING_DROP, .follow_fork = true});
+    child = fork();
+    if (!child) {
+        signal(SIGXFSZ, SIG_IGN);
+        CHECK_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+        three_calls(NULL);
+        _exit(0);
+    }
+    wait_for(child);
+    CHECK_EQ(fg_instance_stop(handle), 0);
+    snprintf(note, sizeof(note), "%s/%d.note", session.directory, (int)child);
+    CHECK_EQ(access(note, F_OK), 0);
+    page = session_page(&session);
+    CHECK_EQ(fg_missing_end(&page), 0);
+    session_end(&session);
+}
+
+/* Fails if an entry beyond the table's end is written, or if such a process is not counted. */
+static void test_missing_processes_beyond_the_table_are_counted(void)
+{
+    struct fg_session_page page = {0};
+
+    for (uint32_t i = 0; i < FG_MISSING_PROCESSES; i++)
+        page.missing[i].pid = 1 + i;
+    fg_missing_add(&page, fg_missing_end(&page), EMFILE);
+    CHECK_EQ(page.more, 1);
+    page.missing[FG_MISSING_PROCESSES - 1].pid = 0;
+    for (int i = 0; i < 2; i++)
+        fg_missing_add(&page, FG_MISSING_PROCESSES - 1, EMFILE);
+    CHECK_EQ(page.more, 1);
+    CHECK_EQ(page.missing[FG_MISSING_PROCESSES - 1].pid, getpid());
+    CHECK_EQ(page.missing[FG_MISSING_PROCESSES - 1].error, EMFILE);
 }
 
 static void *call_all_the_time(void *arg)
@@ -241,6 +348,9 @@ int main(void)
     sim_functions(funcs, NR_FUNCS);
     test_a_child_has_its_own_file();
     test_a_child_that_is_not_followed_records_nothing();
+    test_forked_process_that_cannot_be_traced_is_told();
+    test_a_process_that_leaves_a_note_is_not_in_the_table();
+    test_missing_processes_beyond_the_table_are_counted();
     if (survives_fork)
         test_fork_while_other_threads_are_in_the_engine();
     test_fork_in_a_callback();
