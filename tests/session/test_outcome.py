@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+
 import pytest
 
 from funcgraph.names import nearest_names

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 
+from tools.real import places
+
 # What a process of 3.11 to 3.15 does to reach its ring buffer is the same.
 pytestmark = pytest.mark.one_python
 
@@ -30,17 +32,7 @@ if __name__ == "__main__":
 """
 
 
-def has_mounts() -> bool:
-    try:
-        probe = subprocess.run(
-            ["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True, check=False
-        )
-    except FileNotFoundError:
-        return False
-    return probe.returncode == 0
-
-
-needs_mounts = pytest.mark.skipif(not has_mounts(), reason="file systems cannot be mounted here")
+needs_mounts = pytest.mark.skipif(not places.has_mounts(), reason="file systems cannot be mounted here")
 
 
 def in_small_folders(
@@ -50,12 +42,7 @@ def in_small_folders(
 
     Those in another one come after it.
     """
-    mounts = [
-        f"mkdir -p '{folder}' && mount -t tmpfs -o size={size} tmpfs '{folder}'"
-        for folder, size in sizes.items()
-    ]
-    script = " && ".join([*mounts, f"cd '{fg.folder}'", 'exec "$@"'])
-    return fg.plain("unshare", "-m", "sh", "-c", script, "sh", *fg.command, *words)
+    return fg.plain(*places.small_folders(sizes, fg.folder), *fg.command, *words)
 
 
 def pool(fg: Funcgraph, workers: int, calls: int) -> Path:

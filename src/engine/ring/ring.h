@@ -101,7 +101,7 @@ struct fg_ring {
      * longer. Inside the guard, without the ring's lock. */
     void (*ended)(struct fg_ring *ring);
     char *directory;
-    char *path; /* of the file as its readers see it */
+    char *path;                   /* of the file as its readers see it */
     struct fg_session_page *page; /* of the directory, or NULL */
     uint32_t missing_since;       /* the end of its table when this process was forked */
     pthread_mutex_t lock;

@@ -205,13 +205,13 @@ def run(args: argparse.Namespace) -> int:
         try:
             output = check_output(args.output)
             recording = _prepare(settings, output, args.command)
+            child = _start(recording, path, argv)
         except (CommandError, OSError) as error:
             if not args.or_untraced:
                 raise
             reason = os_error_text(error) if isinstance(error, OSError) else str(error)
             say(f"{reason}; the program runs untraced")
             become(path, argv, _environment())
-        child = _start(recording, path, argv)
     except NotStartedError as error:
         raise CommandError(str(error), error.status) from None
 

@@ -125,6 +125,7 @@ class Child:
 
     Raises:
         NotStartedError: it cannot be executed.
+        OSError: there is no process for it; the signals are as before.
     """
 
     def __init__(self, path: str, argv: list[str], environment: Mapping[str, str]) -> None:
@@ -134,9 +135,18 @@ class Child:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
         # We inherit SIGCHLD from our parent. If it is ignored, the kernel discards the child's exit status.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        self._witness = GroupWitness(FORWARDED)
-        error_read, error_write = os.pipe()
-        self.pid = os.fork()
+        witness = None
+        try:
+            self._witness = witness = GroupWitness(FORWARDED)
+            error_read, error_write = os.pipe()
+            self.pid = os.fork()
+        except OSError as error:  # a limit of processes or descriptors
+            if witness is not None:
+                witness.close()
+            signal.signal(signal.SIGCHLD, inherited[signal.SIGCHLD] or signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            reason = f"no process can be started beside the recorder: {error.strerror}"
+            raise OSError(error.errno, reason) from None
         if self.pid == 0:
             try:
                 os.close(error_read)

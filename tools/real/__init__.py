@@ -1,0 +1,1 @@
+"""funcgraph held to what others made: hostile environments, other packages' tests, servers."""
