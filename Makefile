@@ -8,7 +8,7 @@ PY ?=
 RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none was found)) -m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly dev pythons pythons-sid bench lint format types asan tsan docs clean
+.PHONY: help demo test nightly real dev pythons pythons-sid bench lint format types asan tsan docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -24,6 +24,9 @@ nightly: ## all tests on each CPython, 10,000 random programs against the models
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.test
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native asan
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native tsan
+
+real: ## other people's test suites and servers, untraced and traced: nothing may differ (downloads; 15 minutes)
+	@$(RUN) tools.real
 
 dev: ## build and install into .venvs/3.13 (PY=3.13; the newest CPython if not given)
 	@$(RUN) tools.venvs $(PY)
