@@ -117,8 +117,9 @@ def _limits(**values: int) -> Callable[[Scene], Words]:
 
 def _user(user: int, **values: int) -> Callable[[Scene], Words]:
     def place(scene: Scene) -> Words:
-        paths = [scene.python, sys.executable, sys.base_prefix, scene.folder, scene.runtime]
-        paths += [str(Path(scene.python).parent.resolve()), str(Path(scene.python).resolve())]
+        python = Path(scene.python)
+        paths: list[str | Path] = [python, python.parent.resolve(), python.resolve()]
+        paths += [sys.executable, sys.base_prefix, scene.folder, scene.runtime]
         return [*places.as_user(user, paths), *(places.limits(**values) if values else [])]
 
     return place

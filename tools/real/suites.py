@@ -64,9 +64,9 @@ def sdist(package: str, python: Path, cache: Path) -> Path:
     folder = cache / f"{package}-{version}"
     found = list(folder.glob("*.tar.gz"))
     if not found:
-        pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "download", "--no-deps"]
-        wanted = ["--no-binary", ":all:", "--dest", folder, f"{package}=={version}"]
-        run_tool([*pip, *wanted], log=cache / "pip.log")
+        pip = ["-m", "pip", "--disable-pip-version-check", "--quiet", "download", "--no-deps"]
+        wanted = ["--no-binary", ":all:", "--dest", str(folder), f"{package}=={version}"]
+        run_tool([python, *pip, *wanted], log=cache / "pip.log")
         found = list(folder.glob("*.tar.gz"))
     return found[0]
 
