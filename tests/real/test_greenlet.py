@@ -394,7 +394,7 @@ def work(n):
     return fib(n)
 
 def outer():
-    with funcgraph.record("block.dat", filter=["__main__.*"]):
+    with funcgraph.record("block.fg", filter=["__main__.*"]):
         work(3)
         away()
         work(2)
@@ -413,8 +413,8 @@ while not (one.dead and two.dead):
     )
     result = fg.plain(sys.executable, script)
     assert (result.returncode, result.stderr) == (0, "")
-    trace = read_trace(fg.folder / "block.dat")
-    nested(fg.folder / "block.dat")
+    trace = read_trace(fg.folder / "block.fg")
+    nested(fg.folder / "block.fg")
     calls, callers, ends = story(trace)
     # Five switches: `other` began within the block, so the trace has all its calls until the block ends.
     assert callers["", "work"] + callers["outer", "work"] + callers["other", "work"] == calls["work"] == 4

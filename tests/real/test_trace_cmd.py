@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
-from tracereader import read_trace
+from tracereader import read_trace, trace_dat
 from workloads import environment, key_of, read_counts, record, silent_closes, warm
 
 pytestmark = [
@@ -67,7 +67,7 @@ PROCESSES = """
 def trace_cmd(trace: Path, *words: str) -> Iterator[str]:
     """Return the lines that stock trace-cmd prints for a trace; it must print no warning."""
     with subprocess.Popen(
-        ["trace-cmd", "report", *words, "-i", str(trace)],
+        ["trace-cmd", "report", *words, "-i", str(trace_dat(trace))],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -57,7 +57,7 @@ def c_name(label: str) -> str:
 
 
 def record(fg: Funcgraph, program: str, way: str, *options: str) -> Path:
-    trace = fg.folder / f"{program}.{way}.dat"
+    trace = fg.folder / f"{program}.{way}.fg"
     words = ["-q", "-o", trace, *options, RUNNER, program, way]
     result = fg.record(*words, env=environment(fg), timeout=180)
     assert result.returncode == 0, result.stderr

@@ -16,7 +16,7 @@ from typing import Any
 
 from ringfile import RingFile
 
-from funcgraph._tracedata import Recorder
+from funcgraph._tracedata import Recorder, convert
 
 FUNC_BASE, FUNC_STEP = 0x10000000, 16
 UNKNOWN = FUNC_BASE - FUNC_STEP
@@ -87,8 +87,17 @@ def read_pages(lane: int, data: bytes) -> Iterator[Event]:
             lost = 0
 
 
+def trace_dat(path: Path) -> Path:
+    """Return the path of a trace.dat of this trace, which is made beside a .fg."""
+    if path.suffix == ".dat":
+        return path
+    dat = path.with_suffix(".dat")
+    convert(path, dat)
+    return dat
+
+
 def read_trace(path: Path) -> Trace:
-    data = path.read_bytes()
+    data = trace_dat(path).read_bytes()
     trace = Trace()
     at = 0
 
