@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import funcgraph
+from funcgraph import _engine
 
 needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
 
@@ -182,3 +183,28 @@ def test_a_tool_that_comes_to_functions_of_ours_hears_them_too(functions: list[C
             assert _call_all(functions) == user.take()
         assert _call_all(functions) == user.take()
         assert other.take() == []
+
+
+# ---- the hooks are removed with the last user
+
+
+@needs_monitoring
+def test_local_events_that_another_tool_left_are_not_ours() -> None:
+    """From 3.14 on CPython ends a tool's local events when the tool gives its id back. But it clears the bits
+    of a code object only at its next call. Broken by reading bits that are out of date (fg_local_events): a
+    user found just the events that it needed, and saw entries without returns."""
+    monitoring = sys.monitoring
+    functions = _make_functions()
+    user = Calls("rehooked.*")
+    with funcgraph.registered(user.ops):
+        _call_all(functions)
+        tool = _engine.status()["tool_id"]
+        events = monitoring.get_local_events(tool, functions[0].__code__)
+    assert user.take() and events & monitoring.events.PY_RETURN
+    monitoring.use_tool_id(tool, "another")
+    for function in functions:
+        monitoring.set_local_events(tool, function.__code__, events)
+    monitoring.free_tool_id(tool)
+    with funcgraph.registered(user.ops):
+        assert _engine.status()["tool_id"] == tool
+        assert _call_all(functions) == user.take()

@@ -50,8 +50,22 @@ static inline bool fg_is_only_tool(const PyThreadState *tstate)
     return tools == 1;
 }
 
+/* True if the events of a tool that has some were set before its tool id was last given back. From 3.14 on
+ * that ends the local events of a tool, but CPython clears the bits of a code object only at its next call
+ * or change. */
+static inline bool fg_local_events_are_old(const _PyCoMonitoringData *data, int tool_id)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return data->tool_versions[tool_id] != PyInterpreterState_Get()->monitoring_tool_versions[tool_id];
+#else
+    (void)data, (void)tool_id;
+    return false;
+#endif
+}
+
 /* The events that a tool has set for this code object alone: sys.monitoring.get_local_events() without
- * making objects. CPython keeps one bit for each tool (_PyCoMonitoringData in cpython/code.h). */
+ * making objects, and without those that have ended. CPython keeps one bit for each tool
+ * (_PyCoMonitoringData in cpython/code.h). */
 static inline long fg_local_events(const PyCodeObject *code, int tool_id)
 {
     const _PyCoMonitoringData *data = code->_co_monitoring;
@@ -60,7 +74,7 @@ static inline long fg_local_events(const PyCodeObject *code, int tool_id)
 
     for (int event = 0; data && event < nr_events; event++)
         set |= (long)(data->local_monitors.tools[event] >> tool_id & 1) << event;
-    return set;
+    return set && fg_local_events_are_old(data, tool_id) ? 0 : set;
 }
 
 /* Makes CPython treat the tool's next local PY_START of this code object as a new event.
