@@ -132,8 +132,9 @@ void fg_progress_call_ended(struct fg_func *func)
 {
     struct look look = {is_call_of, func, false};
 
-    /* The search takes locks. A later return takes it up. */
-    if ((fg_task_self && fg_task_is_in_signal(fg_task_self)) || look_at_all(&look))
+    /* A later return, or a later change of users, takes it up: the search takes locks, and the arch cannot
+     * change hooks in a thread that ends. */
+    if ((fg_task_self && (fg_task_is_in_signal(fg_task_self) || fg_task_self->exiting)) || look_at_all(&look))
         return;
     atomic_store_explicit(&func->has_pending_returns, false, memory_order_relaxed);
     fg_sync(func);

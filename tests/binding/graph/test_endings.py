@@ -176,3 +176,32 @@ def test_a_fork_in_the_middle_of_a_callback():
         """,
         "child\nparent\n",
     )
+
+
+def test_a_thread_that_ends_in_a_call_of_which_only_the_return_is_waited_for():
+    """Broken without `exiting` in fg_progress_call_ended(): the thread, which has no thread state then, set
+    the function's events (a crash)."""
+    run(
+        """
+        import ctypes, _thread
+        from funcgraph import _engine
+
+        def f():
+            ops.set_filter(["nothing"], reset=True)
+            ctypes.CDLL(None).pthread_exit(None)
+
+        def returned(trace, ops, regs):
+            print(trace.end, flush=True)
+            ended.set()
+
+        ended = threading.Event()
+        ops = funcgraph.FgraphOps(entry, returned, filter=["__main__.f"])
+        funcgraph.register_ftrace_graph(ops)
+        _thread.start_new_thread(f, ())
+        assert ended.wait(10)
+        while _engine.status()["tasks"] > 1:
+            time.sleep(0)
+        os._exit(0)  # CPython itself cannot go on: the thread has left its frames behind
+        """,
+        "close\n",
+    )

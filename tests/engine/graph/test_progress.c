@@ -181,6 +181,29 @@ static void test_a_filter_changed_in_the_entry_itself(void)
     probe_done(&probe);
 }
 
+static void *call_and_change_filter(void *probe)
+{
+    sim_call(f);
+    probe_set_filter(probe, "nothing", NULL);
+    return NULL;
+}
+
+/* Fails without `exiting` in fg_progress_call_ended: the thread that ended changed hooks. An arch may not be
+ * able to do that in such a thread: CPython crashed. */
+static void test_a_thread_that_ends_changes_no_hooks(void)
+{
+    struct probe probe;
+
+    probe_init(&probe, "changes", "m.*", 0);
+    probe_register(&probe);
+    sim_in_thread(call_and_change_filter, &probe);
+    CHECK_EQ(probe.ends[FG_END_CLOSE], 1);
+    CHECK(sim_is_hooked(f));
+    probe_unregister(&probe);
+    CHECK(!sim_is_hooked(f));
+    probe_done(&probe);
+}
+
 int main(void)
 {
     sim_begin();
@@ -192,6 +215,7 @@ int main(void)
     test_ends_are_told_after_the_filter_has_changed();
     test_nobody_waits_for_ends_once_the_user_has_left();
     test_a_filter_changed_in_the_entry_itself();
+    test_a_thread_that_ends_changes_no_hooks();
     CHECK(fg_killed() == NULL);
     return 0;
 }
