@@ -16,10 +16,20 @@ struct fg_change {
     struct fg_user_list *list;
 };
 
+/* Not in struct fg_plan, which lies on the stack of a thread: the child of a fork may not have that stack. */
+struct fg_changes {
+    struct fg_changes *next; /* under way */
+    const void *scope;       /* the user's */
+    struct fg_change list[];
+};
+
+/* Under the engine's lock. */
+static struct fg_changes *under_way;
+
 static void plan_drop(struct fg_plan *plan)
 {
     for (size_t i = 0; i < plan->n; i++) {
-        fg_user_list_drop(plan->changes[i].list);
+        fg_user_list_drop(plan->changes->list[i].list);
     }
     free(plan->changes);
     *plan = (struct fg_plan){0};
@@ -49,9 +59,10 @@ int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_f
     struct fg_func **funcs = fg_func_table(&nr_funcs);
 
     *plan = (struct fg_plan){0};
-    plan->changes = calloc(nr_funcs + 1, sizeof(plan->changes[0]));
+    plan->changes = calloc(1, sizeof(*plan->changes) + nr_funcs * sizeof(plan->changes->list[0]));
     if (!plan->changes)
         return -ENOMEM;
+    plan->changes->scope = fg_user_of(ops)->scope;
     for (size_t i = 0; i < nr_funcs; i++) {
         struct fg_user_list *old = atomic_load_explicit(&funcs[i]->users, memory_order_relaxed), *list;
         bool wanted;
@@ -64,7 +75,7 @@ int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_f
         if (stays_as_it_was(funcs[i], ops, fg_user_list_find(old, ops), wanted)) {
             if (fg_func_has_pending_returns(funcs[i])) {
                 plan->checks_pending = true;
-                plan->changes[plan->n++] = (struct fg_change){funcs[i], NULL};
+                plan->changes->list[plan->n++] = (struct fg_change){funcs[i], NULL};
             }
             continue;
         }
@@ -74,7 +85,7 @@ int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_f
             return -ENOMEM;
         }
         plan->checks_pending |= loses_returns(funcs[i], old, list);
-        plan->changes[plan->n++] = (struct fg_change){funcs[i], list};
+        plan->changes->list[plan->n++] = (struct fg_change){funcs[i], list};
     }
     return 0;
 }
@@ -82,14 +93,31 @@ int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_f
 void fg_plan_publish(const struct fg_plan *plan)
 {
     for (size_t i = 0; i < plan->n; i++) {
-        if (plan->changes[i].list)
-            fg_user_list_replace(plan->changes[i].func, plan->changes[i].list);
+        const struct fg_change *change = &plan->changes->list[i];
+
+        if (change->list)
+            fg_user_list_replace(change->func, change->list);
     }
+    plan->changes->next = under_way;
+    under_way = plan->changes;
 }
 
 static struct fg_func *func_at(const void *changes, size_t i)
 {
-    return ((const struct fg_change *)changes)[i].func;
+    return ((const struct fg_changes *)changes)->list[i].func;
+}
+
+static void end(struct fg_changes *changes)
+{
+    struct fg_changes **at = &under_way;
+
+    fg_engine_lock();
+    while (*at && *at != changes)
+        at = &(*at)->next;
+    if (*at)
+        *at = changes->next;
+    fg_engine_unlock();
+    free(changes);
 }
 
 void fg_plan_sync(struct fg_plan *plan)
@@ -100,5 +128,20 @@ void fg_plan_sync(struct fg_plan *plan)
         fg_engine_unlock();
     }
     fg_sync_many(func_at, plan->changes, plan->n);
-    free(plan->changes);
+    if (plan->changes)
+        end(plan->changes);
+}
+
+bool fg_plan_is_under_way(const void *scope)
+{
+    const struct fg_changes *changes = under_way;
+
+    while (changes && changes->scope != scope)
+        changes = changes->next;
+    return changes != NULL;
+}
+
+void fg_plans_fork_child(void)
+{
+    under_way = NULL;
 }

@@ -440,15 +440,33 @@ void fgraph_for_each(void (*visit)(struct fgraph_ops *ops, void *arg), void *arg
     fg_engine_unlock();
 }
 
-uint32_t fgraph_count_in(const void *scope)
+static uint32_t count_in(const void *scope)
 {
     uint32_t n = 0;
 
-    fg_engine_lock();
     for (uint32_t i = 0; i < users.nr_users; i++)
         n += fg_user_of(atomic_load(&fg_root.slots[users.order[i]].ops))->scope == scope;
+    return n;
+}
+
+uint32_t fgraph_count_in(const void *scope)
+{
+    uint32_t n;
+
+    fg_engine_lock();
+    n = count_in(scope);
     fg_engine_unlock();
     return n;
+}
+
+bool fg_users_need_hooks(const void *scope)
+{
+    bool need;
+
+    fg_engine_lock();
+    need = count_in(scope) || fg_plan_is_under_way(scope);
+    fg_engine_unlock();
+    return need;
 }
 
 uint32_t fgraph_count(void)

@@ -74,6 +74,9 @@ void fgraph_for_each(void (*visit)(struct fgraph_ops *ops, void *arg), void *arg
 uint32_t fgraph_count(void);
 /* The number of users of @scope. */
 uint32_t fgraph_count_in(const void *scope);
+/* True while @scope has users, or the hooks of functions do not match yet what users that have left, or
+ * have changed their filters, want of them. */
+bool fg_users_need_hooks(const void *scope);
 
 /* Disable the plain path while an arch must see every call in full, and enable it again. Holds nest. */
 void fg_plain_hold(void);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/graph/parked.h"
+#include "engine/graph/user_plan.h"
 #include "engine/graph/users.h"
 #include "engine/ring/ring_file.h"
 #include "engine/tracer/function_profile.h"
@@ -46,6 +47,7 @@ static void child(void)
     struct fg_task *self = fg_task_self;
 
     fg_task_fork_child();
+    fg_plans_fork_child();
     fg_function_profiles_fork_child();
     for (struct fg_instance *instance = fg_instances_first(); instance; instance = instance->next) {
         fg_ring_fork_child(&instance->ring, instance->follow_fork);

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -207,4 +209,37 @@ def test_local_events_that_another_tool_left_are_not_ours() -> None:
     monitoring.free_tool_id(tool)
     with funcgraph.registered(user.ops):
         assert _engine.status()["tool_id"] == tool
+        assert _call_all(functions) == user.take()
+
+
+def test_hooks_stay_until_a_user_that_leaves_has_let_go_of_its_functions() -> None:
+    """Broken by fg_cpython_stop() that asks only for the number of users: while the user waited for a
+    callback, the hooks were removed, and the functions kept their local events."""
+    functions = _make_functions()
+    inside, go = threading.Event(), threading.Event()
+
+    def entered(fp: Any, entry_ip: Any, ret_ip: Any, regs: Any, data: Any) -> None:
+        if entry_ip.qualname == "f1":
+            inside.set()
+            assert go.wait(10)
+
+    fp = funcgraph.Fprobe(entered, lambda *args: None)
+    funcgraph.register_fprobe_ips(fp, functions)
+    calling = threading.Thread(target=functions[1], args=(1,))
+    calling.start()
+    assert inside.wait(10)
+    leaving = threading.Thread(target=funcgraph.unregister_fprobe, args=(fp,))
+    leaving.start()
+    while fp.registered:
+        time.sleep(0)
+    with pytest.raises(OSError, match="no function"):  # and the hooks go if nobody needs them
+        funcgraph.register_fprobe(funcgraph.Fprobe(), "rehooked.nothing")
+    go.set()
+    calling.join()
+    leaving.join()
+    assert fp.last_error is None
+    assert not any(_has_local_events(function) for function in functions)
+    assert _engine.status()["tool_id"] == -1
+    user = Calls("rehooked.*")
+    with funcgraph.registered(user.ops):
         assert _call_all(functions) == user.take()

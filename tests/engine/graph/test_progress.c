@@ -204,6 +204,33 @@ static void test_a_thread_that_ends_changes_no_hooks(void)
     probe_done(&probe);
 }
 
+static uint32_t nr_needed, nr_not_needed;
+
+static void note_need(struct fg_func *func)
+{
+    if (fg_users_need_hooks(func->domain->scope))
+        nr_needed++;
+    else
+        nr_not_needed++;
+}
+
+/* Fails without fg_plan_is_under_way: the arch removed its hooks before it was asked to sync f and g. */
+static void test_hooks_are_needed_until_those_of_all_functions_match(void)
+{
+    struct probe probe;
+
+    probe_init(&probe, "leaves", "m.*", 0);
+    probe_register(&probe);
+    CHECK(fg_users_need_hooks(sim_domains[0].scope));
+    sim_before_sync(note_need);
+    probe_unregister(&probe);
+    sim_before_sync(NULL);
+    CHECK_EQ(nr_needed, 2);
+    CHECK_EQ(nr_not_needed, 0);
+    CHECK(!fg_users_need_hooks(sim_domains[0].scope));
+    probe_done(&probe);
+}
+
 int main(void)
 {
     sim_begin();
@@ -216,6 +243,7 @@ int main(void)
     test_nobody_waits_for_ends_once_the_user_has_left();
     test_a_filter_changed_in_the_entry_itself();
     test_a_thread_that_ends_changes_no_hooks();
+    test_hooks_are_needed_until_those_of_all_functions_match();
     CHECK(fg_killed() == NULL);
     return 0;
 }

@@ -115,7 +115,7 @@ int fg_cpython_start(struct fg_interp *interp)
 
 void fg_cpython_stop(struct fg_interp *interp)
 {
-    if (!interp->is_installed || fgraph_count_in(interp))
+    if (!interp->is_installed || fg_users_need_hooks(interp))
         return;
     if (interp->is_main)
         fg_signals_unwatch();

@@ -88,7 +88,11 @@ int fg_cpython_register(struct fgraph_ops *ops)
 
 int fg_cpython_filter_changed(const struct fgraph_ops *ops)
 {
-    if (fg_user_slot(ops) < 0 || fg_user_of_const(ops)->scope != fg_interp_known())
+    if (fg_user_slot(ops) < 0) {
+        fg_hooks_stop_if_unused(); /* it may have been unregistered during the change */
+        return 0;
+    }
+    if (fg_user_of_const(ops)->scope != fg_interp_known())
         return 0;
     return fg_symbols_meet_named_c(fg_interp_known(), &fg_user_of_const(ops)->filter);
 }
