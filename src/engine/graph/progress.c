@@ -6,6 +6,8 @@
  * is stale: it is popped before its call ends. */
 #include "engine/graph/progress.h"
 
+#include <stdlib.h>
+
 #include "engine/core/sync.h"
 #include "engine/graph/data.h"
 #include "engine/graph/frame.h"
@@ -138,6 +140,51 @@ void fg_progress_call_ended(struct fg_func *func)
         return;
     atomic_store_explicit(&func->has_pending_returns, false, memory_order_relaxed);
     fg_sync(func);
+}
+
+static bool is_forgotten(struct fg_func *func, const void *scope)
+{
+    return fg_func_has_pending_returns(func) && func->domain->scope == scope;
+}
+
+static struct fg_func *forgotten_at(const void *list, size_t i)
+{
+    return ((struct fg_func *const *)list)[i];
+}
+
+/* Fills in @list, which may be NULL, and returns how many there are. Engine's lock held. */
+static size_t take_forgotten(const void *scope, struct fg_func **list)
+{
+    size_t nr_funcs, n = 0;
+    struct fg_func **funcs = fg_func_table(&nr_funcs);
+
+    for (size_t i = 0; i < nr_funcs; i++) {
+        if (!is_forgotten(funcs[i], scope))
+            continue;
+        if (list) {
+            list[n] = funcs[i];
+            atomic_store_explicit(&funcs[i]->has_pending_returns, false, memory_order_relaxed);
+        }
+        n++;
+    }
+    return n;
+}
+
+void fg_progress_forget(const void *scope)
+{
+    struct fg_func **list = NULL;
+    size_t n;
+
+    fg_engine_lock();
+    n = take_forgotten(scope, NULL);
+    if (n)
+        list = malloc(n * sizeof(struct fg_func *));
+    if (list)
+        take_forgotten(scope, list);
+    fg_engine_unlock();
+    if (list)
+        fg_sync_many(forgotten_at, list, n);
+    free(list);
 }
 
 /* ---- frames of users that left */

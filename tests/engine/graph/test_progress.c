@@ -3,6 +3,7 @@
 
 #include "engine/graph/frame.h"
 #include "engine/graph/parked.h"
+#include "engine/graph/progress.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -204,6 +205,30 @@ static void test_a_thread_that_ends_changes_no_hooks(void)
     probe_done(&probe);
 }
 
+static void leave(struct probe *probe, struct ftrace_graph_ent *trace)
+{
+    (void)trace;
+    probe_unregister(probe);
+}
+
+/* Fails without fg_progress_forget: the frame of the entry under way kept f hooked for good. */
+static void test_hooks_kept_for_an_entry_under_way_go_with_the_last_user(void)
+{
+    struct probe probe;
+    uintptr_t call;
+
+    probe_init(&probe, "leaves", "m.*", 0);
+    probe.on_entry = leave;
+    probe_register(&probe);
+    call = sim_call(f);
+    CHECK(sim_is_hooked(f));
+    CHECK(!sim_is_hooked(g));
+    fg_progress_forget(sim_domains[0].scope);
+    CHECK(!sim_is_hooked(f));
+    sim_return(call);
+    probe_done(&probe);
+}
+
 static uint32_t nr_needed, nr_not_needed;
 
 static void note_need(struct fg_func *func)
@@ -243,6 +268,7 @@ int main(void)
     test_nobody_waits_for_ends_once_the_user_has_left();
     test_a_filter_changed_in_the_entry_itself();
     test_a_thread_that_ends_changes_no_hooks();
+    test_hooks_kept_for_an_entry_under_way_go_with_the_last_user();
     test_hooks_are_needed_until_those_of_all_functions_match();
     CHECK(fg_killed() == NULL);
     return 0;

@@ -19,6 +19,7 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/discovery.h"
 #include "arch/cpython/read/task_name.h"
+#include "engine/graph/progress.h"
 #include "engine/graph/users.h"
 #include "engine/tracer/instance_fork.h"
 
@@ -117,6 +118,7 @@ void fg_cpython_stop(struct fg_interp *interp)
 {
     if (!interp->is_installed || fg_users_need_hooks(interp))
         return;
+    fg_progress_forget(interp);
     if (interp->is_main)
         fg_signals_unwatch();
     fg_hooks_set_installed(interp, false);
