@@ -116,7 +116,12 @@ class ReportIterator:
 # Writing: src/binding/tracedata/recorder.c, convert.c
 
 def convert(
-    source: str | bytes | PathLike[str] | int, output: str | bytes | PathLike[str] | int, /
+    source: str | bytes | PathLike[str] | int,
+    output: str | bytes | PathLike[str] | int,
+    /,
+    *,
+    version: int = 7,
+    compression: str | None = None,
 ) -> int | None:
     """Write a trace.dat of a .fg trace, complete or not.
 
@@ -126,12 +131,15 @@ def convert(
         source: path or descriptor of the .fg trace.
         output: path of the trace.dat. A regular file is replaced; a link to one is followed. Or the
             descriptor of an empty file, open for reading and writing.
+        version: 6 or 7.
+        compression: of version 7: 'zstd', 'zlib', 'none'; None: the best that is there.
 
     Returns:
         The offset of the first damaged place in `source`, whose events count as lost; None: there is none.
 
     Raises:
-        ValueError: `source` is not a .fg trace, or is compressed with what is not there.
+        ValueError: `source` is not a .fg trace, or is compressed with what is not there; an unknown version
+            or compression, or one that is not there.
         IsADirectoryError: `output` is a folder.
         OSError: a file cannot be read or written; or `output` is a device or the like.
     """
@@ -295,7 +303,15 @@ class Recorder:
             ValueError: `meta` is not a JSON object.
             OSError: they cannot be appended; the spool is an incomplete trace, and the call may be repeated.
         """
-    def assemble(self, output: str | PathLike[str] | int, meta: str, /) -> None:
+    def assemble(
+        self,
+        output: str | PathLike[str] | int,
+        meta: str,
+        /,
+        *,
+        version: int = 6,
+        compression: str | None = None,
+    ) -> None:
         """Make a trace.dat of the spool as it is now.
 
         There is a whole trace at `output` or none. The spool does not change, so a call that failed may be
@@ -305,9 +321,11 @@ class Recorder:
             output: path of the trace.dat. A regular file is replaced; a link to one is followed. Or
                 the descriptor of an empty file, open for reading and writing.
             meta: a JSON object, whose members are added to the trace's own JSON; the trace's members win.
+            version: of trace.dat. trace-cmd reads 7 from its version 3.1 on.
+            compression: of version 7: one of codec_names(); None: the first of them.
 
         Raises:
-            ValueError: `meta` is not a JSON object.
+            ValueError: `meta` is not a JSON object; no such version or compression, or not on this system.
             IsADirectoryError: `output` is a folder.
             OSError: no space, no permission, or `output` is a device or the like.
         """

@@ -7,16 +7,19 @@ else of funcgraph.
 from __future__ import annotations
 
 import json
+import re
 import struct
 import subprocess
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ringfile import RingFile
 
-from funcgraph._tracedata import Recorder, convert
+from funcgraph._tracedata import Recorder, codec_names, convert
 
 FUNC_BASE, FUNC_STEP = 0x10000000, 16
 UNKNOWN = FUNC_BASE - FUNC_STEP
@@ -37,7 +40,7 @@ class Event:
 
 @dataclass
 class Trace:
-    """The parts of a trace.dat of version 6."""
+    """The parts of a trace.dat."""
 
     lanes: list[list[Event]] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)
@@ -92,12 +95,20 @@ def trace_dat(path: Path) -> Path:
     if path.suffix == ".dat":
         return path
     dat = path.with_suffix(".dat")
-    convert(path, dat)
+    convert(path, dat, version=6)
     return dat
 
 
 def read_trace(path: Path) -> Trace:
     data = trace_dat(path).read_bytes()
+    trace = read_trace_7(data) if data.startswith(b"\x17\x08\x44tracing7\0") else read_trace_6(data)
+    for events in trace.lanes:
+        times = [event.time for event in events]
+        assert times == sorted(times)
+    return trace
+
+
+def read_trace_6(data: bytes) -> Trace:
     trace = Trace()
     at = 0
 
@@ -154,10 +165,153 @@ def read_trace(path: Path) -> Trace:
     offset, size = struct.unpack("<QQ", data[-16:])
     assert offset + size + 24 == len(data)
     trace.meta = json.loads(data[offset : offset + size])
-    for events in trace.lanes:
-        times = [event.time for event in events]
-        assert times == sorted(times)
     return trace
+
+
+def decompressors() -> dict[str, Callable[[bytes], bytes]]:
+    """Return by the name of a compression what undoes it."""
+    try:
+        from compression import zstd
+    except ImportError:
+        from backports import zstd
+    return {"zstd": zstd.decompress, "zlib": zlib.decompress}
+
+
+class Sections:
+    """A trace.dat of version 7: sections that options lead to."""
+
+    def __init__(self, data: bytes) -> None:
+        head = b"\x17\x08\x44tracing7\0\0\x08" + struct.pack("<I", 4096)
+        assert data.startswith(head)
+        self.data = data
+        compression, _, rest = data[len(head) :].partition(b"\0")
+        self.compression = compression.decode()
+        options = len(data) - len(rest) + rest.index(b"\0") + 1
+        (self.options,) = struct.unpack_from("<Q", data, options)
+        self.first = options + 8
+
+    def block(self, at: int) -> tuple[bytes, int]:
+        """Return what a compressed block has, and where it ends."""
+        packed, size = struct.unpack_from("<II", self.data, at)
+        data = decompressors()[self.compression](self.data[at + 8 : at + 8 + packed])
+        assert len(data) == size
+        return data, at + 8 + packed
+
+    def section(self, at: int, expected: int) -> bytes:
+        """Return the data of the section at an offset, which has this id.
+
+        Of a buffer, it is not empty if the lanes are compressed.
+        """
+        number, flags, _name, size = struct.unpack_from("<HHIQ", self.data, at)
+        assert number == expected
+        assert at + 16 + size <= len(self.data)
+        assert flags in (0, 1)
+        if flags:
+            assert self.compression != "none"
+            if expected == 3:
+                return b"compressed"
+            return self.block(at + 16)[0]
+        return b"" if expected == 3 else self.data[at + 16 : at + 16 + size]
+
+    def names(self) -> dict[int, str]:
+        """Go from section to section to the end of the file; return the name of each by its id."""
+        found: dict[int, tuple[int, int]] = {}
+        at = self.first
+        while at < len(self.data):
+            number, _flags, name, size = struct.unpack_from("<HHIQ", self.data, at)
+            found[number] = at, name
+            at += 16 + size
+        assert at == len(self.data)
+        strings = self.section(found[15][0], 15)
+        return {number: strings[name:].partition(b"\0")[0].decode() for number, (_, name) in found.items()}
+
+    def chunks(self, offset: int, size: int) -> bytes:
+        """Return the pages of a lane."""
+        if not size:
+            return b""
+        at, pages = offset + 4, b""
+        for _ in range(struct.unpack_from("<I", self.data, offset)[0]):
+            data, at = self.block(at)
+            assert len(data) % 4096 == 0
+            assert len(data) <= 256 << 10
+            pages += data
+        assert at == offset + size
+        return pages
+
+
+def read_trace_7(data: bytes) -> Trace:
+    trace = Trace()
+    sections = Sections(data)
+    parts: dict[int, bytes] = {}
+    options = sections.section(sections.options, 0)
+    at = 0
+    while True:
+        number, size = struct.unpack_from("<HI", options, at)
+        value = options[at + 6 : at + 6 + size]
+        at += 6 + size
+        if number == 0:
+            assert value == bytes(8)
+            assert at == len(options)
+            break
+        if number == 4:
+            trace.clock = value.rstrip(b"\0").decode().strip("[]")
+        elif number == 8:
+            (trace.cpus,) = struct.unpack("<I", value)
+        elif number == 3:
+            compressed = sections.section(struct.unpack_from("<Q", value)[0], 3)
+            name, clock, table = value[8:].split(b"\0", 2)
+            assert clock.decode() == trace.clock
+            trace.buffers.append(name.decode())
+            assert struct.unpack_from("<II", table) == (4096, trace.cpus)
+            assert len(table) == 8 + 20 * trace.cpus
+            for cpu in range(trace.cpus):
+                lane, offset, size = struct.unpack_from("<IQQ", table, 8 + 20 * cpu)
+                assert lane == cpu
+                pages = sections.chunks(offset, size) if compressed else data[offset : offset + size]
+                assert compressed or offset % 4096 == 0
+                trace.page_sizes.append(len(pages))
+                trace.lanes.append(list(read_pages(len(trace.lanes), pages)))
+        else:
+            parts[number] = sections.section(struct.unpack("<Q", value)[0], number)
+    assert sections.names() == {
+        16: "headers",
+        17: "ftrace events",
+        18: "events format",
+        19: "kallsyms",
+        20: "printk",
+        21: "command lines",
+        3: f"buffer flyrecord {trace.buffers[-1]}",
+        0: "options",
+        15: "strings",
+        0x4746: "funcgraph",
+    }
+    assert sorted(parts) == [16, 17, 18, 19, 20, 21]
+    assert parts[16].startswith(b"header_page\0")
+    for formats, skipped in ((parts[17], 0), (parts[18], 4 + len(b"funcgraph\0"))):
+        (count,) = struct.unpack_from("<I", formats, skipped)
+        at = skipped + 4
+        for _ in range(count):
+            (size,) = struct.unpack_from("<Q", formats, at)
+            trace.formats.append(formats[at + 8 : at + 8 + size].decode())
+            at += 8 + size
+        assert at == len(formats)
+    trace.kallsyms = parts[19][4:].decode()
+    assert parts[20] == bytes(4)
+    trace.cmdlines = parts[21][8:].decode()
+    assert data[-24:-16] == b"FGEXTRA1"
+    offset, size = struct.unpack("<QQ", data[-16:])
+    assert offset + size + 24 == len(data)
+    description = sections.section(offset, 0x4746)
+    trace.meta = json.loads(description if sections.compression != "none" else description[:-24])
+    return trace
+
+
+@cache
+def trace_cmd_compressions() -> list[str]:
+    """Return the compressions that the machine's trace-cmd knows, and funcgraph can write here."""
+    result = subprocess.run(["trace-cmd", "list", "-c"], capture_output=True, text=True, timeout=60)
+    known = re.findall(r"^\t(\w+), ", result.stdout, re.MULTILINE)
+    return ["none", *(name for name in codec_names() if name in known)]
 
 
 class Desk:
@@ -182,14 +336,41 @@ class Desk:
         recorder = self.recorder(clock=clock)
         for ring in rings or self.rings:
             recorder.finish(recorder.add_ring(ring.path))
-        recorder.assemble(self.output, json.dumps(meta or {}))
+        trace = self.assemble(recorder, meta)
         recorder.close()
-        return read_trace(self.output)
+        return trace
+
+    def version_7(self, compression: str) -> Path:
+        """Return where a trace of version 7 is."""
+        return self.folder / f"trace.{compression}.dat"
+
+    def assemble(self, recorder: Recorder, meta: dict[str, Any] | None = None) -> Trace:
+        """Make the trace in version 6, and in version 7 with each compression: all have the same in them."""
+        recorder.assemble(self.output, json.dumps(meta or {}))
+        trace = read_trace(self.output)
+        for compression in codec_names():
+            path = self.version_7(compression)
+            recorder.assemble(path, json.dumps(meta or {}), version=7, compression=compression)
+            other = read_trace(path)
+            if trace.clock == "mono":
+                assert other == trace
+            else:  # both clocks were read again for this trace
+                assert [len(lane) for lane in other.lanes] == [len(lane) for lane in trace.lanes]
+        return trace
 
     def trace_cmd(self, *words: str) -> str:
-        """Return the output of stock trace-cmd for the trace; it must print no warning."""
+        """Return the output of stock trace-cmd for the trace; it must print no warning.
+
+        It prints the same for all versions of the trace that it can read.
+        """
+        text = self._trace_cmd(self.output, *words)
+        for compression in trace_cmd_compressions():
+            assert self._trace_cmd(self.version_7(compression), *words) == text
+        return text
+
+    def _trace_cmd(self, path: Path, *words: str) -> str:
         result = subprocess.run(
-            ["trace-cmd", "report", "-i", str(self.output), *words],
+            ["trace-cmd", "report", "-i", str(path), *words],
             capture_output=True,
             text=True,
             timeout=120,
@@ -203,7 +384,6 @@ class Desk:
         self.part.write_bytes(spool)
         recorder = self.recorder(resume=True)
         try:
-            recorder.assemble(self.output, "{}")
+            return self.assemble(recorder)
         finally:
             recorder.close()
-        return read_trace(self.output)

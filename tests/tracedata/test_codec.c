@@ -192,11 +192,8 @@ static void damage_is_an_error_or_other_data(const struct fg_codec *codec, void 
     packed_free(&it);
 }
 
-static void *test_codec(void *arg)
+static void test_state(const struct fg_codec *codec, void *state)
 {
-    const struct fg_codec *codec = arg;
-    void *state = codec->state_new(codec);
-
     assert(state);
     data_is_the_same_again(codec, state);
     another_size_is_an_error(codec, state);
@@ -204,6 +201,14 @@ static void *test_codec(void *arg)
         a_bomb_is_an_error(codec, state);
     damage_is_an_error_or_other_data(codec, state);
     codec->state_free(state);
+}
+
+static void *test_codec(void *arg)
+{
+    const struct fg_codec *codec = arg;
+
+    test_state(codec, codec->state_new(codec));
+    test_state(codec, codec->state_new_dense(codec));
     return NULL;
 }
 

@@ -206,6 +206,7 @@ static void damage(struct fg_text *spool)
 static void assemble(const struct fg_text *bytes)
 {
     char *path = path_in_folder("damaged.part"), *output = path_in_folder("trace.dat");
+    const struct fg_trace_dat_format format = {.version = 6 + (int)(chance() % 2), .codec = fg_codec_best()};
     struct fg_heavy top[NR_FUNCTIONS];
     struct fg_recorder recorder;
     struct fg_recorded recorded;
@@ -220,7 +221,7 @@ static void assemble(const struct fg_text *bytes)
     found = fg_heaviest(&recorder.contents, &recorder.spool, top, NR_FUNCTIONS, &sampled);
     assert(found >= 0 && found <= (int)NR_FUNCTIONS && (found == 0 || top[0].bytes <= sampled));
     assert(fg_recorded_open(recorder.spool.fd, &recorded) == 0);
-    assert(fg_assemble(&recorded, output, &damaged_at) == 0);
+    assert(fg_assemble(&recorded, output, &format, &damaged_at) == 0);
     fg_recorded_close(&recorded);
     assert(fg_recorder_complete(&recorder) == 0);
     fg_recorder_close(&recorder);

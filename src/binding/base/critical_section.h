@@ -26,4 +26,16 @@
         return result;                                                                                       \
     }
 
+/* The same for a method with keywords. */
+#define FG_ALONE_KEYWORDS(method)                                                                            \
+    static PyObject *method##_alone(PyObject *self, PyObject *arguments, PyObject *keywords)                 \
+    {                                                                                                        \
+        PyObject *result;                                                                                    \
+                                                                                                             \
+        Py_BEGIN_CRITICAL_SECTION(self);                                                                     \
+        result = method(self, arguments, keywords);                                                          \
+        Py_END_CRITICAL_SECTION();                                                                           \
+        return result;                                                                                       \
+    }
+
 #endif

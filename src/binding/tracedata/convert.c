@@ -7,7 +7,7 @@
 
 #include "binding/base/file_arg.h"
 #include "binding/base/raise.h"
-#include "tracedata/make/assemble.h"
+#include "binding/tracedata/dat_format.h"
 
 /* Which of the two files an error is about. */
 struct outcome {
@@ -37,9 +37,9 @@ static void convert(const struct fg_file_arg *source, const struct fg_file_arg *
     outcome->error = fg_recorded_open(fd, &recorded);
     if (outcome->error == 0) {
         outcome->of_output = true;
-        outcome->error = output->path
-                             ? fg_assemble(&recorded, PyBytes_AS_STRING(output->path), &outcome->damaged_at)
-                             : fg_assemble_into(&recorded, output->fd, &outcome->damaged_at);
+        outcome->error =
+            output->path ? fg_assemble(&recorded, PyBytes_AS_STRING(output->path), format, &outcome->damaged_at)
+                         : fg_assemble_into(&recorded, output->fd, format, &outcome->damaged_at);
     }
     fg_recorded_close(&recorded);
     close(fd);
@@ -56,24 +56,29 @@ static PyObject *raise_error(const struct outcome *outcome, PyObject *source, Py
     return fg_raise_errno(outcome->error, source);
 }
 
-PyDoc_STRVAR(convert_doc, "convert($module, source, output, /)\n--\n\n"
+PyDoc_STRVAR(convert_doc, "convert($module, source, output, /, *, version=7, compression=None)\n--\n\n"
                           "Write a trace.dat of a .fg trace; return the offset of damage in it, or None.");
 
-static PyObject *convert_files(PyObject *Py_UNUSED(module), PyObject *args)
+static PyObject *convert_files(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
 {
+    static char *keywords[] = {"", "", "version", "compression", NULL};
+    struct fg_trace_dat_format format;
+    const char *compression = NULL;
+    int version = 7;
     struct fg_file_arg source = {.fd = -1}, output = {.fd = -1};
     struct outcome outcome = {0};
     PyObject *source_arg, *output_arg;
 
-    if (!PyArg_ParseTuple(args, "OO:convert", &source_arg, &output_arg) ||
-        !fg_file_arg_convert(source_arg, &source))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$iz:convert", keywords, &source_arg, &output_arg,
+                                     &version, &compression) ||
+        !fg_dat_format_parse(version, compression, &format) || !fg_file_arg_convert(source_arg, &source))
         return NULL;
     if (!fg_file_arg_convert(output_arg, &output)) {
         fg_file_arg_clear(&source);
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS;
-    convert(&source, &output, &outcome);
+    convert(&source, &output, &format, &outcome);
     Py_END_ALLOW_THREADS;
     fg_file_arg_clear(&source);
     fg_file_arg_clear(&output);
@@ -85,7 +90,7 @@ static PyObject *convert_files(PyObject *Py_UNUSED(module), PyObject *args)
 }
 
 static PyMethodDef convert_functions[] = {
-    {"convert", convert_files, METH_VARARGS, convert_doc},
+    {"convert", FG_KEYWORDS(convert_files), convert_doc},
     {NULL, NULL, 0, NULL},
 };
 

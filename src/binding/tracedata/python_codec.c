@@ -185,7 +185,14 @@ static PyObject *provide_codec(PyObject *Py_UNUSED(module), PyObject *args)
     if (python == NULL)
         return PyErr_NoMemory();
     *python = (struct python_codec){
-        .codec = {id, fg_codec_name(id), state_new, state_free, bound, compress, decompress},
+        .codec = {.id = id,
+                  .name = fg_codec_name(id),
+                  .state_new = state_new,
+                  .state_new_dense = state_new,
+                  .state_free = state_free,
+                  .bound = bound,
+                  .compress = compress,
+                  .decompress = decompress},
         .compress = Py_NewRef(compress_function),
         .decompressor = Py_NewRef(decompressor),
     };

@@ -10,6 +10,7 @@
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/dat_format.h"
 #include "binding/tracedata/state.h"
 #include "tracedata/make/assemble.h"
 #include "tracedata/spool/heaviest.h"
@@ -449,22 +450,23 @@ static PyObject *recorder_description(PyObject *self, PyObject *Py_UNUSED(ignore
                                     : NULL;
 }
 
-PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /)\n--\n\n"
+PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /, *, version=6, compression=None)\n--\n\n"
                            "Write a trace.dat file of what the spool holds.");
 
-static int write_output(const struct fg_recorded *recorded, const struct fg_file_arg *output)
+static int write_output(const struct fg_recorded *recorded, const struct fg_file_arg *output,
+                        const struct fg_trace_dat_format *format)
 {
     uint64_t damaged_at;
 
     if (output->path == NULL)
-        return fg_assemble_into(recorded, output->fd, &damaged_at);
-    return fg_assemble(recorded, PyBytes_AS_STRING(output->path), &damaged_at);
+        return fg_assemble_into(recorded, output->fd, format, &damaged_at);
+    return fg_assemble(recorded, PyBytes_AS_STRING(output->path), format, &damaged_at);
 }
 
 /* Rings that are still mapped contribute what was drained, and the counts that they have now, if the spool
  * has room for them. */
 static int assemble(struct fg_recorder *recorder, const struct fg_file_arg *output, const char *meta,
-                    size_t bytes)
+                    size_t bytes, const struct fg_trace_dat_format *format)
 {
     struct fg_recorded recorded;
     int error = fg_recorder_refresh(recorder);
@@ -475,26 +477,31 @@ static int assemble(struct fg_recorder *recorder, const struct fg_file_arg *outp
     if (error == 0)
         error = fg_recorded_set_meta(&recorded, meta, bytes);
     if (error == 0)
-        error = write_output(&recorded, output);
+        error = write_output(&recorded, output, format);
     fg_recorded_close(&recorded);
     return error;
 }
 
-static PyObject *recorder_assemble(PyObject *self, PyObject *args)
+static PyObject *recorder_assemble(PyObject *self, PyObject *args, PyObject *kwargs)
 {
+    static char *keywords[] = {"", "", "version", "compression", NULL};
     struct recorder *recorder = (struct recorder *)self;
+    struct fg_trace_dat_format format;
     struct fg_file_arg file;
     PyObject *output, *meta;
-    const char *text;
+    const char *text, *compression = NULL;
     Py_ssize_t bytes;
-    int error;
+    int error, version = 6;
 
-    if (!recorder_begin(recorder) || !PyArg_ParseTuple(args, "OU:assemble", &output, &meta))
+    if (!recorder_begin(recorder) || !PyArg_ParseTupleAndKeywords(args, kwargs, "OU|$iz:assemble", keywords,
+                                                                  &output, &meta, &version, &compression))
+        return NULL;
+    if (!fg_dat_format_parse(version, compression, &format))
         return NULL;
     text = meta_text(meta, &bytes);
     if (text == NULL || !recorder_begin(recorder) || !fg_file_arg_convert(output, &file))
         return NULL;
-    WITHOUT_GIL(recorder, error = assemble(&recorder->c, &file, text, (size_t)bytes));
+    WITHOUT_GIL(recorder, error = assemble(&recorder->c, &file, text, (size_t)bytes, &format));
     fg_file_arg_clear(&file);
     if (error < 0)
         return fg_raise_errno(error, output);
@@ -525,7 +532,7 @@ FG_ALONE(recorder_heaviest)
 FG_ALONE(recorder_describe)
 FG_ALONE(recorder_description)
 FG_ALONE(recorder_complete)
-FG_ALONE(recorder_assemble)
+FG_ALONE_KEYWORDS(recorder_assemble)
 FG_ALONE(recorder_close)
 
 static PyMethodDef recorder_methods[] = {
@@ -541,7 +548,7 @@ static PyMethodDef recorder_methods[] = {
     {"describe", recorder_describe_alone, METH_O, describe_doc},
     {"description", recorder_description_alone, METH_NOARGS, description_doc},
     {"complete", recorder_complete_alone, METH_O, complete_doc},
-    {"assemble", recorder_assemble_alone, METH_VARARGS, assemble_doc},
+    {"assemble", FG_KEYWORDS(recorder_assemble_alone), assemble_doc},
     {"close", recorder_close_alone, METH_NOARGS, close_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -23,16 +23,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "output", metavar="B.dat", nargs="?", help="the trace.dat (default: the trace's name with .dat)"
     )
+    parser.add_argument(
+        "--file-version",
+        metavar="N",
+        type=int,
+        choices=(6, 7),
+        default=7,
+        help="of the trace.dat: 7 (compressed, the default) or 6",
+    )
+    parser.add_argument(
+        "--compression",
+        metavar="C",
+        choices=("zstd", "zlib", "none"),
+        help="of version 7: zstd (the default, if this system has it), zlib or none",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Convert one trace; return the exit status."""
+    if args.file_version == 6 and args.compression not in (None, "none"):
+        raise CommandError(f"--compression {args.compression}: version 6 has no compression")
     output = check_output(args.output or f"{os.path.splitext(args.source)[0]}.dat")
     if os.path.exists(output) and os.path.samefile(args.source, output):
         raise CommandError(f"{args.source}: is the output too")
     provide()
     try:
-        damaged_at = _tracedata.convert(args.source, output)
+        damaged_at = _tracedata.convert(
+            args.source, output, version=args.file_version, compression=args.compression
+        )
     except ValueError as error:
         raise CommandError(f"{args.source}: {error}") from None
     except OSError as error:

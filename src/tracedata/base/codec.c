@@ -11,8 +11,7 @@
 #include <string.h>
 
 /* The recorder has to keep up with programs that do nothing but call. */
-#define ZSTD_LEVEL 1
-#define ZLIB_LEVEL 1
+enum { ZSTD_LEVEL = 1, ZSTD_LEVEL_DENSE = 5, ZLIB_LEVEL = 1, ZLIB_LEVEL_DENSE = 6 };
 
 /* Loads a library and those of its functions that a table X(result, name, arguments) names, into the members
  * of the same names. False: the system does not have it, or not with all of them. */
@@ -75,7 +74,14 @@ static int none_decompress(void *state, void *into, size_t bytes, const void *fr
 }
 
 static const struct fg_codec none = {
-    FG_CODEC_NONE, "none", none_state_new, none_state_free, none_bound, none_compress, none_decompress,
+    .id = FG_CODEC_NONE,
+    .name = "none",
+    .state_new = none_state_new,
+    .state_new_dense = none_state_new,
+    .state_free = none_state_free,
+    .bound = none_bound,
+    .compress = none_compress,
+    .decompress = none_decompress,
 };
 
 /* ---- zstd */
@@ -101,12 +107,28 @@ static struct {
 /* Each is made when it is first needed: a reader never compresses. */
 struct zstd_state {
     void *compressor, *decompressor;
+    int level;
 };
+
+static void *zstd_state_of_level(int level)
+{
+    struct zstd_state *zstd = calloc(1, sizeof(*zstd));
+
+    if (zstd)
+        zstd->level = level;
+    return zstd;
+}
 
 static void *zstd_state_new(const struct fg_codec *codec)
 {
     (void)codec;
-    return calloc(1, sizeof(struct zstd_state));
+    return zstd_state_of_level(ZSTD_LEVEL);
+}
+
+static void *zstd_state_new_dense(const struct fg_codec *codec)
+{
+    (void)codec;
+    return zstd_state_of_level(ZSTD_LEVEL_DENSE);
 }
 
 static void zstd_state_free(void *state)
@@ -134,7 +156,7 @@ static int64_t zstd_compress(void *state, void *into, size_t room, const void *f
         zstd->compressor = zstd_library.createCCtx();
     if (zstd->compressor == NULL)
         return -ENOMEM;
-    written = zstd_library.compressCCtx(zstd->compressor, into, room, from, bytes, ZSTD_LEVEL);
+    written = zstd_library.compressCCtx(zstd->compressor, into, room, from, bytes, zstd->level);
     if (!zstd_library.isError(written))
         return (int64_t)written;
     return room < zstd_bound(bytes) ? -ENOBUFS : -ENOMEM;
@@ -155,7 +177,14 @@ static int zstd_decompress(void *state, void *into, size_t bytes, const void *fr
 }
 
 static const struct fg_codec zstd = {
-    FG_CODEC_ZSTD, "zstd", zstd_state_new, zstd_state_free, zstd_bound, zstd_compress, zstd_decompress,
+    .id = FG_CODEC_ZSTD,
+    .name = "zstd",
+    .state_new = zstd_state_new,
+    .state_new_dense = zstd_state_new_dense,
+    .state_free = zstd_state_free,
+    .bound = zstd_bound,
+    .compress = zstd_compress,
+    .decompress = zstd_decompress,
 };
 
 /* ---- zlib */
@@ -174,6 +203,21 @@ static struct {
 #undef X
 } zlib_library;
 
+static const int zlib_level = ZLIB_LEVEL, zlib_level_dense = ZLIB_LEVEL_DENSE;
+
+/* The state is the level: zlib makes what it needs for each chunk. */
+static void *zlib_state_new(const struct fg_codec *codec)
+{
+    (void)codec;
+    return (void *)&zlib_level;
+}
+
+static void *zlib_state_new_dense(const struct fg_codec *codec)
+{
+    (void)codec;
+    return (void *)&zlib_level_dense;
+}
+
 static size_t zlib_bound(size_t bytes)
 {
     return zlib_library.compressBound(bytes);
@@ -182,9 +226,8 @@ static size_t zlib_bound(size_t bytes)
 static int64_t zlib_compress(void *state, void *into, size_t room, const void *from, size_t bytes)
 {
     unsigned long written = room;
-    int result = zlib_library.compress2(into, &written, from, bytes, ZLIB_LEVEL);
+    int result = zlib_library.compress2(into, &written, from, bytes, *(const int *)state);
 
-    (void)state;
     if (result == Z_OK)
         return (int64_t)written;
     return result == Z_BUF_ERROR ? -ENOBUFS : result == Z_MEM_ERROR ? -ENOMEM : -EIO;
@@ -202,7 +245,14 @@ static int zlib_decompress(void *state, void *into, size_t bytes, const void *fr
 }
 
 static const struct fg_codec zlib = {
-    FG_CODEC_ZLIB, "zlib", none_state_new, none_state_free, zlib_bound, zlib_compress, zlib_decompress,
+    .id = FG_CODEC_ZLIB,
+    .name = "zlib",
+    .state_new = zlib_state_new,
+    .state_new_dense = zlib_state_new_dense,
+    .state_free = none_state_free,
+    .bound = zlib_bound,
+    .compress = zlib_compress,
+    .decompress = zlib_decompress,
 };
 
 /* ---- which there are */

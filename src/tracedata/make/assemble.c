@@ -6,16 +6,21 @@
 #include "tracedata/base/text.h"
 #include "tracedata/make/pages.h"
 #include "tracedata/make/trace_head.h"
+#include "tracedata/make/trace_sections.h"
 #include "tracedata/read/row_lane.h"
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct assembly {
     const struct fg_recorded *recorded;
+    const struct fg_trace_dat_format *format;
     struct fg_row_pass pass;
     struct fg_lane_extent *extents;
     struct fg_text head, meta;
     struct fg_pages pages;
+    struct fg_trace_sections sections; /* of version 7 */
+    struct fg_lane_chunks chunks;      /* of version 7, unless its codec is none */
 };
 
 static uint64_t page_round(uint64_t bytes)
@@ -37,22 +42,48 @@ static int write_lane(struct assembly *assembly, struct fg_row_lane *lane)
     return result < 0 ? result : fg_pages_end_lane(&assembly->pages);
 }
 
+static bool has_sections(const struct assembly *assembly)
+{
+    return assembly->format->version == 7;
+}
+
+static void begin_lane(struct assembly *assembly, uint32_t number)
+{
+    if (has_sections(assembly) && number % assembly->recorded->lanes.nr_cpus == 0) {
+        assembly->sections.end = assembly->pages.offset;
+        assembly->pages.offset = fg_trace_sections_begin_buffer(&assembly->sections);
+    }
+    assembly->extents[number].offset = assembly->pages.offset;
+}
+
+static int end_lane(struct assembly *assembly, uint32_t number)
+{
+    const struct fg_recorded *recorded = assembly->recorded;
+    uint32_t nr_cpus = recorded->lanes.nr_cpus;
+
+    assembly->extents[number].bytes = assembly->pages.offset - assembly->extents[number].offset;
+    if (!has_sections(assembly) || number % nr_cpus != nr_cpus - 1)
+        return 0;
+    return fg_trace_sections_end_buffer(&assembly->sections, assembly->pages.offset, &recorded->lanes,
+                                        number / nr_cpus, recorded->contents.clock, assembly->extents);
+}
+
 /* Writes the pages of all lanes, and notes where they lie. */
 static int write_lanes(struct assembly *assembly)
 {
-    for (uint32_t number = 0; number < assembly->recorded->lanes.nr_lanes; number++) {
-        struct fg_row_lane lane;
-        int error;
+    int error = 0;
 
-        assembly->extents[number].offset = assembly->pages.offset;
+    for (uint32_t number = 0; number < assembly->recorded->lanes.nr_lanes && error == 0; number++) {
+        struct fg_row_lane lane;
+
+        begin_lane(assembly, number);
         fg_row_lane_open(&lane, &assembly->pass, number);
         error = write_lane(assembly, &lane);
         fg_row_lane_close(&lane);
-        if (error < 0)
-            return error;
-        assembly->extents[number].bytes = assembly->pages.offset - assembly->extents[number].offset;
+        if (error == 0)
+            error = end_lane(assembly, number);
     }
-    return 0;
+    return error;
 }
 
 static int write_meta(struct assembly *assembly, int fd)
@@ -61,7 +92,6 @@ static int write_meta(struct assembly *assembly, int fd)
     struct fg_wire_footer footer = {.offset = offset};
 
     memcpy(footer.magic, FG_WIRE_FOOTER_MAGIC, sizeof(footer.magic));
-    fg_recorded_describe(assembly->recorded, &assembly->meta);
     footer.bytes = assembly->meta.bytes;
     fg_text_put(&assembly->meta, (const char *)&footer, sizeof(footer));
     if (assembly->meta.failed)
@@ -69,25 +99,55 @@ static int write_meta(struct assembly *assembly, int fd)
     return fg_file_write(fd, assembly->meta.data, assembly->meta.bytes, offset);
 }
 
-/* The head is written last: no reader takes an incomplete file for a trace. */
-static int write_trace(struct assembly *assembly, int fd)
+static int begin_head(struct assembly *assembly, int fd)
 {
-    const struct fg_contents *contents = &assembly->recorded->contents;
-    const struct fg_lanes *lanes = &assembly->recorded->lanes;
-    int error;
-
-    fg_trace_head_build(&assembly->head, contents, lanes);
+    fg_trace_head_build(&assembly->head, &assembly->recorded->contents, &assembly->recorded->lanes);
     if (assembly->head.failed)
         return -ENOMEM;
-    error = fg_pages_init(&assembly->pages, fd, page_round(assembly->head.bytes));
-    if (error == 0)
-        error = write_lanes(assembly);
-    if (error == 0)
-        error = write_meta(assembly, fd);
+    return fg_pages_init(&assembly->pages, fd, page_round(assembly->head.bytes), NULL);
+}
+
+/* The head is written last: no reader takes an incomplete file for a trace. */
+static int end_head(struct assembly *assembly, int fd)
+{
+    int error = write_meta(assembly, fd);
+
     if (error < 0)
         return error;
-    fg_trace_head_set_extents(&assembly->head, contents, lanes, assembly->extents);
+    fg_trace_head_set_extents(&assembly->head, &assembly->recorded->contents, &assembly->recorded->lanes,
+                              assembly->extents);
     return fg_file_write(fd, assembly->head.data, assembly->head.bytes, 0);
+}
+
+static int begin_sections(struct assembly *assembly, int fd)
+{
+    const struct fg_codec *codec = assembly->format->codec;
+    const struct fg_recorded *recorded = assembly->recorded;
+    bool compresses = codec->id != FG_CODEC_NONE;
+    int error =
+        fg_trace_sections_begin(&assembly->sections, fd, codec, &recorded->contents, &recorded->lanes);
+
+    if (error == 0 && compresses)
+        error = fg_lane_chunks_init(&assembly->chunks, codec, recorded->lanes.nr_lanes);
+    if (error < 0)
+        return error;
+    return fg_pages_init(&assembly->pages, fd, assembly->sections.end, compresses ? &assembly->chunks : NULL);
+}
+
+static int end_trace(struct assembly *assembly, int fd)
+{
+    fg_recorded_describe(assembly->recorded, &assembly->meta);
+    return has_sections(assembly) ? fg_trace_sections_finish(&assembly->sections, &assembly->meta)
+                                  : end_head(assembly, fd);
+}
+
+static int write_trace(struct assembly *assembly, int fd)
+{
+    int error = has_sections(assembly) ? begin_sections(assembly, fd) : begin_head(assembly, fd);
+
+    if (error == 0)
+        error = write_lanes(assembly);
+    return error < 0 ? error : end_trace(assembly, fd);
 }
 
 static void assembly_free(struct assembly *assembly)
@@ -96,12 +156,15 @@ static void assembly_free(struct assembly *assembly)
     fg_text_free(&assembly->head);
     fg_text_free(&assembly->meta);
     fg_pages_free(&assembly->pages);
+    fg_trace_sections_free(&assembly->sections);
+    fg_lane_chunks_free(&assembly->chunks);
     fg_row_pass_end(&assembly->pass);
 }
 
-int fg_assemble_into(const struct fg_recorded *recorded, int fd, uint64_t *damaged_at)
+int fg_assemble_into(const struct fg_recorded *recorded, int fd, const struct fg_trace_dat_format *format,
+                     uint64_t *damaged_at)
 {
-    struct assembly assembly = {.recorded = recorded};
+    struct assembly assembly = {.recorded = recorded, .format = format};
     int error = fg_row_pass_begin(&assembly.pass, recorded);
 
     assembly.extents = calloc(recorded->lanes.nr_lanes, sizeof(*assembly.extents));
@@ -112,7 +175,8 @@ int fg_assemble_into(const struct fg_recorded *recorded, int fd, uint64_t *damag
     return error;
 }
 
-int fg_assemble(const struct fg_recorded *recorded, const char *path, uint64_t *damaged_at)
+int fg_assemble(const struct fg_recorded *recorded, const char *path,
+                const struct fg_trace_dat_format *format, uint64_t *damaged_at)
 {
     struct fg_new_file file;
     int error = fg_new_file_create(&file, path);
@@ -120,7 +184,7 @@ int fg_assemble(const struct fg_recorded *recorded, const char *path, uint64_t *
     *damaged_at = 0;
     if (error < 0)
         return error;
-    error = fg_assemble_into(recorded, file.fd, damaged_at);
+    error = fg_assemble_into(recorded, file.fd, format, damaged_at);
     if (error == 0)
         return fg_new_file_publish(&file);
     fg_new_file_discard(&file);

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int fg_pages_init(struct fg_pages *pages, int fd, uint64_t offset)
+int fg_pages_init(struct fg_pages *pages, int fd, uint64_t offset, struct fg_lane_chunks *chunks)
 {
-    *pages = (struct fg_pages){.fd = fd, .offset = offset};
+    *pages = (struct fg_pages){.fd = fd, .offset = offset, .chunks = chunks};
     pages->buffer = malloc((size_t)FG_PAGES_BUFFERED * FG_WIRE_PAGE_BYTES);
     return pages->buffer ? 0 : -ENOMEM;
 }
@@ -35,8 +35,13 @@ static void page_close(struct fg_pages *pages)
 
 static void write_pages(struct fg_pages *pages, size_t bytes)
 {
-    if (pages->error == 0)
-        pages->error = fg_file_write(pages->fd, pages->buffer, bytes, pages->offset);
+    if (pages->error < 0)
+        return;
+    if (pages->chunks) {
+        pages->error = fg_lane_chunks_write(pages->chunks, pages->fd, pages->buffer, bytes, &pages->offset);
+        return;
+    }
+    pages->error = fg_file_write(pages->fd, pages->buffer, bytes, pages->offset);
     pages->offset += bytes;
 }
 
@@ -65,6 +70,8 @@ int fg_pages_end_lane(struct fg_pages *pages)
         page_close(pages);
         write_pages(pages, (size_t)(pages->page - pages->buffer) + FG_WIRE_PAGE_BYTES);
     }
+    if (pages->chunks && pages->error == 0)
+        pages->error = fg_lane_chunks_end(pages->chunks, pages->fd);
     pages->page = NULL;
     pages->last_ns = 0;
     pages->missed = 0;

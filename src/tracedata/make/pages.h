@@ -1,5 +1,5 @@
 /* Writes ftrace data pages: records with time deltas into pages of 4096 bytes, and many pages at once
- * into a file.
+ * into a file, as they are or compressed.
  *
  *     +-----------------------+ 0
  *     | u64 time of the first |
@@ -17,6 +17,7 @@
 
 #include "engine/core/compiler.h"
 #include "tracedata/base/wire.h"
+#include "tracedata/make/lane_chunks.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -39,10 +40,11 @@ struct fg_pages {
     uint64_t missed;       /* records lost just before the next one */
     uint64_t page_missed;  /* ... just before this page */
     uint64_t offset;       /* where in the file the buffer's first page goes */
+    struct fg_lane_chunks *chunks; /* writes pages compressed, or NULL */
 };
 
-/* Pages are written from `offset` of the file on. Return: 0 or -ENOMEM. */
-int fg_pages_init(struct fg_pages *pages, int fd, uint64_t offset);
+/* Pages are written from `offset` of the file on, by `chunks` if that is not NULL. Return: 0 or -ENOMEM. */
+int fg_pages_init(struct fg_pages *pages, int fd, uint64_t offset, struct fg_lane_chunks *chunks);
 void fg_pages_free(struct fg_pages *pages);
 
 /* Begins a page: the slow path of fg_pages_reserve(). */

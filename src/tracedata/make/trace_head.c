@@ -2,6 +2,7 @@
 #include "tracedata/make/trace_head.h"
 
 #include "tracedata/base/json.h"
+#include "tracedata/base/sections.h"
 #include "tracedata/base/wire.h"
 #include <stddef.h>
 #include <stdio.h>
@@ -155,10 +156,9 @@ static void put_formats_of(struct fg_text *text, const char *system)
             formats[i].put(text);
 }
 
-static void put_formats(struct fg_text *text)
+static void put_other_formats(struct fg_text *text)
 {
-    put_formats_of(text, "ftrace");
-    put_u32(text, 1); /* other systems */
+    put_u32(text, 1); /* systems */
     put_name(text, "funcgraph");
     put_formats_of(text, "funcgraph");
 }
@@ -228,8 +228,31 @@ static void put_cmdlines(struct fg_text *text, const struct fg_contents *content
     end_u64(text, begin);
 }
 
-/* As in the kernel's file trace_clock, the clock in use has brackets. */
-static void put_trace_clock(struct fg_text *text, enum fg_trace_clock clock)
+void fg_trace_head_put(struct fg_text *text, enum fg_trace_head_part part, const struct fg_contents *contents,
+                       const struct fg_lanes *lanes)
+{
+    switch (part) {
+    case FG_HEAD_PAGE_LAYOUT:
+        put_page_layout(text);
+        break;
+    case FG_HEAD_FTRACE_FORMATS:
+        put_formats_of(text, "ftrace");
+        break;
+    case FG_HEAD_OTHER_FORMATS:
+        put_other_formats(text);
+        break;
+    case FG_HEAD_KALLSYMS:
+        put_kallsyms(text, &contents->symbols);
+        break;
+    case FG_HEAD_PRINTK:
+        put_u32(text, 0); /* no formats */
+        break;
+    case FG_HEAD_CMDLINES:
+        put_cmdlines(text, contents, lanes);
+    }
+}
+
+void fg_trace_head_put_clock(struct fg_text *text, enum fg_trace_clock clock)
 {
     fg_text_char(text, '[');
     fg_text_puts(text, fg_trace_clock_names[clock]);
@@ -256,24 +279,22 @@ static void put_buffer_option(struct fg_text *text, uint64_t offset, const char 
     fg_text_put(text, name, strlen(name) + 1);
 }
 
-enum { OPTION_END = 0, OPTION_BUFFER = 3, OPTION_TRACECLOCK = 4 };
-
 static void put_options(struct fg_text *text, const struct fg_lanes *lanes, enum fg_trace_clock clock)
 {
     size_t end;
 
     fg_text_put(text, "options  ", 10);
-    put_u16(text, OPTION_TRACECLOCK);
+    put_u16(text, FG_DAT_TRACECLOCK);
     put_u32(text, (uint32_t)trace_clock_bytes(clock));
-    put_trace_clock(text, clock);
+    fg_trace_head_put_clock(text, clock);
     end = text->bytes + sizeof(uint16_t);
     for (uint32_t i = 1; i < lanes->nr_buffers; i++)
         end += sizeof(uint16_t) + sizeof(uint32_t) + sizeof(uint64_t) + strlen(lanes->buffers[i]) + 1;
     for (uint32_t i = 1; i < lanes->nr_buffers; i++) {
-        put_u16(text, OPTION_BUFFER);
+        put_u16(text, FG_DAT_BUFFER);
         put_buffer_option(text, end + i * buffer_bytes(lanes, clock), lanes->buffers[i]);
     }
-    put_u16(text, OPTION_END);
+    put_u16(text, FG_DAT_END);
 }
 
 static void put_buffer(struct fg_text *text, const struct fg_lanes *lanes, enum fg_trace_clock clock)
@@ -282,22 +303,24 @@ static void put_buffer(struct fg_text *text, const struct fg_lanes *lanes, enum 
     fg_text_fill(text, 0, lanes->nr_cpus * sizeof(struct fg_lane_extent));
     /* trace-cmd reads the clock's name here because there is an option TRACECLOCK. */
     put_u64(text, trace_clock_bytes(clock));
-    put_trace_clock(text, clock);
+    fg_trace_head_put_clock(text, clock);
+}
+
+void fg_trace_head_begin(struct fg_text *text, const char *version)
+{
+    fg_text_put(text, "\x17\x08\x44tracing", 10);
+    fg_text_put(text, version, strlen(version) + 1);
+    fg_text_char(text, 0);                      /* little-endian */
+    fg_text_char(text, (char)sizeof(uint64_t)); /* a long's size */
+    put_u32(text, FG_WIRE_PAGE_BYTES);
 }
 
 void fg_trace_head_build(struct fg_text *text, const struct fg_contents *contents,
                          const struct fg_lanes *lanes)
 {
-    fg_text_put(text, "\x17\x08\x44tracing", 10);
-    put_name(text, "6");
-    fg_text_char(text, 0);                      /* little-endian */
-    fg_text_char(text, (char)sizeof(uint64_t)); /* a long's size */
-    put_u32(text, FG_WIRE_PAGE_BYTES);
-    put_page_layout(text);
-    put_formats(text);
-    put_kallsyms(text, &contents->symbols);
-    put_u32(text, 0); /* printk formats */
-    put_cmdlines(text, contents, lanes);
+    fg_trace_head_begin(text, "6");
+    for (int part = 0; part < FG_NR_HEAD_PARTS; part++)
+        fg_trace_head_put(text, (enum fg_trace_head_part)part, contents, lanes);
     put_u32(text, lanes->nr_cpus);
     put_options(text, lanes, contents->clock);
     for (uint32_t i = 0; i < lanes->nr_buffers; i++)

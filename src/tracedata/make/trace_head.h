@@ -24,7 +24,26 @@ struct fg_lane_extent {
     uint64_t bytes;
 };
 
-/* Appends the head, with zeros for the tables of lanes. text->failed is set if memory is short. */
+/* What the head has between its first bytes and the number of CPUs, in this order. In version 7 each part is
+ * a section of its own. */
+enum fg_trace_head_part {
+    FG_HEAD_PAGE_LAYOUT,
+    FG_HEAD_FTRACE_FORMATS,
+    FG_HEAD_OTHER_FORMATS,
+    FG_HEAD_KALLSYMS,
+    FG_HEAD_PRINTK,
+    FG_HEAD_CMDLINES,
+};
+#define FG_NR_HEAD_PARTS 6
+
+/* Append a piece of the head, in either version: its first bytes, one part, the text of the clock. */
+void fg_trace_head_begin(struct fg_text *text, const char *version);
+void fg_trace_head_put(struct fg_text *text, enum fg_trace_head_part part, const struct fg_contents *contents,
+                       const struct fg_lanes *lanes);
+/* As in the kernel's file trace_clock: the clock in use has brackets. */
+void fg_trace_head_put_clock(struct fg_text *text, enum fg_trace_clock clock);
+
+/* Appends the head of version 6, with zeros for the tables of lanes. text->failed is set if memory is short. */
 void fg_trace_head_build(struct fg_text *text, const struct fg_contents *contents,
                          const struct fg_lanes *lanes);
 
