@@ -55,6 +55,7 @@ class Reader:
 
     Raises:
         ValueError: the file is not a whole trace of funcgraph's; the message says why.
+        NotImplementedError: it is compressed, and nothing here can decompress it: provide_codec().
         OSError: it cannot be opened or read.
     """
 

@@ -20,6 +20,7 @@ from typing import Any
 from ringfile import RingFile
 
 from funcgraph._tracedata import Recorder, codec_names, convert
+from funcgraph.tracedata import TraceError, TraceFile
 
 FUNC_BASE, FUNC_STEP = 0x10000000, 16
 UNKNOWN = FUNC_BASE - FUNC_STEP
@@ -175,6 +176,14 @@ def decompressors() -> dict[str, Callable[[bytes], bytes]]:
     except ImportError:
         from backports import zstd
     return {"zstd": zstd.decompress, "zlib": zlib.decompress}
+
+
+def report(path: Path) -> bytes:
+    """Return the text that funcgraph prints of a trace, or why it prints none."""
+    try:
+        return b"".join(TraceFile(path).report())
+    except TraceError as error:
+        return str(error).encode()
 
 
 class Sections:
@@ -354,6 +363,7 @@ class Desk:
             other = read_trace(path)
             if trace.clock == "mono":
                 assert other == trace
+                assert report(path) == report(self.output)
             else:  # both clocks were read again for this trace
                 assert [len(lane) for lane in other.lanes] == [len(lane) for lane in trace.lanes]
         return trace

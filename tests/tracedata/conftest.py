@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from tracefile import COMPRESSIONS, Trace
 
 from funcgraph.cli import main
 
@@ -15,6 +16,12 @@ class Ran:
     status: int
     out: str
     err: str
+
+
+@pytest.fixture(params=["6", *COMPRESSIONS])
+def each_format(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test with trace.dat of version 6, and with version 7 in each compression."""
+    monkeypatch.setattr(Trace, "format", request.param)
 
 
 @pytest.fixture

@@ -1,15 +1,19 @@
 /* Promise: whatever a file holds, reading it ends; at worst with an error, never beyond a buffer. For the
  * sanitizers (make asan): a whole trace is damaged at random, thousands of times, and everything that can
- * be read is read. */
+ * be read is read. So is a trace of version 7 with each codec, also with damage that was compressed with the
+ * rest: no codec can see that. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "engine/ring/record.h"
+#include "tracedata/base/codec.h"
+#include "tracedata/base/sections.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/read/trace_file.h"
 #include "tracedata/view/report.h"
@@ -20,6 +24,7 @@
 #define NR_LANES (NR_CPUS * NR_BUFFERS)
 #define NR_PAGES 3u /* a lane */
 #define ROUNDS 6000
+#define ROUNDS_7 2000 /* for each codec */
 #define BUFFER_BYTES (sizeof("flyrecord") + NR_CPUS * 16)
 
 static const char meta[] = "{\"version\": 1}";
@@ -170,6 +175,154 @@ static void put_page(struct fg_text *file, unsigned page, unsigned tid)
     fg_text_free(&data);
 }
 
+/* Overwrites a few bytes of the data from `begin` on, some of them near there. */
+static void damage(struct fg_text *data, size_t begin, size_t near_bytes)
+{
+    size_t bytes = data->bytes - begin;
+
+    for (long hits = 1 + random() % 12; hits > 0; hits--) {
+        size_t reach = random() % 4 || near_bytes > bytes ? bytes : near_bytes;
+
+        data->data[begin + (size_t)random() % reach] = (char)(random() % 3 ? random() : random() % 2 * 255);
+    }
+}
+
+/* What a trace of version 7 is made with. */
+struct packer {
+    const struct fg_codec *codec;
+    void *state;
+    bool damages; /* what it compresses */
+    bool is_bomb; /* the first chunks of lanes are large, and all zeros */
+};
+
+/* Appends a block of the data from `begin` of `plain` on. */
+static void put_block(struct fg_text *file, const struct packer *packer, struct fg_text *plain, size_t begin)
+{
+    size_t bytes = plain->bytes - begin, room = packer->codec->bound(bytes);
+    struct fg_dat_block block = {.bytes = (uint32_t)bytes};
+    int64_t packed;
+
+    if (packer->damages && random() % 4 == 0)
+        damage(plain, begin, 60);
+    assert(fg_text_reserve(file, sizeof(block) + room));
+    packed = packer->codec->compress(packer->state, file->data + file->bytes + sizeof(block), room,
+                                     plain->data + begin, bytes);
+    assert(packed > 0);
+    block.packed_bytes = (uint32_t)packed;
+    memcpy(file->data + file->bytes, &block, sizeof(block));
+    file->bytes += sizeof(block) + (size_t)packed;
+}
+
+/* Begins a section; returns where. */
+static size_t begin_section(struct fg_text *file, uint16_t id, uint16_t flags)
+{
+    put(file, id, 2);
+    put(file, flags, 2);
+    put(file, 0, 4);
+    put(file, 0, 8);
+    return file->bytes - sizeof(struct fg_dat_section);
+}
+
+static void end_section(struct fg_text *file, size_t begin)
+{
+    uint64_t bytes = file->bytes - begin - sizeof(struct fg_dat_section);
+
+    memcpy(file->data + begin + offsetof(struct fg_dat_section, bytes), &bytes, sizeof(bytes));
+}
+
+/* The lanes of a buffer: a chunk for the first page of each, and one for the others. */
+static void put_lanes(struct fg_text *file, const struct packer *packer, unsigned buffer,
+                      struct fg_text *options)
+{
+    bool compresses = packer->codec->id != FG_CODEC_NONE;
+    size_t section = begin_section(file, FG_DAT_BUFFER, compresses), option;
+
+    put(options, FG_DAT_BUFFER, 2);
+    put(options, 0, 4);
+    option = options->bytes;
+    put(options, section, 8);
+    fg_text_put(options, "b", buffer ? 2 : 0);
+    fg_text_put(options, "", buffer ? 0 : 1);
+    fg_text_lit(options, "mono\0");
+    put(options, FG_WIRE_PAGE_BYTES, 4);
+    put(options, NR_CPUS, 4);
+    for (unsigned cpu = 0; cpu < NR_CPUS; cpu++) {
+        size_t begin = file->bytes;
+        struct fg_text pages = {0};
+
+        for (unsigned page = 0; page < NR_PAGES; page++)
+            put_page(&pages, page, 100 + buffer * NR_CPUS + cpu);
+        if (compresses) {
+            struct fg_text first = {0};
+
+            put(file, 2, 4);
+            fg_text_put(&first, pages.data, FG_WIRE_PAGE_BYTES);
+            if (packer->is_bomb)
+                fg_text_fill(&first, 0, FG_DAT_CHUNK_MAX_BYTES);
+            put_block(file, packer, &first, 0);
+            put_block(file, packer, &pages, FG_WIRE_PAGE_BYTES);
+            fg_text_free(&first);
+        } else {
+            fg_text_put(file, pages.data, pages.bytes);
+        }
+        put(options, cpu, 4);
+        put(options, begin, 8);
+        put(options, file->bytes - begin, 8);
+        fg_text_free(&pages);
+    }
+    end_section(file, section);
+    uint32_t bytes = (uint32_t)(options->bytes - option);
+    memcpy(options->data + option - 4, &bytes, sizeof(bytes));
+}
+
+static struct fg_text whole_trace_7(const struct packer *packer)
+{
+    bool compresses = packer->codec->id != FG_CODEC_NONE;
+    struct fg_text file = {0}, options = {0}, json = {0};
+    size_t options_at, section;
+    uint64_t offset;
+
+    fg_text_lit(&file, "\x17\x08\x44tracing7\0");
+    put(&file, 0, 1);
+    put(&file, 8, 1);
+    put(&file, FG_WIRE_PAGE_BYTES, 4);
+    fg_text_put(&file, packer->codec->name, strlen(packer->codec->name) + 1);
+    fg_text_lit(&file, "1.2\0");
+    options_at = file.bytes;
+    put(&file, 0, 8);
+    put(&options, FG_DAT_TRACECLOCK, 2);
+    put(&options, sizeof("[mono]"), 4);
+    fg_text_lit(&options, "[mono]\0");
+    put(&options, FG_DAT_CMDLINES, 2);
+    put(&options, 8, 4);
+    put(&options, file.bytes, 8);
+    end_section(&file, begin_section(&file, FG_DAT_CMDLINES, 0));
+    for (unsigned buffer = 0; buffer < NR_BUFFERS; buffer++)
+        put_lanes(&file, packer, buffer, &options);
+    put(&options, FG_DAT_END, 2);
+    put(&options, 8, 4);
+    put(&options, 0, 8);
+    offset = section = begin_section(&file, FG_DAT_END, 0);
+    fg_text_put(&file, options.data, options.bytes);
+    end_section(&file, section);
+    memcpy(file.data + options_at, &offset, sizeof(offset));
+    section = begin_section(&file, FG_DAT_DESCRIPTION, compresses);
+    fg_text_put(&json, meta, sizeof(meta) - 1);
+    if (compresses)
+        put_block(&file, packer, &json, 0);
+    else
+        fg_text_put(&file, json.data, json.bytes);
+    end_section(&file, section);
+    size_t end = file.bytes;
+    fg_text_lit(&file, FG_WIRE_FOOTER_MAGIC);
+    put(&file, section, 8);
+    put(&file, end - section, 8);
+    assert(!file.failed && !options.failed);
+    fg_text_free(&options);
+    fg_text_free(&json);
+    return file;
+}
+
 static struct fg_text whole_trace(void)
 {
     struct fg_text file = {0};
@@ -301,6 +454,87 @@ static void short_records_are_damage(const char *path, const struct fg_text *who
 #undef X
 }
 
+/* Damages a trace in `rounds` ways and reads what is left; returns how often that was an error. */
+static int read_damaged(const char *path, const struct fg_text *whole, int rounds)
+{
+    struct fg_text damaged = {0};
+    int nr_errors = 0;
+
+    for (int round = 0; round < rounds; round++) {
+        size_t bytes = 0;
+        uint64_t calls = 0;
+
+        damaged.bytes = 0;
+        fg_text_put(&damaged, whole->data, whole->bytes);
+        damage(&damaged, 0, 400); /* the header is a small part of it */
+        save(path, damaged.data, random() % 16 ? whole->bytes : (size_t)random() % whole->bytes);
+        nr_errors += read_all(path, (uint32_t)random() % (1u << FG_REPORT_NR_OPTIONS), &bytes, &calls) < 0;
+    }
+    fg_text_free(&damaged);
+    return nr_errors;
+}
+
+/* The same before compression. */
+static int read_damaged_inside(const char *path, struct packer packer, int rounds)
+{
+    int nr_errors = 0;
+
+    packer.damages = true;
+    for (int round = 0; round < rounds; round++) {
+        struct fg_text file = whole_trace_7(&packer);
+        size_t bytes = 0;
+        uint64_t calls = 0;
+
+        save(path, file.data, file.bytes);
+        nr_errors += read_all(path, (uint32_t)random() % (1u << FG_REPORT_NR_OPTIONS), &bytes, &calls) < 0;
+        fg_text_free(&file);
+    }
+    return nr_errors;
+}
+
+/* A chunk of a size that no reader takes, in a small file. */
+static void a_bomb_is_refused(const char *path, struct packer packer)
+{
+    size_t bytes = 0;
+    uint64_t calls = 0;
+    struct fg_text file;
+
+    packer.is_bomb = true;
+    file = whole_trace_7(&packer);
+    assert(file.bytes < FG_DAT_CHUNK_MAX_BYTES / 32);
+    save(path, file.data, file.bytes);
+    assert(read_all(path, 0, &bytes, &calls) == -EINVAL);
+    fg_text_free(&file);
+}
+
+static void damage_in_version_7_ends_in_an_error(const char *path)
+{
+    for (uint32_t id = 0; id < FG_NR_CODECS; id++) {
+        struct packer packer = {.codec = fg_codec_by_id(id)};
+        struct fg_text whole;
+        size_t bytes = 0;
+        uint64_t calls = 0;
+        int nr_errors;
+
+        if (packer.codec == NULL)
+            continue;
+        packer.state = packer.codec->state_new(packer.codec);
+        assert(packer.state);
+        whole = whole_trace_7(&packer);
+        save(path, whole.data, whole.bytes);
+        assert(read_all(path, 0, &bytes, &calls) == 0 && bytes > 10000 && calls > 50);
+        nr_errors = read_damaged(path, &whole, ROUNDS_7);
+        assert(nr_errors > ROUNDS_7 / 10 && nr_errors < ROUNDS_7);
+        if (id != FG_CODEC_NONE) {
+            nr_errors = read_damaged_inside(path, packer, ROUNDS_7 / 2);
+            assert(nr_errors > ROUNDS_7 / 20 && nr_errors < ROUNDS_7 / 2);
+            a_bomb_is_refused(path, packer);
+        }
+        fg_text_free(&whole);
+        packer.codec->state_free(packer.state);
+    }
+}
+
 int main(void)
 {
     char path[] = "/tmp/fg_reader_damage_XXXXXX";
@@ -308,8 +542,6 @@ int main(void)
     assert(fd >= 0);
     close(fd);
     struct fg_text whole = whole_trace();
-    char *damaged = malloc(whole.bytes);
-    assert(damaged);
 
     size_t bytes = 0;
     uint64_t calls = 0;
@@ -319,21 +551,10 @@ int main(void)
     short_records_are_damage(path, &whole);
 
     srandom(1);
-    int nr_errors = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-        memcpy(damaged, whole.data, whole.bytes);
-        for (long hits = 1 + random() % 12; hits > 0; hits--) {
-            size_t reach = random() % 4 ? whole.bytes : 400; /* the header is a small part of it */
-            damaged[(size_t)random() % reach] = (char)(random() % 3 ? random() : random() % 2 * 255);
-        }
-        size_t kept = random() % 16 ? whole.bytes : (size_t)random() % whole.bytes;
-        save(path, damaged, kept);
-        bytes = 0;
-        nr_errors += read_all(path, (uint32_t)random() % (1u << FG_REPORT_NR_OPTIONS), &bytes, &calls) < 0;
-    }
+    int nr_errors = read_damaged(path, &whole, ROUNDS);
     assert(nr_errors > ROUNDS / 10 && nr_errors < ROUNDS);
+    damage_in_version_7_ends_in_an_error(path);
     unlink(path);
-    free(damaged);
     fg_text_free(&whole);
     return 0;
 }

@@ -442,15 +442,20 @@ def test_missing_unreadable_and_foreign_files(command: Command, tmp_path: Path) 
     assert reason(file) == "the file is empty"
     file.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     assert reason(file) == "not a trace.dat file"
-    file.write_bytes(b"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0zstd\0")
+    file.write_bytes(b"\x17\x08\x44tracing8\0\0\x08\0\x10\0\0zstd\0")
     assert (
         reason(file)
-        == "not recorded by funcgraph: it is a trace.dat of version 7, funcgraph writes version 6"
+        == "not recorded by funcgraph: it is a trace.dat of version 8, funcgraph writes versions 6 and 7"
     )
+    file.write_bytes(b"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0lzma\0" + b"1\0" + bytes(8))
+    assert reason(file) == "compressed with 'lzma', which funcgraph does not know"
+    file.write_bytes(b"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0" + bytes(8))
+    assert reason(file) == "damaged or truncated: it has no buffer"
     file.write_bytes(b"\x17\x08\x44tracing6\0\x01\x08\0\0\x10\0")
     assert reason(file).startswith("not recorded by funcgraph: it has big-endian order")
 
 
+@pytest.mark.usefixtures("each_format")
 def test_a_file_cut_off_anywhere_is_told_from_a_whole_one(tmp_path: Path) -> None:
     whole = fib_trace().to_bytes()
     path = tmp_path / "trace.dat"
@@ -481,6 +486,7 @@ def test_a_damaged_description(tmp_path: Path) -> None:
             TraceFile(path)
 
 
+@pytest.mark.usefixtures("each_format")
 def test_damage_in_the_middle_ends_the_report_after_the_lines_before_it(
     command: Command, tmp_path: Path
 ) -> None:
@@ -507,6 +513,7 @@ def read_all(path: Path) -> str:
     return ""
 
 
+@pytest.mark.usefixtures("each_format")
 def test_random_damage_never_does_more_than_end_in_an_error(tmp_path: Path) -> None:
     pick = random.Random(1)
     trace = two_tasks()
@@ -589,6 +596,7 @@ def test_the_default_file(command: Command, tmp_path: Path, monkeypatch: pytest.
     assert command("report").out.startswith(HEADER)
 
 
+@pytest.mark.usefixtures("each_format")
 def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
     program = (
         "import resource, sys; from funcgraph.cli import main; main(sys.argv[1:]);"

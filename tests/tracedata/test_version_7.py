@@ -1,4 +1,4 @@
-"""Writing trace.dat of version 7.
+"""Writing and reading trace.dat of version 7.
 
 What is in such a trace is checked by Desk (tracereader.py), for every trace that any test records.
 """
@@ -8,13 +8,17 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import struct
 from pathlib import Path
 
 import pytest
 from ringfile import enter, leaf, leave
-from tracereader import Desk, read_trace
+from tracefile import Sections as Sections7
+from tracefile import Trace
+from tracereader import Desk, Sections, read_trace
 
 from funcgraph._tracedata import codec_names
+from funcgraph.tracedata import TraceError, TraceFile
 
 pytestmark = pytest.mark.one_python
 
@@ -97,3 +101,112 @@ def test_a_file_size_limit_leaves_no_trace_and_no_other_file(desk: Desk) -> None
     recorder.assemble(desk.output, "{}", version=7)
     recorder.close()
     assert len(read_trace(desk.output).events) == 40_000
+
+
+# ---- reading
+
+
+class Damaged:
+    """A trace of version 7 with places that can be changed."""
+
+    def __init__(self, path: Path, compression: str) -> None:
+        trace = Trace(["m.f"])
+        for tid in (1, 2):
+            task = trace.task(tid)
+            for time in range(0, 40_000, 100):
+                task.enter(time, 0, 0)
+                task.leave(time + 50, 0, 0, calltime=time)
+        self.path = path
+        self.whole = trace.version_7(compression)
+        self.data = bytearray(self.whole)
+        self.first_options = Sections(self.whole).options
+        (size,) = struct.unpack_from("<Q", self.whole, self.first_options + 8)
+        self.first_end = self.first_options + 16 + size
+        (self.more_options,) = struct.unpack_from("<Q", self.whole, self.first_end - 8)
+        self.buffer_option = self.whole.index(b"mono\0", self.more_options) + len(b"mono\0")
+        self.lane = self.buffer_option + 8  # of the table
+        (self.lane_data,) = struct.unpack_from("<Q", self.whole, self.lane + 4)
+        (self.buffer,) = struct.unpack_from("<Q", self.whole, self.buffer_option - 14)
+        (self.description,) = struct.unpack_from("<Q", self.whole, len(self.whole) - 16)
+
+    def error(self, at: int, layout: str, number: int) -> str:
+        """Write a number; return the error that reading ends in."""
+        self.data[:] = self.whole
+        struct.pack_into("<" + layout, self.data, at, number)
+        self.path.write_bytes(self.data)
+        with pytest.raises(TraceError) as caught:
+            TraceFile(self.path).summary()
+        return str(caught.value)
+
+
+def test_damage_of_a_compressed_trace_is_named(tmp_path: Path) -> None:
+    it = Damaged(tmp_path / "trace.dat", "zstd")
+    number_of_option = it.whole.index(struct.pack("<HI", 18, 8), it.first_options) + 6
+    (events_format,) = struct.unpack_from("<Q", it.whole, number_of_option)
+    packed, size = struct.unpack_from("<II", it.whole, it.lane_data + 4)
+    (description,) = struct.unpack_from("<I", it.whole, it.description + 16)
+    at, lane, data = it.more_options, it.lane, it.lane_data
+    chunk, json = f"damaged at byte {data + 4}", f"damaged at byte {it.description + 16}"
+    sizes = "impossible sizes of compressed data"
+    for where, layout, number, message in (
+        (it.first_end - 8, "Q", it.first_options, "damaged: its options go in a circle"),
+        (it.first_end - 8, "Q", 0, "damaged or truncated: it has no buffer"),
+        (it.first_end - 8, "Q", at + 8, f"damaged: no section 0 at byte {at + 8}"),
+        (at + 2, "H", 1, "not recorded by funcgraph: its options are compressed"),
+        (at + 8, "Q", 5, f"damaged: an option goes beyond its section, at byte {at + 22}"),
+        (at + 8, "Q", 2**63, f"truncated: it ends at byte {len(it.whole)}, inside of section 0"),
+        (number_of_option, "Q", events_format + 1, f"damaged: no section 18 at byte {events_format + 1}"),
+        (it.buffer_option, "I", 8192, "not recorded by funcgraph: it has pages of 8192 bytes"),
+        (it.buffer_option + 4, "I", 0, "not recorded by funcgraph: a buffer of it has 0 lanes"),
+        (it.buffer_option + 4, "I", 9, "damaged or truncated: it is too short for its table of 9 lanes"),
+        (lane, "I", 1, "not recorded by funcgraph: lane 0 has the number 1"),
+        (lane + 4, "Q", it.buffer, "damaged: the data of lane 0 does not lie in its section"),
+        (lane + 12, "Q", 2**40, "damaged: the data of lane 0 does not lie in its section"),
+        (lane + 12, "Q", 3, "damaged: lane 0 has no room for a number of chunks"),
+        (lane + 12, "Q", 11, f"damaged: no room for compressed data at byte {data + 4}"),
+        (data, "I", 99, "damaged: the data of lane 0 ends before its last chunk"),
+        (data + 4, "I", packed - 1, f"{chunk}: this is not zstd data of {size} bytes"),
+        (data + 4, "I", 2**31, f"{chunk}: compressed data goes beyond what it lies in"),
+        (data + 8, "I", size + 4096, f"{chunk}: this is not zstd data of {size + 4096} bytes"),
+        (data + 8, "I", 4097, f"{chunk} (lane 0): a chunk is not a multiple of the page size"),
+        (data + 8, "I", 2**30, f"{chunk}: {sizes}: {packed} bytes for {2**30}"),
+        (it.description, "H", 15, f"damaged: no section 18246 at byte {it.description}"),
+        (it.description + 20, "I", 2**27, f"{json}: {sizes}: {description} bytes for {2**27}"),
+        (it.description + 16, "I", description - 1, f"{json}: this is not zstd data"),
+        (len(it.whole) - 24, "B", 0, "truncated, or not recorded by funcgraph"),
+    ):
+        assert it.error(where, layout, number).startswith(message)
+
+
+def test_damage_of_a_trace_that_is_not_compressed_is_named(tmp_path: Path) -> None:
+    it = Damaged(tmp_path / "trace.dat", "none")
+    for where, layout, number, message in (
+        (it.buffer + 2, "H", 1, "damaged: lanes are compressed, and the file says with nothing"),
+        (it.lane + 12, "Q", 4095, "damaged: the data of lane 0 is not a multiple of the page size"),
+        (it.lane_data + 8, "Q", 4095, f"damaged at byte {it.lane_data} (lane 0): a page claims to hold"),
+    ):
+        assert it.error(where, layout, number).startswith(message)
+
+
+def test_lanes_that_need_too_much_memory_at_once_are_refused(tmp_path: Path) -> None:
+    """The same 16 MiB of zeros, a few kilobytes in the file, are the data of a hundred lanes."""
+    trace = Trace(["m.f"])
+    for tid in range(100):
+        trace.task(tid).enter(1, 0, 0)
+    trace.lanes[0].flush()
+    page = trace.lanes[0].pages[0]
+    sections = Sections7("zstd")
+    at = len(sections.out)
+    chunk = sections.block(page.ljust(16 << 20, b"\0"))
+    lanes = len(trace.lanes)
+    sections.out += struct.pack("<HHIQI", 3, 1, 0, 4 + len(chunk), 1) + chunk
+    option = struct.pack("<Q", at) + b"\0mono\0" + struct.pack("<II", 4096, lanes)
+    for cpu in range(lanes):
+        option += struct.pack("<IQQ", cpu, at + 16, 4 + len(chunk))
+    sections.put_options([(3, option)])
+    sections.put_description(trace.description())
+    path = tmp_path / "trace.dat"
+    path.write_bytes(sections.out)
+    assert path.stat().st_size < 1 << 16
+    with pytest.raises(TraceError, match="its lanes need more than 1073741824 bytes of memory at once"):
+        TraceFile(path).summary()

@@ -254,8 +254,8 @@ static PyGetSetDef reader_getset[] = {
 
 PyDoc_STRVAR(reader_doc,
              "Reader(path)\n--\n\n"
-             "An opened trace.dat. Raises OSError, or ValueError if the file is not a complete trace of "
-             "funcgraph's.");
+             "An opened trace.dat. Raises OSError, ValueError if the file is not a complete trace of "
+             "funcgraph's,\nor NotImplementedError if nothing can decompress it.");
 
 static PyType_Slot reader_slots[] = {
     {Py_tp_doc, (void *)reader_doc}, {Py_tp_new, (void *)reader_new}, {Py_tp_dealloc, (void *)reader_dealloc},

@@ -17,8 +17,8 @@ bool fg_reader_begin(struct fg_reader *reader)
 
 PyObject *fg_reader_raise(struct fg_reader *reader, int error, const char *reason)
 {
-    if (error != -EINVAL || !reason[0])
+    if ((error != -EINVAL && error != -ENOTSUP) || !reason[0])
         return fg_raise_errno(error, reader->path);
-    PyErr_SetString(PyExc_ValueError, reason);
+    PyErr_SetString(error == -ENOTSUP ? PyExc_NotImplementedError : PyExc_ValueError, reason);
     return NULL;
 }

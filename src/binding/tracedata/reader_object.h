@@ -23,7 +23,7 @@ bool fg_reader_begin(struct fg_reader *reader);
 
 /**
  * fg_reader_raise - raise what an error of the C side means
- * @reason: what is wrong with the file, for -EINVAL
+ * @reason: what is wrong with the file, for -EINVAL and -ENOTSUP
  *
  * Return: NULL.
  */

@@ -34,8 +34,8 @@ class TraceFile:
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
         try:
-            meta = _tracedata.Reader(self.path).meta
-        except ValueError as error:
+            meta = _open(self.path).meta
+        except (ValueError, NotImplementedError) as error:
             raise TraceError(str(error)) from None
         description = decode_description(meta)
         self.meta = description.meta
@@ -172,6 +172,16 @@ class TraceFile:
         except (ValueError, OverflowError) as error:
             raise TraceError(str(error)) from None
         return reader
+
+
+def _open(path: str | int) -> _tracedata.Reader:
+    try:
+        return _tracedata.Reader(path)
+    except NotImplementedError:  # only now: a process that reads its own trace imports nothing for it
+        from funcgraph.tracedata import codecs
+
+        codecs.provide()
+        return _tracedata.Reader(path)
 
 
 def _no_buffer(name: str) -> int:

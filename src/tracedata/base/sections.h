@@ -56,6 +56,6 @@ struct __attribute__((packed)) fg_dat_lane {
 
 /* More than a reader takes in one piece. */
 #define FG_DAT_CHUNK_MAX_BYTES (16u << 20)
-#define FG_DAT_DESCRIPTION_MAX_BYTES (256u << 20)
+#define FG_DAT_DESCRIPTION_MAX_BYTES (64u << 20)
 
 #endif

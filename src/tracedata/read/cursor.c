@@ -16,29 +16,70 @@ enum { TYPE_LONG = 0, TYPE_MAX_WORDS = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND =
 static int damaged(const struct fg_cursor *cursor, const uint8_t *at, const char *what,
                    char reason[FG_REASON_BYTES])
 {
-    uint64_t offset = cursor->file_offset - (uint64_t)(cursor->window_end - at);
+    uint64_t offset = cursor->file->has_chunks ? cursor->chunk_offset
+                                               : cursor->file_offset - (uint64_t)(cursor->window_end - at);
     snprintf(reason, FG_REASON_BYTES, "damaged at byte %" PRIu64 " (lane %" PRIu32 "): %s", offset,
              cursor->head.lane, what);
     return -EINVAL;
 }
 
+/* Reads the next pages into a window. Returns how many bytes, or an error. */
+static int64_t read_pages(struct fg_cursor *cursor, struct fg_window *window, char reason[FG_REASON_BYTES])
+{
+    uint64_t left = cursor->file_end - cursor->file_offset;
+    size_t bytes = left < cursor->window_bytes ? (size_t)left : cursor->window_bytes;
+    int error;
+
+    if (!window->data)
+        window->data = malloc(cursor->window_bytes);
+    if (!window->data)
+        return -ENOMEM;
+    error = fg_trace_file_read(cursor->file, cursor->file_offset, window->data, bytes, reason);
+    cursor->file_offset += bytes;
+    return error ? error : (int64_t)bytes;
+}
+
+/* The same from a chunk. */
+static int64_t read_chunk(struct fg_cursor *cursor, struct fg_window *window, char reason[FG_REASON_BYTES])
+{
+    struct fg_blocks *blocks = cursor->file->blocks;
+    uint64_t offset = cursor->file_offset;
+    struct fg_dat_block block;
+    int error = fg_block_open(blocks, offset, cursor->file_end, FG_DAT_CHUNK_MAX_BYTES, &block, reason);
+
+    if (!error && block.bytes % FG_WIRE_PAGE_BYTES)
+        error = fg_refuse(reason,
+                          "damaged at byte %" PRIu64 " (lane %" PRIu32
+                          "): a chunk is not a multiple of the page size",
+                          offset, cursor->head.lane);
+    if (!error)
+        error = fg_window_reserve(blocks, window, block.bytes, reason);
+    if (!error)
+        error = fg_block_read(blocks, offset, &block, window->data, reason);
+    if (error)
+        return error;
+    cursor->chunk_offset = offset;
+    cursor->file_offset += sizeof(block) + block.packed_bytes;
+    if (--cursor->chunks_left == 0)
+        cursor->file_offset = cursor->file_end;
+    else if (cursor->file_offset == cursor->file_end)
+        return fg_refuse(reason, "damaged: the data of lane %" PRIu32 " ends before its last chunk",
+                         cursor->head.lane);
+    return block.bytes;
+}
+
 static int read_window(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
     unsigned other = !cursor->window;
-    uint64_t left = cursor->file_end - cursor->file_offset;
-    size_t bytes = left < cursor->window_bytes ? (size_t)left : cursor->window_bytes;
-    if (!cursor->windows[other]) {
-        cursor->windows[other] = malloc(cursor->window_bytes);
-        if (!cursor->windows[other])
-            return -ENOMEM;
-    }
-    int error = fg_trace_file_read(cursor->file, cursor->file_offset, cursor->windows[other], bytes, reason);
-    if (error)
-        return error;
+    struct fg_window *window = &cursor->windows[other];
+    int64_t bytes =
+        cursor->file->has_chunks ? read_chunk(cursor, window, reason) : read_pages(cursor, window, reason);
+
+    if (bytes < 0)
+        return (int)bytes;
     cursor->window = other;
-    cursor->next_page = cursor->windows[other];
+    cursor->next_page = window->data;
     cursor->window_end = cursor->next_page + bytes;
-    cursor->file_offset += bytes;
     return 0;
 }
 
@@ -147,6 +188,23 @@ static int advance_pages(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     return 0;
 }
 
+/* Reads how many chunks the lane has. */
+static int open_chunks(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
+{
+    uint8_t count[4];
+    int error;
+
+    if (cursor->file_end - cursor->file_offset < sizeof(count))
+        return fg_refuse(reason, "damaged: lane %" PRIu32 " has no room for a number of chunks",
+                         cursor->head.lane);
+    error = fg_trace_file_read(cursor->file, cursor->file_offset, count, sizeof(count), reason);
+    cursor->file_offset += sizeof(count);
+    cursor->chunks_left = fg_load32(count);
+    if (cursor->chunks_left == 0)
+        cursor->file_offset = cursor->file_end;
+    return error;
+}
+
 int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
     return cursor->rows ? advance_rows(cursor, reason) : advance_pages(cursor, reason);
@@ -161,13 +219,15 @@ static int open_rows(struct fg_cursor *cursor, struct fg_row_pass *pass, uint32_
     return 0;
 }
 
-static void open_pages(struct fg_cursor *cursor, uint32_t lane, uint32_t window_bytes)
+static int open_pages(struct fg_cursor *cursor, uint32_t lane, uint32_t window_bytes,
+                      char reason[FG_REASON_BYTES])
 {
     const struct fg_lane_data *data = &cursor->file->lanes[lane];
 
     cursor->file_offset = data->offset;
     cursor->file_end = data->offset + data->bytes;
     cursor->window_bytes = data->bytes < window_bytes ? (uint32_t)data->bytes : window_bytes;
+    return cursor->file->has_chunks && data->bytes ? open_chunks(cursor, reason) : 0;
 }
 
 int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, struct fg_row_pass *pass,
@@ -183,7 +243,7 @@ int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, s
     if (pass)
         error = open_rows(cursor, pass, lane);
     else
-        open_pages(cursor, lane, window_bytes);
+        error = open_pages(cursor, lane, window_bytes, reason);
     return error ? error : fg_cursor_advance(cursor, reason);
 }
 
@@ -192,7 +252,10 @@ void fg_cursor_close(struct fg_cursor *cursor)
     if (cursor->rows)
         fg_row_lane_close(cursor->rows);
     free(cursor->rows);
-    free(cursor->windows[0]);
-    free(cursor->windows[1]);
+    for (int i = 0; i < 2; i++) {
+        if (cursor->file && cursor->file->has_chunks)
+            fg_window_free(cursor->file->blocks, &cursor->windows[i]);
+        free(cursor->windows[i].data);
+    }
     *cursor = (struct fg_cursor){0};
 }

@@ -27,12 +27,14 @@ struct fg_cursor {
     uint64_t lost; /* just before the next event */
 
     /* Pages are read in windows. There are two, so that an event stays valid while the next one is looked
-     * at, even if a window ends between them. */
-    uint8_t *windows[2];
+     * at, even if a window ends between them. A window of a compressed lane has a chunk of it. */
+    struct fg_window windows[2];
     unsigned window;
     uint32_t window_bytes;
     const uint8_t *next_page, *window_end;
     uint64_t file_offset, file_end; /* ends of the window and of the lane */
+    uint64_t chunk_offset;          /* of the window's chunk */
+    uint32_t chunks_left;
 };
 
 /* Moves to the lane's first event, or to its end if there is none. @pass is that of a .fg, else NULL. Return:

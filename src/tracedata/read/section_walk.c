@@ -1,0 +1,203 @@
+/* See section_walk.h. Every offset and size is checked against the file and against what it lies in. */
+#include "tracedata/read/section_walk.h"
+
+#include "engine/core/array.h"
+#include "tracedata/base/wire.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Reads the header of a section at `offset`, which must have this id. */
+static struct fg_dat_section walk_section_header(struct fg_header_walk *walk, uint64_t offset, uint16_t id)
+{
+    struct fg_dat_section section;
+
+    walk->offset = offset;
+    fg_walk_read(walk, &section, sizeof(section));
+    if (walk->error)
+        return section;
+    if (section.id != id)
+        walk->error = fg_refuse(walk->reason, "damaged: no section %u at byte %" PRIu64, id, offset);
+    else if (section.bytes > walk->input.bytes - walk->offset)
+        walk->error = fg_refuse(walk->reason, "truncated: it ends at byte %" PRIu64 ", inside of section %u",
+                                walk->input.bytes, id);
+    return section;
+}
+
+/* The text of the option TRACECLOCK, as in version 6. */
+static void walk_clock(struct fg_header_walk *walk, uint32_t bytes, struct fg_section_walk *found)
+{
+    char text[128] = "";
+
+    if (bytes >= sizeof(text))
+        return;
+    fg_walk_read(walk, text, bytes);
+    found->unit = fg_trace_clock_unit_in(text);
+}
+
+static void walk_lane(struct fg_header_walk *walk, struct fg_section_walk *found, uint32_t cpu,
+                      uint64_t section_begin, uint64_t section_end)
+{
+    struct fg_dat_lane lane;
+
+    fg_walk_read(walk, &lane, sizeof(lane));
+    if (walk->error)
+        return;
+    found->lanes[found->nr_lanes++] = (struct fg_lane_data){lane.offset, lane.bytes};
+    if (lane.cpu != cpu)
+        walk->error = fg_refuse(walk->reason, "not recorded by funcgraph: lane %u has the number %" PRIu32,
+                                cpu, lane.cpu);
+    else if (lane.bytes && (lane.offset < section_begin || lane.offset > section_end ||
+                            lane.bytes > section_end - lane.offset))
+        walk->error = fg_refuse(walk->reason, "damaged: the data of lane %u does not lie in its section",
+                                found->nr_lanes - 1);
+    else if (!found->is_compressed && lane.bytes % FG_WIRE_PAGE_BYTES)
+        walk->error =
+            fg_refuse(walk->reason, "damaged: the data of lane %u is not a multiple of the page size",
+                      found->nr_lanes - 1);
+}
+
+/* The header of a buffer's section. All buffers are compressed, or none. */
+static struct fg_dat_section walk_buffer_header(struct fg_header_walk *walk, struct fg_section_walk *found,
+                                                uint64_t offset)
+{
+    struct fg_dat_section section = walk_section_header(walk, offset, FG_DAT_BUFFER);
+    bool is_compressed = section.flags & FG_DAT_COMPRESSED;
+
+    if (walk->error)
+        return section;
+    if (is_compressed ? found->blocks->codec->id == FG_CODEC_NONE : false)
+        walk->error =
+            fg_refuse(walk->reason, "damaged: lanes are compressed, and the file says with nothing");
+    else if (found->nr_buffers && is_compressed != found->is_compressed)
+        walk->error = fg_refuse(walk->reason, "damaged: only some of its buffers are compressed");
+    found->is_compressed = is_compressed;
+    return section;
+}
+
+/* The numbers of an option BUFFER before its lanes, which are checked against `end`, that of the option. */
+static void walk_buffer_sizes(struct fg_header_walk *walk, struct fg_section_walk *found, uint64_t end)
+{
+    uint32_t page_bytes = fg_walk_u32(walk), nr_cpus = fg_walk_u32(walk);
+
+    if (walk->error)
+        return;
+    if (page_bytes != FG_WIRE_PAGE_BYTES)
+        walk->error = fg_refuse(walk->reason, "not recorded by funcgraph: it has pages of %" PRIu32 " bytes",
+                                page_bytes);
+    else if (walk->offset > end || nr_cpus > (end - walk->offset) / sizeof(struct fg_dat_lane))
+        walk->error =
+            fg_refuse(walk->reason,
+                      "damaged or truncated: it is too short for its table of %" PRIu32 " lanes", nr_cpus);
+    else if (nr_cpus == 0 || (found->nr_buffers && nr_cpus != found->nr_cpus))
+        walk->error = fg_refuse(walk->reason,
+                                "not recorded by funcgraph: a buffer of it has %" PRIu32 " lanes", nr_cpus);
+    else if (fg_array_reserve(&found->lanes, &found->lanes_capacity, found->nr_lanes + (size_t)nr_cpus) < 0)
+        walk->error = -ENOMEM;
+    found->nr_cpus = nr_cpus;
+}
+
+static void walk_buffer(struct fg_header_walk *walk, struct fg_section_walk *found, uint64_t end)
+{
+    uint64_t offset = fg_walk_u64(walk), option = walk->offset;
+    struct fg_dat_section section = walk_buffer_header(walk, found, offset);
+    char skipped[2];
+
+    walk->offset = option;
+    fg_walk_text(walk, skipped, sizeof(skipped)); /* its name, which the JSON has */
+    fg_walk_text(walk, skipped, sizeof(skipped)); /* its clock */
+    walk_buffer_sizes(walk, found, end);
+    found->nr_buffers++;
+    for (uint32_t cpu = 0; cpu < found->nr_cpus && !walk->error; cpu++)
+        walk_lane(walk, found, cpu, offset + sizeof(section), offset + sizeof(section) + section.bytes);
+}
+
+/* Walks the option that ends at `end`. Those that are not needed are only checked. */
+static void walk_option(struct fg_header_walk *walk, struct fg_section_walk *found, uint16_t id,
+                        uint32_t bytes, uint64_t end)
+{
+    if (id == FG_DAT_BUFFER)
+        walk_buffer(walk, found, end);
+    else if (id == FG_DAT_TRACECLOCK)
+        walk_clock(walk, bytes, found);
+    else if (id >= FG_DAT_HEADER_INFO && id <= FG_DAT_CMDLINES)
+        walk_section_header(walk, fg_walk_u64(walk), id);
+    if (!walk->error && id == FG_DAT_BUFFER && walk->offset > end)
+        walk->error = fg_refuse(walk->reason, "damaged: the option of a buffer is too long");
+    walk->offset = end;
+}
+
+/* Walks the options of one section. Returns the offset of the next ones, or 0. */
+static uint64_t walk_options(struct fg_header_walk *walk, struct fg_section_walk *found, uint64_t offset)
+{
+    struct fg_dat_section section = walk_section_header(walk, offset, FG_DAT_END);
+    uint64_t end = offset + sizeof(section) + section.bytes;
+
+    if (!walk->error && section.flags & FG_DAT_COMPRESSED)
+        walk->error = fg_refuse(walk->reason, "not recorded by funcgraph: its options are compressed");
+    while (!walk->error) {
+        uint16_t id = fg_walk_u16(walk);
+        uint32_t bytes = fg_walk_u32(walk);
+
+        if (!walk->error && (walk->offset > end || bytes > end - walk->offset))
+            walk->error = fg_refuse(
+                walk->reason, "damaged: an option goes beyond its section, at byte %" PRIu64, walk->offset);
+        if (id == FG_DAT_END && !walk->error)
+            return fg_walk_u64(walk);
+        walk_option(walk, found, id, bytes, walk->offset + bytes);
+    }
+    return 0;
+}
+
+void fg_section_walk(struct fg_header_walk *walk, struct fg_section_walk *found)
+{
+    char codec[42], version[2];
+    uint64_t before = 0, offset;
+
+    fg_walk_text(walk, codec, sizeof(codec));
+    fg_walk_text(walk, version, sizeof(version));
+    offset = fg_walk_u64(walk);
+    if (!walk->error)
+        walk->error = fg_blocks_new(walk->input, codec, &found->blocks, walk->reason);
+    while (offset && !walk->error) {
+        if (offset <= before)
+            walk->error = fg_refuse(walk->reason, "damaged: its options go in a circle");
+        before = offset;
+        offset = walk_options(walk, found, offset);
+    }
+    if (!walk->error && found->nr_buffers == 0)
+        walk->error = fg_refuse(walk->reason, "damaged or truncated: it has no buffer");
+}
+
+static int read_compressed(struct fg_blocks *blocks, uint64_t offset, uint64_t end, char **json,
+                           size_t *json_bytes, char reason[FG_REASON_BYTES])
+{
+    struct fg_dat_block block;
+    int error = fg_block_open(blocks, offset, end, FG_DAT_DESCRIPTION_MAX_BYTES, &block, reason);
+
+    if (error)
+        return error;
+    *json = malloc((size_t)block.bytes + 1);
+    if (!*json)
+        return -ENOMEM;
+    *json_bytes = block.bytes;
+    return fg_block_read(blocks, offset, &block, *json, reason);
+}
+
+int fg_section_read_description(struct fg_blocks *blocks, uint64_t offset, uint64_t bytes, char **json,
+                                size_t *json_bytes, char reason[FG_REASON_BYTES])
+{
+    struct fg_header_walk walk = {.input = blocks->input, .reason = reason};
+    struct fg_dat_section section = walk_section_header(&walk, offset, FG_DAT_DESCRIPTION);
+    uint64_t begin = offset + sizeof(section);
+
+    if (walk.error)
+        return walk.error;
+    if (bytes < sizeof(section))
+        return fg_refuse(reason, "damaged: its description has %" PRIu64 " bytes", bytes);
+    if (section.flags & FG_DAT_COMPRESSED)
+        return read_compressed(blocks, begin, offset + bytes, json, json_bytes, reason);
+    *json_bytes = bytes - sizeof(section);
+    *json = malloc(*json_bytes + 1);
+    return *json ? fg_input_read(&blocks->input, begin, *json, *json_bytes, reason) : -ENOMEM;
+}

@@ -1,0 +1,35 @@
+/* Reads what a trace.dat of version 7 has before and after the data of its lanes: sections.h. */
+#ifndef FG_SECTION_WALK_H
+#define FG_SECTION_WALK_H
+
+#include "tracedata/base/trace_clock.h"
+#include "tracedata/read/blocks.h"
+#include "tracedata/read/header_walk.h"
+#include <stdbool.h>
+
+struct fg_lane_data {
+    uint64_t offset;
+    uint64_t bytes;
+};
+
+struct fg_section_walk {
+    struct fg_blocks *blocks;
+    bool is_compressed;  /* the lanes are in chunks */
+    uint32_t nr_cpus;    /* lanes of each buffer */
+    uint32_t nr_buffers; /* the top instance's, then the others */
+    uint32_t nr_lanes;
+    struct fg_lane_data *lanes;
+    size_t lanes_capacity;
+    enum fg_clock_unit unit;
+};
+
+/* Continues @walk after the first bytes, which say what the machine is. Errors are in @walk; whatever is in
+ * @found then is to be freed. */
+void fg_section_walk(struct fg_header_walk *walk, struct fg_section_walk *found);
+
+/* Reads the JSON of a section of @bytes with its header, to which the footer leads. Return: as
+ * fg_input_read(); or 0, and *@json is to be freed. */
+int fg_section_read_description(struct fg_blocks *blocks, uint64_t offset, uint64_t bytes, char **json,
+                                size_t *json_bytes, char reason[FG_REASON_BYTES]);
+
+#endif
