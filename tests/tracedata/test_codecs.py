@@ -6,28 +6,42 @@ A library is taken away by a file of its name that is none: the dynamic loader f
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ringfile import leaf
+from tracefile import Trace
+from tracereader import Desk, read_trace
 
 PYTHON_HAS_ZSTD = any(find_spec(name) and find_spec(f"{name}.zstd") for name in ("compression", "backports"))
 
 
-def run(code: str, *, without: Path | None = None) -> str:
+needs_python_zstd = pytest.mark.skipif(not PYTHON_HAS_ZSTD, reason="this Python has no zstd")
+
+
+def python_zstd() -> Any:
+    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
+def run(code: str, *words: Path, without: Path | None = None) -> str:
     """Run Python code and return its output.
 
     Args:
         code: what to run.
+        words: its arguments.
         without: a folder; if it is given, the system has no zstd library.
     """
     environ = dict(os.environ)
     if without:
         (without / "libzstd.so.1").touch()
         environ["LD_LIBRARY_PATH"] = str(without)
-    command = [sys.executable, "-c", code]
+    command = [sys.executable, "-c", code, *words]
     return subprocess.run(command, env=environ, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
@@ -46,7 +60,7 @@ def test_a_library_that_is_there_is_used_and_nothing_imported() -> None:
     assert out == "True True\n"
 
 
-@pytest.mark.skipif(not PYTHON_HAS_ZSTD, reason="this Python has no zstd")
+@needs_python_zstd
 def test_python_provides_a_codec_whose_library_is_missing(tmp_path: Path) -> None:
     out = run(
         "from funcgraph import _tracedata\n"
@@ -71,3 +85,134 @@ def test_an_unknown_codec_is_refused() -> None:
         "    print(error)\n"
     )
     assert out == "name must be 'zstd' or 'zlib', got 'lz4'\n"
+
+
+def many_calls(path: Path, compression: str) -> None:
+    trace = Trace(["m.f", "m.g"])
+    task = trace.task(69)
+    for time in range(0, 400_000, 200):
+        task.enter(time, time // 200 % 2, 0)
+        task.leave(time + 50, time // 200 % 2, 0, calltime=time)
+    path.write_bytes(trace.version_7(compression) if compression != "6" else trace.version_6())
+
+
+REPORT = """
+import hashlib, sys
+from funcgraph import _tracedata
+from funcgraph.tracedata import TraceFile
+loaded = "zstd" in _tracedata.codec_names()
+text = b"".join(TraceFile(sys.argv[1]).report())
+print(loaded, hashlib.sha256(text).hexdigest())
+"""
+
+
+@needs_python_zstd
+def test_a_trace_is_read_by_pythons_codec(tmp_path: Path) -> None:
+    """The text is that of the trace without compression. Fails if a trace needs the C library."""
+    path = tmp_path / "trace.dat"
+    many_calls(path, "6")
+    expected = run(REPORT, path).split()[1]
+    many_calls(path, "zstd")
+    assert run(REPORT, path, without=tmp_path).split() == ["False", expected]
+
+
+WRITE = """
+import sys
+from funcgraph import _tracedata
+from funcgraph.tracedata import codecs
+codecs.provide()
+recorder = _tracedata.Recorder(sys.argv[1] + ".part", resume=True)
+recorder.assemble(sys.argv[1], "{}", version=7, compression="zstd")
+"""
+
+
+@needs_python_zstd
+def test_a_trace_that_pythons_codec_wrote_is_the_same(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    ring = desk.ring()
+    ring.function(0, "m.f")
+    ring.task(1, 4711)
+    ring.put_all(1, [leaf(10**9 + 1000 * n, 0, 0, 500) for n in range(1000)])
+    trace = desk.record()
+    run(WRITE, desk.output, without=tmp_path)
+    assert desk.output.read_bytes()[:30].count(b"zstd")
+    assert read_trace(desk.output) == trace
+
+
+BOMB = """
+import resource, sys
+from funcgraph import _tracedata
+from funcgraph.tracedata import TraceError, TraceFile, codecs
+codecs.provide()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    TraceFile(sys.argv[1])
+except TraceError as error:
+    print("data of" in str(error))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10)
+"""
+
+
+@needs_python_zstd
+@pytest.mark.parametrize("window_log", [20, 27])
+def test_data_that_claims_to_be_small_takes_no_memory(tmp_path: Path, window_log: int) -> None:
+    """The description has 256 MiB of zeros, and says 30,000 bytes. Fails if all of it is decompressed."""
+    zstd = python_zstd()
+    options = {
+        zstd.CompressionParameter.window_log: window_log,
+        zstd.CompressionParameter.content_size_flag: 0,
+    }
+    compressor = zstd.ZstdCompressor(options=options)
+    packed = b"".join(compressor.compress(bytes(1 << 20)) for _ in range(256)) + compressor.flush()
+    path = tmp_path / "trace.dat"
+    many_calls(path, "zstd")
+    whole = path.read_bytes()
+    at = int.from_bytes(whole[-16:-8], "little")
+    block = struct.pack("<II", len(packed), 30_000) + packed
+    assert len(packed) < 30_000
+    out = whole[:at] + struct.pack("<HHIQ", 0x4746, 1, 0, len(block)) + block
+    out += b"FGEXTRA1" + struct.pack("<QQ", at, len(out) - at)
+    path.write_bytes(out)
+    for without in (None, tmp_path):
+        assert run(BOMB, path, without=without) == "True\nTrue\n"
+
+
+OWN = """
+import sys
+import funcgraph
+with funcgraph.Instance("one", tracer="function_graph") as one:
+    (lambda: None)()
+    print("lambda" in one.trace())
+print(*{"backports.zstd", "compression.zstd", "funcgraph.tracedata.codecs"} & set(sys.modules))
+"""
+
+
+def test_a_program_that_reads_its_own_trace_imports_no_codec(tmp_path: Path) -> None:
+    """Without the C library, too."""
+    assert run(OWN, without=tmp_path) == "True\n\n"
+
+
+OTHER = """
+import _interpreters, sys
+from funcgraph import _tracedata
+from funcgraph.tracedata import codecs
+codecs.provide()
+other = _interpreters.create()
+assert _interpreters.exec(other, f"import sys; sys.argv[1:] = {sys.argv[1:]!r}" + '\\n' + '''@REPORT@
+print(_tracedata.provide_codec("zlib", len, len))
+''') is None
+_interpreters.destroy(other)
+print(codecs.provide())
+"""
+
+
+@needs_python_zstd
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="_interpreters")
+def test_another_interpreter_reads_by_the_main_ones_codec(tmp_path: Path) -> None:
+    """It has a GIL of its own. Fails if the codec runs in an interpreter that does not own its objects."""
+    path = tmp_path / "trace.dat"
+    many_calls(path, "6")
+    expected = run(REPORT, path).split()[1]
+    many_calls(path, "zstd")
+    out = run(OTHER.replace("@REPORT@", REPORT), path, without=tmp_path)
+    assert out.split() == ["True", expected, "False", "None"]
