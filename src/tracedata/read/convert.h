@@ -24,6 +24,7 @@ struct fg_convert {
     struct fg_time_scale scale;
     enum fg_clock_unit unit;   /* of the times of events */
     struct fg_ranks *ranks;    /* with FG_UNIT_COUNT */
+    uint32_t lane;
     const uint32_t *addresses; /* function id -> synthetic address */
     size_t nr_addresses;
     int32_t tid;

@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, const void *records, size_t bytes)
+int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, uint32_t lane, const void *records,
+                 size_t bytes)
 {
     const uint64_t *at = records, *end = at + bytes / FG_RECORD_WORD_BYTES;
 
@@ -18,37 +19,42 @@ int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, cons
         at += fg_record_words(record->info);
         if (fg_record_kind(record->info) == FG_RECORD_LOST)
             continue;
-        if (fg_array_reserve(&ranks->times, &ranks->capacity, ranks->n + 1) < 0)
+        if (fg_array_reserve(&ranks->events, &ranks->capacity, ranks->n + 1) < 0)
             return -ENOMEM;
-        ranks->times[ranks->n++] = fg_time_scale_ns(scale, record->time);
+        ranks->events[ranks->n++] = (struct fg_rank){fg_time_scale_ns(scale, record->time), lane};
     }
     return 0;
 }
 
-static int by_value(const void *a, const void *b)
+static int compare(struct fg_rank one, struct fg_rank other)
 {
-    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+    if (one.time_ns != other.time_ns)
+        return one.time_ns < other.time_ns ? -1 : 1;
+    return (one.lane > other.lane) - (one.lane < other.lane);
+}
 
-    return (one > other) - (one < other);
+static int by_time(const void *a, const void *b)
+{
+    return compare(*(const struct fg_rank *)a, *(const struct fg_rank *)b);
 }
 
 int fg_ranks_sort(struct fg_ranks *ranks)
 {
     if (ranks->n)
-        qsort(ranks->times, ranks->n, sizeof(*ranks->times), by_value);
+        qsort(ranks->events, ranks->n, sizeof(*ranks->events), by_time);
     ranks->taken = calloc(ranks->n / 64 + 1, sizeof(*ranks->taken));
     return ranks->taken ? 0 : -ENOMEM;
 }
 
-/* The first place with that time or a later one. */
-static size_t first_at(const struct fg_ranks *ranks, uint64_t time_ns)
+/* The first place that is not before the event. */
+static size_t first_at(const struct fg_ranks *ranks, struct fg_rank event)
 {
     size_t low = 0, high = ranks->n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (ranks->times[middle] < time_ns)
+        if (compare(ranks->events[middle], event) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -58,12 +64,17 @@ static size_t first_at(const struct fg_ranks *ranks, uint64_t time_ns)
 
 uint64_t fg_ranks_first(const struct fg_ranks *ranks, uint64_t time_ns)
 {
-    return first_at(ranks, time_ns) + 1;
+    return first_at(ranks, (struct fg_rank){time_ns, 0}) + 1;
 }
 
 uint64_t fg_ranks_last(const struct fg_ranks *ranks, uint64_t time_ns)
 {
-    return first_at(ranks, time_ns + 1);
+    return first_at(ranks, (struct fg_rank){time_ns, UINT64_MAX});
+}
+
+static bool is_at(const struct fg_ranks *ranks, size_t at, struct fg_rank event)
+{
+    return at < ranks->n && compare(ranks->events[at], event) == 0;
 }
 
 static bool is_taken(const struct fg_ranks *ranks, size_t at)
@@ -71,13 +82,11 @@ static bool is_taken(const struct fg_ranks *ranks, size_t at)
     return ranks->taken[at / 64] >> at % 64 & 1;
 }
 
-uint64_t fg_ranks_take(struct fg_ranks *ranks, uint64_t time_ns)
+uint64_t fg_ranks_take(struct fg_ranks *ranks, struct fg_rank event)
 {
-    size_t at = first_at(ranks, time_ns);
+    size_t at = is_at(ranks, ranks->last, event) ? ranks->last : first_at(ranks, event);
 
-    if (at < ranks->last && ranks->last < ranks->n && ranks->times[ranks->last] == time_ns)
-        at = ranks->last;
-    while (at < ranks->n && is_taken(ranks, at) && ranks->times[at] == time_ns)
+    while (is_at(ranks, at, event) && is_taken(ranks, at))
         at++;
     if (at < ranks->n)
         ranks->taken[at / 64] |= 1ull << at % 64;
@@ -87,7 +96,7 @@ uint64_t fg_ranks_take(struct fg_ranks *ranks, uint64_t time_ns)
 
 void fg_ranks_free(struct fg_ranks *ranks)
 {
-    free(ranks->times);
+    free(ranks->events);
     free(ranks->taken);
     *ranks = (struct fg_ranks){0};
 }

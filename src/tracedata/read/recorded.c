@@ -187,7 +187,7 @@ static int rank_task(struct fg_row_pass *pass, const struct fg_lane_task *task)
         int result = fg_row_pass_read(pass, &known->pieces[i], &bytes);
 
         if (result > 0)
-            result = fg_ranks_add(&pass->ranks, &scale, pass->chunks.records, bytes);
+            result = fg_ranks_add(&pass->ranks, &scale, task->lane, pass->chunks.records, bytes);
         if (result < 0)
             return result;
     }

@@ -12,7 +12,7 @@ void fg_row_lane_open(struct fg_row_lane *lane, struct fg_row_pass *pass, uint32
         .pass = pass,
         .task = pass->recorded->first_tasks[number],
         .end_task = pass->recorded->first_tasks[number + 1],
-        .convert = {.unit = pass->recorded->unit, .ranks = &pass->ranks},
+        .convert = {.unit = pass->recorded->unit, .ranks = &pass->ranks, .lane = number},
     };
 }
 
