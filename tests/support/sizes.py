@@ -17,6 +17,8 @@ NIGHTLY = os.environ.get("FUNCGRAPH_NIGHTLY") == "1"
 MODEL_EXAMPLES = 10_000 if NIGHTLY else 300
 #: The same against the model of the package, on each CPython.
 CPYTHON_MODEL_EXAMPLES = 10_000 if NIGHTLY else 200
+#: Random traces, written as .fg and as trace.dat and read by all readers.
+TRACE_EXAMPLES = 5_000 if NIGHTLY else 120
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
 STRESS_SECONDS = 60.0 if NIGHTLY else 3.0
 

@@ -1,0 +1,674 @@
+"""A reader of .fg files, written from docs/trace-file.md alone and in plain Python: slow, and independent of the one in C.
+
+It uses nothing of funcgraph. What it can read, anybody can read who has that page.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+CHUNK = struct.Struct("<4sBBHIIIIIIIIQQQQ")
+FILE_HEADER = b"FGTRACE\1"
+MAGIC = b"FGCK"
+FOOTER_MAGIC = b"FGFOOTER"
+MAX_BYTES = 64 << 20
+RING, SYMBOLS, DATA, STATE, CLOCK, META, DIRECTORY = range(1, 8)
+ENTRY, RESUME, RETURN, RAISE, SUSPEND, CLOSE, FUNCTION, WAIT, LOST, OVERRUN, MARK, STACK, REPEATS, CALL_AT = (
+    range(14)
+)
+PAYLOAD_WORDS = (0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 2, 1)
+BEGINS = {ENTRY, RESUME, CALL_AT}
+ENDS = {RETURN, RAISE, SUSPEND, CLOSE}
+NAMES_A_FUNCTION = {ENTRY, RESUME, CALL_AT, FUNCTION, MARK, STACK, REPEATS}
+DEPTH_SURPRISE, FUNCTION_SURPRISE, BEGAN, REST, BACKWARDS = 1, 2, 4, 8, 16
+CLOCKS = ("local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc")
+WORD = (1 << 64) - 1
+DEPTHS = (1 << 18) - 1
+ONE = 1 << 60
+
+
+class Damaged(Exception):
+    """A chunk's payload is not what its header says."""
+
+
+# ---- compression
+
+
+def _zstd(data: bytes, size: int) -> bytes:
+    library = ctypes.CDLL("libzstd.so.1")
+    library.ZSTD_decompress.restype = ctypes.c_size_t
+    room = ctypes.create_string_buffer(max(size, 1))
+    got = library.ZSTD_decompress(room, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
+    if got != size:
+        raise Damaged("it does not decompress to its size")
+    return room.raw[:size]
+
+
+def _zlib(data: bytes, size: int) -> bytes:
+    stream = zlib.decompressobj()
+    try:
+        out = stream.decompress(data, size + 1)
+    except zlib.error as error:
+        raise Damaged(str(error)) from None
+    if len(out) != size or not stream.eof or stream.unused_data:
+        raise Damaged("it does not decompress to its size")
+    return out
+
+
+def decompress(codec: int, data: bytes, size: int) -> bytes:
+    if size == 0 and not data:
+        return b""
+    if codec == 1:
+        return _zstd(data, size)
+    if codec == 2:
+        return _zlib(data, size)
+    if codec != 0 or len(data) != size:
+        raise Damaged("no such codec, or another size")
+    return data
+
+
+# ---- chunks
+
+
+@dataclass(frozen=True)
+class Chunk:
+    offset: int
+    type: int
+    codec: int
+    flags: int
+    ring: int
+    stored_bytes: int
+    bytes: int
+    payload_crc: int
+    task: int
+    nr_records: int
+    record_bytes: int
+    seq: int
+    lost: int
+    first_ticks: int
+    last_ticks: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + CHUNK.size + (self.stored_bytes + 7) // 8 * 8
+
+
+def sound_chunk(header: bytes, offset: int, file_bytes: int) -> Chunk | None:
+    """Return the chunk that has this header, if it is sound."""
+    if len(header) < CHUNK.size:
+        return None
+    magic, kind, codec, flags, ring, stored, size, crc, header_crc, *rest = CHUNK.unpack(header)
+    chunk = Chunk(offset, kind, codec, flags, ring, stored, size, crc, *rest)
+    if magic != MAGIC or not RING <= kind <= DIRECTORY or max(stored, size) > MAX_BYTES:
+        return None
+    if zlib.crc32(header[:24] + bytes(4) + header[28:]) != header_crc or chunk.end > file_bytes:
+        return None
+    return chunk
+
+
+class File:
+    """The chunks of a file."""
+
+    def __init__(self, data: bytes) -> None:
+        if len(data) < 16 or data[:8] != FILE_HEADER:
+            raise ValueError("not a .fg file")
+        self.data = data
+        self.gaps = 0
+        found = self._directory()
+        self.is_complete = found is not None
+        self.chunks = list(self._walk()) if found is None else found
+
+    def _at(self, offset: int) -> Chunk | None:
+        return sound_chunk(self.data[offset : offset + CHUNK.size], offset, len(self.data))
+
+    def _directory(self) -> list[Chunk] | None:
+        if self.data[-8:] != FOOTER_MAGIC:
+            return None
+        (offset,) = struct.unpack("<Q", self.data[-16:-8])
+        chunk = self._at(offset)
+        if chunk is None or chunk.type != DIRECTORY or chunk.bytes % (8 + CHUNK.size):
+            return None
+        try:
+            places = self.payload(chunk)
+        except Damaged:
+            return None
+        chunks, end = [], 16
+        for at in range(0, len(places), 8 + CHUNK.size):
+            (place,) = struct.unpack_from("<Q", places, at)
+            listed = sound_chunk(places[at + 8 : at + 8 + CHUNK.size], place, offset)
+            if listed is None or place < end:
+                return None
+            end = listed.end
+            chunks.append(listed)
+        return chunks
+
+    def _walk(self) -> Iterator[Chunk]:
+        at = 16
+        while True:
+            chunk = self._at(at)
+            if chunk is None:
+                found = (self._at(later) for later in range(at + 8, len(self.data) - CHUNK.size + 1, 8))
+                chunk = next((later for later in found if later), None)
+                if chunk is None:
+                    return
+                self.gaps += 1
+            if chunk.type == DIRECTORY:
+                return
+            yield chunk
+            at = chunk.end
+
+    def payload(self, chunk: Chunk) -> bytes:
+        """Return a chunk's payload, decompressed."""
+        header = self._at(chunk.offset)
+        if header is None or header.stored_bytes != chunk.stored_bytes:
+            raise Damaged("another header than the directory says")
+        begin = chunk.offset + CHUNK.size
+        stored = self.data[begin : begin + chunk.stored_bytes]
+        if zlib.crc32(stored) != header.payload_crc:
+            raise Damaged("its checksum is another one")
+        return decompress(header.codec, stored, header.bytes)
+
+
+# ---- rows
+
+
+@dataclass
+class Record:
+    kind: int
+    time: int
+    func: int
+    depth: int
+    words: list[int]
+    start: int | None
+    values: bytes  # of a MARK: what follows its length
+    has_values: bool
+    is_irq: bool
+
+    @property
+    def bytes(self) -> int:
+        return 8 * (2 + len(self.words) + (self.start is not None)) + len(self.values)
+
+
+class Stream:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def byte(self) -> int:
+        if self.at >= len(self.data):
+            raise Damaged("a stream is too short")
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80 or shift >= 70:
+                return value & WORD
+
+    def signed(self) -> int:
+        value = self.varint()
+        return value >> 1 if value % 2 == 0 else -(value >> 1) - 1
+
+    def take(self, count: int) -> bytes:
+        if count > len(self.data) - self.at:
+            raise Damaged("a stream is too short")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+
+class Rows:
+    """The records of a DATA chunk's payload."""
+
+    def __init__(self, payload: bytes) -> None:
+        if len(payload) < 24:
+            raise Damaged("it has no header of rows")
+        self.count, *sizes = struct.unpack_from("<6I", payload)
+        if 24 + sum(sizes) != len(payload):
+            raise Damaged("the streams are not all of the payload")
+        streams, at = [], 24
+        for size in sizes:
+            streams.append(Stream(payload[at : at + size]))
+            at += size
+        self.codes, self.functions, self.times, self.more_words, self.values = self.streams = streams
+        self.time = self.open_calls = self.flat_depth = 0
+        self.slots = [(0, 0)] * 256
+
+    def records(self) -> list[Record]:
+        records = [self._row() for _ in range(self.count)]
+        if any(stream.at != len(stream.data) for stream in self.streams):
+            raise Damaged("a stream is too long")
+        return records
+
+    def _row(self) -> Record:
+        code = self.codes.byte()
+        surprise = self.codes.byte() if code & 0x80 else 0
+        kind = code & 15
+        if kind > CALL_AT:
+            raise Damaged("no such kind")
+        passed = self.times.varint()
+        time = (self.time - passed if surprise & BACKWARDS else self.time + passed) & WORD
+        depth = self.open_calls - (kind in ENDS) if kind in BEGINS | ENDS else self.flat_depth
+        depth = (depth + (self.more_words.signed() if surprise & DEPTH_SURPRISE else 0)) & DEPTHS
+        slot_func, slot_time = self.slots[depth % 256]
+        func = slot_func if kind in ENDS else 0
+        if kind in NAMES_A_FUNCTION or surprise & FUNCTION_SURPRISE:
+            func = self.functions.varint() & 0xFFFFFFFF
+        if kind in ENDS:
+            words = [(time - self.times.signed()) & WORD if surprise & BEGAN else slot_time]
+        elif kind == WAIT:
+            words = [(time - self.times.signed()) & WORD]
+        elif kind == CALL_AT:
+            low, high = self.more_words.varint(), self.more_words.varint()
+            words = [(low & 0xFFFFFFFF) | (high << 32 & WORD)]
+        else:
+            words = [self.more_words.varint() for _ in range(PAYLOAD_WORDS[kind])]
+        start = (time - self.times.signed()) & WORD if code & 16 else None
+        values = b""
+        if code & 32 or surprise & REST or kind == MARK:
+            values = self.values.take(8 * self.more_words.varint())
+        record = Record(kind, time, func, depth, words, start, values, bool(code & 32), bool(code & 64))
+        if record.bytes > 127 * 8:
+            raise Damaged("a record is too long")
+        self.time = time
+        if kind in BEGINS:
+            self.slots[depth % 256] = (func, time)
+            self.open_calls = depth + 1
+        elif kind in ENDS:
+            self.open_calls = depth
+        else:
+            self.flat_depth = depth
+        return record
+
+
+# ---- times
+
+
+@dataclass(frozen=True)
+class Line:
+    """From ticks to nanoseconds."""
+
+    ticks: int = 0
+    ns: int = 0
+    ns_per_tick: int = ONE
+
+    def span(self, ticks: int) -> int:
+        return ticks * self.ns_per_tick // ONE
+
+    def at(self, ticks: int) -> int:
+        if ticks < self.ticks:
+            return (self.ns - self.span(self.ticks - ticks)) & WORD
+        return (self.ns + self.span(ticks - self.ticks)) & WORD
+
+
+def line_between(first: tuple[int, int], last: tuple[int, int]) -> Line:
+    ticks, ns = last[0] - first[0], last[1] - first[1]
+    slope = ONE
+    if ticks > 0 and ns > 0 and ticks // 16 < ns and ns // 16 < ticks:
+        slope = ns * ONE // ticks
+    return Line(*first, slope)
+
+
+# ---- the trace
+
+
+@dataclass
+class Task:
+    id: int
+    ring: Ring
+    tid: int | None = None
+    name: str = ""
+    chunks: list[Chunk] = field(default_factory=list)
+    lane: int = -1
+
+    def limit(self, which: str) -> list[int]:
+        return [getattr(chunk, which) for chunk in self.chunks if chunk.record_bytes]
+
+
+@dataclass
+class Ring:
+    number: int
+    pid: int = 0
+    parent: int = 0
+    clock_kind: int = 0
+    clock_start: tuple[int, int] = (0, 0)
+    clock_latest: tuple[int, int] = (0, 0)
+    instance: str = ""
+    name: str = ""
+    argv: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    killed: str = ""
+    functions: dict[int, int] = field(default_factory=dict)  # id -> number in the trace
+    tasks: dict[int, Task] = field(default_factory=dict)
+    buffer: int = 0
+
+    def task(self, number: int) -> Task:
+        return self.tasks.setdefault(number, Task(number, self))
+
+
+@dataclass
+class Event:
+    """An event with all its fields; a function is its number in the trace, None: unknown."""
+
+    lane: int
+    tid: int
+    time: int  # in the unit of the trace's clock
+    lost: int  # records of its task that were lost just before it
+    kind: int
+    func: int | None
+    depth: int
+    is_irq: bool
+    end_ns: int  # the record's time in nanoseconds
+    begin_ns: int = 0  # of a call's end: the calltime, without waits; of a wait: how long it took
+    start_ns: int | None = None
+    caller: int | None = None
+    has_caller: bool = False  # of a message: a function wrote it
+    line: int = 0
+    overrun: int = 0
+    count: int = 0
+    stack: list[int | None] = field(default_factory=list)
+    values: bytes = b""
+    text: bytes = b""
+
+
+def strings_of(data: bytes, count: int) -> list[bytes]:
+    *whole, _ = data.split(b"\0")
+    return whole[:count]
+
+
+def decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
+
+
+class FgTrace:
+    """A .fg file as a trace.
+
+    Attributes:
+        functions: (module, qualname, file, line, flags, argument names), by number.
+        damaged: offsets of DATA chunks that are not as they were written, once they were read.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.file = File(data)
+        self.is_complete = self.file.is_complete
+        self.gaps = self.file.gaps
+        self.rings: list[Ring] = []
+        self.functions: list[tuple[str, str, str, int, int, list[str]]] = []
+        self.meta: dict[str, Any] = {}
+        self.clock = 0
+        self.damaged: list[int] = []
+        self._known: dict[tuple[Any, ...], int] = {}  # what makes functions equal -> number
+        self._flags: dict[tuple[Any, ...], int] = {}
+        self._clock_pairs: list[tuple[int, int]] = []
+        for chunk in self.file.chunks:
+            try:
+                self._take(chunk)
+            except (Damaged, struct.error):
+                self.gaps += 1
+        self._assign_lanes()
+
+    # ---- chunks
+
+    def _ring(self, number: int) -> Ring:
+        if number >= 65536:
+            raise Damaged("no such ring")
+        while len(self.rings) <= number:
+            self.rings.append(Ring(len(self.rings)))
+        return self.rings[number]
+
+    def _take(self, chunk: Chunk) -> None:
+        if chunk.type == DATA:
+            self._ring(chunk.ring).task(chunk.task).chunks.append(chunk)
+            return
+        payload = self.file.payload(chunk)
+        if chunk.type == CLOCK:
+            self._take_clock(payload)
+        elif chunk.type == META:
+            self.meta = json.loads(payload)
+        elif chunk.type == DIRECTORY:
+            raise Damaged("a second directory")
+        else:
+            ring = self._ring(chunk.ring)
+            take = {RING: self._take_ring, SYMBOLS: self._take_symbols, STATE: self._take_state}
+            take[chunk.type](ring, payload)
+
+    def _take_clock(self, payload: bytes) -> None:
+        clock, monotonic, now = struct.unpack_from("<3Q", payload)
+        if clock >= len(CLOCKS):
+            raise Damaged("no such clock")
+        self.clock = clock
+        if self._clock_pairs or monotonic:
+            self._clock_pairs.append((monotonic, now))
+
+    def _take_ring(self, ring: Ring, payload: bytes) -> None:
+        pid, kind, ticks, ns, instance, size = struct.unpack_from("<IIQQ64sQ", payload)
+        if size > len(payload) - 96:
+            raise Damaged("the name is too long")
+        ring.pid, ring.clock_kind, ring.clock_start = pid, kind, (ticks, ns)
+        ring.instance = decoded(instance.split(b"\0")[0])
+        ring.name = decoded(payload[96 : 96 + size])
+        if ring.clock_latest[1] == 0:
+            ring.clock_latest = ring.clock_start
+
+    def _take_state(self, ring: Ring, payload: bytes) -> None:
+        ticks, ns, lost, overrun, waits, wait_ticks, symbols_lost, tasks, finished, size = struct.unpack_from(
+            "<7QIIQ", payload
+        )
+        if size > len(payload) - 72:
+            raise Damaged("the text is too long")
+        ring.clock_latest = (ticks, ns)
+        ring.counts = {
+            "lost": lost,
+            "overrun": overrun,
+            "waits": waits,
+            "wait_ticks": wait_ticks,
+            "symbols_lost": symbols_lost,
+            "tasks": tasks,
+            "finished": finished,
+        }
+        ring.killed = decoded(payload[72 : 72 + size])
+
+    def _take_symbols(self, ring: Ring, payload: bytes) -> None:
+        at = 0
+        while at < len(payload):
+            size, kind, flags, number, line, tid, count = struct.unpack_from("<IHHIIII", payload, at)
+            if size < 24 or size % 8 or size > len(payload) - at:
+                raise Damaged("a symbol of an impossible size")
+            strings = strings_of(payload[at + 24 : at + size], count)
+            at += size
+            if kind in (1, 2, 5):
+                self._take_function(ring, kind, number, (strings + [b""] * 4)[:4], line, flags)
+            elif kind == 3:
+                task = ring.task(number)
+                task.tid = tid
+                task.name = decoded(strings[0]) if strings else task.name
+            elif kind == 4:
+                ring.parent, ring.argv = tid, [decoded(text) for text in strings]
+
+    def _take_function(
+        self, ring: Ring, kind: int, number: int, strings: list[bytes], line: int, flags: int
+    ) -> None:
+        identity = (*strings, line)
+        self._flags.setdefault(identity, flags)
+        if kind == 2:
+            return
+        if identity not in self._known:
+            self._known[identity] = len(self.functions)
+            module, qualname, path, arguments = map(decoded, strings)
+            names = arguments.split(",") if arguments else []
+            self.functions.append((module, qualname, path, line, self._flags[identity], names))
+        ring.functions[number] = self._known[identity]
+
+    # ---- times
+
+    def line(self, ring: Ring) -> Line:
+        """Return the line from a ring's ticks to nanoseconds of the trace's clock."""
+        line = Line()
+        if ring.clock_kind == 1:
+            counters = [other for other in self.rings if other.clock_kind == 1]
+            first = min(counters, key=lambda other: other.clock_start[1])
+            last = max(counters, key=lambda other: other.clock_latest[1])
+            line = line_between(first.clock_start, last.clock_latest)
+        if not self._clock_pairs:
+            return line
+        begin, end = self._clock_pairs[0], self._clock_pairs[-1]
+        second = line_between(begin, end)
+        if end[0] - begin[0] < 10_000_000 or abs(second.ns_per_tick - ONE) > ONE // 1000:
+            second = Line(*begin)
+        return Line(line.ticks, second.at(line.ns), second.span(line.ns_per_tick))
+
+    # ---- lanes
+
+    def _assign_lanes(self) -> None:
+        self.buffers = [""]
+        for ring in self.rings:
+            if ring.instance not in self.buffers:
+                self.buffers.append(ring.instance)
+            ring.buffer = self.buffers.index(ring.instance)
+        self.tasks: list[Task] = []
+        spans = {}
+        for ring in self.rings:
+            line = self.line(ring)
+            for task in ring.tasks.values():
+                if not any(task.limit("last_ticks")):
+                    continue
+                spans[id(task)] = (
+                    line.at(min(task.limit("first_ticks"))),
+                    line.at(max(task.limit("last_ticks"))),
+                )
+                self.tasks.append(task)
+        self.tasks.sort(key=lambda task: spans[id(task)][0])
+        ends: dict[tuple[int, int], int] = {}
+        for task in self.tasks:
+            first, last = spans[id(task)]
+            cpu = 0
+            while ends.get((task.ring.buffer, cpu), -1) >= first:
+                cpu += 1
+            ends[task.ring.buffer, cpu] = last
+            task.lane = cpu
+        self.cpus = 1 + max((task.lane for task in self.tasks), default=0)
+        for task in self.tasks:
+            task.lane += task.ring.buffer * self.cpus
+            task.chunks.sort(key=lambda chunk: chunk.seq)
+        self.nr_lanes = self.cpus * len(self.buffers)
+
+    # ---- events
+
+    @property
+    def lost(self) -> int:
+        """All records that are known to be lost."""
+        flagged = sum(chunk.flags & 1 for task in self.all_tasks() for chunk in task.chunks)
+        return sum(ring.counts.get("lost", 0) for ring in self.rings) + flagged + self.gaps
+
+    def all_tasks(self) -> Iterator[Task]:
+        for ring in self.rings:
+            yield from ring.tasks.values()
+
+    def lanes(self) -> list[list[Event]]:
+        """Return the events of each lane."""
+        self.damaged = []
+        lanes: list[list[Event]] = [[] for _ in range(self.nr_lanes)]
+        for task in self.tasks:
+            lanes[task.lane] += self._events(task)
+        self._set_times(lanes)
+        for lane in lanes:
+            latest = 0
+            for event in lane:
+                latest = event.time = max(latest, event.time)
+        return lanes
+
+    def events(self) -> list[Event]:
+        """Return all events in order of time."""
+        every = [event for lane in self.lanes() for event in lane]
+        return sorted(every, key=lambda event: (event.time, event.lane))
+
+    def _set_times(self, lanes: list[list[Event]]) -> None:
+        if CLOCKS[self.clock] == "counter":
+            every = [event for lane in lanes for event in lane]
+            for number, event in enumerate(sorted(every, key=lambda event: event.end_ns), 1):
+                event.time = number
+        elif CLOCKS[self.clock] == "uptime":
+            for lane in lanes:
+                for event in lane:
+                    event.time = event.end_ns // 10_000_000
+
+    def _records(self, task: Task) -> Iterator[tuple[int, Record]]:
+        """Yield the records of a task, each with how many the chunks say were lost before it."""
+        lost = 0
+        for chunk in task.chunks:
+            lost += chunk.lost
+            try:
+                header = self.file._at(chunk.offset)
+                records = Rows(self.file.payload(chunk)).records()
+                if header is None or sum(record.bytes for record in records) != header.record_bytes:
+                    raise Damaged("its records have another size")
+            except Damaged:
+                self.damaged.append(chunk.offset)
+                lost += chunk.nr_records
+                records = []
+            for record in records:
+                yield lost, record
+                lost = 0
+            lost += chunk.flags & 1
+
+    def _events(self, task: Task) -> Iterator[Event]:
+        line = self.line(task.ring)
+        waits: list[tuple[int, int]] = []
+        lost = overrun = 0
+        for lost_before, record in self._records(task):
+            lost += lost_before
+            if record.kind == LOST:
+                lost += record.words[0]
+                continue
+            ns = line.at(record.time)
+            time = record.time if CLOCKS[self.clock] == "x86-tsc" else ns
+            tid = task.ring.pid if task.tid is None else task.tid
+            func = task.ring.functions.get(record.func)
+            event = Event(
+                task.lane, tid, time, lost, record.kind, func, record.depth, record.is_irq, ns
+            )
+            lost = 0
+            if record.has_values:
+                event.values = record.values
+            if record.start is not None:
+                event.start_ns = line.at(record.start)
+            if record.kind in ENDS:
+                began = record.words[0]
+                passed = sum(b - a for a, b in waits if a >= began and b <= record.time)
+                event.begin_ns = line.at(began + passed)
+            elif record.kind == WAIT:
+                begin = record.words[0]
+                event.begin_ns = line.span(max(record.time - begin, 0))
+                if record.depth == 0 and begin <= record.time and (not waits or begin >= waits[-1][1]):
+                    waits.append((begin, record.time))
+            elif record.kind == OVERRUN:
+                overrun = record.words[0]
+            elif record.kind == MARK:
+                event.text = record.values[: record.words[0]]
+                event.has_caller = record.func != 0
+            elif record.kind == STACK:
+                self._take_stack(event, task.ring, record)
+            elif record.kind in (FUNCTION, REPEATS, CALL_AT):
+                caller = record.words[0] & 0xFFFFFFFF
+                event.has_caller = caller != 0
+                event.caller = task.ring.functions.get(caller)
+                event.line = record.words[0] >> 32
+                event.count = record.words[-1]
+            event.overrun = overrun
+            yield event
+
+    @staticmethod
+    def _take_stack(event: Event, ring: Ring, record: Record) -> None:
+        ids = struct.unpack(f"<{len(event.values) // 4}I", event.values)
+        if 0 in ids:
+            ids = ids[: ids.index(0)]
+        event.stack = [ring.functions.get(number) for number in ids]
