@@ -141,7 +141,7 @@ class File:
         chunks, end = [], 16
         for at in range(0, len(places), 8 + CHUNK.size):
             (place,) = struct.unpack_from("<Q", places, at)
-            listed = sound_chunk(places[at + 8 : at + 8 + CHUNK.size], place, offset)
+            listed = sound_chunk(MAGIC + places[at + 12 : at + 8 + CHUNK.size], place, offset)
             if listed is None or place < end:
                 return None
             end = listed.end

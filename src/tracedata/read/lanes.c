@@ -28,6 +28,7 @@ static int by_lane(const void *a, const void *b)
 
 static int collect(const struct fg_contents *contents, struct fg_lanes *lanes)
 {
+    struct fg_time_scales scales = fg_contents_time_scales(contents);
     size_t count = 0;
 
     for (size_t i = 0; i < contents->nr_rings; i++)
@@ -37,7 +38,7 @@ static int collect(const struct fg_contents *contents, struct fg_lanes *lanes)
         return -ENOMEM;
     for (size_t i = 0; i < contents->nr_rings; i++) {
         const struct fg_trace_ring *ring = &contents->rings[i];
-        struct fg_time_scale scale = fg_contents_time_scale(contents, ring->clock_kind);
+        const struct fg_time_scale *scale = fg_time_scale_of(&scales, ring);
 
         for (size_t j = 0; j < ring->nr_tasks; j++) {
             const struct fg_trace_task *task = &ring->tasks[j];
@@ -48,8 +49,8 @@ static int collect(const struct fg_contents *contents, struct fg_lanes *lanes)
                 .ring = (uint32_t)i,
                 .task = (uint32_t)j,
                 .buffer = lanes->ring_buffers[i],
-                .first_ns = fg_time_scale_ns(&scale, task->first_ticks),
-                .last_ns = fg_time_scale_ns(&scale, task->last_ticks),
+                .first_ns = fg_time_scale_ns(scale, task->first_ticks),
+                .last_ns = fg_time_scale_ns(scale, task->last_ticks),
             };
         }
     }

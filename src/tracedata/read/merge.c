@@ -105,7 +105,7 @@ static int end(struct fg_merge *merge)
     if (merge->pass.damaged_at == 0)
         return 0;
     snprintf(merge->reason, sizeof(merge->reason),
-             "damaged: the chunk at byte %" PRIu64 " is not as it was written; its events count as lost",
+             "damaged: what lies at byte %" PRIu64 " is not as it was written; its events count as lost",
              merge->pass.damaged_at);
     return -EINVAL;
 }

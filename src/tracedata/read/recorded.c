@@ -114,6 +114,7 @@ int fg_recorded_open(int fd, struct fg_recorded *recorded)
     *recorded = (struct fg_recorded){.fd = fd};
     error = fg_spool_index_read(fd, &index);
     recorded->contents.nr_gaps = index.nr_gaps;
+    recorded->contents.damaged_at = index.damaged_at;
     recorded->is_complete = index.is_complete;
     if (error == 0)
         error = fg_contents_load(&recorded->contents, &reader, &index, 0);
@@ -122,6 +123,7 @@ int fg_recorded_open(int fd, struct fg_recorded *recorded)
     if (error < 0)
         return error;
     recorded->unit = fg_trace_clock_unit(recorded->contents.clock);
+    recorded->scales = fg_contents_time_scales(&recorded->contents);
     sort_pieces(&recorded->contents);
     error = fg_lanes_assign(&recorded->contents, &recorded->lanes);
     if (error == 0)
@@ -180,14 +182,14 @@ static int rank_task(struct fg_row_pass *pass, const struct fg_lane_task *task)
 {
     const struct fg_trace_ring *ring = ring_of(pass->recorded, task);
     const struct fg_trace_task *known = &ring->tasks[task->task];
-    struct fg_time_scale scale = fg_contents_time_scale(&pass->recorded->contents, ring->clock_kind);
+    const struct fg_time_scale *scale = fg_time_scale_of(&pass->recorded->scales, ring);
     size_t bytes = 0;
 
     for (size_t i = 0; i < known->nr_pieces; i++) {
         int result = fg_row_pass_read(pass, &known->pieces[i], &bytes);
 
         if (result > 0)
-            result = fg_ranks_add(&pass->ranks, &scale, task->lane, pass->chunks.records, bytes);
+            result = fg_ranks_add(&pass->ranks, scale, task->lane, pass->chunks.records, bytes);
         if (result < 0)
             return result;
     }
@@ -198,7 +200,8 @@ int fg_row_pass_begin(struct fg_row_pass *pass, const struct fg_recorded *record
 {
     int error = 0;
 
-    *pass = (struct fg_row_pass){.recorded = recorded, .chunks.fd = recorded->fd};
+    *pass = (struct fg_row_pass){
+        .recorded = recorded, .chunks.fd = recorded->fd, .damaged_at = recorded->contents.damaged_at};
     if (recorded->unit != FG_UNIT_COUNT)
         return 0;
     for (size_t i = 0; i < recorded->lanes.nr_tasks && error == 0; i++)

@@ -16,6 +16,7 @@ struct fg_recorded {
     struct fg_lanes lanes;
     size_t *first_tasks;  /* lane -> its first one in lanes.tasks; one more element ends the last */
     uint32_t **addresses; /* per ring: function id -> synthetic address */
+    struct fg_time_scales scales;
     enum fg_clock_unit unit;
     bool is_complete; /* the recording has ended */
 };
@@ -36,7 +37,7 @@ struct fg_row_pass {
     const struct fg_recorded *recorded;
     struct fg_chunk_reader chunks;
     struct fg_ranks ranks; /* on the clock `counter` */
-    uint64_t damaged_at;   /* offset of the first damaged chunk; 0: there was none */
+    uint64_t damaged_at;   /* offset of the first damaged place that was found; 0: there is none */
 };
 
 /* Return: 0 or a negative errno. The pass must be ended in any case. */

@@ -38,7 +38,7 @@ static bool begin_task(struct fg_row_lane *lane)
     lane->piece = task->pieces;
     lane->end_piece = task->pieces + task->nr_pieces;
     lane->was_damaged = false;
-    lane->convert.scale = fg_contents_time_scale(&recorded->contents, ring->clock_kind);
+    lane->convert.scale = *fg_time_scale_of(&recorded->scales, ring);
     lane->convert.addresses = recorded->addresses[lane_task->ring];
     lane->convert.nr_addresses = ring->functions_capacity;
     fg_convert_begin_task(&lane->convert, (int32_t)task->tid);
@@ -50,15 +50,17 @@ static int begin_piece(struct fg_row_lane *lane)
 {
     const struct fg_piece *piece = lane->piece++;
     struct fg_chunk_reader *chunks = &lane->pass->chunks;
+    size_t bytes = 0, room = lane->records_bytes;
     uint64_t *records = lane->records;
-    size_t bytes = 0;
     int result = fg_row_pass_read(lane->pass, piece, &bytes);
 
     if (result < 0)
         return result;
     if (result > 0) {
         lane->records = chunks->records;
+        lane->records_bytes = chunks->records_bytes;
         chunks->records = records;
+        chunks->records_bytes = room;
     }
     lane->at = lane->records;
     lane->end = lane->at + bytes / FG_RECORD_WORD_BYTES;

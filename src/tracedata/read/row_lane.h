@@ -11,7 +11,8 @@ struct fg_row_lane {
     size_t task, end_task; /* in lanes.tasks: the one after the current one; of the next lane */
     const struct fg_piece *piece, *end_piece; /* the next one of the current task */
     bool was_damaged;                         /* the sub-buffer of the current records had a rest */
-    uint64_t *records; /* of the current piece; memory that it shares out with pass->chunks */
+    uint64_t *records; /* of the current piece; memory that it exchanges with pass->chunks */
+    size_t records_bytes;
     const uint64_t *at, *end;
     uint64_t last_time; /* times never run backwards in a lane */
     struct fg_convert convert;

@@ -84,11 +84,9 @@ static void put_argv(struct fg_text *json, const struct fg_text *argv)
     fg_text_char(json, ']');
 }
 
-static uint64_t wait_ns(const struct fg_contents *contents, const struct fg_trace_ring *ring)
+static uint64_t wait_ns(const struct fg_time_scales *scales, const struct fg_trace_ring *ring)
 {
-    struct fg_time_scale scale = fg_contents_time_scale(contents, ring->clock_kind);
-
-    return fg_time_scale_span(&scale, ring->state.wait_ticks);
+    return fg_time_scale_span(fg_time_scale_of(scales, ring), ring->state.wait_ticks);
 }
 
 static void put_buffers(struct fg_text *json, const struct fg_lanes *lanes)
@@ -107,6 +105,8 @@ static void put_buffers(struct fg_text *json, const struct fg_lanes *lanes)
 static void put_processes(struct fg_text *json, const struct fg_contents *contents,
                           const struct fg_lanes *lanes)
 {
+    struct fg_time_scales scales = fg_contents_time_scales(contents);
+
     fg_json_key(json, "processes");
     fg_text_char(json, '[');
     for (size_t i = 0; i < contents->nr_rings; i++) {
@@ -120,7 +120,7 @@ static void put_processes(struct fg_text *json, const struct fg_contents *conten
         fg_json_number(json, "lost", fg_trace_ring_lost(ring));
         fg_json_number(json, "overrun", ring->state.overrun);
         fg_json_number(json, "waits", ring->state.wait_count);
-        fg_json_number(json, "wait_ns", wait_ns(contents, ring));
+        fg_json_number(json, "wait_ns", wait_ns(&scales, ring));
         fg_json_key(json, "killed");
         if (ring->killed)
             fg_json_string(json, ring->killed, strlen(ring->killed));
@@ -135,6 +135,7 @@ static void put_processes(struct fg_text *json, const struct fg_contents *conten
 
 static void put_totals(struct fg_text *json, const struct fg_contents *contents, const struct fg_lanes *lanes)
 {
+    struct fg_time_scales scales = fg_contents_time_scales(contents);
     uint64_t lost = contents->nr_gaps, overrun = 0, waits = 0, waited_ns = 0, events = 0;
 
     for (size_t i = 0; i < contents->nr_rings; i++) {
@@ -143,7 +144,7 @@ static void put_totals(struct fg_text *json, const struct fg_contents *contents,
         lost += fg_trace_ring_lost(ring);
         overrun += ring->state.overrun;
         waits += ring->state.wait_count;
-        waited_ns += wait_ns(contents, ring);
+        waited_ns += wait_ns(&scales, ring);
     }
     for (size_t i = 0; i < lanes->nr_tasks; i++)
         events += lanes->tasks[i].events;

@@ -96,6 +96,8 @@ struct fg_spool_state {
     uint64_t killed_bytes;
 };
 
+/* In the file a place has 0 for the chunk's magic number: who looks for chunks in a damaged or cut directory
+ * must not take its places for them. */
 struct fg_spool_place {
     uint64_t offset; /* of the chunk */
     struct fg_spool_chunk chunk;
@@ -108,6 +110,12 @@ struct fg_spool_footer {
 
 /* No chunk's payload is larger, in the file or decompressed: a reader needs no more memory than this. */
 #define FG_SPOOL_MAX_BYTES (64u << 20)
+/* Limits of what a reader keeps, as little data can decompress to much. All symbols together have at most so
+ * many bytes, and so many more for each byte that they take in the file. */
+#define FG_SPOOL_MAX_SYMBOL_BYTES (16u << 20)
+#define FG_SPOOL_MAX_SYMBOL_RATIO 32u
+#define FG_SPOOL_MAX_META_BYTES (16u << 20)
+#define FG_SPOOL_MAX_TEXT_BYTES 4096u /* of a ring file's name, of the kill switch's message */
 
 _Static_assert(sizeof(struct fg_spool_header) == 16, "the file's layout");
 _Static_assert(sizeof(struct fg_spool_chunk) == 72, "the file's layout");

@@ -46,6 +46,17 @@ int fg_chunk_read(struct fg_chunk_reader *reader, uint64_t offset, uint32_t stor
     return take_payload(reader, chunk);
 }
 
+/* Of what was there nothing is kept: a lane of small sub-buffers takes little memory. */
+static int reserve_records(struct fg_chunk_reader *reader, size_t bytes)
+{
+    if (reader->records && bytes <= reader->records_bytes)
+        return 0;
+    free(reader->records);
+    reader->records = malloc(bytes + 1);
+    reader->records_bytes = reader->records ? bytes : 0;
+    return reader->records ? 0 : -ENOMEM;
+}
+
 int fg_chunk_read_records(struct fg_chunk_reader *reader, uint64_t offset, uint32_t stored_bytes,
                           struct fg_spool_chunk *chunk)
 {
@@ -54,10 +65,8 @@ int fg_chunk_read_records(struct fg_chunk_reader *reader, uint64_t offset, uint3
 
     if (error == 0 && (chunk->type != FG_SPOOL_DATA || chunk->record_bytes > FG_RING_SUBBUF_BYTES_MAX))
         error = -EBADMSG;
-    if (error == 0 && reader->records == NULL) {
-        reader->records = malloc(FG_RING_SUBBUF_BYTES_MAX);
-        error = reader->records ? 0 : -ENOMEM;
-    }
+    if (error == 0)
+        error = reserve_records(reader, chunk->record_bytes);
     if (error == 0)
         error = fg_rows_unpack(&reader->rows, (const uint8_t *)reader->payload.data, chunk->bytes,
                                reader->records, chunk->record_bytes, &bytes);
@@ -73,4 +82,5 @@ void fg_chunk_reader_free(struct fg_chunk_reader *reader)
     fg_unpacker_free(&reader->unpacker);
     free(reader->records);
     reader->records = NULL;
+    reader->records_bytes = 0;
 }

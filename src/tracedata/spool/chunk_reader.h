@@ -14,7 +14,8 @@ struct fg_chunk_reader {
     struct fg_text stored, payload;
     struct fg_unpacker unpacker;
     struct fg_row_state rows;
-    uint64_t *records; /* of one sub-buffer */
+    uint64_t *records;    /* of one sub-buffer */
+    size_t records_bytes; /* that there is room for */
 };
 
 /**

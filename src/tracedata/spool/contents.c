@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In a damaged file a function's number may be anything; above this one it is not believed. */
+/* In a damaged file a function's number may be anything; above this one it is not believed. Nor is one that
+ * makes all rings together have room for more numbers than this, and so many more for each symbol. */
 #define MAX_FUNCTION_ID (UINT32_C(1) << 24)
+#define MAX_IDS (UINT64_C(1) << 25)
+#define MAX_IDS_A_SYMBOL 16u
 
 static int contents_ring(struct fg_contents *contents, uint32_t number, struct fg_trace_ring **ring)
 {
@@ -57,21 +60,39 @@ static int replace_text(char **text, const char *new_text, size_t bytes)
     return 0;
 }
 
+static bool is_credible_id(const struct fg_contents *contents, const struct fg_trace_ring *ring, uint32_t id)
+{
+    /* The capacity of an array at least doubles. */
+    uint64_t more = id < ring->functions_capacity ? 0 : 2 * (uint64_t)id;
+
+    return id <= MAX_FUNCTION_ID &&
+           contents->nr_ids + more <= MAX_IDS + MAX_IDS_A_SYMBOL * contents->nr_symbols;
+}
+
+static int ring_reserve_id(struct fg_contents *contents, struct fg_trace_ring *ring, uint32_t id)
+{
+    size_t capacity = ring->functions_capacity, before = capacity;
+
+    /* Both arrays have functions_capacity. */
+    if (fg_array_reserve_zeroed(&ring->recorded, &capacity, (size_t)id + 1) < 0 ||
+        fg_array_reserve_zeroed(&ring->functions, &ring->functions_capacity, (size_t)id + 1) < 0)
+        return -ENOMEM;
+    contents->nr_ids += ring->functions_capacity - before;
+    return 0;
+}
+
 static int take_function(struct fg_contents *contents, struct fg_trace_ring *ring,
                          const struct fg_symbol *symbol)
 {
     int64_t number = fg_symbols_take(&contents->symbols, symbol);
-    size_t capacity = ring->functions_capacity;
 
     if (number < 0)
         return (int)number;
     ring->nr_seen++;
-    if (symbol->type == FG_SYMBOL_SEEN || symbol->id > MAX_FUNCTION_ID)
+    if (symbol->type == FG_SYMBOL_SEEN || !is_credible_id(contents, ring, symbol->id))
         return 0;
     ring->nr_functions += symbol->type == FG_SYMBOL_FUNC;
-    /* Both arrays have functions_capacity. */
-    if (fg_array_reserve_zeroed(&ring->recorded, &capacity, (size_t)symbol->id + 1) < 0 ||
-        fg_array_reserve_zeroed(&ring->functions, &ring->functions_capacity, (size_t)symbol->id + 1) < 0)
+    if (ring_reserve_id(contents, ring, symbol->id) < 0)
         return -ENOMEM;
     ring->functions[symbol->id] = (uint32_t)number + 1;
     return 0;
@@ -108,6 +129,7 @@ static int take_symbol(struct fg_contents *contents, struct fg_trace_ring *ring,
                        const struct fg_symbol *symbol)
 {
     ring->nr_symbols++;
+    contents->nr_symbols++;
     switch ((enum fg_symbol_type)symbol->type) {
     case FG_SYMBOL_FUNC:
     case FG_SYMBOL_SEEN:
@@ -121,9 +143,19 @@ static int take_symbol(struct fg_contents *contents, struct fg_trace_ring *ring,
     return 0; /* of a later version */
 }
 
-static int take_symbols(struct fg_contents *contents, struct fg_trace_ring *ring, const char *payload,
-                        size_t bytes)
+static int take_symbols(struct fg_contents *contents, struct fg_trace_ring *ring,
+                        const struct fg_spool_chunk *chunk, const char *payload)
 {
+    size_t bytes = chunk->bytes;
+
+    contents->symbol_bytes += bytes;
+    contents->stored_symbol_bytes += chunk->stored_bytes;
+    if (contents->symbol_bytes >
+        FG_SPOOL_MAX_SYMBOL_BYTES + FG_SPOOL_MAX_SYMBOL_RATIO * contents->stored_symbol_bytes) {
+        contents->symbol_bytes -= bytes;
+        contents->nr_gaps++;
+        return 0;
+    }
     for (size_t at = 0; at < bytes;) {
         const struct fg_symbol *symbol = (const struct fg_symbol *)(payload + at);
         int error;
@@ -158,7 +190,8 @@ static int take_ring(struct fg_contents *contents, struct fg_trace_ring *ring, c
 {
     const struct fg_spool_ring *facts = payload;
 
-    if (bytes < sizeof(*facts) || facts->name_bytes > bytes - sizeof(*facts)) {
+    if (bytes < sizeof(*facts) || facts->name_bytes > bytes - sizeof(*facts) ||
+        facts->name_bytes > FG_SPOOL_MAX_TEXT_BYTES) {
         contents->nr_gaps++;
         return 0;
     }
@@ -177,7 +210,8 @@ static int take_state(struct fg_contents *contents, struct fg_trace_ring *ring, 
 {
     const struct fg_spool_state *state = payload;
 
-    if (bytes < sizeof(*state) || state->killed_bytes > bytes - sizeof(*state)) {
+    if (bytes < sizeof(*state) || state->killed_bytes > bytes - sizeof(*state) ||
+        state->killed_bytes > FG_SPOOL_MAX_TEXT_BYTES) {
         contents->nr_gaps++;
         return 0;
     }
@@ -201,6 +235,10 @@ static void take_clock(struct fg_contents *contents, const void *payload, size_t
 
 static int take_meta(struct fg_contents *contents, const void *payload, size_t bytes)
 {
+    if (bytes > FG_SPOOL_MAX_META_BYTES) {
+        contents->nr_gaps++;
+        return 0;
+    }
     contents->meta.bytes = 0;
     fg_text_put(&contents->meta, payload, bytes);
     return contents->meta.failed ? -ENOMEM : 0;
@@ -253,7 +291,7 @@ static int take_of_ring(struct fg_contents *contents, const struct fg_spool_plac
     case FG_SPOOL_RING:
         return take_ring(contents, ring, payload, chunk->bytes);
     case FG_SPOOL_SYMBOLS:
-        return take_symbols(contents, ring, payload, chunk->bytes);
+        return take_symbols(contents, ring, chunk, payload);
     case FG_SPOOL_DATA:
         return take_data(ring, place);
     default:
@@ -311,23 +349,31 @@ struct fg_survey fg_contents_survey(struct fg_trace_ring *ring, const void *data
     return survey;
 }
 
+static int load_place(struct fg_contents *contents, struct fg_chunk_reader *reader,
+                      struct fg_spool_place place)
+{
+    int error = 0;
+
+    if (place.chunk.type != FG_SPOOL_DATA)
+        error = fg_chunk_read(reader, place.offset, place.chunk.stored_bytes, &place.chunk);
+    if (error == -EBADMSG) {
+        contents->nr_gaps++;
+        return 0;
+    }
+    return error < 0 ? error : fg_contents_take(contents, &place, reader->payload.data);
+}
+
 int fg_contents_load(struct fg_contents *contents, struct fg_chunk_reader *reader,
                      const struct fg_spool_index *index, size_t first)
 {
     int error = 0;
 
     for (size_t i = first; i < index->nr_places && error == 0; i++) {
-        struct fg_spool_place place = index->places[i];
+        uint64_t nr_gaps = contents->nr_gaps;
 
-        if (place.chunk.type != FG_SPOOL_DATA)
-            error = fg_chunk_read(reader, place.offset, place.chunk.stored_bytes, &place.chunk);
-        if (error == -EBADMSG) {
-            contents->nr_gaps++;
-            error = 0;
-            continue;
-        }
-        if (error == 0)
-            error = fg_contents_take(contents, &place, reader->payload.data);
+        error = load_place(contents, reader, index->places[i]);
+        if (contents->nr_gaps != nr_gaps && contents->damaged_at == 0)
+            contents->damaged_at = index->places[i].offset;
     }
     return error;
 }
@@ -376,13 +422,17 @@ static struct fg_time_scale monotonic_scale(const struct fg_contents *contents, 
     return first ? fg_time_scale_between(*first, *last) : fg_time_scale_monotonic();
 }
 
-struct fg_time_scale fg_contents_time_scale(const struct fg_contents *contents, uint32_t clock_kind)
+struct fg_time_scales fg_contents_time_scales(const struct fg_contents *contents)
 {
-    struct fg_time_scale scale = monotonic_scale(contents, clock_kind);
+    struct fg_time_scales scales;
 
-    if (contents->clock_first.monotonic_ns == 0)
-        return scale;
-    return fg_time_scale_on_clock(scale, contents->clock_first, contents->clock_last);
+    for (uint32_t kind = FG_CLOCK_MONOTONIC; kind <= FG_CLOCK_TSC; kind++) {
+        scales.of[kind] = monotonic_scale(contents, kind);
+        if (contents->clock_first.monotonic_ns)
+            scales.of[kind] =
+                fg_time_scale_on_clock(scales.of[kind], contents->clock_first, contents->clock_last);
+    }
+    return scales;
 }
 
 uint64_t fg_trace_ring_lost(const struct fg_trace_ring *ring)

@@ -64,7 +64,10 @@ struct fg_contents {
     struct fg_symbols symbols;
     struct fg_trace_ring *rings;
     size_t nr_rings, rings_capacity;
-    uint64_t nr_gaps; /* places where the spool is damaged */
+    uint64_t nr_gaps;    /* places where the spool is damaged */
+    uint64_t damaged_at; /* the first of them; 0: there is none */
+    uint64_t nr_ids;     /* of functions that all rings have room for */
+    uint64_t nr_symbols, symbol_bytes, stored_symbol_bytes;
     enum fg_trace_clock clock;
     struct fg_trace_clock_pair clock_first, clock_last; /* both 0: the spool has no pair */
     struct fg_text meta;                                /* of the last META chunk */
@@ -98,8 +101,19 @@ int fg_contents_load(struct fg_contents *contents, struct fg_chunk_reader *reade
  * Return: as fg_contents_load(). */
 int fg_contents_survey_all(struct fg_contents *contents, struct fg_chunk_reader *reader);
 
-/* The session's conversion from ticks of rings of this clock kind to the trace's clock. */
-struct fg_time_scale fg_contents_time_scale(const struct fg_contents *contents, uint32_t clock_kind);
+/* The session's conversions from ticks to the trace's clock, by enum fg_clock_kind. They depend on all rings:
+ * who has many tasks to convert asks once. */
+struct fg_time_scales {
+    struct fg_time_scale of[2];
+};
+
+struct fg_time_scales fg_contents_time_scales(const struct fg_contents *contents);
+
+static inline const struct fg_time_scale *fg_time_scale_of(const struct fg_time_scales *scales,
+                                                           const struct fg_trace_ring *ring)
+{
+    return &scales->of[ring->clock_kind == FG_CLOCK_TSC];
+}
 
 /* Records of the ring that are known to be lost. */
 uint64_t fg_trace_ring_lost(const struct fg_trace_ring *ring);

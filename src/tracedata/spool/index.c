@@ -73,6 +73,8 @@ static int walk(int fd, uint64_t file_bytes, struct fg_spool_index *index)
             at += 8;
             result = search(fd, file_bytes, &at, &chunk);
             index->nr_gaps += result > 0;
+            if (result > 0 && index->damaged_at == 0)
+                index->damaged_at = index->end;
         }
         if (result <= 0)
             return result;
@@ -86,7 +88,7 @@ static int walk(int fd, uint64_t file_bytes, struct fg_spool_index *index)
 
 /* Takes over what the directory's chunk says. False: it cannot be true. */
 static bool take_directory(struct fg_spool_index *index, const struct fg_spool_chunk *chunk,
-                           const struct fg_spool_place *places, uint64_t end)
+                           struct fg_spool_place *places, uint64_t end)
 {
     size_t count = chunk->bytes / sizeof(*places);
     uint64_t at = sizeof(struct fg_spool_header);
@@ -94,11 +96,11 @@ static bool take_directory(struct fg_spool_index *index, const struct fg_spool_c
     if (chunk->type != FG_SPOOL_DIRECTORY || chunk->bytes % sizeof(*places))
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (places[i].offset < at || !fg_chunk_is_sound(&places[i].chunk))
+        places[i].chunk.magic = FG_SPOOL_CHUNK_MAGIC;
+        if (places[i].offset < at || places[i].offset > end || !fg_chunk_is_sound(&places[i].chunk) ||
+            fg_spool_chunk_extent(&places[i].chunk) > end - places[i].offset)
             return false;
         at = places[i].offset + fg_spool_chunk_extent(&places[i].chunk);
-        if (at > end)
-            return false;
     }
     index->nr_places = count;
     index->end = end;

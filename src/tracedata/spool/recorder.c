@@ -486,6 +486,8 @@ int fg_recorder_describe(struct fg_recorder *recorder, const char *meta, size_t 
 {
     struct fg_spool_chunk chunk = {.type = FG_SPOOL_META};
 
+    if (bytes > FG_SPOOL_MAX_META_BYTES)
+        return -EFBIG;
     return append(recorder, &chunk, meta, bytes);
 }
 

@@ -139,6 +139,13 @@ int fg_spool_append(struct fg_spool *spool, struct fg_spool_chunk *chunk, const 
     return 0;
 }
 
+/* The places of all chunks, as they go into the file or are in memory. */
+static void set_magic(struct fg_spool *spool, uint32_t magic)
+{
+    for (size_t i = 0; i < spool->nr_places; i++)
+        spool->places[i].chunk.magic = magic;
+}
+
 int fg_spool_complete(struct fg_spool *spool)
 {
     struct fg_spool_chunk chunk = {.type = FG_SPOOL_DIRECTORY};
@@ -149,9 +156,19 @@ int fg_spool_complete(struct fg_spool *spool)
     /* Readers walk through a trace of so many chunks. */
     if (bytes > FG_SPOOL_MAX_BYTES)
         return 0;
+    /* The places are the payload: they must not move while the directory gets its own. */
+    if (fg_array_reserve(&spool->places, &spool->places_capacity, spool->nr_places + 1) < 0)
+        return -ENOMEM;
     memcpy(footer.magic, FG_SPOOL_FOOTER_MAGIC, sizeof(footer.magic));
+    set_magic(spool, 0);
     error = fg_spool_append(spool, &chunk, spool->places, bytes, &footer.offset);
-    return error < 0 ? error : fg_file_write(spool->fd, &footer, sizeof(footer), spool->end);
+    set_magic(spool, FG_SPOOL_CHUNK_MAGIC);
+    if (error < 0)
+        return error;
+    error = fg_file_write(spool->fd, &footer, sizeof(footer), spool->end);
+    if (error < 0)
+        fg_spool_undo(spool); /* the call may be repeated */
+    return error;
 }
 
 void fg_spool_undo(struct fg_spool *spool)
