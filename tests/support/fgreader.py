@@ -1,4 +1,4 @@
-"""A reader of .fg files, written from docs/trace-file.md alone and in plain Python: slow, and independent of the one in C.
+"""A reader of .fg files in plain Python, written from docs/trace-file.md: slow, and independent of that in C.
 
 It uses nothing of funcgraph. What it can read, anybody can read who has that page.
 """
@@ -33,7 +33,7 @@ DEPTHS = (1 << 18) - 1
 ONE = 1 << 60
 
 
-class Damaged(Exception):
+class DamagedError(Exception):
     """A chunk's payload is not what its header says."""
 
 
@@ -46,7 +46,7 @@ def _zstd(data: bytes, size: int) -> bytes:
     room = ctypes.create_string_buffer(max(size, 1))
     got = library.ZSTD_decompress(room, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
     if got != size:
-        raise Damaged("it does not decompress to its size")
+        raise DamagedError("it does not decompress to its size")
     return room.raw[:size]
 
 
@@ -55,9 +55,9 @@ def _zlib(data: bytes, size: int) -> bytes:
     try:
         out = stream.decompress(data, size + 1)
     except zlib.error as error:
-        raise Damaged(str(error)) from None
+        raise DamagedError(str(error)) from None
     if len(out) != size or not stream.eof or stream.unused_data:
-        raise Damaged("it does not decompress to its size")
+        raise DamagedError("it does not decompress to its size")
     return out
 
 
@@ -69,7 +69,7 @@ def decompress(codec: int, data: bytes, size: int) -> bytes:
     if codec == 2:
         return _zlib(data, size)
     if codec != 0 or len(data) != size:
-        raise Damaged("no such codec, or another size")
+        raise DamagedError("no such codec, or another size")
     return data
 
 
@@ -136,7 +136,7 @@ class File:
             return None
         try:
             places = self.payload(chunk)
-        except Damaged:
+        except DamagedError:
             return None
         chunks, end = [], 16
         for at in range(0, len(places), 8 + CHUNK.size):
@@ -167,11 +167,11 @@ class File:
         """Return a chunk's payload, decompressed."""
         header = self._at(chunk.offset)
         if header is None or header.stored_bytes != chunk.stored_bytes:
-            raise Damaged("another header than the directory says")
+            raise DamagedError("another header than the directory says")
         begin = chunk.offset + CHUNK.size
         stored = self.data[begin : begin + chunk.stored_bytes]
         if zlib.crc32(stored) != header.payload_crc:
-            raise Damaged("its checksum is another one")
+            raise DamagedError("its checksum is another one")
         return decompress(header.codec, stored, header.bytes)
 
 
@@ -202,7 +202,7 @@ class Stream:
 
     def byte(self) -> int:
         if self.at >= len(self.data):
-            raise Damaged("a stream is too short")
+            raise DamagedError("a stream is too short")
         self.at += 1
         return self.data[self.at - 1]
 
@@ -221,7 +221,7 @@ class Stream:
 
     def take(self, count: int) -> bytes:
         if count > len(self.data) - self.at:
-            raise Damaged("a stream is too short")
+            raise DamagedError("a stream is too short")
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -231,10 +231,10 @@ class Rows:
 
     def __init__(self, payload: bytes) -> None:
         if len(payload) < 24:
-            raise Damaged("it has no header of rows")
+            raise DamagedError("it has no header of rows")
         self.count, *sizes = struct.unpack_from("<6I", payload)
         if 24 + sum(sizes) != len(payload):
-            raise Damaged("the streams are not all of the payload")
+            raise DamagedError("the streams are not all of the payload")
         streams, at = [], 24
         for size in sizes:
             streams.append(Stream(payload[at : at + size]))
@@ -246,7 +246,7 @@ class Rows:
     def records(self) -> list[Record]:
         records = [self._row() for _ in range(self.count)]
         if any(stream.at != len(stream.data) for stream in self.streams):
-            raise Damaged("a stream is too long")
+            raise DamagedError("a stream is too long")
         return records
 
     def _row(self) -> Record:
@@ -254,7 +254,7 @@ class Rows:
         surprise = self.codes.byte() if code & 0x80 else 0
         kind = code & 15
         if kind > CALL_AT:
-            raise Damaged("no such kind")
+            raise DamagedError("no such kind")
         passed = self.times.varint()
         time = (self.time - passed if surprise & BACKWARDS else self.time + passed) & WORD
         depth = self.open_calls - (kind in ENDS) if kind in BEGINS | ENDS else self.flat_depth
@@ -278,7 +278,7 @@ class Rows:
             values = self.values.take(8 * self.more_words.varint())
         record = Record(kind, time, func, depth, words, start, values, bool(code & 32), bool(code & 64))
         if record.bytes > 127 * 8:
-            raise Damaged("a record is too long")
+            raise DamagedError("a record is too long")
         self.time = time
         if kind in BEGINS:
             self.slots[depth % 256] = (func, time)
@@ -412,7 +412,7 @@ class FgTrace:
         for chunk in self.file.chunks:
             try:
                 self._take(chunk)
-            except (Damaged, struct.error):
+            except (DamagedError, struct.error):
                 self.gaps += 1
         self._assign_lanes()
 
@@ -420,7 +420,7 @@ class FgTrace:
 
     def _ring(self, number: int) -> Ring:
         if number >= 65536:
-            raise Damaged("no such ring")
+            raise DamagedError("no such ring")
         while len(self.rings) <= number:
             self.rings.append(Ring(len(self.rings)))
         return self.rings[number]
@@ -435,7 +435,7 @@ class FgTrace:
         elif chunk.type == META:
             self.meta = json.loads(payload)
         elif chunk.type == DIRECTORY:
-            raise Damaged("a second directory")
+            raise DamagedError("a second directory")
         else:
             ring = self._ring(chunk.ring)
             take = {RING: self._take_ring, SYMBOLS: self._take_symbols, STATE: self._take_state}
@@ -444,7 +444,7 @@ class FgTrace:
     def _take_clock(self, payload: bytes) -> None:
         clock, monotonic, now = struct.unpack_from("<3Q", payload)
         if clock >= len(CLOCKS):
-            raise Damaged("no such clock")
+            raise DamagedError("no such clock")
         self.clock = clock
         if self._clock_pairs or monotonic:
             self._clock_pairs.append((monotonic, now))
@@ -452,7 +452,7 @@ class FgTrace:
     def _take_ring(self, ring: Ring, payload: bytes) -> None:
         pid, kind, ticks, ns, instance, size = struct.unpack_from("<IIQQ64sQ", payload)
         if size > len(payload) - 96:
-            raise Damaged("the name is too long")
+            raise DamagedError("the name is too long")
         ring.pid, ring.clock_kind, ring.clock_start = pid, kind, (ticks, ns)
         ring.instance = decoded(instance.split(b"\0")[0])
         ring.name = decoded(payload[96 : 96 + size])
@@ -464,7 +464,7 @@ class FgTrace:
             "<7QIIQ", payload
         )
         if size > len(payload) - 72:
-            raise Damaged("the text is too long")
+            raise DamagedError("the text is too long")
         ring.clock_latest = (ticks, ns)
         ring.counts = {
             "lost": lost,
@@ -482,7 +482,7 @@ class FgTrace:
         while at < len(payload):
             size, kind, flags, number, line, tid, count = struct.unpack_from("<IHHIIII", payload, at)
             if size < 24 or size % 8 or size > len(payload) - at:
-                raise Damaged("a symbol of an impossible size")
+                raise DamagedError("a symbol of an impossible size")
             strings = strings_of(payload[at + 24 : at + size], count)
             at += size
             if kind in (1, 2, 5):
@@ -610,8 +610,8 @@ class FgTrace:
                 header = self.file._at(chunk.offset)
                 records = Rows(self.file.payload(chunk)).records()
                 if header is None or sum(record.bytes for record in records) != header.record_bytes:
-                    raise Damaged("its records have another size")
-            except Damaged:
+                    raise DamagedError("its records have another size")
+            except DamagedError:
                 self.damaged.append(chunk.offset)
                 lost += chunk.nr_records
                 records = []
@@ -633,9 +633,7 @@ class FgTrace:
             time = record.time if CLOCKS[self.clock] == "x86-tsc" else ns
             tid = task.ring.pid if task.tid is None else task.tid
             func = task.ring.functions.get(record.func)
-            event = Event(
-                task.lane, tid, time, lost, record.kind, func, record.depth, record.is_irq, ns
-            )
+            event = Event(task.lane, tid, time, lost, record.kind, func, record.depth, record.is_irq, ns)
             lost = 0
             if record.has_values:
                 event.values = record.values

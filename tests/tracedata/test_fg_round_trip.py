@@ -1,7 +1,7 @@
 """Every event of a random trace is the same in a .fg and in the trace.dat made of it, for all readers.
 
-ringfile.py writes the rings, fgreader.py and tracereader.py read the two files, and trace-cmd reads the trace.dat. None of
-them shares code with the code under test.
+ringfile.py writes the rings, fgreader.py and tracereader.py read the two files, and trace-cmd reads the
+trace.dat. None of them shares code with the code under test.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def graph_event(event: fgreader.Event) -> tuple[int, bytes]:
         kind = (event.kind == fgreader.RESUME) | flags
         return 11, fixed + struct.pack("<B", kind) + start + event.values
     times = struct.pack("<QQH", event.begin_ns, event.end_ns, min(event.overrun, 65535))
-    return 10, fixed + times + struct.pack("<B", (event.kind - fgreader.RETURN) | flags) + start + event.values
+    return 10, fixed + times + struct.pack(
+        "<B", (event.kind - fgreader.RETURN) | flags
+    ) + start + event.values
 
 
 def wire_event(event: fgreader.Event) -> tuple[int, bytes]:
@@ -129,7 +131,13 @@ def check_description(fg: FgTrace, meta: dict[str, Any]) -> None:
     assert [tuple(function[:5]) for function in meta["functions"]] == [f[:5] for f in fg.functions]
     assert [function[5] for function in meta["functions"]] == [f[5] for f in fg.functions]
     tasks = [
-        (task.lane, task.ring.pid, task.ring.pid if task.tid is None else task.tid, task.name, task.ring.number)
+        (
+            task.lane,
+            task.ring.pid,
+            task.ring.pid if task.tid is None else task.tid,
+            task.name,
+            task.ring.number,
+        )
         for task in sorted(fg.tasks, key=lambda task: task.lane)
     ]
     assert tasks == [(t["lane"], t["pid"], t["tid"], t["name"], t["process"]) for t in meta["tasks"]]
@@ -247,7 +255,12 @@ class RingTask:
     def leave(
         self, time: int, func: int, depth: int, *, calltime: int, kind: int = RETURN, start: int | None = None
     ) -> None:
-        ends = {RETURN: ringfile.RETURN, RAISE: ringfile.RAISE, SUSPEND: ringfile.SUSPEND, CLOSE: ringfile.CLOSE}
+        ends = {
+            RETURN: ringfile.RETURN,
+            RAISE: ringfile.RAISE,
+            SUSPEND: ringfile.SUSPEND,
+            CLOSE: ringfile.CLOSE,
+        }
         self.records.append(ringfile.record(ends[kind], time, func, depth, calltime, start=start))
 
     def wait(self, time: int, duration: int) -> None:
@@ -325,6 +338,13 @@ def test_trace_cmd_prints_every_event(process: Process) -> None:
         assert (ran.returncode, ran.stderr) == (0, b"")
         printed: Counter[tuple[int | str, ...]] = Counter()
         for tid, what_, name, depth_, calltime_, flags_ in RAW.findall(ran.stdout):
-            row = (int(tid), what_.decode(), name.decode(), int(depth_), int(calltime_ or b"0", 16), int(flags_))
+            row = (
+                int(tid),
+                what_.decode(),
+                name.decode(),
+                int(depth_),
+                int(calltime_ or b"0", 16),
+                int(flags_),
+            )
             printed[row] += 1
         assert printed == expected

@@ -64,7 +64,9 @@ ARRAYS = {"FG_INSTANCE_NAME_BYTES": 64, "FG_ROWS_STREAMS": 5}
 def fields_of(struct: str) -> list[tuple[str, int, int]]:
     """Return name, offset and size of each field, as a C compiler lays them out on a 64-bit machine."""
     text = (SOURCE / STRUCTS[struct]).read_text()
-    body = re.sub(r"/\*.*?\*/", "", text.split(f"\nstruct {struct} {{", 1)[1].split("\n}", 1)[0], flags=re.DOTALL)
+    body = re.sub(
+        r"/\*.*?\*/", "", text.split(f"\nstruct {struct} {{", 1)[1].split("\n}", 1)[0], flags=re.DOTALL
+    )
     fields, at = [], 0
     for declared, names in re.findall(r"((?:struct )?\w+) ([^;]+);", body):
         for name in names.split(", "):
@@ -97,7 +99,9 @@ def test_the_magic_numbers_and_limits_are_those_of_the_page() -> None:
     header = (SOURCE / "tracedata/spool/chunk.h").read_text()
     found = re.findall(r'#define FG_SPOOL_(?:FOOTER_)?MAGIC "(\w+)(?:\\(\d))?"', header)
     what = {(row[0], row[1]): row[4] for row in table("| structure | field |")}
-    assert f"the text {found[0][0]} and a byte with the version: {found[0][1]}" == what["spool_header", "magic"]
+    assert (
+        f"the text {found[0][0]} and a byte with the version: {found[0][1]}" == what["spool_header", "magic"]
+    )
     assert f"the text {found[1][0]}" == what["spool_footer", "magic"]
     number = re.search(r"#define FG_SPOOL_CHUNK_MAGIC 0x(\w+)u", header)
     assert number
