@@ -12,6 +12,7 @@
 #include "arch/cpython/base/compat/opcode.h"
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/tstate.h"
+#include "arch/cpython/base/unseen.h"
 
 static const struct {
     const char *name, *versions, *source, *what;
@@ -304,22 +305,11 @@ static int make_specimen(struct specimen *s)
     return error;
 }
 
-/* Runs the function unseen by the program's trace functions. The garbage collector is off, so that no
- * code of the program runs in between. */
 static int run_specimen(struct specimen *s)
 {
-    PyThreadState *tstate = PyThreadState_Get();
     PyObject *const args[] = {s->globals, s->function};
-    int collects = PyGC_Disable();
-    PyObject *result;
 
-    PyThreadState_EnterTracing(tstate);
-    result = PyObject_Vectorcall(s->function, args, 2, NULL);
-    PyThreadState_LeaveTracing(tstate);
-    if (collects)
-        PyGC_Enable();
-    Py_XDECREF(result);
-    return result ? 0 : -1;
+    return fg_call_unseen(s->function, args, 2);
 }
 
 int fg_assumptions_check(Py_ssize_t code_extra_index)
