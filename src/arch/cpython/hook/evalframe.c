@@ -12,6 +12,7 @@
 
 #include "arch/cpython/hook/c_calls.h"
 #include "arch/cpython/hook/call_steps.h"
+#include "arch/cpython/hook/cframe.h"
 #include "arch/cpython/hook/ended.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/greenlet.h"
@@ -32,7 +33,8 @@
 
 /* The data of one interpreter. Guarded by the GIL. */
 struct evaluator {
-    _PyFrameEvalFunction next; /* the evaluator that ours calls */
+    _PyFrameEvalFunction former; /* the evaluator that ours replaces */
+    _PyFrameEvalFunction next;   /* what ours calls for it (cframe.h) */
     bool installed;
     bool chained;   /* our evaluator is installed, or one that came later calls ours */
     unsigned aside; /* calls of run_aside() in progress */
@@ -59,9 +61,10 @@ static void step_in(struct evaluator *evaluator)
     /* If the current evaluator already calls ours, the two would call each other forever. */
     if (current == eval_frame || (evaluator->chained && current != _PyEval_EvalFrameDefault))
         return;
-    evaluator->next = current;
-    if (current != next)
-        next = nr_chained ? next_here : current;
+    evaluator->former = current;
+    evaluator->next = fg_cframe_evaluator(current);
+    if (evaluator->next != next)
+        next = nr_chained ? next_here : evaluator->next;
     nr_chained += !evaluator->chained;
     evaluator->chained = true;
     _PyInterpreterState_SetEvalFrameFunc(interp, eval_frame);
@@ -75,7 +78,7 @@ static void step_out(struct evaluator *evaluator)
      * everything on. */
     if (_PyInterpreterState_GetEvalFrameFunc(interp) != eval_frame)
         return;
-    _PyInterpreterState_SetEvalFrameFunc(interp, evaluator->next);
+    _PyInterpreterState_SetEvalFrameFunc(interp, evaluator->former);
     nr_chained--;
     evaluator->chained = false;
 }
@@ -317,6 +320,8 @@ static int install(struct fg_interp *interp)
         PyErr_NoMemory();
         return -1;
     }
+    if (fg_cframe_learn() != 0)
+        return -1;
     step_in(evaluator);
     evaluator->installed = true;
     if (nr_installed++)
