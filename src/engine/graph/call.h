@@ -37,7 +37,7 @@ void fg_return_at(struct fg_task *task, uintptr_t fp, struct fg_ending ending, s
                   enum fg_end end);
 
 /* The fast path of an entry, which nearly every call of a recording takes. Hooks that inline it try it
- * first. False: nothing was done; call fg_enter(). */
+ * first, for functions with fg_func_plain(). False: nothing was done; call fg_enter(). */
 bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp);
 /* The fast path of the return of a value. False: nothing was done; call fg_return_at(). */
 bool fg_return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter);

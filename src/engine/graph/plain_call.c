@@ -79,7 +79,7 @@ bool fg_enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
 {
     bool is_done;
 
-    if (!fg_func_plain(func) || fg_unlikely(!fg_guard_enter_short(task)))
+    if (fg_unlikely(!fg_guard_enter_short(task)))
         return false;
     is_done = push_plain(task, func, fp);
     fg_guard_leave_short(task);

@@ -272,42 +272,52 @@ FG_NOINLINE static PyObject *eval_slow(PyThreadState *tstate, fg_pyframe *frame,
     return eval_known(tstate, frame, throwflag, func);
 }
 
-/* Every call except plain calls of functions that have users. */
-FG_NOINLINE static PyObject *eval_other(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+/* A call that is not plain. Most are of functions that nobody watches. */
+static inline PyObject *eval_other(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                   struct fg_func *func)
 {
-    struct fg_func *func = fg_code_func(frame->f_code);
-
     if (fg_unlikely(!func || fg_slow_path_is_forced()))
         return eval_slow(tstate, frame, throwflag, func);
     return eval_known(tstate, frame, throwflag, func);
 }
 
-/* Enters the call on the fast path if it is plain. A callback that starts is not: the task's guard is
- * held. No call is plain while the slow path is forced. */
-static inline bool enter_plain(fg_pyframe *frame, struct fg_task *task)
+FG_NOINLINE static PyObject *eval_other_later(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                              struct fg_func *func)
 {
-    struct fg_func *func = fg_code_func(frame->f_code);
-
-    return func && task && !(func->flags & FG_FUNC_SUSPENDS) && fg_enter_plain(task, func, (uintptr_t)frame);
+    return eval_other(tstate, frame, throwflag, func);
 }
 
-FG_HOT static PyObject *eval_frame(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+/* A call that may be plain. One that interrupts a callback is not: the task's guard is held. No call is
+ * plain while the slow path is forced. Not inlined, so that other calls do not save the registers that
+ * this one needs. */
+FG_HOT FG_NOINLINE static PyObject *eval_plain(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                               struct fg_func *func)
 {
     struct fg_task *task = fg_task_self;
     uintptr_t fp = (uintptr_t)frame;
     PyObject *result;
     uint64_t counter;
 
-    if (fg_stack_is_low())
-        return fg_stack_segment_call(eval_frame, run_aside, tstate, frame, throwflag);
-    if (!enter_plain(frame, task))
-        return eval_other(tstate, frame, throwflag);
+    if (fg_unlikely(!task || (func->flags & FG_FUNC_SUSPENDS) || !fg_enter_plain(task, func, fp)))
+        return eval_other_later(tstate, frame, throwflag, func);
     result = evaluate(tstate, frame, throwflag);
     counter = fg_clock_counter();
     if (fg_likely(result && fg_return_plain(task, fp, counter)))
         return result;
     return end_function(tstate, frame, task, (struct fg_ending){fg_return_begin(task).frame, counter},
                         result);
+}
+
+FG_HOT static PyObject *eval_frame(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
+{
+    struct fg_func *func;
+
+    if (fg_stack_is_low())
+        return fg_stack_segment_call(eval_frame, run_aside, tstate, frame, throwflag);
+    func = fg_code_func(frame->f_code);
+    if (func && fg_func_plain(func))
+        return eval_plain(tstate, frame, throwflag, func);
+    return eval_other(tstate, frame, throwflag, func);
 }
 
 static int install(struct fg_interp *interp)

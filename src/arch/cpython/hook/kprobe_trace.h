@@ -13,12 +13,13 @@
 
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/hook/kprobe.h"
+#include "engine/core/compiler.h"
 
 #if !FG_HAVE_MONITORING
 
 /* Evaluates a frame. `evaluate` has the contract of _PyEval_EvalFrameDefault. */
-PyObject *fg_kprobe_evaluate(_PyFrameEvalFunction evaluate, PyThreadState *tstate, fg_pyframe *frame,
-                             int throwflag);
+FG_COLD PyObject *fg_kprobe_evaluate(_PyFrameEvalFunction evaluate, PyThreadState *tstate, fg_pyframe *frame,
+                                     int throwflag);
 
 #endif
 #endif

@@ -117,7 +117,9 @@ FG_NOINLINE static PyObject *on_start_of_generator(struct monitoring *m, struct 
                                                    PyThreadState *tstate)
 {
     fg_abandon_parked(task, frame);
-    return on_start_plain(m, task, func, frame, tstate);
+    if (fg_func_plain(func))
+        return on_start_plain(m, task, func, frame, tstate);
+    return on_start_full(m, task, func, frame, tstate);
 }
 
 FG_HOT static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
