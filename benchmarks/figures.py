@@ -134,39 +134,46 @@ def values(bench: Bench) -> Iterator[Figure]:
     yield at_most("fib, --args --retval: of viztracer", ratio, 0.15)
 
 
+def _steady_count(bench: Bench, options: list[str], traced_by: Sequence[str] = ()) -> int:
+    """Return the instructions of four rounds of mixed.py: those of six minus those of two."""
+    two, six = (
+        bench.instructions(bench.plain("mixed.py", n, *options), traced_by=traced_by) for n in (2, 6)
+    )
+    return six - two
+
+
 def nothing_matches(bench: Bench) -> Iterator[Figure]:
     """Measure the cost for a program of a recording that watches another function."""
     options = ["-l", "__main__.wanted"]
-    few, many = 2, 6
+    bench.compile_extension("least_callbacks")
 
     def seconds(command: list[str]) -> float:
         return float(min(bench.result(command)["seconds"]))
 
     words = ("mixed.py", 60)
-    rounds = bench.compare(
-        {
-            "untraced": lambda: seconds(bench.plain(*words)),
-            "traced": lambda: seconds(bench.recorded(*words, options=options)),
-        }
-    )
+    commands = {"untraced": bench.plain(*words), "traced": bench.recorded(*words, options=options)}
+    if not _HAS_MONITORING:
+        commands["least"] = bench.plain(*words, "evaluator")
+    rounds = bench.compare({name: partial(seconds, command) for name, command in commands.items()})
     time_ratio = median_of(rounds, lambda one: one["traced"] / one["untraced"])
     name = "nothing traced matches, steady state: of untraced"
     limit = "≤ 1.01" if _HAS_MONITORING else ""
     try:
-        record = [*bench.funcgraph, "record", "-q", "-o", str(bench.trace), *options]
-        counts = {
-            (traced_by != [], n): bench.instructions(bench.plain("mixed.py", n), traced_by=traced_by)
-            for traced_by in ([], record)
-            for n in (few, many)
-        }
+        untraced = _steady_count(bench, [])
     except FileNotFoundError:
         yield Figure(
             f"{name}, time", f"{time_ratio:.3f}", limit, time_ratio <= 1.01 if _HAS_MONITORING else None
         )
         return
-    ratio = (counts[True, many] - counts[True, few]) / (counts[False, many] - counts[False, few])
+    record = [*bench.funcgraph, "record", "-q", "-o", str(bench.trace), *options]
+    ratio = _steady_count(bench, [], record) / untraced
     yield Figure(f"{name}, time (noisy)", f"{time_ratio:.3f}")
     yield Figure(f"{name}, instructions", f"{ratio:.4f}", limit, ratio <= 1.01 if _HAS_MONITORING else None)
+    if not _HAS_MONITORING:
+        floor = median_of(rounds, lambda one: one["least"] / one["untraced"])
+        yield Figure(f"the same program, {_EMPTY_HOOK}: of untraced, time (noisy)", f"{floor:.3f}")
+        ratio = _steady_count(bench, ["evaluator"]) / untraced
+        yield Figure(f"the same program, {_EMPTY_HOOK}: of untraced, instructions", f"{ratio:.4f}")
 
 
 def sustained(bench: Bench) -> Iterator[Figure]:
@@ -284,6 +291,11 @@ def fprobes(bench: Bench) -> Iterator[Figure]:
     ):
         ratio = statistics.median(one[name] / one[over] for one in rounds)
         yield at_most(f"fib: {_OTHER_FPROBES} fprobes on other functions: {text}", ratio, 1.02, digits=3)
+    if not _HAS_MONITORING:
+        floor = statistics.median(one["least"] / one["untraced"] for one in rounds)
+        yield Figure(f"fib: {_EMPTY_HOOK}: of none at all", f"{floor:.3f}")
+        ratio = statistics.median(one["others"] / one["least"] for one in rounds)
+        yield Figure(f"fib: {_OTHER_FPROBES} fprobes on other functions: of such an evaluator", f"{ratio:.3f}")
     label = "fib: Python handlers that read two arguments and the result"
     yield Figure(f"{label} add", f"{median_of(rounds, python):.0f} ns")
     if _HAS_MONITORING:

@@ -5,8 +5,8 @@ Usage: fib_fprobes.py N ROUNDS OTHERS
 "C" is an fprobe whose C entry handler reads both arguments; "entry" is the same without an exit handler.
 "others" has no fprobe on fib and OTHERS on other functions; "both" has both. "python" is an fprobe whose
 Python handlers read both arguments and the result. "monitoring" is a pair given to sys.monitoring that
-reads the same through sys._getframe. "least" is a pair in C given to sys.monitoring that does nothing. All
-run in turn, ROUNDS times.
+reads the same through sys._getframe. "least" is a pair in C given to sys.monitoring that does nothing; on
+3.11 it is a frame evaluator that does nothing. All run in turn, ROUNDS times.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import json
 import sys
 import time
 
+import least_callbacks
 import native_fprobes
 from fib_calls import calls_of
 
@@ -84,6 +85,13 @@ def monitored(*callbacks):
     monitoring.free_tool_id(TOOL_ID)
 
 
+@contextlib.contextmanager
+def evaluated():
+    least_callbacks.set_evaluator(False)
+    yield
+    least_callbacks.set_evaluator(None)
+
+
 def variants(n, others):
     found = {
         "untraced": contextlib.nullcontext,
@@ -94,10 +102,10 @@ def variants(n, others):
         "python": lambda: funcgraph.registered_fprobe(funcgraph.Fprobe(on_entry, on_exit), "__main__.fib"),
     }
     if hasattr(sys, "monitoring"):
-        import least_callbacks
-
         found["monitoring"] = lambda: monitored(on_start, on_return)
         found["least"] = lambda: monitored(least_callbacks.empty, least_callbacks.empty)
+    else:
+        found["least"] = evaluated
     return found
 
 

@@ -1,8 +1,9 @@
 """Runs a mix of Python code, to measure what tracing costs functions that no filter matches.
 
-Usage: mixed.py ROUNDS
+Usage: mixed.py ROUNDS [evaluator]
 
-Prints the seconds of each round as JSON. The filter matches only `wanted`, which runs once.
+Prints the seconds of each round as JSON. The filter matches only `wanted`, which runs once. "evaluator"
+sets a frame evaluator that does nothing (3.11), without funcgraph.
 """
 
 import json
@@ -55,6 +56,10 @@ def work():
 
 
 def main():
+    if "evaluator" in sys.argv[2:]:
+        import least_callbacks
+
+        least_callbacks.set_evaluator(False)
     wanted()
     for _ in range(3):
         work()
