@@ -136,9 +136,7 @@ def values(bench: Bench) -> Iterator[Figure]:
 
 def _steady_count(bench: Bench, options: list[str], traced_by: Sequence[str] = ()) -> int:
     """Return the instructions of four rounds of mixed.py: those of six minus those of two."""
-    two, six = (
-        bench.instructions(bench.plain("mixed.py", n, *options), traced_by=traced_by) for n in (2, 6)
-    )
+    two, six = (bench.instructions(bench.plain("mixed.py", n, *options), traced_by=traced_by) for n in (2, 6))
     return six - two
 
 
@@ -295,7 +293,9 @@ def fprobes(bench: Bench) -> Iterator[Figure]:
         floor = statistics.median(one["least"] / one["untraced"] for one in rounds)
         yield Figure(f"fib: {_EMPTY_HOOK}: of none at all", f"{floor:.3f}")
         ratio = statistics.median(one["others"] / one["least"] for one in rounds)
-        yield Figure(f"fib: {_OTHER_FPROBES} fprobes on other functions: of such an evaluator", f"{ratio:.3f}")
+        yield Figure(
+            f"fib: {_OTHER_FPROBES} fprobes on other functions: of such an evaluator", f"{ratio:.3f}"
+        )
     label = "fib: Python handlers that read two arguments and the result"
     yield Figure(f"{label} add", f"{median_of(rounds, python):.0f} ns")
     if _HAS_MONITORING:

@@ -123,3 +123,39 @@ except OSError as error:
     print(error)
 """)
     assert "interpreter lock of this CPython is not laid out as" in result.stdout, result.stderr
+
+
+def test_functions_of_ours_are_unseen_by_trace_functions_and_leave_the_evaluator_alone() -> None:
+    """Also the one that measures where 3.11's evaluator keeps its frame (hook/cframe.c).
+
+    Failed without PyThreadState_EnterTracing in fg_call_unseen(), and when run_function() left its evaluator.
+    """
+    result = run("""
+import ctypes, sys
+import funcgraph
+
+def evaluator():
+    if sys.version_info >= (3, 12):
+        return None
+    api = ctypes.pythonapi
+    api.PyInterpreterState_Get.restype = api._PyInterpreterState_GetEvalFrameFunc.restype = ctypes.c_void_p
+    api._PyInterpreterState_GetEvalFrameFunc.argtypes = [ctypes.c_void_p]
+    return api._PyInterpreterState_GetEvalFrameFunc(api.PyInterpreterState_Get())
+
+def note(frame, what, arg):
+    seen.add(frame.f_code.co_filename)
+    return note
+
+seen = set()
+before = evaluator()
+ops = funcgraph.FgraphOps(lambda *_: True, filter=["__main__.nothing"])
+sys.setprofile(note)
+sys.settrace(note)
+funcgraph.register_ftrace_graph(ops)
+funcgraph.unregister_ftrace_graph(ops)
+(lambda: None)()
+sys.settrace(None)
+sys.setprofile(None)
+print("<string>" in seen, "<funcgraph>" in seen, evaluator() == before)
+""")
+    assert (result.stdout, result.stderr) == ("True False True\n", "")

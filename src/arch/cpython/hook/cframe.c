@@ -16,9 +16,10 @@
 /* The evaluator's C stack frame is smaller: a greater distance is not believed. */
 #define MAX_DISTANCE (16 << 10)
 
-/* Used by the instructions below, by name. */
-__attribute__((used)) intptr_t fg_cframe_place;    /* of current_frame, from the stack pointer; 0: not known */
-__attribute__((used)) uintptr_t fg_cframe_entered; /* the stack pointer at the latest noted entry */
+/* Used by the instructions below, by name: where current_frame is from the stack pointer, or 0; and the
+ * stack pointer at the latest noted entry. */
+__attribute__((used)) intptr_t fg_cframe_place;
+__attribute__((used)) uintptr_t fg_cframe_entered;
 
 static_assert(offsetof(PyThreadState, cframe) == 56, "as in fg_cframe_evaluate()");
 static_assert(offsetof(_PyCFrame, current_frame) == 8, "as in fg_cframe_evaluate()");
