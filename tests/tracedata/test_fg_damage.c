@@ -1,6 +1,7 @@
-/* Promise: whatever a .fg holds, reading it ends, with all that is whole or with an error, never beyond a buffer, and
- * in little memory. A whole one is cut at each byte and damaged at random, thousands of times; some are made so that
- * they ask for much. For the sanitizers (make asan); without them the memory has a limit. */
+/* Promise: whatever a .fg holds, reading it ends, with all that is whole or with an error, never beyond a
+ * buffer, and in little memory. A whole one is cut at each byte and damaged at random, thousands of times;
+ * some are made so that they ask for much. For the sanitizers (make asan); without them the memory has a
+ * limit. */
 #undef NDEBUG
 #define _GNU_SOURCE
 #include <assert.h>
@@ -24,7 +25,8 @@
 #define MEMORY_BYTES (UINT64_C(640) << 20)
 #define TEXT_BYTES (4u << 20) /* a damaged depth can make lines of a megabyte */
 
-/* A sanitizer reserves more addresses than there are; it finds reads and writes, the plain build the memory. */
+/* A sanitizer reserves more addresses than there are; it finds reads and writes, the plain build the
+ * memory. */
 static void limit_memory(void)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -155,8 +157,8 @@ static void begin(struct fg_text *file)
     fg_text_fill(file, 0, sizeof(struct fg_spool_header) / 2);
 }
 
-/* Appends a chunk with sound checksums. Its payload is as it is in the file; `bytes` of the header is kept, unless it
- * is 0. Return: where the chunk lies. */
+/* Appends a chunk with sound checksums. Its payload is as it is in the file; `bytes` of the header is kept,
+ * unless it is 0. Return: where the chunk lies. */
 static size_t put_chunk(struct fg_text *file, struct fg_spool_chunk chunk, const void *stored,
                         size_t stored_bytes)
 {
@@ -329,7 +331,8 @@ static void many_lanes_take_little(void)
     fg_text_free(&file);
 }
 
-/* Four billion rows, of which there are bytes for none, for some, or for more than a sub-buffer has room for. */
+/* Four billion rows, of which there are bytes for none, for some, or for more than a sub-buffer has room
+ * for. */
 static void too_many_rows_are_damage(void)
 {
     static const uint32_t sizes[] = {0, 1, 100, 100000};

@@ -69,7 +69,7 @@ def test_what_cannot_be_written_is_refused(desk: Desk) -> None:
         (6, "zstd", "version 6 has no compression; 'zstd' needs version 7"),
     ):
         with pytest.raises(ValueError, match=message):
-            recorder.assemble(desk.output, "{}", version=version, compression=compression)  # type: ignore[arg-type]
+            recorder.assemble(desk.output, "{}", version=version, compression=compression)
     assert not desk.output.exists()
     recorder.assemble(desk.output, "{}", version=6, compression="none")
     recorder.close()

@@ -86,7 +86,7 @@ def find(row: Row, python: str) -> Finding:
 
 
 def _scene(folder: Path, runtime: Path, python: str) -> Scene:
-    scene = Scene(folder, folder / "output" / "trace.dat", folder / "kept.dat", runtime, python)
+    scene = Scene(folder, folder / "output" / "trace.fg", folder / "kept.fg", runtime, python)
     for made in (folder.parent, folder, scene.trace.parent, runtime.parent, runtime):
         made.mkdir(exist_ok=True)
         made.chmod(0o777)

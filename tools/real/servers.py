@@ -101,7 +101,7 @@ def judge(server: Server, python: Path, folder: Path) -> Verdict:
 
 
 def _run(server: Server, python: Path, folder: Path, *, traced: bool) -> Seen:
-    trace, errors = folder / "trace.dat", folder / "errors"
+    trace, errors = folder / "trace.fg", folder / "errors"
     record = [python, "-m", "funcgraph", *compare.RECORD, "-o", trace] if traced else []
     command = [*record, python, server.folder / f"{server.name}.py"]
     begun = time.monotonic()

@@ -96,7 +96,7 @@ def _run(suite: Suite, archive: Path, python: Path, folder: Path, *, traced: boo
     report = folder / "report.xml"
     pytest = ["-m", "pytest", "-p", "no:cacheprovider", "-q", f"--junit-xml={report}"]
     command: list[str | Path] = [python, *pytest, *suite.arguments]
-    trace = folder / "trace.dat"
+    trace = folder / "trace.fg"
     if traced:
         command = [python, "-m", "funcgraph", *compare.RECORD, "-o", trace, *command]
     status, _, err, seconds = compare.run(command, source, environment)

@@ -7,6 +7,7 @@
 
 #include "binding/base/file_arg.h"
 #include "binding/base/raise.h"
+#include "binding/base/types.h"
 #include "binding/tracedata/dat_format.h"
 
 /* Which of the two files an error is about. */
@@ -25,7 +26,7 @@ static int open_source(const struct fg_file_arg *source)
 }
 
 static void convert(const struct fg_file_arg *source, const struct fg_file_arg *output,
-                    struct outcome *outcome)
+                    const struct fg_trace_dat_format *format, struct outcome *outcome)
 {
     struct fg_recorded recorded;
     int fd = open_source(source);
@@ -37,9 +38,9 @@ static void convert(const struct fg_file_arg *source, const struct fg_file_arg *
     outcome->error = fg_recorded_open(fd, &recorded);
     if (outcome->error == 0) {
         outcome->of_output = true;
-        outcome->error =
-            output->path ? fg_assemble(&recorded, PyBytes_AS_STRING(output->path), format, &outcome->damaged_at)
-                         : fg_assemble_into(&recorded, output->fd, format, &outcome->damaged_at);
+        outcome->error = output->path ? fg_assemble(&recorded, PyBytes_AS_STRING(output->path), format,
+                                                    &outcome->damaged_at)
+                                      : fg_assemble_into(&recorded, output->fd, format, &outcome->damaged_at);
     }
     fg_recorded_close(&recorded);
     close(fd);

@@ -43,7 +43,8 @@ void fg_trace_head_put(struct fg_text *text, enum fg_trace_head_part part, const
 /* As in the kernel's file trace_clock: the clock in use has brackets. */
 void fg_trace_head_put_clock(struct fg_text *text, enum fg_trace_clock clock);
 
-/* Appends the head of version 6, with zeros for the tables of lanes. text->failed is set if memory is short. */
+/* Appends the head of version 6, with zeros for the tables of lanes. text->failed is set if memory is
+ * short. */
 void fg_trace_head_build(struct fg_text *text, const struct fg_contents *contents,
                          const struct fg_lanes *lanes);
 

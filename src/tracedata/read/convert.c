@@ -17,7 +17,8 @@ FG_NOINLINE static uint64_t time_in_unit(const struct fg_convert *convert, uint6
 {
     if (convert->unit == FG_UNIT_TICKS)
         return ticks;
-    return convert->unit == FG_UNIT_COUNT ? fg_ranks_take(convert->ranks, (struct fg_rank){ns, convert->lane}) : ns / FG_JIFFY_NS;
+    return convert->unit == FG_UNIT_COUNT ? fg_ranks_take(convert->ranks, (struct fg_rank){ns, convert->lane})
+                                          : ns / FG_JIFFY_NS;
 }
 
 static inline void *event_begin(struct fg_convert *convert, struct fg_event *event, uint64_t ticks,

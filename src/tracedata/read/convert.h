@@ -22,8 +22,8 @@ struct fg_convert_wait {
 
 struct fg_convert {
     struct fg_time_scale scale;
-    enum fg_clock_unit unit;   /* of the times of events */
-    struct fg_ranks *ranks;    /* with FG_UNIT_COUNT */
+    enum fg_clock_unit unit; /* of the times of events */
+    struct fg_ranks *ranks;  /* with FG_UNIT_COUNT */
     uint32_t lane;
     const uint32_t *addresses; /* function id -> synthetic address */
     size_t nr_addresses;

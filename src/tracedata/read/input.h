@@ -16,8 +16,8 @@ struct fg_input {
 /* Sets the reason. Return: -EINVAL. */
 int __attribute__((format(printf, 2, 3))) fg_refuse(char reason[FG_REASON_BYTES], const char *format, ...);
 
-/* Reads exactly `bytes` at `offset`. Return: 0; -EINVAL: the file is too short, and `reason` says so; or another
- * negative errno, and `reason` is unchanged. */
+/* Reads exactly `bytes` at `offset`. Return: 0; -EINVAL: the file is too short, and `reason` says so; or
+ * another negative errno, and `reason` is unchanged. */
 int fg_input_read(const struct fg_input *input, uint64_t offset, void *into, size_t bytes,
                   char reason[FG_REASON_BYTES]);
 

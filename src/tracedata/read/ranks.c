@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, uint32_t lane, const void *records,
-                 size_t bytes)
+int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, uint32_t lane,
+                 const void *records, size_t bytes)
 {
     const uint64_t *at = records, *end = at + bytes / FG_RECORD_WORD_BYTES;
 

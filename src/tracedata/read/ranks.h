@@ -22,8 +22,8 @@ struct fg_ranks {
 };
 
 /* Collects the times of the records of one sub-buffer that become events. Return: 0 or -ENOMEM. */
-int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, uint32_t lane, const void *records,
-                 size_t bytes);
+int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, uint32_t lane,
+                 const void *records, size_t bytes);
 /* All times are there. Return: 0 or -ENOMEM. */
 int fg_ranks_sort(struct fg_ranks *ranks);
 /* The numbers of the first and the last event at that time. */

@@ -1,5 +1,5 @@
-/* A trace, opened and checked: a `.fg` (recorded.h), or a trace.dat of version 6 or 7: where each lane's pages
- * lie, and the trace's own JSON.
+/* A trace, opened and checked: a `.fg` (recorded.h), or a trace.dat of version 6 or 7: where each lane's
+ * pages lie, and the trace's own JSON.
  *
  * It is read with pread() and not mapped. So a file that is truncated meanwhile gives an error and no
  * SIGBUS, and no more memory is used than is asked for. */
@@ -23,14 +23,14 @@ struct fg_trace_file {
     enum fg_clock_unit unit; /* of the times of events */
     char *meta;              /* JSON */
     size_t meta_bytes;
-    struct fg_blocks *blocks; /* of version 7, for one thread at a time; NULL of version 6 */
-    bool has_chunks;          /* the lanes are compressed, see sections.h */
+    struct fg_blocks *blocks;     /* of version 7, for one thread at a time; NULL of version 6 */
+    bool has_chunks;              /* the lanes are compressed, see sections.h */
     struct fg_recorded *recorded; /* of a .fg, which has no `lanes` here; NULL of a trace.dat */
 };
 
 /* Return: 0; -EINVAL: the file is not a trace of funcgraph's, or -ENOTSUP: it is compressed, and nothing here
- * can decompress it (codec.h), and in both cases `reason` says why; or another negative errno, and `reason` is
- * empty. */
+ * can decompress it (codec.h), and in both cases `reason` says why; or another negative errno, and `reason`
+ * is empty. */
 int fg_trace_file_open(const char *path, struct fg_trace_file *file, char reason[FG_REASON_BYTES]);
 /* The same for a file that is open for reading. @fd stays the caller's, who may close it. */
 int fg_trace_file_open_fd(int fd, struct fg_trace_file *file, char reason[FG_REASON_BYTES]);
