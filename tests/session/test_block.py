@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -198,6 +199,22 @@ def test_calls_of_nothing_that_matches_are_a_warning(fg: Funcgraph) -> None:
     with pytest.warns(RuntimeWarning, match="nothing matched|no function that matches"):
         with funcgraph.record("t.dat", filter=MINE):
             pass
+
+
+def test_forked_process_that_cannot_be_traced_is_a_warning(fg: Funcgraph) -> None:
+    def fork_without_descriptors() -> None:
+        pid = os.fork()
+        if pid == 0:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+            work()
+            os._exit(0)
+        os.waitpid(pid, 0)
+
+    with pytest.warns(RuntimeWarning, match="1 forked process could not be traced: no file descriptor"):
+        with funcgraph.record("t.dat", filter=MINE):
+            work()
+            fork_without_descriptors()
+    assert fg.calls("t.dat")[name(work)] == 1
 
 
 def test_recorder_process_is_no_child_of_the_program(fg: Funcgraph) -> None:

@@ -106,6 +106,33 @@ def test_recorder_killed_program_goes_on_and_recover_makes_the_trace(fg: Funcgra
     assert not Path(f"{fg.trace}.part").exists()
 
 
+def test_recover_tells_of_forked_processes_that_could_not_be_traced(fg: Funcgraph) -> None:
+    script = fg.script(
+        """
+        import os, resource, signal
+
+        def leaf(): pass
+
+        leaf()
+        pid = os.fork()
+        if pid == 0:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+            leaf()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        print(pid, flush=True)
+        os.kill(os.getppid(), signal.SIGKILL)
+        """
+    )
+    killed = fg.record("-l", "*.leaf", script)
+    assert killed.returncode == -signal.SIGKILL
+    result = fg.run("recover", *fg.sessions())
+    assert result.returncode == 0
+    told = "1 forked process could not be traced: no file descriptor was left"
+    assert f"funcgraph: {told} ({killed.stdout.strip()})\n" in result.stderr
+    assert fg.calls() == {"__main__.leaf": 1}
+
+
 def test_recover_while_the_program_still_runs_leaves_it_running(fg: Funcgraph) -> None:
     script = fg.script(
         f"{COUNTED}\nmain(5000)\nopen('before', 'w').close()\nwhile not os.path.exists('go'):\n"
