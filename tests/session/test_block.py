@@ -210,10 +210,12 @@ def test_forked_process_that_cannot_be_traced_is_a_warning(fg: Funcgraph) -> Non
             os._exit(0)
         os.waitpid(pid, 0)
 
+    recording = funcgraph.record("t.dat", filter=MINE)
+    recording.__enter__()
+    work()
+    fork_without_descriptors()
     with pytest.warns(RuntimeWarning, match="1 forked process could not be traced: no file descriptor"):
-        with funcgraph.record("t.dat", filter=MINE):
-            work()
-            fork_without_descriptors()
+        recording.__exit__(None, None, None)
     assert fg.calls("t.dat")[name(work)] == 1
 
 
