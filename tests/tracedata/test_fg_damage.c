@@ -276,6 +276,7 @@ static void long_texts_are_not_believed(void)
     for (uint32_t n = 0; n < NR_BOMBS; n++) {
         memcpy(bomb, &ring, sizeof(ring));
         put_bomb(&file, (struct fg_spool_chunk){.type = FG_SPOOL_RING, .ring = n}, bomb, bytes);
+        memset(bomb, 'a', sizeof(ring));
         memcpy(bomb, &state, sizeof(state));
         put_bomb(&file, (struct fg_spool_chunk){.type = FG_SPOOL_STATE, .ring = n}, bomb, bytes);
     }
