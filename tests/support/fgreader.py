@@ -11,6 +11,8 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 CHUNK = struct.Struct("<4sBBHIIIIIIIIQQQQ")
@@ -41,13 +43,29 @@ class DamagedError(Exception):
 
 
 def _zstd(data: bytes, size: int) -> bytes:
-    library = ctypes.CDLL("libzstd.so.1")
+    try:
+        library = ctypes.CDLL("libzstd.so.1")
+    except OSError:
+        return _python_zstd(data, size)
     library.ZSTD_decompress.restype = ctypes.c_size_t
     room = ctypes.create_string_buffer(max(size, 1))
     got = library.ZSTD_decompress(room, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
     if got != size:
         raise DamagedError("it does not decompress to its size")
     return room.raw[:size]
+
+
+def _python_zstd(data: bytes, size: int) -> bytes:
+    names = ("compression.zstd", "backports.zstd")
+    module = import_module(next(name for name in names if find_spec(name.split(".")[0]) and find_spec(name)))
+    stream = module.ZstdDecompressor()
+    try:
+        out = bytes(stream.decompress(data, size + 1))
+    except module.ZstdError as error:
+        raise DamagedError(str(error)) from None
+    if len(out) != size or not stream.eof or stream.unused_data:
+        raise DamagedError("it does not decompress to its size")
+    return out
 
 
 def _zlib(data: bytes, size: int) -> bytes:
