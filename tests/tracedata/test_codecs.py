@@ -10,23 +10,14 @@ import struct
 import subprocess
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ringfile import leaf
 from tracefile import Trace
 from tracereader import Desk, read_trace
 
-PYTHON_HAS_ZSTD = any(find_spec(name) and find_spec(f"{name}.zstd") for name in ("compression", "backports"))
-
-
-needs_python_zstd = pytest.mark.skipif(not PYTHON_HAS_ZSTD, reason="this Python has no zstd")
-
-
-def python_zstd() -> Any:
-    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+PYTHON_ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 
 def run(code: str, *words: Path, without: Path | None = None) -> str:
@@ -45,6 +36,16 @@ def run(code: str, *words: Path, without: Path | None = None) -> str:
     return subprocess.run(command, env=environ, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
+@pytest.fixture
+def no_library(tmp_path: Path) -> Path:
+    """A folder for run(): Python has zstd without the system's library."""
+    try:
+        run(f"import {PYTHON_ZSTD}", without=tmp_path)
+    except subprocess.CalledProcessError:
+        pytest.skip("Python has no zstd, or needs the same library")
+    return tmp_path
+
+
 def test_a_library_that_is_there_is_used_and_nothing_imported() -> None:
     out = run(
         "import sys\n"
@@ -60,8 +61,7 @@ def test_a_library_that_is_there_is_used_and_nothing_imported() -> None:
     assert out == "True True\n"
 
 
-@needs_python_zstd
-def test_python_provides_a_codec_whose_library_is_missing(tmp_path: Path) -> None:
+def test_python_provides_a_codec_whose_library_is_missing(no_library: Path) -> None:
     out = run(
         "from funcgraph import _tracedata\n"
         "from funcgraph.tracedata import codecs\n"
@@ -69,10 +69,8 @@ def test_python_provides_a_codec_whose_library_is_missing(tmp_path: Path) -> Non
         "codecs.provide()\n"
         "print(_tracedata.codec_names()[0])\n"
         "print(_tracedata.provide_codec('zstd', bytes, bytes))\n",
-        without=tmp_path,
+        without=no_library,
     )
-    if out.splitlines()[1] != "zstd":
-        pytest.skip("Python's zstd needs the same library")
     assert out == "False\nzstd\nFalse\n"
 
 
@@ -106,14 +104,13 @@ print(loaded, hashlib.sha256(text).hexdigest())
 """
 
 
-@needs_python_zstd
-def test_a_trace_is_read_by_pythons_codec(tmp_path: Path) -> None:
+def test_a_trace_is_read_by_pythons_codec(no_library: Path) -> None:
     """The text is that of the trace without compression. Fails if a trace needs the C library."""
-    path = tmp_path / "trace.dat"
+    path = no_library / "trace.dat"
     many_calls(path, "6")
     expected = run(REPORT, path).split()[1]
     many_calls(path, "zstd")
-    assert run(REPORT, path, without=tmp_path).split() == ["False", expected]
+    assert run(REPORT, path, without=no_library).split() == ["False", expected]
 
 
 WRITE = """
@@ -126,15 +123,14 @@ recorder.assemble(sys.argv[1], "{}", version=7, compression="zstd")
 """
 
 
-@needs_python_zstd
-def test_a_trace_that_pythons_codec_wrote_is_the_same(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+def test_a_trace_that_pythons_codec_wrote_is_the_same(no_library: Path) -> None:
+    desk = Desk(no_library)
     ring = desk.ring()
     ring.function(0, "m.f")
     ring.task(1, 4711)
     ring.put_all(1, [leaf(10**9 + 1000 * n, 0, 0, 500) for n in range(1000)])
     trace = desk.record()
-    run(WRITE, desk.output, without=tmp_path)
+    run(WRITE, desk.output, without=no_library)
     assert desk.output.read_bytes()[:30].count(b"zstd")
     assert read_trace(desk.output) == trace
 
@@ -153,18 +149,17 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10)
 """
 
 
-@needs_python_zstd
 @pytest.mark.parametrize("window_log", [20, 27])
-def test_data_that_claims_to_be_small_takes_no_memory(tmp_path: Path, window_log: int) -> None:
+def test_data_that_claims_to_be_small_takes_no_memory(no_library: Path, window_log: int) -> None:
     """The description has 256 MiB of zeros, and says 30,000 bytes. Fails if all of it is decompressed."""
-    zstd = python_zstd()
+    zstd = import_module(PYTHON_ZSTD)
     options = {
         zstd.CompressionParameter.window_log: window_log,
         zstd.CompressionParameter.content_size_flag: 0,
     }
     compressor = zstd.ZstdCompressor(options=options)
     packed = b"".join(compressor.compress(bytes(1 << 20)) for _ in range(256)) + compressor.flush()
-    path = tmp_path / "trace.dat"
+    path = no_library / "trace.dat"
     many_calls(path, "zstd")
     whole = path.read_bytes()
     at = int.from_bytes(whole[-16:-8], "little")
@@ -173,8 +168,25 @@ def test_data_that_claims_to_be_small_takes_no_memory(tmp_path: Path, window_log
     out = whole[:at] + struct.pack("<HHIQ", 0x4746, 1, 0, len(block)) + block
     out += b"FGEXTRA1" + struct.pack("<QQ", at, len(out) - at)
     path.write_bytes(out)
-    for without in (None, tmp_path):
+    for without in (None, no_library):
         assert run(BOMB, path, without=without) == "True\nTrue\n"
+
+
+NONE = """
+import sys
+sys.modules["backports.zstd"] = sys.modules["compression.zstd"] = None
+from funcgraph.tracedata import TraceError, TraceFile
+try:
+    TraceFile(sys.argv[1])
+except TraceError as error:
+    print(error)
+"""
+
+
+def test_a_trace_that_nothing_can_decompress_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "trace.dat"
+    many_calls(path, "zstd")
+    assert run(NONE, path, without=tmp_path) == "compressed with zstd, and this system has no zstd library\n"
 
 
 OWN = """
@@ -196,7 +208,7 @@ OTHER = """
 import _interpreters, sys
 from importlib import import_module
 from funcgraph import _tracedata
-zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+zstd = import_module("@PYTHON_ZSTD@")
 seen = set()
 def decompressor():
     seen.add(_interpreters.get_current()[0])
@@ -211,13 +223,14 @@ print(seen == {_interpreters.get_main()[0]})
 """
 
 
-@needs_python_zstd
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="_interpreters")
-def test_another_interpreter_reads_by_the_main_ones_codec(tmp_path: Path) -> None:
+def test_another_interpreter_reads_by_the_main_ones_codec(no_library: Path) -> None:
     """It has a GIL of its own. Fails if the codec runs in it, which does not own the codec."""
-    path = tmp_path / "trace.dat"
+    path = no_library / "trace.dat"
     many_calls(path, "6")
     expected = run(REPORT, path).split()[1]
     many_calls(path, "zstd")
-    out = run(OTHER.replace("@REPORT@", REPORT), path, without=tmp_path)
+    out = run(
+        OTHER.replace("@REPORT@", REPORT).replace("@PYTHON_ZSTD@", PYTHON_ZSTD), path, without=no_library
+    )
     assert out.split() == ["True", expected, "False", "True"]
