@@ -460,6 +460,7 @@ static int read_damaged(const char *path, const struct fg_text *whole, int round
     struct fg_text damaged = {0};
     int nr_errors = 0;
 
+    assert(whole->bytes > 0);
     for (int round = 0; round < rounds; round++) {
         size_t bytes = 0;
         uint64_t calls = 0;

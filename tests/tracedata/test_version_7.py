@@ -10,6 +10,7 @@ import resource
 import signal
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ringfile import enter, leaf, leave
@@ -63,11 +64,12 @@ def test_a_trace_without_records_has_sections(desk: Desk) -> None:
 
 def test_what_cannot_be_written_is_refused(desk: Desk) -> None:
     recorder = desk.recorder()
-    for version, compression, message in (
+    bad: list[tuple[Any, str | None, str]] = [
         (5, None, "version must be 6 or 7, got 5"),
         (7, "lz4", "compression must be 'zstd', 'zlib' or 'none', got 'lz4'"),
         (6, "zstd", "version 6 has no compression; 'zstd' needs version 7"),
-    ):
+    ]
+    for version, compression, message in bad:
         with pytest.raises(ValueError, match=message):
             recorder.assemble(desk.output, "{}", version=version, compression=compression)
     assert not desk.output.exists()

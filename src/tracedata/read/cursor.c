@@ -30,8 +30,11 @@ static int64_t read_pages(struct fg_cursor *cursor, struct fg_window *window, ch
     size_t bytes = left < cursor->window_bytes ? (size_t)left : cursor->window_bytes;
     int error;
 
-    if (!window->data)
-        window->data = malloc(cursor->window_bytes);
+    if (window->room < bytes) { /* once: no later piece is larger */
+        free(window->data);
+        window->data = malloc(bytes);
+        window->room = window->data ? bytes : 0;
+    }
     if (!window->data)
         return -ENOMEM;
     error = fg_trace_file_read(cursor->file, cursor->file_offset, window->data, bytes, reason);
