@@ -71,6 +71,9 @@ if TYPE_CHECKING:
     )
     from funcgraph.multi import kprobe_multi
     from funcgraph.session.block import RecordBlock, record
+    from funcgraph.tracedata.description import TraceError
+    from funcgraph.tracedata.opened import Trace
+    from funcgraph.tracedata.opened import open_trace as open
 
     __version__: str
 
@@ -98,6 +101,8 @@ __all__ = [
     "ReturnAddress",
     "ReturnLocation",
     "Snapshot",
+    "Trace",
+    "TraceError",
     "TraceMarker",
     "TracePipe",
     "User",
@@ -118,6 +123,7 @@ __all__ = [
     "killed",
     "kprobe_multi",
     "kprobes",
+    "open",
     "probed",
     "record",
     "register_fprobe",
@@ -138,7 +144,7 @@ __all__ = [
     "users",
 ]
 
-# attribute -> the module that has it
+# attribute -> the module that has it, and its name there if it is another
 _LAZY = {
     "FgraphOps": "funcgraph._engine",
     "Fprobe": "funcgraph._engine",
@@ -163,6 +169,8 @@ _LAZY = {
     "ReturnAddress": "funcgraph._engine",
     "ReturnLocation": "funcgraph._engine",
     "Snapshot": "funcgraph.instance.snapshot",
+    "Trace": "funcgraph.tracedata.opened",
+    "TraceError": "funcgraph.tracedata.description",
     "TraceMarker": "funcgraph.instance.marker",
     "TracePipe": "funcgraph.instance.pipe",
     "User": "funcgraph._engine",
@@ -182,6 +190,7 @@ _LAZY = {
     "killed": "funcgraph._engine",
     "kprobe_multi": "funcgraph.multi",
     "kprobes": "funcgraph._engine",
+    "open": "funcgraph.tracedata.opened:open_trace",
     "probed": "funcgraph.kprobe",
     "record": "funcgraph.session.block",
     "register_fprobe": "funcgraph.fprobe",
@@ -213,7 +222,8 @@ def __getattr__(name: str) -> object:
     elif name in _LAZY:
         from importlib import import_module
 
-        value = getattr(import_module(_LAZY[name]), name)
+        module, _, attribute = _LAZY[name].partition(":")
+        value = getattr(import_module(module), attribute or name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

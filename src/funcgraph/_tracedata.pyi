@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, Final, Literal, Protocol, Self, final, type_check_only
+from typing import Any, Final, Literal, Protocol, Self, TypeAlias, final, type_check_only
 
 # Compression: src/binding/tracedata/python_codec.c
 
@@ -106,6 +106,29 @@ class Reader:
             ValueError: the file is damaged.
             OSError: it cannot be read.
         """
+
+    def columns(
+        self, tasks: list[tuple[int, int, int, str, int, int, bool]], select_unknown: bool, size: int, /
+    ) -> ColumnsIterator:
+        """Return an iterator over all events. set_names() need not be called; several iterators may be used at
+        the same time.
+
+        Args:
+            tasks, select_unknown: as of set_names(). The event of a task has its place in this list.
+            size: events in a batch, 1 to 2**24.
+
+        Raises:
+            ValueError: `size` is impossible. Here or from the iterator: the file is damaged.
+            OSError: likewise: the file cannot be read.
+        """
+    def fileno(self) -> int:
+        """Return the file's descriptor, which is the Reader's own."""
+    @property
+    def end(self) -> int | None:
+        """Where the chunks of a .fg end in the file, for Follower; None of a trace.dat."""
+    @property
+    def is_complete(self) -> bool:
+        """Whether the recording had ended when the file was opened."""
 
 @final
 class ReportIterator:

@@ -8,6 +8,7 @@
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/columns.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/report.h"
 #include "binding/tracedata/state.h"
@@ -82,7 +83,7 @@ static int set_function(struct fg_reader *reader, uint32_t index, PyObject *item
     return 0;
 }
 
-static int add_task(struct fg_reader *reader, PyObject *item)
+int fg_reader_add_task(struct fg_name_table *names, PyObject *item)
 {
     const char *name;
     unsigned int lane;
@@ -103,7 +104,7 @@ static int add_task(struct fg_reader *reader, PyObject *item)
                                 .first_ns = first_ns,
                                 .last_ns = last_ns,
                                 .selected = selected};
-    if (fg_name_table_add_task(&reader->names, &task)) {
+    if (fg_name_table_add_task(names, &task)) {
         PyErr_NoMemory();
         return -1;
     }
@@ -144,7 +145,7 @@ static PyObject *reader_set_names(PyObject *self, PyObject *args)
         if (set_function(reader, (uint32_t)i, PyList_GET_ITEM(functions, i)) < 0)
             goto fail;
     for (Py_ssize_t i = 0; i < nr_tasks; i++)
-        if (add_task(reader, PyList_GET_ITEM(tasks, i)) < 0)
+        if (fg_reader_add_task(&reader->names, PyList_GET_ITEM(tasks, i)) < 0)
             goto fail;
     fg_name_table_sort(&reader->names);
     reader->names.select_unknown = select_unknown;
@@ -235,20 +236,53 @@ PyDoc_STRVAR(
     "each line, or None.\nheader: index of the buffer whose header is printed.\n"
     "Iterating raises ValueError if the file is damaged, and OSError.");
 
+static PyObject *reader_fileno(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    return PyLong_FromLong(((struct fg_reader *)self)->file.fd);
+}
+
+static PyObject *reader_get_end(PyObject *self, void *Py_UNUSED(closure))
+{
+    const struct fg_recorded *recorded = ((struct fg_reader *)self)->file.recorded;
+
+    if (!recorded)
+        Py_RETURN_NONE;
+    return PyLong_FromUnsignedLongLong(recorded->end);
+}
+
+static PyObject *reader_get_is_complete(PyObject *self, void *Py_UNUSED(closure))
+{
+    const struct fg_recorded *recorded = ((struct fg_reader *)self)->file.recorded;
+
+    return PyBool_FromLong(!recorded || recorded->is_complete);
+}
+
+PyDoc_STRVAR(columns_doc,
+             "columns($self, tasks, select_unknown, size)\n--\n\n"
+             "Return an iterator over the events: for each batch of at most `size` a tuple of columns, as in COLUMNS."
+             "\n\ntasks, select_unknown: as for set_names().\n"
+             "Iterating raises ValueError if the file is damaged, and OSError.");
+
 FG_ALONE(reader_set_names)
 FG_ALONE(fg_reader_report)
 FG_ALONE(reader_summary)
+FG_ALONE(fg_reader_columns)
 
 static PyMethodDef reader_methods[] = {
     {"set_names", reader_set_names_alone, METH_VARARGS, set_names_doc},
     {"report", fg_reader_report_alone, METH_VARARGS, report_doc},
     {"summary", reader_summary_alone, METH_NOARGS, summary_doc},
+    {"columns", fg_reader_columns_alone, METH_VARARGS, columns_doc},
+    {"fileno", reader_fileno, METH_NOARGS,
+     "fileno($self, /)\n--\n\nReturn the file's descriptor, which is the Reader's own."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef reader_getset[] = {
     {"meta", reader_get_meta, NULL, "JSON of the trace, undecoded.", NULL},
     {"nr_lanes", reader_get_nr_lanes, NULL, "Number of lanes in all buffers.", NULL},
+    {"end", reader_get_end, NULL, "Where the chunks of a .fg end in the file; None of a trace.dat.", NULL},
+    {"is_complete", reader_get_is_complete, NULL, "Whether the recording has ended.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

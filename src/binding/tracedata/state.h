@@ -9,7 +9,10 @@
 #define FG_TRACEDATA_TYPES(X)                                                                                \
     X(recorder)                                                                                              \
     X(reader)                                                                                                \
-    X(report_iterator)
+    X(report_iterator)                                                                                       \
+    X(column)                                                                                                \
+    X(columns_iterator)                                                                                      \
+    X(follower)
 
 struct fg_tracedata_state {
 #define X(name) PyTypeObject *name##_type;

@@ -9,18 +9,30 @@ for row in trace.summary():
 
 from __future__ import annotations
 
-from funcgraph.tracedata.description import Function, Task, TraceError
+from funcgraph.tracedata.calls import Call
+from funcgraph.tracedata.description import Buffer, Function, Task, TraceError
+from funcgraph.tracedata.events import Columns, Event
+from funcgraph.tracedata.opened import Trace
 from funcgraph.tracedata.report_options import ReportOption, parse_options, report_options
 from funcgraph.tracedata.summary import FunctionSummary
 from funcgraph.tracedata.trace_file import TraceFile
+from funcgraph.tracedata.values import PartialValue, Value, decode_values
 
 __all__ = [
+    "Buffer",
+    "Call",
+    "Columns",
+    "Event",
     "Function",
     "FunctionSummary",
+    "PartialValue",
     "ReportOption",
     "Task",
+    "Trace",
     "TraceError",
     "TraceFile",
+    "Value",
+    "decode_values",
     "parse_options",
     "report_options",
 ]

@@ -161,14 +161,9 @@ class TraceFile:
             (_text(function.name), _text(",".join(function.starred_arguments())), function.size_bytes)
             for function in self.functions
         ]
-        selected = None if tasks is None else set(tasks)
-        known = [
-            (t.lane, t.tid, t.pid, _text(t.name), t.first_ns, t.last_ns, selected is None or t in selected)
-            for t in self.tasks
-        ]
         try:
             reader = _tracedata.Reader(self.path)
-            reader.set_names(functions, known, selected is None)
+            reader.set_names(functions, task_rows(self.tasks, tasks), tasks is None)
         except (ValueError, OverflowError) as error:
             raise TraceError(str(error)) from None
         return reader
@@ -182,6 +177,17 @@ def _open(path: str | int) -> _tracedata.Reader:
 
         codecs.provide()
         return _tracedata.Reader(path)
+
+
+def task_rows(
+    tasks: Sequence[Task], selected: Sequence[Task] | None
+) -> list[tuple[int, int, int, str, int, int, bool]]:
+    """Return a trace's tasks as a Reader takes them, with those selected that are read (None: all)."""
+    chosen = None if selected is None else set(selected)
+    return [
+        (t.lane, t.tid, t.pid, _text(t.name), t.first_ns, t.last_ns, chosen is None or t in chosen)
+        for t in tasks
+    ]
 
 
 def _no_buffer(name: str) -> int:

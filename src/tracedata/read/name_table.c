@@ -96,6 +96,7 @@ int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_nam
         return -ENOMEM;
     }
     table->tasks[table->nr_tasks] = *task;
+    table->tasks[table->nr_tasks].number = table->nr_tasks;
     table->tasks[table->nr_tasks++].name = name.data;
     return 0;
 }

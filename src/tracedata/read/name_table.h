@@ -27,6 +27,7 @@ struct fg_task_name {
     int32_t pid;
     uint64_t first_ns, last_ns;
     bool selected;
+    uint32_t number; /* in the order in which they were added */
 };
 
 struct fg_name_table {

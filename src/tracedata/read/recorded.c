@@ -31,7 +31,7 @@ static void sort_pieces(struct fg_contents *contents)
     }
 }
 
-static uint32_t *ring_addresses(const struct fg_symbols *symbols, const struct fg_trace_ring *ring)
+uint32_t *fg_recorded_addresses(const struct fg_symbols *symbols, const struct fg_trace_ring *ring)
 {
     uint32_t *addresses = malloc((ring->functions_capacity + 1) * sizeof(*addresses));
 
@@ -51,7 +51,7 @@ static int find_addresses(struct fg_recorded *recorded)
     if (recorded->addresses == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < contents->nr_rings; i++) {
-        recorded->addresses[i] = ring_addresses(&contents->symbols, &contents->rings[i]);
+        recorded->addresses[i] = fg_recorded_addresses(&contents->symbols, &contents->rings[i]);
         if (recorded->addresses[i] == NULL)
             return -ENOMEM;
     }
@@ -116,6 +116,7 @@ int fg_recorded_open(int fd, struct fg_recorded *recorded)
     recorded->contents.nr_gaps = index.nr_gaps;
     recorded->contents.damaged_at = index.damaged_at;
     recorded->is_complete = index.is_complete;
+    recorded->end = index.end;
     if (error == 0)
         error = fg_contents_load(&recorded->contents, &reader, &index, 0);
     fg_chunk_reader_free(&reader);

@@ -19,6 +19,7 @@ struct fg_recorded {
     struct fg_time_scales scales;
     enum fg_clock_unit unit;
     bool is_complete; /* the recording has ended */
+    uint64_t end;     /* of its chunks in the file */
 };
 
 /* Return: 0; -EINVAL: the file is no `.fg`; -ENOTSUP: it is compressed in a way that nothing here can
@@ -31,6 +32,9 @@ int fg_recorded_set_meta(struct fg_recorded *recorded, const char *meta, size_t 
 
 /* Appends the trace's JSON (trace_meta.h). */
 void fg_recorded_describe(const struct fg_recorded *recorded, struct fg_text *json);
+
+/* function id -> synthetic address, for the ids below ring->functions_capacity. NULL: memory is short. */
+uint32_t *fg_recorded_addresses(const struct fg_symbols *symbols, const struct fg_trace_ring *ring);
 
 /* What the lanes of one pass over the trace share. All zeros but for the trace: fg_row_pass_begin(). */
 struct fg_row_pass {

@@ -22,14 +22,14 @@ static void put_names(struct fg_text *json, const char *names)
     fg_text_char(json, ']');
 }
 
-static void put_functions(struct fg_text *json, const struct fg_symbols *symbols)
+static void put_functions(struct fg_text *json, const struct fg_symbols *symbols, size_t first)
 {
     fg_json_key(json, "functions");
     fg_text_char(json, '[');
-    for (size_t i = 0; i < symbols->nr_matched; i++) {
+    for (size_t i = first; i < symbols->nr_matched; i++) {
         const struct fg_trace_function *function = fg_symbols_matched(symbols, i);
 
-        fg_text_puts(json, i ? ",\n[" : "\n[");
+        fg_text_puts(json, i > first ? ",\n[" : "\n[");
         for (int j = FG_FUNCTION_MODULE; j <= FG_FUNCTION_FILE; j++) {
             fg_json_string(json, function->strings[j], strlen(function->strings[j]));
             fg_text_lit(json, ", ");
@@ -173,14 +173,12 @@ static void put_members(struct fg_text *json, const char *object, size_t bytes)
     fg_text_put(json, object, (size_t)(end - object));
 }
 
-void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
-                         const struct fg_lanes *lanes, const char *extra, size_t extra_bytes)
+static void put_own_members(struct fg_text *json, const struct fg_contents *contents,
+                            const struct fg_lanes *lanes, size_t first_function)
 {
-    fg_text_char(json, '{');
-    put_members(json, extra, extra_bytes);
     fg_json_number(json, "version", 1);
     put_totals(json, contents, lanes);
-    put_functions(json, &contents->symbols);
+    put_functions(json, &contents->symbols, first_function);
     put_tasks(json, contents, lanes);
     fg_json_key(json, "clock");
     fg_json_string(json, fg_trace_clock_names[contents->clock],
@@ -188,4 +186,19 @@ void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *content
     put_buffers(json, lanes);
     put_processes(json, contents, lanes);
     fg_text_lit(json, "}\n");
+}
+
+void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
+                         const struct fg_lanes *lanes, const char *extra, size_t extra_bytes)
+{
+    fg_text_char(json, '{');
+    put_members(json, extra, extra_bytes);
+    put_own_members(json, contents, lanes, 0);
+}
+
+void fg_trace_meta_build_from(struct fg_text *json, const struct fg_contents *contents,
+                              const struct fg_lanes *lanes, size_t first_function)
+{
+    fg_text_char(json, '{');
+    put_own_members(json, contents, lanes, first_function);
 }

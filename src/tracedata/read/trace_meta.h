@@ -25,4 +25,8 @@
 void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
                          const struct fg_lanes *lanes, const char *extra, size_t extra_bytes);
 
+/* The same for a part of a trace: the functions from this index on, and no members of others. */
+void fg_trace_meta_build_from(struct fg_text *json, const struct fg_contents *contents,
+                              const struct fg_lanes *lanes, size_t first_function);
+
 #endif

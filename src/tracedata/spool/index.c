@@ -167,12 +167,28 @@ int fg_spool_index_read(int fd, struct fg_spool_index *index)
     return result < 0 ? result : 0;
 }
 
+/* The walk has ended: is the directory there that the footer names? */
+static int find_footer(int fd, uint64_t file_bytes, struct fg_spool_index *index)
+{
+    struct fg_spool_footer footer;
+    int error;
+
+    if (file_bytes < index->end + sizeof(footer))
+        return 0;
+    error = fg_file_read(fd, &footer, sizeof(footer), file_bytes - sizeof(footer));
+    index->is_complete = error == 0 && footer.offset == index->end &&
+                         memcmp(footer.magic, FG_SPOOL_FOOTER_MAGIC, sizeof(footer.magic)) == 0;
+    return error;
+}
+
 int fg_spool_index_follow(int fd, struct fg_spool_index *index)
 {
     uint64_t file_bytes = 0;
     int error = file_size(fd, &file_bytes);
 
-    return error < 0 ? error : walk(fd, file_bytes, index);
+    if (error == 0)
+        error = walk(fd, file_bytes, index);
+    return error < 0 ? error : find_footer(fd, file_bytes, index);
 }
 
 void fg_spool_index_free(struct fg_spool_index *index)

@@ -18,7 +18,7 @@ struct fg_spool_index {
 /* Return: 0; -EINVAL: the file is no spool; or another negative errno. The index must be freed in any
  * case. */
 int fg_spool_index_read(int fd, struct fg_spool_index *index);
-/* Takes in the chunks that were appended to the file since. Return: 0 or a negative errno. */
+/* Takes in the chunks that were appended to the file since, and the footer. Return: 0 or a negative errno. */
 int fg_spool_index_follow(int fd, struct fg_spool_index *index);
 void fg_spool_index_free(struct fg_spool_index *index);
 

@@ -1,0 +1,182 @@
+/* See columns.h. An iterator has names and cursors of its own: several may read one Reader's file. */
+#include "binding/tracedata/columns.h"
+
+#include <stdbool.h>
+
+#include "binding/base/critical_section.h"
+#include "binding/base/sequences.h"
+#include "binding/base/types.h"
+#include "binding/tracedata/column.h"
+#include "binding/tracedata/reader_object.h"
+
+struct columns_iterator {
+    PyObject_HEAD struct fg_reader *reader;
+    struct fg_name_table names; /* of tasks only */
+    struct fg_merge merge;
+    size_t size;
+    int error; /* found after the events that were returned last */
+    bool at_end;
+    bool is_busy; /* a thread reads without the GIL */
+};
+
+/* ---- Reader.columns() */
+
+static int set_tasks(struct fg_name_table *names, PyObject *tasks, int select_unknown)
+{
+    Py_ssize_t nr_tasks = PyList_GET_SIZE(tasks);
+
+    if (nr_tasks > INT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "too many tasks");
+        return -1;
+    }
+    if (fg_name_table_init(names, 0, (uint32_t)nr_tasks) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < nr_tasks; i++)
+        if (fg_reader_add_task(names, PyList_GET_ITEM(tasks, i)) < 0)
+            return -1;
+    fg_name_table_sort(names);
+    names->select_unknown = select_unknown;
+    return 0;
+}
+
+PyObject *fg_reader_columns(PyObject *self, PyObject *args)
+{
+    struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
+    struct columns_iterator *iterator;
+    PyObject *tasks;
+    Py_ssize_t size;
+    int select_unknown, error;
+
+    if (!PyArg_ParseTuple(args, "O!pn:columns", &PyList_Type, &tasks, &select_unknown, &size) ||
+        fg_check_batch_size(size) < 0)
+        return NULL;
+    iterator = (struct columns_iterator *)state->columns_iterator_type->tp_alloc(state->columns_iterator_type, 0);
+    if (!iterator)
+        return NULL;
+    iterator->reader = (struct fg_reader *)Py_NewRef(self);
+    iterator->size = (size_t)size;
+    if (set_tasks(&iterator->names, tasks, select_unknown) < 0) {
+        Py_DECREF(iterator);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_merge_open(&iterator->merge, &iterator->reader->file, &iterator->names);
+    Py_END_ALLOW_THREADS;
+    if (error) {
+        fg_reader_raise(iterator->reader, error, iterator->merge.reason);
+        Py_DECREF(iterator);
+        return NULL;
+    }
+    return (PyObject *)iterator;
+}
+
+/* ---- ColumnsIterator */
+
+static void columns_iterator_dealloc(PyObject *self)
+{
+    struct columns_iterator *iterator = (struct columns_iterator *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    if (iterator->merge.file)
+        fg_merge_close(&iterator->merge);
+    fg_name_table_free(&iterator->names);
+    Py_XDECREF(iterator->reader);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static int fill(struct columns_iterator *iterator, struct fg_columns *columns)
+{
+    int result = fg_columns_init(columns, iterator->size);
+
+    return result < 0 ? result : fg_columns_fill(columns, &iterator->merge);
+}
+
+static PyObject *columns_iterator_next(PyObject *self)
+{
+    struct columns_iterator *iterator = (struct columns_iterator *)self;
+    struct fg_columns columns;
+    int result;
+
+    if (iterator->is_busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread is reading");
+        return NULL;
+    }
+    if (iterator->error)
+        return fg_reader_raise(iterator->reader, iterator->error, iterator->merge.reason);
+    if (iterator->at_end)
+        return NULL;
+    iterator->is_busy = true;
+    Py_BEGIN_ALLOW_THREADS;
+    result = fill(iterator, &columns);
+    Py_END_ALLOW_THREADS;
+    iterator->is_busy = false;
+    iterator->at_end = result == 0;
+    if (result < 0)
+        iterator->error = result;
+    if (columns.n)
+        return fg_columns_tuple(PyType_GetModuleState(Py_TYPE(self)), &columns);
+    fg_columns_free(&columns);
+    return result < 0 ? fg_reader_raise(iterator->reader, result, iterator->merge.reason) : NULL;
+}
+
+static PyObject *columns_iterator_next_alone(PyObject *self)
+{
+    PyObject *result;
+
+    Py_BEGIN_CRITICAL_SECTION(self);
+    result = columns_iterator_next(self);
+    Py_END_CRITICAL_SECTION();
+    return result;
+}
+
+PyDoc_STRVAR(unknown_tasks_doc,
+             "unknown_tasks($self, /)\n--\n\n"
+             "Return (lane, tid) of the tasks that events had so far and the list of tasks has not.\n\n"
+             "Their numbers follow those of the list.");
+
+static PyObject *unknown_tasks(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct columns_iterator *iterator = (struct columns_iterator *)self;
+    const struct fg_name_table *names = &iterator->names;
+    PyObject *list;
+
+    if (iterator->is_busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread is reading");
+        return NULL;
+    }
+    list = PyList_New(0);
+    for (uint32_t i = names->nr_known_tasks; list && i < names->nr_tasks; i++)
+        fg_list_append(&list, Py_BuildValue("(Ii)", names->tasks[i].lane, names->tasks[i].tid));
+    return list;
+}
+
+FG_ALONE(unknown_tasks)
+
+static PyMethodDef columns_iterator_methods[] = {
+    {"unknown_tasks", unknown_tasks_alone, METH_NOARGS, unknown_tasks_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot columns_iterator_slots[] = {
+    {Py_tp_doc, "Iterator over batches of events as columns. Made by Reader.columns()."},
+    {Py_tp_dealloc, (void *)columns_iterator_dealloc},
+    {Py_tp_iter, (void *)PyObject_SelfIter},
+    {Py_tp_iternext, (void *)columns_iterator_next_alone},
+    {Py_tp_methods, columns_iterator_methods},
+    {0, NULL},
+};
+
+static PyType_Spec columns_iterator_spec = {
+    .name = "funcgraph._tracedata.ColumnsIterator",
+    .basicsize = sizeof(struct columns_iterator),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = columns_iterator_slots,
+};
+
+int fg_add_columns_types(PyObject *module)
+{
+    return fg_add_type(module, &columns_iterator_spec, &fg_tracedata_state(module)->columns_iterator_type);
+}

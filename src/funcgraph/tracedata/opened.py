@@ -1,0 +1,320 @@
+"""`funcgraph.open`: a trace's events and calls, one by one or in columns, also while it still grows."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self
+
+from funcgraph import _tracedata
+from funcgraph.tracedata.calls import Call, calls_of
+from funcgraph.tracedata.codecs import provide
+from funcgraph.tracedata.description import UNNAMED, Function, Task, TraceError, decode_description
+from funcgraph.tracedata.events import Columns, Event, events_of
+from funcgraph.tracedata.trace_file import task_rows
+
+# Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
+_SMALL_BATCH = 4096
+
+
+class Trace:
+    """A trace that `funcgraph.open` opened.
+
+    If its recording still runs, it is the trace up to now; only `follow` reads on. Iterators may be used at the
+    same time, each by one thread; one that has begun goes on after `close`.
+
+    Attributes:
+        path: the argument of `funcgraph.open`.
+        meta: the trace's own description, decoded JSON: also what `funcgraph record` was asked for.
+        functions: the functions that the trace names (`Function`).
+        tasks: the threads with events (`Task`). A thread that several instances recorded is there once for each.
+        buffers: the parts of the trace (`Buffer`): that of the top instance, and of each other instance.
+        clock: the kernel's name of the trace's clock.
+        nr_events: how many events there are.
+        lost: how many events were lost.
+        overrun: how many calls were not traced because a shadow stack was full.
+        waits, wait_ns: how often threads waited for the recorder, and how long.
+        killed: process id -> why its tracing ended for good.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | int) -> None:
+        provide()
+        self.path = path if isinstance(path, int) else os.fspath(path)
+        try:
+            reader = _tracedata.Reader(self.path)
+        except ValueError as error:
+            raise TraceError(str(error)) from None
+        description = decode_description(reader.meta)
+        self._reader: _tracedata.Reader | None = reader
+        self._follower: _Follower | None = None
+        self.meta = description.meta
+        self.functions = description.functions
+        self.tasks = description.tasks
+        self.buffers = description.buffers
+        self.clock = description.clock
+        self.nr_events = description.events
+        self.lost, self.overrun = description.lost, description.overrun
+        self.waits, self.wait_ns = description.waits, description.wait_ns
+        self.killed = description.killed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<funcgraph.Trace {self.path!r}: {self.nr_events:,} events>"
+
+    def close(self) -> None:
+        """Close the file. May be called twice."""
+        self._reader = self._follower = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the recording had ended when the file was last read: by `funcgraph.open`, or by `follow`."""
+        return self._opened().is_complete or (self._follower is not None and self._follower.is_complete)
+
+    def columns(
+        self,
+        *,
+        size: int = 65536,
+        tasks: Sequence[Task] | None = None,
+        buffers: Sequence[str] | None = None,
+    ) -> Iterator[Columns]:
+        """Return an iterator over batches of events, each property of an event as an array.
+
+        Args:
+            size: events in a batch, 1 to 2**24; about 70 bytes each. A batch may have fewer if its data is long.
+            tasks: of the trace's `tasks`, those whose events are read; None: all.
+            buffers: names of the buffers whose events are read, "" for the top instance's; None: all.
+
+        Returns:
+            The batches, in order of time. Reading releases the GIL.
+
+        Raises:
+            ValueError: `size` is impossible, a task or buffer is none of the trace's, or the trace is closed.
+            TraceError: from the iterator: the file is damaged. All events that are whole come before.
+            OSError: it cannot be read.
+
+        Example:
+            >>> for batch in trace.columns():
+            ...     kinds = numpy.asarray(batch.kind)
+            ...     ends = numpy.asarray(batch.rettime_ns)[kinds == batch.KINDS.index("return")]
+        """
+        reader = self._opened()
+        selected = self._selected(tasks, buffers)
+        try:
+            iterator = reader.columns(task_rows(self.tasks, selected), selected is None, size)
+        except OverflowError as error:
+            raise TraceError(f"damaged: its description is not that of a trace ({error})") from None
+        except ValueError as error:
+            if size < 1:
+                raise
+            raise TraceError(str(error)) from None
+        return self._batches(iterator)
+
+    def events(
+        self, *, tasks: Sequence[Task] | None = None, buffers: Sequence[str] | None = None
+    ) -> Iterator[Event]:
+        """Return an iterator over the events, in order of time.
+
+        Args:
+            tasks, buffers: as of `columns`.
+
+        Raises:
+            ValueError, TraceError, OSError: as `columns`.
+
+        Example:
+            >>> for event in trace.events():
+            ...     if event.kind == "raise":
+            ...         print(event.task.name, event.function.name, event.exception)
+        """
+        batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers)
+        return (event for batch in batches for event in events_of(batch, self.functions))
+
+    def calls(
+        self, *, tasks: Sequence[Task] | None = None, buffers: Sequence[str] | None = None
+    ) -> Iterator[Call]:
+        """Return an iterator over the calls that ended, in the order of their ends.
+
+        Memory grows with the calls that are in progress or suspended at one time. What the function tracer
+        recorded is no calls: it does not record ends.
+
+        Args:
+            tasks, buffers: as of `columns`.
+
+        Raises:
+            ValueError, TraceError, OSError: as `columns`.
+
+        Example:
+            >>> slow = heapq.nlargest(10, trace.calls(), key=lambda call: call.duration_ns or 0)
+        """
+        return calls_of(self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers), self.functions)
+
+    def follow(self, *, timeout: float | None = None, interval: float = 0.1) -> Iterator[Event]:
+        """Return an iterator over the events that were appended since, which waits for more.
+
+        It begins after the last event that the trace had when it was opened: all that `events` does not have.
+        A further call goes on where the iterator before was left. It ends when the recording ends, also if its
+        recorder was killed. Of a trace that is complete, it has nothing.
+
+        The events come as the recorder appends them. Those of one thread are in order of time, those of several
+        threads are not. A thread's events are appended some thousands at a time, or when the thread or the
+        recording ends. Times are computed with what is known of the clock so far: they may differ from those of
+        the complete trace, in a new recording by up to 1 in 10,000 of the time since its begin.
+
+        Args:
+            timeout: end after so many seconds without a new event; None: never. `is_complete` tells then
+                whether there may be more.
+            interval: seconds between two looks at the file.
+
+        Raises:
+            ValueError: `interval` or `timeout` is negative, or the trace is closed.
+            TraceError: from the iterator: the file is damaged. All events that are whole come before.
+            OSError: it cannot be read.
+
+        Example:
+            >>> with funcgraph.open("trace.fg.part") as trace:
+            ...     for event in trace.follow():
+            ...         print(event.kind, event.function and event.function.name)
+        """
+        reader = self._opened()
+        if interval < 0 or (timeout is not None and timeout < 0):
+            raise ValueError(f"interval and timeout must not be negative, got {interval} and {timeout}")
+        if reader.end is None:  # a trace.dat is always complete
+            return iter(())
+        if self._follower is None:
+            self._follower = _Follower(reader, reader.end, len(self.functions))
+        return self._follower.events(timeout, interval)
+
+    # ----
+
+    def _opened(self) -> _tracedata.Reader:
+        if self._reader is None:
+            raise ValueError("the trace is closed")
+        return self._reader
+
+    def _selected(self, tasks: Sequence[Task] | None, buffers: Sequence[str] | None) -> list[Task] | None:
+        if tasks is None and buffers is None:
+            return None
+        chosen = self.tasks if tasks is None else list(tasks)
+        if unknown := set(chosen).difference(self.tasks):
+            raise ValueError(f"{unknown.pop()} is not a task of this trace")
+        if buffers is None:
+            return chosen
+        names = [buffer.name for buffer in self.buffers]
+        if missing := [name for name in buffers if name not in names]:
+            raise ValueError(f"no buffer {missing[0]!r}: the trace has {', '.join(map(repr, names))}")
+        return [task for task in chosen if names[task.buffer] in buffers]
+
+    def _batches(self, iterator: _tracedata.ColumnsIterator) -> Iterator[Columns]:
+        tasks = list(self.tasks)
+        cpus = int(self.meta.get("cpus", 2**31)) or 1
+        try:
+            for columns in iterator:
+                for lane, tid in iterator.unknown_tasks()[len(tasks) - len(self.tasks) :]:
+                    tasks.append(Task(lane, tid, tid, UNNAMED, "", 0, 0, 0, lane // cpus))
+                yield Columns(columns, tasks)
+        except ValueError as error:
+            raise TraceError(str(error)) from None
+
+
+class _Follower:
+    """Reads what is appended to a trace, with the names that it adds."""
+
+    def __init__(self, reader: _tracedata.Reader, start: int, nr_functions: int) -> None:
+        self._reader = reader
+        try:
+            self._file = _tracedata.Follower(reader.fileno(), start)
+        except ValueError as error:
+            raise TraceError(str(error)) from None
+        self._functions: list[Function] = []
+        self._tasks: list[Task] = []
+        self._left: Iterator[Event] = iter(())  # of the latest batch
+
+    @property
+    def is_complete(self) -> bool:
+        return self._file.has_ended()
+
+    def events(self, timeout: float | None, interval: float) -> Iterator[Event]:
+        idle_since = time.monotonic()
+        recorder_gone = False
+        while True:
+            for event in self._left:
+                yield event
+            if self._read():
+                idle_since = time.monotonic()
+                continue
+            if self._file.has_ended() or recorder_gone:
+                break
+            # It may have appended something after the look above: look once more.
+            recorder_gone = not _is_recorded(self._reader.fileno())
+            if recorder_gone:
+                continue
+            waited = time.monotonic() - idle_since
+            if timeout is not None and waited >= timeout:
+                return
+            time.sleep(interval if timeout is None else min(interval, timeout - waited))
+        if (damaged_at := self._file.damaged_at()) is not None:
+            raise TraceError(
+                f"damaged: the chunk at byte {damaged_at} is not as it was written; its events count as lost"
+            )
+
+    def _read(self) -> bool:
+        columns = self._file.read(_SMALL_BATCH)
+        if columns is None:
+            return False
+        nr_functions, nr_tasks = self._file.counts()
+        if nr_functions > len(self._functions) or nr_tasks > len(self._tasks):
+            added = decode_description(self._file.describe(len(self._functions), len(self._tasks)))
+            self._functions += added.functions
+            self._tasks += added.tasks
+        self._left = events_of(Columns(columns, self._tasks), self._functions)
+        return True
+
+
+def _is_recorded(fd: int) -> bool:
+    """Return whether a recorder has the file open: it holds a lock on it.
+
+    A lock belongs to an open file, and the file of `fd` may be the recorder's own. So this opens it once more.
+    """
+    try:
+        probe = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return True  # nobody knows
+    try:
+        fcntl.flock(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(probe)
+    return False
+
+
+def open_trace(path: str | os.PathLike[str] | int) -> Trace:
+    """Open a trace, to read its events and calls. `funcgraph.open` is this function.
+
+    Args:
+        path: a `.fg` or `trace.dat` that funcgraph wrote, also the `FILE.part` of a recording that runs; or the
+            descriptor of one, which may be closed after this call.
+
+    Returns:
+        The trace: a context manager, which closes it. Its iterators read the file bit by bit.
+
+    Raises:
+        TraceError: the file is not a trace of funcgraph's, or is truncated or damaged. A `.fg` with damage in
+            it, or without its end, is opened: what is whole in it is a trace.
+        OSError: it cannot be opened or read.
+
+    Example:
+        >>> with funcgraph.open("trace.fg") as trace:
+        ...     for call in trace.calls():
+        ...         print(call.function and call.function.name, call.duration_ns, call.arguments)
+    """
+    return Trace(path)

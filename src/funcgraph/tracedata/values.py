@@ -1,0 +1,131 @@
+"""Recorded values as Python objects: arguments and results. FG_VALUE_TAGS in record.h is their table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from struct import error as StructError
+from typing import Literal, TypeAlias
+
+# enum fg_value_tag
+_END, _NONE, _TRUE, _FALSE, _INT8, _INT64, _BIGINT, _FLOAT = range(8)
+_STR, _BYTES, _SIZED, _OBJECT, _UNBOUND, _MORE, _WORD = range(8, 15)
+
+_I64 = Struct("<q")
+_F64 = Struct("<d")
+_NUMBER_AND_TEXT = Struct("<QB")  # a length or address, and the number of bytes of the text after it
+_SIGN_AND_BITS = Struct("<BI")
+_SIZE_AND_WORD = Struct("<BQ")
+
+# The last 4095 values of a machine word are negative error numbers (the kernel's IS_ERR_VALUE).
+_MAX_ERRNO = 4095
+
+
+@dataclass(frozen=True, slots=True)
+class PartialValue:
+    """What a trace has of a value that is not in it as a whole. `str()` of it is what the report prints.
+
+    Attributes:
+        kind: `str`, `bytes`: a long text, of which the beginning is recorded. `int`: one of more than 64 bits.
+            `container`: anything with a length. `object`: anything else. `unbound`: an argument had no value.
+            `more`: stands for the values after it, for which there was no room.
+        type_name: the name of its type; "" if it has none.
+        length: characters of a str, bytes of a bytes, bits of an int, items of a container; else 0.
+        beginning: of a str or bytes; else None.
+        address: of an object, as `id()` returned it; else 0.
+        negative: whether an int is below 0.
+    """
+
+    kind: Literal["str", "bytes", "int", "container", "object", "unbound", "more"]
+    type_name: str = ""
+    length: int = 0
+    beginning: str | bytes | None = None
+    address: int = 0
+    negative: bool = False
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "str" | "bytes":
+                return f"{self.beginning!r}...({self.length})"
+            case "int":
+                return f"{'-' if self.negative else ''}int({self.length} bits)"
+            case "container":
+                return f"{self.type_name}({self.length})"
+            case "object":
+                return f"<{self.type_name} at {self.address:#x}>"
+            case "unbound":
+                return "<unbound>"
+        return "..."
+
+
+Value: TypeAlias = None | bool | int | float | str | bytes | PartialValue
+
+
+def decode_values(data: bytes) -> tuple[Value, ...]:
+    """Return the values in `data`, up to their end or to the first one that is cut off or of unknown sort."""
+    values: list[Value] = []
+    at, size = 0, len(data)
+    try:
+        while at < size and data[at] != _END:
+            value, at = _decode(data[at], data, at + 1)
+            values.append(value)
+    except (IndexError, StructError):
+        pass
+    return tuple(values)
+
+
+def _decode(tag: int, data: bytes, at: int) -> tuple[Value, int]:
+    """Return the value whose tag lies before `at`, and where it ends."""
+    if tag <= _FALSE:
+        return (None if tag == _NONE else tag == _TRUE), at
+    if tag == _INT8:
+        return (data[at] ^ 128) - 128, at + 1
+    if tag == _INT64:
+        return _I64.unpack_from(data, at)[0], at + _I64.size
+    if tag == _FLOAT:
+        return _F64.unpack_from(data, at)[0], at + _F64.size
+    if tag in (_STR, _BYTES, _SIZED, _OBJECT):
+        number, size = _NUMBER_AND_TEXT.unpack_from(data, at)
+        begin = at + _NUMBER_AND_TEXT.size
+        end = begin + size
+        if end > len(data):
+            raise IndexError
+        return _with_text(tag, number, data[begin:end]), end
+    if tag == _BIGINT:
+        negative, bits = _SIGN_AND_BITS.unpack_from(data, at)
+        return PartialValue("int", "int", bits, negative=negative != 0), at + _SIGN_AND_BITS.size
+    if tag == _WORD:
+        size, word = _SIZE_AND_WORD.unpack_from(data, at)
+        return _word(size, word), at + _SIZE_AND_WORD.size
+    if tag in (_UNBOUND, _MORE):
+        return PartialValue("unbound" if tag == _UNBOUND else "more"), at
+    raise IndexError
+
+
+def _with_text(tag: int, number: int, text: bytes) -> Value:
+    if tag == _STR:
+        beginning = _decode_str(text)
+        if len(beginning) == number:
+            return beginning
+        return PartialValue("str", "str", number, beginning)
+    if tag == _BYTES:
+        return text if len(text) == number else PartialValue("bytes", "bytes", number, text)
+    name = text.decode("utf-8", "backslashreplace")
+    if tag == _SIZED:
+        return PartialValue("container", name, number)
+    return PartialValue("object", name, address=number)
+
+
+def _decode_str(text: bytes) -> str:
+    try:
+        return text.decode("utf-8", "surrogatepass")  # a str may have lone surrogates
+    except UnicodeDecodeError:  # a damaged file
+        return text.decode("utf-8", "backslashreplace")
+
+
+def _word(size: int, word: int) -> int:
+    """Return a machine word of `size` bytes: a negative error number as such, anything else as unsigned."""
+    bits = 8 * size if 1 <= size <= 8 else 64
+    word &= (1 << bits) - 1
+    below_zero = (1 << bits) - word
+    return -below_zero if below_zero <= _MAX_ERRNO else word
