@@ -165,9 +165,9 @@ class _Assembler:
             return parked
         # Only its end was recorded. That tells all of a call, unless there may have been earlier stretches.
         parent = stack[-1] if len(stack) == depth and depth else None
-        return _Open(
-            function, key[0] or calltime, parent.function if parent else -1, is_whole=kind != _CLOSE
-        )
+        begin = key[0] or calltime
+        is_whole = kind != _CLOSE and begin == calltime
+        return _Open(function, begin, parent.function if parent else -1, is_whole=is_whole)
 
     def _end(
         self, call: _Open, kind: int, task: Task, end_ns: int, depth: int, irq: bool, payload: bytes

@@ -18,6 +18,7 @@ from funcgraph.tracedata.trace_file import task_rows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
 _SMALL_BATCH = 4096
+_MAX_BATCH = 2**24
 
 
 class Trace:
@@ -108,14 +109,14 @@ class Trace:
             ...     ends = numpy.asarray(batch.rettime_ns)[kinds == batch.KINDS.index("return")]
         """
         reader = self._opened()
+        if not 1 <= size <= _MAX_BATCH:
+            raise ValueError(f"size must be 1 to {_MAX_BATCH}, got {size}")
         selected = self._selected(tasks, buffers)
         try:
             iterator = reader.columns(task_rows(self.tasks, selected), selected is None, size)
         except OverflowError as error:
             raise TraceError(f"damaged: its description is not that of a trace ({error})") from None
         except ValueError as error:
-            if size < 1:
-                raise
             raise TraceError(str(error)) from None
         return self._batches(iterator)
 
