@@ -110,8 +110,8 @@ class Reader:
     def columns(
         self, tasks: list[tuple[int, int, int, str, int, int, bool]], select_unknown: bool, size: int, /
     ) -> ColumnsIterator:
-        """Return an iterator over all events. set_names() need not be called; several iterators may be used at
-        the same time.
+        """Return an iterator over all events. set_names() need not be called; several iterators may be used
+        at the same time.
 
         Args:
             tasks, select_unknown: as of set_names(). The event of a task has its place in this list.
@@ -136,6 +136,55 @@ class ReportIterator:
 
     def __iter__(self) -> ReportIterator: ...
     def __next__(self) -> bytes: ...
+
+# Events as columns: src/binding/tracedata/column.c, columns.c, follower.c
+
+COLUMNS: Final[tuple[str, ...]]  # the names of a batch's columns, in the order of ColumnTuple
+KINDS: Final[tuple[str, ...]]  # of events, by the number in the column "kind"
+
+ColumnTuple: TypeAlias = tuple[memoryview[Any], ...]  # a batch: of each column, as in COLUMNS
+
+@final
+class ColumnsIterator:
+    """Batches of events. Made by Reader.columns()."""
+
+    def __iter__(self) -> ColumnsIterator: ...
+    def __next__(self) -> ColumnTuple: ...
+    def unknown_tasks(self) -> list[tuple[int, int]]:
+        """Return (lane, tid) of the tasks that events had so far, but the list of tasks has not. Their
+        numbers follow those of that list."""
+
+@final
+class Follower:
+    """Follows a .fg that still grows.
+
+    Args:
+        fd: its descriptor, which stays the caller's.
+        start: where to begin: the offset after a chunk, or 0.
+
+    Raises:
+        ValueError: the file is no .fg.
+        OSError: it cannot be read.
+    """
+
+    def __new__(cls, fd: int, start: int) -> Self: ...
+    def read(self, size: int, /) -> ColumnTuple | None:
+        """Return the next events, at most `size` (1 to 2**24); None if there are none now.
+
+        The column "task" has the number of a task in the order of their first events here.
+
+        Raises:
+            ValueError: `size` is impossible.
+            OSError: the file cannot be read.
+        """
+    def describe(self, first_function: int, first_task: int, /) -> bytes:
+        """Return JSON like the trace's own, with the functions and tasks from these numbers on."""
+    def counts(self) -> tuple[int, int]:
+        """Return how many functions and tasks describe() knows."""
+    def has_ended(self) -> bool:
+        """Return whether the file was complete when it was last read."""
+    def damaged_at(self) -> int | None:
+        """Return the offset of the first damaged chunk of events, or None."""
 
 # Writing: src/binding/tracedata/recorder.c, convert.c
 

@@ -281,7 +281,10 @@ def test_values_are_what_the_report_prints(tmp_path: Path, text: str) -> None:
         assert (type(value), value) == (type(thing), thing)
     printed = str(value) if isinstance(value, PartialValue) else repr(value)
     assert printed == text
-    assert f"f(a={text})" in b"".join(TraceFile(tmp_path / "trace.dat").report({"funcgraph-args": True})).decode()
+    assert (
+        f"f(a={text})"
+        in b"".join(TraceFile(tmp_path / "trace.dat").report({"funcgraph-args": True})).decode()
+    )
 
 
 def test_a_value_that_is_not_recorded_whole_says_what_is_known() -> None:
@@ -369,7 +372,7 @@ PROGRAM = """
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Record PROGRAM with arguments and results. Return the folder with trace.fg, and trace.dat made of it."""
+    """Record PROGRAM with arguments and results. Return the folder with trace.fg, and a trace.dat of it."""
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "app.py").write_text(inspect.cleandoc(PROGRAM))
     command = [sys.executable, "-m", "funcgraph"]
@@ -470,9 +473,9 @@ def test_instances_are_buffers_that_can_be_chosen(tmp_path: Path) -> None:
     with funcgraph.open(tmp_path / "trace.fg") as trace:
         assert [buffer.name for buffer in trace.buffers] == ["", "one", "two"]
         for name, count in (("", 2), ("one", 3), ("two", 4)):
-            assert Counter(event.function and event.function.name for event in trace.events(buffers=[name])) == {
-                f"m.{name}": 2 * count
-            }
+            assert Counter(
+                event.function and event.function.name for event in trace.events(buffers=[name])
+            ) == {f"m.{name}": 2 * count}
         assert len(list(trace.calls(buffers=["one", ""]))) == 5
         assert len(list(trace.calls(tasks=trace.tasks[:1], buffers=["one"]))) == 0
         with pytest.raises(ValueError, match="no buffer 'three': the trace has '', 'one', 'two'"):
@@ -587,7 +590,9 @@ print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def peak_of(path: Path, what: str) -> tuple[int, int]:
     """Return the number of things, and the most kilobytes of memory that iterating over them took."""
     command = [sys.executable, "-c", PEAK, str(path), what]
-    count, peak = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.split()
+    count, peak = subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=120
+    ).stdout.split()
     return int(count), int(peak)
 
 

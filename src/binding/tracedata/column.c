@@ -110,7 +110,7 @@ PyObject *fg_columns_tuple(struct fg_tracedata_state *state, struct fg_columns *
 #define X(name, type, format, text) {columns->name, columns->n, sizeof(type), format},
         FG_COLUMNS(X)
 #undef X
-        {columns->data_offsets, columns->n + 1, sizeof(int32_t), "i"},
+            {columns->data_offsets, columns->n + 1, sizeof(int32_t), "i"},
         {columns->data, columns->data_bytes, 1, "B"},
     };
 

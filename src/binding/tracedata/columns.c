@@ -52,7 +52,8 @@ PyObject *fg_reader_columns(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!pn:columns", &PyList_Type, &tasks, &select_unknown, &size) ||
         fg_check_batch_size(size) < 0)
         return NULL;
-    iterator = (struct columns_iterator *)state->columns_iterator_type->tp_alloc(state->columns_iterator_type, 0);
+    iterator =
+        (struct columns_iterator *)state->columns_iterator_type->tp_alloc(state->columns_iterator_type, 0);
     if (!iterator)
         return NULL;
     iterator->reader = (struct fg_reader *)Py_NewRef(self);

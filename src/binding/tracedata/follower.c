@@ -15,7 +15,7 @@
 struct follower {
     PyObject_HEAD struct fg_follow follow;
     int fd;
-    int error; /* found after the events that were returned last */
+    int error;    /* found after the events that were returned last */
     bool is_busy; /* a thread reads without the GIL */
 };
 
@@ -109,8 +109,9 @@ static int read_columns(struct fg_follow *follow, struct fg_columns *columns, si
     return error < 0 ? error : fill(follow, columns);
 }
 
-PyDoc_STRVAR(read_doc, "read($self, size, /)\n--\n\n"
-                       "Return the next events as a tuple of columns, as in COLUMNS; None if there are none now.");
+PyDoc_STRVAR(read_doc,
+             "read($self, size, /)\n--\n\n"
+             "Return the next events as a tuple of columns, as in COLUMNS; None if there are none now.");
 
 static PyObject *follower_read(PyObject *self, PyObject *argument)
 {

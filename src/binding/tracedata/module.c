@@ -60,7 +60,8 @@ static int tracedata_exec(PyObject *module)
     if (fg_add_codec_functions(module) < 0 || fg_add_convert_functions(module) < 0 ||
         fg_add_recorder_types(module) < 0)
         return -1;
-    if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 || fg_add_follower_types(module) < 0)
+    if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||
+        fg_add_follower_types(module) < 0)
         return -1;
     return fg_add_reader_types(module);
 }

@@ -257,11 +257,12 @@ static PyObject *reader_get_is_complete(PyObject *self, void *Py_UNUSED(closure)
     return PyBool_FromLong(!recorded || recorded->is_complete);
 }
 
-PyDoc_STRVAR(columns_doc,
-             "columns($self, tasks, select_unknown, size)\n--\n\n"
-             "Return an iterator over the events: for each batch of at most `size` a tuple of columns, as in COLUMNS."
-             "\n\ntasks, select_unknown: as for set_names().\n"
-             "Iterating raises ValueError if the file is damaged, and OSError.");
+PyDoc_STRVAR(
+    columns_doc,
+    "columns($self, tasks, select_unknown, size)\n--\n\n"
+    "Return an iterator over the events: for each batch of at most `size` a tuple of columns, as in COLUMNS."
+    "\n\ntasks, select_unknown: as for set_names().\n"
+    "Iterating raises ValueError if the file is damaged, and OSError.");
 
 FG_ALONE(reader_set_names)
 FG_ALONE(fg_reader_report)

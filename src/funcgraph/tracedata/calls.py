@@ -26,13 +26,13 @@ class Call(NamedTuple):
         task: the thread in which it ended.
         begin_ns: when it began, on the trace's clock.
         end_ns: when it ended.
-        duration_ns: how long it ran: without the time in which it was suspended, and without the time in which
-            it waited for the recorder. None if its beginning is not in the trace.
+        duration_ns: how long it ran, without the time in which it was suspended or waited for the recorder.
+            None if its beginning is not in the trace.
         depth: how many traced calls it was made from.
         ended: `return`; `raise`: by an exception; `close`: it was suspended, and then closed, cancelled or
             collected.
-        parent: the function of the traced call that it was made from; None if there was none, or its entry was
-            not recorded.
+        parent: the function of the traced call that it was made from; None if there was none, or its entry
+            was not recorded.
         resumes: how often it was resumed.
         irq: whether the interpreter made it to handle a signal.
         caller: the function that made the call, if that was recorded.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, repeat
 from struct import iter_unpack
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 from funcgraph import _tracedata
 from funcgraph.tracedata.description import Function, Task
@@ -27,7 +27,7 @@ EventKind: TypeAlias = Literal[
     "other",
 ]
 
-_KINDS: tuple[EventKind, ...] = _tracedata.KINDS  # type: ignore[assignment]  # FG_COLUMN_KINDS is their table
+_KINDS = cast(tuple[EventKind, ...], _tracedata.KINDS)  # FG_COLUMN_KINDS is their table
 _STACK = _KINDS.index("stack")
 LOST_UNKNOWN = 2**64 - 1
 
@@ -43,8 +43,8 @@ class Event(NamedTuple):
     - `function`: a call, as the function tracer records it; `repeats`: the call before it came `number` more
       times; `stack`: what the call before it was made from;
     - `mark`: a text that the program put in;
-    - `wait`: the task waited `number` ns for the recorder; `overrun`: `number` calls of the task were not traced
-      so far because its shadow stack was full;
+    - `wait`: the task waited `number` ns for the recorder; `overrun`: `number` calls of the task were not
+      traced so far because its shadow stack was full;
     - `other`: an event that a later version of funcgraph recorded.
 
     Attributes:
@@ -108,7 +108,7 @@ class Event(NamedTuple):
 
     @property
     def exception(self) -> str | None:
-        """The type of the exception that ended the call, by name; None if there was none, or it is unknown."""
+        """The name of the type of the exception that ended the call; None if there was none or no record."""
         return exception_name(self.values) if self.kind == "raise" else None
 
     @property
@@ -143,9 +143,9 @@ def exception_name(values: Sequence[Value]) -> str | None:
 class Columns:
     """A batch of events: an array for each of their properties.
 
-    The arrays are read-only memoryviews of one dimension, aligned to 64 bytes. numpy.asarray(), memoryview() and
-    pyarrow.py_buffer() take them without a copy. Each owns its memory: it may outlive the batch and the trace.
-    Item i of each is of event i. `Event` explains them; here is what differs.
+    The arrays are read-only memoryviews of one dimension. numpy.asarray(), memoryview() and
+    pyarrow.py_buffer() take them without a copy. Each owns its memory: it may outlive the batch and the
+    trace. Item i of each is of event i. `Event` explains them; here is what differs.
 
     Attributes:
         time_ns: uint64 (format "Q").

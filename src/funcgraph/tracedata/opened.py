@@ -24,14 +24,14 @@ _MAX_BATCH = 2**24
 class Trace:
     """A trace that `funcgraph.open` opened.
 
-    If its recording still runs, it is the trace up to now; only `follow` reads on. Iterators may be used at the
-    same time, each by one thread; one that has begun goes on after `close`.
+    If its recording still runs, it is the trace up to now; only `follow` reads on. Iterators may be used at
+    the same time, each by one thread; one that has begun goes on after `close`.
 
     Attributes:
         path: the argument of `funcgraph.open`.
         meta: the trace's own description, decoded JSON: also what `funcgraph record` was asked for.
         functions: the functions that the trace names (`Function`).
-        tasks: the threads with events (`Task`). A thread that several instances recorded is there once for each.
+        tasks: the threads with events (`Task`). A thread is there once for each instance that recorded it.
         buffers: the parts of the trace (`Buffer`): that of the top instance, and of each other instance.
         clock: the kernel's name of the trace's clock.
         nr_events: how many events there are.
@@ -78,7 +78,7 @@ class Trace:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the recording had ended when the file was last read: by `funcgraph.open`, or by `follow`."""
+        """Whether the recording had ended when `funcgraph.open`, or `follow`, last looked."""
         return self._opened().is_complete or (self._follower is not None and self._follower.is_complete)
 
     def columns(
@@ -91,7 +91,8 @@ class Trace:
         """Return an iterator over batches of events, each property of an event as an array.
 
         Args:
-            size: events in a batch, 1 to 2**24; about 70 bytes each. A batch may have fewer if its data is long.
+            size: events in a batch, 1 to 2**24; each takes 74 bytes, and its payload. The last batch may have
+                fewer, and so may one whose payloads have over 4 MiB.
             tasks: of the trace's `tasks`, those whose events are read; None: all.
             buffers: names of the buffers whose events are read, "" for the top instance's; None: all.
 
@@ -161,14 +162,14 @@ class Trace:
     def follow(self, *, timeout: float | None = None, interval: float = 0.1) -> Iterator[Event]:
         """Return an iterator over the events that were appended since, which waits for more.
 
-        It begins after the last event that the trace had when it was opened: all that `events` does not have.
-        A further call goes on where the iterator before was left. It ends when the recording ends, also if its
-        recorder was killed. Of a trace that is complete, it has nothing.
+        It begins after the last event that the trace had when it was opened: all that `events` does not
+        have. A further call goes on where the iterator before was left. It ends when the recording ends, also
+        if its recorder was killed. Of a trace that is complete, it has nothing.
 
-        The events come as the recorder appends them. Those of one thread are in order of time, those of several
-        threads are not. A thread's events are appended some thousands at a time, or when the thread or the
-        recording ends. Times are computed with what is known of the clock so far: they may differ from those of
-        the complete trace, in a new recording by up to 1 in 10,000 of the time since its begin.
+        The events come as the recorder appends them. Those of one thread are in order of time, those of
+        several threads are not. A thread's events are appended some thousands at a time, or when the thread
+        or the recording ends. Times are computed with what is known of the clock so far, so they may differ
+        a little from those of the complete trace.
 
         Args:
             timeout: end after so many seconds without a new event; None: never. `is_complete` tells then
@@ -247,8 +248,7 @@ class _Follower:
         idle_since = time.monotonic()
         recorder_gone = False
         while True:
-            for event in self._left:
-                yield event
+            yield from self._left
             if self._read():
                 idle_since = time.monotonic()
                 continue
@@ -283,7 +283,8 @@ class _Follower:
 def _is_recorded(fd: int) -> bool:
     """Return whether a recorder has the file open: it holds a lock on it.
 
-    A lock belongs to an open file, and the file of `fd` may be the recorder's own. So this opens it once more.
+    A lock belongs to an open file, and `fd` may be a copy of the recorder's own descriptor. So this opens the
+    file once more.
     """
     try:
         probe = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
@@ -302,8 +303,8 @@ def open_trace(path: str | os.PathLike[str] | int) -> Trace:
     """Open a trace, to read its events and calls. `funcgraph.open` is this function.
 
     Args:
-        path: a `.fg` or `trace.dat` that funcgraph wrote, also the `FILE.part` of a recording that runs; or the
-            descriptor of one, which may be closed after this call.
+        path: a `.fg` or `trace.dat` that funcgraph wrote, also the `FILE.part` of a recording that runs; or
+            the descriptor of one, which may be closed after this call.
 
     Returns:
         The trace: a context manager, which closes it. Its iterators read the file bit by bit.

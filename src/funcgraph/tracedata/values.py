@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from struct import Struct
-from struct import error as StructError
 from typing import Literal, TypeAlias
 
 # enum fg_value_tag
@@ -26,7 +26,7 @@ class PartialValue:
     """What a trace has of a value that is not in it as a whole. `str()` of it is what the report prints.
 
     Attributes:
-        kind: `str`, `bytes`: a long text, of which the beginning is recorded. `int`: one of more than 64 bits.
+        kind: `str`, `bytes`: a long text, of which the beginning is recorded. `int`: one of over 64 bits.
             `container`: anything with a length. `object`: anything else. `unbound`: an argument had no value.
             `more`: stands for the values after it, for which there was no room.
         type_name: the name of its type; "" if it has none.
@@ -58,7 +58,7 @@ class PartialValue:
         return "..."
 
 
-Value: TypeAlias = None | bool | int | float | str | bytes | PartialValue
+Value: TypeAlias = bool | int | float | str | bytes | PartialValue | None
 
 
 def decode_values(data: bytes) -> tuple[Value, ...]:
@@ -69,7 +69,7 @@ def decode_values(data: bytes) -> tuple[Value, ...]:
         while at < size and data[at] != _END:
             value, at = _decode(data[at], data, at + 1)
             values.append(value)
-    except (IndexError, StructError):
+    except (IndexError, struct.error):
         pass
     return tuple(values)
 

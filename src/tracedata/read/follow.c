@@ -27,7 +27,8 @@ bool fg_follow_has_ended(const struct fg_follow *follow)
 
 static int find_task(struct fg_follow *follow, uint32_t ring, uint32_t place, uint32_t *number)
 {
-    uint64_t hash = fg_hash_uint64((uint64_t)ring << 32 | place), found = fg_hash_find(&follow->by_place, hash);
+    uint64_t hash = fg_hash_uint64((uint64_t)ring << 32 | place),
+             found = fg_hash_find(&follow->by_place, hash);
 
     if (found == 0) {
         if (fg_array_reserve(&follow->tasks, &follow->tasks_capacity, follow->nr_tasks + 1) < 0 ||
@@ -87,8 +88,8 @@ static int begin_chunk(struct fg_follow *follow, const struct fg_spool_place *pl
     if (chunk.ring >= follow->contents.nr_rings)
         return 0; /* not believed: fg_contents_load() counted a gap */
     ring = &follow->contents.rings[chunk.ring];
-    error = find_task(follow, chunk.ring, (uint32_t)fg_hash_find(&ring->by_id, fg_hash_uint64(chunk.task)) - 1,
-                      &follow->current);
+    error = find_task(follow, chunk.ring,
+                      (uint32_t)fg_hash_find(&ring->by_id, fg_hash_uint64(chunk.task)) - 1, &follow->current);
     if (error == 0)
         error = find_addresses(follow, ring);
     if (error < 0)

@@ -31,8 +31,8 @@ struct fg_follow_task {
 };
 
 struct fg_follow {
-    int fd;        /* the caller's */
-    uint64_t from; /* chunks before this offset were read by others */
+    int fd;                      /* the caller's */
+    uint64_t from;               /* chunks before this offset were read by others */
     struct fg_spool_index index; /* of the chunks since the last poll */
     size_t place;                /* in it: the next one */
     struct fg_contents contents;
