@@ -27,6 +27,8 @@ _SHORT_THREADS = 2000
 #: fib's argument. BURST: all records fit into the default buffer. LONG: the recorder has to keep up.
 _BURST, _BURST_ROUNDS, _PAUSE_S = 24, 5, 0.3
 _LONG = 30
+#: fib's argument, for a trace that is read in Python.
+_OPENED = 27
 #: Numbers of users in C of fib, and of users of other functions; fib's argument; rounds within one process.
 _NATIVE_USERS = (1, 2, 4, 8)
 _OTHER_USERS = 63
@@ -192,6 +194,19 @@ def sustained(bench: Bench) -> Iterator[Figure]:
         seconds = statistics.median(bench.wall_s(words) for _ in range(bench.rounds))
         rate = events / seconds / 1e6
         yield at_least(f"`funcgraph {command}`, start-up included: events", rate, limit, " million/s")
+
+
+def opened(bench: Bench) -> Iterator[Figure]:
+    """Measure reading a trace in Python: in columns, and with an object for each event or call."""
+    trace = bench.folder / "opened.fg"
+    bench.run([*bench.funcgraph, "record", "-q", "-o", str(trace), *bench.program("fib.py", _OPENED, 1)])
+    result = bench.result(bench.plain("open_trace.py", trace, bench.rounds))
+    rates = {
+        way: result["events"] / statistics.median(times) / 1e6 for way, times in result["seconds"].items()
+    }
+    yield at_least("`funcgraph.open`, columns(): events", rates["columns"], 10, " million/s")
+    yield Figure("`funcgraph.open`, events(): events", f"{rates['events']:.1f} million/s")
+    yield Figure("`funcgraph.open`, calls(): events", f"{rates['calls']:.1f} million/s")
 
 
 def _slope(points: Mapping[int, float]) -> float:
@@ -489,6 +504,7 @@ ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "latency-tracers": latency_tracers,
     "instances": instances,
     "sustained": sustained,
+    "opened": opened,
     "memory": memory,
     "instructions": instructions,
 }

@@ -26,6 +26,7 @@ BEGIN, END = "<!-- reference: written by python -m tools.api_reference -->", "<!
 _STUB, _GLUE, _KPROBE, _INCLUDE = "_engine.pyi", "fgraph.py", "kprobe.py", "_include.py"
 _INSTANCE, _MARKER, _PROFILE = "instance/instance.py", "instance/marker.py", "instance/profile.py"
 _FPROBE, _MULTI, _KRETPROBE = "fprobe.py", "multi.py", "kretprobe.py"
+_OPENED, _EVENTS, _DESCRIPTION = "tracedata/opened.py", "tracedata/events.py", "tracedata/description.py"
 # The sections of the reference, in order: heading -> (file of the package, names in it).
 SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Users": (
@@ -102,12 +103,28 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (_MARKER, "TraceMarker"),
         (_STUB, "trace_printk"),
     ),
+    "Reading traces": (
+        (_OPENED, "open_trace"),
+        (_OPENED, "Trace"),
+        (_EVENTS, "Event"),
+        ("tracedata/calls.py", "Call"),
+        (_EVENTS, "Columns"),
+        (_DESCRIPTION, "Function"),
+        (_DESCRIPTION, "Task"),
+        (_DESCRIPTION, "Buffer"),
+        ("tracedata/values.py", "PartialValue"),
+        ("tracedata/values.py", "decode_values"),
+        (_DESCRIPTION, "TraceError"),
+    ),
     "The state of tracing": ((_STUB, "capabilities"), (_STUB, "killed")),
     "Building extensions": ((_INCLUDE, "get_include"),),
 }
 
 # Class -> the file and name of a base class whose attributes it also has.
 _BASES = {"Instance": ("instance/attributes.py", "FileAttributes")}
+
+# Headings that are not the name in the file.
+_HEADINGS = {(_OPENED, "open_trace"): "open", (_DESCRIPTION, "Function"): "tracedata.Function"}
 
 Callable_ = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -133,7 +150,7 @@ def _definitions(file: str) -> dict[str, ast.ClassDef | Callable_]:
 def _signature(node: Callable_, name: str) -> str:
     arguments = re.sub(r"^self(, /)?(, )?", "", ast.unparse(node.args))
     arguments = re.sub(r"(: [^=(]+)=", r"\1 = ", arguments)  # as ruff writes annotated defaults
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns and name == node.name else ""
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
     return _wrapped(f"{name}({arguments})".replace(", /)", ")"), returns)
 
 
@@ -187,7 +204,8 @@ def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
 
 def _said_elsewhere(file: str, node: ast.ClassDef) -> dict[str, str]:
     """What is said of attributes elsewhere: of the constructor's arguments, and of the call at its entry."""
-    said = _entries_of_args(ast.get_docstring(node) or "")
+    docstring = ast.get_docstring(node) or ""
+    said = {**_entries(docstring, "Args"), **_entries(docstring, "Attributes")}
     entry = _definitions(file).get("GraphEnt")
     if node.name in ("GraphRet", "RetFrame") and isinstance(entry, ast.ClassDef):
         said.update({name: text for name, _, text in _attributes(entry)})
@@ -225,8 +243,12 @@ def _constructor(node: ast.ClassDef) -> str:
 
 
 def _class_markdown(file: str, node: ast.ClassDef) -> Iterator[str]:
-    yield _item_markdown(Item(node.name, _constructor(node), _docstring(node, node.name)), 3)
-    attributes = _attribute_list(file, node)
+    heading = _HEADINGS.get((file, node.name), node.name)
+    docstring, attributes = _docstring(node, node.name), _attribute_list(file, node)
+    if attributes:  # what the docstring says of them is in that list
+        before, _, section = docstring.partition("\n\nAttributes:\n")
+        docstring = "\n\n".join((before, *section.split("\n\n")[1:]))
+    yield _item_markdown(Item(heading, _constructor(node), docstring), 3)
     if attributes:
         yield f"Attributes:\n\n{attributes}"
     for method in _methods(node):
@@ -240,7 +262,8 @@ def _markdown_of(file: str, name: str) -> Iterator[str]:
     if isinstance(node, ast.ClassDef):
         yield from _class_markdown(file, node)
     else:
-        yield _item_markdown(Item(name, _signature(node, name), _docstring(node, name)), 3)
+        heading = _HEADINGS.get((file, name), name)
+        yield _item_markdown(Item(heading, _signature(node, heading), _docstring(node, name)), 3)
 
 
 # ---- from a docstring to Markdown
@@ -274,18 +297,17 @@ def _markdown(docstring: str) -> str:
     return "\n".join(lines)
 
 
-def _entries_of_args(docstring: str) -> dict[str, str]:
-    """Return name -> text of a docstring's Args."""
+def _entries(docstring: str, section: str) -> dict[str, str]:
+    """Return name -> text of what a section of a docstring explains."""
     found: dict[str, str] = {}
-    args = docstring.partition("\nArgs:\n")[2]
-    name = ""
-    for line in args.splitlines():
+    names: list[str] = []
+    for line in docstring.partition(f"\n{section}:\n")[2].splitlines():
         entry = _ENTRY.match(line)
         if entry:
-            name = entry[1]
-            found[name] = entry[2]
-        elif line.startswith("        ") and name:
-            found[name] += f" {line.strip()}"
+            names = entry[1].split(", ")
+            found.update(dict.fromkeys(names, entry[2]))
+        elif line.startswith("        ") and names:
+            found.update({name: f"{found[name]} {line.strip()}" for name in names})
         else:
             break
     return found

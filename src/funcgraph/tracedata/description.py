@@ -84,7 +84,7 @@ class Task:
         first_ns: time of its first record, in nanoseconds of the trace's clock.
         last_ns: time of its last record.
         records: how many it has.
-        buffer: the number of its buffer in TraceFile.buffers.
+        buffer: the number of its buffer in Trace.buffers.
     """
 
     lane: int

@@ -166,7 +166,9 @@ class Columns:
     """
 
     KINDS: ClassVar[tuple[EventKind, ...]] = _KINDS
+    "The kinds of events."
     LOST_UNKNOWN: ClassVar[int] = LOST_UNKNOWN
+    "Some were lost, but nobody knows how many."
 
     __slots__ = (*_tracedata.COLUMNS, "tasks")
 
@@ -187,11 +189,6 @@ class Columns:
     data: memoryview[int]
     tasks: Sequence[Task]
 
-    def __init__(self, columns: _tracedata.ColumnTuple, tasks: Sequence[Task]) -> None:
-        for name, column in zip(_tracedata.COLUMNS, columns, strict=True):
-            setattr(self, name, column)
-        self.tasks = tasks
-
     def __len__(self) -> int:
         return len(self.time_ns)
 
@@ -204,6 +201,15 @@ class Columns:
             return repeat(b"", len(self))
         data = self.data.tobytes()
         return (data[begin:end] for begin, end in pairwise(self.data_offsets.tolist()))
+
+
+def columns_of(columns: _tracedata.ColumnTuple, tasks: Sequence[Task]) -> Columns:
+    """Make a batch of what a reader returned."""
+    batch = Columns()
+    for name, column in zip(_tracedata.COLUMNS, columns, strict=True):
+        setattr(batch, name, column)
+    batch.tasks = tasks
+    return batch
 
 
 def events_of(batch: Columns, functions: Sequence[Function]) -> Iterator[Event]:

@@ -7,13 +7,20 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from funcgraph import _tracedata
 from funcgraph.tracedata.calls import Call, calls_of
 from funcgraph.tracedata.codecs import provide
-from funcgraph.tracedata.description import UNNAMED, Function, Task, TraceError, decode_description
-from funcgraph.tracedata.events import Columns, Event, events_of
+from funcgraph.tracedata.description import (
+    UNNAMED,
+    Buffer,
+    Function,
+    Task,
+    TraceError,
+    decode_description,
+)
+from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
 from funcgraph.tracedata.trace_file import task_rows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
@@ -40,6 +47,19 @@ class Trace:
         waits, wait_ns: how often threads waited for the recorder, and how long.
         killed: process id -> why its tracing ended for good.
     """
+
+    path: str | int
+    meta: dict[str, Any]
+    functions: list[Function]
+    tasks: list[Task]
+    buffers: list[Buffer]
+    clock: str
+    nr_events: int
+    lost: int
+    overrun: int
+    waits: int
+    wait_ns: int
+    killed: dict[int, str]
 
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
         provide()
@@ -222,7 +242,7 @@ class Trace:
             for columns in iterator:
                 for lane, tid in iterator.unknown_tasks()[len(tasks) - len(self.tasks) :]:
                     tasks.append(Task(lane, tid, tid, UNNAMED, "", 0, 0, 0, lane // cpus))
-                yield Columns(columns, tasks)
+                yield columns_of(columns, tasks)
         except ValueError as error:
             raise TraceError(str(error)) from None
 
@@ -276,7 +296,7 @@ class _Follower:
             added = decode_description(self._file.describe(len(self._functions), len(self._tasks)))
             self._functions += added.functions
             self._tasks += added.tasks
-        self._left = events_of(Columns(columns, self._tasks), self._functions)
+        self._left = events_of(columns_of(columns, self._tasks), self._functions)
         return True
 
 
@@ -307,7 +327,7 @@ def open_trace(path: str | os.PathLike[str] | int) -> Trace:
             the descriptor of one, which may be closed after this call.
 
     Returns:
-        The trace: a context manager, which closes it. Its iterators read the file bit by bit.
+        The trace, which is a context manager that closes it. Its iterators read the file bit by bit.
 
     Raises:
         TraceError: the file is not a trace of funcgraph's, or is truncated or damaged. A `.fg` with damage in
