@@ -16,6 +16,7 @@
 #include "tracedata/base/sections.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/read/trace_file.h"
+#include "tracedata/view/columns.h"
 #include "tracedata/view/report.h"
 #include "tracedata/view/summary.h"
 
@@ -389,6 +390,32 @@ static int read_summary(struct fg_trace_file *file, struct fg_name_table *names,
     return result;
 }
 
+/* As columns, a few events at a time. Whatever is read is within its arrays. */
+static int read_columns(struct fg_trace_file *file, struct fg_name_table *names)
+{
+    struct fg_merge merge;
+    int result = fg_merge_open(&merge, file, names);
+
+    if (!result)
+        result = 1;
+    while (result == 1) {
+        struct fg_columns columns;
+
+        assert(fg_columns_init(&columns, 100) == 0);
+        result = fg_columns_fill(&columns, &merge);
+        assert(columns.n <= 100 && (result < 1 || columns.n == 100));
+        for (size_t i = 0; i < columns.n; i++)
+            assert(columns.kind[i] <= FG_COLUMN_other && columns.task[i] < names->nr_tasks &&
+                   columns.data_offsets[i] <= columns.data_offsets[i + 1]);
+        assert((size_t)columns.data_offsets[columns.n] == columns.data_bytes);
+        fg_columns_trim(&columns);
+        fg_columns_free(&columns);
+    }
+    assert(result == 0 || (result == -EINVAL && merge.reason[0]) || result == -ENOMEM);
+    fg_merge_close(&merge);
+    return result;
+}
+
 static int read_all(const char *path, uint32_t options, size_t *bytes, uint64_t *calls)
 {
     char reason[FG_REASON_BYTES];
@@ -409,6 +436,8 @@ static int read_all(const char *path, uint32_t options, size_t *bytes, uint64_t 
     names.select_unknown = true;
     error = read_report(&file, &names, options, bytes);
     int summary_error = read_summary(&file, &names, calls);
+    int columns_error = read_columns(&file, &names);
+    assert(summary_error == 0 || columns_error == summary_error);
     fg_name_table_free(&names);
     fg_trace_file_close(&file);
     return error < 0 ? error : summary_error;

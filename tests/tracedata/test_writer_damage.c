@@ -1,9 +1,11 @@
 /* Promise: whatever a spool or a sub-buffer holds, a trace is made of it; at worst an empty one, and
  * never by reading beyond a buffer. For the sanitizers (make asan): a whole spool is damaged at random,
- * thousands of times, and assembled; and functions that are one are found to be one. */
+ * thousands of times, assembled, and followed while it grows, each event once; and functions that are one
+ * are found to be one. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,8 @@
 #include "support/spool_bytes.h"
 #include "tracedata/base/text.h"
 #include "tracedata/make/assemble.h"
+#include "tracedata/read/follow.h"
+#include "tracedata/read/merge.h"
 #include "tracedata/spool/census.h"
 #include "tracedata/spool/contents.h"
 #include "tracedata/spool/heaviest.h"
@@ -56,6 +60,97 @@ static void assemble(const struct fg_text *bytes)
     assert(fg_recorder_complete(&recorder) == 0);
     fg_recorder_close(&recorder);
     assert(access(output, R_OK) == 0);
+}
+
+static void write_at(int fd, const struct fg_text *bytes, size_t begin, size_t end)
+{
+    assert(fg_file_write(fd, bytes->data + begin, end - begin, begin) == 0);
+}
+
+static uint64_t take_followed(struct fg_follow *follow)
+{
+    struct fg_event event;
+    struct fg_text json = {0};
+    uint64_t count = 0;
+
+    while (fg_follow_next(follow, &event) > 0) {
+        assert(event.task < follow->nr_tasks && fg_event_is_whole(&event));
+        count++;
+    }
+    fg_follow_describe(follow, 0, 0, &json);
+    assert(!json.failed && json.data[0] == '{');
+    fg_text_free(&json);
+    return count;
+}
+
+/* Follows the spool while it grows in pieces of any size. */
+static uint64_t followed(const struct fg_text *bytes)
+{
+    char *path = path_in_folder("growing.part");
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    size_t at = sizeof(struct fg_spool_header) + chance() % (bytes->bytes - sizeof(struct fg_spool_header));
+    struct fg_follow follow;
+    uint64_t count;
+
+    assert(fd >= 0);
+    write_at(fd, bytes, 0, at);
+    assert(fg_follow_open(&follow, fd, 0) == 0);
+    count = take_followed(&follow);
+    while (at < bytes->bytes) {
+        size_t end = at + 1 + chance() % (bytes->bytes - at);
+
+        write_at(fd, bytes, at, end);
+        at = end;
+        assert(fg_follow_poll(&follow) >= 0);
+        count += take_followed(&follow);
+    }
+    assert(fg_follow_poll(&follow) == 0);
+    fg_follow_close(&follow);
+    assert(close(fd) == 0 && unlink(path) == 0);
+    return count;
+}
+
+static uint64_t merged(const struct fg_text *bytes)
+{
+    char *path = path_in_folder("growing.part"), reason[FG_REASON_BYTES];
+    struct fg_trace_file file;
+    struct fg_name_table names;
+    struct fg_merge merge;
+    struct fg_event event;
+    uint64_t count = 0;
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+    assert(fd >= 0);
+    write_at(fd, bytes, 0, bytes->bytes);
+    assert(fg_trace_file_open_fd(fd, &file, reason) == 0 && fg_name_table_init(&names, 0, 0) == 0);
+    names.select_unknown = true;
+    assert(fg_merge_open(&merge, &file, &names) == 0);
+    while (fg_merge_next(&merge, &event) > 0)
+        count++;
+    fg_merge_close(&merge);
+    fg_name_table_free(&names);
+    fg_trace_file_close(&file);
+    assert(close(fd) == 0 && unlink(path) == 0);
+    return count;
+}
+
+static void growing_spools_are_followed(void)
+{
+    struct fg_text whole = {0}, copy = {0};
+    uint64_t events;
+
+    make_spool(&whole);
+    events = merged(&whole);
+    assert(events > 300);
+    for (int i = 0; i < ROUNDS; i++) {
+        assert(followed(&whole) == events);
+        copy.bytes = 0;
+        fg_text_put(&copy, whole.data, whole.bytes);
+        damage(&copy);
+        followed(&copy);
+    }
+    fg_text_free(&whole);
+    fg_text_free(&copy);
 }
 
 static void damaged_spools_are_assembled(void)
@@ -134,6 +229,7 @@ int main(void)
     equal_functions_are_one();
     times_keep_their_order_and_distance();
     damaged_spools_are_assembled();
+    growing_spools_are_followed();
     unlink(path_in_folder("damaged.part"));
     unlink(path_in_folder("trace.dat"));
     assert(rmdir(folder) == 0);
