@@ -168,6 +168,68 @@ def test_calls_add_up_to_the_summary_also_where_events_are_lost(
     } == rows
 
 
+def calls_in(path: Path, made: tracefile.Trace) -> list[tuple[object, ...]]:
+    """Return (function, begin, end, duration, ended, resumes, parent, arguments) of the calls of a trace."""
+    made.save(path)
+    with funcgraph.open(path) as trace:
+        return [
+            (call.function and call.function.qualname, *call[2:5], call.ended, call.resumes,
+             call.parent and call.parent.qualname, list(call.arguments.values()))
+            for call in trace.calls()
+        ]  # fmt: skip
+
+
+def test_a_suspended_call_may_be_closed_in_another_thread_without_a_resume(scratch: Path) -> None:
+    made = tracefile.Trace(["m.main", "m.gen"])
+    one, other = made.task(1, pid=1), made.task(2, pid=1)
+    one.enter(10, 0, 0)
+    one.enter(20, 1, 1, args=tracefile.values(7))
+    one.leave(30, 1, 1, calltime=20, kind=tracefile.SUSPEND, start=20)
+    other.leave(50, 1, 0, calltime=50, kind=tracefile.CLOSE, start=20)
+    one.leave(60, 0, 0, calltime=10)
+    assert calls_in(scratch, made) == [
+        ("gen", 20, 50, 10, "close", 0, "main", [7]),
+        ("main", 10, 60, 50, "return", 0, None, []),
+    ]
+
+
+def test_a_fork_makes_two_calls_of_a_suspended_one(scratch: Path) -> None:
+    made = tracefile.Trace(["m.main", "m.gen"])
+    parent, child = made.task(1, pid=1), made.task(2, pid=2)
+    parent.enter(20, 1, 0)
+    parent.leave(30, 1, 0, calltime=20, kind=tracefile.SUSPEND, start=20)
+    child.enter(40, 1, 0, kind=tracefile.RESUME, start=20)
+    child.leave(45, 1, 0, calltime=40, start=20)
+    parent.enter(50, 1, 0, kind=tracefile.RESUME, start=20)
+    parent.leave(70, 1, 0, calltime=50, start=20)
+    assert calls_in(scratch, made) == [
+        ("gen", 20, 45, None, "return", 1, None, []),
+        ("gen", 20, 70, 30, "return", 1, None, []),
+    ]
+
+
+def test_calls_of_which_events_are_lost(scratch: Path) -> None:
+    made = tracefile.Trace(["m.main", "m.gen", "m.inner"])
+    task = made.task(1)
+    task.leave(5, 1, 3, calltime=1, start=1, kind=tracefile.SUSPEND)  # only the end of a first stretch
+    task.enter(10, 0, 0, args=tracefile.values(1))
+    task.enter(20, 2, 1)  # its end is lost
+    task.enter(25, 2, 2)  # so is this one's
+    task.leave(30, 0, 0, calltime=10)
+    task.leave(40, 1, 1, calltime=35, start=2)  # a later stretch, of a call that nothing is known of
+    task.enter(50, 0, 0)
+    task.leave(60, 2, 1, calltime=55)  # its entry is lost
+    task.leave(70, 1, 1, calltime=65, start=1)  # the resume of the first call is lost
+    task.leave(80, 0, 0, calltime=50)
+    assert calls_in(scratch, made) == [
+        ("main", 10, 30, 20, "return", 0, None, [1]),
+        ("gen", 2, 40, None, "return", 0, None, []),
+        ("inner", 55, 60, 5, "return", 0, "main", []),
+        ("gen", 1, 70, 9, "return", 1, None, []),
+        ("main", 50, 80, 30, "return", 0, None, []),
+    ]
+
+
 @settings(max_examples=100, deadline=None)
 @given(steps=STEPS, size=st.integers(1, 50))
 def test_columns_have_the_events_whatever_the_size_of_a_batch(
