@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     )
     from funcgraph.multi import kprobe_multi
     from funcgraph.session.block import RecordBlock, record
+    from funcgraph.session.dump_request import ftrace_dump
     from funcgraph.tracedata.description import TraceError
     from funcgraph.tracedata.opened import Trace
     from funcgraph.tracedata.opened import open_trace as open
@@ -117,6 +118,7 @@ __all__ = [
     "enable_kretprobe",
     "fprobe_count_ips_from_filter",
     "fprobe_is_registered",
+    "ftrace_dump",
     "get_include",
     "get_ret_stack",
     "instances",
@@ -184,6 +186,7 @@ _LAZY = {
     "enable_kretprobe": "funcgraph.kretprobe",
     "fprobe_count_ips_from_filter": "funcgraph.fprobe",
     "fprobe_is_registered": "funcgraph._engine",
+    "ftrace_dump": "funcgraph.session.dump_request",
     "get_include": "funcgraph._include",
     "get_ret_stack": "funcgraph._engine",
     "instances": "funcgraph.instance.instance",

@@ -376,6 +376,47 @@ class Recorder:
             ValueError: `meta` is not a JSON object.
             OSError: they cannot be appended; the spool is an incomplete trace, and the call may be repeated.
         """
+    def size(self) -> int:
+        """Return the bytes of the spool: those of the file now."""
+    def rotate(self, part: str | PathLike[str] | int, /) -> tuple[list[int], dict[str, int]]:
+        """Complete the trace, without a description of its own, and go on in another spool.
+
+        The new spool is self-contained: it begins with the latest description and with all mapped rings. It
+        has nothing of finished rings, so the recorder's memory is that of one spool. No record is lost or in
+        both files. Each file tells its own counts.
+
+        Args:
+            part: path of the new spool, or the descriptor of an empty file, as `Recorder` takes it.
+
+        Returns:
+            The former number of each mapped ring, in the order of their new numbers: 0, 1, ...; and the
+            figures of the trace that is complete, as totals().
+
+        Raises:
+            FileExistsError: `part` exists.
+            OSError: a file cannot be written; EINVAL: the spool was resumed. The recorder goes on with the
+                old one, and rings have their old numbers.
+        """
+    def dump(
+        self, output: str | PathLike[str], segments: tuple[int, ...], meta: str, /
+    ) -> dict[str, int]:
+        """Write a trace of what earlier spools and this one hold, and go on.
+
+        What the tasks have written so far into the sub-buffers that they own is in it, too. There is a whole
+        trace at `output` or none. Drain the rings before.
+
+        Args:
+            output: path of the trace; a regular file is replaced.
+            segments: descriptors of the spools before this one, that rotate() left, the oldest first.
+            meta: a JSON object, as complete() takes it.
+
+        Returns:
+            "records": how many the trace has; "lost": how many of these tasks' records were lost among them.
+
+        Raises:
+            ValueError: `meta` is not a JSON object.
+            OSError: no space, no permission, or `output` is a device or the like.
+        """
     def assemble(
         self,
         output: str | PathLike[str] | int,

@@ -13,6 +13,7 @@
 #include "binding/tracedata/dat_format.h"
 #include "binding/tracedata/state.h"
 #include "tracedata/make/assemble.h"
+#include "tracedata/spool/dump.h"
 #include "tracedata/spool/heaviest.h"
 #include "tracedata/spool/recorder.h"
 #include "tracedata/spool/recorder_counts.h"
@@ -450,6 +451,108 @@ static PyObject *recorder_description(PyObject *self, PyObject *Py_UNUSED(ignore
                                     : NULL;
 }
 
+PyDoc_STRVAR(size_doc, "size($self, /)\n--\n\nReturn the bytes of the spool.");
+
+static PyObject *recorder_size(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct recorder *recorder = (struct recorder *)self;
+
+    return recorder_begin(recorder) ? PyLong_FromUnsignedLongLong(recorder->c.spool.end) : NULL;
+}
+
+PyDoc_STRVAR(rotate_doc, "rotate($self, part, /)\n--\n\n"
+                         "Complete the trace and go on in another spool. Return the rings' former numbers, "
+                         "and the figures of the trace.");
+
+static PyObject *former_numbers(const struct fg_recorder *recorder)
+{
+    PyObject *numbers = PyList_New(0);
+
+    for (size_t i = 0; numbers && i < recorder->nr_rings; i++)
+        fg_list_append(&numbers, PyLong_FromUnsignedLong(recorder->rings[i].former));
+    return numbers;
+}
+
+static PyObject *recorder_rotate(PyObject *self, PyObject *arg)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    struct fg_recorder_counts told;
+    struct fg_file_arg part;
+    PyObject *figures;
+    int error;
+
+    if (!recorder_begin(recorder) || !fg_file_arg_convert(arg, &part))
+        return NULL;
+    WITHOUT_GIL(recorder, error = part.path
+                                      ? fg_recorder_rotate(&recorder->c, PyBytes_AS_STRING(part.path), &told)
+                                      : fg_recorder_rotate_in(&recorder->c, part.fd, &told));
+    fg_file_arg_clear(&part);
+    if (error < 0)
+        return fg_raise_errno(error, arg);
+    figures = PyDict_New();
+    if (figures && set_counts(figures, &told) < 0)
+        Py_CLEAR(figures);
+    return figures ? Py_BuildValue("(NN)", former_numbers(&recorder->c), figures) : NULL;
+}
+
+PyDoc_STRVAR(dump_doc, "dump($self, output, segments, meta, /)\n--\n\n"
+                       "Write a trace of earlier segments and the spool, and go on. Return its figures.");
+
+/* The numbers of a tuple of descriptors, or NULL with an exception set. */
+static int *descriptors(PyObject *tuple)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+    int *fds = PyMem_Calloc((size_t)count + 1, sizeof(*fds));
+
+    if (fds == NULL)
+        return (int *)PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < count; i++) {
+        fds[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, i));
+        if (fds[i] == -1 && PyErr_Occurred()) {
+            PyMem_Free(fds);
+            return NULL;
+        }
+    }
+    return fds;
+}
+
+static PyObject *dump(struct recorder *recorder, PyObject *path, PyObject *segments, PyObject *meta)
+{
+    struct fg_dumped dumped = {0};
+    int *fds = descriptors(segments), error;
+    size_t count = (size_t)PyTuple_GET_SIZE(segments);
+    Py_ssize_t bytes;
+    const char *text;
+
+    if (fds == NULL)
+        return NULL;
+    text = meta_text(meta, &bytes);
+    if (text == NULL || !recorder_begin(recorder)) {
+        PyMem_Free(fds);
+        return NULL;
+    }
+    WITHOUT_GIL(recorder, error = fg_recorder_dump(&recorder->c, fds, count, text, (size_t)bytes,
+                                                   PyBytes_AS_STRING(path), &dumped));
+    PyMem_Free(fds);
+    if (error < 0)
+        return fg_raise_errno(error, path);
+    return Py_BuildValue("{sKsK}", "records", (unsigned long long)dumped.records, "lost",
+                         (unsigned long long)dumped.lost);
+}
+
+static PyObject *recorder_dump(PyObject *self, PyObject *args)
+{
+    struct recorder *recorder = (struct recorder *)self;
+    PyObject *path, *segments, *meta, *answer;
+
+    if (!recorder_begin(recorder) || !PyArg_ParseTuple(args, "O&O!U:dump", PyUnicode_FSConverter, &path,
+                                                       &PyTuple_Type, &segments, &meta))
+        return NULL;
+    answer = dump(recorder, path, segments, meta);
+    Py_DECREF(path);
+    return answer;
+}
+
 PyDoc_STRVAR(assemble_doc, "assemble($self, output, meta, /, *, version=6, compression=None)\n--\n\n"
                            "Write a trace.dat file of what the spool holds.");
 
@@ -532,6 +635,9 @@ FG_ALONE(recorder_heaviest)
 FG_ALONE(recorder_describe)
 FG_ALONE(recorder_description)
 FG_ALONE(recorder_complete)
+FG_ALONE(recorder_size)
+FG_ALONE(recorder_rotate)
+FG_ALONE(recorder_dump)
 FG_ALONE_KEYWORDS(recorder_assemble)
 FG_ALONE(recorder_close)
 
@@ -548,6 +654,9 @@ static PyMethodDef recorder_methods[] = {
     {"describe", recorder_describe_alone, METH_O, describe_doc},
     {"description", recorder_description_alone, METH_NOARGS, description_doc},
     {"complete", recorder_complete_alone, METH_O, complete_doc},
+    {"size", recorder_size_alone, METH_NOARGS, size_doc},
+    {"rotate", recorder_rotate_alone, METH_O, rotate_doc},
+    {"dump", recorder_dump_alone, METH_VARARGS, dump_doc},
     {"assemble", FG_KEYWORDS(recorder_assemble_alone), assemble_doc},
     {"close", recorder_close_alone, METH_NOARGS, close_doc},
     {NULL, NULL, 0, NULL},

@@ -284,6 +284,15 @@ const struct fg_symbol *fg_ring_reader_next_symbol(struct fg_ring_reader *reader
     return symbol->bytes == bytes ? symbol : NULL; /* it may have been read twice */
 }
 
+uint64_t fg_ring_reader_seek_symbols(struct fg_ring_reader *reader, uint64_t place)
+{
+    uint64_t before = reader->symbols_read;
+
+    reader->symbols_read = place;
+    reader->window_at = reader->window_bytes = 0;
+    return before;
+}
+
 static uint64_t subbuf_offset(const struct fg_ring_reader *reader, uint32_t index)
 {
     return reader->data_offset + (uint64_t)index * reader->subbuf_bytes;
@@ -413,6 +422,29 @@ int fg_ring_reader_next_leftover(struct fg_ring_reader *reader, struct fg_ring_c
         return error;
     reader->leftover_at++;
     return 1;
+}
+
+static int read_subbuf(struct fg_ring_reader *reader, uint32_t index, struct fg_subbuf *head)
+{
+    return read_file(reader, head, sizeof(*head), subbuf_offset(reader, index));
+}
+
+/* The owner may queue the sub-buffer while we read, and a task may take it again after somebody drained it.
+ * Records are only appended: if its seq is as before, those up to the first commit are whole. */
+int fg_ring_reader_peek(struct fg_ring_reader *reader, uint32_t index, struct fg_ring_chunk *chunk)
+{
+    struct fg_subbuf before, after;
+    int error = read_subbuf(reader, index, &before);
+
+    if (error || atomic_load_explicit(&before.state, memory_order_relaxed) != FG_SUBBUF_OWNED)
+        return error;
+    error = read_chunk(reader, index, chunk);
+    if (!error)
+        error = read_subbuf(reader, index, &after);
+    if (error || chunk->seq != before.seq || after.seq != before.seq)
+        return error;
+    chunk->lost -= before.lost_told < chunk->lost ? before.lost_told : chunk->lost;
+    return chunk->bytes > 0;
 }
 
 void fg_ring_reader_stop_writer(struct fg_ring_reader *reader)

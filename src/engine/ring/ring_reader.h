@@ -34,6 +34,9 @@ const struct fg_ring_header *fg_ring_reader_header(const struct fg_ring_reader *
 
 /* The next symbol that this reader has not read, valid until the next call; NULL: there is none now. */
 const struct fg_symbol *fg_ring_reader_next_symbol(struct fg_ring_reader *reader);
+/* Continues with the symbol at @place: 0, the first one; or what an earlier call returned. Return: the place
+ * where the reader was. */
+uint64_t fg_ring_reader_seek_symbols(struct fg_ring_reader *reader, uint64_t place);
 
 /* Claims the oldest full sub-buffer. Return: 1; 0: there is none now; a negative errno: it could not be read,
  * and the next call tries again. */
@@ -44,6 +47,16 @@ void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_
 /* For a file whose process died or finished: the remaining sub-buffers in order of seq, including those
  * that tasks still owned and those that a dead reader had claimed. Return: as fg_ring_reader_next(). */
 int fg_ring_reader_next_leftover(struct fg_ring_reader *reader, struct fg_ring_chunk *chunk);
+
+/**
+ * fg_ring_reader_peek() - Copy what the task has written so far that owns sub-buffer @index.
+ *
+ * Its owner goes on writing, and the sub-buffer is drained as ever when it is full. For use while no
+ * sub-buffer is claimed: @chunk->data is memory that the other calls use, too.
+ *
+ * Return: 1; 0: no task owns it, or it is empty; a negative errno.
+ */
+int fg_ring_reader_peek(struct fg_ring_reader *reader, uint32_t index, struct fg_ring_chunk *chunk);
 
 /* Asks the traced process to stop recording: it does so when a task needs its next sub-buffer. */
 void fg_ring_reader_stop_writer(struct fg_ring_reader *reader);

@@ -6,12 +6,20 @@ import argparse
 import os
 import resource
 import shlex
+import signal
 from typing import Any
 
 import funcgraph
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.session import environ, outcome
-from funcgraph.session.check import CHOICES, RECORD_OPTIONS, OptionError, check, record_options
+from funcgraph.session.check import (
+    CHOICES,
+    RECORD_OPTIONS,
+    OptionError,
+    check,
+    check_file,
+    record_options,
+)
 from funcgraph.session.child import (
     Child,
     NotStartedError,
@@ -21,6 +29,7 @@ from funcgraph.session.child import (
     resolve,
 )
 from funcgraph.session.directory import Session
+from funcgraph.session.limits import Limits, LimitWatch
 from funcgraph.session.options import DEFAULTS, RECORDING, describe, ring_bytes, wanted_patterns
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
 from funcgraph.session.progress import ProgressLine, plural
@@ -54,8 +63,8 @@ PATTERN is a glob over module.qualname: 'json.*', '*Parser.feed', '__main__.main
 functions of a module.
 
 Several instances can record at once, each with its own options and into a buffer of its own in the one trace:
-options before the first -B configure the top instance, options after a -B that instance. -o, -C, --no-follow
-and -q belong to the whole recording and may stand anywhere."""
+options before the first -B configure the top instance, options after a -B that instance. -o, -C, --no-follow,
+-q and the options for sizes and times belong to the whole recording and may stand anywhere."""
 
 GRACE_S = 1.0  # for processes that outlive the command, to end by themselves
 
@@ -186,6 +195,7 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     settings = {name: getattr(args, name) for name in RECORDING} | {"instances": instances}
     try:
         check(settings)
+        check_file(settings, args.output)
     except OptionError as error:
         flag = "-B" if error.option == "name" else BY_NAME[error.option].flag or error.option
         raise CommandError(f"{flag} {shlex.quote(str(error.value))}: {error.reason}") from None
@@ -241,18 +251,19 @@ def _record(
     progress: ProgressLine,
 ) -> bool:
     """Record until the command ends, and make the trace; return whether it is complete."""
-    status, left = _follow(child, recording, progress)
-    meta = {
-        "funcgraph": funcgraph.__version__,
-        **describe(settings),
-        "command": args.command,
-        "exit_status": status,
-    }
+    reached, left = _follow(child, recording, progress)
+    if reached is not None:
+        say(f"{reached}: the recording ends, the program goes on untraced")
+    meta = {"funcgraph": funcgraph.__version__, **describe(settings), "command": args.command}
+    if child.status is not None:
+        meta["exit_status"] = child.status
     progress.show(f"writing {output}")
-    lines, good = _close(recording, output, settings, meta, left, quiet=args.quiet)
+    close = _close_kept if recording.limits.ring else _close
+    lines, good = close(recording, output, settings, meta, left, quiet=args.quiet)
     progress.close()
     for line in lines:
         say(line)
+    child.wait_for_end()
     return good
 
 
@@ -269,9 +280,11 @@ def _prepare(settings: dict[str, Any], output: str, command: list[str]) -> Recor
     """Make the session's directory and the spool; what was made is removed again if that fails."""
     session = Session.create(ring_bytes(settings), output)
     try:
-        recording = _open_recording(session, f"{output}.part", settings["clock"])
+        recording = _open_recording(session, output, settings)
         try:
-            recording.describe({**describe(settings), "command": command})
+            recording.describe(
+                {"funcgraph": funcgraph.__version__, **describe(settings), "command": command}
+            )
             session.write_config(settings, output=output, part=recording.part, command=command)
         except BaseException:
             recording.discard()
@@ -284,7 +297,8 @@ def _prepare(settings: dict[str, Any], output: str, command: list[str]) -> Recor
 
 def _start(recording: Recording, path: str, argv: list[str]) -> Child:
     try:
-        return Child(path, argv, _environment(recording.session.path))
+        own = (signal.SIGUSR2,) if recording.limits.ring else ()
+        return Child(path, argv, _environment(recording.session.path), own)
     except BaseException:
         recording.discard()
         recording.session.remove()
@@ -297,10 +311,12 @@ def _environment(*sessions: str) -> dict[str, str]:
     return {**os.environ, environ.VARIABLE: joined} if joined else dict(os.environ)
 
 
-def _open_recording(session: Session, part: str, clock: str) -> Recording:
+def _open_recording(session: Session, output: str, settings: dict[str, Any]) -> Recording:
+    part, limits = f"{output}.part", Limits.of(settings)
     try:
-        return Recording(session, part, clock=clock)
-    except FileExistsError:
+        return Recording(session, part, clock=settings["clock"], output=output, limits=limits)
+    except FileExistsError as error:
+        part = error.filename or part
         raise CommandError(
             f"{part}: file exists: another recording writes it, or one that was killed left it "
             f"('funcgraph recover {shlex.quote(part)}' makes a trace of it)"
@@ -309,19 +325,26 @@ def _open_recording(session: Session, part: str, clock: str) -> Recording:
         raise CommandError(outcome.write_failure(error, part)) from None
 
 
-def _follow(child: Child, recording: Recording, progress: ProgressLine) -> tuple[int, list[int]]:
-    """Drain until the command has ended, and its other processes have ended or had GRACE_S to end.
+def _follow(
+    child: Child, recording: Recording, progress: ProgressLine
+) -> tuple[str | None, list[int]]:
+    """Drain until the command has ended, and its other processes have ended or had GRACE_S to end; or until a
+    bound of the recording is reached.
 
     Returns:
-        The command's status (Child.status) and the ids of the processes that still run.
+        The bound that was reached, or None; and the ids of the processes that still run.
     """
-    told = False
-    volume = VolumeWatch(recording)
+    told, reached = False, None
+    volume, watch = VolumeWatch(recording), LimitWatch(recording.limits)
     pause_s = recording.step()
     while not child.wait(pause_s):
         pause_s = recording.step()
         if volume.due():
             _warn(volume, progress)
+        _dump_if_asked(child, recording, progress)
+        reached = watch.reached(recording.written())
+        if reached is not None:
+            break
         if recording.failure is not None and not told:
             progress.close()
             reason = outcome.write_failure(recording.failure, recording.part)
@@ -329,13 +352,65 @@ def _follow(child: Child, recording: Recording, progress: ProgressLine) -> tuple
             told = True
         if progress.due():
             progress.show(outcome.figures(recording.totals()))
-    left = recording.settle(GRACE_S)
+    if reached is None:
+        left = recording.settle(GRACE_S)
+    else:
+        left = []  # all of them still run, as the line about the bound says
+        recording.settle(0.0)
     progress.close()
     _warn(volume, progress)
     if recording.failure is not None and not told:
         say(outcome.write_failure(recording.failure, recording.part))
-    assert child.status is not None
-    return child.status, left
+    return reached, left
+
+
+def _dump_if_asked(child: Child, recording: Recording, progress: ProgressLine) -> None:
+    """Write what is kept in memory, for each reason that there is now."""
+    recording.reasons += [signal.Signals(number).name for number in child.received]
+    child.received.clear()
+    if recording.reasons:
+        progress.close()
+        for line in _dump(recording, quiet=False):
+            say(line)
+
+
+def _dump(recording: Recording, *, quiet: bool) -> list[str]:
+    """Return lines for the user: what was written, or why it could not be."""
+    reasons = "; ".join(recording.reasons)
+    try:
+        path = recording.dump()
+    except (OSError, MemoryError) as error:
+        return [f"{reasons}: {outcome.write_failure(error, recording.part)}; what is kept was not written"]
+    return [] if path is None or quiet else [outcome.dumped(reasons, recording.dumped, path)]
+
+
+def _close_kept(
+    recording: Recording,
+    output: str,
+    settings: dict[str, Any],
+    meta: dict[str, Any],
+    left: list[int],
+    *,
+    quiet: bool,
+) -> tuple[list[str], bool]:
+    """Write what is kept in memory if the program's end is a reason; return lines as _close() does."""
+    lines = [*recording.session.places, *recording.session.notes(), *recording.damaged, *recording.killed()]
+    status = meta.get("exit_status", 0)
+    if status > 0:
+        recording.reasons.append(f"exit status {status}")
+    elif status < 0 and not recording.reasons:
+        recording.reasons.append(f"died of signal {-status}")
+    if not recording.reasons and not recording.files and not quiet:
+        lines.append("there was no reason to write a trace (--ring)")
+    try:
+        recording.describe(meta)
+        had_reasons = bool(recording.reasons)
+        files = recording.files
+        lines += _dump(recording, quiet=quiet)
+        return lines, not had_reasons or recording.files > files
+    finally:
+        recording.close()
+        recording.session.remove()
 
 
 def _warn(volume: VolumeWatch, progress: ProgressLine) -> None:
@@ -377,7 +452,7 @@ def _close(
     finally:
         session.remove()
     if not quiet:
-        lines += [*outcome.waits(totals), outcome.summary(totals, output)]
+        lines += [*outcome.waits(totals), outcome.summary(totals, output, recording.files)]
     return lines, recording.failure is None
 
 

@@ -11,9 +11,10 @@ import funcgraph
 from funcgraph import _tracedata
 from funcgraph.commands import CommandError, say
 from funcgraph.names import did_you_mean
-from funcgraph.session import outcome
+from funcgraph.session import outcome, rotation
 from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.leftovers import remove_temporaries
+from funcgraph.session.limits import Limits
 from funcgraph.session.options import describe, from_config
 from funcgraph.session.output import check_output
 from funcgraph.session.recording import Recording, complete_spool
@@ -86,7 +87,8 @@ def _recover(session: Session, output_name: str | None) -> int:
     except ValueError as error:
         raise CommandError(f"{session.path}: {error}") from None
     output = check_output(output_name or planned)
-    recording = _open(session, part)
+    limits = Limits.of(settings)
+    recording = _open(session, part, planned, limits)
     recording.settle(0.0)
     totals = recording.totals()
     if not totals["records"] and not recording.matched() and not outcome.looks_for_latency(settings):
@@ -101,7 +103,8 @@ def _recover(session: Session, output_name: str | None) -> int:
     }
     for line in (*recording.damaged, *recording.killed()):
         say(line)
-    _complete(recording, output, meta)
+    # A name that was asked for here is that of one file.
+    _complete(recording, output, meta, limits.keep if output_name is None else 1)
     remove_temporaries(os.path.realpath(planned))
     missing = outcome.missing(*session.missing())
     session.remove()
@@ -110,19 +113,26 @@ def _recover(session: Session, output_name: str | None) -> int:
     return 0
 
 
-def _open(session: Session, part: str) -> Recording:
+def _open(session: Session, part: str, output: str, limits: Limits) -> Recording:
+    """Take in the spool, if there is one.
+
+    That of `record --ring` was in memory. A FILE.part is then a whole trace that had not yet its name.
+    """
     try:
+        if limits.ring and os.path.exists(part):
+            rotation.place(part, output, limits.keep)
+        rotation.mend(part, output, limits.keep)
         return Recording(session, part, resume=os.path.exists(part))
     except (OSError, ValueError) as error:
         text = outcome.write_failure(error, part) if isinstance(error, OSError) else f"{part}: {error}"
         raise CommandError(text) from None
 
 
-def _complete(recording: Recording, output: str, meta: dict[str, Any]) -> None:
+def _complete(recording: Recording, output: str, meta: dict[str, Any], keep: int) -> None:
     failure = recording.failure
     try:
         if failure is None:
-            recording.complete(output, meta)
+            recording.complete(output, meta, keep)
     except OSError as error:
         failure = error
     if failure is not None:
@@ -137,6 +147,23 @@ def _recovered(writer: _tracedata.Recorder) -> dict[str, Any]:
     except ValueError:
         described = {}  # killed before it was written, or damaged
     return {**described, "funcgraph": funcgraph.__version__, "recovered": True}
+
+
+def _mend_part(part: str) -> int:
+    """Finish the change of files that the recorder of this spool was killed in, if it was.
+
+    Returns:
+        How many traces of its name are kept.
+    """
+    there = part if os.path.exists(part) else rotation.following(part)
+    writer = _tracedata.Recorder(there, resume=True)
+    try:
+        options = _recovered(writer).get("options", {})
+    finally:
+        writer.close()
+    keep: int = options["keep"] if options.get("rotate") or options.get("ring") else 1
+    rotation.mend(part, part.removesuffix(".part"), keep)
+    return keep
 
 
 def _recover_part(part: str, output_name: str | None) -> int:
@@ -154,6 +181,7 @@ def _recover_part(part: str, output_name: str | None) -> int:
             raise CommandError(f"{part}: belongs to the session {session.path}; recover that instead")
     output = check_output(output_name or part.removesuffix(".part"))
     try:
+        keep = _mend_part(part)
         writer = _tracedata.Recorder(part, resume=True)
     except ValueError as error:
         raise CommandError(f"{part}: {error}") from None
@@ -161,7 +189,7 @@ def _recover_part(part: str, output_name: str | None) -> int:
         raise CommandError(outcome.write_failure(error, part)) from None
     try:
         totals = writer.totals()
-        complete_spool(writer, part, output, _recovered(writer))
+        complete_spool(writer, part, output, _recovered(writer), keep if output_name is None else 1)
     except OSError as error:
         raise CommandError(f"{outcome.write_failure(error, output)}; nothing was removed") from None
     finally:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from funcgraph.session import outcome
 from funcgraph.session.directory import Session
+from funcgraph.session.limits import Limits, LimitWatch
 from funcgraph.session.options import describe, ring_bytes, wanted_patterns
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
@@ -23,6 +24,7 @@ from funcgraph.version import installed_version
 
 __all__ = ["main"]
 
+UNTRACED_PAUSE_S = 0.1  # between two looks at the program once the recording has ended
 GRACE_S = 1.0  # for children of a program that was killed, to end by themselves
 
 
@@ -55,6 +57,9 @@ class Background:
         self._answers = answers
         self._program = program
         self._received = b""
+        self._signals: list[int] = []  # of each SIGUSR2 that no look at them has noticed yet
+        self._warnings: list[str] = []
+        signal.signal(signal.SIGUSR2, lambda number, frame: self._signals.append(number))
 
     def run(self) -> None:
         """Serve the program until its block or the program itself ends."""
@@ -70,66 +75,119 @@ class Background:
         self._answer({"session": session.path})
         try:
             volume = VolumeWatch(recording)
-            word = self._record_until_told(recording, volume)
-            answer = self._close(recording, volume, request, word)
+            word, reached = self._record_until_told(recording, volume)
+            answer = self._close(recording, volume, request, word, reached)
             session.remove()
+            if reached is not None:
+                self._wait_for_word()
             self._answer(answer)
         except Exception as error:  # the spool stays for `funcgraph recover`
             recording.close()
             self._answer_error(error)
 
     def _open(self, request: dict[str, Any]) -> tuple[Session, Recording]:
-        session = Session.create(ring_bytes(request["settings"]), request["output"])
+        settings, output = request["settings"], request["output"]
+        session = Session.create(ring_bytes(settings), output)
         try:
-            recording = Recording(session, f"{request['output']}.part", clock=request["settings"]["clock"])
-            recording.describe({**describe(request["settings"]), "command": request["command"]})
-            session.write_config(
-                request["settings"], output=request["output"], part=recording.part, command=request["command"]
+            recording = Recording(
+                session,
+                f"{output}.part",
+                clock=settings["clock"],
+                output=output,
+                limits=Limits.of(settings),
             )
+            recording.describe(self._meta(request))
+            session.write_config(settings, output=output, part=recording.part, command=request["command"])
         except BaseException:
             session.remove()
             raise
         return session, recording
 
-    def _record_until_told(self, recording: Recording, volume: VolumeWatch) -> bytes | None:
-        """Drain until the program sends a line, and return that; None if the program has ended."""
-        word = None
-        while word is None and not self._program.gone():
+    @staticmethod
+    def _meta(request: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "funcgraph": installed_version(),
+            **describe(request["settings"]),
+            "command": request["command"],
+        }
+
+    def _record_until_told(
+        self, recording: Recording, volume: VolumeWatch
+    ) -> tuple[bytes | None, str | None]:
+        """Drain until the program sends a line, ends, or a bound is reached.
+
+        Returns:
+            The line, or None; and which bound was reached, or None.
+        """
+        watch = LimitWatch(recording.limits)
+        while not self._program.gone():
             word = self._line(recording.step())
+            if word is not None:
+                return word, None
             if volume.due():
                 volume.warning()
-        return word
+            self._dump_if_asked(recording)
+            reached = watch.reached(recording.written())
+            if reached is not None:
+                return None, reached
+        if self._program.status:
+            recording.reasons.append(f"the program ended with status {self._program.status}")
+        return None, None
+
+    def _dump_if_asked(self, recording: Recording) -> None:
+        if self._signals:
+            self._signals.clear()
+            recording.reasons.append("SIGUSR2")
+        try:
+            recording.dump()
+        except (OSError, MemoryError) as error:
+            self._warnings.append(outcome.write_failure(error, recording.part))
+
+    def _wait_for_word(self) -> None:
+        while not self._program.gone() and self._line(UNTRACED_PAUSE_S) is None:
+            pass
 
     def _close(
-        self, recording: Recording, volume: VolumeWatch, request: dict[str, Any], word: bytes | None
+        self,
+        recording: Recording,
+        volume: VolumeWatch,
+        request: dict[str, Any],
+        word: bytes | None,
+        reached: str | None,
     ) -> dict[str, Any]:
-        recording.settle(GRACE_S if word is None else 0.0)
+        recording.settle(GRACE_S if word is None and reached is None else 0.0)
         if word == b"abandon":
             recording.discard()
             return {}
         volume.warning()
-        settings = request["settings"]
         totals = recording.totals()
-        warnings = [*recording.damaged, *recording.killed()]
+        warnings = [*self._warnings, *recording.damaged, *recording.killed()]
+        if reached is not None:
+            warnings.append(f"{reached}: the recording ended before the block")
         warnings += [*recording.session.places, *recording.session.notes()]
-        patterns = wanted_patterns(settings)
-        if not totals["records"] and patterns and not outcome.looks_for_latency(settings):
-            warnings.append(outcome.nothing_matched(patterns, recording.seen_names()))
-        if totals["records"]:
-            warnings += outcome.silent(settings, recording.records, recording.seen_names())
+        warnings += self._nothing(recording, request["settings"], totals)
         warnings += [*outcome.losses(totals), *outcome.missing(*recording.session.missing())]
         warnings += volume.warnings
-        recording.complete(
-            request["output"],
-            {
-                "funcgraph": installed_version(),
-                **describe(settings),
-                "command": request["command"],
-            },
-        )
+        if recording.limits.ring:
+            if word is not None and word.startswith(b"end "):
+                recording.reasons.append(f"the block raised {word[4:].decode()}")
+            recording.dump()
+            recording.close()
+        else:
+            recording.complete(request["output"], self._meta(request))
         if recording.failure is not None:
             raise recording.failure
         return {"totals": totals, "warnings": warnings}
+
+    @staticmethod
+    def _nothing(recording: Recording, settings: dict[str, Any], totals: dict[str, int]) -> list[str]:
+        """Return lines that say why an instance, or all of them, recorded nothing."""
+        patterns = wanted_patterns(settings)
+        if totals["records"]:
+            return outcome.silent(settings, recording.records, recording.seen_names())
+        if patterns and not outcome.looks_for_latency(settings):
+            return [outcome.nothing_matched(patterns, recording.seen_names())]
+        return []
 
     def _line(self, wait_s: float) -> bytes | None:
         """Return the program's next line, or None if none is complete within `wait_s` seconds.

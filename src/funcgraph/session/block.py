@@ -8,7 +8,8 @@ outlives a program that is killed. The two communicate through a pair of pipes:
     one line of JSON: what to record  ->
                                       <-  one line of JSON: {"session": DIRECTORY} or {"error": ...}
     ... the block runs ...
-    "end\n", or the pipe's end        ->
+    "end\n", "end EXCEPTION\n",
+    or the pipe's end                 ->
                                       <-  one line of JSON: {"totals": ..., "warnings": [...]}
                                           or {"error": ...}
 """
@@ -28,7 +29,7 @@ from typing import Any
 from funcgraph import _engine
 from funcgraph.names import did_you_mean
 from funcgraph.session import environ, tracing
-from funcgraph.session.check import check, record_options
+from funcgraph.session.check import check, check_file, record_options
 from funcgraph.session.options import DEFAULTS, RECORDING
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
 from funcgraph.settings.table import BY_NAME, PATTERNS
@@ -100,7 +101,7 @@ class RecordBlock:
             recorder.close()  # a fork's child left the block; the recording belongs to its parent
             return
         try:
-            answer = recorder.end()
+            answer = recorder.end(_failure(kind, error))
         except (OSError, RuntimeError) as failure:
             if error is None:
                 raise
@@ -140,6 +141,11 @@ def record(
     options: Iterable[str] = (),
     follow_fork: bool = True,
     clock: str = "mono",
+    max_size: int | str = 0,
+    max_time: int | str = 0,
+    rotate: int | str = 0,
+    ring: int | str = 0,
+    keep: int = 5,
     instances: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> RecordBlock:
     """Record the calls made in a `with` block, in all threads and in children started meanwhile.
@@ -175,6 +181,15 @@ def record(
         clock: the trace's clock: "mono" (CLOCK_MONOTONIC), "boot" (includes the time that the machine was
             suspended), "mono_raw" (not slewed), "tai"; "local", "global" and "perf" are other names of
             "mono"; "uptime", "x86-tsc", "counter" count hundredths of a second, cycles, events.
+        max_size: end the recording when it has written so much: bytes, or "512K", "100M", "2G". The trace is
+            complete then, and the block goes on untraced. 0: no bound.
+        max_time: end it after so many seconds, or "30s", "5m", "2h". 0: no bound.
+        rotate: begin another file whenever one has this size. `output` is the newest complete one,
+            output.1 the one before, and so on. 0: one file.
+        ring: keep the latest events in so much memory. They are written to `output` only if the block raises,
+            a process dies of a signal, the program calls ftrace_dump(), or the recorder gets SIGUSR2; an older
+            trace of that name becomes output.1. Not together with rotate, max_size. 0: do not.
+        keep: with rotate or ring: how many files are kept.
         instances: name -> any of the keywords from `tracer` to `options`: further instances, which record
             at the same time, each into a buffer of its own in the trace. The keywords themselves configure
             the top instance; if all have their defaults, there is none.
@@ -183,7 +198,8 @@ def record(
         A context manager; after the block its `totals` have the figures.
 
     Raises:
-        ValueError: an invalid pattern (with column and reason), tracer, mode, option, clock, name, number.
+        ValueError: an invalid pattern (with column and reason), tracer, mode, option, clock, name, number,
+            size, time.
         TypeError: a single str where several patterns are needed; a keyword that an instance does not have.
         Entering and leaving the block raises OSError and RuntimeError; see RecordBlock.
 
@@ -202,6 +218,7 @@ def record(
         named.insert(0, given)
     settings = {name: given_keywords[name] for name in RECORDING} | {"instances": named}
     check(settings)
+    check_file(settings, os.fspath(output))
     for instance in named:
         instance.update(record_options(instance["options"]))
     return RecordBlock(os.path.realpath(output), settings)
@@ -228,6 +245,13 @@ def _instance(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
             value = list(value)
         instance[option] = value
     return instance
+
+
+def _failure(kind: type[BaseException] | None, error: BaseException | None) -> str:
+    """Return the name of the exception that ends a block; "" if none does, as sys.exit(0) does not."""
+    if kind is None or (isinstance(error, SystemExit) and not error.code):
+        return ""
+    return kind.__name__
 
 
 def _command_line() -> list[str]:
@@ -285,10 +309,14 @@ class _RecorderProcess:
             self.close()
             raise
 
-    def end(self) -> dict[str, Any]:
-        """Tell the recorder that the block has ended; return its figures when the trace is complete."""
+    def end(self, failure: str = "") -> dict[str, Any]:
+        """Tell the recorder that the block has ended; return its figures when the trace is complete.
+
+        Args:
+            failure: the name of the exception that ended it.
+        """
         try:
-            os.write(self._requests, b"end\n")
+            os.write(self._requests, f"end {failure}".strip().encode("ascii", "backslashreplace") + b"\n")
             return self._receive()
         except BrokenPipeError:
             raise RuntimeError(

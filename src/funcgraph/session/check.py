@@ -8,10 +8,23 @@ from typing import Any
 
 from funcgraph import _engine, _tracedata
 from funcgraph.settings import check as valid
-from funcgraph.settings.table import BY_NAME, CHOICE, EXCLUSIVE, NAME_BYTES, NUMBER, OPTIONS, PATTERNS
+from funcgraph.settings.table import (
+    BY_NAME,
+    CHOICE,
+    EXCLUSIVE,
+    NAME_BYTES,
+    NUMBER,
+    OPTIONS,
+    PATTERNS,
+    RECORDING,
+    SETTINGS,
+    SIZE,
+    TIME,
+)
+from funcgraph.session.output import is_trace_dat
 from funcgraph.tracedata.report_options import report_options
 
-__all__ = ["CHOICES", "RECORD_OPTIONS", "OptionError", "check", "record_options"]
+__all__ = ["CHOICES", "RECORD_OPTIONS", "OptionError", "check", "check_file", "record_options"]
 
 # The trace options that say what is recorded: name -> the setting, and the option's value that turns it
 # on.
@@ -42,8 +55,12 @@ class OptionError(ValueError):
 
 
 def check(settings: dict[str, Any]) -> None:
-    """Raise OptionError for the first of a recording's settings that is wrong."""
+    """Raise OptionError for the first of a recording's settings that is wrong.
+
+    Sizes and times that are texts become numbers in `settings`.
+    """
     _checked("clock", settings["clock"], partial(valid.one_of, allowed=CHOICES["clock"]))
+    _check_limits(settings)
     names: set[str] = set()
     latency_tracers: set[str] = set()
     for instance in settings["instances"]:
@@ -52,9 +69,34 @@ def check(settings: dict[str, Any]) -> None:
         _check_latency_tracer(instance["tracer"], latency_tracers)
 
 
-def _checked(option: str, value: object, checker: Callable[[Any], object]) -> None:
+def check_file(settings: dict[str, Any], output: str) -> None:
+    """Raise OptionError if a recording with these settings cannot write the file `output`."""
+    for option in ("rotate", "ring"):
+        if settings[option] and is_trace_dat(output):
+            reason = "cannot write a trace.dat; 'funcgraph convert' makes one of a .fg"
+            raise OptionError(option, output, reason)
+
+
+def _check_limits(settings: dict[str, Any]) -> None:
+    checkers = {SIZE: valid.size, TIME: valid.seconds, NUMBER: valid.number}
+    for setting in SETTINGS:
+        if setting.scope == RECORDING and setting.kind in checkers:
+            checker = partial(checkers[setting.kind], setting)
+            settings[setting.name] = _checked(setting.name, settings[setting.name], checker)
+    for option, other in (("ring", "rotate"), ("ring", "max_size")):
+        if settings[option] and settings[other]:
+            raise OptionError(option, settings[option], f"cannot be given together with {_flag(other)}")
+    if settings["keep"] != BY_NAME["keep"].default and not (settings["rotate"] or settings["ring"]):
+        raise OptionError("keep", settings["keep"], f"only with {_flag('rotate')} or {_flag('ring')}")
+
+
+def _flag(option: str) -> str:
+    return BY_NAME[option].flag
+
+
+def _checked(option: str, value: object, checker: Callable[[Any], Any]) -> Any:
     try:
-        checker(value)
+        return checker(value)
     except ValueError as error:
         raise OptionError(option, value, str(error)) from None
 

@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NoReturn
 
 from funcgraph.session.process import pidfd_or_none
@@ -32,6 +32,9 @@ BLOCKED = frozenset((*FORWARDED, signal.SIGCHLD))
 
 # A command that stays stopped this long while we run was stopped alone: Ctrl-Z would have stopped us too.
 STOPPED_ALONE_S = 0.1
+
+# How late a signal may be forwarded once nothing is recorded any longer.
+UNTRACED_PAUSE_S = 0.05
 
 
 class NotStartedError(Exception):
@@ -122,13 +125,25 @@ class Child:
         path: the file to execute.
         argv: its arguments, argv[0] included.
         environment: its environment.
+        own: signals that are for the recorder: those sent to it alone are not forwarded.
+
+    Attributes:
+        received: the signals of `own` that were received.
 
     Raises:
         NotStartedError: it cannot be executed.
         OSError: there is no process for it; the signals are as before.
     """
 
-    def __init__(self, path: str, argv: list[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        path: str,
+        argv: list[str],
+        environment: Mapping[str, str],
+        own: Collection[signal.Signals] = (),
+    ) -> None:
+        self._own = own
+        self.received: list[int] = []
         self.status: int | None = None  # exit status, or the negative signal number; None while it runs
         self._stopped_since: float | None = None
         inherited = {number: signal.getsignal(number) for number in BLOCKED}
@@ -188,7 +203,15 @@ class Child:
         else:
             select.select([self._pidfd], [], [], pause_s)
 
+    def wait_for_end(self) -> None:
+        """Wait until the command ends, as wait() does."""
+        while self.status is None:
+            self.wait(UNTRACED_PAUSE_S)
+
     def _forward(self, number: int, sender: int) -> None:
+        if number in self._own and not self._witness.saw(number):
+            self.received.append(number)
+            return
         # A signal that the command sent to its parent is not for the command.
         if sender != self.pid and not self._witness.saw(number) and not self._poll():
             os.kill(self.pid, number)

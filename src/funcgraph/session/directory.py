@@ -4,6 +4,7 @@ funcgraph-PID-RANDOM/  mode 0700, in XDG_RUNTIME_DIR, else /dev/shm, else the fo
     lock               the recorder holds an exclusive fcntl record lock on it for as long as it lives
     config             the settings, for traced processes and `funcgraph recover` (config.py)
     PID.N.ring         the ring buffer of a traced process
+    PID.N.dump         the program asks the recorder to write what it keeps; the reason (dump_request.py)
     PID.note           why a process could not be traced; empty: there was no room for its ring buffer
     page               the recorder's process id, and a table of missing processes: forked ones that could
                        neither make a ring buffer nor leave a note (session_page.h)
@@ -33,6 +34,7 @@ __all__ = ["Session", "all_sessions", "command_text"]
 PREFIX = "funcgraph-"
 RING_SUFFIX = ".ring"
 NOTE_SUFFIX = ".note"
+DUMP_SUFFIX = ".dump"  # dump_request.py has this name too
 SPARE = "spare"  # the engine has this name too (ring_layout.h)
 SPARE_SUFFIX = ".spare"
 PAGE = "page"
@@ -216,6 +218,16 @@ class Session:
     def ring_names(self) -> list[str]:
         """Return the names of the ring-buffer files; those in the spare directory begin with `spare/`."""
         return [name for name in self._names() if name.endswith(RING_SUFFIX)]
+
+    def take_requests(self) -> list[str]:
+        """Return the reason of each request to write what the recorder keeps, and delete the requests."""
+        reasons = []
+        for name in _listing(self.path):
+            if name.endswith(DUMP_SUFFIX):
+                with open(f"{self.path}/{name}", encoding="utf-8", errors="replace") as file:
+                    reasons.append(" ".join(file.read().split()) or "ftrace_dump()")
+                os.unlink(f"{self.path}/{name}")
+        return reasons
 
     def notes(self) -> list[str]:
         """Return a line for each note that a traced process has left."""

@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 
 from funcgraph import _tracedata
+from funcgraph.session import rotation
 from funcgraph.session.directory import PREFIX, Session, all_sessions, folders
 from funcgraph.session.memory_file import memory_file
 from funcgraph.session.output import DEFAULT_OUTPUT
@@ -108,6 +109,9 @@ def _check_nothing_recorded(session: Session) -> str | None:
     hint = f"'funcgraph recover {shlex.quote(session.path)}' makes a trace of it"
     if living:
         raise _KeptError(f"{plural(len(living), 'process')} of it still running; {hint}")
+    for path in session.read_config().get("part", []) if os.path.exists(f"{session.path}/config") else []:
+        if os.path.lexists(rotation.following(path)):
+            raise _KeptError(f"it was killed while it began another file; {hint}")
     part = next(iter(_parts(session)), None)
     if part is not None and (records := _spool_records(part)):
         raise _KeptError(f"{plural(records, 'event')} in {part}; {hint}")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from funcgraph.session.directory import folders
 
-__all__ = ["contents", "memory_file"]
+__all__ = ["contents", "memory_file", "open_memory_file"]
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def memory_file(data: bytes = b"") -> Iterator[int]:
     Raises:
         OSError: there is no room for it, in memory and in the folders for session files.
     """
-    fd = _open()
+    fd = open_memory_file()
     try:
         with open(fd, "r+b", closefd=False) as file:
             file.write(data)
@@ -41,7 +41,12 @@ def contents(fd: int) -> bytes:
         return file.read()
 
 
-def _open() -> int:
+def open_memory_file() -> int:
+    """Make a file without a name; return a descriptor, for reading and writing.
+
+    Raises:
+        OSError: there is no room for it, in memory and in the folders for session files.
+    """
     try:
         return os.memfd_create("funcgraph", os.MFD_CLOEXEC)
     except (AttributeError, OSError) as error:  # an old C library; forbidden by a filter of system calls

@@ -13,6 +13,7 @@ from funcgraph.names import nearest_names
 from funcgraph.session.progress import bytes_text, plural
 
 __all__ = [
+    "dumped",
     "figures",
     "looks_for_latency",
     "losses",
@@ -31,9 +32,17 @@ def figures(totals: dict[str, int]) -> str:
     return f"{plural(totals['records'], 'event')}, {bytes_text(totals['bytes'])}, {lost:,} lost"
 
 
-def summary(totals: dict[str, int], output: str) -> str:
-    """Return the line with the figures of a trace and its path."""
+def dumped(reasons: str, figures: dict[str, int], path: str) -> str:
+    """Return the line for a trace of what was kept in memory."""
+    size = bytes_text(os.stat(path).st_size)
+    return f"{reasons}: the latest {plural(figures['records'], 'event')}: {path} ({size})"
+
+
+def summary(totals: dict[str, int], output: str, files: int = 1) -> str:
+    """Return the line with the figures of a trace and its path; of several files, of all together."""
     size = bytes_text(os.stat(output).st_size)
+    if files > 1:
+        return f"{plural(totals['records'], 'event')} in {files} files, the newest: {output} ({size})"
     return (
         f"{plural(totals['records'], 'event')} of {plural(totals['functions'], 'function')} in "
         f"{plural(totals['tasks'], 'thread')} of {plural(totals['processes'], 'process')}: {output} ({size})"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import select
+import struct
 
 __all__ = ["ProcessWatch", "pidfd_or_none"]
 
@@ -26,6 +28,32 @@ def _start_time(pid: int) -> str | None:
     except OSError:
         return None
     return None if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+# PIDFD_GET_INFO with PIDFD_INFO_EXIT, Linux 6.15 and later: linux/pidfd.h, the first 64 bytes of pidfd_info.
+_INFO = struct.Struct("=QQ11Ii")
+_GET_INFO = 3 << 30 | _INFO.size << 16 | 0xFF << 8 | 11
+_INFO_EXIT = 1 << 3
+
+
+def _reaped_status(pidfd: int) -> int | None:
+    """Return the wait status of a process that its parent has waited for, None if the kernel does not say."""
+    try:
+        facts = _INFO.unpack(fcntl.ioctl(pidfd, _GET_INFO, _INFO.pack(_INFO_EXIT, *[0] * 13)))
+    except OSError:
+        return None
+    status: int = facts[-1]
+    return status if facts[0] & _INFO_EXIT else None
+
+
+def _zombie_status(pid: int) -> int | None:
+    """Return the wait status of a process that its parent has not waited for yet."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return int(fields[49]) if fields[0] == b"Z" else None
 
 
 def pidfd_or_none(pid: int) -> int | None:
@@ -57,6 +85,9 @@ class ProcessWatch:
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        # How the process ended, once it is gone: its exit status, or the negative number of a signal. None: the
+        # kernel does not tell (before Linux 6.15, unless its parent waits for it late).
+        self.status: int | None = None
         self._gone = False
         self._fd: int | None = None
         self._started: str | None = None
@@ -75,11 +106,20 @@ class ProcessWatch:
             poll = select.poll()
             poll.register(self._fd, select.POLLIN)
             self._gone = bool(poll.poll(0))
+            if self._gone:
+                self._take_status(self._fd)
         else:
             self._gone = self._started is None or _start_time(self.pid) != self._started
         if self._gone:
             self.close()
         return self._gone
+
+    def _take_status(self, pidfd: int) -> None:
+        status = _zombie_status(self.pid)
+        if status is None:
+            status = _reaped_status(pidfd)
+        if status is not None:
+            self.status = os.waitstatus_to_exitcode(status)
 
     def close(self) -> None:
         """Close the pidfd."""

@@ -10,18 +10,24 @@ import errno
 import json
 import os
 import shutil
+import signal
 import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from funcgraph import _tracedata
+from funcgraph.session import rotation
 from funcgraph.session.directory import Session
+from funcgraph.session.limits import Limits, Segments
 from funcgraph.session.output import is_trace_dat
 from funcgraph.session.process import ProcessWatch
 from funcgraph.tracedata.codecs import provide
 
 __all__ = ["Recording", "complete_spool"]
+
+# The figures of totals() that are sums: those of files that follow one another add up.
+SUMS = ("records", "bytes", "lost", "overrun", "waits", "wait_ns")
 
 # The time between two scans of the rings. A writer whose buffer is full waits about the longest one at
 # most.
@@ -31,7 +37,9 @@ LONGEST_PAUSE_S = 0.01
 STOP_S = 0.1
 
 
-def complete_spool(writer: _tracedata.Recorder, part: str, output: str, meta: dict[str, Any]) -> None:
+def complete_spool(
+    writer: _tracedata.Recorder, part: str, output: str, meta: dict[str, Any], keep: int = 1
+) -> None:
     """Complete the spool at `part`, and make the trace at `output` of it, as Recording.complete() does."""
     if is_trace_dat(output):
         writer.complete(json.dumps(meta))
@@ -39,7 +47,7 @@ def complete_spool(writer: _tracedata.Recorder, part: str, output: str, meta: di
         os.unlink(part)
     elif os.stat(part).st_dev == os.stat(os.path.dirname(output)).st_dev:
         writer.complete(json.dumps(meta))
-        os.replace(part, output)
+        rotation.place(part, output, keep)
     else:
         _complete_copy(part, output, meta)
         os.unlink(part)
@@ -79,25 +87,58 @@ class Recording:
         part: path of the spool file: FILE.part until the trace is complete.
         clock: the trace's clock (_tracedata.CLOCKS). A spool that is resumed has its own.
         resume: continue an existing spool, for `funcgraph recover`.
+        output: path of the trace, for files that follow one another.
+        limits: when another file begins, and how many are kept; or how much is kept in memory.
 
     Raises:
         OSError: the spool cannot be made or read.
     """
 
-    def __init__(self, session: Session, part: str, *, clock: str = "mono", resume: bool = False) -> None:
+    def __init__(
+        self,
+        session: Session,
+        part: str,
+        *,
+        clock: str = "mono",
+        resume: bool = False,
+        output: str = "",
+        limits: Limits = Limits(),
+    ) -> None:
         self.session = session
         self.part = part
+        self.limits = limits
+        self.files = 0  # complete ones so far
+        # Why what is kept in memory is to be written: a person or the program asks, or a process crashed.
+        self.reasons: list[str] = []
         # Why the spool takes no more (no space left, ...), or the recorder cannot go on (out of memory).
         self.failure: OSError | MemoryError | None = None
         self.damaged: list[str] = []  # "FILE: reason" for each ring that cannot be read
         self.attached = 0  # number of rings found so far
         self.records: Counter[str] = Counter()  # instance -> records of rings that are finished
         provide()
-        self._writer = _tracedata.Recorder(part, clock=clock, resume=resume)
+        self._output = output
+        self._meta: dict[str, Any] = {}
+        self.dumped: dict[str, int] = {}  # figures of the latest dump()
+        self._before: Counter[str] = Counter()  # SUMS of complete files
+        self._written_before = 0  # bytes of complete files
+        self._is_changing = False  # the spool is still rotation.following(part)
+        self._segments = Segments(limits.ring) if limits.ring else None
+        self._writer = self._open(clock, resume)
+        self._begin_bytes = self._writer.size()  # what a file begins with
         self._rings: dict[str, Ring] = {}  # by file name
         self._ignored: set[str] = set()  # file names of rings that are damaged
         self._killed: list[str] = []
         self._pause_s = SHORTEST_PAUSE_S
+
+    def _open(self, clock: str, resume: bool) -> _tracedata.Recorder:
+        """Begin the spool. What a killed recorder left under one of our names stays for `funcgraph recover`."""
+        if self._segments is None:
+            if not resume and os.path.lexists(after := rotation.following(self.part)):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), after)
+            return _tracedata.Recorder(self.part, clock=clock, resume=resume)
+        if os.path.lexists(self.part):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.part)
+        return _tracedata.Recorder(self._segments.newest, clock=clock)
 
     # ---- one scan
 
@@ -105,6 +146,7 @@ class Recording:
         """Find new rings, drain all, finish those whose process has ended; return the seconds to pause."""
         try:
             moved = self._scan()
+            self._rotate_if_due()
         except (OSError, MemoryError) as error:
             self._fail(error)
             moved = 0
@@ -118,9 +160,19 @@ class Recording:
             # First ask whether the process has ended, then drain: all that it wrote is then drained.
             gone = ring.process.gone()
             moved += self._drain(ring)
+            if gone:
+                self._note_death(ring.process)
             if gone or self._finished(ring):
                 self._finish(name)
+        if self._segments is not None:
+            self.reasons += self.session.take_requests()
         return moved
+
+    def _note_death(self, process: ProcessWatch) -> None:
+        if process.status is not None and process.status < 0:
+            reason = f"process {process.pid} died of {_signal_name(-process.status)}"
+            if reason not in self.reasons:  # once for all its instances
+                self.reasons.append(reason)
 
     def running(self) -> list[int]:
         """Return the ids of the processes that still write."""
@@ -200,6 +252,71 @@ class Recording:
         for ring in self._rings.values():
             self._writer.stop_writer(ring.index)
 
+    # ---- files that follow one another
+
+    def written(self) -> int:
+        """Return how many bytes were written to the disk so far, in all files."""
+        return 0 if self._segments is not None else self._written_before + self._writer.size()
+
+    def _rotate_if_due(self) -> None:
+        limit = self.limits.rotate if self._segments is None else self._segments.segment_bytes
+        # At least half of a file are events, however many symbols there are.
+        if limit and self.failure is None and self._writer.size() >= max(limit, 2 * self._begin_bytes):
+            self.rotate()
+
+    def rotate(self) -> None:
+        """Begin another file, or with `limits.ring` another segment.
+
+        Raises:
+            OSError: no space left, no permission. Either nothing has changed, or the new file has not yet
+                its name: complete() tries again.
+        """
+        if self._segments is not None:
+            self._segments.begin(self._turn)
+            return
+        self._turn(rotation.following(self.part))
+        self.files += 1
+        self._is_changing = True
+        self._change()
+
+    def _turn(self, part: str | int) -> None:
+        counts = {ring.index: self._writer.info(ring.index) for ring in self._rings.values()}
+        size = self._writer.size()
+        former, told = self._writer.rotate(part)
+        self._begin_bytes = self._writer.size()
+        self._written_before += size
+        self._before.update({name: told[name] for name in SUMS})
+        for info in counts.values():
+            self.records[info["instance"]] += info["records"]
+        numbers = {old: new for new, old in enumerate(former)}
+        for ring in self._rings.values():
+            ring.index = numbers[ring.index]
+
+    def _change(self) -> None:
+        """Give the complete file and the new one their names."""
+        rotation.change(self.part, self._output, self.limits.keep)
+        self._is_changing = False
+
+    # ---- what is kept in memory
+
+    def dump(self) -> str | None:
+        """Write what is kept in memory if there are reasons to; return the trace's path, or None.
+
+        Raises:
+            OSError: no space left or no permission: there is no trace, what is kept stays, and the reasons
+                are forgotten.
+        """
+        reasons, self.reasons = self.reasons, []
+        if self._segments is None or not reasons:
+            return None
+        if os.path.lexists(self.part):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.part)
+        meta = {**self._meta, "dump": reasons}
+        self.dumped = self._writer.dump(self.part, self._segments.older, json.dumps(meta))
+        rotation.place(self.part, self._output, self.limits.keep)
+        self.files += 1
+        return self._output
+
     # ---- the end
 
     def settle(self, grace_s: float) -> list[int]:
@@ -229,8 +346,12 @@ class Recording:
             pause_s = self.step()
 
     def totals(self) -> dict[str, int]:
-        """Return the figures so far, as _tracedata.Recorder.totals does."""
-        return self._writer.totals()
+        """Return the figures so far, as _tracedata.Recorder.totals does.
+
+        Sums are of all files. "tasks", "processes" and "functions" are those of the newest.
+        """
+        totals = self._writer.totals()
+        return totals | {name: totals[name] + self._before[name] for name in SUMS}
 
     def matched(self) -> int:
         """Return how many of the functions that ran so far match the filters."""
@@ -246,25 +367,32 @@ class Recording:
 
     def describe(self, meta: dict[str, Any]) -> None:
         """Note in the spool what is recorded, for who reads it before it is complete."""
+        self._meta = meta
         self._writer.describe(json.dumps(meta))
 
-    def complete(self, output: str, meta: dict[str, Any]) -> None:
+    def complete(self, output: str, meta: dict[str, Any], keep: int | None = None) -> None:
         """Complete the trace: the spool becomes `output`, or a trace.dat is made of it and it is deleted.
 
         Args:
             output: path of the trace; an existing file is replaced when the trace is complete.
             meta: entries of the trace's JSON, in addition to those from the spool.
+            keep: how many traces of that name are kept, if not as the recording's limits say.
 
         Raises:
             OSError: no space left or no permission; the spool is kept.
         """
-        complete_spool(self._writer, self.part, output, meta)
+        if self._is_changing:
+            self._change()
+        complete_spool(self._writer, self.part, output, meta, keep or self.limits.keep)
+        self.files += 1
         self.close()
 
     def discard(self) -> None:
         """Delete the spool: nothing was recorded."""
+        in_memory = self._segments is not None
         self.close()
-        os.unlink(self.part)
+        if not in_memory:
+            os.unlink(self.part)
 
     def close(self) -> None:
         """Close the spool and the rings; their files stay for `funcgraph recover`."""
@@ -272,3 +400,12 @@ class Recording:
             ring.process.close()
         self._rings.clear()
         self._writer.close()
+        if self._segments is not None:
+            self._segments.close()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"

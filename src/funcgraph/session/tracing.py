@@ -9,7 +9,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["start"]
+__all__ = ["directories", "start"]
+
+# The sessions that this process has joined, oldest first.
+directories: "dict[str, None]" = {}
 
 
 def start(
@@ -35,6 +38,7 @@ def start(
     """
     from funcgraph import _engine
 
+    directories[directory] = None
     keywords = engine_keywords(settings, instance)
     tracer, thresh_us = keywords["tracer"], keywords["thresh_us"]
     is_latency = tracer in _engine.LATENCY_TRACERS

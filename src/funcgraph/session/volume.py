@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 
@@ -42,7 +41,7 @@ class VolumeWatch:
         """Look, and return the line for the user if the limit is exceeded for the first time."""
         if self.warnings:
             return None
-        now, size = self._clock(), _size(self._recording.part)
+        now, size = self._clock(), self._recording.written()
         self._next = now + INTERVAL_S
         if size - self._bytes_before > LIMIT_BYTES:
             return self._warn()
@@ -64,10 +63,3 @@ class VolumeWatch:
             + "; -n leaves functions out, -l and --thresh record less, funcgraph.FunctionProfile only counts"
         )
         return self.warnings[0]
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0

@@ -20,7 +20,14 @@ __all__ = [
     "option_word",
     "pattern_list",
     "range_text",
+    "seconds",
+    "size",
 ]
+
+_UNITS = {
+    "size": {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40},
+    "time": {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400},
+}
 
 
 def range_text(setting: Setting) -> str:
@@ -40,6 +47,33 @@ def number(setting: Setting, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not setting.least <= value <= setting.most:
         raise ValueError(f"must be {range_text(setting)}")
     return value
+
+
+def size(setting: Setting, value: object) -> int:
+    """Return a number of bytes, of a number or a text such as 512K, 100M or 2G. Raises ValueError."""
+    limits = f"from {setting.least >> 10}K to {setting.most >> 40}T"
+    return _measured(setting, value, _UNITS["size"], f"a size such as 512K, 100M or 2G, {limits}")
+
+
+def seconds(setting: Setting, value: object) -> int:
+    """Return a number of seconds, of a number or a text such as 30s, 5m or 2h. Raises ValueError."""
+    return _measured(setting, value, _UNITS["time"], f"a time such as 30s, 5m or 2h, at least {setting.least}s")
+
+
+def _measured(setting: Setting, value: object, units: dict[str, int], right: str) -> int:
+    """Return the number that a text with a unit stands for; 0 is allowed, and means none."""
+    count = value
+    if isinstance(value, str):
+        unit = value.lstrip("0123456789")
+        digits = value[: len(value) - len(unit)]
+        if not (digits.isascii() and digits) or unit not in units or len(digits) > 18:
+            raise ValueError(f"must be {right}")
+        count = int(digits) * units[unit]
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise ValueError(f"must be {right}")
+    if count and not setting.least <= count <= setting.most:
+        raise ValueError(f"must be {right}")
+    return count
 
 
 def one_of(value: object, allowed: "Iterable[str]") -> str:

@@ -35,8 +35,10 @@ __all__ = [
     "PATTERNS",
     "RECORDING",
     "SETTINGS",
+    "SIZE",
     "TEXT",
     "THREADS",
+    "TIME",
     "WORDS",
     "Setting",
     "TraceOption",
@@ -45,6 +47,8 @@ __all__ = [
 # The kinds of settings.
 FLAG = "flag"  # on or off
 NUMBER = "number"  # a whole number from `least` to `most`
+SIZE = "size"  # a number of bytes, also as text: 512K, 100M, 2G; 0: none
+TIME = "time"  # a number of seconds, also as text: 30s, 5m, 2h; 0: none
 CHOICE = "choice"  # one of a set of names that the engine or the trace writer knows
 PATTERNS = "patterns"  # any number of filter patterns
 THREADS = "threads"  # any number of native thread ids, each from `least` to `most`
@@ -65,11 +69,11 @@ class Setting:
 
     Attributes:
         name: the keyword of funcgraph.record(), the key of the config file, and the engine's name.
-        kind: FLAG, NUMBER, CHOICE, PATTERNS, THREADS, WORDS, NAMES or TEXT.
+        kind: FLAG, NUMBER, SIZE, TIME, CHOICE, PATTERNS, THREADS, WORDS, NAMES or TEXT.
         help: one sentence for a person, without a capital letter and a full stop.
         scope: INSTANCE, RECORDING or LIVE.
         default: the default of a recording; a tuple stands for any number of texts.
-        least, most: the limits of a NUMBER, or of each of the THREADS.
+        least, most: the limits of a NUMBER, a SIZE or a TIME, or of each of the THREADS.
         unit: the unit of a NUMBER.
         flag: the flag of `funcgraph record`; "": none.
         metavar: the name of the flag's value in the help.
@@ -328,6 +332,66 @@ SETTINGS: tuple[Setting, ...] = (
         file="trace_clock",
         boot="trace_clock",
         boot_value="CLOCK",
+    ),
+    Setting(
+        "max_size",
+        SIZE,
+        "end the recording when it has written so much; the program goes on",
+        scope=RECORDING,
+        default=0,
+        least=1 << 16,
+        most=1 << 50,
+        unit="bytes",
+        flag="--max-size",
+        metavar="SIZE",
+    ),
+    Setting(
+        "max_time",
+        TIME,
+        "end the recording after so long; the program goes on",
+        scope=RECORDING,
+        default=0,
+        least=1,
+        most=1 << 31,
+        unit="s",
+        flag="--max-time",
+        metavar="TIME",
+    ),
+    Setting(
+        "rotate",
+        SIZE,
+        "begin another file whenever one has this size; FILE is the newest, then FILE.1, FILE.2",
+        scope=RECORDING,
+        default=0,
+        least=1 << 16,
+        most=1 << 50,
+        unit="bytes",
+        flag="--rotate",
+        metavar="SIZE",
+    ),
+    Setting(
+        "ring",
+        SIZE,
+        "keep the latest events in so much memory, and write them to FILE only for a reason: SIGUSR2, "
+        "funcgraph.ftrace_dump(), a crash, an exit status other than 0",
+        scope=RECORDING,
+        default=0,
+        least=1 << 19,
+        most=1 << 40,
+        unit="bytes",
+        flag="--ring",
+        metavar="SIZE",
+    ),
+    Setting(
+        "keep",
+        NUMBER,
+        "with --rotate or --ring: how many files are kept",
+        scope=RECORDING,
+        default=5,
+        least=1,
+        most=100000,
+        flag="--keep",
+        metavar="N",
     ),
     Setting("tracing_on", FLAG, "whether the tracer records", scope=LIVE, default=True, file="tracing_on"),
     Setting(

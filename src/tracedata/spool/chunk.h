@@ -51,7 +51,11 @@ struct fg_spool_header {
     uint64_t reserved;
 };
 
-#define FG_SPOOL_DAMAGED 1u /* the rest of the sub-buffer was not sound records, and was left out */
+/* Flags of a chunk */
+#define FG_SPOOL_DAMAGED 1u /* DATA: the rest of the sub-buffer was not sound records, and was left out */
+/* STATE: the counts when this file began, in the middle of a recording. What they count was told in the file
+ * before. The ring's later counts go on from them: the file's own are the differences. */
+#define FG_SPOOL_BASE 2u
 
 struct fg_spool_chunk {
     uint32_t magic;

@@ -14,6 +14,9 @@
 #define MAX_IDS (UINT64_C(1) << 25)
 #define MAX_IDS_A_SYMBOL 16u
 
+/* A pair's two clocks are read some 100 ns apart, which is 1 in 10,000,000 of this. */
+#define OWN_LINE_NS UINT64_C(1000000000)
+
 static int contents_ring(struct fg_contents *contents, uint32_t number, struct fg_trace_ring **ring)
 {
     size_t count = (size_t)number + 1;
@@ -205,8 +208,19 @@ static int take_ring(struct fg_contents *contents, struct fg_trace_ring *ring, c
     return replace_text(&ring->name, (const char *)(facts + 1), facts->name_bytes);
 }
 
-static int take_state(struct fg_contents *contents, struct fg_trace_ring *ring, const void *payload,
-                      size_t bytes)
+/* Symbols that found no room are missing in every later file, too. */
+struct fg_spool_state fg_spool_state_since(struct fg_spool_state state, const struct fg_spool_state *base)
+{
+    state.records_lost -= base->records_lost;
+    state.overrun -= base->overrun;
+    state.wait_count -= base->wait_count;
+    state.wait_ticks -= base->wait_ticks;
+    state.nr_tasks -= base->nr_tasks;
+    return state;
+}
+
+static int take_state(struct fg_contents *contents, struct fg_trace_ring *ring, uint16_t flags,
+                      const void *payload, size_t bytes)
 {
     const struct fg_spool_state *state = payload;
 
@@ -215,7 +229,9 @@ static int take_state(struct fg_contents *contents, struct fg_trace_ring *ring, 
         contents->nr_gaps++;
         return 0;
     }
-    ring->state = *state;
+    if (flags & FG_SPOOL_BASE)
+        ring->base = *state;
+    ring->state = fg_spool_state_since(*state, &ring->base);
     return replace_text(&ring->killed, (const char *)(state + 1), state->killed_bytes);
 }
 
@@ -295,7 +311,7 @@ static int take_of_ring(struct fg_contents *contents, const struct fg_spool_plac
     case FG_SPOOL_DATA:
         return take_data(ring, place);
     default:
-        return take_state(contents, ring, payload, chunk->bytes);
+        return take_state(contents, ring, chunk->flags, payload, chunk->bytes);
     }
 }
 
@@ -403,23 +419,48 @@ int fg_contents_survey_all(struct fg_contents *contents, struct fg_chunk_reader 
     return error;
 }
 
-static struct fg_time_scale monotonic_scale(const struct fg_contents *contents, uint32_t clock_kind)
+/* The first pair of all rings; with @of_file the first one that was read while this file was written. */
+static const struct fg_clock_pair *first_pair(const struct fg_contents *contents, bool of_file)
 {
-    const struct fg_clock_pair *first = NULL, *last = NULL;
+    const struct fg_clock_pair *first = NULL;
 
-    if (clock_kind != FG_CLOCK_TSC)
-        return fg_time_scale_monotonic();
+    for (size_t i = 0; i < contents->nr_rings; i++) {
+        const struct fg_trace_ring *ring = &contents->rings[i];
+        const struct fg_clock_pair *pair = &ring->clock_start;
+
+        if (of_file && ring->base.clock_latest.monotonic_ns)
+            pair = &ring->base.clock_latest;
+        if (ring->clock_kind == FG_CLOCK_TSC && (first == NULL || pair->monotonic_ns < first->monotonic_ns))
+            first = pair;
+    }
+    return first;
+}
+
+static const struct fg_clock_pair *last_pair(const struct fg_contents *contents)
+{
+    const struct fg_clock_pair *last = NULL;
+
     for (size_t i = 0; i < contents->nr_rings; i++) {
         const struct fg_trace_ring *ring = &contents->rings[i];
 
-        if (ring->clock_kind != FG_CLOCK_TSC)
-            continue;
-        if (first == NULL || ring->clock_start.monotonic_ns < first->monotonic_ns)
-            first = &ring->clock_start;
-        if (last == NULL || ring->state.clock_latest.monotonic_ns > last->monotonic_ns)
+        if (ring->clock_kind == FG_CLOCK_TSC &&
+            (last == NULL || ring->state.clock_latest.monotonic_ns > last->monotonic_ns))
             last = &ring->state.clock_latest;
     }
-    return first ? fg_time_scale_between(*first, *last) : fg_time_scale_monotonic();
+    return last;
+}
+
+/* A file of a recording that runs for months has its own line: over months the clocks' rates change, and
+ * the machine may have slept. A short file takes the line from the beginning of its rings. */
+static struct fg_time_scale monotonic_scale(const struct fg_contents *contents, uint32_t clock_kind)
+{
+    const struct fg_clock_pair *first = first_pair(contents, true), *last = last_pair(contents);
+
+    if (clock_kind != FG_CLOCK_TSC || first == NULL)
+        return fg_time_scale_monotonic();
+    if (last->monotonic_ns - first->monotonic_ns < OWN_LINE_NS || last->monotonic_ns < first->monotonic_ns)
+        first = first_pair(contents, false);
+    return fg_time_scale_between(*first, *last);
 }
 
 struct fg_time_scales fg_contents_time_scales(const struct fg_contents *contents)

@@ -43,7 +43,8 @@ struct fg_trace_ring {
     uint32_t pid, ppid;
     uint32_t clock_kind;
     struct fg_clock_pair clock_start;
-    struct fg_spool_state state;
+    struct fg_spool_state base;  /* counts of files before this one; 0 if there are none */
+    struct fg_spool_state state; /* the latest counts, without those */
     char *killed;        /* the kill switch's message, or NULL */
     struct fg_text argv; /* strings, each ended by a NUL */
 
@@ -114,6 +115,9 @@ static inline const struct fg_time_scale *fg_time_scale_of(const struct fg_time_
 {
     return &scales->of[ring->clock_kind == FG_CLOCK_TSC];
 }
+
+/* Counts of @state without those of @base. */
+struct fg_spool_state fg_spool_state_since(struct fg_spool_state state, const struct fg_spool_state *base);
 
 /* Records of the ring that are known to be lost. */
 uint64_t fg_trace_ring_lost(const struct fg_trace_ring *ring);

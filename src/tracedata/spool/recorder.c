@@ -3,6 +3,7 @@
 
 #include "engine/core/array.h"
 #include "engine/core/clock.h"
+#include "tracedata/spool/recorder_counts.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,21 +287,30 @@ struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
     };
 }
 
+static int append_state(struct fg_recorder *recorder, uint32_t number, uint16_t flags,
+                        const struct fg_spool_state *state, const char *killed)
+{
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_STATE, .ring = number, .flags = flags};
+    struct fg_text payload = {0};
+    int error;
+
+    fg_text_put(&payload, (const char *)state, sizeof(*state));
+    fg_text_put(&payload, killed, state->killed_bytes);
+    error = payload.failed ? -ENOMEM : append(recorder, &chunk, payload.data, payload.bytes);
+    fg_text_free(&payload);
+    if (error == 0)
+        recorder->rings[number].state_ns = state->clock_latest.monotonic_ns;
+    return error;
+}
+
 /* Appends the counts of the ring's header. */
 static int take_state(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
-    struct fg_spool_chunk chunk = {.type = FG_SPOOL_STATE, .ring = number};
     struct fg_spool_state state = fg_recorder_ring_state(recorder, ring);
-    struct fg_text payload = {0};
-    int error;
+    int error =
+        append_state(recorder, number, 0, &state, fg_ring_reader_header(ring->reader)->killed);
 
-    fg_text_put(&payload, (const char *)&state, sizeof(state));
-    fg_text_put(&payload, fg_ring_reader_header(ring->reader)->killed, state.killed_bytes);
-    error = payload.failed ? -ENOMEM : append(recorder, &chunk, payload.data, payload.bytes);
-    fg_text_free(&payload);
-    if (error == 0)
-        ring->state_ns = state.clock_latest.monotonic_ns;
     return error < 0 ? error : take_clock(recorder);
 }
 
@@ -344,30 +354,36 @@ static bool is_spooled(const struct fg_recorder_ring *ring, uint64_t seq)
            bsearch(&seq, ring->spooled, ring->nr_spooled, sizeof(*ring->spooled), by_number) != NULL;
 }
 
-/* Appends the records of the ring's claimed sub-buffer, up to the first one that is not sound. Return: how
- * many, or a negative errno. */
-static int64_t append_records(struct fg_recorder *recorder, uint32_t number)
+int fg_recorder_pack(struct fg_recorder *recorder, uint32_t number, const struct fg_ring_chunk *records,
+                     struct fg_spool_chunk *chunk)
 {
-    const struct fg_ring_chunk *claimed = &recorder->rings[number].chunk;
     struct fg_survey survey =
-        fg_contents_survey(&recorder->contents.rings[number], claimed->data, claimed->bytes);
-    struct fg_spool_chunk chunk = {
+        fg_contents_survey(&recorder->contents.rings[number], records->data, records->bytes);
+
+    *chunk = (struct fg_spool_chunk){
         .type = FG_SPOOL_DATA,
-        .flags = survey.bytes != claimed->bytes ? FG_SPOOL_DAMAGED : 0,
+        .flags = survey.bytes != records->bytes ? FG_SPOOL_DAMAGED : 0,
         .ring = number,
-        .task = claimed->task,
+        .task = records->task,
         .nr_records = (uint32_t)survey.records,
         .record_bytes = (uint32_t)survey.bytes,
-        .seq = claimed->seq,
-        .lost = claimed->lost,
+        .seq = records->seq,
+        .lost = records->lost,
         .first_ticks = survey.first_ticks,
         .last_ticks = survey.last_ticks,
     };
-    int error = fg_rows_pack(&recorder->rows, claimed->data, survey.bytes);
+    return fg_rows_pack(&recorder->rows, records->data, survey.bytes);
+}
 
-    if (error == 0 && (survey.bytes || chunk.lost || chunk.flags))
+/* Appends the records of the ring's claimed sub-buffer. Return: how many, or a negative errno. */
+static int64_t append_records(struct fg_recorder *recorder, uint32_t number)
+{
+    struct fg_spool_chunk chunk;
+    int error = fg_recorder_pack(recorder, number, &recorder->rings[number].chunk, &chunk);
+
+    if (error == 0 && (chunk.record_bytes || chunk.lost || chunk.flags))
         error = append(recorder, &chunk, recorder->rows.rows, recorder->rows.bytes);
-    return error < 0 ? error : (int64_t)survey.records;
+    return error < 0 ? error : (int64_t)chunk.nr_records;
 }
 
 /* Appends the ring's claimed sub-buffer to the spool and releases it. Symbols go first, so that a spool
@@ -477,8 +493,11 @@ int fg_recorder_refresh(struct fg_recorder *recorder)
     int error = take_clock(recorder);
 
     for (uint32_t i = 0; i < recorder->nr_rings && error == 0; i++)
-        if (recorder->rings[i].reader)
-            error = take_state(recorder, i);
+        if (recorder->rings[i].reader) {
+            error = take_symbols(recorder, i);
+            if (error == 0)
+                error = take_state(recorder, i);
+        }
     return error;
 }
 
@@ -489,6 +508,155 @@ int fg_recorder_describe(struct fg_recorder *recorder, const char *meta, size_t 
     if (bytes > FG_SPOOL_MAX_META_BYTES)
         return -EFBIG;
     return append(recorder, &chunk, meta, bytes);
+}
+
+/* The counts that the recorder's file tells of a ring, since the ring began. */
+static struct fg_spool_state told_state(const struct fg_trace_ring *ring)
+{
+    struct fg_spool_state told = ring->state;
+
+    told.records_lost += ring->base.records_lost;
+    told.overrun += ring->base.overrun;
+    told.wait_count += ring->base.wait_count;
+    told.wait_ticks += ring->base.wait_ticks;
+    told.nr_tasks += ring->base.nr_tasks;
+    told.killed_bytes = ring->killed ? strlen(ring->killed) : 0;
+    return told;
+}
+
+/* Begins a ring in the new file. Its reader stays the old recorder's until the rotation has succeeded. */
+static int carry_ring(struct fg_recorder *next, const struct fg_recorder *recorder, uint32_t former)
+{
+    const struct fg_recorder_ring *old = &recorder->rings[former];
+    const struct fg_trace_ring *known = &recorder->contents.rings[former];
+    struct fg_spool_state told = told_state(known);
+    uint32_t number = (uint32_t)next->nr_rings;
+    int error;
+
+    if (fg_array_reserve_zeroed(&next->rings, &next->rings_capacity, number + 1) < 0)
+        return -ENOMEM;
+    next->rings[number] = (struct fg_recorder_ring){
+        .reader = old->reader,
+        .nr_subbufs = old->nr_subbufs,
+        .chunk = old->chunk,
+        .has_chunk = old->has_chunk,
+        .at_leftovers = old->at_leftovers,
+        .former = former,
+    };
+    next->nr_rings++;
+    error = append_ring(next, number, fg_ring_reader_header(old->reader), known->name);
+    fg_ring_reader_seek_symbols(old->reader, 0);
+    if (error == 0)
+        error = take_symbols(next, number);
+    return error < 0 ? error : append_state(next, number, FG_SPOOL_BASE, &told, known->killed);
+}
+
+/* Begins the new file, which next->spool has created. */
+static int carry_all(struct fg_recorder *next, const struct fg_recorder *recorder)
+{
+    int error;
+
+    fg_recorder_set_codec(next, recorder->spool.packer.codec);
+    error = take_clock(next);
+    if (error == 0 && recorder->contents.meta.bytes)
+        error = fg_recorder_describe(next, recorder->contents.meta.data, recorder->contents.meta.bytes);
+    for (uint32_t i = 0; i < recorder->nr_rings && error == 0; i++)
+        if (recorder->rings[i].reader)
+            error = carry_ring(next, recorder, i);
+    return error;
+}
+
+/* Closes a recorder whose rings another one goes on with. */
+static void close_without_rings(struct fg_recorder *recorder)
+{
+    for (size_t i = 0; i < recorder->nr_rings; i++)
+        recorder->rings[i].reader = NULL;
+    fg_recorder_close(recorder);
+}
+
+/* Symbols that were read from the rings but are not in the old file are read again. */
+static int symbol_places(const struct fg_recorder *recorder, uint64_t **places)
+{
+    *places = calloc(recorder->nr_rings + 1, sizeof(**places));
+    if (*places == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < recorder->nr_rings; i++)
+        if (recorder->rings[i].reader) {
+            (*places)[i] = fg_ring_reader_seek_symbols(recorder->rings[i].reader, 0);
+            fg_ring_reader_seek_symbols(recorder->rings[i].reader, (*places)[i]);
+        }
+    return 0;
+}
+
+static void restore_symbols(struct fg_recorder *recorder, const uint64_t *places)
+{
+    for (size_t i = 0; i < recorder->nr_rings; i++)
+        if (recorder->rings[i].reader)
+            fg_ring_reader_seek_symbols(recorder->rings[i].reader, places[i]);
+}
+
+/* The counts that the old file tells: those of its chunks, as of finished rings, and not what the headers of
+ * the rings say now. */
+static int told_counts(struct fg_recorder *recorder, const struct fg_recorder *next,
+                       struct fg_recorder_counts *told)
+{
+    int error;
+
+    for (size_t i = 0; i < recorder->nr_rings; i++)
+        recorder->rings[i].reader = NULL;
+    error = fg_recorder_totals(recorder, told);
+    for (size_t i = 0; i < next->nr_rings; i++)
+        recorder->rings[next->rings[i].former].reader = next->rings[i].reader;
+    return error;
+}
+
+/* Takes over the new spool, which has only its header, or closes it. The old file tells its last counts
+ * first: the new one goes on from these. It gets its footer last, when nothing but that can fail. */
+static int rotate(struct fg_recorder *recorder, struct fg_spool spool, struct fg_recorder_counts *told)
+{
+    struct fg_recorder next = {.spool = spool, .clock = recorder->clock};
+    uint64_t *places = NULL;
+    int error = symbol_places(recorder, &places);
+
+    if (error == 0)
+        error = fg_recorder_refresh(recorder);
+    if (error == 0)
+        error = carry_all(&next, recorder);
+    if (error == 0)
+        error = told_counts(recorder, &next, told);
+    if (error == 0)
+        error = fg_recorder_complete(recorder);
+    if (error < 0) {
+        if (places)
+            restore_symbols(recorder, places);
+        close_without_rings(&next);
+    } else {
+        close_without_rings(recorder);
+        *recorder = next;
+    }
+    free(places);
+    return error;
+}
+
+int fg_recorder_rotate(struct fg_recorder *recorder, const char *path, struct fg_recorder_counts *told)
+{
+    struct fg_spool spool;
+    int error = recorder->resumed ? -EINVAL : fg_spool_create(&spool, path);
+
+    if (error < 0)
+        return error;
+    error = rotate(recorder, spool, told);
+    if (error < 0)
+        unlink(path);
+    return error;
+}
+
+int fg_recorder_rotate_in(struct fg_recorder *recorder, int fd, struct fg_recorder_counts *told)
+{
+    struct fg_spool spool;
+    int error = recorder->resumed ? -EINVAL : fg_spool_create_in(&spool, fd);
+
+    return error < 0 ? error : rotate(recorder, spool, told);
 }
 
 int fg_recorder_complete(struct fg_recorder *recorder)

@@ -23,6 +23,7 @@ struct fg_recorder_ring {
     uint64_t *spooled;             /* sorted seq of sub-buffers in the resumed spool */
     size_t nr_spooled;
     uint64_t state_ns; /* when the ring's last STATE chunk was appended */
+    uint32_t former;   /* its number before the latest rotation */
 };
 
 struct fg_recorder {
@@ -34,6 +35,8 @@ struct fg_recorder {
     bool resumed;
     enum fg_trace_clock clock; /* of a new spool; a resumed one has its own */
 };
+
+struct fg_recorder_counts; /* recorder_counts.h */
 
 /* Creates a spool at `path` for a trace on `clock`; or, with `resume`, takes in the one that a recorder
  * left there, with its clock. Return: 0, or an error of fg_spool_create() or fg_spool_open(). */
@@ -70,13 +73,35 @@ int fg_recorder_stop_writer(struct fg_recorder *recorder, uint32_t ring);
  * before. Return: 0 or a negative errno. */
 int fg_recorder_describe(struct fg_recorder *recorder, const char *meta, size_t bytes);
 
-/* Appends the latest clock and counts, of rings that are still mapped too. Return: 0 or a negative errno. */
+/* Appends the latest symbols, clock and counts, of rings that are still mapped too. Return: 0 or a negative errno. */
 int fg_recorder_refresh(struct fg_recorder *recorder);
+
+/* Makes @chunk and rows in recorder->rows of a sub-buffer's records, up to the first that is not sound.
+ * Return: 0 or a negative errno. */
+int fg_recorder_pack(struct fg_recorder *recorder, uint32_t ring, const struct fg_ring_chunk *records,
+                     struct fg_spool_chunk *chunk);
 
 /* Appends the footer. Nothing more can be appended then. Return: 0 or a negative errno. */
 int fg_recorder_complete(struct fg_recorder *recorder);
 
-/* The counts in the header of a mapped ring. */
+/**
+ * fg_recorder_rotate() - Complete the trace, and go on in another file.
+ * @path: of the new spool, which must not exist
+ * @told: set to the counts that the old file tells, of all rings
+ *
+ * The new file is self-contained: it begins with the description, and with each mapped ring, all its symbols
+ * so far, and the counts that the old file tells of it. It has nothing of rings that are finished, so a
+ * recorder's memory is that of one file. The mapped rings are numbered from 0 in their order;
+ * rings[i].former is the number that ring i had. Call it between fg_recorder_drain() and the next one: no
+ * record is then lost or in both files.
+ *
+ * Return: 0; or a negative errno, and the recorder goes on with the old file. -EINVAL: its spool was resumed.
+ */
+int fg_recorder_rotate(struct fg_recorder *recorder, const char *path, struct fg_recorder_counts *told);
+/* The same with an empty file without a name, as fg_spool_create_in(). */
+int fg_recorder_rotate_in(struct fg_recorder *recorder, int fd, struct fg_recorder_counts *told);
+
+/* The counts in the header of a mapped ring, since the ring began. */
 struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
                                              const struct fg_recorder_ring *ring);
 

@@ -110,6 +110,21 @@ static int write_chunk(struct fg_spool *spool, const struct fg_spool_chunk *chun
     return error;
 }
 
+int fg_spool_append_stored(struct fg_spool *spool, struct fg_spool_chunk *chunk, const void *stored)
+{
+    int error;
+
+    chunk->header_crc = fg_chunk_header_crc(*chunk);
+    error = note_place(spool, chunk);
+    if (error == 0)
+        error = write_chunk(spool, chunk, stored);
+    if (error < 0)
+        return error;
+    spool->nr_places++;
+    spool->end += fg_spool_chunk_extent(chunk);
+    return 0;
+}
+
 int fg_spool_append(struct fg_spool *spool, struct fg_spool_chunk *chunk, const void *payload, size_t bytes,
                     uint64_t *offset)
 {
@@ -127,16 +142,8 @@ int fg_spool_append(struct fg_spool *spool, struct fg_spool_chunk *chunk, const 
     chunk->bytes = (uint32_t)bytes;
     chunk->stored_bytes = (uint32_t)stored_bytes;
     chunk->payload_crc = fg_crc32(0, stored, stored_bytes);
-    chunk->header_crc = fg_chunk_header_crc(*chunk);
-    error = note_place(spool, chunk);
-    if (error == 0)
-        error = write_chunk(spool, chunk, stored);
-    if (error < 0)
-        return error;
-    spool->nr_places++;
     *offset = spool->end;
-    spool->end += fg_spool_chunk_extent(chunk);
-    return 0;
+    return fg_spool_append_stored(spool, chunk, stored);
 }
 
 /* The places of all chunks, as they go into the file or are in memory. */

@@ -50,10 +50,15 @@ int fg_spool_open(struct fg_spool *spool, const char *path);
 int fg_spool_append(struct fg_spool *spool, struct fg_spool_chunk *chunk, const void *payload, size_t bytes,
                     uint64_t *offset);
 
+/* Appends a chunk of another spool, @stored with chunk->stored_bytes as it is there. Only its ring may have
+ * another number. */
+int fg_spool_append_stored(struct fg_spool *spool, struct fg_spool_chunk *chunk, const void *stored);
+
 /* Takes back the last append. */
 void fg_spool_undo(struct fg_spool *spool);
 
-/* Appends the directory and the footer: the trace is complete, and nothing more is appended. */
+/* Appends the directory and the footer: the trace is complete, and nothing more is appended. After an error
+ * the spool is as before. */
 int fg_spool_complete(struct fg_spool *spool);
 
 /* Cuts an opened spool off at index->end: appends go there. */

@@ -1,0 +1,259 @@
+/* See dump.h. */
+#include "tracedata/spool/dump.h"
+
+#include "engine/core/array.h"
+#include "tracedata/base/new_file.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNKNOWN_RING UINT32_MAX
+
+/* A ring of the dump. Its facts, the payload of the RING chunk, are the same in all segments. */
+struct dump_ring {
+    char *facts;
+    size_t bytes;
+};
+
+/* What a ring of the present segment is in the dump. */
+struct ring_place {
+    uint32_t number;
+    bool is_repeated; /* what comes now was in the segment before: up to the STATE with the base */
+};
+
+/* What a task has written into the sub-buffer that it owns, as a DATA chunk. */
+struct part {
+    struct fg_spool_chunk chunk;
+    void *rows;
+    size_t bytes;
+};
+
+struct dump {
+    struct fg_spool spool;
+    struct fg_chunk_reader reader;
+    struct dump_ring *rings;
+    size_t nr_rings, rings_capacity;
+    struct ring_place *places; /* by the segment's number */
+    size_t nr_places, places_capacity;
+    struct part *parts;
+    size_t nr_parts, parts_capacity;
+    struct fg_dumped dumped;
+};
+
+static int keep_part(struct dump *dump, const struct fg_spool_chunk *chunk, const struct fg_row_packer *rows)
+{
+    void *copy;
+
+    if (fg_array_reserve(&dump->parts, &dump->parts_capacity, dump->nr_parts + 1) < 0)
+        return -ENOMEM;
+    copy = malloc(rows->bytes + 1);
+    if (copy == NULL)
+        return -ENOMEM;
+    memcpy(copy, rows->rows, rows->bytes);
+    dump->parts[dump->nr_parts++] = (struct part){*chunk, copy, rows->bytes};
+    return 0;
+}
+
+/* Copies what the owners of a ring's sub-buffers have written. A claimed sub-buffer, whose append failed, uses
+ * the reader's memory: such a ring is left alone. */
+static int peek_ring(struct dump *dump, struct fg_recorder *recorder, uint32_t number)
+{
+    struct fg_recorder_ring *ring = &recorder->rings[number];
+    struct fg_ring_chunk owned;
+    int found = 0;
+
+    for (uint32_t i = 0; i < ring->nr_subbufs && !ring->has_chunk && found >= 0; i++) {
+        struct fg_spool_chunk chunk;
+
+        found = fg_ring_reader_peek(ring->reader, i, &owned);
+        if (found <= 0)
+            continue;
+        found = fg_recorder_pack(recorder, number, &owned, &chunk);
+        if (found == 0)
+            found = keep_part(dump, &chunk, &recorder->rows);
+    }
+    return found < 0 ? found : 0;
+}
+
+static int peek_all(struct dump *dump, struct fg_recorder *recorder)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < recorder->nr_rings && error == 0; i++)
+        if (recorder->rings[i].reader)
+            error = peek_ring(dump, recorder, i);
+    return error;
+}
+
+static uint32_t find_ring(const struct dump *dump, const void *facts, size_t bytes)
+{
+    for (size_t i = 0; i < dump->nr_rings; i++)
+        if (dump->rings[i].bytes == bytes && memcmp(dump->rings[i].facts, facts, bytes) == 0)
+            return (uint32_t)i;
+    return UNKNOWN_RING;
+}
+
+static int add_ring(struct dump *dump, const void *facts, size_t bytes)
+{
+    char *copy;
+
+    if (dump->nr_rings >= FG_CONTENTS_MAX_RINGS)
+        return -ENOSPC;
+    if (fg_array_reserve(&dump->rings, &dump->rings_capacity, dump->nr_rings + 1) < 0)
+        return -ENOMEM;
+    copy = malloc(bytes + 1);
+    if (copy == NULL)
+        return -ENOMEM;
+    memcpy(copy, facts, bytes);
+    dump->rings[dump->nr_rings++] = (struct dump_ring){copy, bytes};
+    return 0;
+}
+
+/* A RING chunk: says what the segment's number is in the dump. */
+static int meet_ring(struct dump *dump, const struct fg_spool_chunk *chunk)
+{
+    uint32_t number = find_ring(dump, dump->reader.payload.data, chunk->bytes);
+    bool is_repeated = number != UNKNOWN_RING;
+    int error;
+
+    if (fg_array_reserve_zeroed(&dump->places, &dump->places_capacity, (size_t)chunk->ring + 1) < 0)
+        return -ENOMEM;
+    for (; dump->nr_places <= chunk->ring; dump->nr_places++)
+        dump->places[dump->nr_places] = (struct ring_place){.number = UNKNOWN_RING};
+    if (!is_repeated) {
+        number = (uint32_t)dump->nr_rings;
+        error = add_ring(dump, dump->reader.payload.data, chunk->bytes);
+        if (error < 0)
+            return error;
+    }
+    dump->places[chunk->ring] = (struct ring_place){number, is_repeated};
+    return 0;
+}
+
+/* Gives a ring's chunk its number in the dump. Return: whether the chunk belongs there. */
+static bool renumber(struct dump *dump, struct fg_spool_chunk *chunk)
+{
+    struct ring_place *place = chunk->ring < dump->nr_places ? &dump->places[chunk->ring] : NULL;
+    bool is_base = chunk->type == FG_SPOOL_STATE && (chunk->flags & FG_SPOOL_BASE);
+    bool belongs;
+
+    if (place == NULL || place->number == UNKNOWN_RING)
+        return false;
+    belongs = !place->is_repeated;
+    if (is_base)
+        place->is_repeated = false;
+    chunk->ring = place->number;
+    return belongs;
+}
+
+static void count(struct dump *dump, const struct fg_spool_chunk *chunk)
+{
+    dump->dumped.records += chunk->type == FG_SPOOL_DATA ? chunk->nr_records : 0;
+    dump->dumped.lost += chunk->type == FG_SPOOL_DATA ? chunk->lost : 0;
+}
+
+static int copy_chunk(struct dump *dump, const struct fg_spool_place *place)
+{
+    struct fg_spool_chunk chunk;
+    int error = fg_chunk_read(&dump->reader, place->offset, place->chunk.stored_bytes, &chunk);
+
+    if (error == 0 && chunk.type == FG_SPOOL_RING)
+        error = meet_ring(dump, &chunk);
+    if (error < 0)
+        return error;
+    if (chunk.type != FG_SPOOL_CLOCK && chunk.type != FG_SPOOL_META && !renumber(dump, &chunk))
+        return 0;
+    count(dump, &chunk);
+    return fg_spool_append_stored(&dump->spool, &chunk, dump->reader.stored.data + sizeof(chunk));
+}
+
+static int copy_segment(struct dump *dump, int fd)
+{
+    struct fg_spool_index index;
+    int error = fg_spool_index_read(fd, &index);
+
+    dump->reader.fd = fd;
+    dump->nr_places = 0;
+    for (size_t i = 0; i < index.nr_places && error == 0; i++)
+        error = copy_chunk(dump, &index.places[i]);
+    fg_spool_index_free(&index);
+    return error;
+}
+
+/* The chunks of the last segment gave dump->places. */
+static int append_parts(struct dump *dump)
+{
+    uint64_t offset;
+    int error = 0;
+
+    for (size_t i = 0; i < dump->nr_parts && error == 0; i++) {
+        struct part *part = &dump->parts[i];
+
+        if (!renumber(dump, &part->chunk))
+            continue;
+        count(dump, &part->chunk);
+        error = fg_spool_append(&dump->spool, &part->chunk, part->rows, part->bytes, &offset);
+    }
+    return error;
+}
+
+static int append_meta(struct dump *dump, const char *meta, size_t bytes)
+{
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_META};
+    uint64_t offset;
+
+    return fg_spool_append(&dump->spool, &chunk, meta, bytes, &offset);
+}
+
+/* The symbols of what peek_all() found are committed, and in the last segment after the refresh. */
+static int write_dump(struct dump *dump, struct fg_recorder *recorder, const int *segments,
+                      size_t nr_segments)
+{
+    int error = peek_all(dump, recorder);
+
+    if (error == 0)
+        error = fg_recorder_refresh(recorder);
+    for (size_t i = 0; i < nr_segments && error == 0; i++)
+        error = copy_segment(dump, segments[i]);
+    if (error == 0)
+        error = copy_segment(dump, recorder->spool.fd);
+    return error < 0 ? error : append_parts(dump);
+}
+
+static void dump_free(struct dump *dump)
+{
+    for (size_t i = 0; i < dump->nr_rings; i++)
+        free(dump->rings[i].facts);
+    for (size_t i = 0; i < dump->nr_parts; i++)
+        free(dump->parts[i].rows);
+    free(dump->rings);
+    free(dump->places);
+    free(dump->parts);
+    fg_chunk_reader_free(&dump->reader);
+    fg_spool_close(&dump->spool);
+}
+
+int fg_recorder_dump(struct fg_recorder *recorder, const int *segments, size_t nr_segments, const char *meta,
+                     size_t meta_bytes, const char *path, struct fg_dumped *dumped)
+{
+    struct dump dump = {.spool.fd = -1};
+    struct fg_new_file file;
+    int error = fg_new_file_create(&file, path);
+
+    if (error < 0)
+        return error;
+    error = fg_spool_create_in(&dump.spool, file.fd);
+    if (error == 0)
+        error = write_dump(&dump, recorder, segments, nr_segments);
+    if (error == 0)
+        error = append_meta(&dump, meta, meta_bytes);
+    if (error == 0)
+        error = fg_spool_complete(&dump.spool);
+    *dumped = dump.dumped;
+    dump_free(&dump);
+    if (error < 0)
+        fg_new_file_discard(&file);
+    else
+        error = fg_new_file_publish(&file);
+    return error;
+}

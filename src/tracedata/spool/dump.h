@@ -1,0 +1,26 @@
+/* Writes what a recorder keeps in memory as one trace, while it goes on recording. Its segments are spools
+ * that fg_recorder_rotate_in() began one after the other; the last one is the recorder's own. */
+#ifndef FG_DUMP_H
+#define FG_DUMP_H
+
+#include "tracedata/spool/recorder.h"
+
+struct fg_dumped {
+    uint64_t records, lost;
+};
+
+/**
+ * fg_recorder_dump() - Write a trace of the latest segments.
+ * @segments: files of the segments before the recorder's own, oldest first
+ * @meta: the trace's description, a JSON object
+ * @path: of the trace, which appears when it is whole; an existing file is replaced
+ *
+ * The trace also has what the tasks have written into the sub-buffers that they own. What later segments
+ * repeat of a ring is left out: its name, the symbols and counts up to then. Drain the rings first.
+ *
+ * Return: 0; or a negative errno, and there is no trace.
+ */
+int fg_recorder_dump(struct fg_recorder *recorder, const int *segments, size_t nr_segments, const char *meta,
+                     size_t meta_bytes, const char *path, struct fg_dumped *dumped);
+
+#endif
