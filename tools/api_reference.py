@@ -102,6 +102,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (_INSTANCE, "instances"),
         (_MARKER, "TraceMarker"),
         (_STUB, "trace_printk"),
+        ("session/dump_request.py", "ftrace_dump"),
     ),
     "Reading traces": (
         (_OPENED, "open_trace"),

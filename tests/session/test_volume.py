@@ -30,6 +30,9 @@ class Spool:
         with open(self.part, "wb") as file:
             file.truncate(size)  # takes no room
 
+    def written(self) -> int:
+        return Path(self.part).stat().st_size
+
     def heaviest(self, count: int) -> list[tuple[str, float]]:
         return [("m.hot", 0.75), ("m.warm", 0.2)]
 

@@ -17,6 +17,7 @@
 #include "tracedata/spool/heaviest.h"
 #include "tracedata/spool/recorder.h"
 #include "tracedata/spool/recorder_counts.h"
+#include "tracedata/spool/rotation.h"
 
 struct recorder {
     PyObject_HEAD PyObject *path; /* NULL: the spool has none */

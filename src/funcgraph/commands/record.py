@@ -352,6 +352,7 @@ def _follow(
             told = True
         if progress.due():
             progress.show(outcome.figures(recording.totals()))
+    _take_signals(child, recording)
     if reached is None:
         left = recording.settle(GRACE_S)
     else:
@@ -366,22 +367,26 @@ def _follow(
 
 def _dump_if_asked(child: Child, recording: Recording, progress: ProgressLine) -> None:
     """Write what is kept in memory, for each reason that there is now."""
-    recording.reasons += [signal.Signals(number).name for number in child.received]
-    child.received.clear()
+    _take_signals(child, recording)
     if recording.reasons:
         progress.close()
-        for line in _dump(recording, quiet=False):
+        for line in _dump(recording):
             say(line)
 
 
-def _dump(recording: Recording, *, quiet: bool) -> list[str]:
+def _take_signals(child: Child, recording: Recording) -> None:
+    recording.reasons += [signal.Signals(number).name for number in child.received]
+    child.received.clear()
+
+
+def _dump(recording: Recording) -> list[str]:
     """Return lines for the user: what was written, or why it could not be."""
     reasons = "; ".join(recording.reasons)
     try:
         path = recording.dump()
     except (OSError, MemoryError) as error:
         return [f"{reasons}: {outcome.write_failure(error, recording.part)}; what is kept was not written"]
-    return [] if path is None or quiet else [outcome.dumped(reasons, recording.dumped, path)]
+    return [] if path is None else [outcome.dumped(reasons, recording.dumped, path)]
 
 
 def _close_kept(
@@ -395,6 +400,7 @@ def _close_kept(
 ) -> tuple[list[str], bool]:
     """Write what is kept in memory if the program's end is a reason; return lines as _close() does."""
     lines = [*recording.session.places, *recording.session.notes(), *recording.damaged, *recording.killed()]
+    lines += _still_running(left)
     status = meta.get("exit_status", 0)
     if status > 0:
         recording.reasons.append(f"exit status {status}")
@@ -406,7 +412,7 @@ def _close_kept(
         recording.describe(meta)
         had_reasons = bool(recording.reasons)
         files = recording.files
-        lines += _dump(recording, quiet=quiet)
+        lines += _dump(recording)
         return lines, not had_reasons or recording.files > files
     finally:
         recording.close()
@@ -433,10 +439,7 @@ def _close(
     session, part = recording.session, recording.part
     totals, notes = recording.totals(), session.notes()
     lines = [*session.places, *notes, *recording.damaged, *recording.killed()]
-    if left:
-        ids = ", ".join(map(str, left))
-        lines.append(f"{plural(len(left), 'process')} still running, no longer traced: {ids}")
-    lines += [*outcome.losses(totals), *outcome.missing(*session.missing())]
+    lines += [*_still_running(left), *outcome.losses(totals), *outcome.missing(*session.missing())]
     try:
         nothing = _nothing(recording, totals, settings, bool(notes))
         if nothing is not None:
@@ -454,6 +457,11 @@ def _close(
     if not quiet:
         lines += [*outcome.waits(totals), outcome.summary(totals, output, recording.files)]
     return lines, recording.failure is None
+
+
+def _still_running(left: list[int]) -> list[str]:
+    ids = ", ".join(map(str, left))
+    return [f"{plural(len(left), 'process')} still running, no longer traced: {ids}"] if left else []
 
 
 def _nothing(

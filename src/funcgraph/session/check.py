@@ -78,6 +78,7 @@ def check_file(settings: dict[str, Any], output: str) -> None:
 
 
 def _check_limits(settings: dict[str, Any]) -> None:
+    given = dict(settings)
     checkers = {SIZE: valid.size, TIME: valid.seconds, NUMBER: valid.number}
     for setting in SETTINGS:
         if setting.scope == RECORDING and setting.kind in checkers:
@@ -85,7 +86,7 @@ def _check_limits(settings: dict[str, Any]) -> None:
             settings[setting.name] = _checked(setting.name, settings[setting.name], checker)
     for option, other in (("ring", "rotate"), ("ring", "max_size")):
         if settings[option] and settings[other]:
-            raise OptionError(option, settings[option], f"cannot be given together with {_flag(other)}")
+            raise OptionError(option, given[option], f"cannot be given together with {_flag(other)}")
     if settings["keep"] != BY_NAME["keep"].default and not (settings["rotate"] or settings["ring"]):
         raise OptionError("keep", settings["keep"], f"only with {_flag('rotate')} or {_flag('ring')}")
 

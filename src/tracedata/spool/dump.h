@@ -1,5 +1,5 @@
 /* Writes what a recorder keeps in memory as one trace, while it goes on recording. Its segments are spools
- * that fg_recorder_rotate_in() began one after the other; the last one is the recorder's own. */
+ * that fg_recorder_rotate_in() (rotation.h) began one after the other; the last one is the recorder's own. */
 #ifndef FG_DUMP_H
 #define FG_DUMP_H
 

@@ -23,7 +23,7 @@ struct fg_recorder_ring {
     uint64_t *spooled;             /* sorted seq of sub-buffers in the resumed spool */
     size_t nr_spooled;
     uint64_t state_ns; /* when the ring's last STATE chunk was appended */
-    uint32_t former;   /* its number before the latest rotation */
+    uint32_t former;   /* its number before the latest rotation (rotation.h) */
 };
 
 struct fg_recorder {
@@ -35,8 +35,6 @@ struct fg_recorder {
     bool resumed;
     enum fg_trace_clock clock; /* of a new spool; a resumed one has its own */
 };
-
-struct fg_recorder_counts; /* recorder_counts.h */
 
 /* Creates a spool at `path` for a trace on `clock`; or, with `resume`, takes in the one that a recorder
  * left there, with its clock. Return: 0, or an error of fg_spool_create() or fg_spool_open(). */
@@ -85,21 +83,15 @@ int fg_recorder_pack(struct fg_recorder *recorder, uint32_t ring, const struct f
 int fg_recorder_complete(struct fg_recorder *recorder);
 
 /**
- * fg_recorder_rotate() - Complete the trace, and go on in another file.
- * @path: of the new spool, which must not exist
- * @told: set to the counts that the old file tells, of all rings
+ * fg_recorder_carry() - Begin a recorder's next file (rotation.h).
+ * @next: a recorder with a spool that has only its header
  *
- * The new file is self-contained: it begins with the description, and with each mapped ring, all its symbols
- * so far, and the counts that the old file tells of it. It has nothing of rings that are finished, so a
- * recorder's memory is that of one file. The mapped rings are numbered from 0 in their order;
- * rings[i].former is the number that ring i had. Call it between fg_recorder_drain() and the next one: no
- * record is then lost or in both files.
+ * The file gets the description, and of each mapped ring the name, all symbols and the counts that @recorder's
+ * file tells. Both recorders then have the readers, of which one must let go.
  *
- * Return: 0; or a negative errno, and the recorder goes on with the old file. -EINVAL: its spool was resumed.
+ * Return: 0; or a negative errno, and the symbols of @recorder's rings are read from anywhere.
  */
-int fg_recorder_rotate(struct fg_recorder *recorder, const char *path, struct fg_recorder_counts *told);
-/* The same with an empty file without a name, as fg_spool_create_in(). */
-int fg_recorder_rotate_in(struct fg_recorder *recorder, int fd, struct fg_recorder_counts *told);
+int fg_recorder_carry(struct fg_recorder *next, const struct fg_recorder *recorder);
 
 /* The counts in the header of a mapped ring, since the ring began. */
 struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
