@@ -397,9 +397,7 @@ class Recorder:
             OSError: a file cannot be written; EINVAL: the spool was resumed. The recorder goes on with the
                 old one, and rings have their old numbers.
         """
-    def dump(
-        self, output: str | PathLike[str], segments: tuple[int, ...], meta: str, /
-    ) -> dict[str, int]:
+    def dump(self, output: str | PathLike[str], segments: tuple[int, ...], meta: str, /) -> dict[str, int]:
         """Write a trace of what earlier spools and this one hold, and go on.
 
         What the tasks have written so far into the sub-buffers that they own is in it, too. There is a whole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import re
@@ -364,11 +365,11 @@ def heap_bytes() -> int:
     """Return what the C library's malloc() has handed out: the recorder's memory, and not Python's."""
 
     class Facts(ctypes.Structure):
-        _fields_ = [(name, ctypes.c_size_t) for name in "arena a b c d e f uordblks g h".split()]
+        _fields_ = [(f"f{number}", ctypes.c_size_t) for number in range(10)]
 
     function = ctypes.CDLL(None).mallinfo2
     function.restype = Facts
-    return int(function().uordblks)
+    return int(function().f7)  # uordblks
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs mallinfo2() of glibc 2.33")
@@ -564,10 +565,17 @@ def test_a_rotation_that_fails_goes_on_with_the_old_file(
     ring = desk.ring()
     desk.call(ring, 3)
     desk.recording.step()
+    (fg.folder / "exists").touch()
     for name in ("exists", "missing/folder"):
-        (fg.folder / "exists").touch()
-        with pytest.raises(OSError, match="exist|No such"):
+        with pytest.raises(OSError, match=r"exist|No such"):
             desk.recording._writer.rotate(fg.folder / name)
+    for room in range(16, 600, 50):  # no room for this or that chunk
+        small = os.memfd_create("small", os.MFD_ALLOW_SEALING)
+        os.ftruncate(small, room)
+        fcntl.fcntl(small, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
+        with pytest.raises(PermissionError):
+            desk.recording._writer.rotate(small)
+        os.close(small)
     ring.function(1, "m.late")
     desk.call(ring, 2)
     desk.recording.step()
@@ -606,7 +614,7 @@ def test_sigusr2_to_the_recorder_writes_all_events_up_to_it(fg: Funcgraph) -> No
     service = Service(fg, "--ring", "1M")
     service.tell("calls 10")
     service.process.send_signal(signal.SIGUSR2)
-    service.heard(f"SIGUSR2: the latest ")
+    service.heard("SIGUSR2: the latest ")
     assert steps(fg, fg.trace) == 10
     service.tell("calls 5")
     service.tell("thread 7")
@@ -779,7 +787,8 @@ def test_a_block_rotates(fg: Funcgraph) -> None:
         import funcgraph, os
         def step(): pass
         count = 0
-        with funcgraph.record("trace.fg", filter=["*.step"], rotate="64K", keep=500, buffer_kb=256) as recording:
+        options = {"rotate": "64K", "keep": 500, "buffer_kb": 256}
+        with funcgraph.record("trace.fg", filter=["*.step"], **options) as recording:
             while not os.path.exists("trace.fg.2"):
                 for _ in range(1000): step()
                 count += 1000

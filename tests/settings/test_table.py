@@ -72,7 +72,16 @@ def test_no_name_flag_file_or_parameter_is_used_twice() -> None:
 
 
 def test_defaults_are_of_their_kinds() -> None:
-    kinds = {FLAG: bool, NUMBER: int, SIZE: int, TIME: int, CHOICE: str, PATTERNS: tuple, WORDS: tuple, TEXT: str}
+    kinds = {
+        FLAG: bool,
+        NUMBER: int,
+        SIZE: int,
+        TIME: int,
+        CHOICE: str,
+        PATTERNS: tuple,
+        WORDS: tuple,
+        TEXT: str,
+    }
     for setting in SETTINGS:
         for default in (setting.default, setting.initial):
             if default is not None:
@@ -92,7 +101,11 @@ def test_the_help_is_one_sentence() -> None:
 
 
 def test_limits_are_the_engines() -> None:
-    limits = {setting.name: (setting.least, setting.most) for setting in RECORDED if setting.kind == NUMBER and setting.scope == INSTANCE}
+    limits = {
+        setting.name: (setting.least, setting.most)
+        for setting in RECORDED
+        if setting.kind == NUMBER and setting.scope == INSTANCE
+    }
     assert limits == _engine.INSTANCE_LIMITS
     assert NAME_BYTES == _engine.INSTANCE_NAME_BYTES
 

@@ -546,8 +546,8 @@ static PyObject *recorder_dump(PyObject *self, PyObject *args)
     struct recorder *recorder = (struct recorder *)self;
     PyObject *path, *segments, *meta, *answer;
 
-    if (!recorder_begin(recorder) || !PyArg_ParseTuple(args, "O&O!U:dump", PyUnicode_FSConverter, &path,
-                                                       &PyTuple_Type, &segments, &meta))
+    if (!recorder_begin(recorder) ||
+        !PyArg_ParseTuple(args, "O&O!U:dump", PyUnicode_FSConverter, &path, &PyTuple_Type, &segments, &meta))
         return NULL;
     answer = dump(recorder, path, segments, meta);
     Py_DECREF(path);

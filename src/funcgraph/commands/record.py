@@ -282,9 +282,7 @@ def _prepare(settings: dict[str, Any], output: str, command: list[str]) -> Recor
     try:
         recording = _open_recording(session, output, settings)
         try:
-            recording.describe(
-                {"funcgraph": funcgraph.__version__, **describe(settings), "command": command}
-            )
+            recording.describe({"funcgraph": funcgraph.__version__, **describe(settings), "command": command})
             session.write_config(settings, output=output, part=recording.part, command=command)
         except BaseException:
             recording.discard()
@@ -325,9 +323,7 @@ def _open_recording(session: Session, output: str, settings: dict[str, Any]) -> 
         raise CommandError(outcome.write_failure(error, part)) from None
 
 
-def _follow(
-    child: Child, recording: Recording, progress: ProgressLine
-) -> tuple[str | None, list[int]]:
+def _follow(child: Child, recording: Recording, progress: ProgressLine) -> tuple[str | None, list[int]]:
     """Drain until the command has ended, and its other processes have ended or had GRACE_S to end; or until a
     bound of the recording is reached.
 

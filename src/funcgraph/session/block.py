@@ -187,8 +187,8 @@ def record(
         rotate: begin another file whenever one has this size. `output` is the newest complete one,
             output.1 the one before, and so on. 0: one file.
         ring: keep the latest events in so much memory. They are written to `output` only if the block raises,
-            a process dies of a signal, the program calls ftrace_dump(), or the recorder gets SIGUSR2; an older
-            trace of that name becomes output.1. Not together with rotate, max_size. 0: do not.
+            a process dies of a signal, the program calls ftrace_dump(), or the recorder gets SIGUSR2; an
+            older trace of that name becomes output.1. Not together with rotate, max_size. 0: do not.
         keep: with rotate or ring: how many files are kept.
         instances: name -> any of the keywords from `tracer` to `options`: further instances, which record
             at the same time, each into a buffer of its own in the trace. The keywords themselves configure

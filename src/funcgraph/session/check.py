@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from funcgraph import _engine, _tracedata
+from funcgraph.session.output import is_trace_dat
 from funcgraph.settings import check as valid
 from funcgraph.settings.table import (
     BY_NAME,
@@ -21,7 +22,6 @@ from funcgraph.settings.table import (
     SIZE,
     TIME,
 )
-from funcgraph.session.output import is_trace_dat
 from funcgraph.tracedata.report_options import report_options
 
 __all__ = ["CHOICES", "RECORD_OPTIONS", "OptionError", "check", "check_file", "record_options"]

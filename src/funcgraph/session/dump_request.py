@@ -17,8 +17,8 @@ def ftrace_dump(reason: str = "") -> int:
     """Ask for a trace of the latest events, as the kernel's ftrace_dump() prints its ring buffer.
 
     It is for recordings of this process that keep events in memory: `funcgraph record --ring`,
-    `funcgraph.record(ring=...)`. Each writes what it keeps to its file and goes on recording. This call does not
-    wait for that. Without such a recording it does nothing.
+    `funcgraph.record(ring=...)`. Each writes what it keeps to its file and goes on recording. This call does
+    not wait for that. Without such a recording it does nothing.
 
     Args:
         reason: a text for a person, which the recorder prints and the trace keeps.

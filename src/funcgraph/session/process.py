@@ -85,8 +85,8 @@ class ProcessWatch:
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        # How the process ended, once it is gone: its exit status, or the negative number of a signal. None: the
-        # kernel does not tell (before Linux 6.15, unless its parent waits for it late).
+        # How the process ended, once it is gone: its exit status, or the negative number of a signal. None:
+        # the kernel does not tell (before Linux 6.15, unless its parent waits for it late).
         self.status: int | None = None
         self._gone = False
         self._fd: int | None = None

@@ -29,6 +29,8 @@ __all__ = ["Recording", "complete_spool"]
 # The figures of totals() that are sums: those of files that follow one another add up.
 SUMS = ("records", "bytes", "lost", "overrun", "waits", "wait_ns")
 
+NO_LIMITS = Limits()
+
 # The time between two scans of the rings. A writer whose buffer is full waits about the longest one at
 # most.
 SHORTEST_PAUSE_S = 0.0005
@@ -102,7 +104,7 @@ class Recording:
         clock: str = "mono",
         resume: bool = False,
         output: str = "",
-        limits: Limits = Limits(),
+        limits: Limits = NO_LIMITS,
     ) -> None:
         self.session = session
         self.part = part
@@ -131,7 +133,7 @@ class Recording:
         self._pause_s = SHORTEST_PAUSE_S
 
     def _open(self, clock: str, resume: bool) -> _tracedata.Recorder:
-        """Begin the spool. What a killed recorder left under one of our names stays for `funcgraph recover`."""
+        """Begin the spool. What a killed recorder left under our names stays for `funcgraph recover`."""
         if self._segments is None:
             if not resume and os.path.lexists(after := rotation.following(self.part)):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), after)

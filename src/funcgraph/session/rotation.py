@@ -1,15 +1,16 @@
-"""Files of one recording that follow one another under one name, and what a killed recorder leaves of a change.
+"""Files of one recording that follow one another under one name, and what a killed recorder leaves.
 
-FILE is the newest complete trace, FILE.1 the one before, as logrotate names them: who knows a log's files knows
-these, and the name FILE always has the newest. `record --rotate` writes FILE.part meanwhile. A change of files:
+FILE is the newest complete trace, FILE.1 the one before, as logrotate names them: who knows a log's files
+knows these, and the name FILE always has the newest. `record --rotate` writes FILE.part meanwhile. A change
+of files:
 
     1. FILE.part.next is begun; FILE.part gets its footer. Nothing is drained until 4 is done.
     2. FILE.1 becomes FILE.2, FILE becomes FILE.1; the oldest one is replaced.
     3. FILE.part becomes FILE.
     4. FILE.part.next becomes FILE.part.
 
-Each step is one rename, so a recorder that is killed in between leaves all events, each in one file. mend() says
-from the names which steps are still to do.
+Each step is one rename, so a recorder that is killed in between leaves all events, each in one file. mend()
+says from the names which steps are still to do.
 """
 
 from __future__ import annotations

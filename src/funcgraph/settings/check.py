@@ -57,7 +57,9 @@ def size(setting: Setting, value: object) -> int:
 
 def seconds(setting: Setting, value: object) -> int:
     """Return a number of seconds, of a number or a text such as 30s, 5m or 2h. Raises ValueError."""
-    return _measured(setting, value, _UNITS["time"], f"a time such as 30s, 5m or 2h, at least {setting.least}s")
+    return _measured(
+        setting, value, _UNITS["time"], f"a time such as 30s, 5m or 2h, at least {setting.least}s"
+    )
 
 
 def _measured(setting: Setting, value: object, units: dict[str, int], right: str) -> int:

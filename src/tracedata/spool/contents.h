@@ -45,8 +45,8 @@ struct fg_trace_ring {
     struct fg_clock_pair clock_start;
     struct fg_spool_state base;  /* counts of files before this one; 0 if there are none */
     struct fg_spool_state state; /* the latest counts, without those */
-    char *killed;        /* the kill switch's message, or NULL */
-    struct fg_text argv; /* strings, each ended by a NUL */
+    char *killed;                /* the kill switch's message, or NULL */
+    struct fg_text argv;         /* strings, each ended by a NUL */
 
     uint32_t *functions; /* the ring's function id -> number in fg_symbols plus 1, or 0 */
     uint8_t *recorded;   /* id -> a record of it was seen */

@@ -307,8 +307,7 @@ static int take_state(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
     struct fg_spool_state state = fg_recorder_ring_state(recorder, ring);
-    int error =
-        append_state(recorder, number, 0, &state, fg_ring_reader_header(ring->reader)->killed);
+    int error = append_state(recorder, number, 0, &state, fg_ring_reader_header(ring->reader)->killed);
 
     return error < 0 ? error : take_clock(recorder);
 }

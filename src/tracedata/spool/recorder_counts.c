@@ -26,7 +26,8 @@ int fg_recorder_info(const struct fg_recorder *recorder, uint32_t number, struct
         return -ESRCH;
     known = &recorder->contents.rings[number];
     reader = number < recorder->nr_rings ? recorder->rings[number].reader : NULL;
-    state = reader ? fg_spool_state_since(fg_recorder_ring_state(recorder, &recorder->rings[number]), &known->base)
+    state = reader ? fg_spool_state_since(fg_recorder_ring_state(recorder, &recorder->rings[number]),
+                                          &known->base)
                    : known->state;
     scale = known->clock_kind == FG_CLOCK_TSC ? fg_time_scale_between(known->clock_start, state.clock_latest)
                                               : fg_time_scale_monotonic();
