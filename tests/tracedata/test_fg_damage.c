@@ -21,8 +21,8 @@
 #include "tracedata/view/report.h"
 #include "tracedata/view/summary.h"
 
-/* A sanitizer reserves more addresses than there are: it finds reads and writes, with fewer and smaller files.
- * The plain build finds the memory. */
+/* A sanitizer reserves more addresses than there are: it finds reads and writes, with fewer and smaller
+ * files. The plain build finds the memory. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #else

@@ -910,7 +910,7 @@ def test_damage_is_told_after_all_that_is_whole(recording: Recording) -> None:
     with funcgraph.open(path) as trace:
         for things, count in ((trace.events(), 320), (trace.calls(), 160), (trace.columns(size=7), 46)):
             got = []
-            with pytest.raises(TraceError, match="damaged: the chunk at byte"):
+            with pytest.raises(TraceError, match="damaged: what lies at byte"):
                 got.extend(things)
             assert len(got) == count
             with pytest.raises(StopIteration):
@@ -934,7 +934,7 @@ def test_damage_of_what_is_followed_is_told_at_the_end(recording: Recording, tmp
     with funcgraph.open(growing) as trace:
         with growing.open("ab") as file:
             file.write(whole[first:])
-        with pytest.raises(TraceError, match="damaged: the chunk at byte"):
+        with pytest.raises(TraceError, match="damaged: what lies at byte"):
             got.extend(trace.follow())
     assert len(got) == 160
     assert [event.lost for event in got if event.lost] == [80]
@@ -1056,7 +1056,7 @@ def test_iterators_of_one_trace_do_not_disturb_each_other(recording: Recording) 
         both = list(zip(trace.columns(size=9), trace.columns(size=9), strict=True))
         assert all(one.time_ns == other.time_ns for one, other in both)
         results: list[list[Event]] = [[] for _ in range(4)]
-        threads = [threading.Thread(target=lambda r=r: r.extend(trace.events())) for r in results]  # type: ignore[misc]
+        threads = [threading.Thread(target=lambda r: r.extend(trace.events()), args=(r,)) for r in results]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -40,7 +40,7 @@ static char *path_in_folder(const char *name)
 static void assemble(const struct fg_text *bytes)
 {
     char *path = path_in_folder("damaged.part"), *output = path_in_folder("trace.dat");
-    const struct fg_trace_dat_format format = {.version = 6 + (int)(chance() % 2), .codec = fg_codec_best()};
+    const struct fg_trace_dat_format format = {.version = 6 + (int)(fg_test_chance() % 2), .codec = fg_codec_best()};
     struct fg_heavy top[SPOOL_NR_FUNCTIONS];
     struct fg_recorder recorder;
     struct fg_recorded recorded;
@@ -88,7 +88,7 @@ static uint64_t followed(const struct fg_text *bytes)
 {
     char *path = path_in_folder("growing.part");
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    size_t at = sizeof(struct fg_spool_header) + chance() % (bytes->bytes - sizeof(struct fg_spool_header));
+    size_t at = sizeof(struct fg_spool_header) + fg_test_chance() % (bytes->bytes - sizeof(struct fg_spool_header));
     struct fg_follow follow;
     uint64_t count;
 
@@ -97,7 +97,7 @@ static uint64_t followed(const struct fg_text *bytes)
     assert(fg_follow_open(&follow, fd, 0) == 0);
     count = take_followed(&follow);
     while (at < bytes->bytes) {
-        size_t end = at + 1 + chance() % (bytes->bytes - at);
+        size_t end = at + 1 + fg_test_chance() % (bytes->bytes - at);
 
         write_at(fd, bytes, at, end);
         at = end;
@@ -139,14 +139,14 @@ static void growing_spools_are_followed(void)
     struct fg_text whole = {0}, copy = {0};
     uint64_t events;
 
-    make_spool(&whole);
+    fg_test_make_spool(&whole, fg_codec_best()->id);
     events = merged(&whole);
     assert(events > 300);
     for (int i = 0; i < ROUNDS; i++) {
         assert(followed(&whole) == events);
         copy.bytes = 0;
         fg_text_put(&copy, whole.data, whole.bytes);
-        damage(&copy);
+        fg_test_damage_spool(&copy);
         followed(&copy);
     }
     fg_text_free(&whole);

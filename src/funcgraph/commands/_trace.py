@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from funcgraph.commands import CommandError, os_error_text
 from funcgraph.names import did_you_mean
 from funcgraph.session.output import DEFAULT_OUTPUT
-from funcgraph.tracedata.codecs import provide
 from funcgraph.tracedata.description import Task, TraceError
 from funcgraph.tracedata.trace_file import TraceFile
 
@@ -41,7 +40,6 @@ def add_trace_argument(parser: argparse.ArgumentParser) -> None:
 def open_trace(args: argparse.Namespace) -> TraceFile:
     """Open the trace. Raises CommandError with the file and the reason."""
     path = args.input or args.file or _default_trace()
-    provide()
     with trace_errors(path):
         try:
             return TraceFile(path)

@@ -59,7 +59,7 @@ def _drain(engine: Copied, spool: int, meta: Mapping[str, Any], *, consume: bool
 
 def _save(spool: int, output: str) -> None:
     if is_trace_dat(output):
-        _tracedata.convert(spool, output)
+        _tracedata.convert(spool, output, version=6)  # version 7 would load a library into the program
     else:
         _tracedata.replace_file(output, contents(spool))
 

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 from funcgraph import _tracedata
 from funcgraph.tracedata.calls import Call, calls_of
-from funcgraph.tracedata.codecs import provide
 from funcgraph.tracedata.description import (
     UNNAMED,
     Buffer,
@@ -21,7 +20,7 @@ from funcgraph.tracedata.description import (
     decode_description,
 )
 from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
-from funcgraph.tracedata.trace_file import task_rows
+from funcgraph.tracedata.trace_file import open_reader, task_rows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
 _SMALL_BATCH = 4096
@@ -62,10 +61,9 @@ class Trace:
     killed: dict[int, str]
 
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
-        provide()
         self.path = path if isinstance(path, int) else os.fspath(path)
         try:
-            reader = _tracedata.Reader(self.path)
+            reader = open_reader(self.path)
         except ValueError as error:
             raise TraceError(str(error)) from None
         description = decode_description(reader.meta)
@@ -284,7 +282,7 @@ class _Follower:
             time.sleep(interval if timeout is None else min(interval, timeout - waited))
         if (damaged_at := self._file.damaged_at()) is not None:
             raise TraceError(
-                f"damaged: the chunk at byte {damaged_at} is not as it was written; its events count as lost"
+                f"damaged: what lies at byte {damaged_at} is not as it was written; its events count as lost"
             )
 
     def _read(self) -> bool:

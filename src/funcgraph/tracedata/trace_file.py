@@ -34,7 +34,7 @@ class TraceFile:
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
         try:
-            meta = _open(self.path).meta
+            meta = open_reader(self.path).meta
         except (ValueError, NotImplementedError) as error:
             raise TraceError(str(error)) from None
         description = decode_description(meta)
@@ -169,7 +169,8 @@ class TraceFile:
         return reader
 
 
-def _open(path: str | int) -> _tracedata.Reader:
+def open_reader(path: str | int) -> _tracedata.Reader:
+    """Open a trace, if need be with Python's codecs."""
     try:
         return _tracedata.Reader(path)
     except NotImplementedError:  # only now: a process that reads its own trace imports nothing for it

@@ -278,7 +278,7 @@ static int open_recorded(struct fg_trace_file *file, char reason[FG_REASON_BYTES
         return -ENOMEM;
     error = fg_recorded_open(file->fd, file->recorded);
     if (error == -ENOTSUP)
-        return fg_refuse(reason, "compressed with zstd, and this system has no zstd library");
+        fg_refuse(reason, "compressed with zstd, and this system has no zstd library");
     if (error)
         return error;
     file->nr_cpus = file->recorded->lanes.nr_cpus;

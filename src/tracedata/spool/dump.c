@@ -54,8 +54,8 @@ static int keep_part(struct dump *dump, const struct fg_spool_chunk *chunk, cons
     return 0;
 }
 
-/* Copies what the owners of a ring's sub-buffers have written. A claimed sub-buffer, whose append failed, uses
- * the reader's memory: such a ring is left alone. */
+/* Copies what the owners of a ring's sub-buffers have written. A claimed sub-buffer, whose append failed,
+ * uses the reader's memory: such a ring is left alone. */
 static int peek_ring(struct dump *dump, struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];

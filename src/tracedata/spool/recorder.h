@@ -71,7 +71,8 @@ int fg_recorder_stop_writer(struct fg_recorder *recorder, uint32_t ring);
  * before. Return: 0 or a negative errno. */
 int fg_recorder_describe(struct fg_recorder *recorder, const char *meta, size_t bytes);
 
-/* Appends the latest symbols, clock and counts, of rings that are still mapped too. Return: 0 or a negative errno. */
+/* Appends the latest symbols, clock and counts, of rings that are still mapped too. Return: 0 or a negative
+ * errno. */
 int fg_recorder_refresh(struct fg_recorder *recorder);
 
 /* Makes @chunk and rows in recorder->rows of a sub-buffer's records, up to the first that is not sound.
@@ -86,8 +87,8 @@ int fg_recorder_complete(struct fg_recorder *recorder);
  * fg_recorder_carry() - Begin a recorder's next file (rotation.h).
  * @next: a recorder with a spool that has only its header
  *
- * The file gets the description, and of each mapped ring the name, all symbols and the counts that @recorder's
- * file tells. Both recorders then have the readers, of which one must let go.
+ * The file gets the description, and of each mapped ring the name, all symbols and the counts that
+ * @recorder's file tells. Both recorders then have the readers, of which one must let go.
  *
  * Return: 0; or a negative errno, and the symbols of @recorder's rings are read from anywhere.
  */

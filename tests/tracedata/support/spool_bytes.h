@@ -1,5 +1,5 @@
-/* A whole spool as bytes, with records of all kinds, and damage to it: for the tests that read damaged ones.
- * */
+/* A whole spool as bytes, with records of all kinds, and damage to it: for the tests that read damaged
+ * ones. */
 #ifndef FG_TEST_SPOOL_BYTES_H
 #define FG_TEST_SPOOL_BYTES_H
 
