@@ -8,13 +8,16 @@
 /* "a,b,c" as ["a", "b", "c"]. */
 static void put_names(struct fg_text *json, const char *names)
 {
+    const char *end = names + strlen(names);
+
     fg_text_char(json, '[');
-    while (*names) {
-        size_t bytes = strcspn(names, ",");
+    while (names < end) {
+        const char *comma = memchr(names, ',', (size_t)(end - names));
+        size_t bytes = (size_t)((comma ? comma : end) - names);
 
         fg_json_string(json, names, bytes);
         names += bytes;
-        if (*names == ',') {
+        if (comma) {
             names++;
             fg_text_lit(json, ", ");
         }
