@@ -364,6 +364,7 @@ class Ring:
     name: str = ""
     argv: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    base: dict[str, int] = field(default_factory=dict)  # counts when the file began
     killed: str = ""
     functions: dict[int, int] = field(default_factory=dict)  # id -> number in the trace
     tasks: dict[int, Task] = field(default_factory=dict)
@@ -458,6 +459,8 @@ class FgTrace:
             ring = self._ring(chunk.ring)
             take = {RING: self._take_ring, SYMBOLS: self._take_symbols, STATE: self._take_state}
             take[chunk.type](ring, payload)
+            if chunk.type == STATE:
+                self._subtract_base(ring, chunk.flags & 2 != 0)
 
     def _take_clock(self, payload: bytes) -> None:
         clock, monotonic, now = struct.unpack_from("<3Q", payload)
@@ -494,6 +497,14 @@ class FgTrace:
             "finished": finished,
         }
         ring.killed = decoded(payload[72 : 72 + size])
+
+    @staticmethod
+    def _subtract_base(ring: Ring, is_base: bool) -> None:
+        """Leave out what was told in the file before, if a recording was rotated into this one."""
+        if is_base:
+            ring.base = dict(ring.counts)
+        for name in ("lost", "overrun", "waits", "wait_ticks", "tasks"):
+            ring.counts[name] -= ring.base.get(name, 0)
 
     def _take_symbols(self, ring: Ring, payload: bytes) -> None:
         at = 0

@@ -297,7 +297,7 @@ ROWS = (
         "the output's disk gets full",
         "calls(300_000)\n",
         300_000,
-        _output("2m"),
+        _output("128k"),
         needs=places.is_root,
     ),
     Row(
