@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "support/spool_bytes.h"
+#include "tracedata/base/file_io.h"
 #include "tracedata/base/text.h"
 #include "tracedata/make/assemble.h"
 #include "tracedata/read/follow.h"
@@ -40,7 +41,8 @@ static char *path_in_folder(const char *name)
 static void assemble(const struct fg_text *bytes)
 {
     char *path = path_in_folder("damaged.part"), *output = path_in_folder("trace.dat");
-    const struct fg_trace_dat_format format = {.version = 6 + (int)(fg_test_chance() % 2), .codec = fg_codec_best()};
+    const struct fg_trace_dat_format format = {.version = 6 + (int)(fg_test_chance() % 2),
+                                               .codec = fg_codec_best()};
     struct fg_heavy top[SPOOL_NR_FUNCTIONS];
     struct fg_recorder recorder;
     struct fg_recorded recorded;
@@ -88,7 +90,8 @@ static uint64_t followed(const struct fg_text *bytes)
 {
     char *path = path_in_folder("growing.part");
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    size_t at = sizeof(struct fg_spool_header) + fg_test_chance() % (bytes->bytes - sizeof(struct fg_spool_header));
+    size_t header = sizeof(struct fg_spool_header);
+    size_t at = header + fg_test_chance() % (bytes->bytes - header);
     struct fg_follow follow;
     uint64_t count;
 
