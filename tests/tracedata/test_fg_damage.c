@@ -216,9 +216,9 @@ static void large_chunks_take_their_size(void)
     struct fg_text file = {0};
 
     begin(&file);
-    for (uint8_t type = FG_SPOOL_RING; type <= FG_SPOOL_DIRECTORY; type++)
+    for (int type = FG_SPOOL_RING; type <= FG_SPOOL_DIRECTORY; type++)
         put_chunk(&file,
-                  (struct fg_spool_chunk){.type = type,
+                  (struct fg_spool_chunk){.type = (uint8_t)type,
                                           .codec = FG_CODEC_ZSTD,
                                           .bytes = FG_SPOOL_MAX_BYTES,
                                           .nr_records = UINT32_MAX,
@@ -227,12 +227,13 @@ static void large_chunks_take_their_size(void)
                   "nothing", 7);
     assert(read_bytes(file.data, file.bytes) == -EINVAL);
     begin(&file);
-    for (uint8_t type = FG_SPOOL_RING; type <= FG_SPOOL_DIRECTORY; type++)
+    for (int type = FG_SPOOL_RING; type <= FG_SPOOL_DIRECTORY; type++)
         for (int with = 0; with < 3; with++) {
             char *bomb = fill_bomb("\0 \xff"[with], FG_SPOOL_MAX_BYTES);
 
-            put_bomb(&file, (struct fg_spool_chunk){.type = type, .record_bytes = 16, .last_ticks = 1}, bomb,
-                     FG_SPOOL_MAX_BYTES);
+            put_bomb(&file,
+                     (struct fg_spool_chunk){.type = (uint8_t)type, .record_bytes = 16, .last_ticks = 1},
+                     bomb, FG_SPOOL_MAX_BYTES);
             free(bomb);
         }
     assert(read_bytes(file.data, file.bytes) == -EINVAL);
