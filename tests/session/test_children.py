@@ -304,7 +304,7 @@ def test_forked_process_that_cannot_be_traced_is_told(fg: Funcgraph, fall: str, 
                 os._exit(0)
             {FALLS[fall]}
             leaf()
-            print(os.getpid(), flush=True)
+            os.write(1, b"%d\\n" % os.getpid())
             os._exit(0)
         os.close(write)
         os.read(read, 1)  # until the last of them has ended

@@ -323,9 +323,10 @@ class Line:
         return ticks * self.ns_per_tick // ONE
 
     def at(self, ticks: int) -> int:
-        if ticks < self.ticks:
-            return (self.ns - self.span(self.ticks - ticks)) & WORD
-        return (self.ns + self.span(ticks - self.ticks)) & WORD
+        passed = (ticks - self.ticks) & WORD
+        if passed >> 63:  # a signed number: the word in a damaged record may be anything
+            return (self.ns - self.span((self.ticks - ticks) & WORD)) & WORD
+        return (self.ns + self.span(passed)) & WORD
 
 
 def line_between(first: tuple[int, int], last: tuple[int, int]) -> Line:
