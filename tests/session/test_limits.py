@@ -225,12 +225,12 @@ def test_max_size_ends_the_recording_and_not_the_program(fg: Funcgraph) -> None:
 
 
 def test_max_time_ends_the_recording_and_not_the_program(fg: Funcgraph) -> None:
-    service = Service(fg, "--max-time", "3")
+    service = Service(fg, "--max-time", "12")  # a busy machine must have called step() by then
     count = 0
     while not fg.trace.exists():
         service.tell("calls 100")
         count += 100
-    service.heard("3 s have passed (--max-time): the recording ends, the program goes on untraced")
+    service.heard("12 s have passed (--max-time): the recording ends, the program goes on untraced")
     service.heard(f"{fg.trace} (")
     recorded = calls_of_steps(fg)
     assert 0 < recorded <= count
