@@ -326,9 +326,8 @@ static inline size_t unpack_row(struct fg_row_state *state, struct fronts *front
     return nr_words;
 }
 
-/* Unpacks rows as long as they are entries and returns without anything to be said of them, as most are,
- * and each stream has more than a row can take of it. The first rows that are not are left to
- * unpack_row(). */
+/* Unpacks plain entries and returns, which most rows are, until another kind of row or the end of a stream
+ * is near. unpack_row() goes on from there. */
 static inline uint64_t *unpack_plain_rows(struct fg_row_state *state, struct fronts *fronts, uint64_t *at,
                                           const uint64_t *end, uint32_t nr_rows, uint32_t *row)
 {
