@@ -25,7 +25,7 @@ from funcgraph import _tracedata
 from funcgraph.session import limits, options, rotation
 from funcgraph.session.check import OptionError
 from funcgraph.session.directory import Session
-from funcgraph.session.recording import Recording
+from funcgraph.session.recording import Recording, complete_spool
 from funcgraph.settings import check as valid
 from funcgraph.settings.table import BY_NAME
 
@@ -239,6 +239,19 @@ def test_max_time_ends_the_recording_and_not_the_program(fg: Funcgraph) -> None:
     assert service.end() == ""
     assert service.status == 0
     assert calls_of_steps(fg) == recorded
+
+
+def test_a_trace_in_another_file_system_replaces_none_that_is_kept(fg: Funcgraph) -> None:
+    part = fg.runtime / "spool"
+    if part.parent.stat().st_dev == fg.folder.stat().st_dev:
+        pytest.skip("both folders are in one file system")
+    fg.trace.write_text("older")
+    writer = _tracedata.Recorder(part)
+    complete_spool(writer, str(part), str(fg.trace), {}, keep=2)
+    writer.close()
+    assert (fg.folder / "trace.fg.1").read_text() == "older"
+    assert fg.calls() == {}
+    assert not part.exists()
 
 
 def test_the_bounds_are_exact() -> None:

@@ -51,11 +51,11 @@ def complete_spool(
         writer.complete(json.dumps(meta))
         rotation.place(part, output, keep)
     else:
-        _complete_copy(part, output, meta)
+        _complete_copy(part, output, meta, keep)
         os.unlink(part)
 
 
-def _complete_copy(part: str, output: str, meta: dict[str, Any]) -> None:
+def _complete_copy(part: str, output: str, meta: dict[str, Any], keep: int) -> None:
     """Make the trace in another file system, which may have the room that the spool's has not."""
     copy = f"{output}.part"
     try:
@@ -65,7 +65,7 @@ def _complete_copy(part: str, output: str, meta: dict[str, Any]) -> None:
             writer.complete(json.dumps(meta))
         finally:
             writer.close()
-        os.replace(copy, output)
+        rotation.place(copy, output, keep)
     except BaseException:
         if os.path.exists(copy):
             os.unlink(copy)
