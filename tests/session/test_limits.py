@@ -696,6 +696,18 @@ def test_a_program_that_fails_leaves_its_latest_events(
     assert len(traces_of(fg)) == 1
 
 
+def test_a_command_that_was_reaped_before_the_scan_died_of_the_same(
+    fg: Funcgraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever comes first, the scan or the command's end, tells of the death; only one of them does."""
+    desk = Desk(fg, limits.Limits(ring=8 * 20_000), monkeypatch)
+    desk.recording.note_death(7, 3)
+    assert desk.recording.reasons == []
+    desk.recording.note_death(7, -signal.SIGABRT)
+    desk.recording.note_death(7, -signal.SIGABRT)
+    assert desk.recording.reasons == ["process 7 died of SIGABRT"]
+
+
 def kernel_tells_of_reaped_processes() -> bool:
     major, minor = map(int, re.findall(r"\d+", os.uname().release)[:2])
     return (major, minor) >= (6, 15)

@@ -257,6 +257,8 @@ def _record(
     meta = {"funcgraph": funcgraph.__version__, **describe(settings), "command": args.command}
     if child.status is not None:
         meta["exit_status"] = child.status
+        # The scan may have come when the command was reaped already, and no longer had a status.
+        recording.note_death(child.pid, child.status)
     progress.show(f"writing {output}")
     close = _close_kept if recording.limits.ring else _close
     lines, good = close(recording, output, settings, meta, left, quiet=args.quiet)
@@ -400,8 +402,6 @@ def _close_kept(
     status = meta.get("exit_status", 0)
     if status > 0:
         recording.reasons.append(f"exit status {status}")
-    elif status < 0 and not recording.reasons:
-        recording.reasons.append(f"died of signal {-status}")
     if not recording.reasons and not recording.files and not quiet:
         lines.append("there was no reason to write a trace (--ring)")
     try:

@@ -112,6 +112,7 @@ class Recording:
         self.files = 0  # complete ones so far
         # Why what is kept in memory is to be written: a person or the program asks, or a process crashed.
         self.reasons: list[str] = []
+        self._dead: set[int] = set()  # the processes whose deaths were noted
         # Why the spool takes no more (no space left, ...), or the recorder cannot go on (out of memory).
         self.failure: OSError | MemoryError | None = None
         self.damaged: list[str] = []  # "FILE: reason" for each ring that cannot be read
@@ -162,19 +163,24 @@ class Recording:
             # First ask whether the process has ended, then drain: all that it wrote is then drained.
             gone = ring.process.gone()
             moved += self._drain(ring)
-            if gone:
-                self._note_death(ring.process)
+            if gone and ring.process.status is not None:
+                self.note_death(ring.process.pid, ring.process.status)
             if gone or self._finished(ring):
                 self._finish(name)
         if self._segments is not None:
             self.reasons += self.session.take_requests()
         return moved
 
-    def _note_death(self, process: ProcessWatch) -> None:
-        if process.status is not None and process.status < 0:
-            reason = f"process {process.pid} died of {_signal_name(-process.status)}"
-            if reason not in self.reasons:  # once for all its instances
-                self.reasons.append(reason)
+    def note_death(self, pid: int, status: int) -> None:
+        """Note that a process died of a signal as a reason for a dump, once for each process.
+
+        Args:
+            pid: The process.
+            status: Its exit status; -N if signal N killed it. Others are not noted.
+        """
+        if status < 0 and pid not in self._dead:
+            self._dead.add(pid)
+            self.reasons.append(f"process {pid} died of {_signal_name(-status)}")
 
     def running(self) -> list[int]:
         """Return the ids of the processes that still write."""
