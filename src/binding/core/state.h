@@ -30,7 +30,8 @@
     X(kprobe)                                                                                                \
     X(kprobe_regs)                                                                                           \
     X(profile)                                                                                               \
-    X(instance)
+    X(instance)                                                                                              \
+    X(event)
 
 struct fg_buffer;
 struct fg_python_probe;

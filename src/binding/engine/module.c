@@ -19,6 +19,7 @@
 #include "binding/engine/recording.h"
 #include "binding/engine/tracers.h"
 #include "binding/engine/untraced.h"
+#include "binding/event/event.h"
 #include "binding/graph/function.h"
 #include "binding/graph/ops.h"
 #include "binding/graph/profile.h"
@@ -175,6 +176,7 @@ static int add_types(PyObject *module)
         {&fg_kprobe_regs_spec, &state->kprobe_regs_type},
         {&fg_profile_spec, &state->profile_type},
         {&fg_instance_spec, &state->instance_type},
+        {&fg_event_spec, &state->event_type},
     };
 
     for (size_t i = 0; i < FG_NR_ITEMS(types); i++) {

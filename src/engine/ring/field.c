@@ -1,5 +1,4 @@
 /* See field.h. */
-#define _GNU_SOURCE
 #include "engine/ring/field.h"
 
 #include <string.h>

@@ -50,7 +50,10 @@
       "id, or 0; how often")                                                                                 \
     X(CALL_AT, 13, 1,                                                                                        \
       "a call began; payload: where it was made: low half the caller's function id, high half its line (in " \
-      "native code: the offset behind the call)")
+      "native code: the offset behind the call)")                                                            \
+    X(EVENT, 14, 2,                                                                                          \
+      "an event; func: where it was hit, or 0; payload: low half its number, high half the bytes of its "    \
+      "fields; who called, as in CALL_AT, or 0; then its fields")
 
 enum fg_record_kind {
 #define X(name, value, words, text) FG_RECORD_##name = (value),

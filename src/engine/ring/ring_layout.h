@@ -106,7 +106,11 @@ struct fg_subbuf {
     X(SEEN, 2, "function that ran but matches no filter; strings as FUNC")                                   \
     X(TASK, 3, "task; id: task id, tid: thread id; strings: name. A later one with the same id renames it")  \
     X(PROCESS, 4, "the process; tid: parent's pid; strings: executable name, then each argument")            \
-    X(CALLER, 5, "function that matches no filter, but that records may name as a caller; strings as FUNC")
+    X(CALLER, 5, "function that matches no filter, but that records may name as a caller; strings as FUNC")  \
+    X(EVENT, 6,                                                                                              \
+      "kind of event; id: its number, line: where its fields begin in its image (field.h); strings: "        \
+      "system, "                                                                                             \
+      "name, fields as `TYPE NAME COUNT OFFSET` joined by ';'")
 
 enum fg_symbol_type {
 #define X(name, value, text) FG_SYMBOL_##name = (value),

@@ -1,5 +1,5 @@
 /* A tracing instance: one fgraph user that writes through a tracer into a ring buffer of its own. The user is
- * registered, and has a slot, only while the tracer records calls. */
+ * registered, and has a slot, only while the tracer records calls, or the instance events. */
 #ifndef FG_INSTANCE_H
 #define FG_INSTANCE_H
 
@@ -50,6 +50,8 @@ struct fg_instance {
     int handle;
     uint32_t refs;         /* under the lock of the list of instances */
     _Atomic bool changing; /* a thread is changing or stopping it */
+    /* So many kinds of events are recorded. Changed by whoever may change the instance. */
+    _Atomic uint32_t nr_events;
     /* The functions whose symbols are in the ring: a bit for each id. Under the engine's lock. */
     uint64_t *described;
     size_t nr_described_words;
@@ -101,10 +103,16 @@ void fg_instances_lock(void);
 struct fg_instance *fg_instances_first(void);
 void fg_instances_unlock(void);
 
-/* False for nop and the like: the instance is idle. It has no slot, and its ring takes marks only. */
+/* False for nop and the like. */
 static inline bool fg_instance_records_calls(const struct fg_instance *instance)
 {
     return instance->tracer->init != NULL;
+}
+
+/* False: the instance is idle. It has no slot, and its ring takes marks only. */
+static inline bool fg_instance_needs_slot(const struct fg_instance *instance)
+{
+    return fg_instance_records_calls(instance) || instance->nr_events;
 }
 
 static inline struct fg_instance *fg_instance_of(struct fgraph_ops *ops)

@@ -25,7 +25,7 @@ static int open_fresh(const struct fg_instance *instance, size_t buffer_bytes, s
 /* The ring of an idle instance has no memory until it is needed. */
 static int restart(struct fg_instance *instance, const struct fg_tracer *tracer)
 {
-    bool needs_ring = tracer->init != NULL;
+    bool needs_ring = tracer->init != NULL || instance->nr_events;
     struct fg_ring fresh;
     int error = needs_ring || instance->ring.directory
                     ? open_fresh(instance, instance->ring.buffer_bytes, &fresh)

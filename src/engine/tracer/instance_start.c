@@ -91,6 +91,7 @@ int fg_instance_stop(int handle)
 
     if (!error) { /* from here on no other thread changes it */
         fg_instance_hide(instance);
+        fg_instance_stop_events(instance);
         fg_instance_halt(instance);
         fg_ring_close(&instance->ring);
         fg_instance_unlink(instance);

@@ -97,7 +97,7 @@ void fg_instance_forget_symbols(struct fg_instance *instance)
     fg_engine_unlock();
 }
 
-void fg_instance_put_process(struct fg_ring *ring)
+static void put_process(struct fg_ring *ring)
 {
     char text[MAX_CMDLINE_BYTES];
     const char *strings[MAX_ARGV + 1] = {program_invocation_short_name};
@@ -106,6 +106,30 @@ void fg_instance_put_process(struct fg_ring *ring)
 
     symbol.nr_strings = 1 + read_cmdline(text, sizeof(text), strings + 1);
     fg_ring_put_symbol(ring, &symbol, strings);
+}
+
+static _Atomic(const struct fg_instance_event_ops *) event_ops;
+
+void fg_instance_set_event_ops(const struct fg_instance_event_ops *ops)
+{
+    atomic_store(&event_ops, ops);
+}
+
+void fg_instance_stop_events(struct fg_instance *instance)
+{
+    const struct fg_instance_event_ops *ops = atomic_load(&event_ops);
+
+    if (ops)
+        ops->stopping(instance);
+}
+
+void fg_instance_put_first(struct fg_instance *instance)
+{
+    const struct fg_instance_event_ops *ops = atomic_load(&event_ops);
+
+    put_process(&instance->ring);
+    if (ops)
+        ops->put_symbols(instance);
 }
 
 static void put_known_function(struct fg_func *func, void *arg)
@@ -126,6 +150,6 @@ void fg_instance_reopened(struct fg_ring *ring)
     struct fg_instance *instance = fg_container_of(ring, struct fg_instance, ring);
 
     fg_instance_forget_symbols(instance);
-    fg_instance_put_process(ring);
+    fg_instance_put_first(instance);
     fg_instance_put_functions(instance);
 }

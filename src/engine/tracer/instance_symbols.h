@@ -10,7 +10,8 @@
  * their symbols too. */
 static inline bool fg_instance_shows_callers(const struct fg_instance *instance)
 {
-    return instance->retaddr || instance->stack_trace || instance->tracer->names_callers;
+    return instance->retaddr || instance->stack_trace || instance->tracer->names_callers ||
+           instance->nr_events;
 }
 
 /**
@@ -43,9 +44,24 @@ void fg_instance_name_function(struct fg_instance *instance, uint32_t id);
 void fg_instance_forget_symbols(struct fg_instance *instance);
 
 /**
- * fg_instance_put_process() - Put the process's symbol, the first in each ring.
+ * fg_instance_put_first() - Put the first symbols of each ring: the process's, and those of the events that the
+ * instance records.
+ *
+ * Context: takes the engine's lock.
  */
-void fg_instance_put_process(struct fg_ring *ring);
+void fg_instance_put_first(struct fg_instance *instance);
+
+/* What events (engine/event) need to know of instances. */
+struct fg_instance_event_ops {
+    /* Puts the symbols of the events that the instance records. */
+    void (*put_symbols)(struct fg_instance *instance);
+    /* The instance stops: it records no events any longer when this returns. No lock held. */
+    void (*stopping)(struct fg_instance *instance);
+};
+/* Once, with what stays the caller's. */
+void fg_instance_set_event_ops(const struct fg_instance_event_ops *ops);
+/* Tells it that the instance stops. */
+void fg_instance_stop_events(struct fg_instance *instance);
 
 /**
  * fg_instance_reopened() - Put all symbols into memory that the first record created: the ring's reopened

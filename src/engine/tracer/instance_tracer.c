@@ -89,7 +89,7 @@ static int start_tracer(struct fg_instance *instance, const struct fg_tracer *tr
     return error;
 }
 
-/* Takes a slot only for a tracer that records calls: any number of idle instances can exist. */
+/* Takes a slot only if it is needed: any number of idle instances can exist. */
 static int register_user(struct fg_instance *instance)
 {
     struct fg_filter filter;
@@ -99,14 +99,23 @@ static int register_user(struct fg_instance *instance)
         return error;
     choose_functions(instance);
     fg_user_set_filter(&instance->ops, &filter); /* cannot fail: the user is not registered */
-    return fg_instance_records_calls(instance) ? fgraph_register(&instance->ops) : 0;
+    return fg_instance_needs_slot(instance) ? fgraph_register(&instance->ops) : 0;
+}
+
+int fg_instance_update_slot(struct fg_instance *instance)
+{
+    bool has_slot = fg_user_slot(&instance->ops) >= 0;
+
+    if (has_slot == fg_instance_needs_slot(instance))
+        return 0;
+    return has_slot ? fgraph_unregister(&instance->ops) : fgraph_register(&instance->ops);
 }
 
 int fg_instance_run(struct fg_instance *instance, const struct fg_tracer *tracer)
 {
     int error, refused;
 
-    fg_instance_put_process(&instance->ring);
+    fg_instance_put_first(instance);
     refused = start_tracer(instance, tracer);
     error = register_user(instance);
     if (error)

@@ -33,6 +33,14 @@ int fg_instance_run(struct fg_instance *instance, const struct fg_tracer *tracer
 void fg_instance_halt(struct fg_instance *instance);
 
 /**
+ * fg_instance_update_slot() - Register the instance's user, or unregister it, by whether it needs its slot.
+ *
+ * Return: 0 or an error of fgraph_register().
+ * Context: no lock held.
+ */
+int fg_instance_update_slot(struct fg_instance *instance);
+
+/**
  * fg_instance_apply_filter() - Give the user the filter that it needs for @wanted and its
  * tracer's settings.
  * @wanted: not changed

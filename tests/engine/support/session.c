@@ -164,14 +164,22 @@ static void read_symbols(struct session *session)
             tally->knows_func[symbol->id] = true;
             tally->nr_functions++;
             break;
-        case FG_SYMBOL_SEEN:
         case FG_SYMBOL_CALLER:
+            CHECK(symbol->id < SESSION_MAX_FUNCS);
+            tally->knows_caller[symbol->id] = true;
+            tally->nr_seen++;
+            break;
+        case FG_SYMBOL_SEEN:
             tally->nr_seen++;
             break;
         case FG_SYMBOL_TASK:
             CHECK(symbol->id < SESSION_MAX_TASKS);
             tally->knows_task[symbol->id] = true;
             snprintf(tally->task_name[symbol->id], sizeof(tally->task_name[0]), "%s", text);
+            break;
+        case FG_SYMBOL_EVENT:
+            CHECK_EQ(symbol->nr_strings, 3);
+            tally->nr_events++;
             break;
         default:
             CHECK_EQ(symbol->type, FG_SYMBOL_PROCESS);
@@ -186,7 +194,7 @@ static void read_record(struct tally *tally, uint32_t task, const struct fg_reco
     enum fg_record_kind kind = fg_record_kind(record->info);
     uint64_t payload = fg_record_words(record->info) > 2 ? *(const uint64_t *)(record + 1) : 0;
 
-    CHECK(kind <= FG_RECORD_CALL_AT);
+    CHECK(kind <= FG_RECORD_EVENT);
     tally->kinds[kind]++;
     if (kind == FG_RECORD_WAIT) {
         CHECK(payload <= record->time);
@@ -199,7 +207,8 @@ static void read_record(struct tally *tally, uint32_t task, const struct fg_reco
         CHECK(payload <= record->time);
     CHECK(record->time >= tally->task_time[task] || tally->has_signals);
     tally->task_time[task] = record->time;
-    CHECK(record->func < SESSION_MAX_FUNCS && tally->knows_func[record->func]);
+    CHECK(record->func < SESSION_MAX_FUNCS);
+    CHECK(tally->knows_func[record->func] || (kind == FG_RECORD_EVENT && tally->knows_caller[record->func]));
     tally->records++;
     tally->task_records[task]++;
     if (tally->on_record)

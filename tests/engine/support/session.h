@@ -21,12 +21,13 @@ struct tally {
     uint64_t overrun, waits, wait_ticks;
     uint64_t waits_in_sleep; /* waits whose records say that durations exclude them */
     uint32_t highest_index;  /* of the sub-buffers */
-    uint32_t nr_tasks, nr_chunks, nr_processes, nr_functions, nr_seen;
+    uint32_t nr_tasks, nr_chunks, nr_processes, nr_functions, nr_seen, nr_events;
     bool finished;
     char killed[1024];
     uint64_t task_records[SESSION_MAX_TASKS];
     uint64_t task_time[SESSION_MAX_TASKS];
     bool knows_task[SESSION_MAX_TASKS], knows_func[SESSION_MAX_FUNCS];
+    bool knows_caller[SESSION_MAX_FUNCS];
     char task_name[SESSION_MAX_TASKS][16];
     /* Optional: called for each record. `lost` counts the records lost just before this one. */
     void (*on_record)(struct tally *tally, uint32_t task, const struct fg_record *record, uint64_t lost);

@@ -1,0 +1,37 @@
+/* See events.h. */
+#include "arch/cpython/register/events.h"
+
+#include <errno.h>
+
+#include "arch/cpython/fetch/run.h"
+#include "arch/cpython/register/users.h"
+
+int fg_cpython_event_enable(struct fg_event *event, int handle, bool on)
+{
+    int error;
+
+    if (fg_hooks_hold() != 0)
+        return -EIO;
+    error = fg_event_enable(event, handle, on);
+    fg_hooks_release();
+    return error;
+}
+
+static uint32_t fetch(const void *program, const struct ftrace_regs *regs, uint32_t func,
+                      const uint8_t *entry_data, uint8_t *image)
+{
+    return fg_fetch_run(program, regs, func, entry_data, image);
+}
+
+static void fetch_entry(const void *program, const struct ftrace_regs *regs, uint8_t *entry_data)
+{
+    fg_fetch_entry(program, regs, entry_data);
+}
+
+static const struct fg_fetch_ops fetch_ops = {fetch, fetch_entry};
+
+void fg_cpython_probe_event_init(struct fg_probe_event *probe, struct fg_event *event,
+                                 const struct fg_fetch_program *program)
+{
+    fg_probe_event_init(probe, event, &fetch_ops, program, program->is_return, program->entry_bytes);
+}

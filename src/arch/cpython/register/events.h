@@ -1,0 +1,16 @@
+/* Events in this interpreter: switching them on and off in an instance, with the hooks that this needs, and
+ * their probes. */
+#ifndef FG_CPYTHON_REGISTER_EVENTS_H
+#define FG_CPYTHON_REGISTER_EVENTS_H
+
+#include "arch/cpython/fetch/program.h"
+#include "engine/event/probe_event.h"
+
+/* As fg_event_enable(); also -EIO with an exception: CPython has no free hook. */
+int fg_cpython_event_enable(struct fg_event *event, int handle, bool on);
+
+/* Sets up a probe that is all zeros. The program lives as long as the probe. */
+void fg_cpython_probe_event_init(struct fg_probe_event *probe, struct fg_event *event,
+                                 const struct fg_fetch_program *program);
+
+#endif

@@ -1,0 +1,325 @@
+/* See event.h. */
+#include "binding/event/event.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/cpython/base/lock.h"
+#include "arch/cpython/register/events.h"
+#include "arch/cpython/register/fprobes.h"
+#include "binding/base/raise.h"
+#include "binding/core/filter.h"
+#include "binding/core/state.h"
+
+/* A probe of an event. The engine calls it while it is registered, so it does not move. */
+struct probe {
+    struct fg_probe_event hits;
+    struct fg_fetch_program *program;
+    struct probe *next;
+};
+
+struct event_object {
+    PyObject_HEAD struct fg_event *event; /* NULL: closed */
+    char *layout;                         /* of the fields, as in the symbol */
+    bool is_return;
+    struct probe *probes; /* the latest first */
+};
+
+/* ---- the layout of the fields: `TYPE NAME COUNT OFFSET` of each, joined by ';' */
+
+static const char *const type_names[] = {
+#define X(type, name, bytes) name,
+    FG_FIELD_TYPES(X)
+#undef X
+};
+
+/* Return: a new text, or NULL with MemoryError. */
+static char *layout_of(const struct fg_fetch_program *program)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    for (uint32_t i = 0; stream && i < program->nr_fields; i++) {
+        const struct fg_field *field = &program->fields[i];
+
+        fprintf(stream, "%s%s %s %u %u", i ? ";" : "", type_names[field->type], program->names[i],
+                field->count, field->offset);
+    }
+    if (stream && fclose(stream) == 0)
+        return text;
+    free(text);
+    PyErr_NoMemory();
+    return NULL;
+}
+
+/* ---- probes */
+
+static void probe_free(struct probe *probe)
+{
+    fg_cpython_unregister_fprobe(&probe->hits.fp);
+    fg_fetch_program_free(probe->program);
+    free(probe);
+}
+
+static struct event_object *open_event(PyObject *object)
+{
+    struct event_object *self = (struct event_object *)object;
+
+    if (self->event)
+        return self;
+    PyErr_SetString(PyExc_ValueError, "the event is closed");
+    return NULL;
+}
+
+/* NULL with an exception: the fields are no fields, or others than the event's. */
+static struct fg_fetch_program *program_of(const struct event_object *self, PyObject *fields)
+{
+    struct fg_fetch_program *program = NULL;
+    char *layout;
+    bool is_same;
+
+    if (fg_fetch_program_new(fields, self->is_return, &program) != 0)
+        return NULL;
+    layout = layout_of(program);
+    is_same = layout && (!self->layout || strcmp(layout, self->layout) == 0);
+    if (layout && !is_same)
+        fg_raise_os_error(EEXIST, PyUnicode_FromFormat("the event has other fields: %s", self->layout));
+    free(layout);
+    if (is_same)
+        return program;
+    fg_fetch_program_free(program);
+    return NULL;
+}
+
+static PyObject *raise_for(int error)
+{
+    if (error == -ENOENT)
+        return fg_raise_os_error(ENOENT, PyUnicode_FromString("no function matches"));
+    return PyErr_Occurred() ? NULL : fg_raise_errno(error, NULL);
+}
+
+static int attach(struct probe *probe, PyObject *patterns)
+{
+    struct fg_fprobe_filter filter = {0};
+    int error = 0;
+
+    if (fg_fprobe_filter_fill(&filter, patterns, "functions", NULL, NULL) == 0)
+        error = fg_cpython_register_fprobe(&probe->hits.fp, &filter);
+    fg_fprobe_filter_clear(&filter);
+    if (error)
+        raise_for(error);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *add_probe(PyObject *object, PyObject *args)
+{
+    struct event_object *self = open_event(object);
+    PyObject *patterns, *fields;
+    struct probe *probe;
+
+    if (!self || !PyArg_ParseTuple(args, "OO:add_probe", &patterns, &fields))
+        return NULL;
+    probe = calloc(1, sizeof(*probe));
+    if (!probe)
+        return PyErr_NoMemory();
+    probe->program = program_of(self, fields);
+    if (!probe->program) {
+        free(probe);
+        return NULL;
+    }
+    fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
+    if (attach(probe, patterns) != 0) {
+        fg_fetch_program_free(probe->program);
+        free(probe);
+        return NULL;
+    }
+    probe->next = self->probes;
+    self->probes = probe;
+    Py_RETURN_NONE;
+}
+
+static PyObject *remove_probe(PyObject *object, PyObject *index)
+{
+    struct event_object *self = open_event(object);
+    long at = self ? PyLong_AsLong(index) : -1, n = 0;
+    struct probe **place, *probe;
+
+    if (at == -1 && PyErr_Occurred())
+        return NULL;
+    for (probe = self->probes; probe; probe = probe->next)
+        n++;
+    if (at < 0 || at >= n)
+        return fg_raise_os_error(ENOENT, PyUnicode_FromFormat("the event has no probe %ld", at));
+    place = &self->probes;
+    for (long i = n - 1; i > at; i--)
+        place = &(*place)->next;
+    probe = *place;
+    *place = probe->next;
+    probe_free(probe);
+    Py_RETURN_NONE;
+}
+
+/* ---- the object */
+
+static void close_event(struct event_object *self)
+{
+    struct probe *probes = self->probes;
+    struct fg_event *event = self->event;
+
+    self->probes = NULL;
+    self->event = NULL;
+    while (probes) {
+        struct probe *probe = probes;
+
+        probes = probe->next;
+        probe_free(probe);
+    }
+    if (event)
+        fg_event_free(event);
+}
+
+static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"system", "name", "fields", "is_return", NULL};
+    struct event_object *self;
+    struct fg_fetch_program *program;
+    const char *system, *name;
+    PyObject *fields;
+    int is_return = 0;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|$p:Event", names, &system, &name, &fields,
+                                     &is_return))
+        return NULL;
+    self = (struct event_object *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->is_return = is_return;
+    program = program_of(self, fields);
+    self->layout = program ? layout_of(program) : NULL;
+    if (self->layout && fg_event_new(system, name, self->layout, program->fields_at, &self->event) != 0)
+        PyErr_NoMemory();
+    fg_fetch_program_free(program);
+    if (self->event)
+        return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void event_dealloc(PyObject *object)
+{
+    struct event_object *self = (struct event_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+
+    close_event(self);
+    free(self->layout);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *event_close(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    close_event((struct event_object *)object);
+    Py_RETURN_NONE;
+}
+
+static PyObject *enable(PyObject *object, PyObject *args)
+{
+    struct event_object *self = open_event(object);
+    int handle, on, error;
+
+    if (!self || !PyArg_ParseTuple(args, "ip:enable", &handle, &on))
+        return NULL;
+    error = fg_cpython_event_enable(self->event, handle, on);
+    if (error)
+        return raise_for(error);
+    Py_RETURN_NONE;
+}
+
+static PyObject *is_enabled(PyObject *object, PyObject *handle)
+{
+    struct event_object *self = open_event(object);
+    long number = self ? PyLong_AsLong(handle) : -1;
+
+    if (number == -1 && PyErr_Occurred())
+        return NULL;
+    return PyBool_FromLong(fg_event_is_enabled(self->event, (int)number));
+}
+
+static PyObject *get_number(PyObject *object, void *Py_UNUSED(closure))
+{
+    const struct event_object *self = open_event(object);
+
+    return self ? PyLong_FromUnsignedLong(self->event->number) : NULL;
+}
+
+static PyObject *get_layout(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyUnicode_FromString(((struct event_object *)object)->layout);
+}
+
+/* What @count counts, of all probes together. */
+static PyObject *sum(PyObject *object, unsigned long long (*count)(const struct probe *probe))
+{
+    unsigned long long total = 0;
+
+    for (const struct probe *probe = ((struct event_object *)object)->probes; probe; probe = probe->next)
+        total += count(probe);
+    return PyLong_FromUnsignedLongLong(total);
+}
+
+static unsigned long long faults_of(const struct probe *probe)
+{
+    return fg_fetch_faults(probe->program);
+}
+
+static unsigned long long nmissed_of(const struct probe *probe)
+{
+    return fg_fprobe_nmissed(&probe->hits.fp);
+}
+
+static PyObject *get_faults(PyObject *object, void *Py_UNUSED(closure))
+{
+    return sum(object, faults_of);
+}
+
+static PyObject *get_nmissed(PyObject *object, void *Py_UNUSED(closure))
+{
+    return sum(object, nmissed_of);
+}
+
+static PyGetSetDef attributes[] = {
+    {"number", get_number, NULL, "Number of the event in this process.", NULL},
+    {"layout", get_layout, NULL, "`TYPE NAME COUNT OFFSET` of each field, joined by ';'.", NULL},
+    {"faults", get_faults, NULL, "How many fields could not be read.", NULL},
+    {"nmissed", get_nmissed, NULL, "Calls that its probes missed.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"add_probe", add_probe, METH_VARARGS,
+     "add_probe(functions, fields): hit the event at functions that match the patterns."},
+    {"remove_probe", remove_probe, METH_O,
+     "remove_probe(index): remove the probe that was added as that one."},
+    {"enable", enable, METH_VARARGS, "enable(handle, on): have the instance record the event, or not."},
+    {"is_enabled", is_enabled, METH_O, "is_enabled(handle) -> bool: whether the instance records it."},
+    {"close", event_close, METH_NOARGS, "close(): remove the event with its probes."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "A kind of event with its probes; see the type stub."},
+    {Py_tp_new, event_new},
+    {Py_tp_dealloc, event_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {0, NULL},
+};
+
+PyType_Spec fg_event_spec = {
+    .name = "funcgraph._engine.Event",
+    .basicsize = sizeof(struct event_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};

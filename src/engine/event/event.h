@@ -1,0 +1,88 @@
+/* Events of this process: kinds of them, and which instances want each.
+ *
+ * An event is a kind: a system, a name and fields. It is hit by a probe (probe_event.h) or by the program, which
+ * make an image (field.h) of it. An instance that wants events of that kind has a file of the event, as the
+ * kernel's events/SYSTEM/NAME of an instance. The event has a list of its files, which a hit reads
+ * without a lock. Adding a file publishes a copy. What is unpublished is freed when no callback can read it. */
+#ifndef FG_EVENT_H
+#define FG_EVENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/event/event_record.h"
+#include "engine/ring/field.h"
+#include "engine/tracer/instance.h"
+
+struct fg_event_files;
+
+struct fg_event {
+    char *system, *name;
+    char *fields;                           /* as in the symbol (ring_layout.h) */
+    uint32_t fields_at;                     /* where the fields begin in an image */
+    uint32_t number;                        /* in this process; never reused */
+    _Atomic(struct fg_event_files *) files; /* NULL: there are none. Changed under the engine's lock */
+    struct fg_event *next;                  /* of the process's; under the engine's lock */
+};
+
+/* An event in an instance, which records it. */
+struct fg_event_file {
+    struct fg_instance *instance; /* it stops only after its files are gone */
+    int handle;                   /* the instance's */
+    struct fg_event_file *next;   /* of those that are to be freed */
+};
+
+/* A file that goes is replaced by NULL: that needs no memory. */
+struct fg_event_files {
+    uint32_t n;
+    _Atomic(struct fg_event_file *) files[];
+};
+
+/**
+ * fg_event_new() - Make a kind of event, which no instance wants yet.
+ * @fields: `TYPE NAME COUNT OFFSET` of each field, joined by ';'
+ * @fields_at: where they begin in an image
+ *
+ * Return: 0 or -ENOMEM. Names may be given twice: whoever makes events sees to it that they are not.
+ */
+int fg_event_new(const char *system, const char *name, const char *fields, uint32_t fields_at,
+                 struct fg_event **event);
+
+/**
+ * fg_event_free() - Remove an event with all its files.
+ *
+ * Nothing hits it any longer, and nobody else enables it.
+ *
+ * Context: no lock of the engine held; waits for callbacks.
+ */
+void fg_event_free(struct fg_event *event);
+
+/**
+ * fg_event_enable() - Have an instance record an event, or cease to.
+ * @handle: the instance's
+ *
+ * When it returns after switching off, no record of the event is written there any longer.
+ *
+ * Return: 0; -EINVAL: no such instance; -ENOMEM; -ENOSPC: no slot is free; -EBUSY: another thread changes
+ * the instance.
+ * Context: no lock of the engine held.
+ */
+int fg_event_enable(struct fg_event *event, int handle, bool on);
+bool fg_event_is_enabled(struct fg_event *event, int handle);
+
+/* True if a hit has any effect. Inside the guard. */
+static inline bool fg_event_is_wanted(struct fg_event *event)
+{
+    return atomic_load_explicit(&event->files, memory_order_relaxed) != NULL;
+}
+
+/**
+ * fg_event_hit() - Give an event to all who want it.
+ * @image: its fields are filled in; the common ones are filled in here
+ *
+ * Context: inside the guard of site->task, the calling thread's.
+ */
+void fg_event_hit(struct fg_event *event, const struct fg_event_site *site, uint8_t *image, uint32_t bytes);
+
+#endif

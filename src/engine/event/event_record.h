@@ -1,0 +1,30 @@
+/* Writing an event into an instance's ring. */
+#ifndef FG_EVENT_RECORD_H
+#define FG_EVENT_RECORD_H
+
+#include <stdint.h>
+
+#include "engine/core/regs.h"
+#include "engine/core/task.h"
+#include "engine/tracer/instance.h"
+
+/* Who hits an event, and where. */
+struct fg_event_site {
+    struct fg_task *task;
+    uint32_t func;           /* the function's id, or 0 */
+    struct fg_caller caller; /* at a return: who called it; func 0: not known */
+};
+
+/**
+ * fg_event_record() - Write an event.
+ * @number: of its kind
+ * @fields: @bytes of its image, from the first field on
+ *
+ * A record that finds no room is lost, and counted.
+ *
+ * Context: inside the guard.
+ */
+void fg_event_record(struct fg_instance *instance, uint32_t number, const struct fg_event_site *site,
+                     const uint8_t *fields, uint32_t bytes);
+
+#endif
