@@ -100,13 +100,14 @@ static PyObject *raise_for(int error)
     return PyErr_Occurred() ? NULL : fg_raise_errno(error, NULL);
 }
 
-static int attach(struct probe *probe, PyObject *patterns)
+static int attach(struct probe *probe, PyObject *patterns, bool is_pending)
 {
     struct fg_fprobe_filter filter = {0};
     int error = 0;
 
     if (fg_fprobe_filter_fill(&filter, patterns, "functions", NULL, NULL) == 0)
-        error = fg_cpython_register_fprobe(&probe->hits.fp, &filter);
+        error = is_pending ? fg_cpython_register_pending_fprobe(&probe->hits.fp, &filter)
+                           : fg_cpython_register_fprobe(&probe->hits.fp, &filter);
     fg_fprobe_filter_clear(&filter);
     if (error)
         raise_for(error);
@@ -118,8 +119,9 @@ static PyObject *add_probe(PyObject *object, PyObject *args)
     struct event_object *self = open_event(object);
     PyObject *patterns, *fields;
     struct probe *probe;
+    int is_pending;
 
-    if (!self || !PyArg_ParseTuple(args, "OO:add_probe", &patterns, &fields))
+    if (!self || !PyArg_ParseTuple(args, "OOp:add_probe", &patterns, &fields, &is_pending))
         return NULL;
     probe = calloc(1, sizeof(*probe));
     if (!probe)
@@ -130,7 +132,7 @@ static PyObject *add_probe(PyObject *object, PyObject *args)
         return NULL;
     }
     fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
-    if (attach(probe, patterns) != 0) {
+    if (attach(probe, patterns, is_pending) != 0) {
         fg_fetch_program_free(probe->program);
         free(probe);
         return NULL;
@@ -299,7 +301,8 @@ static PyGetSetDef attributes[] = {
 
 static PyMethodDef methods[] = {
     {"add_probe", add_probe, METH_VARARGS,
-     "add_probe(functions, fields): hit the event at functions that match the patterns."},
+     "add_probe(functions, fields, is_pending): hit the event at functions that match the patterns; is_pending: "
+     "also if none matches yet."},
     {"remove_probe", remove_probe, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
     {"enable", enable, METH_VARARGS, "enable(handle, on): have the instance record the event, or not."},

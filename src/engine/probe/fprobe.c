@@ -202,6 +202,7 @@ struct registering {
     struct fg_func *const *funcs;
     const uint64_t *cookies;
     size_t nr_funcs;
+    bool is_pending; /* no function need match yet */
     struct shared_user *shared;
     struct fg_live *live;
     uint64_t word;
@@ -243,7 +244,7 @@ static int add_to_matching(struct registering *reg)
         if (fg_domain_is_seen(funcs[i]->domain, reg->scope) && matches(reg->filter, funcs[i]))
             error = add_to(reg, funcs[i], NULL);
     }
-    return error || reg->nr_changed ? error : -ENOENT;
+    return error || reg->nr_changed || reg->is_pending ? error : -ENOENT;
 }
 
 static int add_to_given(struct registering *reg)
@@ -353,6 +354,13 @@ static int begin(struct registering *reg)
 int fg_fprobe_register(struct fprobe *fp, const void *scope, struct fg_fprobe_filter *filter)
 {
     struct registering reg = {.fp = fp, .scope = scope, .filter = filter};
+
+    return fp && filter && filter->filter.n ? begin(&reg) : -EINVAL;
+}
+
+int fg_fprobe_register_pending(struct fprobe *fp, const void *scope, struct fg_fprobe_filter *filter)
+{
+    struct registering reg = {.fp = fp, .scope = scope, .filter = filter, .is_pending = true};
 
     return fp && filter && filter->filter.n ? begin(&reg) : -EINVAL;
 }

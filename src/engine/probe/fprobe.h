@@ -25,6 +25,9 @@ bool fg_fprobe_filter_matches(const struct fg_fprobe_filter *filter, const char 
  */
 int fg_fprobe_register(struct fprobe *fp, const void *scope, struct fg_fprobe_filter *filter);
 
+/* As fg_fprobe_register(), also if no known function matches: it waits for those that are met later. */
+int fg_fprobe_register_pending(struct fprobe *fp, const void *scope, struct fg_fprobe_filter *filter);
+
 /**
  * fg_fprobe_register_ips() - Attach an fprobe to given functions.
  * @funcs: @n functions; one given twice counts once

@@ -38,6 +38,7 @@ from funcgraph.session.volume import VolumeWatch
 from funcgraph.settings.table import (
     BY_NAME,
     CHOICE,
+    EVENTS,
     FLAG,
     INSTANCE,
     NUMBER,
@@ -100,6 +101,21 @@ class _OneValue(argparse.Action):
         setattr(namespace, self.dest, self.const)
 
 
+class _EventFilter(argparse.Action):
+    """-f: which hits of the event before are recorded."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if not namespace.events:
+            parser.error("argument -f: filters the event of the -e before it, and there is none")
+        namespace.events[-1] = asked.with_filter(namespace.events[-1], values)
+
+
 def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
     """Return the options given for one instance, None for those not given; then reset them."""
     instance = {name: getattr(namespace, name) for name in ("name", *DEFAULTS)}
@@ -123,6 +139,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for setting in SETTINGS:
         if setting.scope == INSTANCE:
             _add_setting(parser, setting)
+    add(
+        "-f",
+        dest="event_filter",
+        metavar="FILTER",
+        action=_EventFilter,
+        help="of the event before: only hits whose fields are so, as 'amount > 1000 && user ~ \"a*\"'",
+    )
     add(
         "-B",
         dest="name",
@@ -156,7 +179,7 @@ def _add_setting(parser: argparse.ArgumentParser, setting: Setting) -> None:
         keywords["action"] = "store_false" if setting.default else "store_true"
     else:
         keywords["metavar"] = setting.metavar
-        if setting.kind in (PATTERNS, WORDS):
+        if setting.kind in (PATTERNS, WORDS, EVENTS):
             keywords["action"] = "append"
         elif setting.kind == NUMBER:
             keywords["type"] = int
@@ -193,6 +216,9 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
         for instance in given
     ]
     settings = {name: getattr(args, name) for name in RECORDING} | {"instances": instances}
+    for instance in instances:
+        if instance["events"] and not instance["tracer"]:
+            instance["tracer"] = "nop"
     try:
         check(settings)
         check_file(settings, args.output)

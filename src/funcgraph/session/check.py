@@ -7,11 +7,13 @@ from functools import partial
 from typing import Any
 
 from funcgraph import _engine, _tracedata
+from funcgraph.events import asked
 from funcgraph.session.output import is_trace_dat
 from funcgraph.settings import check as valid
 from funcgraph.settings.table import (
     BY_NAME,
     CHOICE,
+    EVENTS,
     EXCLUSIVE,
     NAME_BYTES,
     NUMBER,
@@ -129,6 +131,9 @@ def _check_instance(instance: dict[str, Any]) -> None:
         if setting.kind == PATTERNS:
             for pattern in value:
                 _checked(option, pattern, _engine.check_pattern)
+        elif setting.kind == EVENTS:
+            for text in value:
+                _checked(option, text, asked.parse)
         elif setting.kind == CHOICE:
             _checked(option, value, partial(valid.one_of, allowed=CHOICES[option]))
         elif setting.kind == NUMBER:

@@ -35,8 +35,9 @@ RECORDING: "dict[str, Any]" = {
     setting.name: setting.default for setting in SETTINGS if setting.scope == WHOLE
 }
 
-# The settings of an instance that the engine does not take: they say how the report shows the trace.
-_DISPLAY_SETTINGS = ("options",)
+# The settings of an instance that the engine's start() does not take: how the report shows the trace, and what
+# is added to the instance after its start.
+_NOT_AT_START = ("options", "events")
 
 # The config file's key for the names of the instances, in order. The setting NAME of instance i has the
 # key i.NAME.
@@ -45,7 +46,7 @@ _INSTANCES = "instances"
 
 def engine_keywords(settings: "dict[str, Any]", instance: "dict[str, Any]") -> "dict[str, Any]":
     """Return the keywords of the engine's start() for one instance of a recording."""
-    keywords = {name: value for name, value in instance.items() if name not in _DISPLAY_SETTINGS}
+    keywords = {name: value for name, value in instance.items() if name not in _NOT_AT_START}
     keywords["instance"] = keywords.pop("name")
     keywords["follow_fork"] = settings["follow_fork"]
     return keywords

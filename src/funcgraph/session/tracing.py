@@ -45,11 +45,21 @@ def start(
     if is_latency:
         keywords |= {"tracer": "nop", "thresh_us": 0}
     handle = _engine.start(directory, after_site=after_site, **keywords)
-    if is_latency:
-        try:
+    try:
+        if is_latency:
             _engine.latency_start(tracer, 0, 0, handle)
-        except BaseException:
-            _engine.stop(handle)
-            raise
-        _engine.latency_set_thresh(tracer, thresh_us * 1000)
+            _engine.latency_set_thresh(tracer, thresh_us * 1000)
+        if instance["events"]:
+            _start_events(handle, instance["events"])
+    except BaseException:
+        _engine.stop(handle)
+        raise
     return handle
+
+
+def _start_events(handle: int, texts: "list[str]") -> None:
+    """Have the instance record these events. Imported only by recordings that have some."""
+    from funcgraph.events import asked
+
+    for text in texts:
+        asked.start(handle, asked.parse(text))

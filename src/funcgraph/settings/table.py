@@ -24,6 +24,7 @@ __all__ = [
     "BY_FILE",
     "BY_NAME",
     "CHOICE",
+    "EVENTS",
     "EXCLUSIVE",
     "FLAG",
     "INSTANCE",
@@ -52,6 +53,7 @@ TIME = "time"  # a number of seconds, also as text: 30s, 5m, 2h; 0: none
 CHOICE = "choice"  # one of a set of names that the engine or the trace writer knows
 PATTERNS = "patterns"  # any number of filter patterns
 THREADS = "threads"  # any number of native thread ids, each from `least` to `most`
+EVENTS = "events"  # any number of events (events/asked.py)
 WORDS = "words"  # trace options by name, "no" before the name: off
 NAMES = "names"  # a list of names to read
 TEXT = "text"  # any text
@@ -69,7 +71,7 @@ class Setting:
 
     Attributes:
         name: the keyword of funcgraph.record(), the key of the config file, and the engine's name.
-        kind: FLAG, NUMBER, SIZE, TIME, CHOICE, PATTERNS, THREADS, WORDS, NAMES or TEXT.
+        kind: FLAG, NUMBER, SIZE, TIME, CHOICE, PATTERNS, THREADS, EVENTS, WORDS, NAMES or TEXT.
         help: one sentence for a person, without a capital letter and a full stop.
         scope: INSTANCE, RECORDING or LIVE.
         default: the default of a recording; a tuple stands for any number of texts.
@@ -259,6 +261,14 @@ SETTINGS: tuple[Setting, ...] = (
         file="tracing_thresh",
         boot="tracing_thresh",
         boot_value="USEC",
+    ),
+    Setting(
+        "events",
+        EVENTS,
+        "an event to record: 'f:NAME FUNCTION ARG...', as a line of dynamic_events; can be given again",
+        default=(),
+        flag="-e",
+        metavar="EVENT",
     ),
     Setting("args", FLAG, "record the arguments of calls", default=False, flag="--args"),
     Setting("retval", FLAG, "record the return values of calls", default=False, flag="--retval"),

@@ -36,7 +36,9 @@ static int meet(struct fg_interp *interp, const struct fg_fprobe_filter *filter)
     return fg_symbols_meet(interp, &query) < 0 ? -ENOMEM : 0;
 }
 
-int fg_cpython_register_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter)
+typedef int (*register_filter)(struct fprobe *fp, const void *scope, struct fg_fprobe_filter *filter);
+
+static int meet_and_register(struct fprobe *fp, struct fg_fprobe_filter *filter, register_filter registers)
 {
     int error;
 
@@ -44,9 +46,19 @@ int fg_cpython_register_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filte
         return -EIO;
     error = meet(fg_interp_known(), filter);
     if (!error)
-        error = fg_fprobe_register(fp, fg_interp_known(), filter);
+        error = registers(fp, fg_interp_known(), filter);
     fg_hooks_release();
     return error;
+}
+
+int fg_cpython_register_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter)
+{
+    return meet_and_register(fp, filter, fg_fprobe_register);
+}
+
+int fg_cpython_register_pending_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter)
+{
+    return meet_and_register(fp, filter, fg_fprobe_register_pending);
 }
 
 int fg_cpython_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n)
