@@ -11,6 +11,7 @@ from typing import Any
 
 import funcgraph
 from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.events import asked
 from funcgraph.session import environ, outcome
 from funcgraph.session.check import (
     CHOICES,
@@ -216,9 +217,9 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
         for instance in given
     ]
     settings = {name: getattr(args, name) for name in RECORDING} | {"instances": instances}
-    for instance in instances:
-        if instance["events"] and not instance["tracer"]:
-            instance["tracer"] = "nop"
+    for instance, options in zip(instances, given, strict=True):
+        if instance["events"] and options["tracer"] is None:
+            instance["tracer"] = "nop"  # as trace-cmd: events and nothing else
     try:
         check(settings)
         check_file(settings, args.output)
