@@ -1,4 +1,4 @@
-"""One comparison of an event filter: `count > 3`, `user ~ "a*"`, `CPU & CPUS{0-3}`, `caller.function == shop.buy`.
+"""One comparison of an event filter: `count > 3`, `user ~ "a*"`, `CPU & CPUS{0-3}`, `who.function == shop.buy`.
 
 Messages and caret positions are the kernel's, as it printed them (tests/events/data).
 """
@@ -25,7 +25,9 @@ _MAX_NUMBER = 23
 # `<=` comes before `<`, and so on.
 _OPERATORS = ("~", "!=", "==", "<=", "<", ">=", ">", "&")
 _SIGNED = frozenset(("s8", "s16", "s32", "s64", "value"))
-_UNSIGNED = frozenset(("u8", "u16", "u32", "u64", "x8", "x16", "x32", "x64", "bool", "char", "object", "value"))
+_UNSIGNED = frozenset(
+    ("u8", "u16", "u32", "u64", "x8", "x16", "x32", "x64", "bool", "char", "object", "value")
+)
 _REAL = frozenset(("f64", "value"))
 _NUMBER = _SIGNED | _UNSIGNED | _REAL
 _TEXT = frozenset(("string", "object", "value"))
