@@ -33,7 +33,7 @@ SOURCES = (
     "at_16",
 )
 
-Operand: TypeAlias = None | int | float | str | frozenset[int]
+Operand: TypeAlias = int | float | str | frozenset[int] | None
 
 _HEAD = struct.Struct("<HHI")  # terms, 0, bytes of the texts and sets behind them
 _TERM = struct.Struct("<hBBHHQ")  # source, operation, kind of operand, when_true, when_false, operand
