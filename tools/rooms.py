@@ -62,7 +62,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "settings": ("base",),
     "api": ("extensions", "base"),
     "tracedata": ("extensions", "settings"),
-    "session": ("tracedata", "base"),
+    "session": ("tracedata", "events"),
     "events": ("settings", "api"),
     "instance": ("session", "events"),
     "control": ("instance",),

@@ -22,6 +22,8 @@ struct probe {
 struct event_object {
     PyObject_HEAD struct fg_event *event; /* NULL: closed */
     char *layout;                         /* of the fields, as in the symbol */
+    struct fg_field *fields;              /* for filters */
+    uint32_t nr_fields;
     bool is_return;
     struct probe *probes; /* the latest first */
 };
@@ -182,6 +184,21 @@ static void close_event(struct event_object *self)
         fg_event_free(event);
 }
 
+static int take_fields(struct event_object *self, const struct fg_fetch_program *program)
+{
+    size_t bytes = program->nr_fields * sizeof(self->fields[0]);
+
+    self->layout = layout_of(program);
+    self->fields = malloc(bytes + 1);
+    if (!self->fields)
+        PyErr_NoMemory();
+    if (!self->layout || !self->fields)
+        return -1;
+    memcpy(self->fields, program->fields, bytes);
+    self->nr_fields = program->nr_fields;
+    return 0;
+}
+
 static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"system", "name", "fields", "is_return", NULL};
@@ -199,8 +216,8 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     self->is_return = is_return;
     program = program_of(self, fields);
-    self->layout = program ? layout_of(program) : NULL;
-    if (self->layout && fg_event_new(system, name, self->layout, program->fields_at, &self->event) != 0)
+    if (program && take_fields(self, program) == 0 &&
+        fg_event_new(system, name, self->layout, program->fields_at, &self->event) != 0)
         PyErr_NoMemory();
     fg_fetch_program_free(program);
     if (self->event)
@@ -216,6 +233,7 @@ static void event_dealloc(PyObject *object)
 
     close_event(self);
     free(self->layout);
+    free(self->fields);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -226,14 +244,50 @@ static PyObject *event_close(PyObject *object, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+/* Return: 0 and *filter, NULL for none; or -1 with an exception. */
+static int make_filter(const struct event_object *self, Py_buffer *program, struct fg_event_filter **filter)
+{
+    int error = 0;
+
+    *filter = NULL;
+    if (program->obj)
+        error =
+            fg_event_filter_make(filter, program->buf, (size_t)program->len, self->fields, self->nr_fields);
+    if (error)
+        raise_for(error);
+    return error;
+}
+
 static PyObject *enable(PyObject *object, PyObject *args)
 {
     struct event_object *self = open_event(object);
-    int handle, on, error;
+    struct fg_event_filter *filter;
+    Py_buffer program = {.obj = NULL};
+    int handle, error;
 
-    if (!self || !PyArg_ParseTuple(args, "ip:enable", &handle, &on))
+    if (!self || !PyArg_ParseTuple(args, "iz*:enable", &handle, &program))
         return NULL;
-    error = fg_cpython_event_enable(self->event, handle, on);
+    error = make_filter(self, &program, &filter);
+    PyBuffer_Release(&program);
+    if (error)
+        return NULL;
+    error = fg_cpython_event_enable(self->event, handle, filter);
+    if (error) {
+        fg_event_filter_free(filter);
+        return raise_for(error);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *disable(PyObject *object, PyObject *handle)
+{
+    struct event_object *self = open_event(object);
+    long number = self ? PyLong_AsLong(handle) : -1;
+    int error;
+
+    if (number == -1 && PyErr_Occurred())
+        return NULL;
+    error = fg_cpython_event_disable(self->event, (int)number);
     if (error)
         return raise_for(error);
     Py_RETURN_NONE;
@@ -301,11 +355,14 @@ static PyGetSetDef attributes[] = {
 
 static PyMethodDef methods[] = {
     {"add_probe", add_probe, METH_VARARGS,
-     "add_probe(functions, fields, is_pending): hit the event at functions that match the patterns; is_pending: "
+     "add_probe(functions, fields, is_pending): hit the event at functions that match the patterns; "
+     "is_pending: "
      "also if none matches yet."},
     {"remove_probe", remove_probe, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
-    {"enable", enable, METH_VARARGS, "enable(handle, on): have the instance record the event, or not."},
+    {"enable", enable, METH_VARARGS,
+     "enable(handle, filter): have the instance record the event; filter: a program's bytes, or None."},
+    {"disable", disable, METH_O, "disable(handle): have the instance not record the event."},
     {"is_enabled", is_enabled, METH_O, "is_enabled(handle) -> bool: whether the instance records it."},
     {"close", event_close, METH_NOARGS, "close(): remove the event with its probes."},
     {NULL, NULL, 0, NULL},

@@ -55,8 +55,10 @@ static _Atomic(struct fg_event_file *) *find_place(struct fg_event_files *list,
     return NULL;
 }
 
-/* A copy of the list, which may be NULL, with one file more. NULL: no memory. */
-static struct fg_event_files *list_with(const struct fg_event_files *old, struct fg_event_file *file)
+/* A copy of the list, which may be NULL, with one file more. It takes the place of the instance's file in the
+ * list, *replaced. NULL: no memory. */
+static struct fg_event_files *list_with(const struct fg_event_files *old, struct fg_event_file *file,
+                                        struct fg_event_file **replaced)
 {
     uint32_t n = count_files(old) + 1;
     struct fg_event_files *list = malloc(sizeof(*list) + n * sizeof(list->files[0]));
@@ -67,7 +69,9 @@ static struct fg_event_files *list_with(const struct fg_event_files *old, struct
     for (uint32_t i = 0; old && i < old->n; i++) {
         struct fg_event_file *kept = atomic_load_explicit(&old->files[i], memory_order_relaxed);
 
-        if (kept)
+        if (kept && kept->instance == file->instance)
+            *replaced = kept;
+        else if (kept)
             atomic_init(&list->files[list->n++], kept);
     }
     atomic_init(&list->files[list->n++], file);
@@ -113,6 +117,7 @@ static void free_leftover(struct leftover *left)
         struct fg_event_file *file = left->files;
 
         left->files = file->next;
+        fg_event_filter_free(file->filter);
         free(file);
     }
 }
@@ -200,23 +205,16 @@ static void uncount_event(struct fg_instance *instance)
         fg_instance_update_slot(instance); /* leaving never fails */
 }
 
-static int add_file(struct fg_event *event, struct fg_instance *instance, int handle)
+static int put_file(struct fg_event *event, struct fg_event_file *file)
 {
-    struct fg_event_file *file = calloc(1, sizeof(*file));
-    struct fg_event_files *list = NULL;
     struct leftover left = {0};
+    struct fg_event_files *list;
 
-    if (!file)
-        return -ENOMEM;
-    file->instance = instance;
-    file->handle = handle;
     fg_engine_lock();
-    list = list_with(files_of(event), file);
+    list = list_with(files_of(event), file, &left.files);
     if (list)
         publish(event, list, &left);
     fg_engine_unlock();
-    if (!list)
-        free(file);
     free_leftover(&left);
     return list ? 0 : -ENOMEM;
 }
@@ -243,42 +241,78 @@ static bool is_enabled(struct fg_event *event, const struct fg_instance *instanc
     return is_on;
 }
 
-static int enable(struct fg_event *event, struct fg_instance *instance, int handle)
+/* The instance's first file of the event. */
+static int enable(struct fg_event *event, struct fg_instance *instance, struct fg_event_file *file)
 {
     int error = count_event(instance);
 
     if (error)
         return error;
     put_symbol(instance, event);
-    error = add_file(event, instance, handle);
+    error = put_file(event, file);
     if (error)
         uncount_event(instance);
     return error;
 }
 
 /* The caller may change the instance. */
-static int set_enabled(struct fg_event *event, struct fg_instance *instance, int handle, bool on)
+static int set_enabled(struct fg_event *event, struct fg_instance *instance, int handle,
+                       struct fg_event_filter *filter)
 {
-    if (is_enabled(event, instance) == on)
-        return 0;
-    if (on)
-        return enable(event, instance, handle);
-    remove_file(event, instance);
-    uncount_event(instance);
-    return 0;
+    struct fg_event_file *file = calloc(1, sizeof(*file));
+    int error;
+
+    if (!file)
+        return -ENOMEM;
+    *file = (struct fg_event_file){.instance = instance, .handle = handle, .filter = filter};
+    error = is_enabled(event, instance) ? put_file(event, file) : enable(event, instance, file);
+    if (error)
+        free(file);
+    return error;
 }
 
-int fg_event_enable(struct fg_event *event, int handle, bool on)
+/* Return: the instance, which the caller may change until change_end(); NULL with *error. */
+static struct fg_instance *change_begin(int handle, int *error)
 {
     struct fg_instance *instance = fg_instance_get(handle);
-    int error = instance ? fg_instance_change_begin(instance) : -EINVAL;
 
-    if (!error) {
-        error = set_enabled(event, instance, handle, on);
-        fg_instance_change_end(instance);
+    *error = instance ? fg_instance_change_begin(instance) : -EINVAL;
+    if (instance && *error) {
+        fg_instance_put(instance);
+        return NULL;
+    }
+    return instance;
+}
+
+static void change_end(struct fg_instance *instance)
+{
+    fg_instance_change_end(instance);
+    fg_instance_put(instance);
+}
+
+int fg_event_enable(struct fg_event *event, int handle, struct fg_event_filter *filter)
+{
+    int error;
+    struct fg_instance *instance = change_begin(handle, &error);
+
+    if (instance) {
+        error = set_enabled(event, instance, handle, filter);
+        change_end(instance);
+    }
+    return error;
+}
+
+int fg_event_disable(struct fg_event *event, int handle)
+{
+    int error;
+    struct fg_instance *instance = change_begin(handle, &error);
+
+    if (instance && is_enabled(event, instance)) {
+        remove_file(event, instance);
+        uncount_event(instance);
     }
     if (instance)
-        fg_instance_put(instance);
+        change_end(instance);
     return error;
 }
 
@@ -358,7 +392,7 @@ void fg_event_hit(struct fg_event *event, const struct fg_event_site *site, uint
     for (uint32_t i = 0; i < list->n; i++) {
         struct fg_event_file *file = atomic_load_explicit(&list->files[i], memory_order_acquire);
 
-        if (file)
+        if (file && (!file->filter || fg_event_filter_matches(file->filter, image, bytes)))
             fg_event_record(file->instance, event->number, site, image + event->fields_at,
                             bytes - event->fields_at);
     }

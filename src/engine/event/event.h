@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/event/event_record.h"
+#include "engine/event/filter.h"
 #include "engine/ring/field.h"
 #include "engine/tracer/instance.h"
 
@@ -28,9 +29,10 @@ struct fg_event {
 
 /* An event in an instance, which records it. */
 struct fg_event_file {
-    struct fg_instance *instance; /* it stops only after its files are gone */
-    int handle;                   /* the instance's */
-    struct fg_event_file *next;   /* of those that are to be freed */
+    struct fg_instance *instance;   /* it stops only after its files are gone */
+    int handle;                     /* the instance's */
+    struct fg_event_filter *filter; /* which hits are recorded; NULL: all */
+    struct fg_event_file *next;     /* of those that are to be freed */
 };
 
 /* A file that goes is replaced by NULL: that needs no memory. */
@@ -59,16 +61,26 @@ int fg_event_new(const char *system, const char *name, const char *fields, uint3
 void fg_event_free(struct fg_event *event);
 
 /**
- * fg_event_enable() - Have an instance record an event, or cease to.
+ * fg_event_enable() - Have an instance record an event.
  * @handle: the instance's
- *
- * When it returns after switching off, no record of the event is written there any longer.
+ * @filter: which hits; NULL: all. It replaces the filter that the instance had for the event, so that each hit
+ *   sees one of both; on success it is the event's to free.
  *
  * Return: 0; -EINVAL: no such instance; -ENOMEM; -ENOSPC: no slot is free; -EBUSY: another thread changes
  * the instance.
  * Context: no lock of the engine held.
  */
-int fg_event_enable(struct fg_event *event, int handle, bool on);
+int fg_event_enable(struct fg_event *event, int handle, struct fg_event_filter *filter);
+
+/**
+ * fg_event_disable() - Have an instance not record an event.
+ *
+ * When it returns, no record of the event is written there any longer.
+ *
+ * Return: 0, also if it was not recorded; -EINVAL: no such instance; -EBUSY: another thread changes it.
+ * Context: no lock of the engine held.
+ */
+int fg_event_disable(struct fg_event *event, int handle);
 bool fg_event_is_enabled(struct fg_event *event, int handle);
 
 /* True if a hit has any effect. Inside the guard. */

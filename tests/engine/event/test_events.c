@@ -137,8 +137,8 @@ static void test_an_instance_records_the_events_that_it_wants(void)
     event_begin(&event, "entry", false);
     sim_call_return(funcs[0]);
     CHECK_EQ(nr_fetches, 0); /* nobody wants it: nothing is fetched */
-    CHECK_EQ(fg_event_enable(event.event, one->handle, true), 0);
-    CHECK_EQ(fg_event_enable(event.event, one->handle, true), 0);
+    CHECK_EQ(fg_event_enable(event.event, one->handle, NULL), 0);
+    CHECK_EQ(fg_event_enable(event.event, one->handle, NULL), 0);
     CHECK(fg_event_is_enabled(event.event, one->handle));
     CHECK(!fg_event_is_enabled(event.event, two->handle));
     expected_func = funcs[0]->id;
@@ -147,20 +147,61 @@ static void test_an_instance_records_the_events_that_it_wants(void)
         sim_call_return(funcs[0]);
     CHECK_EQ(take_events(one), 10);
     CHECK_EQ(take_events(two), 0);
-    CHECK_EQ(fg_event_enable(event.event, two->handle, true), 0);
+    CHECK_EQ(fg_event_enable(event.event, two->handle, NULL), 0);
     sim_call_return(funcs[0]);
     CHECK_EQ(take_events(one), 1);
     CHECK_EQ(take_events(two), 1);
-    CHECK_EQ(fg_event_enable(event.event, one->handle, false), 0);
+    CHECK_EQ(fg_event_disable(event.event, one->handle), 0);
     sim_call_return(funcs[0]);
     CHECK_EQ(take_events(one), 0);
     CHECK_EQ(take_events(two), 1);
-    CHECK_EQ(fg_event_enable(event.event, 12345, true), -EINVAL);
+    CHECK_EQ(fg_event_enable(event.event, 12345, NULL), -EINVAL);
     event_end(&event); /* while it is on in `two` */
     CHECK_EQ(two->nr_events, 0);
     CHECK_EQ(fgraph_count(), 0);
     close_instance(one);
     close_instance(two);
+}
+
+/* A filter that is changed all the time accepts all hits before and after each change. */
+static void test_a_filter_chooses_the_hits(void)
+{
+    struct fg_instance *one = open_instance("one", &fg_tracer_nop);
+    struct fg_event_filter *filter;
+    struct event event;
+    /* one term: field 0, >=, an unsigned operand; true: accept, false: reject */
+    static const struct __attribute__((packed)) {
+        uint16_t nr_terms, zero;
+        uint32_t rest;
+        int16_t source;
+        uint8_t operation, operand;
+        uint16_t when_true, when_false;
+        uint64_t number;
+    } program = {1,
+                 0,
+                 0,
+                 0,
+                 FG_EVENT_FILTER_GE,
+                 FG_EVENT_FILTER_UNSIGNED,
+                 FG_EVENT_FILTER_ACCEPT,
+                 FG_EVENT_FILTER_REJECT,
+                 3};
+    const struct fg_field fields[] = {{.offset = 16, .type = FG_FIELD_U32},
+                                      {.offset = 20, .type = FG_FIELD_U32}};
+
+    event_begin(&event, "entry", false);
+    CHECK_EQ(fg_event_filter_make(&filter, &program, sizeof(program), fields, 2), 0);
+    CHECK_EQ(fg_event_enable(event.event, one->handle, filter), 0);
+    nr_fetches = 0;
+    for (int i = 0; i < 10; i++)
+        sim_call_return(funcs[0]); /* the number is 1, 2, ... */
+    CHECK_EQ(take_events(one), 8);
+    CHECK_EQ(fg_event_enable(event.event, one->handle, NULL), 0);
+    nr_fetches = 0;
+    sim_call_return(funcs[0]);
+    CHECK_EQ(take_events(one), 1);
+    event_end(&event);
+    close_instance(one);
 }
 
 static void test_a_return_has_data_of_its_entry(void)
@@ -171,7 +212,7 @@ static void test_a_return_has_data_of_its_entry(void)
 
     event_begin(&event, "return", true);
     call = sim_call(funcs[0]); /* its entry was not seen: no event */
-    CHECK_EQ(fg_event_enable(event.event, one->handle, true), 0);
+    CHECK_EQ(fg_event_enable(event.event, one->handle, NULL), 0);
     sim_return(call);
     CHECK_EQ(take_events(one), 0);
     expected_kept = 77;
@@ -182,7 +223,7 @@ static void test_a_return_has_data_of_its_entry(void)
     sim_raise(call);
     CHECK_EQ(take_events(one), 1);
     call = sim_call(funcs[0]);
-    CHECK_EQ(fg_event_enable(event.event, one->handle, false), 0);
+    CHECK_EQ(fg_event_disable(event.event, one->handle), 0);
     sim_return(call);
     CHECK_EQ(take_events(one), 0);
     expected_kept = 0;
@@ -196,7 +237,7 @@ static void test_events_stand_among_the_calls(void)
     struct event event;
 
     event_begin(&event, "entry", false);
-    CHECK_EQ(fg_event_enable(event.event, one->handle, true), 0);
+    CHECK_EQ(fg_event_enable(event.event, one->handle, NULL), 0);
     sim_call_return(funcs[0]);
     CHECK_EQ(take_events(one), 1);
     CHECK_EQ(session.tally.records, 3);
@@ -231,9 +272,9 @@ static void *come_and_go(void *arg)
     while (!atomic_load(&over)) {
         struct fg_instance *instance = open_instance("brief", &fg_tracer_nop);
 
-        CHECK_EQ(fg_event_enable(busy.event, instance->handle, true), 0);
-        CHECK_EQ(fg_event_enable(busy.event, instance->handle, false), 0);
-        CHECK_EQ(fg_event_enable(busy.event, instance->handle, true), 0);
+        CHECK_EQ(fg_event_enable(busy.event, instance->handle, NULL), 0);
+        CHECK_EQ(fg_event_disable(busy.event, instance->handle), 0);
+        CHECK_EQ(fg_event_enable(busy.event, instance->handle, NULL), 0);
         close_instance(instance);
     }
     return NULL;
@@ -248,7 +289,7 @@ static void test_others_that_come_and_go_change_nothing(void)
 
     on_record = NULL;
     event_begin(&busy, "busy", false);
-    CHECK_EQ(fg_event_enable(busy.event, one->handle, true), 0);
+    CHECK_EQ(fg_event_enable(busy.event, one->handle, NULL), 0);
     sim_spawn(&other, come_and_go, NULL);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], call_many, NULL);
@@ -267,6 +308,7 @@ int main(void)
     sim_functions(funcs, 2);
     session_begin(&session);
     test_an_instance_records_the_events_that_it_wants();
+    test_a_filter_chooses_the_hits();
     test_a_return_has_data_of_its_entry();
     test_events_stand_among_the_calls();
     test_others_that_come_and_go_change_nothing();

@@ -6,14 +6,22 @@
 #include "arch/cpython/fetch/run.h"
 #include "arch/cpython/register/users.h"
 
-int fg_cpython_event_enable(struct fg_event *event, int handle, bool on)
+int fg_cpython_event_enable(struct fg_event *event, int handle, struct fg_event_filter *filter)
 {
     int error;
 
     if (fg_hooks_hold() != 0)
         return -EIO;
-    error = fg_event_enable(event, handle, on);
+    error = fg_event_enable(event, handle, filter);
     fg_hooks_release();
+    return error;
+}
+
+int fg_cpython_event_disable(struct fg_event *event, int handle)
+{
+    int error = fg_event_disable(event, handle);
+
+    fg_hooks_stop_if_unused();
     return error;
 }
 

@@ -6,8 +6,9 @@
 #include "arch/cpython/fetch/program.h"
 #include "engine/event/probe_event.h"
 
-/* As fg_event_enable(); also -EIO with an exception: CPython has no free hook. */
-int fg_cpython_event_enable(struct fg_event *event, int handle, bool on);
+/* As the engine's functions of the same names; the first also -EIO with an exception: CPython has no free hook. */
+int fg_cpython_event_enable(struct fg_event *event, int handle, struct fg_event_filter *filter);
+int fg_cpython_event_disable(struct fg_event *event, int handle);
 
 /* Sets up a probe that is all zeros. The program lives as long as the probe. */
 void fg_cpython_probe_event_init(struct fg_probe_event *probe, struct fg_event *event,
