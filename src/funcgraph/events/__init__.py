@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Events: their filters, in the kernel's syntax."""
-=======
 """Events: their definitions, filters, triggers and histograms, as texts in the kernel's syntax.
 
 Traced processes load this room once somebody defines an event, so its modules import little.
 """
->>>>>>> 039c78a (events: parse definitions of dynamic events)
