@@ -181,6 +181,63 @@ INSTANCE_LIMITS: Final[dict[str, tuple[int, int]]]
 INSTANCE_NAME_BYTES: Final[int]  # the longest name, in UTF-8
 
 @final
+class Event:
+    """A kind of event with its probes. funcgraph.events makes them.
+
+    Args:
+        system, name: its names, which go into traces. Nobody checks that they are given once.
+        fields: (name, type, count, source, steps) of each field: funcgraph.events.field.Field.
+        is_return: hits are at the return of functions; False: at the entry.
+
+    Errors: ValueError: it is closed, or the fields are none. OSError: E2BIG: the fields take too much room.
+    MemoryError.
+    """
+
+    def __new__(
+        cls, system: str, name: str, fields: Sequence[tuple[Any, ...]], *, is_return: bool = False
+    ) -> Event: ...
+    @property
+    def number(self) -> int:
+        """Its number in this process, from 1."""
+
+    @property
+    def layout(self) -> str:
+        """TYPE NAME COUNT OFFSET of each field in its image, joined by ";"."""
+
+    @property
+    def faults(self) -> int:
+        """How many fields could not be read."""
+
+    @property
+    def nmissed(self) -> int:
+        """How many calls its probes missed."""
+
+    def add_probe(
+        self, functions: Sequence[str], fields: Sequence[tuple[Any, ...]], is_pending: bool, /
+    ) -> None:
+        """Hit the event at functions that match these patterns, now and later.
+
+        Errors: OSError: ENOENT: no function matches, unless is_pending; EEXIST: the fields' names or types are
+        not the event's. RuntimeError: no hook is free.
+        """
+
+    def remove_probe(self, index: int, /) -> None:
+        """Remove the probe that was added as this one, from 0. OSError ENOENT: there is none."""
+
+    def enable(self, handle: int, filter: bytes | None, /) -> None:
+        """Have an instance record it: all hits, or those that a filter's program accepts.
+
+        Errors: OSError: EINVAL: no such instance, or no program for its fields; ENOSPC: no free slot; EBUSY:
+        another thread changes the instance. RuntimeError: no hook is free.
+        """
+
+    def disable(self, handle: int, /) -> None:
+        """Have an instance not record it. OSError: as enable()."""
+
+    def is_enabled(self, handle: int, /) -> bool: ...
+    def close(self) -> None:
+        """Remove it with its probes. A second call does nothing."""
+
 class Instance:
     """An instance in this process's memory. funcgraph.Instance wraps it.
 

@@ -59,7 +59,7 @@ def start(
 
 def _start_events(handle: int, texts: "list[str]") -> None:
     """Have the instance record these events. Imported only by recordings that have some."""
-    from funcgraph.events import asked
+    from funcgraph.events import asked, live
 
     for text in texts:
-        asked.start(handle, asked.parse(text))
+        live.start(handle, asked.parse(text))

@@ -1,0 +1,122 @@
+"""Makes events of definitions: the half of the table of dynamic events that knows the engine."""
+
+from __future__ import annotations
+
+from errno import ENOENT, EOPNOTSUPP
+from typing import NamedTuple
+
+from funcgraph import _engine
+from funcgraph.events.definition import Definition
+from funcgraph.events.synthetic_definition import SyntheticDefinition
+from funcgraph.fprobe import nobody
+
+__all__ = ["Installed", "Installer", "LiveEvent"]
+
+
+class LiveEvent:
+    """An event that exists.
+
+    Attributes:
+        group, name: its names.
+        fields: its fields; all its probes have the same.
+        engine: the engine's half.
+        users: handle of each instance that records it.
+    """
+
+    __slots__ = ("_probes", "engine", "fields", "group", "name", "users")
+
+    def __init__(self, definition: Definition) -> None:
+        self.group = definition.group
+        self.name = definition.event
+        self.fields = definition.fields
+        self.engine = _engine.Event(
+            self.group, self.name, definition.fields, is_return=definition.is_return
+        )
+        self.users: set[int] = set()
+        self._probes: list[object] = []  # in the engine's order
+
+    def add_probe(self, definition: Definition, *, is_pending: bool) -> object:
+        """Hit the event where a definition says; return what remove_probe() takes.
+
+        Args:
+            definition: of this event.
+            is_pending: the function may be defined later.
+
+        Raises:
+            OSError: ENOENT: no function has the name. EEXIST: the fields are not the event's.
+        """
+        try:
+            self.engine.add_probe([definition.symbol], definition.fields, is_pending)
+        except FileNotFoundError:
+            raise nobody([definition.symbol]) from None
+        probe = object()
+        self._probes.append(probe)
+        return probe
+
+    def remove_probe(self, probe: object) -> None:
+        """Remove a probe; with the last one the event goes."""
+        at = self._probes.index(probe)
+        self.engine.remove_probe(at)
+        del self._probes[at]
+        if not self._probes:
+            self.engine.close()
+
+    @property
+    def has_probes(self) -> bool:
+        """Whether it still exists."""
+        return bool(self._probes)
+
+
+class Installed(NamedTuple):
+    """The handle of one definition."""
+
+    event: LiveEvent
+    probe: object
+
+
+class Installer:
+    """Makes events, and finds them by name.
+
+    Attributes:
+        events: (group, name) -> the event, the oldest first.
+        is_pending: definitions may name functions that are defined later.
+    """
+
+    def __init__(self) -> None:
+        self.events: dict[tuple[str, str], LiveEvent] = {}
+        self.is_pending = False
+
+    def install(self, definition: Definition | SyntheticDefinition) -> Installed:
+        """Make the event of a definition, or add a probe to it.
+
+        Raises:
+            OSError: ENOENT: no function has the name. EOPNOTSUPP: events of this kind cannot be made.
+        """
+        if isinstance(definition, SyntheticDefinition) or definition.kind not in "fpr" or definition.place:
+            raise OSError(EOPNOTSUPP, "only events at entries and returns of functions can be made")
+        key = (definition.group, definition.event)
+        event = self.events.get(key) or LiveEvent(definition)
+        probe = event.add_probe(definition, is_pending=self.is_pending)
+        self.events[key] = event
+        return Installed(event, probe)
+
+    def remove(self, handle: Installed) -> None:
+        """Undo install()."""
+        handle.event.remove_probe(handle.probe)
+        if not handle.event.has_probes:
+            del self.events[handle.event.group, handle.event.name]
+
+    def is_busy(self, handle: Installed) -> bool:
+        """Return whether an instance records the event."""
+        return bool(handle.event.users)
+
+    def find(self, group: str, name: str) -> LiveEvent:
+        """Return an event.
+
+        Raises:
+            OSError: ENOENT: there is none of that name.
+        """
+        try:
+            return self.events[group, name]
+        except KeyError:
+            raise OSError(ENOENT, "no such event", f"{group}/{name}") from None
