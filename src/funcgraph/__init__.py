@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         users,
     )
     from funcgraph._include import get_include
+    from funcgraph.events.live import dynamic_events
     from funcgraph.fgraph import available_filter_functions, registered
     from funcgraph.fprobe import (
         fprobe_count_ips_from_filter,
@@ -113,6 +114,7 @@ __all__ = [
     "disable_fprobe",
     "disable_kprobe",
     "disable_kretprobe",
+    "dynamic_events",
     "enable_fprobe",
     "enable_kprobe",
     "enable_kretprobe",
@@ -181,6 +183,7 @@ _LAZY = {
     "disable_fprobe": "funcgraph._engine",
     "disable_kprobe": "funcgraph._engine",
     "disable_kretprobe": "funcgraph.kretprobe",
+    "dynamic_events": "funcgraph.events.live",
     "enable_fprobe": "funcgraph._engine",
     "enable_kprobe": "funcgraph._engine",
     "enable_kretprobe": "funcgraph.kretprobe",

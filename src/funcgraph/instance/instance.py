@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from errno import EEXIST, EINVAL, ENAMETOOLONG
 from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING
 
 from funcgraph.instance import profiling, snapshot_file
 from funcgraph.instance.access import checked
@@ -23,6 +24,9 @@ from funcgraph.instance.state import State
 from funcgraph.instance.tracers import stop_latency
 from funcgraph.settings import check
 from funcgraph.settings.table import BY_NAME, NAME_BYTES, OPTIONS, PATTERNS, SETTINGS, THREADS
+
+if TYPE_CHECKING:
+    from funcgraph.instance.events import Events
 
 __all__ = ["Instance", "instances"]
 
@@ -189,6 +193,13 @@ class Instance(FileAttributes):
             OSError: ESRCH: nothing was counted in that thread, or it has ended.
         """
         return profiling.trace_stat(self._state, self.tracing_thresh, tid)
+
+    @property
+    def events(self) -> Events:
+        """The events of this process, and what this instance does with each: the kernel's folder `events`."""
+        from funcgraph.instance.events import Events
+
+        return Events(self._state)
 
     def clear(self) -> None:
         """Empty the buffer, as writing to the kernel's file `trace` does."""

@@ -10,6 +10,7 @@ from funcgraph.instance.lock import InstanceLock
 from funcgraph.settings.table import OPTIONS
 
 if TYPE_CHECKING:
+    from funcgraph.events.filter import Filter
     from funcgraph.instance.latency_instance import InstanceLatency
     from funcgraph.instance.profile import FunctionProfile
 
@@ -30,6 +31,7 @@ class State:
         clock: trace_clock.
         latency: the latency tracer, if that is the current tracer.
         profile: the function profiler, once it was enabled.
+        event_filters: name of an event -> its filter in this instance.
         snapshot: the Snapshot of the file `snapshot`; True: it was emptied; None: there is none.
     """
 
@@ -37,6 +39,7 @@ class State:
         "c_calls",
         "clock",
         "engine",
+        "event_filters",
         "filters",
         "latency",
         "lock",
@@ -55,6 +58,7 @@ class State:
         self.options = {name: option.initial for name, option in OPTIONS.items()}
         self.filters: dict[str, tuple[Any, ...]] = {}
         self.c_calls = c_calls
+        self.event_filters: dict[str, Filter] = {}
         self.clock = "mono"
         self.latency: InstanceLatency | None = None
         self.profile: FunctionProfile | None = None
