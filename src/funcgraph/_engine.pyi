@@ -201,6 +201,10 @@ class Event:
         """Its number in this process, from 1."""
 
     @property
+    def used(self) -> bool:
+        """Whether an instance records it."""
+
+    @property
     def layout(self) -> str:
         """TYPE NAME COUNT OFFSET of each field in its image, joined by ";"."""
 

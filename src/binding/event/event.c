@@ -310,6 +310,13 @@ static PyObject *get_number(PyObject *object, void *Py_UNUSED(closure))
     return self ? PyLong_FromUnsignedLong(self->event->number) : NULL;
 }
 
+static PyObject *get_used(PyObject *object, void *Py_UNUSED(closure))
+{
+    const struct event_object *self = open_event(object);
+
+    return self ? PyBool_FromLong(fg_event_is_used(self->event)) : NULL;
+}
+
 static PyObject *get_layout(PyObject *object, void *Py_UNUSED(closure))
 {
     return PyUnicode_FromString(((struct event_object *)object)->layout);
@@ -347,6 +354,7 @@ static PyObject *get_nmissed(PyObject *object, void *Py_UNUSED(closure))
 
 static PyGetSetDef attributes[] = {
     {"number", get_number, NULL, "Number of the event in this process.", NULL},
+    {"used", get_used, NULL, "Whether an instance records it.", NULL},
     {"layout", get_layout, NULL, "`TYPE NAME COUNT OFFSET` of each field, joined by ';'.", NULL},
     {"faults", get_faults, NULL, "How many fields could not be read.", NULL},
     {"nmissed", get_nmissed, NULL, "Calls that its probes missed.", NULL},

@@ -326,6 +326,16 @@ bool fg_event_is_enabled(struct fg_event *event, int handle)
     return is_on;
 }
 
+bool fg_event_is_used(struct fg_event *event)
+{
+    bool is_used;
+
+    fg_engine_lock();
+    is_used = count_files(files_of(event)) > 0;
+    fg_engine_unlock();
+    return is_used;
+}
+
 /* ---- the end of an event */
 
 /* An event of the instance is gone. If another thread changes the instance now, an unneeded slot stays until

@@ -82,6 +82,8 @@ int fg_event_enable(struct fg_event *event, int handle, struct fg_event_filter *
  */
 int fg_event_disable(struct fg_event *event, int handle);
 bool fg_event_is_enabled(struct fg_event *event, int handle);
+/* True if any instance records it. */
+bool fg_event_is_used(struct fg_event *event);
 
 /* True if a hit has any effect. Inside the guard. */
 static inline bool fg_event_is_wanted(struct fg_event *event)

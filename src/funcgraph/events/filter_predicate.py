@@ -133,7 +133,7 @@ class Scanner:
         return self.text[self.at : self.at + 1]
 
     def refusal(self, message: str, at: int | None = None, hint: str = "") -> FilterError:
-        """Return the error with the caret one character after `at`, where the kernel has it in comparisons."""
+        """Return the error. Its caret is one character after `at`, where the kernel has it in comparisons."""
         return refused(message, self.text, (self.at if at is None else at) + 1, hint=hint)
 
     def predicate(self) -> Predicate:

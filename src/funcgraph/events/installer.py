@@ -6,6 +6,7 @@ from errno import ENOENT, EOPNOTSUPP
 from typing import NamedTuple
 
 from funcgraph import _engine
+from funcgraph.events.asked import filter_fields
 from funcgraph.events.definition import Definition
 from funcgraph.events.synthetic_definition import SyntheticDefinition
 from funcgraph.fprobe import nobody
@@ -19,20 +20,20 @@ class LiveEvent:
     Attributes:
         group, name: its names.
         fields: its fields; all its probes have the same.
+        filter_fields: the names that its filters can have.
         engine: the engine's half.
-        users: handle of each instance that records it.
     """
 
-    __slots__ = ("_probes", "engine", "fields", "group", "name", "users")
+    __slots__ = ("_probes", "engine", "fields", "filter_fields", "group", "name")
 
     def __init__(self, definition: Definition) -> None:
         self.group = definition.group
         self.name = definition.event
         self.fields = definition.fields
+        self.filter_fields = filter_fields(definition)
         self.engine = _engine.Event(
             self.group, self.name, definition.fields, is_return=definition.is_return
         )
-        self.users: set[int] = set()
         self._probes: list[object] = []  # in the engine's order
 
     def add_probe(self, definition: Definition, *, is_pending: bool) -> object:
@@ -108,7 +109,7 @@ class Installer:
 
     def is_busy(self, handle: Installed) -> bool:
         """Return whether an instance records the event."""
-        return bool(handle.event.users)
+        return handle.event.engine.used
 
     def find(self, group: str, name: str) -> LiveEvent:
         """Return an event.

@@ -47,12 +47,10 @@ def enable(event: LiveEvent, handle: int, filter: Filter | None) -> None:
         MemoryError.
     """
     event.engine.enable(handle, filter.program.pack() if filter else None)
-    event.users.add(handle)
 
 
 def disable(event: LiveEvent, handle: int) -> None:
     """Have an instance no longer record an event. OSError: as enable()."""
-    event.users.discard(handle)
     event.engine.disable(handle)
 
 

@@ -40,7 +40,7 @@ class EventFile:
             OSError: ENODEV: the event or the instance is gone. ENOSPC: all slots for users are taken.
             RuntimeError: no hook is free.
         """
-        return self._state.engine.handle in self._event.users
+        return self._event.has_probes and self._event.engine.is_enabled(self._state.engine.handle)
 
     @enable.setter
     def enable(self, on: bool) -> None:
@@ -48,7 +48,7 @@ class EventFile:
             self._check()
             if on:
                 live.enable(self._event, self._state.engine.handle, self._state.event_filters.get(self.name))
-            elif self.enable:
+            else:
                 live.disable(self._event, self._state.engine.handle)
 
     @property
@@ -68,7 +68,7 @@ class EventFile:
 
     @filter.setter
     def filter(self, text: str) -> None:
-        found = None if event_filter.clears(text) else event_filter.parse(text, self._event.fields)
+        found = None if event_filter.clears(text) else event_filter.parse(text, self._event.filter_fields)
         with self._state.lock:
             self._check()
             if self.enable:
