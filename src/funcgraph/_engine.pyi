@@ -221,8 +221,8 @@ class Event:
     ) -> None:
         """Hit the event at functions that match these patterns, now and later.
 
-        Errors: OSError: ENOENT: no function matches, unless is_pending; EEXIST: the fields' names or types are
-        not the event's. RuntimeError: no hook is free.
+        Errors: OSError: ENOENT: no function matches, unless is_pending; EEXIST: the event's fields have other
+        names or types. RuntimeError: no hook is free.
         """
 
     def remove_probe(self, index: int, /) -> None:

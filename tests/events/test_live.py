@@ -81,7 +81,9 @@ def hits(instance: funcgraph.Instance) -> list[str]:
 
 
 def test_values_at_an_entry(one: funcgraph.Instance) -> None:
-    name = define("f:shop/co HERE.checkout amount=order.amount who=order.user.name:string age=order.user.age:u8 fast")
+    name = define(
+        "f:shop/co HERE.checkout amount=order.amount who=order.user.name:string age=order.user.age:u8 fast"
+    )
     one.events[name].enable = True
     checkout(Order(7, BOB))
     checkout(Order(2.5, User("a\nb", 300)), True)
@@ -246,7 +248,7 @@ def test_nothing_is_left_of_what_is_refused() -> None:
     assert "nearest" in refusal(errno.EINVAL, lambda: define("f:shop/co HERE.totl")).hint
     refusal(errno.EINVAL, lambda: define("f:shop/co HERE.total amount=order.amount:u7"))
     assert len(events) == 0 and funcgraph.users() == before
-    assert str(events.log).count("Command:") == 3
+    assert events.log.text().count("Command:") == 3
 
 
 def test_an_event_takes_more_probes_of_its_form(one: funcgraph.Instance) -> None:
@@ -306,7 +308,15 @@ def recorded(fg: Funcgraph) -> list[str]:
 
 def test_a_recording_of_events_alone(fg: Funcgraph) -> None:
     app = fg.script(APP)
-    command = ("-q", "-e", "f:job/start __main__.work n=job.n", "-f", "n >= 8", "-e", "f:job/end __main__.work%return $retval")
+    command = (
+        "-q",
+        "-e",
+        "f:job/start __main__.work n=job.n",
+        "-f",
+        "n >= 8",
+        "-e",
+        "f:job/end __main__.work%return $retval",
+    )
     result = fg.record(*command, "-f", "arg1 < 4", app, "plain")
     assert (result.returncode, result.stderr) == (0, "")
     assert recorded(fg) == [

@@ -31,9 +31,7 @@ class LiveEvent:
         self.name = definition.event
         self.fields = definition.fields
         self.filter_fields = filter_fields(definition)
-        self.engine = _engine.Event(
-            self.group, self.name, definition.fields, is_return=definition.is_return
-        )
+        self.engine = _engine.Event(self.group, self.name, definition.fields, is_return=definition.is_return)
         self._probes: list[object] = []  # in the engine's order
 
     def add_probe(self, definition: Definition, *, is_pending: bool) -> object:

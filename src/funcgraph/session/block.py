@@ -32,7 +32,7 @@ from funcgraph.session import environ, tracing
 from funcgraph.session.check import check, check_file, record_options
 from funcgraph.session.options import DEFAULTS, RECORDING
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
-from funcgraph.settings.table import BY_NAME, PATTERNS
+from funcgraph.settings.table import BY_NAME, EVENTS, PATTERNS
 
 __all__ = ["RecordBlock", "record"]
 
@@ -128,6 +128,7 @@ def record(
     graph: Iterable[str] = (),
     max_graph_depth: int = 0,
     thresh_us: int = 0,
+    events: Iterable[str] = (),
     args: bool = False,
     retval: bool = False,
     retaddr: bool = False,
@@ -160,6 +161,9 @@ def record(
         graph: only functions that match one of these, and all that they call.
         max_graph_depth: how many levels of calls to record, from the outermost; 0: all.
         thresh_us: only calls that take at least so many microseconds; 0: all.
+        events: events to record besides calls, as lines of dynamic_events; ` if FILTER` behind one chooses its
+            hits: "f:shop/co shop.checkout amount user=order.user.name if amount > 1000". With tracer="nop"
+            nothing else is recorded.
         args: record arguments too; this runs no code of the program.
         retval: record return values too, in the same way.
         retaddr: record where calls are made (funcgraph-retaddr). "function_graph" only.
@@ -224,6 +228,9 @@ def record(
     return RecordBlock(os.path.realpath(output), settings)
 
 
+_LISTS = {PATTERNS: "patterns", EVENTS: "definitions"}
+
+
 def _own(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
@@ -240,7 +247,7 @@ def _instance(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
         value = keywords.get(option, default)
         if isinstance(default, tuple):
             if isinstance(value, str):
-                what = "patterns" if BY_NAME[option].kind == PATTERNS else "words"
+                what = _LISTS.get(BY_NAME[option].kind, "words")
                 raise TypeError(f"{option} must be a list of {what}, not one str: [{value!r}]")
             value = list(value)
         instance[option] = value

@@ -35,8 +35,8 @@ RECORDING: "dict[str, Any]" = {
     setting.name: setting.default for setting in SETTINGS if setting.scope == WHOLE
 }
 
-# The settings of an instance that the engine's start() does not take: how the report shows the trace, and what
-# is added to the instance after its start.
+# The settings of an instance that the engine's start() does not take: how the report shows the trace, and
+# what the instance gets after its start.
 _NOT_AT_START = ("options", "events")
 
 # The config file's key for the names of the instances, in order. The setting NAME of instance i has the
