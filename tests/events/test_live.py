@@ -193,7 +193,15 @@ def test_what_is_off_is_not_recorded(one: funcgraph.Instance) -> None:
         one.events[name].enable = False
         total(Order(1, BOB))
     assert len(hits(one)) == 3
-    assert funcgraph.users() == [user for user in funcgraph.users() if user.name != "one"]
+    assert funcgraph.users() == []  # no function has a hook for it
+
+
+def test_an_instance_that_ends_takes_its_probes_off() -> None:
+    name = define("f:shop/co HERE.total amount=order.amount")
+    with funcgraph.Instance("brief") as brief:
+        brief.events[name].enable = True
+        assert funcgraph.users() != []
+    assert funcgraph.users() == []
 
 
 def test_each_thread_writes_its_own(one: funcgraph.Instance) -> None:

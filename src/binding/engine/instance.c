@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "arch/cpython/base/compat/thread.h"
+#include "arch/cpython/register/events.h"
 #include "arch/cpython/register/users.h"
 #include "binding/base/file_arg.h"
 #include "binding/base/raise.h"
@@ -65,6 +66,7 @@ static int stop(struct fg_instance_object *self)
 
     if (error != -EBUSY)
         self->handle = 0;
+    fg_cpython_instance_stopped();
     fg_hooks_stop_if_unused();
     return error == -EINVAL ? 0 : error;
 }

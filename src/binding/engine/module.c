@@ -215,6 +215,7 @@ static int exec_module(PyObject *module)
     fg_engine_state(module)->kprobes = PyDict_New();
     if (!fg_engine_state(module)->kprobes)
         return -1;
+    fg_event_begin();
     return add_types(module) || add_sequences(module) || PyModule_AddFunctions(module, fg_fprobe_functions) ||
                    PyModule_AddFunctions(module, fg_kprobe_multi_functions) ||
                    PyModule_AddFunctions(module, fg_kprobe_functions) || fg_exit_add(module) ||

@@ -5,17 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/cpython/base/lock.h"
+#include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/register/events.h"
 #include "arch/cpython/register/fprobes.h"
+#include "arch/cpython/register/users.h"
 #include "binding/base/raise.h"
 #include "binding/core/filter.h"
 #include "binding/core/state.h"
 
-/* A probe of an event. The engine calls it while it is registered, so it does not move. */
+/* A probe of an event. It is registered while an instance records the event: else its functions run as if there
+ * were no event. The engine calls it while it is registered, so it does not move. */
 struct probe {
     struct fg_probe_event hits;
     struct fg_fetch_program *program;
+    PyObject *patterns; /* tuple of str: the functions */
+    bool is_pending;    /* there may be none yet */
     struct probe *next;
 };
 
@@ -25,6 +29,7 @@ struct event_object {
     struct fg_field *fields;              /* for filters */
     uint32_t nr_fields;
     bool is_return;
+    bool is_attached;     /* its probes are registered */
     struct probe *probes; /* the latest first */
 };
 
@@ -62,6 +67,7 @@ static void probe_free(struct probe *probe)
 {
     fg_cpython_unregister_fprobe(&probe->hits.fp);
     fg_fetch_program_free(probe->program);
+    Py_XDECREF(probe->patterns);
     free(probe);
 }
 
@@ -102,18 +108,80 @@ static PyObject *raise_for(int error)
     return PyErr_Occurred() ? NULL : fg_raise_errno(error, NULL);
 }
 
-static int attach(struct probe *probe, PyObject *patterns, bool is_pending)
+/* What to do with the functions that a probe's patterns match. Return: a negative errno; else it is done. */
+typedef int (*filter_function)(struct probe *probe, struct fg_fprobe_filter *filter);
+
+static int attach_one(struct probe *probe, struct fg_fprobe_filter *filter)
+{
+    return fg_cpython_register_pending_fprobe(&probe->hits.fp, filter);
+}
+
+static int count(struct probe *probe, struct fg_fprobe_filter *filter)
+{
+    return probe->is_pending ? 0 : fg_cpython_count_ips(filter);
+}
+
+/* Return: 0, or -1 with an exception. */
+static int with_filter(struct probe *probe, filter_function function)
 {
     struct fg_fprobe_filter filter = {0};
     int error = 0;
 
-    if (fg_fprobe_filter_fill(&filter, patterns, "functions", NULL, NULL) == 0)
-        error = is_pending ? fg_cpython_register_pending_fprobe(&probe->hits.fp, &filter)
-                           : fg_cpython_register_fprobe(&probe->hits.fp, &filter);
+    if (fg_fprobe_filter_fill(&filter, probe->patterns, "functions", NULL, NULL) == 0)
+        error = function(probe, &filter);
     fg_fprobe_filter_clear(&filter);
-    if (error)
+    if (error < 0)
         raise_for(error);
     return PyErr_Occurred() ? -1 : 0;
+}
+
+static void detach(struct event_object *self)
+{
+    self->is_attached = false;
+    for (struct probe *probe = self->probes; probe; probe = probe->next)
+        fg_cpython_unregister_fprobe(&probe->hits.fp);
+}
+
+/* The first probe first: functions of several have their hits in the order in which the probes were added.
+ * Return: 0, or -1 with an exception. */
+static int attach_from(struct probe *probe)
+{
+    if (probe && attach_from(probe->next) != 0)
+        return -1;
+    return probe ? with_filter(probe, attach_one) : 0;
+}
+
+static int attach(struct event_object *self)
+{
+    if (self->is_attached)
+        return 0;
+    self->is_attached = true;
+    if (attach_from(self->probes) == 0)
+        return 0;
+    detach(self);
+    return -1;
+}
+
+/* NULL with an exception. */
+static struct probe *probe_new(const struct event_object *self, PyObject *patterns, PyObject *fields,
+                               bool is_pending)
+{
+    struct probe *probe = calloc(1, sizeof(*probe));
+
+    if (!probe) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    probe->patterns = fg_pattern_tuple(patterns, "functions");
+    probe->program = probe->patterns ? program_of(self, fields) : NULL;
+    probe->is_pending = is_pending;
+    if (probe->program) {
+        fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
+        if (with_filter(probe, count) == 0 && (!self->is_attached || with_filter(probe, attach_one) == 0))
+            return probe;
+    }
+    probe_free(probe);
+    return NULL;
 }
 
 static PyObject *add_probe(PyObject *object, PyObject *args)
@@ -125,20 +193,9 @@ static PyObject *add_probe(PyObject *object, PyObject *args)
 
     if (!self || !PyArg_ParseTuple(args, "OOp:add_probe", &patterns, &fields, &is_pending))
         return NULL;
-    probe = calloc(1, sizeof(*probe));
+    probe = probe_new(self, patterns, fields, is_pending);
     if (!probe)
-        return PyErr_NoMemory();
-    probe->program = program_of(self, fields);
-    if (!probe->program) {
-        free(probe);
         return NULL;
-    }
-    fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
-    if (attach(probe, patterns, is_pending) != 0) {
-        fg_fetch_program_free(probe->program);
-        free(probe);
-        return NULL;
-    }
     probe->next = self->probes;
     self->probes = probe;
     Py_RETURN_NONE;
@@ -165,8 +222,60 @@ static PyObject *remove_probe(PyObject *object, PyObject *index)
     Py_RETURN_NONE;
 }
 
-/* ---- the object */
+/* ---- the list of the interpreter's events, which keeps them until they are closed */
 
+/* Return: 0, or -1 with an exception. */
+static int enlist(PyObject *object)
+{
+    struct fg_interp *interp = fg_engine_here();
+
+    if (interp && !interp->events)
+        interp->events = PyList_New(0);
+    return interp && interp->events ? PyList_Append(interp->events, object) : -1;
+}
+
+static void unlist(PyObject *object)
+{
+    struct fg_interp *interp = fg_interp_known();
+    Py_ssize_t n = interp && interp->events ? PyList_GET_SIZE(interp->events) : 0;
+
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (PyList_GET_ITEM(interp->events, i) == object) {
+            PyList_SetSlice(interp->events, i, i + 1, NULL);
+            return;
+        }
+    }
+}
+
+static bool is_unused(const struct event_object *self)
+{
+    return self->event && self->is_attached && !fg_event_is_used(self->event);
+}
+
+/* Takes the probes of events off their functions that no instance records. An exception that is set stays. */
+static void detach_unused(struct fg_interp *interp)
+{
+    fg_exception before = fg_exception_set_aside();
+    PyObject *all = interp->events ? PyList_AsTuple(interp->events) : NULL;
+
+    for (Py_ssize_t i = 0; all && i < PyTuple_GET_SIZE(all); i++) {
+        struct event_object *self = (struct event_object *)PyTuple_GET_ITEM(all, i);
+
+        if (is_unused(self))
+            detach(self);
+    }
+    Py_XDECREF(all);
+    fg_exception_put_back(before);
+}
+
+void fg_event_begin(void)
+{
+    fg_cpython_on_instance_stopped(detach_unused);
+}
+
+/* ---- the object's life */
+
+/* Nobody records it any longer when this returns. */
 static void close_event(struct event_object *self)
 {
     struct probe *probes = self->probes;
@@ -220,7 +329,7 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         fg_event_new(system, name, self->layout, program->fields_at, &self->event) != 0)
         PyErr_NoMemory();
     fg_fetch_program_free(program);
-    if (self->event)
+    if (self->event && enlist((PyObject *)self) == 0)
         return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
@@ -241,6 +350,7 @@ static void event_dealloc(PyObject *object)
 static PyObject *event_close(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     close_event((struct event_object *)object);
+    unlist(object);
     Py_RETURN_NONE;
 }
 
@@ -276,6 +386,10 @@ static PyObject *enable(PyObject *object, PyObject *args)
         fg_event_filter_free(filter);
         return raise_for(error);
     }
+    if (attach(self) != 0) {
+        fg_cpython_event_disable(self->event, handle);
+        return NULL;
+    }
     Py_RETURN_NONE;
 }
 
@@ -290,6 +404,10 @@ static PyObject *disable(PyObject *object, PyObject *handle)
     error = fg_cpython_event_disable(self->event, (int)number);
     if (error)
         return raise_for(error);
+    if (is_unused(self)) {
+        detach(self);
+        fg_hooks_stop_if_unused();
+    }
     Py_RETURN_NONE;
 }
 

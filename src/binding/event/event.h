@@ -7,4 +7,7 @@
 
 extern PyType_Spec fg_event_spec;
 
+/* Before the first event. */
+void fg_event_begin(void);
+
 #endif

@@ -69,6 +69,12 @@ struct fg_event_common {
     int32_t pid; /* the thread's id */
 };
 
+/* Where the fields of an image begin: after the common fields, after __probe_ip, or after __probe_func and
+ * __probe_ret_ip. So it says what stands in parentheses before them in a report. */
+#define FG_EVENT_PLAIN_FIELDS_AT 8u
+#define FG_EVENT_ENTRY_FIELDS_AT 16u
+#define FG_EVENT_RETURN_FIELDS_AT 24u
+
 #define FG_EVENT_MAX_FIELDS 128u
 /* An image has at most so many bytes: what a record (record.h) holds, and the parts before the fields. */
 #define FG_EVENT_MAX_BYTES 960u

@@ -4,7 +4,24 @@
 #include <errno.h>
 
 #include "arch/cpython/fetch/run.h"
+#include "arch/cpython/read/code.h"
 #include "arch/cpython/register/users.h"
+
+static _Atomic(void (*)(struct fg_interp *interp)) detach_unused;
+
+void fg_cpython_on_instance_stopped(void (*detach)(struct fg_interp *interp))
+{
+    atomic_store(&detach_unused, detach);
+}
+
+void fg_cpython_instance_stopped(void)
+{
+    void (*detach)(struct fg_interp * interp) = atomic_load(&detach_unused);
+    struct fg_interp *interp = fg_interp_known();
+
+    if (detach && interp)
+        detach(interp);
+}
 
 int fg_cpython_event_enable(struct fg_event *event, int handle, struct fg_event_filter *filter)
 {
@@ -12,6 +29,8 @@ int fg_cpython_event_enable(struct fg_event *event, int handle, struct fg_event_
 
     if (fg_hooks_hold() != 0)
         return -EIO;
+    if (event->fields_at > FG_EVENT_ENTRY_FIELDS_AT)
+        fg_code_discover_callers();
     error = fg_event_enable(event, handle, filter);
     fg_hooks_release();
     return error;

@@ -3,12 +3,18 @@
 #ifndef FG_CPYTHON_REGISTER_EVENTS_H
 #define FG_CPYTHON_REGISTER_EVENTS_H
 
+#include "arch/cpython/base/interp.h"
 #include "arch/cpython/fetch/program.h"
 #include "engine/event/probe_event.h"
 
 /* As the engine's functions of the same names; the first also -EIO with an exception: CPython has no free hook. */
 int fg_cpython_event_enable(struct fg_event *event, int handle, struct fg_event_filter *filter);
 int fg_cpython_event_disable(struct fg_event *event, int handle);
+
+/* Sets the function that is called when an instance of this interpreter has stopped: events that no instance
+ * records any longer can take their probes off. Once. */
+void fg_cpython_on_instance_stopped(void (*detach)(struct fg_interp *interp));
+void fg_cpython_instance_stopped(void);
 
 /* Sets up a probe that is all zeros. The program lives as long as the probe. */
 void fg_cpython_probe_event_init(struct fg_probe_event *probe, struct fg_event *event,

@@ -8,6 +8,7 @@
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/symbols.h"
+#include "arch/cpython/register/events.h"
 #include "arch/cpython/register/latency.h"
 #include "arch/cpython/register/users.h"
 #include "engine/tracer/instance_mark.h"
@@ -63,6 +64,7 @@ int fg_cpython_stop_instance(int handle)
     if (is_here(handle)) {
         fg_cpython_latency_stop_telling(handle);
         error = fg_instance_stop(handle);
+        fg_cpython_instance_stopped();
     }
     fg_hooks_stop_if_unused();
     return error;
