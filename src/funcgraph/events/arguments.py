@@ -54,7 +54,10 @@ def parse_arguments(
         ProbeError: an argument is wrong.
     """
     words = list(enumerate(command.words))[first:end]
-    arguments = [_Argument(*pair) for pair in words] if scope.kind == "e" else _expanded(command, words, scope)
+    if scope.kind == "e":
+        arguments = [_Argument(word, text) for word, text in words]
+    else:
+        arguments = _expanded(command, words, scope)
     if len(arguments) > _MOST:
         raise command.error(messages.TOO_MANY_ARGS, first, hint=f"An event has at most {_MOST} arguments.")
     fields: dict[str, Field] = {}

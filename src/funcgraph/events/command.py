@@ -31,7 +31,7 @@ def _after_key(text: str, at: int) -> int:
 
 
 def without_comment(line: str) -> str:
-    """Return a line without its comment: all from `#` on, as in the kernel. A `#` in a `["key"]` begins none."""
+    """Return a line without its comment: all from `#` on. A `#` in a `["key"]` begins none."""
     at = 0
     while at < len(line):
         if line[at] == "#":
@@ -66,7 +66,7 @@ def number(text: str) -> int | None:
     elif len(text) > 1 and text[0] == "0":
         kind, digits = "o", text[1:]
     base, allowed = _DIGITS[kind]
-    # int() would take "_", blanks and the digits of other scripts, and refuses very long texts in its own way.
+    # int() would take "_", blanks and the digits of other scripts, and refuses very long texts its own way.
     if not digits or len(digits) > 64 or digits.lower().strip(allowed):
         return None
     value = int(digits, base)

@@ -34,12 +34,12 @@ class Definition(NamedTuple):
     """A dynamic event that one line defines, unless it is a synthetic one.
 
     Attributes:
-        kind: "f": at entries or returns of functions; "p": at a place in a function; "r": at returns; "t": on a
-            static event; "e": on an event.
+        kind: "f": at entries or returns of functions; "p": at a place in a function; "r": at returns;
+            "t": on a static event; "e": on an event.
         group: the event's group: "fprobes", "kprobes", "tracepoints", "eprobes" or the one given.
         event: the event's name.
-        symbol: the function, "module.qualname", for an "f" also a glob; for a "t" the static event, for an "e"
-            "group.event".
+        symbol: the function, "module.qualname", for an "f" also a glob; for a "t" the static event, for an
+            "e" "group.event".
         place: the place of a "p" that is not at its function's entry.
         is_return: the event is at a function's return: "r", and "f" with `%return`.
         fields: what is fetched.

@@ -25,7 +25,8 @@ def given_name(command: Command, offset: int) -> tuple[str, str]:
 
     Args:
         command: the command.
-        offset: where the name begins in its first word: "GROUP/EVENT", "GROUP/", "EVENT"; "." is as good as "/".
+        offset: where the name begins in its first word: "GROUP/EVENT", "GROUP/", "EVENT". "." is as good
+            as "/".
 
     Returns:
         The group and the event, "" for one that is not given.

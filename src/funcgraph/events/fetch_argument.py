@@ -45,7 +45,8 @@ def parse_argument(text: str, number: int, used: Collection[str], scope: Scope) 
     elif equals == 0:
         raise RefusedError(messages.NO_ARG_NAME, 0)
     elif equals > _NAME_CHARACTERS:
-        raise RefusedError(messages.ARG_NAME_TOO_LONG, 0, f"A name has at most {_NAME_CHARACTERS} characters.")
+        hint = f"A name has at most {_NAME_CHARACTERS} characters."
+        raise RefusedError(messages.ARG_NAME_TOO_LONG, 0, hint)
     else:
         name, body = text[:equals], text[equals + 1 :]
     if not is_identifier(name):
@@ -85,9 +86,8 @@ def _name_of(text: str, number: int) -> str:
 def _parse_body(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ...]]:
     """Return type, count, source and steps of an argument without its name."""
     if len(text) > _ARGUMENT_CHARACTERS:
-        raise RefusedError(
-            messages.ARG_TOO_LONG, 0, f"An expression has at most {_ARGUMENT_CHARACTERS} characters."
-        )
+        hint = f"An expression has at most {_ARGUMENT_CHARACTERS} characters."
+        raise RefusedError(messages.ARG_TOO_LONG, 0, hint)
     if not text:
         raise RefusedError(messages.NO_ARG_BODY, 0)
     colon = _colon(text)
@@ -97,8 +97,8 @@ def _parse_body(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ..
         is_length = True
         is_typed = type_text != "len"
         type_text, type_at = type_text[4:], type_at + 4
-    is_text = fetch in ("$comm", "$COMM") and scope.kind != "e" or fetch.startswith('\\"')
-    if is_text and is_typed and type_text != "string":
+    is_comm = fetch in ("$comm", "$COMM") and scope.kind != "e"  # there it may be a field of the event
+    if (is_comm or fetch.startswith('\\"')) and is_typed and type_text != "string":
         raise RefusedError(messages.NEED_STRING_TYPE, type_at)
     kind = parse_type(type_text, type_at) if is_typed else None
     if not fetch:

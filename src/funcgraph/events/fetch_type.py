@@ -38,7 +38,7 @@ class FetchType(NamedTuple):
     """A type, one of FIELD_TYPES, and the number of elements; 0: no array."""
 
     name: str
-    count: int
+    elements: int
 
 
 def parse_type(text: str, offset: int) -> FetchType:
@@ -52,7 +52,7 @@ def parse_type(text: str, offset: int) -> FetchType:
         RefusedError: there is no such type, or an array's size is none.
     """
     name, bracket, rest = text.partition("[")
-    count = 0
+    elements = 0
     if bracket:
         inside = offset + len(name) + 1
         size, close, suffix = rest.partition("]")
@@ -60,16 +60,16 @@ def parse_type(text: str, offset: int) -> FetchType:
             raise RefusedError(messages.ARRAY_NO_CLOSE, inside)
         if suffix:
             raise RefusedError(messages.BAD_ARRAY_SUFFIX, inside + len(size) + 1)
-        elements = number(size)
+        elements = number(size) or 0
         if not elements:
             raise RefusedError(messages.BAD_ARRAY_NUM, inside)
         if elements > _MOST_ELEMENTS:
-            raise RefusedError(messages.ARRAY_TOO_BIG, inside, f"An array has at most {_MOST_ELEMENTS} elements.")
-        count = elements
+            hint = f"An array has at most {_MOST_ELEMENTS} elements."
+            raise RefusedError(messages.ARRAY_TOO_BIG, inside, hint)
     kind = TYPE_ALIASES.get(name, name)
     if kind not in FIELD_TYPES:
         raise _unknown(name, offset)
-    return FetchType(kind, count)
+    return FetchType(kind, elements)
 
 
 def _unknown(name: str, offset: int) -> RefusedError:

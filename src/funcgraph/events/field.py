@@ -39,6 +39,6 @@ class Field(NamedTuple):
 
     name: str
     type: str
-    count: int
+    count: int  # type: ignore[assignment]  # not tuple.count(), which nobody needs here
     source: Part
     steps: tuple[Part, ...]

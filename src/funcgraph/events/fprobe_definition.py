@@ -1,4 +1,4 @@
-"""Definitions of function events and of those on static events: `f[:NAME] SYM[%return] ...`, `t[:NAME] EVENT ...`.
+"""Definitions of events of functions, `f[:NAME] SYM[%return] ...`, and on static ones, `t[:NAME] EVENT ...`.
 
 Documentation/trace/fprobetrace.rst.
 """
@@ -33,7 +33,7 @@ def parse_fprobe(command: Command, parameters: Parameters, event_fields: EventFi
     head = command.words[0]
     kind = head[0]
     if head[1:] and head[1] != ":":
-        raise command.error(messages.BAD_MAXACT, 0, 1, hint="Only 'f', 'f:NAME' and 'f:GROUP/NAME' are known.")
+        raise command.error(messages.BAD_MAXACT, 0, 1, hint=f"{kind!r} takes no number.")
     symbol, is_return = split_return(command, is_allowed=kind == "f")
     if kind == "t":
         _check_event(command, symbol)

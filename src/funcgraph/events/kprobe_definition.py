@@ -1,4 +1,4 @@
-"""Definitions of probes in functions and at their returns: `p[:NAME] SYM[:LINE|+OFFSET] ...`, `r[:NAME] SYM ...`.
+"""Definitions of probes in functions, `p[:NAME] SYM[:LINE|+OFFSET] ...`, and at returns, `r[:NAME] SYM ...`.
 
 Documentation/trace/kprobetrace.rst.
 """
@@ -49,7 +49,7 @@ def parse_kprobe(command: Command, parameters: Parameters) -> Definition:
 
 
 def _parse_maxactive(command: Command) -> int:
-    """Return the number after an `r`; 0: none. Anything else before the colon is passed over, as in the kernel."""
+    """Return the number after an `r`; 0: none. The kernel passes over anything else before the colon."""
     head = command.words[0]
     if not head[1:2].isdecimal():
         return 0

@@ -27,10 +27,10 @@ def parse_definition(
 
     Args:
         line: the line, without a comment and a newline.
-        parameters: returns the names of a function's parameters, given its name, or None if they are not known:
-            then `$arg*` is refused, and any name is taken.
-        event_fields: returns the names of an event's fields, given its group and its name, or None if there is no
-            such event.
+        parameters: returns the names of a function's parameters, given its name, or None if they are not
+            known: then `$arg*` is refused, and any name is taken.
+        event_fields: returns the names of an event's fields, given its group and its name, or None if there
+            is no such event.
 
     Raises:
         ProbeError: the line defines no event.

@@ -35,7 +35,8 @@ def split_place(command: Command, text: str) -> tuple[str, Place | None]:
     """Return the function and the place of `SYM:LINE` and `SYM+OFFSET`; the place is None at the entry.
 
     Raises:
-        ProbeError: the line or the offset is no number, or the function's name has a character that no name has.
+        ProbeError: the line or the offset is no number, or the function's name has a character that no name
+            has.
     """
     for mark, kind in ((":", "line"), ("+", "offset")):
         symbol, found, digits = text.rpartition(mark)

@@ -153,7 +153,8 @@ def _parse(line: str, start: int) -> SyntheticDefinition:
         while words:
             field, words = _parse_field(line, words, len(fields) + 1)
             if len(fields) == _MOST_FIELDS:
-                raise _error(messages.SYNTH_TOO_MANY_FIELDS, line, hint=f"At most {_MOST_FIELDS} are possible.")
+                hint = f"At most {_MOST_FIELDS} are possible."
+                raise _error(messages.SYNTH_TOO_MANY_FIELDS, line, hint=hint)
             fields.append(field)
     if not fields:
         raise _error(messages.SYNTH_INVALID_CMD, line)
