@@ -181,7 +181,7 @@ def _parse_field(line: str, words: list[_Word], number: int) -> tuple[SyntheticF
     if "char[" in kind:
         size = _text_bytes(kind)
         if size is None:
-            place = second.at + len(name) if array else first.at
+            place = second.at if array else first.at
             message = messages.SYNTH_INVALID_ARRAY_SPEC if array else messages.SYNTH_INVALID_TYPE
             raise _error(message, line, place, f"A text has at most {_MOST_TEXT_BYTES} bytes.")
         return SyntheticField(name, kind, size, False, _field(name, "string", number)), words
