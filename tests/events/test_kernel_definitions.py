@@ -189,7 +189,7 @@ MADE_BEFORE = {
 
 #: Listings that differ: the line of the transcript, and why.
 LISTED_OTHERWISE = {
-    ("synthetic.txt", 163): "the kernel deletes until it comes to an event in use; we do not begin"
+    ("synthetic.txt", 163): "the kernel deletes until it comes to an event in use; we do not begin",
 }
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,6 +64,13 @@ def errors_in(lines: list[str]) -> list[Error]:
     return errors
 
 
+def _end(lines: list[str], at: int, belongs: Callable[[str], bool]) -> int:
+    """Return where the lines from `at` on end that belong together."""
+    while at < len(lines) and belongs(lines[at]):
+        at += 1
+    return at
+
+
 def written(name: str) -> Iterator[Step]:
     """Yield the steps of a transcript of the first form."""
     lines = lines_of(name)
@@ -77,9 +84,7 @@ def written(name: str) -> Iterator[Step]:
             )
             yield Step(at + 1, line[4:], listing=lines[at + 1 : end], section=section)
         elif found := _WRITE.match(line):
-            end = next(
-                (n for n in range(at + 1, len(lines)) if not lines[n].startswith("   E| ")), len(lines)
-            )
+            end = _end(lines, at + 1, lambda text: text.startswith("   E| "))
             logged = [text.removeprefix("   E| ") for text in lines[at + 1 : end]]
             number = getattr(errno, found[3][1:]) if found[3].startswith("-") else 0
             # The text was written without O_APPEND only where it is nothing but a newline.
@@ -89,7 +94,7 @@ def written(name: str) -> Iterator[Step]:
 
 
 def shell(name: str) -> Iterator[Step]:
-    """Yield the steps of a transcript of the second form; only lines with one write or some `cat` are read."""
+    """Yield the steps of a transcript of the second form: writes and `cat`; of all else only the command."""
     lines = lines_of(name)
     section = ""
     for at, line in enumerate(lines):
@@ -97,7 +102,7 @@ def shell(name: str) -> Iterator[Step]:
             section = line
         if not line.startswith("$ "):
             continue
-        end = next((n for n in range(at + 1, len(lines)) if re.match(r"\$ |## ", lines[n])), len(lines))
+        end = _end(lines, at + 1, lambda text: re.match(r"\$ |## ", text) is None)
         printed = [text for text in lines[at + 1 : end] if text]
         yield from _commands(at + 1, section, line[2:], printed)
 
@@ -110,15 +115,15 @@ def _commands(at: int, section: str, line: str, printed: list[str]) -> Iterator[
         refused = "EINVAL"
     output = [text for text in printed if not text.startswith(("sh: ", "  -1 ", "ls: "))]
     commands = re.split(r"; (?=(?:[^']*'[^']*')*[^']*$)", line)
-    for number, command in enumerate(commands):
-        is_last = number == len(commands) - 1
+    number = getattr(errno, refused) if refused else 0
+    for command in commands:
+        is_last = command is commands[-1]
         if found := re.match(r"^(?:echo|printf) '(.*)' (>>?) (\S+)$", command):
             text = found[1].replace("\\n", "\n") if command.startswith("printf") else found[1]
-            number = getattr(errno, refused) if refused else 0
             errors = errors_in(output) if is_last else []
             yield Step(at, found[3], text, found[2] == ">>", number, errors, section=section)
         elif found := re.match(r"^: > (\S+)$", command):
-            yield Step(at, found[1], "", False, getattr(errno, refused) if refused else 0, section=section)
+            yield Step(at, found[1], "", False, number, section=section)
         elif found := re.match(r"^cat (\S+)(?: \S+)*$", command):
             if all(name.endswith("_events") for name in command.split()[1:]):
                 known = (": ", "echo ", "cat error_log", "ls ")  # what these print looks like no definition
