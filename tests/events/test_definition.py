@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from funcgraph.events import field, messages
+from funcgraph.events import fetch_argument, field, messages
 from funcgraph.events.definition import Definition
+from funcgraph.events.error_log import ErrorLog
 from funcgraph.events.errors import ProbeError
+from funcgraph.events.fetch_source import VARIABLES
 from funcgraph.events.field import Field
 from funcgraph.events.parse import parse_definition
+from funcgraph.events.synthetic_definition import TYPES as SYNTHETIC_TYPES
 from funcgraph.events.synthetic_definition import SyntheticDefinition, parse_synthetic
 
 pytestmark = pytest.mark.one_python
@@ -407,3 +410,45 @@ def test_loading_the_parser_loads_no_slow_module() -> None:
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert set(printed.split()) <= {"__future__", "errno", "_thread", "time"}
+
+
+DOCUMENT = (ROOT / "docs" / "events.md").read_text()
+
+
+def section(heading: str) -> str:
+    return DOCUMENT.partition(f"# {heading}\n")[2].partition("\n##")[0]
+
+
+def test_the_document_has_all_types_reserved_names_and_variables() -> None:
+    words = set(re.findall(r"`([\w$]+)`", section("Types")))
+    assert words >= {*field.FIELD_TYPES, *field.TYPE_ALIASES}
+    assert set(re.findall(r"`(\w+)`", section("Fetch arguments"))) >= set(fetch_argument.RESERVED)
+    assert set(re.findall(r"\$\w+\*?", section("Fetch arguments"))) >= set(VARIABLES.split()[1:])
+    assert set(re.findall(r"`([\w ]+)`", section("Synthetic events"))) >= (
+        SYNTHETIC_TYPES.keys() - field.FIELD_TYPES - {"char"}
+    )
+
+
+def test_the_documents_made_up_names() -> None:
+    rows = re.findall(r"^\| (`[fprte] .*`) \| (`.*`) \|$", section("Definitions"), re.MULTILINE)
+    assert len(rows) == 4
+    for lines, names in rows:
+        events = [parse(line).event for line in re.findall(r"`([^`]+)`", lines)]
+        assert set(events) == set(re.findall(r"`([^`]+)`", names))
+
+
+def test_the_documents_error() -> None:
+    shown = re.search(r"^    (\[.*\n.*\n.*\^)$", section("Errors"), re.MULTILINE)
+    assert shown
+    log = ErrorLog(lambda: 814_022184_000)
+    with pytest.raises(ProbeError) as caught:
+        parse("f app.load size=path:len:u23")
+    log.add_error(caught.value)
+    assert log.text() == shown[1].replace("\n    ", "\n") + "\n"
+
+
+def test_each_definition_in_the_document_is_one() -> None:
+    lines = re.findall(r"^    ([fs]:\w.*)$", DOCUMENT, re.MULTILINE)
+    assert len(lines) == 2
+    for line in lines:
+        assert parse_definition(line).text
