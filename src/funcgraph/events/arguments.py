@@ -10,7 +10,7 @@ from typing import NamedTuple
 from funcgraph.events import messages
 from funcgraph.events.command import Command
 from funcgraph.events.fetch_argument import argument_text, parse_argument
-from funcgraph.events.fetch_source import Scope, nth_name
+from funcgraph.events.fetch_source import VARIABLES, Scope, nth_name
 from funcgraph.events.fetch_steps import STEP_CHARACTERS
 from funcgraph.events.fetch_type import RefusedError
 from funcgraph.events.field import Field
@@ -102,7 +102,7 @@ def _with_name(word: int, text: str, scope: Scope) -> _Argument:
         end += 1
     rest = text[end:]
     if end == len("$arg") or rest[:1] not in ("", ":", *STEP_CHARACTERS):
-        raise RefusedError(messages.BAD_VAR, 0)
+        raise RefusedError(messages.BAD_VAR, 0, VARIABLES)
     # The value of $arg1.name or $arg1:len is not the parameter's.
     if scope.names is None or rest[:1] in tuple(STEP_CHARACTERS) or rest.startswith(":len"):
         return _Argument(word, text)

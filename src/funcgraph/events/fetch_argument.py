@@ -15,12 +15,13 @@ from funcgraph.events.fetch_steps import parse_steps
 from funcgraph.events.fetch_type import FetchType, RefusedError, parse_type
 from funcgraph.events.field import Field, Part
 
-__all__ = ["argument_text", "parse_argument"]
+__all__ = ["RESERVED", "argument_text", "parse_argument"]
 
 _NAME_CHARACTERS = 32
 _ARGUMENT_CHARACTERS = 255  # the kernel's 63 are few for a.b["key"].c
 
-_RESERVED = (
+#: Names that fields of each event have, or that read like these.
+RESERVED = (
     *("common_type", "common_flags", "common_preempt_count", "common_pid", "common_tgid"),
     *("__probe_ip", "__probe_func", "__probe_ret_ip"),
 )
@@ -51,7 +52,7 @@ def parse_argument(text: str, number: int, used: Collection[str], scope: Scope) 
         name, body = text[:equals], text[equals + 1 :]
     if not is_identifier(name):
         raise RefusedError(messages.BAD_ARG_NAME, 0)
-    if name in used or name in _RESERVED:
+    if name in used or name in RESERVED:
         raise RefusedError(messages.USED_ARG_NAME, 0)
     offset = equals + 1
     try:

@@ -15,12 +15,13 @@ from funcgraph.events.fetch_type import RefusedError
 from funcgraph.events.field import Part
 from funcgraph.events.messages import Message
 
-__all__ = ["COMM", "Scope", "nth_name", "parse_source"]
+__all__ = ["COMM", "VARIABLES", "Scope", "nth_name", "parse_source"]
 
 COMM: Part = ("comm",)
 
 _MOST = 255  # the highest number of an argument or a stack entry
-_VARIABLES = "Variables: $argN $arg* $retval $exc $comm $stackN $symbol"
+#: The hint for an unknown one.
+VARIABLES = "Variables: $argN $arg* $retval $exc $comm $stackN $symbol"
 
 
 class Scope(NamedTuple):
@@ -103,7 +104,7 @@ def _variable(name: str, scope: Scope) -> Part:
         return ("stack", _stack_entry(name.removeprefix("stack")))
     if name.startswith("arg"):
         return _argument(name.removeprefix("arg"), scope)
-    raise RefusedError(messages.BAD_VAR, 0, _VARIABLES)
+    raise RefusedError(messages.BAD_VAR, 0, VARIABLES)
 
 
 def _field(name: str, scope: Scope) -> Part:
@@ -121,17 +122,17 @@ def _result(name: str, scope: Scope) -> Part:
     if name.startswith("retval"):
         prefix, absent = ("retval", messages.RETVAL_ON_PROBE)
     elif name != prefix:
-        raise RefusedError(messages.BAD_VAR, 0, _VARIABLES)
+        raise RefusedError(messages.BAD_VAR, 0, VARIABLES)
     if not scope.is_return:
         raise RefusedError(absent, 0)
     if name != prefix:  # as in the kernel, where $retval is one of the function's variables
-        raise RefusedError(messages.NO_BTFARG, 0, _VARIABLES)
+        raise RefusedError(messages.NO_BTFARG, 0, VARIABLES)
     return (prefix,)
 
 
 def _stack_entry(digits: str) -> int:
     if not digits.isascii() or not digits.isdecimal():
-        hint = _VARIABLES if digits else "The stack's own address does not exist in Python: give $stackN."
+        hint = VARIABLES if digits else "The stack's own address does not exist in Python: give $stackN."
         raise RefusedError(messages.BAD_VAR, 0, hint)
     if len(digits) > 6 or int(digits) > _MOST:
         raise RefusedError(messages.BAD_STACK_NUM, 0)
@@ -150,7 +151,7 @@ def _argument(digits: str, scope: Scope) -> Part:
 
 def _argument_number(digits: str) -> int:
     if not digits.isascii() or not digits.isdecimal():
-        raise RefusedError(messages.BAD_VAR, 0, _VARIABLES)
+        raise RefusedError(messages.BAD_VAR, 0, VARIABLES)
     at = int(digits[:18])
     if not at:
         raise RefusedError(messages.BAD_ARG_NUM, 0, "Arguments are counted from 1.")

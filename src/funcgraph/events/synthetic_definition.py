@@ -14,7 +14,14 @@ from funcgraph.events.event_name import is_identifier
 from funcgraph.events.field import FIELD_TYPES, Field
 from funcgraph.events.messages import Message
 
-__all__ = ["GROUP", "SyntheticDefinition", "SyntheticField", "parse_dynamic_synthetic", "parse_synthetic"]
+__all__ = [
+    "GROUP",
+    "TYPES",
+    "SyntheticDefinition",
+    "SyntheticField",
+    "parse_dynamic_synthetic",
+    "parse_synthetic",
+]
 
 GROUP = "synthetic"
 
@@ -22,9 +29,8 @@ _COMPONENT = "synthetic_events"
 _MOST_FIELDS = 64
 _MOST_TEXT_BYTES = 256
 
-#: The kernel's types, and ours that have the same values. Those of FIELD_TYPES that are not here stand for
-#: themselves.
-_TYPES = {
+#: The types that are no texts and no stack traces -> those of FIELD_TYPES that have the same values.
+TYPES = {
     **{name: name for name in FIELD_TYPES},
     "char": "s8",
     "unsigned char": "u8",
@@ -181,16 +187,16 @@ def _parse_field(line: str, words: list[_Word], number: int) -> tuple[SyntheticF
     if "char[" in kind:
         size = _text_bytes(kind)
         if size is None:
-            place = second.at + len(name) if array else first.at
+            place = second.at if array else first.at
             message = messages.SYNTH_INVALID_ARRAY_SPEC if array else messages.SYNTH_INVALID_TYPE
             raise _error(message, line, place, f"A text has at most {_MOST_TEXT_BYTES} bytes.")
         return SyntheticField(name, kind, size, False, _field(name, "string", number)), words
     if "long[" in kind:
         return SyntheticField(name, kind, 0, True, _field(name, "value", number)), words
-    if kind not in _TYPES:
-        hint = f"Types: {', '.join(_TYPES)}, char[N], unsigned long[]."
+    if kind not in TYPES:
+        hint = f"Types: {', '.join(TYPES)}, char[N], unsigned long[]."
         raise _error(messages.SYNTH_INVALID_TYPE, line, first.at, hint)
-    return SyntheticField(name, kind, 0, False, _field(name, _TYPES[kind], number)), words
+    return SyntheticField(name, kind, 0, False, _field(name, TYPES[kind], number)), words
 
 
 def _field(name: str, kind: str, number: int) -> Field:
