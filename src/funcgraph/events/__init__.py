@@ -1,0 +1,1 @@
+"""Events: their filters, in the kernel's syntax."""
