@@ -9,9 +9,7 @@ __all__ = ["parse", "possible"]
 
 _NUMBER = r"(\d{1,9}|N)"
 _USED_OF_GROUP = r"(?::(\d{1,9})/(\d{1,9}))?"
-_PART = re.compile(
-    rf"{_NUMBER}(?:-{_NUMBER}{_USED_OF_GROUP})?|all{_USED_OF_GROUP}", re.ASCII | re.IGNORECASE
-)
+_PART = re.compile(rf"{_NUMBER}(?:-{_NUMBER}{_USED_OF_GROUP})?|all{_USED_OF_GROUP}", re.ASCII | re.IGNORECASE)
 
 
 def possible() -> int:

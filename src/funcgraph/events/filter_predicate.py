@@ -1,4 +1,4 @@
-"""One comparison of an event filter: `count > 3`, `user ~ "a*"`, `CPU & CPUS{0-3}`, `caller.function == shop.buy`.
+"""One comparison of an event filter: `count > 3`, `user ~ "a*"`, `CPU & CPUS{0-3}`, `who.function == shop.f`.
 
 Messages and caret positions are the kernel's, as it printed them (tests/events/data).
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, Protocol
 
 from funcgraph.events import cpu_list
-from funcgraph.events.filter_error import refused
+from funcgraph.events.filter_error import FilterError, refused
 from funcgraph.events.filter_program import SOURCES, Operand
 
 __all__ = ["BLANKS", "FieldLike", "Fields", "Predicate", "Scanner"]
@@ -25,7 +25,9 @@ _MAX_NUMBER = 23
 # `<=` comes before `<`, and so on.
 _OPERATORS = ("~", "!=", "==", "<=", "<", ">=", ">", "&")
 _SIGNED = frozenset(("s8", "s16", "s32", "s64", "value"))
-_UNSIGNED = frozenset(("u8", "u16", "u32", "u64", "x8", "x16", "x32", "x64", "bool", "char", "object", "value"))
+_UNSIGNED = frozenset(
+    ("u8", "u16", "u32", "u64", "x8", "x16", "x32", "x64", "bool", "char", "object", "value")
+)
 _REAL = frozenset(("f64", "value"))
 _NUMBER = _SIGNED | _UNSIGNED | _REAL
 _TEXT = frozenset(("string", "object", "value"))
@@ -130,9 +132,9 @@ class Scanner:
             self.at += 1
         return self.text[self.at : self.at + 1]
 
-    def fail(self, message: str, at: int | None = None, number: int = 0, hint: str = "") -> NoReturn:
-        """Refuse the filter, with the caret one character after `at`, as the kernel has it in comparisons."""
-        raise refused(message, self.text, (self.at if at is None else at) + 1, number=number, hint=hint)
+    def refusal(self, message: str, at: int | None = None, hint: str = "") -> FilterError:
+        """Return the error. Its caret is one character after `at`, where the kernel has it in comparisons."""
+        return refused(message, self.text, (self.at if at is None else at) + 1, hint=hint)
 
     def predicate(self) -> Predicate:
         """Read one comparison, of which the first character is next."""
@@ -144,7 +146,7 @@ class Scanner:
             return Predicate(source.number, "true")
         operator = next((each for each in _OPERATORS if self.text.startswith(each, self.at)), None)
         if operator is None:
-            self.fail("Invalid operator")
+            raise self.refusal("Invalid operator")
         self.at += len(operator)
         found = self._right_side(source, operator, is_function)
         return found._replace(operation="==", inverted=True) if found.operation == "!=" else found
@@ -156,14 +158,14 @@ class Scanner:
         if self.text.startswith("CPUS", self.at):
             return self._processors(source, operator)
         if source.is_array or source.type == "symbol":
-            self.fail("Illegal operation for field type")
+            raise self.refusal("Illegal operation for field type")
         if first and first in "'\"":
             return self._quoted(source, operator)
         if self._is_number(source):
             return self._number(source, operator)
         if _NAMED_VALUE.match(self.text, self.at) and source.type in ("bool", "object", "value"):
             return self._named_value(source, operator)
-        self.fail("Invalid value (did you forget quotes)?")
+        raise self.refusal("Invalid value (did you forget quotes)?")
 
     # ---- the left side
 
@@ -176,7 +178,9 @@ class Scanner:
         source = self._fields.known.get(self.text[start : self.at])
         if source is None:
             names = ", ".join(self._fields.own)
-            self.fail("Field not found", hint=f"fields: {names}" if names else "the event has no fields")
+            raise self.refusal(
+                "Field not found", hint=f"fields: {names}" if names else "the event has no fields"
+            )
         return source
 
     def _has(self, suffix: str) -> bool:
@@ -195,36 +199,36 @@ class Scanner:
 
     def _function(self, source: _Source, operator: str) -> Predicate:
         if source.type != "symbol" or source.is_array:
-            self.fail("Illegal operation for field type")
+            raise self.refusal("Illegal operation for field type")
         if operator not in ("==", "!="):
-            self.fail("Invalid operator")
+            raise self.refusal("Invalid operator")
         start = self.at
         while self.at < len(self.text) and self.text[self.at] not in BLANKS and self.text[self.at] != ")":
             self.at += 1
         found = frozenset(self._fields.functions(self.text[start : self.at]))
         if not found:
-            self.fail("Function not found")
+            raise self.refusal("Function not found")
         return Predicate(source.number, "in", found, operator == "!=")
 
     def _processors(self, source: _Source, operator: str) -> Predicate:
         if source.is_array or source.type not in (_SIGNED | _UNSIGNED) - {"object"}:
-            self.fail("Illegal operation for field type")
+            raise self.refusal("Illegal operation for field type")
         if operator not in ("==", "!=", "&"):
-            self.fail("Illegal operation for field type")
+            raise self.refusal("Illegal operation for field type")
         self.at += len("CPUS")
         if not self._has("{"):
             self.at += 1
-            self.fail("Missing '{'")
+            raise self.refusal("Missing '{'")
         end = self.text.find("}", self.at)
         start, self.at = self.at, len(self.text) if end < 0 else end
         if end < 0:
-            self.fail("Missing '}'")
+            raise self.refusal("Missing '}'")
         try:
             found = cpu_list.parse(self.text[start:end], self._fields.processors)
-        except ValueError:
-            self.fail(
+        except ValueError as error:
+            raise self.refusal(
                 "Invalid cpulist", hint=f"processors are 0 to {self._fields.processors - 1}: 0-3,8 or all"
-            )
+            ) from error
         self.at += 1
         # No number is several processors, as in the kernel. With one, `&` is `==`.
         meant = found if operator == "&" or len(found) == 1 else frozenset[int]()
@@ -232,17 +236,17 @@ class Scanner:
 
     def _quoted(self, source: _Source, operator: str) -> Predicate:
         if operator not in ("==", "!=", "~"):
-            self.fail("Illegal operation for field type")
+            raise self.refusal("Illegal operation for field type")
         if source.type not in _TEXT:
-            self.fail("Expecting numeric field")
+            raise self.refusal("Expecting numeric field")
         start = self.at + 1
         end = self.text.find(self.text[self.at], start)
         self.at = len(self.text) if end < 0 else end
         if end < 0:
-            self.fail("Missing matching quote")
+            raise self.refusal("Missing matching quote")
         operand = self.text[start:end]
         if len(operand) > _MAX_TEXT:
-            self.fail("Operand too long", hint=f"a text has at most {_MAX_TEXT} characters")
+            raise self.refusal("Operand too long", hint=f"a text has at most {_MAX_TEXT} characters")
         self.at += 1
         is_opposite = operator == "~" and operand.startswith("!")
         return Predicate(source.number, operator, operand[is_opposite:], is_opposite)
@@ -255,9 +259,9 @@ class Scanner:
 
     def _number(self, source: _Source, operator: str) -> Predicate:
         if source.type not in _NUMBER:
-            self.fail("Expecting string field")
+            raise self.refusal("Expecting string field")
         if operator == "~" or (operator == "&" and source.type not in _SIGNED | _UNSIGNED):
-            self.fail("Illegal operation for field type")
+            raise self.refusal("Illegal operation for field type")
         real = _FLOAT.match(self.text, self.at) if source.type in _REAL else None
         if real and not real[0].lstrip("-").isdigit():
             return Predicate(source.number, operator, self._real(source, operator, real[0]))
@@ -266,9 +270,9 @@ class Scanner:
     def _real(self, source: _Source, operator: str, text: str) -> float:
         number = float(text)
         if operator == "&":
-            self.fail("Illegal operation for field type")
+            raise self.refusal("Illegal operation for field type")
         if number in (float("inf"), float("-inf")):
-            self.fail("Illegal floating-point value")
+            raise self.refusal("Illegal floating-point value")
         self.at += len(text)
         return number
 
@@ -277,17 +281,17 @@ class Scanner:
         assert matched is not None  # it matches nothing, too
         start, self.at = self.at, matched.end()
         if len(matched[0]) > _MAX_NUMBER:
-            self.fail("Operand too long")
+            raise self.refusal("Operand too long")
         digits = _DIGITS.fullmatch(matched[0])
         if digits is None:
-            self.fail("Illegal integer value", start)
+            raise self.refusal("Illegal integer value", start)
         sign, hexadecimal, octal, decimal = digits.groups()
         number = int(hexadecimal, 16) if hexadecimal else int(decimal) if decimal else int(octal or "0", 8)
         number = -number if sign else number
         least = -(1 << 63) if source.type in _SIGNED | _REAL else 0
         most = (1 << 64 if source.type in _UNSIGNED | _REAL else 1 << 63) - 1
         if not least <= number <= most or (sign and least == 0):
-            self.fail("Illegal integer value", start)
+            raise self.refusal("Illegal integer value", start)
         return number
 
     def _named_value(self, source: _Source, operator: str) -> Predicate:
@@ -295,9 +299,9 @@ class Scanner:
         assert matched is not None  # the caller looked
         value = _NAMED[matched[0]]
         if operator not in ("==", "!="):
-            self.fail("Illegal operation for field type")
+            raise self.refusal("Illegal operation for field type")
         if source.type == ("bool" if value is None else "object"):
-            self.fail("Invalid value (did you forget quotes)?")
+            raise self.refusal("Invalid value (did you forget quotes)?")
         self.at = matched.end()
         if value is None:
             return Predicate(source.number, "none", None, operator == "!=")

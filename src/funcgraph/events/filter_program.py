@@ -22,9 +22,18 @@ OPERATIONS = ("==", "<", "<=", ">", ">=", "&", "~", "in", "true", "none")
 #: FG_EVENT_FILTER_OPERANDS there.
 OPERANDS = ("nothing", "signed", "unsigned", "real", "text", "set")
 #: FG_EVENT_FILTER_SOURCES there: what is not among the event's own fields. The first one is -1.
-SOURCES = ("common_type", "common_flags", "common_preempt_count", "common_pid", "cpu", "comm", "at_8", "at_16")
+SOURCES = (
+    "common_type",
+    "common_flags",
+    "common_preempt_count",
+    "common_pid",
+    "cpu",
+    "comm",
+    "at_8",
+    "at_16",
+)
 
-Operand: TypeAlias = None | int | float | str | frozenset[int]
+Operand: TypeAlias = int | float | str | frozenset[int] | None
 
 _HEAD = struct.Struct("<HHI")  # terms, 0, bytes of the texts and sets behind them
 _TERM = struct.Struct("<hBBHHQ")  # source, operation, kind of operand, when_true, when_false, operand

@@ -1,0 +1,121 @@
+/* See filter.h. Here steps are run; what compares two integers of the image is the fast path. */
+#define _GNU_SOURCE
+#include "engine/event/filter.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "engine/core/compiler.h"
+#include "engine/core/task.h"
+#include "engine/event/filter_step.h"
+#include "engine/event/text_glob.h"
+
+static uint64_t extend(const struct fg_filter_step *step, uint64_t bits)
+{
+    bits <<= step->shift;
+    return step->is_signed ? (uint64_t)((int64_t)bits >> step->shift) : bits >> step->shift;
+}
+
+/* False: it is not in the image. */
+static inline bool load_integer(const struct fg_filter_step *step, const uint8_t *image, uint32_t bytes,
+                                uint64_t *number)
+{
+    uint32_t offset = step->field.offset;
+    uint64_t bits = 0;
+
+    if (fg_likely(step->from == FG_FILTER_FROM_IMAGE && offset + 8 <= bytes)) {
+        memcpy(&bits, image + offset,
+               8); /* little-endian; what does not belong to the field is shifted out */
+    } else if (step->from == FG_FILTER_FROM_IMAGE) {
+        uint32_t size = (64u - step->shift) / 8;
+
+        if (offset + size > bytes)
+            return false;
+        memcpy(&bits, image + offset, size);
+    } else {
+        bits = (uint64_t)sched_getcpu();
+    }
+    *number = extend(step, bits);
+    return true;
+}
+
+static bool test_text(const struct fg_filter_step *step, const char *text, size_t bytes)
+{
+    if (step->test == FG_FILTER_TEXT)
+        return bytes == step->bytes && memcmp(text, step->text, bytes) == 0;
+    return fg_text_glob_match(step->text, step->bytes, text, bytes);
+}
+
+/* The thread's name as traces have it: that of its Thread object, else the kernel's. */
+static bool test_comm(const struct fg_filter_step *step)
+{
+    const struct fg_task *task = fg_task_self;
+    char comm[16] = "";
+
+    if (task && task->name[0])
+        return test_text(step, task->name, strnlen(task->name, sizeof(task->name)));
+    prctl(PR_GET_NAME, comm);
+    return test_text(step, comm, strnlen(comm, sizeof(comm)));
+}
+
+static bool test_characters(const struct fg_filter_step *step, const uint8_t *image, uint32_t bytes)
+{
+    uint32_t offset = step->field.offset;
+    const char *text = (const char *)image + offset;
+
+    if (offset + step->field.count > bytes)
+        return false;
+    return test_text(step, text, strnlen(text, step->field.count));
+}
+
+static bool test_any_text(const struct fg_filter_step *step, const uint8_t *image, uint32_t bytes)
+{
+    struct fg_loaded loaded;
+
+    if (step->from == FG_FILTER_FROM_COMM)
+        return test_comm(step);
+    if (step->from == FG_FILTER_FROM_CHARACTERS)
+        return test_characters(step, image, bytes);
+    loaded = fg_field_load(image, bytes, &step->field, 0);
+    return loaded.kind == FG_LOADED_TEXT && test_text(step, loaded.text, loaded.bytes);
+}
+
+static bool test(const struct fg_filter_step *step, const uint8_t *image, uint32_t bytes)
+{
+    uint64_t number;
+
+    switch ((enum fg_filter_test)step->test) {
+    case FG_FILTER_RANGE:
+        return load_integer(step, image, bytes, &number) && number - step->low <= step->span;
+    case FG_FILTER_MASK:
+        return load_integer(step, image, bytes, &number) && (number & step->number) != 0;
+    case FG_FILTER_SET:
+        return load_integer(step, image, bytes, &number) && fg_filter_set_has(step, number);
+    case FG_FILTER_REAL: {
+        struct fg_loaded loaded = fg_field_load(image, bytes, &step->field, 0);
+
+        return loaded.kind == FG_LOADED_FLOAT && fg_filter_compare_real(step, loaded.real);
+    }
+    case FG_FILTER_TEXT:
+    case FG_FILTER_GLOB:
+        return test_any_text(step, image, bytes);
+    case FG_FILTER_VALUE:
+        return fg_filter_compare_value(step, image, bytes);
+    case FG_FILTER_NEVER:
+        break;
+    }
+    return false;
+}
+
+bool fg_event_filter_matches(const struct fg_event_filter *filter, const uint8_t *image, uint32_t bytes)
+{
+    uint32_t at = 0;
+
+    do {
+        const struct fg_filter_step *step = &filter->steps[at];
+
+        at = step->exits[test(step, image, bytes)];
+    } while (fg_unlikely(at < filter->nr_steps));
+    return at == FG_EVENT_FILTER_ACCEPT;
+}
