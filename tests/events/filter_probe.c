@@ -1,7 +1,7 @@
 /* The engine's event filters without the engine, for the tests: test_filter_model.py loads this by ctypes.
  *
- * Programs and images are copied to the end of a page, with nothing mapped after it: a read beyond them ends the
- * test. */
+ * Programs and images are copied to the end of a page, with nothing mapped after it: a read beyond them ends
+ * the test. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
