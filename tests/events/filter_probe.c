@@ -1,8 +1,9 @@
 /* The engine's event filters without the engine, for the tests: test_filter_model.py loads this by ctypes.
  *
- * Programs and images are copied to the end of a page, with nothing mapped after it: a read beyond them ends the
- * test. */
+ * Programs and images are copied to the end of a page, with nothing mapped after it: a read beyond them ends
+ * the test. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -39,7 +40,7 @@ void probe_name_task(const char *name)
 {
     fg_task_self = name ? &named_task : NULL;
     if (name)
-        strncpy(named_task.name, name, sizeof(named_task.name));
+        snprintf(named_task.name, sizeof(named_task.name), "%s", name);
 }
 
 static const uint8_t *at_the_end(const void *what, size_t bytes)

@@ -81,7 +81,9 @@ static int make_integer(struct fg_filter_step *step, const struct term *term)
                      step->is_signed != (term->operand == FG_EVENT_FILTER_SIGNED);
 
     if (is_compared(term) && has_integer(term) && !is_beyond) {
-        step->test = set_range(step, term->number) ? FG_FILTER_RANGE : FG_FILTER_NEVER;
+        step->test = !set_range(step, term->number)     ? FG_FILTER_NEVER
+                     : step->from == FG_FILTER_FROM_CPU ? FG_FILTER_CPU_RANGE
+                                                        : FG_FILTER_RANGE;
         return 0;
     }
     if (term->operation == FG_EVENT_FILTER_AND && has_integer(term) && !is_beyond) {
@@ -109,12 +111,23 @@ static int make_real(struct fg_filter_step *step, const struct term *term)
     return is_compared(term) && has_number(term) ? 0 : -EINVAL;
 }
 
-static int make_text(struct fg_filter_step *step, const struct term *term)
+/* A glob that begins with `!` means the texts that the rest does not match, as in the kernel. */
+static int make_glob(struct fg_filter_step *step, const struct term *term)
 {
     if (term->operand != FG_EVENT_FILTER_TEXT)
         return -EINVAL;
+    step->is_not = step->bytes && step->text[0] == '!';
+    step->text += step->is_not;
+    step->bytes -= step->is_not;
+    return 0;
+}
+
+static int make_text(struct fg_filter_step *step, const struct term *term)
+{
     step->test = term->operation == FG_EVENT_FILTER_GLOB ? FG_FILTER_GLOB : FG_FILTER_TEXT;
-    return term->operation == FG_EVENT_FILTER_GLOB || term->operation == FG_EVENT_FILTER_EQ ? 0 : -EINVAL;
+    if (term->operation == FG_EVENT_FILTER_GLOB)
+        return make_glob(step, term);
+    return term->operation == FG_EVENT_FILTER_EQ && term->operand == FG_EVENT_FILTER_TEXT ? 0 : -EINVAL;
 }
 
 static int make_value(struct fg_filter_step *step, const struct term *term)
@@ -125,7 +138,7 @@ static int make_value(struct fg_filter_step *step, const struct term *term)
     case FG_EVENT_FILTER_NONE:
         return 0;
     case FG_EVENT_FILTER_GLOB:
-        return term->operand == FG_EVENT_FILTER_TEXT ? 0 : -EINVAL;
+        return make_glob(step, term);
     case FG_EVENT_FILTER_IN:
         return term->operand == FG_EVENT_FILTER_SET ? 0 : -EINVAL;
     case FG_EVENT_FILTER_AND:
@@ -149,7 +162,7 @@ static int make_for_type(struct fg_filter_step *step, const struct term *term)
         step->from = FG_FILTER_FROM_CHARACTERS;
         return type == FG_FIELD_CHAR ? make_text(step, term) : -EINVAL;
     }
-    step->shift = (uint8_t)(64 - 8 * fg_field_element_bytes(type));
+    step->size = (uint8_t)fg_field_element_bytes(type);
     switch ((enum fg_field_type)type) {
     case FG_FIELD_F64:
         return make_real(step, term);

@@ -7,8 +7,9 @@
 
 enum fg_filter_test {
     FG_FILTER_RANGE, /* an integer is in a range: all of == < <= > >= */
-    FG_FILTER_MASK,  /* an integer has one of some bits */
-    FG_FILTER_SET,   /* an integer is in a set */
+    FG_FILTER_CPU_RANGE,
+    FG_FILTER_MASK, /* an integer has one of some bits */
+    FG_FILTER_SET,  /* an integer is in a set */
     FG_FILTER_NEVER,
     FG_FILTER_REAL, /* a floating-point number compares so */
     FG_FILTER_TEXT, /* a text is this one */
@@ -24,9 +25,9 @@ enum fg_filter_from {
 };
 
 struct fg_filter_step {
-    uint8_t test;  /* enum fg_filter_test */
-    uint8_t from;  /* enum fg_filter_from */
-    uint8_t shift; /* of an integer: 64 less its bits */
+    uint8_t test; /* enum fg_filter_test */
+    uint8_t from; /* enum fg_filter_from */
+    uint8_t size; /* of an integer, in bytes: 1, 2, 4 or 8 */
     bool is_signed;
     uint8_t operation; /* enum fg_event_filter_operation */
     uint8_t operand;   /* enum fg_event_filter_operand */
@@ -41,6 +42,7 @@ struct fg_filter_step {
         struct {
             const char *text; /* or the u64s of a set, not aligned; in the filter's allocation */
             uint32_t bytes;
+            bool is_not; /* a glob: texts that it does not match are meant */
         };
     };
 };

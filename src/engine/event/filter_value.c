@@ -206,7 +206,7 @@ static bool compare_text(const struct fg_filter_step *step, const uint8_t *at, c
     if (loaded->kind != FG_LOADED_TEXT && loaded->kind != FG_LOADED_OBJECT)
         return false;
     if (step->operation == FG_EVENT_FILTER_GLOB)
-        return fg_text_glob_match(step->text, step->bytes, loaded->text, loaded->bytes);
+        return fg_text_glob_match(step->text, step->bytes, loaded->text, loaded->bytes) != step->is_not;
     return is_text(step, at, loaded);
 }
 

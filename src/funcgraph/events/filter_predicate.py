@@ -248,8 +248,7 @@ class Scanner:
         if len(operand) > _MAX_TEXT:
             raise self.refusal("Operand too long", hint=f"a text has at most {_MAX_TEXT} characters")
         self.at += 1
-        is_opposite = operator == "~" and operand.startswith("!")
-        return Predicate(source.number, operator, operand[is_opposite:], is_opposite)
+        return Predicate(source.number, operator, operand)
 
     def _is_number(self, source: _Source) -> bool:
         follows = self.text[self.at : self.at + 2]
