@@ -1,0 +1,127 @@
+/* A fetch program: which values an event reads out of Python objects at its hook, and where they lie in
+ * its image (engine/ring/field.h). It is made once, from the event's definition; run.h runs it. */
+#ifndef FG_CPYTHON_FETCH_PROGRAM_H
+#define FG_CPYTHON_FETCH_PROGRAM_H
+
+#include <stdatomic.h>
+
+#include "arch/cpython/base/compat/python.h"
+#include "engine/core/public.h"
+#include "engine/ring/field.h"
+
+/* What an event at a return can keep from the entry: what an fprobe can. */
+#define FG_FETCH_MAX_ENTRY_BYTES FPROBE_MAX_DATA_BYTES
+/* Each text or tagged value has at least so much room, however many fields an event has. */
+#define FG_FETCH_MIN_TEXT 24u
+#define FG_FETCH_MAX_STEPS 16u
+
+/* X(id, name in a definition, what follows the name there) */
+#define FG_FETCH_SOURCES(X)                                                                                  \
+    X(NAME, "name", TEXT)                                                                                    \
+    X(ARG, "arg", NUMBER)                                                                                    \
+    X(RETVAL, "retval", NOTHING)                                                                             \
+    X(EXC, "exc", NOTHING)                                                                                   \
+    X(COMM, "comm", NOTHING)                                                                                 \
+    X(STACK, "stack", NUMBER)                                                                                \
+    X(SYMBOL, "symbol", NOTHING)                                                                             \
+    X(IMM, "imm", EITHER)
+
+#define FG_FETCH_STEPS(X)                                                                                    \
+    X(ATTR, "attr", TEXT)                                                                                    \
+    X(INDEX, "index", NUMBER)                                                                                \
+    X(KEY, "key", EITHER)                                                                                    \
+    X(LEN, "len", NOTHING)
+
+enum fg_fetch_source {
+#define X(id, name, operand) FG_FETCH_##id,
+    FG_FETCH_SOURCES(X)
+#undef X
+};
+
+enum fg_fetch_step_kind {
+#define X(id, name, operand) FG_FETCH_STEP_##id,
+    FG_FETCH_STEPS(X)
+#undef X
+};
+
+/* What a lookup found the last time. It saves the next one the search, and is verified each time, so that
+ * it may be wrong. Written with the GIL held; not used in builds without it. */
+struct fg_fetch_hint {
+    uint32_t version;  /* of the type that `found` was looked up in; 0: nothing is known */
+    int32_t entry;     /* among the keys of instance dictionaries */
+    uint8_t way;       /* enum fg_attr_way of attr.c */
+    PyObject *found;   /* in the type, which keeps it alive as long as it has this version */
+    Py_ssize_t offset; /* in an instance */
+};
+
+/* The name, text or number that a source or a step has. */
+struct fg_fetch_operand {
+    PyObject *key;    /* an interned str, or an exact int that fits `number`; owned. NULL: there is none */
+    Py_ssize_t bytes; /* of `text` */
+    const char *text; /* UTF-8, if `key` is a str; owned by it */
+    int64_t number;
+    Py_hash_t hash; /* of `key` */
+};
+
+struct fg_fetch_step {
+    enum fg_fetch_step_kind kind;
+    struct fg_fetch_operand operand;
+    struct fg_fetch_hint *hint;
+};
+
+struct fg_fetch_field {
+    PyObject *name; /* owned */
+    enum fg_fetch_source source;
+    struct fg_fetch_operand operand;
+    bool is_kept;          /* of a program for returns: it is read at the entry */
+    uint16_t entry_offset; /* in the entry data, if is_kept */
+    uint32_t
+        later_text; /* bytes that the texts of later fields need at least; in the entry data if is_kept */
+    uint32_t nr_steps;
+    struct fg_fetch_step *steps;
+    atomic_int *slot; /* the variable with this name in the frame that was looked at last */
+};
+
+struct fg_fetch_program {
+    uint32_t nr_fields;
+    bool is_return;
+    uint16_t fields_at;   /* 24 if is_return, else 16: where the fields begin in the image */
+    uint16_t fixed_bytes; /* where the texts begin */
+    /* How many bytes a program for returns keeps from the entry; 0: none. At most FG_FETCH_MAX_ENTRY_BYTES.
+     * The fixed parts of the fields are the first entry_fixed of them. */
+    uint16_t entry_bytes, entry_fixed;
+    struct fg_field *fields; /* where each field lies in the image */
+    const char **names; /* UTF-8, owned by the program; unique among its fields if the caller saw to it */
+    struct fg_fetch_field *of; /* how each field is read */
+    atomic_ullong *nr_faults;  /* how many fields could not be read so far */
+};
+
+/**
+ * fg_fetch_program_new() - Make a program.
+ * @fields: a sequence of (name, type, count, source, steps), all of them tuples, str and int:
+ *   type is a name of FG_FIELD_TYPES; count is the number of elements, 0 where the field is no array;
+ *   source is ("name", NAME), ("arg", N) from 1, ("retval",), ("exc",), ("comm",), ("stack", N),
+ *   ("symbol",) or ("imm", INT or TEXT); steps is a tuple of ("attr", NAME), ("index", N),
+ *   ("key", TEXT or INT) and ("len",)
+ * @is_return: the event is at a return; fields with the sources name and arg are read at the entry
+ * @made: set to the program
+ *
+ * A field of type "value" whose source says its type has that type: "symbol" of ("symbol",) without
+ * steps, "string" of ("comm",) and of a text.
+ *
+ * Return: 0; or with an exception set -EINVAL: this is no such sequence (TypeError, ValueError), -E2BIG:
+ * the image or the entry data would be too long (OSError), -ENOMEM.
+ * Context: the GIL.
+ */
+int fg_fetch_program_new(PyObject *fields, bool is_return, struct fg_fetch_program **made);
+
+/* With the GIL. NULL is allowed. */
+void fg_fetch_program_free(struct fg_fetch_program *program);
+
+/* How many fields could not be read so far. */
+static inline unsigned long long fg_fetch_faults(const struct fg_fetch_program *program)
+{
+    return atomic_load_explicit(program->nr_faults, memory_order_relaxed);
+}
+
+#endif
