@@ -44,28 +44,32 @@ enum fg_fetch_step_kind {
 #undef X
 };
 
-/* What a lookup found the last time. It saves the next one the search, and is verified each time, so that
- * it may be wrong. Written with the GIL held; not used in builds without it. */
+/* What the lookup of an attribute found the last time. It saves the next one the search. It is verified
+ * each time, so it may be wrong. Written with the GIL held; not used in builds without it. */
 struct fg_fetch_hint {
-    uint32_t version;  /* of the type that `found` was looked up in; 0: nothing is known */
+    const PyTypeObject *type; /* where `found` was looked up, with this version; 0: nothing is known */
+    uint32_t version;
+    uint8_t way;       /* enum way of attr.c */
+    uint8_t member;    /* the type of a member */
     int32_t entry;     /* among the keys of instance dictionaries */
-    uint8_t way;       /* enum fg_attr_way of attr.c */
-    PyObject *found;   /* in the type, which keeps it alive as long as it has this version */
+    PyObject *found;   /* in the type, which keeps it alive as long as it has this version; or NULL */
     Py_ssize_t offset; /* in an instance */
 };
 
 /* The name, text or number that a source or a step has. */
 struct fg_fetch_operand {
-    PyObject *key;    /* an interned str, or an exact int that fits `number`; owned. NULL: there is none */
-    Py_ssize_t bytes; /* of `text` */
-    const char *text; /* UTF-8, if `key` is a str; owned by it */
-    int64_t number;
-    Py_hash_t hash; /* of `key` */
+    PyObject *key;    /* an interned str, or an exact int; owned. NULL: there is none */
+    Py_hash_t hash;   /* of it */
+    const char *text; /* UTF-8 with a NUL, owned by `key`; NULL: it is an int */
+    int64_t number;   /* the int */
 };
 
 struct fg_fetch_step {
     enum fg_fetch_step_kind kind;
     struct fg_fetch_operand operand;
+    struct fg_fetch_operand hidden;       /* of the attributes value and name: where an enum keeps them */
+    PyObject *enum_property;              /* of enum.Enum, which they are read through; owned; or NULL */
+    struct fg_fetch_operand getattribute; /* "__getattribute__" */
     struct fg_fetch_hint *hint;
 };
 
@@ -75,8 +79,8 @@ struct fg_fetch_field {
     struct fg_fetch_operand operand;
     bool is_kept;          /* of a program for returns: it is read at the entry */
     uint16_t entry_offset; /* in the entry data, if is_kept */
-    uint32_t
-        later_text; /* bytes that the texts of later fields need at least; in the entry data if is_kept */
+    /* How many bytes of the image, and of the entry data, the texts of the fields after it need at least. */
+    uint16_t later_text, later_kept;
     uint32_t nr_steps;
     struct fg_fetch_step *steps;
     atomic_int *slot; /* the variable with this name in the frame that was looked at last */

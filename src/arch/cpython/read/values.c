@@ -131,10 +131,6 @@ static void put_object(struct out *out, PyObject *value)
     put_type_name(out, Py_TYPE(value));
 }
 
-/* The size of the largest encoded value: tag, u64, count, text. */
-#define VALUE_BYTES_MAX                                                                                      \
-    (1 + 8 + 1 + (FG_VALUE_MAX_TEXT > FG_VALUE_MAX_TYPE ? FG_VALUE_MAX_TEXT : FG_VALUE_MAX_TYPE))
-
 static void put_value(struct out *out, PyObject *value)
 {
     if (!value)
@@ -165,7 +161,7 @@ size_t fg_encode_arguments(fg_pyframe *frame, uint8_t *buffer, size_t bytes)
     int n = fg_code_argument_count(code);
 
     for (int i = 0; i < n; i++) {
-        if (room(&out) < VALUE_BYTES_MAX + 1) {
+        if (room(&out) < FG_VALUE_MAX_BYTES + 1) {
             put_tag(&out, FG_VALUE_MORE);
             break;
         }
@@ -178,9 +174,29 @@ size_t fg_encode_value(PyObject *value, uint8_t *buffer, size_t bytes)
 {
     struct out out = {buffer, buffer + bytes};
 
-    if (!value || room(&out) < VALUE_BYTES_MAX)
+    if (!value || room(&out) < FG_VALUE_MAX_BYTES)
         return 0;
     put_value(&out, value);
+    return (size_t)(out.at - buffer);
+}
+
+size_t fg_encode_str(PyObject *text, uint8_t *buffer, size_t bytes)
+{
+    struct out out = {buffer, buffer + bytes};
+
+    if (room(&out) < FG_VALUE_MAX_BYTES)
+        return 0;
+    put_str(&out, text);
+    return (size_t)(out.at - buffer);
+}
+
+size_t fg_encode_object(PyObject *value, uint8_t *buffer, size_t bytes)
+{
+    struct out out = {buffer, buffer + bytes};
+
+    if (room(&out) < FG_VALUE_MAX_BYTES)
+        return 0;
+    put_object(&out, value);
     return (size_t)(out.at - buffer);
 }
 
@@ -189,7 +205,7 @@ size_t fg_encode_exception(PyObject *exception, uint8_t *buffer, size_t bytes)
     struct out out = {buffer, buffer + bytes};
     PyTypeObject *type;
 
-    if (!exception || room(&out) < VALUE_BYTES_MAX)
+    if (!exception || room(&out) < FG_VALUE_MAX_BYTES)
         return 0;
     type = PyExceptionClass_Check(exception) ? (PyTypeObject *)exception : Py_TYPE(exception);
     put_tag(&out, FG_VALUE_OBJECT);

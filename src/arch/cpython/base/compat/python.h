@@ -30,5 +30,11 @@
 /* A call of a class calls __init__ by its vectorcall (PEP 590). From 3.14 on CPython enters the
  * function directly. */
 #define FG_INIT_HAS_VECTORCALL (PY_VERSION_HEX < 0x030E0000)
+/* Whoever holds the GIL may read objects without taking references: nothing changes meanwhile. */
+#ifdef Py_GIL_DISABLED
+#define FG_HAVE_BORROWED_READS 0
+#else
+#define FG_HAVE_BORROWED_READS 1
+#endif
 
 #endif

@@ -1,0 +1,414 @@
+/* See program.h. */
+#include "arch/cpython/fetch/program.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/fetch/store.h"
+
+/* What one text should have room for in entry data, if there is as much: a value of the usual length. */
+#define ENTRY_TEXT_BYTES 60u
+
+enum operand { NOTHING, TEXT, NUMBER, EITHER };
+
+struct word {
+    const char *name;
+    enum operand operand;
+};
+
+static const struct word sources[] = {
+#define X(id, name, operand) {name, operand},
+    FG_FETCH_SOURCES(X)
+#undef X
+};
+static const struct word steps[] = {
+#define X(id, name, operand) {name, operand},
+    FG_FETCH_STEPS(X)
+#undef X
+};
+
+#define NR(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+/* ---- operands */
+
+static int intern(struct fg_fetch_operand *operand, PyObject *text)
+{
+    operand->key = PyUnicode_FromObject(text); /* an exact str */
+    if (operand->key)
+        PyUnicode_InternInPlace(&operand->key);
+    operand->text = operand->key ? PyUnicode_AsUTF8(operand->key) : NULL;
+    if (!operand->text)
+        return -1;
+    operand->hash = PyObject_Hash(operand->key);
+    return 0;
+}
+
+static int intern_name(struct fg_fetch_operand *operand, const char *name)
+{
+    PyObject *text = PyUnicode_FromString(name);
+    int error = text ? intern(operand, text) : -1;
+
+    Py_XDECREF(text);
+    return error;
+}
+
+/* Any int may be a key of a dict or an immediate; indices fit 64 bits. */
+static int set_number(struct fg_fetch_operand *operand, PyObject *number)
+{
+    int overflow;
+
+    operand->number = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow && _PyLong_NumBits(number) > 64) {
+        PyErr_Format(PyExc_ValueError, "%R has more than 64 bits", number);
+        return -1;
+    }
+    if (overflow)
+        operand->number = overflow < 0 ? INT64_MIN : INT64_MAX;
+    operand->key = Py_NewRef(number);
+    operand->hash = PyObject_Hash(number);
+    return 0;
+}
+
+static int raise_word(PyObject *word, const char *kind)
+{
+    PyErr_Format(PyExc_ValueError, "invalid %s: %R", kind, word);
+    return -1;
+}
+
+static int set_operand(struct fg_fetch_operand *operand, PyObject *word, enum operand kind, const char *what)
+{
+    PyObject *given = PyTuple_GET_SIZE(word) == 2 ? PyTuple_GET_ITEM(word, 1) : NULL;
+
+    if (given && PyUnicode_Check(given) && (kind == TEXT || kind == EITHER))
+        return intern(operand, given);
+    if (given && PyLong_CheckExact(given) && (kind == NUMBER || kind == EITHER))
+        return set_number(operand, given);
+    return !given && kind == NOTHING && PyTuple_GET_SIZE(word) == 1 ? 0 : raise_word(word, what);
+}
+
+/* Parses ("NAME", OPERAND). Return: the index of the name in the table; -1 with an exception. */
+static int parse_word(PyObject *word, const struct word *table, int n, const char *what,
+                      struct fg_fetch_operand *operand)
+{
+    PyObject *name = PyTuple_Check(word) && PyTuple_GET_SIZE(word) > 0 ? PyTuple_GET_ITEM(word, 0) : NULL;
+
+    for (int i = 0; name && PyUnicode_Check(name) && i < n; i++) {
+        if (PyUnicode_CompareWithASCIIString(name, table[i].name) == 0)
+            return set_operand(operand, word, table[i].operand, what) == 0 ? i : -1;
+    }
+    return raise_word(word, what);
+}
+
+/* ---- steps */
+
+/* The descriptor enum.Enum.__dict__[name]; new reference, or NULL. An enum that exists has imported enum. */
+static PyObject *enum_property(const char *name)
+{
+    PyObject *module = fg_imported("enum", strlen("enum"));
+    PyObject *of_module = module ? PyModule_GetDict(module) : NULL; /* borrowed */
+    PyObject *class = of_module ? fg_dict_get(of_module, "Enum") : NULL;
+    PyObject *key = PyUnicode_FromString(name);
+    PyObject *found = class && key && PyType_Check(class) ? fg_type_lookup((PyTypeObject *)class, key) : NULL;
+
+    Py_XDECREF(key);
+    Py_XDECREF(class);
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return found;
+}
+
+static int complete_attr(struct fg_fetch_step *step)
+{
+    bool is_value = strcmp(step->operand.text, "value") == 0;
+
+    if (intern_name(&step->getattribute, "__getattribute__") != 0)
+        return -1;
+    if (!is_value && strcmp(step->operand.text, "name") != 0)
+        return 0;
+    step->enum_property = enum_property(step->operand.text);
+    return intern_name(&step->hidden, is_value ? "_value_" : "_name_");
+}
+
+static int parse_step(struct fg_fetch_step *step, PyObject *word)
+{
+    int kind = parse_word(word, steps, NR(steps), "step", &step->operand);
+
+    if (kind < 0)
+        return -1;
+    step->kind = (enum fg_fetch_step_kind)kind;
+    step->hint = PyMem_Calloc(1, sizeof(*step->hint));
+    if (!step->hint) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    step->hint->entry = -1;
+    return step->kind == FG_FETCH_STEP_ATTR ? complete_attr(step) : 0;
+}
+
+static int parse_steps(struct fg_fetch_field *field, PyObject *words)
+{
+    Py_ssize_t n = PyTuple_Check(words) ? PyTuple_GET_SIZE(words) : -1;
+
+    if (n < 0 || n > (Py_ssize_t)FG_FETCH_MAX_STEPS) {
+        PyErr_Format(PyExc_ValueError, "steps must be a tuple of at most %u, got %R", FG_FETCH_MAX_STEPS,
+                     words);
+        return -1;
+    }
+    field->steps = PyMem_Calloc((size_t)n + 1, sizeof(*field->steps));
+    if (!field->steps) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; field->nr_steps < n; field->nr_steps++) {
+        if (parse_step(&field->steps[field->nr_steps], PyTuple_GET_ITEM(words, field->nr_steps)) != 0) {
+            field->nr_steps++; /* so that it is freed */
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- fields */
+
+static int parse_source(struct fg_fetch_field *field, PyObject *word)
+{
+    int source = parse_word(word, sources, NR(sources), "source", &field->operand);
+
+    if (source < 0)
+        return -1;
+    field->source = (enum fg_fetch_source)source;
+    if (field->source == FG_FETCH_ARG && field->operand.number < 1)
+        return raise_word(word, "source: arguments count from 1");
+    if (field->source == FG_FETCH_STACK && field->operand.number < 0)
+        return raise_word(word, "source: stack slots count from 0");
+    return 0;
+}
+
+/* The type of a field that names none, from its source. */
+static enum fg_field_type type_of_source(const struct fg_fetch_field *field)
+{
+    if (field->nr_steps == 0 && field->source == FG_FETCH_SYMBOL)
+        return FG_FIELD_SYMBOL;
+    if (field->nr_steps == 0 &&
+        (field->source == FG_FETCH_COMM || (field->source == FG_FETCH_IMM && field->operand.text)))
+        return FG_FIELD_STRING;
+    return FG_FIELD_VALUE;
+}
+
+static int set_layout(struct fg_field *layout, const struct fg_fetch_field *field, PyObject *type,
+                      PyObject *count)
+{
+    const char *name = PyUnicode_Check(type) ? PyUnicode_AsUTF8(type) : NULL;
+    int number = name ? fg_field_type_by_name(name) : -1;
+    long n = PyLong_CheckExact(count) ? PyLong_AsLong(count) : -1;
+
+    if (PyErr_Occurred())
+        return -1;
+    if (number < 0 || n < 0 || n > UINT8_MAX) {
+        PyErr_Format(PyExc_ValueError, "invalid type of a field: %R, count %R", type, count);
+        return -1;
+    }
+    layout->type = (uint8_t)(number == FG_FIELD_VALUE && n == 0 ? (int)type_of_source(field) : number);
+    layout->count = (uint8_t)n;
+    return 0;
+}
+
+static int parse_field(struct fg_fetch_program *program, uint32_t i, PyObject *given)
+{
+    struct fg_fetch_field *field = &program->of[i];
+
+    if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 5 ||
+        !PyUnicode_Check(PyTuple_GET_ITEM(given, 0))) {
+        PyErr_Format(PyExc_TypeError, "a field must be (name, type, count, source, steps), got %R", given);
+        return -1;
+    }
+    field->name = Py_NewRef(PyTuple_GET_ITEM(given, 0));
+    program->names[i] = PyUnicode_AsUTF8(field->name);
+    field->slot = PyMem_Calloc(1, sizeof(*field->slot));
+    if (!field->slot)
+        PyErr_NoMemory();
+    if (!program->names[i] || !field->slot || parse_source(field, PyTuple_GET_ITEM(given, 3)) != 0 ||
+        parse_steps(field, PyTuple_GET_ITEM(given, 4)) != 0)
+        return -1;
+    field->is_kept = program->is_return && (field->source == FG_FETCH_NAME || field->source == FG_FETCH_ARG);
+    return set_layout(&program->fields[i], field, PyTuple_GET_ITEM(given, 1), PyTuple_GET_ITEM(given, 2));
+}
+
+/* ---- where everything lies */
+
+static uint32_t elements(const struct fg_field *layout)
+{
+    return layout->count ? layout->count : 1;
+}
+
+static uint32_t fixed_bytes(const struct fg_field *layout)
+{
+    return elements(layout) * fg_field_element_bytes(layout->type);
+}
+
+static uint32_t nr_texts(const struct fg_field *layout)
+{
+    return fg_field_has_text(layout->type) ? elements(layout) : 0;
+}
+
+/* @least: bytes that are needed for less than usual in each text. */
+static int raise_too_long(const char *what, uint32_t least, uint32_t most)
+{
+    PyObject *text = PyUnicode_FromFormat(
+        "%s: the fields need %u bytes, and %u is the limit; use fewer fields, or give them shorter types",
+        what, least, most);
+    PyObject *args = text ? Py_BuildValue("(iN)", E2BIG, text) : NULL;
+
+    if (args)
+        PyErr_SetObject(PyExc_OSError, args);
+    Py_XDECREF(args);
+    return -E2BIG;
+}
+
+static int lay_out_image(struct fg_fetch_program *program)
+{
+    uint32_t end, later = 0;
+
+    program->fields_at = program->is_return ? 24 : 16;
+    end = program->fields_at;
+    for (uint32_t i = 0; i < program->nr_fields; i++) {
+        program->fields[i].offset = (uint16_t)end;
+        end += fixed_bytes(&program->fields[i]);
+    }
+    for (uint32_t i = program->nr_fields; i-- > 0;) {
+        program->of[i].later_text = (uint16_t)later;
+        later += nr_texts(&program->fields[i]) * FG_FETCH_MIN_TEXT;
+    }
+    if (end + later > FG_EVENT_MAX_BYTES)
+        return raise_too_long("the event is too long", end + later, FG_EVENT_MAX_BYTES);
+    program->fixed_bytes = (uint16_t)end;
+    return 0;
+}
+
+static int lay_out_entry(struct fg_fetch_program *program)
+{
+    uint32_t end = 0, later = 0, texts = 0, most;
+
+    for (uint32_t i = program->nr_fields; i-- > 0;) {
+        if (program->of[i].is_kept) {
+            program->of[i].later_kept = (uint16_t)later;
+            later += nr_texts(&program->fields[i]) * FG_FETCH_MIN_TEXT;
+        }
+    }
+    for (uint32_t i = 0; i < program->nr_fields; i++) {
+        if (program->of[i].is_kept) {
+            program->of[i].entry_offset = (uint16_t)end;
+            end += fixed_bytes(&program->fields[i]);
+            texts += nr_texts(&program->fields[i]);
+        }
+    }
+    if (end + later > FG_FETCH_MAX_ENTRY_BYTES)
+        return raise_too_long("a return event keeps too many arguments from the entry", end + later,
+                              FG_FETCH_MAX_ENTRY_BYTES);
+    most = end + texts * ENTRY_TEXT_BYTES;
+    program->entry_fixed = (uint16_t)end;
+    program->entry_bytes = (uint16_t)(most < FG_FETCH_MAX_ENTRY_BYTES ? most : FG_FETCH_MAX_ENTRY_BYTES);
+    return 0;
+}
+
+static int lay_out(struct fg_fetch_program *program)
+{
+    int error = lay_out_image(program);
+
+    return error ? error : lay_out_entry(program);
+}
+
+/* ---- programs */
+
+static struct fg_fetch_program *allocate(Py_ssize_t n, bool is_return)
+{
+    struct fg_fetch_program *program = PyMem_Calloc(1, sizeof(*program));
+
+    if (!program)
+        return NULL;
+    program->nr_fields = (uint32_t)n;
+    program->is_return = is_return;
+    program->fields = PyMem_Calloc((size_t)n + 1, sizeof(*program->fields));
+    program->names = PyMem_Calloc((size_t)n + 1, sizeof(*program->names));
+    program->of = PyMem_Calloc((size_t)n + 1, sizeof(*program->of));
+    program->nr_faults = PyMem_Calloc(1, sizeof(*program->nr_faults));
+    if (program->fields && program->names && program->of && program->nr_faults)
+        return program;
+    fg_fetch_program_free(program);
+    return NULL;
+}
+
+static int parse_fields(struct fg_fetch_program *program, PyObject *fields)
+{
+    for (uint32_t i = 0; i < program->nr_fields; i++) {
+        if (parse_field(program, i, PyTuple_GET_ITEM(fields, i)) != 0)
+            return PyErr_ExceptionMatches(PyExc_MemoryError) ? -ENOMEM : -EINVAL;
+    }
+    return 0;
+}
+
+/* @fields is a tuple. */
+static int make(PyObject *fields, bool is_return, struct fg_fetch_program **made)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(fields);
+    struct fg_fetch_program *program;
+    int error;
+
+    if (n > (Py_ssize_t)FG_EVENT_MAX_FIELDS)
+        return raise_too_long("an event has too many fields", (uint32_t)n, FG_EVENT_MAX_FIELDS);
+    program = allocate(n, is_return);
+    if (!program) {
+        PyErr_NoMemory();
+        return -ENOMEM;
+    }
+    error = parse_fields(program, fields);
+    if (!error)
+        error = lay_out(program);
+    if (error)
+        fg_fetch_program_free(program);
+    else
+        *made = program;
+    return error;
+}
+
+int fg_fetch_program_new(PyObject *fields, bool is_return, struct fg_fetch_program **made)
+{
+    PyObject *tuple = PySequence_Tuple(fields);
+    int error = tuple ? make(tuple, is_return, made) : -EINVAL;
+
+    Py_XDECREF(tuple);
+    return error;
+}
+
+static void free_step(struct fg_fetch_step *step)
+{
+    Py_XDECREF(step->operand.key);
+    Py_XDECREF(step->hidden.key);
+    Py_XDECREF(step->enum_property);
+    Py_XDECREF(step->getattribute.key);
+    PyMem_Free(step->hint);
+}
+
+static void free_field(struct fg_fetch_field *field)
+{
+    for (uint32_t i = 0; i < field->nr_steps; i++)
+        free_step(&field->steps[i]);
+    PyMem_Free(field->steps);
+    PyMem_Free(field->slot);
+    Py_XDECREF(field->operand.key);
+    Py_XDECREF(field->name);
+}
+
+void fg_fetch_program_free(struct fg_fetch_program *program)
+{
+    if (!program)
+        return;
+    for (uint32_t i = 0; program->of && i < program->nr_fields; i++)
+        free_field(&program->of[i]);
+    PyMem_Free(program->fields);
+    PyMem_Free(program->names);
+    PyMem_Free(program->of);
+    PyMem_Free(program->nr_faults);
+    PyMem_Free(program);
+}

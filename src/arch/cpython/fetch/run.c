@@ -1,0 +1,309 @@
+/* See run.h. */
+#include "arch/cpython/fetch/run.h"
+
+#include <string.h>
+
+#include "arch/cpython/base/compat/dict.h"
+#include "arch/cpython/fetch/attr.h"
+#include "arch/cpython/fetch/item.h"
+#include "arch/cpython/fetch/store.h"
+#include "arch/cpython/read/code.h"
+#include "arch/cpython/read/regs.h"
+#include "arch/cpython/read/variables.h"
+#include "engine/core/compiler.h"
+#include "engine/core/task.h"
+
+/* ---- sources: variables */
+
+/* Names of code objects are interned, as ours are. A code object that somebody put together may have
+ * others. */
+FG_NOINLINE static int search_name(PyObject *const *names, int n, PyObject *name)
+{
+    for (int i = 0; i < n; i++) {
+        if (names[i] == name)
+            return i;
+    }
+    for (int i = 0; i < n; i++) {
+        if (PyUnicode_Compare(names[i], name) == 0) /* of two exact str: does not raise */
+            return i;
+    }
+    return -1;
+}
+
+/* The slot of a variable among the first @n. A probe is mostly on one function, or on alike ones: the slot
+ * is kept. relaxed: without the GIL another thread may set it, and any value will do. */
+static int find_slot(const PyCodeObject *code, int n, const struct fg_fetch_field *field)
+{
+    PyObject *const *names = ((PyTupleObject *)code->co_localsplusnames)->ob_item;
+    int slot = atomic_load_explicit(field->slot, memory_order_relaxed);
+
+    if (fg_likely(slot < n && names[slot] == field->operand.key))
+        return slot;
+    slot = search_name(names, n, field->operand.key);
+    if (slot >= 0)
+        atomic_store_explicit(field->slot, slot, memory_order_relaxed);
+    return slot;
+}
+
+/* Without the GIL another thread may set a cell, and free what was in it. */
+static PyObject *in_cell(PyObject *cell)
+{
+    return FG_HAVE_BORROWED_READS ? ((PyCellObject *)cell)->ob_ref : NULL;
+}
+
+/* Any variable of a running frame. */
+static PyObject *variable(fg_pyframe *frame, int slot)
+{
+    bool is_cell;
+    PyObject *value = fg_pyframe_place(frame, (unsigned)slot, -1, &is_cell);
+
+    return is_cell ? in_cell(value) : value;
+}
+
+static PyObject *argument(fg_pyframe *frame, const PyCodeObject *code, int n)
+{
+    PyObject *value = fg_pyframe_local(frame, n);
+
+    if (fg_unlikely(value && PyCell_Check(value) && fg_variable_is_in_cell(frame, code, n)))
+        return in_cell(value);
+    return value;
+}
+
+/* The code of a module or of a class has its variables in a dict. */
+static PyObject *in_namespace(const fg_pyframe *frame, const struct fg_fetch_field *field)
+{
+    PyObject *value = NULL;
+
+#if FG_HAVE_BORROWED_READS
+    struct fg_dict_key key = {field->operand.key, field->operand.hash};
+    int32_t entry = -1;
+
+    if (frame->f_locals && PyDict_CheckExact(frame->f_locals))
+        fg_dict_peek(frame->f_locals, &key, &entry, &value);
+#else
+    (void)frame, (void)field;
+#endif
+    return value;
+}
+
+static PyObject *variable_at_place(fg_pyframe *frame, const struct fg_fetch_field *field)
+{
+    const PyCodeObject *code = fg_pyframe_code(frame);
+    int slot = find_slot(code, code->co_nlocalsplus, field);
+
+    if (slot >= 0)
+        return variable(frame, slot);
+    return code->co_flags & CO_OPTIMIZED ? NULL : in_namespace(frame, field);
+}
+
+/* True if the frame's variables still are the arguments. */
+static bool is_entry(const struct ftrace_regs *regs)
+{
+    return regs->ops == &fg_python_regs_ops && !regs->value && regs->frame;
+}
+
+static PyObject *by_name(const struct ftrace_regs *regs, const struct fg_fetch_field *field)
+{
+    const PyCodeObject *code;
+    int slot;
+
+    if (fg_regs_is_full(regs))
+        return variable_at_place(regs->frame, field);
+    if (!is_entry(regs))
+        return NULL;
+    code = fg_pyframe_code(regs->frame);
+    slot = find_slot(code, fg_code_argument_count(code), field);
+    return slot >= 0 ? argument(regs->frame, code, slot) : NULL;
+}
+
+/* Argument @n from 0. At a kprobe: what the variable has now. */
+static PyObject *nth_argument(const struct ftrace_regs *regs, int64_t n)
+{
+    const PyCodeObject *code;
+
+    if (!is_entry(regs) && !fg_regs_is_full(regs))
+        return fg_regs_is_c(regs) ? fg_regs_argument(regs, (unsigned)n) : NULL;
+    code = fg_pyframe_code(regs->frame);
+    if (n >= fg_code_argument_count(code))
+        return NULL;
+    return fg_regs_is_full(regs) ? variable(regs->frame, (int)n) : argument(regs->frame, code, (int)n);
+}
+
+/* ---- sources */
+
+static struct fg_fetched thread_name(void)
+{
+    const struct fg_task *task = fg_task_self;
+
+    if (!task)
+        return fg_fetched_fault();
+    return (struct fg_fetched){
+        .kind = FG_FETCHED_TEXT,
+        .text = task->name,
+        .n = (uint32_t)strnlen(task->name, sizeof(task->name)),
+    };
+}
+
+/* A slot of the frame: its variables first, then the evaluation stack. */
+static PyObject *stack_item(const struct ftrace_regs *regs, int64_t n)
+{
+    bool is_cell = false;
+    fg_pyframe *frame = fg_regs_frame(regs);
+    PyObject *value =
+        frame ? fg_pyframe_place(frame, (unsigned)n, fg_regs_stack_depth(regs), &is_cell) : NULL;
+
+    return is_cell ? in_cell(value) : value;
+}
+
+static struct fg_fetched raised(PyObject *exception)
+{
+    return (struct fg_fetched){.kind = exception ? FG_FETCHED_RAISED : FG_FETCHED_FAULT, .object = exception};
+}
+
+static struct fg_fetched fetch_source(const struct fg_fetch_field *field, const struct ftrace_regs *regs,
+                                      uint32_t func)
+{
+    switch (field->source) {
+    case FG_FETCH_NAME:
+        return fg_fetched_object(by_name(regs, field));
+    case FG_FETCH_ARG:
+        return fg_fetched_object(nth_argument(regs, field->operand.number - 1));
+    case FG_FETCH_RETVAL:
+        return fg_fetched_object(fg_regs_result(regs));
+    case FG_FETCH_EXC:
+        return raised(fg_regs_exception(regs));
+    case FG_FETCH_COMM:
+        return thread_name();
+    case FG_FETCH_STACK:
+        return fg_fetched_object(stack_item(regs, field->operand.number));
+    case FG_FETCH_SYMBOL:
+        return (struct fg_fetched){.kind = func ? FG_FETCHED_FUNCTION : FG_FETCHED_FAULT, .word = func};
+    case FG_FETCH_IMM:
+        return fg_fetched_object(field->operand.key);
+    }
+    return fg_fetched_fault();
+}
+
+/* ---- steps */
+
+static struct fg_fetched take_step(struct fg_fetched from, const struct fg_fetch_step *step)
+{
+    if (from.kind == FG_FETCHED_RAISED)
+        from.kind = FG_FETCHED_OBJECT;
+    switch (step->kind) {
+    case FG_FETCH_STEP_ATTR:
+        return from.kind == FG_FETCHED_OBJECT ? fg_fetch_attr(from.object, step) : fg_fetched_fault();
+    case FG_FETCH_STEP_INDEX:
+    case FG_FETCH_STEP_KEY:
+        return fg_fetch_item(from, &step->operand);
+    case FG_FETCH_STEP_LEN:
+        return fg_fetch_len(from);
+    }
+    return fg_fetched_fault();
+}
+
+static struct fg_fetched fetch(const struct fg_fetch_field *field, const struct ftrace_regs *regs,
+                               uint32_t func)
+{
+    struct fg_fetched fetched = fetch_source(field, regs, func);
+
+    for (uint32_t i = 0; i < field->nr_steps && fetched.kind != FG_FETCHED_FAULT; i++)
+        fetched = take_step(fetched, &field->steps[i]);
+    return fetched;
+}
+
+/* ---- fields */
+
+/* How many bytes of the texts are for what comes after element @i; @later: after its field. */
+static uint32_t later_than(const struct fg_field *layout, uint32_t i, uint32_t later)
+{
+    return layout->count && fg_field_has_text(layout->type)
+               ? later + (layout->count - 1 - i) * FG_FETCH_MIN_TEXT
+               : later;
+}
+
+/* Elements that the sequence does not have are zero. If it is no sequence, all are faults. */
+static bool store_array(struct fg_fetched from, const struct fg_field *layout, uint8_t *at,
+                        struct fg_fetch_texts *texts, uint32_t later)
+{
+    uint32_t bytes = fg_field_element_bytes(layout->type);
+    struct fg_fetched length = fg_fetch_len(from);
+    int64_t n =
+        length.kind == FG_FETCHED_SIGNED && length.number < layout->count ? length.number : layout->count;
+    bool is_whole = true;
+
+    memset(at, 0, (size_t)layout->count * bytes);
+    for (uint32_t i = 0; i < n; i++)
+        is_whole &= fg_fetch_store(fg_fetch_nth(from, i), layout->type, at + i * bytes, texts,
+                                   later_than(layout, i, later));
+    return is_whole && length.kind == FG_FETCHED_SIGNED;
+}
+
+/* Return: false: the field, or an element of it, is a fault. */
+static bool store(struct fg_fetched from, const struct fg_field *layout, uint8_t *at,
+                  struct fg_fetch_texts *texts, uint32_t later)
+{
+    if (fg_unlikely(layout->count))
+        return store_array(from, layout, at, texts, later);
+    return fg_fetch_store(from, layout->type, at, texts, later);
+}
+
+/* From entry data into the image. */
+static void copy_kept(const struct fg_field *layout, const struct fg_fetch_field *field,
+                      const uint8_t *entry_data, uint8_t *at, struct fg_fetch_texts *texts)
+{
+    uint32_t n = layout->count ? layout->count : 1, bytes = fg_field_element_bytes(layout->type);
+    const uint8_t *stored = entry_data + field->entry_offset;
+
+    if (!fg_field_has_text(layout->type)) {
+        memcpy(at, stored, (size_t)n * bytes);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        fg_fetch_copy_text(entry_data, stored + i * bytes, layout->type, at + i * bytes, texts,
+                           later_than(layout, i, field->later_text));
+}
+
+static void count_faults(const struct fg_fetch_program *program, unsigned n)
+{
+    if (fg_unlikely(n))
+        atomic_fetch_add_explicit(program->nr_faults, n, memory_order_relaxed);
+}
+
+uint32_t fg_fetch_run(const struct fg_fetch_program *program, const struct ftrace_regs *regs, uint32_t func,
+                      const uint8_t *entry_data, uint8_t *image)
+{
+    struct fg_fetch_texts texts = {image, program->fixed_bytes, FG_EVENT_MAX_BYTES};
+    unsigned faults = 0;
+
+    for (uint32_t i = 0; i < program->nr_fields; i++) {
+        const struct fg_field *layout = &program->fields[i];
+        const struct fg_fetch_field *field = &program->of[i];
+        uint8_t *at = image + layout->offset;
+
+        if (!field->is_kept)
+            faults += !store(fetch(field, regs, func), layout, at, &texts, field->later_text);
+        else if (entry_data)
+            copy_kept(layout, field, entry_data, at, &texts);
+        else
+            faults += !store(fg_fetched_fault(), layout, at, &texts, field->later_text);
+    }
+    count_faults(program, faults);
+    return texts.used;
+}
+
+void fg_fetch_entry(const struct fg_fetch_program *program, const struct ftrace_regs *regs,
+                    uint8_t *entry_data)
+{
+    struct fg_fetch_texts texts = {entry_data, program->entry_fixed, program->entry_bytes};
+    unsigned faults = 0;
+
+    for (uint32_t i = 0; i < program->nr_fields; i++) {
+        const struct fg_fetch_field *field = &program->of[i];
+
+        if (field->is_kept)
+            faults += !store(fetch(field, regs, 0), &program->fields[i], entry_data + field->entry_offset,
+                             &texts, field->later_kept);
+    }
+    count_faults(program, faults);
+}
