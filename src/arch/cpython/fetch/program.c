@@ -375,8 +375,11 @@ static int make(PyObject *fields, bool is_return, struct fg_fetch_program **made
 int fg_fetch_program_new(PyObject *fields, bool is_return, struct fg_fetch_program **made)
 {
     PyObject *tuple = PySequence_Tuple(fields);
-    int error = tuple ? make(tuple, is_return, made) : -EINVAL;
+    int error = -EINVAL;
 
+    *made = NULL;
+    if (tuple)
+        error = make(tuple, is_return, made);
     Py_XDECREF(tuple);
     return error;
 }

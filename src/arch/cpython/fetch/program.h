@@ -108,7 +108,7 @@ struct fg_fetch_program {
  *   ("symbol",) or ("imm", INT or TEXT); steps is a tuple of ("attr", NAME), ("index", N),
  *   ("key", TEXT or INT) and ("len",)
  * @is_return: the event is at a return; fields with the sources name and arg are read at the entry
- * @made: set to the program
+ * @made: set to the program, or to NULL
  *
  * A field of type "value" whose source says its type has that type: "symbol" of ("symbol",) without
  * steps, "string" of ("comm",) and of a text.
