@@ -163,8 +163,8 @@ static enum way way_of_type(PyTypeObject *type, const struct fg_fetch_step *step
     if (type == &PyMethod_Type && !hint->found)
         return WAY_OF_METHOD;
     /* A module's or a method's own attributes are found as those of any object. */
-    if (type != &PyMethod_Type && type->tp_getattro != PyModule_Type.tp_getattro &&
-        !looks_up_by(type, PyObject_GenericGetAttr, step))
+    if (type != &PyMethod_Type && !looks_up_by(type, PyObject_GenericGetAttr, step) &&
+        !looks_up_by(type, PyModule_Type.tp_getattro, step))
         return WAY_FAULT;
     return hint->found ? way_of_found(type, step, hint) : WAY_INSTANCE;
 }
