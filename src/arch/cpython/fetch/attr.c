@@ -102,10 +102,13 @@ struct tuple_getter {
     Py_ssize_t index;
 };
 
+/* Before 3.12 its module has the underscore. */
 static bool is_tuple_getter(PyObject *object)
 {
+    const char *name = Py_TYPE(object)->tp_name;
+
     return (Py_TYPE(object)->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) &&
-           strcmp(Py_TYPE(object)->tp_name, "collections._tuplegetter") == 0;
+           strcmp(name + (name[0] == '_'), "collections._tuplegetter") == 0;
 }
 
 /* A descriptor that is no member or getter of this type or of a base of it raises TypeError. */
@@ -139,7 +142,7 @@ static enum way way_of_found(PyTypeObject *type, const struct fg_fetch_step *ste
  * has a slot of its own for both; then its __getattribute__ tells. */
 static bool looks_up_by(PyTypeObject *type, getattrofunc getattr, const struct fg_fetch_step *step)
 {
-    struct fg_dict_key key = key_of(&step->getattribute);
+    struct fg_dict_key key = key_of(&step->method);
     PyObject *found;
 
     if (type->tp_getattro == getattr)
@@ -160,8 +163,8 @@ static enum way way_of_type(PyTypeObject *type, const struct fg_fetch_step *step
     if (type == &PyMethod_Type && !hint->found)
         return WAY_OF_METHOD;
     /* A module's or a method's own attributes are found as those of any object. */
-    if (type != &PyMethod_Type && type->tp_getattro != PyModule_Type.tp_getattro &&
-        !looks_up_by(type, PyObject_GenericGetAttr, step))
+    if (type != &PyMethod_Type && !looks_up_by(type, PyObject_GenericGetAttr, step) &&
+        !looks_up_by(type, PyModule_Type.tp_getattro, step))
         return WAY_FAULT;
     return hint->found ? way_of_found(type, step, hint) : WAY_INSTANCE;
 }

@@ -3,19 +3,34 @@
 
 #include <string.h>
 
-#include "arch/cpython/base/compat/dict.h"
+#include "arch/cpython/base/compat/instance.h"
 #include "arch/cpython/base/compat/text.h"
 #include "arch/cpython/fetch/numpy.h"
 
 /* ---- is it a plain container? */
 
-/* True if object[n] does what it does for the built-in type @base. Without the GIL another thread may be
- * changing a class. */
-static bool has_items_of(PyObject *object, PyTypeObject *base)
+/* True if a subclass has the __getitem__ of the built-in type. Those of list and dict are methods, so every
+ * class in Python has a slot of its own that looks for one. */
+static bool inherits_items(PyTypeObject *type, PyTypeObject *base, const struct fg_fetch_operand *getitem)
 {
-    return Py_IS_TYPE(object, base) ||
-           (FG_HAVE_BORROWED_READS && Py_TYPE(object)->tp_as_mapping &&
-            Py_TYPE(object)->tp_as_mapping->mp_subscript == base->tp_as_mapping->mp_subscript);
+#if FG_HAVE_BORROWED_READS
+    struct fg_dict_key key = {getitem->key, getitem->hash};
+    PyObject *found, *of_base;
+
+    if (type->tp_as_mapping->mp_subscript == base->tp_as_mapping->mp_subscript)
+        return true;
+    return fg_type_peek(type, &key, &found) == FG_PEEK_FOUND &&
+           fg_type_peek(base, &key, &of_base) == FG_PEEK_FOUND && found == of_base;
+#else /* another thread may be changing a class */
+    (void)type, (void)base, (void)getitem;
+    return false;
+#endif
+}
+
+/* True if object[n] does what it does for the built-in type @base, which is a base of its type. */
+static bool has_items_of(PyObject *object, PyTypeObject *base, const struct fg_fetch_operand *getitem)
+{
+    return Py_IS_TYPE(object, base) || inherits_items(Py_TYPE(object), base, getitem);
 }
 
 /* True if len(object) does what it does for @base. It asks the sequence first. */
@@ -118,17 +133,17 @@ static struct fg_fetched range_item(PyObject *object, int64_t n)
 /* ---- items */
 
 /* Items of what can change while it is read without the GIL. */
-static struct fg_fetched mutable_item(PyObject *object, int64_t n)
+static struct fg_fetched mutable_item(PyObject *object, int64_t n, const struct fg_fetch_operand *getitem)
 {
     int64_t at;
 
     if (!FG_HAVE_BORROWED_READS)
         return fg_fetched_fault();
-    if (PyList_Check(object) && has_items_of(object, &PyList_Type)) {
+    if (PyList_Check(object) && has_items_of(object, &PyList_Type, getitem)) {
         at = place(n, PyList_GET_SIZE(object));
         return fg_fetched_object(at >= 0 ? PyList_GET_ITEM(object, at) : NULL);
     }
-    if (PyByteArray_Check(object) && has_items_of(object, &PyByteArray_Type)) {
+    if (PyByteArray_Check(object) && has_items_of(object, &PyByteArray_Type, getitem)) {
         at = place(n, PyByteArray_GET_SIZE(object));
         return at >= 0 ? fg_fetched_signed((unsigned char)PyByteArray_AS_STRING(object)[at])
                        : fg_fetched_fault();
@@ -140,31 +155,31 @@ static struct fg_fetched mutable_item(PyObject *object, int64_t n)
     return fg_fetched_fault();
 }
 
-static struct fg_fetched object_item(PyObject *object, int64_t n)
+static struct fg_fetched object_item(PyObject *object, int64_t n, const struct fg_fetch_operand *getitem)
 {
     int64_t at;
 
-    if (PyTuple_Check(object) && has_items_of(object, &PyTuple_Type)) {
+    if (PyTuple_Check(object) && has_items_of(object, &PyTuple_Type, getitem)) {
         at = place(n, PyTuple_GET_SIZE(object));
         return fg_fetched_object(at >= 0 ? PyTuple_GET_ITEM(object, at) : NULL);
     }
-    if (fg_is_str(object) && has_items_of(object, &PyUnicode_Type)) {
+    if (fg_is_str(object) && has_items_of(object, &PyUnicode_Type, getitem)) {
         at = place(n, PyUnicode_GET_LENGTH(object));
         return at >= 0 ? fg_fetched_char(PyUnicode_READ_CHAR(object, at)) : fg_fetched_fault();
     }
-    if (PyBytes_Check(object) && has_items_of(object, &PyBytes_Type)) {
+    if (PyBytes_Check(object) && has_items_of(object, &PyBytes_Type, getitem)) {
         at = place(n, PyBytes_GET_SIZE(object));
         return at >= 0 ? fg_fetched_signed((unsigned char)PyBytes_AS_STRING(object)[at]) : fg_fetched_fault();
     }
-    return PyRange_Check(object) ? range_item(object, n) : mutable_item(object, n);
+    return PyRange_Check(object) ? range_item(object, n) : mutable_item(object, n, getitem);
 }
 
-struct fg_fetched fg_fetch_nth(struct fg_fetched from, int64_t n)
+struct fg_fetched fg_fetch_nth(struct fg_fetched from, int64_t n, const struct fg_fetch_operand *getitem)
 {
     switch (from.kind) {
     case FG_FETCHED_OBJECT:
     case FG_FETCHED_RAISED:
-        return object_item(from.object, n);
+        return object_item(from.object, n, getitem);
     case FG_FETCHED_LENGTHS:
         n = place(n, from.n);
         return n >= 0 ? fg_fetched_signed(from.lengths[n]) : fg_fetched_fault();
@@ -175,19 +190,33 @@ struct fg_fetched fg_fetch_nth(struct fg_fetched from, int64_t n)
     }
 }
 
-struct fg_fetched fg_fetch_item(struct fg_fetched from, const struct fg_fetch_operand *operand)
+#if FG_HAVE_BORROWED_READS
+static bool has_keys(PyObject *object, const struct fg_fetch_operand *getitem)
+{
+    PyTypeObject *base = fg_dict_type(object);
+
+    return base && has_items_of(object, base, getitem);
+}
+
+/* A key that is missing is a fault, also where __missing__ would make a value. */
+static struct fg_fetched value_of_key(PyObject *dict, const struct fg_fetch_operand *operand)
+{
+    struct fg_dict_key key = {operand->key, operand->hash};
+    int32_t entry = -1;
+    PyObject *value;
+
+    fg_dict_peek(dict, &key, &entry, &value);
+    return fg_fetched_object(value);
+}
+#endif
+
+struct fg_fetched fg_fetch_item(struct fg_fetched from, const struct fg_fetch_step *step)
 {
 #if FG_HAVE_BORROWED_READS
-    if (from.kind == FG_FETCHED_OBJECT && fg_is_plain_dict(from.object)) {
-        struct fg_dict_key key = {operand->key, operand->hash};
-        int32_t entry = -1;
-        PyObject *value;
-
-        fg_dict_peek(from.object, &key, &entry, &value);
-        return fg_fetched_object(value);
-    }
+    if (from.kind == FG_FETCHED_OBJECT && has_keys(from.object, &step->method))
+        return value_of_key(from.object, &step->operand);
 #endif
-    return operand->text ? fg_fetched_fault() : fg_fetch_nth(from, operand->number);
+    return step->operand.text ? fg_fetched_fault() : fg_fetch_nth(from, step->operand.number, &step->method);
 }
 
 /* ---- lengths */
@@ -202,10 +231,11 @@ static bool is_dict_view(PyObject *object)
 static bool dict_length(PyObject *object, Py_ssize_t *length)
 {
     const PyDictObject *dict = (PyDictObject *)object;
+    const PyTypeObject *base = fg_dict_type(object);
 
     if (is_dict_view(object))
         dict = ((_PyDictViewObject *)object)->dv_dict;
-    else if (!fg_has_dict_length(object))
+    else if (!base || Py_TYPE(object)->tp_as_mapping->mp_length != base->tp_as_mapping->mp_length)
         return false;
     *length = dict ? dict->ma_used : 0;
     return true;

@@ -6,10 +6,10 @@
 #include "arch/cpython/fetch/fetched.h"
 #include "arch/cpython/fetch/program.h"
 
-/* Item @n of a sequence; negative: from its end. */
-struct fg_fetched fg_fetch_nth(struct fg_fetched from, int64_t n);
+/* Item @n of a sequence; negative: from its end. @getitem: the name "__getitem__". */
+struct fg_fetched fg_fetch_nth(struct fg_fetched from, int64_t n, const struct fg_fetch_operand *getitem);
 /* The steps "index" and "key": an item of a sequence or a dict. */
-struct fg_fetched fg_fetch_item(struct fg_fetched from, const struct fg_fetch_operand *operand);
+struct fg_fetched fg_fetch_item(struct fg_fetched from, const struct fg_fetch_step *step);
 struct fg_fetched fg_fetch_len(struct fg_fetched from);
 
 #endif

@@ -122,8 +122,6 @@ static int complete_attr(struct fg_fetch_step *step)
 {
     bool is_value = strcmp(step->operand.text, "value") == 0;
 
-    if (intern_name(&step->getattribute, "__getattribute__") != 0)
-        return -1;
     if (!is_value && strcmp(step->operand.text, "name") != 0)
         return 0;
     step->enum_property = enum_property(step->operand.text);
@@ -143,7 +141,11 @@ static int parse_step(struct fg_fetch_step *step, PyObject *word)
         return -1;
     }
     step->hint->entry = -1;
-    return step->kind == FG_FETCH_STEP_ATTR ? complete_attr(step) : 0;
+    if (step->kind == FG_FETCH_STEP_LEN)
+        return 0;
+    if (step->kind != FG_FETCH_STEP_ATTR)
+        return intern_name(&step->method, "__getitem__");
+    return intern_name(&step->method, "__getattribute__") == 0 ? complete_attr(step) : -1;
 }
 
 static int parse_steps(struct fg_fetch_field *field, PyObject *words)
@@ -196,12 +198,12 @@ static enum fg_field_type type_of_source(const struct fg_fetch_field *field)
     return FG_FIELD_VALUE;
 }
 
-static int set_layout(struct fg_field *layout, const struct fg_fetch_field *field, PyObject *type,
-                      PyObject *count)
+static int set_layout(struct fg_field *layout, struct fg_fetch_field *field, PyObject *type, PyObject *count)
 {
     const char *name = PyUnicode_Check(type) ? PyUnicode_AsUTF8(type) : NULL;
     int number = name ? fg_field_type_by_name(name) : -1;
-    long n = PyLong_CheckExact(count) ? PyLong_AsLong(count) : -1;
+    int overflow;
+    long n = PyLong_CheckExact(count) ? PyLong_AsLongAndOverflow(count, &overflow) : -1;
 
     if (PyErr_Occurred())
         return -1;
@@ -211,7 +213,7 @@ static int set_layout(struct fg_field *layout, const struct fg_fetch_field *fiel
     }
     layout->type = (uint8_t)(number == FG_FIELD_VALUE && n == 0 ? (int)type_of_source(field) : number);
     layout->count = (uint8_t)n;
-    return 0;
+    return n ? intern_name(&field->getitem, "__getitem__") : 0;
 }
 
 static int parse_field(struct fg_fetch_program *program, uint32_t i, PyObject *given)
@@ -375,8 +377,11 @@ static int make(PyObject *fields, bool is_return, struct fg_fetch_program **made
 int fg_fetch_program_new(PyObject *fields, bool is_return, struct fg_fetch_program **made)
 {
     PyObject *tuple = PySequence_Tuple(fields);
-    int error = tuple ? make(tuple, is_return, made) : -EINVAL;
+    int error = -EINVAL;
 
+    *made = NULL;
+    if (tuple)
+        error = make(tuple, is_return, made);
     Py_XDECREF(tuple);
     return error;
 }
@@ -386,7 +391,7 @@ static void free_step(struct fg_fetch_step *step)
     Py_XDECREF(step->operand.key);
     Py_XDECREF(step->hidden.key);
     Py_XDECREF(step->enum_property);
-    Py_XDECREF(step->getattribute.key);
+    Py_XDECREF(step->method.key);
     PyMem_Free(step->hint);
 }
 
@@ -396,6 +401,7 @@ static void free_field(struct fg_fetch_field *field)
         free_step(&field->steps[i]);
     PyMem_Free(field->steps);
     PyMem_Free(field->slot);
+    Py_XDECREF(field->getitem.key);
     Py_XDECREF(field->operand.key);
     Py_XDECREF(field->name);
 }

@@ -67,9 +67,9 @@ struct fg_fetch_operand {
 struct fg_fetch_step {
     enum fg_fetch_step_kind kind;
     struct fg_fetch_operand operand;
-    struct fg_fetch_operand hidden;       /* of the attributes value and name: where an enum keeps them */
-    PyObject *enum_property;              /* of enum.Enum, which they are read through; owned; or NULL */
-    struct fg_fetch_operand getattribute; /* "__getattribute__" */
+    struct fg_fetch_operand hidden; /* of the attributes value and name: where an enum keeps them */
+    PyObject *enum_property;        /* of enum.Enum, which they are read through; owned; or NULL */
+    struct fg_fetch_operand method; /* "__getattribute__" or "__getitem__", which a class may have */
     struct fg_fetch_hint *hint;
 };
 
@@ -83,7 +83,8 @@ struct fg_fetch_field {
     uint16_t later_text, later_kept;
     uint32_t nr_steps;
     struct fg_fetch_step *steps;
-    atomic_int *slot; /* the variable with this name in the frame that was looked at last */
+    struct fg_fetch_operand getitem; /* "__getitem__", if the field is an array */
+    atomic_int *slot;                /* the variable with this name in the frame that was looked at last */
 };
 
 struct fg_fetch_program {
@@ -108,7 +109,7 @@ struct fg_fetch_program {
  *   ("symbol",) or ("imm", INT or TEXT); steps is a tuple of ("attr", NAME), ("index", N),
  *   ("key", TEXT or INT) and ("len",)
  * @is_return: the event is at a return; fields with the sources name and arg are read at the entry
- * @made: set to the program
+ * @made: set to the program, or to NULL
  *
  * A field of type "value" whose source says its type has that type: "symbol" of ("symbol",) without
  * steps, "string" of ("comm",) and of a text.

@@ -195,7 +195,7 @@ static struct fg_fetched take_step(struct fg_fetched from, const struct fg_fetch
         return from.kind == FG_FETCHED_OBJECT ? fg_fetch_attr(from.object, step) : fg_fetched_fault();
     case FG_FETCH_STEP_INDEX:
     case FG_FETCH_STEP_KEY:
-        return fg_fetch_item(from, &step->operand);
+        return fg_fetch_item(from, step);
     case FG_FETCH_STEP_LEN:
         return fg_fetch_len(from);
     }
@@ -223,8 +223,9 @@ static uint32_t later_than(const struct fg_field *layout, uint32_t i, uint32_t l
 }
 
 /* Elements that the sequence does not have are zero. If it is no sequence, all are faults. */
-static bool store_array(struct fg_fetched from, const struct fg_field *layout, uint8_t *at,
-                        struct fg_fetch_texts *texts, uint32_t later)
+static bool store_array(struct fg_fetched from, const struct fg_field *layout,
+                        const struct fg_fetch_operand *getitem, uint8_t *at, struct fg_fetch_texts *texts,
+                        uint32_t later)
 {
     uint32_t bytes = fg_field_element_bytes(layout->type);
     struct fg_fetched length = fg_fetch_len(from);
@@ -234,17 +235,17 @@ static bool store_array(struct fg_fetched from, const struct fg_field *layout, u
 
     memset(at, 0, (size_t)layout->count * bytes);
     for (uint32_t i = 0; i < n; i++)
-        is_whole &= fg_fetch_store(fg_fetch_nth(from, i), layout->type, at + i * bytes, texts,
+        is_whole &= fg_fetch_store(fg_fetch_nth(from, i, getitem), layout->type, at + i * bytes, texts,
                                    later_than(layout, i, later));
     return is_whole && length.kind == FG_FETCHED_SIGNED;
 }
 
 /* Return: false: the field, or an element of it, is a fault. */
-static bool store(struct fg_fetched from, const struct fg_field *layout, uint8_t *at,
-                  struct fg_fetch_texts *texts, uint32_t later)
+static bool store(struct fg_fetched from, const struct fg_field *layout, const struct fg_fetch_field *field,
+                  uint8_t *at, struct fg_fetch_texts *texts, uint32_t later)
 {
     if (fg_unlikely(layout->count))
-        return store_array(from, layout, at, texts, later);
+        return store_array(from, layout, &field->getitem, at, texts, later);
     return fg_fetch_store(from, layout->type, at, texts, later);
 }
 
@@ -282,11 +283,11 @@ uint32_t fg_fetch_run(const struct fg_fetch_program *program, const struct ftrac
         uint8_t *at = image + layout->offset;
 
         if (!field->is_kept)
-            faults += !store(fetch(field, regs, func), layout, at, &texts, field->later_text);
+            faults += !store(fetch(field, regs, func), layout, field, at, &texts, field->later_text);
         else if (entry_data)
             copy_kept(layout, field, entry_data, at, &texts);
         else
-            faults += !store(fg_fetched_fault(), layout, at, &texts, field->later_text);
+            faults += !store(fg_fetched_fault(), layout, field, at, &texts, field->later_text);
     }
     count_faults(program, faults);
     return texts.used;
@@ -302,8 +303,8 @@ void fg_fetch_entry(const struct fg_fetch_program *program, const struct ftrace_
         const struct fg_fetch_field *field = &program->of[i];
 
         if (field->is_kept)
-            faults += !store(fetch(field, regs, 0), &program->fields[i], entry_data + field->entry_offset,
-                             &texts, field->later_kept);
+            faults += !store(fetch(field, regs, 0), &program->fields[i], field,
+                             entry_data + field->entry_offset, &texts, field->later_kept);
     }
     count_faults(program, faults);
 }

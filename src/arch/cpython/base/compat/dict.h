@@ -123,28 +123,14 @@ static inline enum fg_peek fg_dict_peek(PyObject *dict, const struct fg_dict_key
     return *value ? FG_PEEK_FOUND : FG_PEEK_NOTHING;
 }
 
-/* True if the object is a dict, and object[key] reads its table: it is no subclass with a __getitem__. A
- * missing key may still run __missing__. */
-static inline bool fg_is_plain_dict(PyObject *object)
+/* The built-in type of dicts that the object is an instance of; NULL: it is no dict. */
+static inline PyTypeObject *fg_dict_type(PyObject *object)
 {
 #if PY_VERSION_HEX >= 0x030F0000
     if (PyFrozenDict_Check(object))
-        return Py_TYPE(object)->tp_as_mapping->mp_subscript == PyFrozenDict_Type.tp_as_mapping->mp_subscript;
+        return &PyFrozenDict_Type;
 #endif
-    return PyDict_CheckExact(object) ||
-           (PyDict_Check(object) &&
-            Py_TYPE(object)->tp_as_mapping->mp_subscript == PyDict_Type.tp_as_mapping->mp_subscript);
-}
-
-/* True if len(object) reads the table. */
-static inline bool fg_has_dict_length(PyObject *object)
-{
-#if PY_VERSION_HEX >= 0x030F0000
-    if (PyFrozenDict_Check(object))
-        return Py_TYPE(object)->tp_as_mapping->mp_length == PyFrozenDict_Type.tp_as_mapping->mp_length;
-#endif
-    return PyDict_Check(object) &&
-           Py_TYPE(object)->tp_as_mapping->mp_length == PyDict_Type.tp_as_mapping->mp_length;
+    return PyDict_Check(object) ? &PyDict_Type : NULL;
 }
 
 #endif
