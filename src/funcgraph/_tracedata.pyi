@@ -80,6 +80,15 @@ class Reader:
             tasks: lane, tid, pid, name, first_ns, last_ns, selected. Only events of selected tasks are read.
             select_unknown: read the events of tasks that are not listed too.
         """
+    def set_events(self, types: list[tuple[str, str, int, str]], /) -> None:
+        """Hand in the kinds of events of the trace's JSON, once, before events are read. A .fg has its own.
+
+        Args:
+            types: by number: system, name, where the fields begin, "TYPE NAME COUNT OFFSET;..."
+
+        Raises:
+            ValueError: one of them cannot be.
+        """
     def report(
         self, buffers: list[tuple[str, int, int, int, str | None]], header: int, color: bool, /
     ) -> ReportIterator:
@@ -177,10 +186,10 @@ class Follower:
             ValueError: `size` is impossible.
             OSError: the file cannot be read.
         """
-    def describe(self, first_function: int, first_task: int, /) -> bytes:
-        """Return JSON like the trace's own, with the functions and tasks from these numbers on."""
-    def counts(self) -> tuple[int, int]:
-        """Return how many functions and tasks describe() knows."""
+    def describe(self, first_function: int, first_task: int, first_event: int, /) -> bytes:
+        """Return JSON like the trace's own, with the functions, tasks and kinds of events from these numbers on."""
+    def counts(self) -> tuple[int, int, int]:
+        """Return how many functions, tasks and kinds of events describe() knows."""
     def has_ended(self) -> bool:
         """Return whether the file was complete when it was last read."""
     def damaged_at(self) -> int | None:

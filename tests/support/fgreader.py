@@ -21,13 +21,13 @@ MAGIC = b"FGCK"
 FOOTER_MAGIC = b"FGFOOTER"
 MAX_BYTES = 64 << 20
 RING, SYMBOLS, DATA, STATE, CLOCK, META, DIRECTORY = range(1, 8)
-ENTRY, RESUME, RETURN, RAISE, SUSPEND, CLOSE, FUNCTION, WAIT, LOST, OVERRUN, MARK, STACK, REPEATS, CALL_AT = (
-    range(14)
+ENTRY, RESUME, RETURN, RAISE, SUSPEND, CLOSE, FUNCTION, WAIT, LOST, OVERRUN, MARK, STACK, REPEATS, CALL_AT, EVENT = (
+    range(15)
 )
-PAYLOAD_WORDS = (0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 2, 1)
+PAYLOAD_WORDS = (0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 2, 1, 2)
 BEGINS = {ENTRY, RESUME, CALL_AT}
 ENDS = {RETURN, RAISE, SUSPEND, CLOSE}
-NAMES_A_FUNCTION = {ENTRY, RESUME, CALL_AT, FUNCTION, MARK, STACK, REPEATS}
+NAMES_A_FUNCTION = {ENTRY, RESUME, CALL_AT, FUNCTION, MARK, STACK, REPEATS, EVENT}
 DEPTH_SURPRISE, FUNCTION_SURPRISE, BEGAN, REST, BACKWARDS = 1, 2, 4, 8, 16
 CLOCKS = ("local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc")
 WORD = (1 << 64) - 1
@@ -204,7 +204,7 @@ class Record:
     depth: int
     words: list[int]
     start: int | None
-    values: bytes  # of a MARK: what follows its length
+    values: bytes  # of a MARK: what follows its length; of an EVENT: its fields
     has_values: bool
     is_irq: bool
 
@@ -271,7 +271,7 @@ class Rows:
         code = self.codes.byte()
         surprise = self.codes.byte() if code & 0x80 else 0
         kind = code & 15
-        if kind > CALL_AT:
+        if kind > EVENT:
             raise DamagedError("no such kind")
         passed = self.times.varint()
         time = (self.time - passed if surprise & BACKWARDS else self.time + passed) & WORD
@@ -285,18 +285,19 @@ class Rows:
             words = [(time - self.times.signed()) & WORD if surprise & BEGAN else slot_time]
         elif kind == WAIT:
             words = [(time - self.times.signed()) & WORD]
-        elif kind == CALL_AT:
-            low, high = self.more_words.varint(), self.more_words.varint()
-            words = [(low & 0xFFFFFFFF) | (high << 32 & WORD)]
+        elif kind in (CALL_AT, EVENT):
+            words = [self._halves() for _ in range(PAYLOAD_WORDS[kind])]
         else:
             words = [self.more_words.varint() for _ in range(PAYLOAD_WORDS[kind])]
         start = (time - self.times.signed()) & WORD if code & 16 else None
         values = b""
-        if code & 32 or surprise & REST or kind == MARK:
+        if code & 32 or surprise & REST or kind in (MARK, EVENT):
             values = self.values.take(8 * self.more_words.varint())
         record = Record(kind, time, func, depth, words, start, values, bool(code & 32), bool(code & 64))
         if record.bytes > 127 * 8:
             raise DamagedError("a record is too long")
+        if kind == EVENT and words[0] >> 32 > len(values):
+            raise DamagedError("an event's fields are longer than its record")
         self.time = time
         if kind in BEGINS:
             self.slots[depth % 256] = (func, time)
@@ -306,6 +307,10 @@ class Rows:
         else:
             self.flat_depth = depth
         return record
+
+    def _halves(self) -> int:
+        low, high = self.more_words.varint(), self.more_words.varint()
+        return (low & 0xFFFFFFFF) | (high << 32 & WORD)
 
 
 # ---- times
@@ -368,6 +373,7 @@ class Ring:
     base: dict[str, int] = field(default_factory=dict)  # counts when the file began
     killed: str = ""
     functions: dict[int, int] = field(default_factory=dict)  # id -> number in the trace
+    events: dict[int, int] = field(default_factory=dict)  # number -> number in the trace
     tasks: dict[int, Task] = field(default_factory=dict)
     buffer: int = 0
 
@@ -398,6 +404,9 @@ class Event:
     stack: list[int | None] = field(default_factory=list)
     values: bytes = b""
     text: bytes = b""
+    has_func: bool = True  # False of an event that was hit in no function
+    event: int | None = None  # number of its kind; None: unknown
+    image: bytes = b""  # from its fields on
 
 
 def strings_of(data: bytes, count: int) -> list[bytes]:
@@ -409,11 +418,37 @@ def decoded(text: bytes) -> str:
     return text.decode("utf-8", "surrogateescape")
 
 
+FIELD_BYTES = {
+    **{f"{sign}{bits}": bits // 8 for sign in "usx" for bits in (8, 16, 32, 64)},
+    **{"f64": 8, "bool": 1, "char": 1, "string": 4, "symbol": 8, "object": 4, "value": 4},
+}
+
+
+def is_event(system: str, name: str, fields_at: int, fields: str) -> bool:
+    """Return whether this says what a kind of event is."""
+    if not system or not name or fields_at not in (8, 16, 24):
+        return False
+    texts = fields.removesuffix(";").split(";") if fields else []
+    return len(texts) <= 128 and all(is_field(text, fields_at) for text in texts)
+
+
+def is_field(text: str, fields_at: int) -> bool:
+    words = text.split(" ")
+    if len(words) != 4 or words[0] not in FIELD_BYTES or not all(words):
+        return False
+    if not all(word.isascii() and word.isdigit() for word in words[2:]):
+        return False
+    count, offset = map(int, words[2:])
+    end = offset + FIELD_BYTES[words[0]] * (count or 1)
+    return count <= 255 and offset >= fields_at and end <= 24 + 984
+
+
 class FgTrace:
     """A .fg file as a trace.
 
     Attributes:
         functions: (module, qualname, file, line, flags, argument names), by number.
+        event_types: (system, name, where its fields begin, "TYPE NAME COUNT OFFSET;..."), by number.
         damaged: offsets of DATA chunks that are not as they were written, once they were read.
     """
 
@@ -423,6 +458,7 @@ class FgTrace:
         self.gaps = self.file.gaps
         self.rings: list[Ring] = []
         self.functions: list[tuple[str, str, str, int, int, list[str]]] = []
+        self.event_types: list[tuple[str, str, int, str]] = []
         self.meta: dict[str, Any] = {}
         self.clock = 0
         self.damaged: list[int] = []
@@ -521,6 +557,8 @@ class FgTrace:
                 task = ring.task(number)
                 task.tid = tid
                 task.name = decoded(strings[0]) if strings else task.name
+            elif kind == 6:
+                self._take_event(ring, number, (strings + [b""] * 3)[:3], line)
             elif kind == 4:
                 ring.parent, ring.argv = tid, [decoded(text) for text in strings]
 
@@ -537,6 +575,15 @@ class FgTrace:
             names = arguments.split(",") if arguments else []
             self.functions.append((module, qualname, path, line, self._flags[identity], names))
         ring.functions[number] = self._known[identity]
+
+    def _take_event(self, ring: Ring, number: int, strings: list[bytes], fields_at: int) -> None:
+        system, name, fields = map(decoded, strings)
+        known = (system, name, fields_at, fields)
+        if number > 65535 or not is_event(*known):
+            return
+        if known not in self.event_types:
+            self.event_types.append(known)
+        ring.events[number] = self.event_types.index(known)
 
     # ---- times
 
@@ -683,6 +730,8 @@ class FgTrace:
             elif record.kind == MARK:
                 event.text = record.values[: record.words[0]]
                 event.has_caller = record.func != 0
+            elif record.kind == EVENT:
+                self._take_fields(event, task.ring, record)
             elif record.kind == STACK:
                 self._take_stack(event, task.ring, record)
             elif record.kind in (FUNCTION, REPEATS, CALL_AT):
@@ -693,6 +742,16 @@ class FgTrace:
                 event.count = record.words[-1]
             event.overrun = overrun
             yield event
+
+    @staticmethod
+    def _take_fields(event: Event, ring: Ring, record: Record) -> None:
+        caller = record.words[1] & 0xFFFFFFFF
+        event.has_caller = caller != 0
+        event.caller = ring.functions.get(caller)
+        event.line = record.words[1] >> 32
+        event.has_func = record.func != 0
+        event.event = ring.events.get(record.words[0] & 0xFFFFFFFF)
+        event.image = record.values[: record.words[0] >> 32]
 
     @staticmethod
     def _take_stack(event: Event, ring: Ring, record: Record) -> None:

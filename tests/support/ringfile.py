@@ -13,7 +13,8 @@ import struct
 from pathlib import Path
 
 ENTRY, RESUME, RETURN, RAISE, SUSPEND, CLOSE, FUNCTION, WAIT, LOST, OVERRUN = range(10)
-FUNC, SEEN, TASK, PROCESS = range(1, 5)
+EVENT = 14
+FUNC, SEEN, TASK, PROCESS, _CALLER, EVENT_TYPE = range(1, 7)
 MONOTONIC, TSC = range(2)
 FREE, OWNED, FULL, CLAIMED = range(4)
 
@@ -58,6 +59,15 @@ def leave(
 def leaf(time: int, func: int, depth: int, duration: int) -> bytes:
     """Encode the two records of a call without callees."""
     return enter(time, func, depth) + leave(time + duration, func, depth, time)
+
+
+def event(
+    time: int, number: int, fields: bytes, func: int = 0, depth: int = 0, *, caller: int = 0, line: int = 0
+) -> bytes:
+    """Encode an event: `fields` is its image from its fields on."""
+    padded = fields + bytes(-len(fields) % 8)
+    words = struct.unpack(f"<{len(padded) // 8}Q", padded)
+    return record(EVENT, time, func, depth, number | len(fields) << 32, caller | line << 32, *words)
 
 
 class Header(ctypes.LittleEndianStructure):
@@ -180,6 +190,10 @@ class RingFile:
     def task(self, number: int, tid: int, name: str = "python") -> None:
         self.symbol(TASK, number, (name,), tid=tid)
         self.header.nr_tasks = max(self.header.nr_tasks, number)
+
+    def event_type(self, number: int, system: str, name: str, fields_at: int, fields: str) -> None:
+        """Add the symbol of a kind of event; `fields`: "TYPE NAME COUNT OFFSET;..."."""
+        self.symbol(EVENT_TYPE, number, (system, name, fields), line=fields_at)
 
     def process(self, ppid: int, *argv: str) -> None:
         self.symbol(PROCESS, 0, argv, tid=ppid)

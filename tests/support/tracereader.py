@@ -46,6 +46,7 @@ class Trace:
     lanes: list[list[Event]] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)
     formats: list[str] = field(default_factory=list)
+    systems: list[str] = field(default_factory=list)  # of the formats, but the first one's
     kallsyms: str = ""
     cmdlines: str = ""
     page_sizes: list[int] = field(default_factory=list)
@@ -136,7 +137,8 @@ def read_trace_6(data: bytes) -> Trace:
     piece("Q")
     trace.formats += [piece("Q").decode() for _ in range(take("I"))]
     for _ in range(take("I")):
-        at = data.index(b"\0", at) + 1
+        name, at = at, data.index(b"\0", at) + 1
+        trace.systems.append(data[name : at - 1].decode())
         trace.formats += [piece("Q").decode() for _ in range(take("I"))]
     trace.kallsyms = piece("I").decode()
     piece("I")
@@ -248,6 +250,17 @@ class Sections:
         return pages
 
 
+def read_formats(trace: Trace, data: bytes, at: int) -> int:
+    """Take in a number of formats, and these; return where they end."""
+    (count,) = struct.unpack_from("<I", data, at)
+    at += 4
+    for _ in range(count):
+        (size,) = struct.unpack_from("<Q", data, at)
+        trace.formats.append(data[at + 8 : at + 8 + size].decode())
+        at += 8 + size
+    return at
+
+
 def read_trace_7(data: bytes) -> Trace:
     trace = Trace()
     sections = Sections(data)
@@ -296,14 +309,14 @@ def read_trace_7(data: bytes) -> Trace:
     }
     assert sorted(parts) == [16, 17, 18, 19, 20, 21]
     assert parts[16].startswith(b"header_page\0")
-    for formats, skipped in ((parts[17], 0), (parts[18], 4 + len(b"funcgraph\0"))):
-        (count,) = struct.unpack_from("<I", formats, skipped)
-        at = skipped + 4
-        for _ in range(count):
-            (size,) = struct.unpack_from("<Q", formats, at)
-            trace.formats.append(formats[at + 8 : at + 8 + size].decode())
-            at += 8 + size
-        assert at == len(formats)
+    end = read_formats(trace, parts[17], 0)
+    assert end == len(parts[17])
+    end = 4
+    for _ in range(*struct.unpack_from("<I", parts[18])):
+        name = parts[18].index(b"\0", end)
+        trace.systems.append(parts[18][end:name].decode())
+        end = read_formats(trace, parts[18], name + 1)
+    assert end == len(parts[18])
     trace.kallsyms = parts[19][4:].decode()
     assert parts[20] == bytes(4)
     trace.cmdlines = parts[21][8:].decode()

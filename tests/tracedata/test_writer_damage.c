@@ -79,7 +79,7 @@ static uint64_t take_followed(struct fg_follow *follow)
         assert(event.task < follow->nr_tasks && fg_event_is_whole(&event));
         count++;
     }
-    fg_follow_describe(follow, 0, 0, &json);
+    fg_follow_describe(follow, 0, 0, 0, &json);
     assert(!json.failed && json.data[0] == '{');
     fg_text_free(&json);
     return count;

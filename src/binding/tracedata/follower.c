@@ -94,7 +94,7 @@ static int fill(struct fg_follow *follow, struct fg_columns *columns)
             return 0;
         if (result == 0)
             result = fg_follow_poll(follow);
-        else if (fg_columns_add(columns, &event, event.task) < 0)
+        else if (fg_columns_add(columns, &event, event.task, &follow->contents.events) < 0)
             result = -EBADMSG; /* cannot be: the events are made of sound records */
         if (result <= 0)
             return result;
@@ -140,23 +140,25 @@ static PyObject *follower_read(PyObject *self, PyObject *argument)
 
 /* ---- describe() */
 
-PyDoc_STRVAR(describe_doc, "describe($self, first_function, first_task, /)\n--\n\n"
+PyDoc_STRVAR(describe_doc, "describe($self, first_function, first_task, first_event, /)\n--\n\n"
                            "Return JSON like the trace's own, of what was appended since.");
 
 static PyObject *follower_describe(PyObject *self, PyObject *args)
 {
     struct follower *follower = (struct follower *)self;
     struct fg_text json = {0};
-    Py_ssize_t first_function, first_task;
+    Py_ssize_t first_function, first_task, first_event;
     PyObject *bytes;
 
-    if (!PyArg_ParseTuple(args, "nn:describe", &first_function, &first_task) || !begin(follower))
+    if (!PyArg_ParseTuple(args, "nnn:describe", &first_function, &first_task, &first_event) ||
+        !begin(follower))
         return NULL;
-    if (first_function < 0 || first_task < 0) {
-        PyErr_SetString(PyExc_ValueError, "first_function and first_task must be 0 or more");
+    if (first_function < 0 || first_task < 0 || first_event < 0) {
+        PyErr_SetString(PyExc_ValueError, "first_function, first_task and first_event must be 0 or more");
         return NULL;
     }
-    fg_follow_describe(&follower->follow, (size_t)first_function, (size_t)first_task, &json);
+    fg_follow_describe(&follower->follow, (size_t)first_function, (size_t)first_task,
+                       (size_t)first_event, &json);
     bytes = json.failed ? PyErr_NoMemory() : PyBytes_FromStringAndSize(json.data, (Py_ssize_t)json.bytes);
     fg_text_free(&json);
     return bytes;
@@ -170,8 +172,9 @@ static PyObject *follower_counts(PyObject *self, PyObject *Py_UNUSED(ignored))
 
     if (!begin(follower))
         return NULL;
-    return Py_BuildValue("(nn)", (Py_ssize_t)follower->follow.contents.symbols.nr_matched,
-                         (Py_ssize_t)follower->follow.nr_tasks);
+    return Py_BuildValue("(nnn)", (Py_ssize_t)follower->follow.contents.symbols.nr_matched,
+                         (Py_ssize_t)follower->follow.nr_tasks,
+                         (Py_ssize_t)follower->follow.contents.events.nr_types);
 }
 
 static PyObject *follower_has_ended(PyObject *self, PyObject *Py_UNUSED(ignored))
@@ -204,7 +207,7 @@ static PyMethodDef follower_methods[] = {
     {"read", follower_read_alone, METH_O, read_doc},
     {"describe", follower_describe_alone, METH_VARARGS, describe_doc},
     {"counts", follower_counts_alone, METH_NOARGS,
-     "counts($self, /)\n--\n\nReturn how many functions and tasks are known."},
+     "counts($self, /)\n--\n\nReturn how many functions, tasks and kinds of events are known."},
     {"has_ended", follower_has_ended_alone, METH_NOARGS,
      "has_ended($self, /)\n--\n\nReturn whether the file was complete when it was last read."},
     {"damaged_at", follower_damaged_at_alone, METH_NOARGS,

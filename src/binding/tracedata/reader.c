@@ -156,6 +156,47 @@ fail:
     return NULL;
 }
 
+static int add_event(struct fg_reader *reader, PyObject *item)
+{
+    struct fg_event_words words;
+    int error;
+
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "an event must be a tuple (system, name, fields_at, fields)");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "ssIs;an event must be (system, name, fields_at, fields)", &words.system,
+                          &words.name, &words.fields_at, &words.fields))
+        return -1;
+    error = fg_trace_file_add_event(&reader->file, &words);
+    if (error == -ENOMEM)
+        PyErr_NoMemory();
+    else if (error)
+        PyErr_Format(PyExc_ValueError, "damaged: %R is no kind of event", item);
+    return error;
+}
+
+PyDoc_STRVAR(set_events_doc, "set_events($self, types, /)\n--\n\n"
+                             "Set what the events of a trace.dat are, before anything is read. See the stub.");
+
+static PyObject *reader_set_events(PyObject *self, PyObject *types)
+{
+    struct fg_reader *reader = (struct fg_reader *)self;
+
+    if (!PyList_Check(types)) {
+        PyErr_SetString(PyExc_TypeError, "types must be a list");
+        return NULL;
+    }
+    if (reader->is_busy || reader->file.own_events.nr_types) {
+        PyErr_SetString(PyExc_RuntimeError, "set_events() must be called once, before anything is read");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(types); i++)
+        if (add_event(reader, PyList_GET_ITEM(types, i)) < 0)
+            return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyObject *summary_row(uint32_t index, const struct fg_function_summary *row)
 {
     unsigned long long min_ns = row->min_ns == UINT64_MAX ? 0 : row->min_ns;
@@ -265,12 +306,14 @@ PyDoc_STRVAR(
     "Iterating raises ValueError if the file is damaged, and OSError.");
 
 FG_ALONE(reader_set_names)
+FG_ALONE(reader_set_events)
 FG_ALONE(fg_reader_report)
 FG_ALONE(reader_summary)
 FG_ALONE(fg_reader_columns)
 
 static PyMethodDef reader_methods[] = {
     {"set_names", reader_set_names_alone, METH_VARARGS, set_names_doc},
+    {"set_events", reader_set_events_alone, METH_O, set_events_doc},
     {"report", fg_reader_report_alone, METH_VARARGS, report_doc},
     {"summary", reader_summary_alone, METH_NOARGS, summary_doc},
     {"columns", fg_reader_columns_alone, METH_VARARGS, columns_doc},

@@ -50,7 +50,10 @@
       "id, or 0; how often")                                                                                 \
     X(CALL_AT, 13, 1,                                                                                        \
       "a call began; payload: where it was made: low half the caller's function id, high half its line (in " \
-      "native code: the offset behind the call)")
+      "native code: the offset behind the call)")                                                            \
+    X(EVENT, 14, 2,                                                                                          \
+      "an event; func: the function where it was hit, or 0; payload: its number in the low half and the "    \
+      "bytes of its fields in the high half; who called, as in CALL_AT, or 0; then its fields (field.h)")
 
 enum fg_record_kind {
 #define X(name, value, words, text) FG_RECORD_##name = (value),
@@ -71,6 +74,7 @@ struct fg_record {
 #define FG_RECORD_DEPTH_SHIFT 14
 #define FG_RECORD_MAX_WORDS 127u
 #define FG_MARK_MAX_BYTES ((FG_RECORD_MAX_WORDS - 3) * 8) /* a longer text continues in the next record */
+#define FG_EVENT_MAX_FIELD_BYTES ((FG_RECORD_MAX_WORDS - 4) * 8)
 #define FG_RECORD_MAX_DEPTH ((1u << 18) - 1)
 
 #define FG_RECORD_INFO(kind, words, depth)                                                                   \

@@ -106,7 +106,10 @@ struct fg_subbuf {
     X(SEEN, 2, "function that ran but matches no filter; strings as FUNC")                                   \
     X(TASK, 3, "task; id: task id, tid: thread id; strings: name. A later one with the same id renames it")  \
     X(PROCESS, 4, "the process; tid: parent's pid; strings: executable name, then each argument")            \
-    X(CALLER, 5, "function that matches no filter, but that records may name as a caller; strings as FUNC")
+    X(CALLER, 5, "function that matches no filter, but that records may name as a caller; strings as FUNC")  \
+    X(EVENT, 6,                                                                                              \
+      "a kind of event; id: its number, line: where its fields begin in its image; strings: system, name, "  \
+      "fields as `TYPE NAME COUNT OFFSET` (field.h) joined by ';'")
 
 enum fg_symbol_type {
 #define X(name, value, text) FG_SYMBOL_##name = (value),
@@ -119,7 +122,7 @@ struct fg_symbol {
     uint16_t type;
     uint16_t flags; /* enum fg_func_flags */
     uint32_t id;
-    uint32_t line; /* FUNC, SEEN */
+    uint32_t line; /* FUNC, SEEN, EVENT */
     uint32_t tid;
     uint32_t nr_strings;
 };

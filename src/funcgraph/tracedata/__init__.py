@@ -10,19 +10,22 @@ for row in trace.summary():
 from __future__ import annotations
 
 from funcgraph.tracedata.calls import Call
-from funcgraph.tracedata.description import Buffer, Function, Task, TraceError
+from funcgraph.tracedata.description import Buffer, EventField, EventType, Function, Task, TraceError
 from funcgraph.tracedata.events import Columns, Event
 from funcgraph.tracedata.opened import Trace
 from funcgraph.tracedata.report_options import ReportOption, parse_options, report_options
 from funcgraph.tracedata.summary import FunctionSummary
 from funcgraph.tracedata.trace_file import TraceFile
-from funcgraph.tracedata.values import PartialValue, Value, decode_values
+from funcgraph.tracedata.values import FieldValue, PartialValue, Value, decode_values
 
 __all__ = [
     "Buffer",
     "Call",
     "Columns",
     "Event",
+    "EventField",
+    "EventType",
+    "FieldValue",
     "Function",
     "FunctionSummary",
     "PartialValue",

@@ -72,6 +72,47 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class EventField:
+    """A field of an event that the program or its user defined.
+
+    Attributes:
+        name: its name.
+        type: `u8` to `u64`, `s8` to `s64`, `x8` to `x64`, `f64`, `bool`, `char`, `string`, `symbol`, `object`,
+            or `value`, where the definition names no type.
+        count: how many elements its array has; 0: it is no array.
+        offset: where it lies in the event's payload.
+    """
+
+    name: str
+    type: str
+    count: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """A kind of event that the program or its user defined.
+
+    Attributes:
+        system: the group of its name, as `fprobes`.
+        name: its name in the group.
+        fields_at: where its fields begin in the payload: at 8; at 16 after the address of the function at which
+            it was hit; at 24 after that of a function which returned, and of its caller.
+        fields: its fields, in the order in which a report shows them.
+    """
+
+    system: str
+    name: str
+    fields_at: int
+    fields: tuple[EventField, ...]
+
+    def row(self) -> tuple[str, str, int, str]:
+        """Return what a Reader takes it as."""
+        fields = ";".join(f"{f.type} {f.name} {f.count} {f.offset}" for f in self.fields)
+        return self.system, self.name, self.fields_at, fields
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """A thread that was traced.
 
@@ -127,6 +168,7 @@ class Description:
     Attributes:
         meta: the JSON's object.
         functions: by index, which an event has as an address.
+        event_types: the kinds of events that the program or its user defined, by number.
         tasks: threads with records; a thread once for each buffer.
         clock: the kernel's name of the trace's clock.
         lost, overrun, waits, wait_ns, events: totals of all buffers.
@@ -136,6 +178,7 @@ class Description:
 
     meta: dict[str, Any]
     functions: list[Function]
+    event_types: list[EventType]
     tasks: list[Task]
     clock: str
     lost: int
@@ -168,6 +211,7 @@ def decode_description(text: bytes) -> Description:
         return Description(
             meta=meta,
             functions=functions,
+            event_types=[_event_type(item) for item in meta.get("event_types", [])],
             tasks=tasks,
             clock=str(meta.get("clock", "mono")),
             **totals,
@@ -205,6 +249,17 @@ def _function(item: Sequence[Any]) -> Function:
     module, qualname, file, line, flags, arguments = item
     return Function(
         str(module), str(qualname), str(file or ""), _number(line), _number(flags), tuple(map(str, arguments))
+    )
+
+
+def _event_type(item: Sequence[Any]) -> EventType:
+    system, name, fields_at, text = item
+    fields = (field.split(" ") for field in str(text).split(";") if field)
+    return EventType(
+        str(system),
+        str(name),
+        _number(fields_at, 2**16),
+        tuple(EventField(name, kind, int(count), int(offset)) for kind, name, count, offset in fields),
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, repeat
 from struct import iter_unpack
+from types import MappingProxyType
 from typing import ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 from funcgraph import _tracedata
-from funcgraph.tracedata.description import Function, Task
-from funcgraph.tracedata.values import PartialValue, Value, decode_values
+from funcgraph.tracedata.description import EventType, Function, Task
+from funcgraph.tracedata.values import FieldValue, PartialValue, Value, decode_field, decode_values
 
 EventKind: TypeAlias = Literal[
     "entry",
@@ -25,10 +26,14 @@ EventKind: TypeAlias = Literal[
     "stack",
     "repeats",
     "other",
+    "event",
 ]
 
 _KINDS = cast(tuple[EventKind, ...], _tracedata.KINDS)  # FG_COLUMN_KINDS is their table
 _STACK = _KINDS.index("stack")
+_EVENT = _KINDS.index("event")
+_NO_FIELDS: Mapping[str, FieldValue] = MappingProxyType({})
+_FUNC_BASE, _FUNC_STEP = 0x10000000, 16  # FG_WIRE_FUNC_BASE, FG_WIRE_FUNC_STEP
 LOST_UNKNOWN = 2**64 - 1
 
 
@@ -45,27 +50,35 @@ class Event(NamedTuple):
     - `mark`: a text that the program put in;
     - `wait`: the task waited `number` ns for the recorder; `overrun`: `number` calls of the task were not
       traced so far because its shadow stack was full;
+    - `event`: an event that the program or its user defined: `type` says which, `fields` has its values;
     - `other`: an event that a later version of funcgraph recorded.
 
     Attributes:
         time_ns: when, on the trace's clock. The clock `counter` has the event's number here, `x86-tsc` ticks,
             and `uptime` jiffies. All other times are nanoseconds, whatever the clock.
         kind: what happened.
-        function: the function; None if the trace does not name it, or if the event has none.
+        function: the function; None if the trace does not name it, or if the event has none. Of `event`: at which
+            it was hit.
         task: the thread.
         depth: how many traced calls the call was made from, in its thread.
         start_ns: of calls that were suspended: when the call first began. Else None.
         calltime_ns: of a call that ended or was suspended: when it began or was last resumed, moved on by the
             time that it waited for the recorder. Else None.
         rettime_ns: of these: when. Else None.
-        caller: the function that made the call, if that was recorded.
+        caller: the function that made the call, if that was recorded. Of `event`: the caller of a function that
+            returned.
         caller_line: the line at which it did (of native code: the offset after the call), or 0.
         irq: whether the interpreter made the call to handle a signal.
         lost: how many records of the task were lost just before this one; None: some, but nobody knows how
             many.
-        number: what `wait`, `overrun` and `repeats` count; else 0.
-        payload: recorded values or text, not decoded.
+        number: what `wait`, `overrun` and `repeats` count; of `event`: the place of its type in the trace's
+            `event_types`; else 0.
+        payload: recorded values, text or fields, not decoded.
         stack: of `stack`: the callers, the nearest first.
+        type: of `event`: its system, name and fields. Else None.
+        fields: of `event`: the value of each field by name; of an array a tuple. A `bool` field has a bool, `char` a
+            str of one character, `symbol` the name of a function or None. A value that could not be read is a
+            `PartialValue` of the kind `unbound`; a number then is 0, and a string "(fault)". Else empty.
     """
 
     time_ns: int
@@ -83,6 +96,8 @@ class Event(NamedTuple):
     number: int
     payload: bytes
     stack: tuple[Function | None, ...]
+    type: EventType | None
+    fields: Mapping[str, FieldValue]
 
     @property
     def duration_ns(self) -> int | None:
@@ -94,7 +109,7 @@ class Event(NamedTuple):
     @property
     def values(self) -> tuple[Value, ...]:
         """The recorded values: arguments, or one result or exception. Empty if none were recorded."""
-        return () if self.kind in ("mark", "stack") else decode_values(self.payload)
+        return () if self.kind in ("mark", "stack", "event") else decode_values(self.payload)
 
     @property
     def arguments(self) -> dict[str, Value]:
@@ -212,7 +227,9 @@ def columns_of(columns: _tracedata.ColumnTuple, tasks: Sequence[Task]) -> Column
     return batch
 
 
-def events_of(batch: Columns, functions: Sequence[Function]) -> Iterator[Event]:
+def events_of(
+    batch: Columns, functions: Sequence[Function], event_types: Sequence[EventType]
+) -> Iterator[Event]:
     """Return an iterator over the events of a batch."""
     count, tasks = len(functions), batch.tasks
     kinds = batch.kind.tolist()
@@ -221,6 +238,18 @@ def events_of(batch: Columns, functions: Sequence[Function]) -> Iterator[Event]:
         stacks = (
             _stack_of(payload, functions) if kind == _STACK else ()
             for kind, payload in zip(kinds, batch.payloads(), strict=True)
+        )
+    types: Iterator[EventType | None] = repeat(None)
+    fields: Iterator[Mapping[str, FieldValue]] = repeat(_NO_FIELDS)
+    if _EVENT in kinds:
+        found = [
+            event_types[number] if kind == _EVENT else None
+            for kind, number in zip(kinds, batch.number.tolist(), strict=True)
+        ]
+        types = iter(found)
+        fields = (
+            _fields_of(payload, kind, functions) if kind else _NO_FIELDS
+            for kind, payload in zip(found, batch.payloads(), strict=True)
         )
     return map(
         Event,
@@ -239,7 +268,22 @@ def events_of(batch: Columns, functions: Sequence[Function]) -> Iterator[Event]:
         batch.number.tolist(),
         batch.payloads(),
         stacks,
+        types,
+        fields,
     )
+
+
+def _fields_of(
+    payload: bytes, kind: EventType, functions: Sequence[Function]
+) -> Mapping[str, FieldValue]:
+    def name_of(address: int) -> str | None:
+        index, odd = divmod(address - _FUNC_BASE, _FUNC_STEP)
+        return functions[index].name if not odd and 0 <= index < len(functions) else None
+
+    return {
+        field.name: decode_field(payload, field.type, field.count, field.offset, name_of)
+        for field in kind.fields
+    }
 
 
 def _stack_of(payload: bytes, functions: Sequence[Function]) -> tuple[Function | None, ...]:

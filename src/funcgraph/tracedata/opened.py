@@ -14,6 +14,7 @@ from funcgraph.tracedata.calls import Call, calls_of
 from funcgraph.tracedata.description import (
     UNNAMED,
     Buffer,
+    EventType,
     Function,
     Task,
     TraceError,
@@ -37,6 +38,7 @@ class Trace:
         path: the argument of `funcgraph.open`.
         meta: the trace's own description, decoded JSON: also what `funcgraph record` was asked for.
         functions: the functions that the trace names (`Function`).
+        event_types: the events that the program or its user defined (`EventType`).
         tasks: the threads with events (`Task`). A thread is there once for each instance that recorded it.
         buffers: the parts of the trace (`Buffer`): that of the top instance, and of each other instance.
         clock: the kernel's name of the trace's clock.
@@ -50,6 +52,7 @@ class Trace:
     path: str | int
     meta: dict[str, Any]
     functions: list[Function]
+    event_types: list[EventType]
     tasks: list[Task]
     buffers: list[Buffer]
     clock: str
@@ -67,10 +70,15 @@ class Trace:
         except ValueError as error:
             raise TraceError(str(error)) from None
         description = decode_description(reader.meta)
+        try:
+            reader.set_events([event.row() for event in description.event_types])
+        except (ValueError, OverflowError) as error:
+            raise TraceError(str(error)) from None
         self._reader: _tracedata.Reader | None = reader
         self._follower: _Follower | None = None
         self.meta = description.meta
         self.functions = description.functions
+        self.event_types = description.event_types
         self.tasks = description.tasks
         self.buffers = description.buffers
         self.clock = description.clock
@@ -156,7 +164,7 @@ class Trace:
             ...         print(event.task.name, event.function.name, event.exception)
         """
         batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers)
-        return (event for batch in batches for event in events_of(batch, self.functions))
+        return (event for batch in batches for event in events_of(batch, self.functions, self.event_types))
 
     def calls(
         self, *, tasks: Sequence[Task] | None = None, buffers: Sequence[str] | None = None
@@ -255,6 +263,7 @@ class _Follower:
         except ValueError as error:
             raise TraceError(str(error)) from None
         self._functions: list[Function] = []
+        self._events: list[EventType] = []
         self._tasks: list[Task] = []
         self._left: Iterator[Event] = iter(())  # of the latest batch
 
@@ -289,12 +298,13 @@ class _Follower:
         columns = self._file.read(_SMALL_BATCH)
         if columns is None:
             return False
-        nr_functions, nr_tasks = self._file.counts()
-        if nr_functions > len(self._functions) or nr_tasks > len(self._tasks):
-            added = decode_description(self._file.describe(len(self._functions), len(self._tasks)))
+        known = (len(self._functions), len(self._tasks), len(self._events))
+        if self._file.counts() != known:
+            added = decode_description(self._file.describe(*known))
             self._functions += added.functions
             self._tasks += added.tasks
-        self._left = events_of(columns_of(columns, self._tasks), self._functions)
+            self._events += added.event_types
+        self._left = events_of(columns_of(columns, self._tasks), self._functions, self._events)
         return True
 
 

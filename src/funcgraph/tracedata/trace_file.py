@@ -40,6 +40,7 @@ class TraceFile:
         description = decode_description(meta)
         self.meta = description.meta
         self.functions = description.functions
+        self.event_types = description.event_types
         self.tasks = description.tasks
         self.clock = description.clock
         self.lost, self.overrun = description.lost, description.overrun
@@ -163,6 +164,7 @@ class TraceFile:
         ]
         try:
             reader = _tracedata.Reader(self.path)
+            reader.set_events([event.row() for event in self.event_types])
             reader.set_names(functions, task_rows(self.tasks, tasks), tasks is None)
         except (ValueError, OverflowError) as error:
             raise TraceError(str(error)) from None

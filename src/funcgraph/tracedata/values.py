@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
 from typing import Literal, TypeAlias
@@ -72,6 +73,62 @@ def decode_values(data: bytes) -> tuple[Value, ...]:
     except (IndexError, struct.error):
         pass
     return tuple(values)
+
+
+FieldValue: TypeAlias = "Value | tuple[Value, ...]"
+
+# FG_FIELD_TYPES in field.h
+_NUMBERS = {
+    **{f"{sign}{bits}": Struct(f"<{code}") for sign in "ux" for bits, code in zip((8, 16, 32, 64), "BHIQ")},
+    **{f"s{bits}": Struct(f"<{code}") for bits, code in zip((8, 16, 32, 64), "bhiq")},
+    "f64": _F64,
+    "bool": Struct("<B"),
+    "char": Struct("<B"),
+    "symbol": Struct("<Q"),
+}
+_LOC = Struct("<HH")  # what a field of the other types has: where its bytes lie in the image, and how many
+
+UNREAD = PartialValue("unbound")
+
+
+def decode_field(
+    image: bytes, kind: str, count: int, offset: int, name_of: Callable[[int], str | None]
+) -> FieldValue:
+    """Return the value of an event's field.
+
+    Args:
+        image: the event (field.h).
+        kind, count, offset: the field's type, elements (0: no array) and place.
+        name_of: returns the name of the function at an address.
+    """
+    layout = _NUMBERS.get(kind, _LOC)
+    values = tuple(
+        _decode_element(image, kind, layout, offset + i * layout.size, name_of) for i in range(count or 1)
+    )
+    return values if count else values[0]
+
+
+def _decode_element(
+    image: bytes, kind: str, layout: Struct, at: int, name_of: Callable[[int], str | None]
+) -> Value:
+    if at + layout.size > len(image):
+        return UNREAD
+    number, *size = layout.unpack_from(image, at)
+    if size:
+        return _decode_referred(image[number : number + size[0]], kind, size[0])
+    if kind == "bool":
+        return number != 0
+    if kind == "char":
+        return chr(number)
+    return name_of(number) if kind == "symbol" else number
+
+
+def _decode_referred(data: bytes, kind: str, size: int) -> Value:
+    if len(data) < size:
+        return UNREAD
+    if kind == "string":
+        return _decode_str(data.split(b"\0", 1)[0])
+    return next(iter(decode_values(data)), UNREAD)
 
 
 def _decode(tag: int, data: bytes, at: int) -> tuple[Value, int]:

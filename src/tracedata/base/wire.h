@@ -32,6 +32,9 @@
 #define FG_WIRE_FUNC_MARK (FG_WIRE_FUNC_UNKNOWN - FG_WIRE_FUNC_STEP)
 #define FG_WIRE_MARK_NAME "tracing_mark_write"
 
+/* The events that a program or its user defines have the types from here on, in the order of event_table.h. */
+#define FG_EVENT_FIRST_DYNAMIC 3000u
+
 #define FG_WIRE_HAS_START 0x80u
 #define FG_WIRE_HAS_CALLER 0x40u
 #define FG_WIRE_IRQ 0x20u /* the interpreter made the call for a signal */

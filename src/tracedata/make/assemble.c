@@ -4,6 +4,7 @@
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/new_file.h"
 #include "tracedata/base/text.h"
+#include "tracedata/make/dat_events.h"
 #include "tracedata/make/pages.h"
 #include "tracedata/make/trace_head.h"
 #include "tracedata/make/trace_sections.h"
@@ -18,6 +19,7 @@ struct assembly {
     struct fg_row_pass pass;
     struct fg_lane_extent *extents;
     struct fg_text head, meta;
+    struct fg_dat_events events;
     struct fg_pages pages;
     struct fg_trace_sections sections; /* of version 7 */
     struct fg_lane_chunks chunks;      /* of version 7, unless its codec is none */
@@ -34,8 +36,15 @@ static int write_lane(struct assembly *assembly, struct fg_row_lane *lane)
     int result;
 
     while ((result = fg_row_lane_next(lane, &event)) > 0) {
+        uint32_t bytes = event.size;
+        const uint8_t *data = event.data;
+
+        if (fg_unlikely(event.type >= FG_EVENT_FIRST_DYNAMIC))
+            data = fg_dat_events_record(&assembly->events, &event, &bytes);
+        if (fg_unlikely(data == NULL))
+            return -ENOMEM;
         fg_pages_miss(&assembly->pages, event.lost);
-        memcpy(fg_pages_reserve(&assembly->pages, event.time_ns, event.size), event.data, event.size);
+        memcpy(fg_pages_reserve(&assembly->pages, event.time_ns, bytes), data, bytes);
         if (fg_unlikely(assembly->pages.error))
             return assembly->pages.error;
     }
@@ -101,7 +110,8 @@ static int write_meta(struct assembly *assembly, int fd)
 
 static int begin_head(struct assembly *assembly, int fd)
 {
-    fg_trace_head_build(&assembly->head, &assembly->recorded->contents, &assembly->recorded->lanes);
+    fg_trace_head_build(&assembly->head, &assembly->recorded->contents, &assembly->recorded->lanes,
+                        &assembly->events);
     if (assembly->head.failed)
         return -ENOMEM;
     return fg_pages_init(&assembly->pages, fd, page_round(assembly->head.bytes), NULL);
@@ -125,7 +135,8 @@ static int begin_sections(struct assembly *assembly, int fd)
     const struct fg_recorded *recorded = assembly->recorded;
     bool compresses = codec->id != FG_CODEC_NONE;
     int error =
-        fg_trace_sections_begin(&assembly->sections, fd, codec, &recorded->contents, &recorded->lanes);
+        fg_trace_sections_begin(&assembly->sections, fd, codec, &recorded->contents, &recorded->lanes,
+                                &assembly->events);
 
     if (error == 0 && compresses)
         error = fg_lane_chunks_init(&assembly->chunks, codec, recorded->lanes.nr_lanes);
@@ -158,6 +169,7 @@ static void assembly_free(struct assembly *assembly)
     fg_pages_free(&assembly->pages);
     fg_trace_sections_free(&assembly->sections);
     fg_lane_chunks_free(&assembly->chunks);
+    fg_dat_events_free(&assembly->events);
     fg_row_pass_end(&assembly->pass);
 }
 
@@ -168,6 +180,8 @@ int fg_assemble_into(const struct fg_recorded *recorded, int fd, const struct fg
     int error = fg_row_pass_begin(&assembly.pass, recorded);
 
     assembly.extents = calloc(recorded->lanes.nr_lanes, sizeof(*assembly.extents));
+    if (error == 0)
+        error = fg_dat_events_init(&assembly.events, &assembly.pass);
     if (error == 0)
         error = assembly.extents ? write_trace(&assembly, fd) : -ENOMEM;
     *damaged_at = assembly.pass.damaged_at;

@@ -59,7 +59,7 @@ static inline void fg_pages_miss(struct fg_pages *pages, uint64_t count)
     pages->missed += count;
 }
 
-/* Reserves a record at time `ns` with `bytes` of payload, at most 1100. The head and the up to 3 bytes of
+/* Reserves a record at time `ns` with `bytes` of payload, at most 4000. The head and the up to 3 bytes of
  * padding, zeros, are written; the caller fills in the payload. Times never run backwards in a lane: an
  * earlier `ns` counts as the latest one. */
 static inline unsigned char *fg_pages_reserve(struct fg_pages *pages, uint64_t ns, uint32_t bytes)

@@ -4,81 +4,28 @@
 #include "tracedata/base/json.h"
 #include "tracedata/base/sections.h"
 #include "tracedata/base/wire.h"
+#include "tracedata/make/format_text.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-static void put_u16(struct fg_text *text, uint16_t value)
-{
-    fg_text_put(text, (const char *)&value, sizeof(value));
-}
-
-static void put_u32(struct fg_text *text, uint32_t value)
-{
-    fg_text_put(text, (const char *)&value, sizeof(value));
-}
-
-static void put_u64(struct fg_text *text, uint64_t value)
-{
-    fg_text_put(text, (const char *)&value, sizeof(value));
-}
-
 /* Appends a string literal with its NUL. */
 #define put_name(text, literal) fg_text_put(text, "" literal, sizeof(literal))
-
-/* A section follows its size, which end_u32() or end_u64() fills in when the section is complete. */
-static size_t begin_u32(struct fg_text *text)
-{
-    put_u32(text, 0);
-    return text->bytes;
-}
-
-static void end_u32(struct fg_text *text, size_t begin)
-{
-    uint32_t bytes = (uint32_t)(text->bytes - begin);
-
-    if (!text->failed)
-        memcpy(text->data + begin - sizeof(bytes), &bytes, sizeof(bytes));
-}
-
-static size_t begin_u64(struct fg_text *text)
-{
-    put_u64(text, 0);
-    return text->bytes;
-}
-
-static void end_u64(struct fg_text *text, size_t begin)
-{
-    uint64_t bytes = text->bytes - begin;
-
-    if (!text->failed)
-        memcpy(text->data + begin - sizeof(bytes), &bytes, sizeof(bytes));
-}
-
-static void put_field(struct fg_text *text, const char *type, const char *name, unsigned offset,
-                      unsigned size, unsigned is_signed)
-{
-    char line[160];
-
-    fg_text_put(text, line,
-                (size_t)snprintf(line, sizeof(line), "\tfield:%s %s;\toffset:%u;\tsize:%u;\tsigned:%u;\n",
-                                 type, name, offset, size, is_signed));
-}
 
 static void put_page_layout(struct fg_text *text)
 {
     size_t begin;
 
     put_name(text, "header_page");
-    begin = begin_u64(text);
-    put_field(text, "u64", "timestamp", 0, 8, 0);
-    put_field(text, "local_t", "commit", 8, 8, 1);
-    put_field(text, "int", "overwrite", 8, 1, 1);
-    put_field(text, "char", "data", FG_WIRE_PAGE_HEADER_BYTES, FG_WIRE_PAGE_BYTES - FG_WIRE_PAGE_HEADER_BYTES,
+    begin = fg_begin_u64(text);
+    fg_put_format_field(text, "u64", "timestamp", 0, 8, 0);
+    fg_put_format_field(text, "local_t", "commit", 8, 8, 1);
+    fg_put_format_field(text, "int", "overwrite", 8, 1, 1);
+    fg_put_format_field(text, "char", "data", FG_WIRE_PAGE_HEADER_BYTES, FG_WIRE_PAGE_BYTES - FG_WIRE_PAGE_HEADER_BYTES,
               1);
-    end_u64(text, begin);
+    fg_end_u64(text, begin);
     put_name(text, "header_event");
-    begin = begin_u64(text);
+    begin = fg_begin_u64(text);
     fg_text_lit(text, "# compressed entry header\n"
                       "\ttype_len    :    5 bits\n"
                       "\ttime_delta  :   27 bits\n"
@@ -88,47 +35,24 @@ static void put_page_layout(struct fg_text *text)
                       "\ttime_extend : type == 30\n"
                       "\ttime_stamp : type == 31\n"
                       "\tdata max type_len  == 28\n");
-    end_u64(text, begin);
+    fg_end_u64(text, begin);
 }
 
 /* The lines of a table of fields, in a function where `record` is the type of its struct. A tail has the
  * size 0. */
 #define PUT_FIELD(type, text_type, name)                                                                     \
-    put_field(text, text_type, #name, offsetof(record, name), sizeof(type), (type)-1 < (type)1);
+    fg_put_format_field(text, text_type, #name, offsetof(record, name), sizeof(type), (type)-1 < (type)1);
 #define PUT_PADDING(type, text_type, name)
-#define PUT_TAIL(type, text_type, name) put_field(text, text_type, #name "[]", offsetof(record, name), 0, 0);
+#define PUT_TAIL(type, text_type, name) fg_put_format_field(text, text_type, #name "[]", offsetof(record, name), 0, 0);
 #define PUT(sort, type, text_type, name) PUT_##sort(type, text_type, name)
-
-static size_t begin_format(struct fg_text *text, const char *name, unsigned id)
-{
-    typedef struct fg_wire_common record;
-    size_t begin = begin_u64(text);
-
-    fg_text_lit(text, "name: ");
-    fg_text_puts(text, name);
-    fg_text_lit(text, "\nID: ");
-    fg_text_u64(text, id, 0, ' ');
-    fg_text_lit(text, "\nformat:\n");
-    FG_WIRE_COMMON_FIELDS(PUT)
-    fg_text_lit(text, "\n");
-    return begin;
-}
-
-static void end_format(struct fg_text *text, size_t begin, const char *print)
-{
-    fg_text_lit(text, "\nprint fmt: ");
-    fg_text_puts(text, print);
-    fg_text_lit(text, "\n");
-    end_u64(text, begin);
-}
 
 #define X(event, id, system, print)                                                                          \
     static void put_format_##event(struct fg_text *text)                                                     \
     {                                                                                                        \
         typedef struct fg_wire_##event record;                                                               \
-        size_t begin = begin_format(text, #event, id);                                                       \
+        size_t begin = fg_begin_format(text, #event, id);                                                       \
                                                                                                              \
-        FG_WIRE_FIELDS_##event(PUT) end_format(text, begin, print);                                          \
+        FG_WIRE_FIELDS_##event(PUT) fg_end_format(text, begin, print);                                          \
     }
 FG_WIRE_EVENTS(X)
 #undef X
@@ -142,25 +66,33 @@ static const struct {
 #undef X
 };
 
+#define OWN_SYSTEM "funcgraph"
 #define NR_FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-static void put_formats_of(struct fg_text *text, const char *system)
+static uint32_t count_formats_of(const char *system)
 {
     uint32_t count = 0;
 
     for (size_t i = 0; i < NR_FORMATS; i++)
         count += strcmp(formats[i].system, system) == 0;
-    put_u32(text, count);
+    return count;
+}
+
+static void put_formats_of(struct fg_text *text, const char *system)
+{
     for (size_t i = 0; i < NR_FORMATS; i++)
         if (strcmp(formats[i].system, system) == 0)
             formats[i].put(text);
 }
 
-static void put_other_formats(struct fg_text *text)
+static void put_other_formats(struct fg_text *text, const struct fg_dat_events *events)
 {
-    put_u32(text, 1); /* systems */
-    put_name(text, "funcgraph");
-    put_formats_of(text, "funcgraph");
+    fg_put_u32(text, 1 + fg_dat_events_nr_others(events, OWN_SYSTEM));
+    put_name(text, OWN_SYSTEM);
+    fg_put_u32(text, count_formats_of(OWN_SYSTEM) + fg_dat_events_count(events, OWN_SYSTEM));
+    put_formats_of(text, OWN_SYSTEM);
+    fg_dat_events_put_system(text, events, OWN_SYSTEM);
+    fg_dat_events_put_others(text, events, OWN_SYSTEM);
 }
 
 /* A name in kallsyms ends at the first blank, one in cmdlines at the end of the line. So characters below
@@ -198,7 +130,7 @@ static void put_kallsyms_line(struct fg_text *text, uint32_t address, const char
 
 static void put_kallsyms(struct fg_text *text, const struct fg_symbols *symbols)
 {
-    size_t begin = begin_u32(text);
+    size_t begin = fg_begin_u32(text);
 
     put_kallsyms_line(text, FG_WIRE_FUNC_MARK, "", FG_WIRE_MARK_NAME);
     put_kallsyms_line(text, FG_WIRE_FUNC_UNKNOWN, "", "unknown");
@@ -209,13 +141,13 @@ static void put_kallsyms(struct fg_text *text, const struct fg_symbols *symbols)
         put_kallsyms_line(text, FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * (uint32_t)i,
                           function->strings[FG_FUNCTION_MODULE], *qualname ? qualname : "unknown");
     }
-    end_u32(text, begin);
+    fg_end_u32(text, begin);
 }
 
 static void put_cmdlines(struct fg_text *text, const struct fg_contents *contents,
                          const struct fg_lanes *lanes)
 {
-    size_t begin = begin_u64(text);
+    size_t begin = fg_begin_u64(text);
 
     for (size_t i = 0; i < lanes->nr_tasks; i++) {
         const struct fg_trace_task *task = &contents->rings[lanes->tasks[i].ring].tasks[lanes->tasks[i].task];
@@ -225,27 +157,28 @@ static void put_cmdlines(struct fg_text *text, const struct fg_contents *content
         put_one_word(text, task->name ? task->name : "<...>", ' ');
         fg_text_char(text, '\n');
     }
-    end_u64(text, begin);
+    fg_end_u64(text, begin);
 }
 
 void fg_trace_head_put(struct fg_text *text, enum fg_trace_head_part part, const struct fg_contents *contents,
-                       const struct fg_lanes *lanes)
+                       const struct fg_lanes *lanes, const struct fg_dat_events *events)
 {
     switch (part) {
     case FG_HEAD_PAGE_LAYOUT:
         put_page_layout(text);
         break;
     case FG_HEAD_FTRACE_FORMATS:
+        fg_put_u32(text, count_formats_of("ftrace"));
         put_formats_of(text, "ftrace");
         break;
     case FG_HEAD_OTHER_FORMATS:
-        put_other_formats(text);
+        put_other_formats(text, events);
         break;
     case FG_HEAD_KALLSYMS:
         put_kallsyms(text, &contents->symbols);
         break;
     case FG_HEAD_PRINTK:
-        put_u32(text, 0); /* no formats */
+        fg_put_u32(text, 0); /* no formats */
         break;
     case FG_HEAD_CMDLINES:
         put_cmdlines(text, contents, lanes);
@@ -274,8 +207,8 @@ static size_t buffer_bytes(const struct fg_lanes *lanes, enum fg_trace_clock clo
 
 static void put_buffer_option(struct fg_text *text, uint64_t offset, const char *name)
 {
-    put_u32(text, (uint32_t)(sizeof(offset) + strlen(name) + 1));
-    put_u64(text, offset);
+    fg_put_u32(text, (uint32_t)(sizeof(offset) + strlen(name) + 1));
+    fg_put_u64(text, offset);
     fg_text_put(text, name, strlen(name) + 1);
 }
 
@@ -284,17 +217,17 @@ static void put_options(struct fg_text *text, const struct fg_lanes *lanes, enum
     size_t end;
 
     fg_text_put(text, "options  ", 10);
-    put_u16(text, FG_DAT_TRACECLOCK);
-    put_u32(text, (uint32_t)trace_clock_bytes(clock));
+    fg_put_u16(text, FG_DAT_TRACECLOCK);
+    fg_put_u32(text, (uint32_t)trace_clock_bytes(clock));
     fg_trace_head_put_clock(text, clock);
     end = text->bytes + sizeof(uint16_t);
     for (uint32_t i = 1; i < lanes->nr_buffers; i++)
         end += sizeof(uint16_t) + sizeof(uint32_t) + sizeof(uint64_t) + strlen(lanes->buffers[i]) + 1;
     for (uint32_t i = 1; i < lanes->nr_buffers; i++) {
-        put_u16(text, FG_DAT_BUFFER);
+        fg_put_u16(text, FG_DAT_BUFFER);
         put_buffer_option(text, end + i * buffer_bytes(lanes, clock), lanes->buffers[i]);
     }
-    put_u16(text, FG_DAT_END);
+    fg_put_u16(text, FG_DAT_END);
 }
 
 static void put_buffer(struct fg_text *text, const struct fg_lanes *lanes, enum fg_trace_clock clock)
@@ -302,7 +235,7 @@ static void put_buffer(struct fg_text *text, const struct fg_lanes *lanes, enum 
     fg_text_put(text, section_name, sizeof(section_name));
     fg_text_fill(text, 0, lanes->nr_cpus * sizeof(struct fg_lane_extent));
     /* trace-cmd reads the clock's name here because there is an option TRACECLOCK. */
-    put_u64(text, trace_clock_bytes(clock));
+    fg_put_u64(text, trace_clock_bytes(clock));
     fg_trace_head_put_clock(text, clock);
 }
 
@@ -312,16 +245,16 @@ void fg_trace_head_begin(struct fg_text *text, const char *version)
     fg_text_put(text, version, strlen(version) + 1);
     fg_text_char(text, 0);                      /* little-endian */
     fg_text_char(text, (char)sizeof(uint64_t)); /* a long's size */
-    put_u32(text, FG_WIRE_PAGE_BYTES);
+    fg_put_u32(text, FG_WIRE_PAGE_BYTES);
 }
 
 void fg_trace_head_build(struct fg_text *text, const struct fg_contents *contents,
-                         const struct fg_lanes *lanes)
+                         const struct fg_lanes *lanes, const struct fg_dat_events *events)
 {
     fg_trace_head_begin(text, "6");
     for (int part = 0; part < FG_NR_HEAD_PARTS; part++)
-        fg_trace_head_put(text, (enum fg_trace_head_part)part, contents, lanes);
-    put_u32(text, lanes->nr_cpus);
+        fg_trace_head_put(text, (enum fg_trace_head_part)part, contents, lanes, events);
+    fg_put_u32(text, lanes->nr_cpus);
     put_options(text, lanes, contents->clock);
     for (uint32_t i = 0; i < lanes->nr_buffers; i++)
         put_buffer(text, lanes, contents->clock);

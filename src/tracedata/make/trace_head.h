@@ -15,6 +15,7 @@
 #define FG_TRACE_HEAD_H
 
 #include "tracedata/base/text.h"
+#include "tracedata/make/dat_events.h"
 #include "tracedata/read/lanes.h"
 #include "tracedata/spool/contents.h"
 #include <stddef.h>
@@ -39,14 +40,14 @@ enum fg_trace_head_part {
 /* Append a piece of the head, in either version: its first bytes, one part, the text of the clock. */
 void fg_trace_head_begin(struct fg_text *text, const char *version);
 void fg_trace_head_put(struct fg_text *text, enum fg_trace_head_part part, const struct fg_contents *contents,
-                       const struct fg_lanes *lanes);
+                       const struct fg_lanes *lanes, const struct fg_dat_events *events);
 /* As in the kernel's file trace_clock: the clock in use has brackets. */
 void fg_trace_head_put_clock(struct fg_text *text, enum fg_trace_clock clock);
 
 /* Appends the head of version 6, with zeros for the tables of lanes. text->failed is set if memory is
  * short. */
 void fg_trace_head_build(struct fg_text *text, const struct fg_contents *contents,
-                         const struct fg_lanes *lanes);
+                         const struct fg_lanes *lanes, const struct fg_dat_events *events);
 
 /* Fills in the tables of lanes, with which the head ends: `extents` has an element for each lane. */
 void fg_trace_head_set_extents(struct fg_text *text, const struct fg_contents *contents,

@@ -103,13 +103,14 @@ static uint16_t compressed_flag(const struct fg_trace_sections *sections)
 }
 
 static int write_part(struct fg_trace_sections *sections, enum fg_trace_head_part part,
-                      const struct fg_contents *contents, const struct fg_lanes *lanes)
+                      const struct fg_contents *contents, const struct fg_lanes *lanes,
+                      const struct fg_dat_events *events)
 {
     uint16_t id = (uint16_t)(FG_DAT_HEADER_INFO + part);
     struct fg_text data = {0};
     int error;
 
-    fg_trace_head_put(&data, part, contents, lanes);
+    fg_trace_head_put(&data, part, contents, lanes, events);
     put_option(&sections->options, id, &sections->end, sizeof(sections->end));
     error = write_section(sections, id, compressed_flag(sections),
                           put_string(&sections->strings, part_names[part]), &data);
@@ -130,7 +131,8 @@ static void put_clock_and_cpus(struct fg_text *options, const struct fg_contents
 }
 
 int fg_trace_sections_begin(struct fg_trace_sections *sections, int fd, const struct fg_codec *codec,
-                            const struct fg_contents *contents, const struct fg_lanes *lanes)
+                            const struct fg_contents *contents, const struct fg_lanes *lanes,
+                            const struct fg_dat_events *events)
 {
     int error = 0;
 
@@ -145,7 +147,7 @@ int fg_trace_sections_begin(struct fg_trace_sections *sections, int fd, const st
     sections->end = sections->first.bytes + sizeof(uint64_t);
     put_clock_and_cpus(&sections->options, contents, lanes);
     for (int part = 0; part < FG_NR_HEAD_PARTS && error == 0; part++)
-        error = write_part(sections, (enum fg_trace_head_part)part, contents, lanes);
+        error = write_part(sections, (enum fg_trace_head_part)part, contents, lanes, events);
     return error;
 }
 

@@ -34,7 +34,8 @@ struct fg_trace_sections {
  * Return: 0 or a negative errno; fg_trace_sections_free() is to be called in either case.
  */
 int fg_trace_sections_begin(struct fg_trace_sections *sections, int fd, const struct fg_codec *codec,
-                            const struct fg_contents *contents, const struct fg_lanes *lanes);
+                            const struct fg_contents *contents, const struct fg_lanes *lanes,
+                            const struct fg_dat_events *events);
 void fg_trace_sections_free(struct fg_trace_sections *sections);
 
 /* Begins the section of a buffer. Return: the offset of its first lane. */

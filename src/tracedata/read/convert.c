@@ -262,6 +262,54 @@ static void convert_mark(struct fg_convert *convert, struct fg_event *event, con
     print->buf[bytes] = 0;
 }
 
+/* The type of an EVENT record, by its number in the process. */
+static uint16_t event_type(const struct fg_convert *convert, uint32_t number)
+{
+    if (number >= convert->nr_event_numbers || convert->event_numbers[number] == 0)
+        return FG_EVENT_UNKNOWN;
+    return (uint16_t)(FG_EVENT_FIRST_DYNAMIC + convert->event_numbers[number] - 1);
+}
+
+/* Replaces function ids by addresses. */
+static void set_symbol_fields(const struct fg_convert *convert, const struct fg_event_type *type,
+                              uint8_t *image, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < type->nr_fields; i++) {
+        const struct fg_field *field = &type->fields[i].at;
+        uint32_t items = field->count ? field->count : 1;
+
+        if (field->type != FG_FIELD_SYMBOL || field->offset + items * sizeof(uint64_t) > bytes)
+            continue;
+        for (uint32_t item = 0; item < items; item++) {
+            uint8_t *at = image + field->offset + item * sizeof(uint64_t);
+            uint64_t id = fg_load64(at);
+            uint64_t address = id <= UINT32_MAX ? caller_address(convert, (uint32_t)id) : FG_WIRE_FUNC_UNKNOWN;
+
+            memcpy(at, &address, sizeof(address));
+        }
+    }
+}
+
+/* The image of the event. One that is not known has only its common fields. */
+static void convert_event(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+{
+    struct payload payload = record_payload(record, 2);
+    uint64_t places[2] = {caller_address(convert, record->func),
+                          caller_address(convert, (uint32_t)payload.fixed[1])};
+    struct fg_wire_common common = {.common_type = event_type(convert, (uint32_t)payload.fixed[0]),
+                                    .common_pid = convert->tid};
+    const struct fg_event_type *type = fg_event_table_find(convert->event_types, common.common_type);
+    uint32_t fields_at = type ? type->fields_at : sizeof(common);
+    uint32_t bytes = type ? (uint32_t)(payload.fixed[0] >> 32) : 0;
+    uint8_t *image = event_begin(convert, event, record->time, common.common_type, fields_at + bytes);
+
+    memcpy(image, &common, sizeof(common));
+    memcpy(image + sizeof(common), places, fields_at - sizeof(common));
+    memcpy(image + fields_at, payload.values, bytes);
+    if (type && type->has_symbols)
+        set_symbol_fields(convert, type, image, fields_at + bytes);
+}
+
 void fg_convert_begin_task(struct fg_convert *convert, int32_t tid)
 {
     convert->tid = tid;
@@ -311,6 +359,9 @@ int fg_convert_record(struct fg_convert *convert, const struct fg_record *record
         return 1;
     case FG_RECORD_MARK:
         convert_mark(convert, event, record);
+        return 1;
+    case FG_RECORD_EVENT:
+        convert_event(convert, event, record);
         return 1;
     case FG_RECORD_LOST:
         convert->lost += *record_payload(record, 1).fixed;

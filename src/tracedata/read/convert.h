@@ -4,6 +4,7 @@
 #define FG_CONVERT_H
 
 #include "engine/ring/record.h"
+#include "tracedata/base/event_table.h"
 #include "tracedata/base/trace_clock.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/read/ranks.h"
@@ -27,6 +28,9 @@ struct fg_convert {
     uint32_t lane;
     const uint32_t *addresses; /* function id -> synthetic address */
     size_t nr_addresses;
+    const uint32_t *event_numbers; /* the ring's number of an event -> number in event_types plus 1, or 0 */
+    size_t nr_event_numbers;
+    const struct fg_event_table *event_types;
     int32_t tid;
 
     struct fg_convert_wait *waits;

@@ -76,6 +76,9 @@ static int find_addresses(struct fg_follow *follow, const struct fg_trace_ring *
     follow->addresses = fg_recorded_addresses(&follow->contents.symbols, ring);
     follow->convert.addresses = follow->addresses;
     follow->convert.nr_addresses = ring->functions_capacity;
+    follow->convert.event_numbers = ring->events;
+    follow->convert.nr_event_numbers = ring->events_capacity;
+    follow->convert.event_types = &follow->contents.events;
     return follow->addresses ? 0 : -ENOMEM;
 }
 
@@ -219,7 +222,7 @@ static struct fg_lane_task lane_task_of(const struct fg_follow *follow, const st
 }
 
 void fg_follow_describe(const struct fg_follow *follow, size_t first_function, size_t first_task,
-                        struct fg_text *json)
+                        size_t first_event, struct fg_text *json)
 {
     const struct fg_contents *contents = &follow->contents;
     struct fg_lane_task *tasks = calloc(follow->nr_tasks + 1, sizeof(*tasks));
@@ -236,6 +239,6 @@ void fg_follow_describe(const struct fg_follow *follow, size_t first_function, s
     lanes.nr_cpus = 1;
     for (size_t i = first_task; i < follow->nr_tasks; i++)
         tasks[lanes.nr_tasks++] = lane_task_of(follow, &lanes, &follow->tasks[i]);
-    fg_trace_meta_build_from(json, contents, &lanes, first_function);
+    fg_trace_meta_build_from(json, contents, &lanes, first_function, first_event);
     fg_lanes_free(&lanes);
 }

@@ -12,7 +12,10 @@ void fg_row_lane_open(struct fg_row_lane *lane, struct fg_row_pass *pass, uint32
         .pass = pass,
         .task = pass->recorded->first_tasks[number],
         .end_task = pass->recorded->first_tasks[number + 1],
-        .convert = {.unit = pass->recorded->unit, .ranks = &pass->ranks, .lane = number},
+        .convert = {.unit = pass->recorded->unit,
+                    .ranks = &pass->ranks,
+                    .lane = number,
+                    .event_types = &pass->recorded->contents.events},
     };
 }
 
@@ -41,6 +44,8 @@ static bool begin_task(struct fg_row_lane *lane)
     lane->convert.scale = *fg_time_scale_of(&recorded->scales, ring);
     lane->convert.addresses = recorded->addresses[lane_task->ring];
     lane->convert.nr_addresses = ring->functions_capacity;
+    lane->convert.event_numbers = ring->events;
+    lane->convert.nr_event_numbers = ring->events_capacity;
     fg_convert_begin_task(&lane->convert, (int32_t)task->tid);
     return true;
 }

@@ -334,6 +334,16 @@ int fg_trace_file_open_fd(int fd, struct fg_trace_file *file, char reason[FG_REA
     return open_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0), file, reason);
 }
 
+int fg_trace_file_add_event(struct fg_trace_file *file, const struct fg_event_words *words)
+{
+    int64_t number;
+
+    if (file->recorded)
+        return 0;
+    number = fg_event_table_append(&file->own_events, words);
+    return number < 0 ? (int)number : 0;
+}
+
 void fg_trace_file_close(struct fg_trace_file *file)
 {
     if (file->fd >= 0)
@@ -341,6 +351,7 @@ void fg_trace_file_close(struct fg_trace_file *file)
     if (file->recorded)
         fg_recorded_close(file->recorded);
     free(file->recorded);
+    fg_event_table_free(&file->own_events);
     fg_blocks_free(file->blocks);
     free(file->lanes);
     free(file->meta);

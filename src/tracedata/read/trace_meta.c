@@ -47,6 +47,26 @@ static void put_functions(struct fg_text *json, const struct fg_symbols *symbols
     fg_text_char(json, ']');
 }
 
+static void put_event_types(struct fg_text *json, const struct fg_event_table *events, size_t first)
+{
+    fg_json_key(json, "event_types");
+    fg_text_char(json, '[');
+    for (size_t i = first; i < events->nr_types; i++) {
+        const struct fg_event_type *type = &events->types[i];
+
+        fg_text_puts(json, i > first ? ",\n[" : "\n[");
+        fg_json_string(json, type->system, strlen(type->system));
+        fg_text_lit(json, ", ");
+        fg_json_string(json, type->name, strlen(type->name));
+        fg_text_lit(json, ", ");
+        fg_text_u64(json, type->fields_at, 0, ' ');
+        fg_text_lit(json, ", ");
+        fg_json_string(json, type->fields_text, strlen(type->fields_text));
+        fg_text_char(json, ']');
+    }
+    fg_text_char(json, ']');
+}
+
 static void put_tasks(struct fg_text *json, const struct fg_contents *contents, const struct fg_lanes *lanes)
 {
     fg_json_key(json, "tasks");
@@ -177,11 +197,12 @@ static void put_members(struct fg_text *json, const char *object, size_t bytes)
 }
 
 static void put_own_members(struct fg_text *json, const struct fg_contents *contents,
-                            const struct fg_lanes *lanes, size_t first_function)
+                            const struct fg_lanes *lanes, size_t first_function, size_t first_event)
 {
     fg_json_number(json, "version", 1);
     put_totals(json, contents, lanes);
     put_functions(json, &contents->symbols, first_function);
+    put_event_types(json, &contents->events, first_event);
     put_tasks(json, contents, lanes);
     fg_json_key(json, "clock");
     fg_json_string(json, fg_trace_clock_names[contents->clock],
@@ -196,12 +217,12 @@ void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *content
 {
     fg_text_char(json, '{');
     put_members(json, extra, extra_bytes);
-    put_own_members(json, contents, lanes, 0);
+    put_own_members(json, contents, lanes, 0, 0);
 }
 
 void fg_trace_meta_build_from(struct fg_text *json, const struct fg_contents *contents,
-                              const struct fg_lanes *lanes, size_t first_function)
+                              const struct fg_lanes *lanes, size_t first_function, size_t first_event)
 {
     fg_text_char(json, '{');
-    put_own_members(json, contents, lanes, first_function);
+    put_own_members(json, contents, lanes, first_function, first_event);
 }

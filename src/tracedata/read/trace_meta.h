@@ -3,6 +3,8 @@
  *
  *     version      1
  *     functions    [module, qualname, file, line, flags (enum fg_func_flags), [argument names]], by index
+ *     event_types  [system, name, where the fields begin, "TYPE NAME COUNT OFFSET;..."], by number: see
+ *                  event_table.h
  *     tasks        {lane, pid, tid, name, process (index), first_ns, last_ns, records (number of events)}
  *     clock        its name
  *     buffers      names of the instances, first "", the top one: lane l belongs to buffer l / cpus
@@ -25,8 +27,9 @@
 void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
                          const struct fg_lanes *lanes, const char *extra, size_t extra_bytes);
 
-/* The same for a part of a trace: the functions from this index on, and no members of others. */
+/* The same for a part of a trace: the functions and kinds of events from these numbers on, and no members of
+ * others. */
 void fg_trace_meta_build_from(struct fg_text *json, const struct fg_contents *contents,
-                              const struct fg_lanes *lanes, size_t first_function);
+                              const struct fg_lanes *lanes, size_t first_function, size_t first_event);
 
 #endif

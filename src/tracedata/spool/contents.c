@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In a damaged file a function's number may be anything; above this one it is not believed. Nor is one that
+/* In a damaged file the number of a function or event may be anything; above these it is not believed. Nor is one that
  * makes all rings together have room for more numbers than this, and so many more for each symbol. */
 #define MAX_FUNCTION_ID (UINT32_C(1) << 24)
+#define MAX_EVENT_NUMBER UINT16_MAX
 #define MAX_IDS (UINT64_C(1) << 25)
 #define MAX_IDS_A_SYMBOL 16u
 
@@ -63,12 +64,12 @@ static int replace_text(char **text, const char *new_text, size_t bytes)
     return 0;
 }
 
-static bool is_credible_id(const struct fg_contents *contents, const struct fg_trace_ring *ring, uint32_t id)
+static bool is_credible_id(const struct fg_contents *contents, uint32_t id, uint32_t limit, size_t capacity)
 {
     /* The capacity of an array at least doubles. */
-    uint64_t more = id < ring->functions_capacity ? 0 : 2 * (uint64_t)id;
+    uint64_t more = id < capacity ? 0 : 2 * (uint64_t)id;
 
-    return id <= MAX_FUNCTION_ID &&
+    return id <= limit &&
            contents->nr_ids + more <= MAX_IDS + MAX_IDS_A_SYMBOL * contents->nr_symbols;
 }
 
@@ -92,12 +93,48 @@ static int take_function(struct fg_contents *contents, struct fg_trace_ring *rin
     if (number < 0)
         return (int)number;
     ring->nr_seen++;
-    if (symbol->type == FG_SYMBOL_SEEN || !is_credible_id(contents, ring, symbol->id))
+    if (symbol->type == FG_SYMBOL_SEEN ||
+        !is_credible_id(contents, symbol->id, MAX_FUNCTION_ID, ring->functions_capacity))
         return 0;
     ring->nr_functions += symbol->type == FG_SYMBOL_FUNC;
     if (ring_reserve_id(contents, ring, symbol->id) < 0)
         return -ENOMEM;
     ring->functions[symbol->id] = (uint32_t)number + 1;
+    return 0;
+}
+
+static struct fg_event_words event_words(const struct fg_symbol *symbol)
+{
+    struct fg_event_words words = {.system = "", .name = "", .fields = "", .fields_at = symbol->line};
+    const char **const texts[] = {&words.system, &words.name, &words.fields};
+    const char *text = NULL;
+
+    for (uint32_t i = 0; i < 3 && i < symbol->nr_strings; i++) {
+        text = fg_symbol_string(symbol, text);
+        if (text == NULL)
+            break;
+        *texts[i] = text;
+    }
+    return words;
+}
+
+/* One that is not understood, maybe of a later version, leaves its records without a name. */
+static int take_event(struct fg_contents *contents, struct fg_trace_ring *ring,
+                      const struct fg_symbol *symbol)
+{
+    const struct fg_event_words words = event_words(symbol);
+    size_t before = ring->events_capacity;
+    int64_t number;
+
+    if (!is_credible_id(contents, symbol->id, MAX_EVENT_NUMBER, before))
+        return 0;
+    number = fg_event_table_take(&contents->events, &words);
+    if (number < 0)
+        return number == -EINVAL ? 0 : (int)number;
+    if (fg_array_reserve_zeroed(&ring->events, &ring->events_capacity, (size_t)symbol->id + 1) < 0)
+        return -ENOMEM;
+    contents->nr_ids += ring->events_capacity - before;
+    ring->events[symbol->id] = (uint32_t)number + 1;
     return 0;
 }
 
@@ -142,6 +179,8 @@ static int take_symbol(struct fg_contents *contents, struct fg_trace_ring *ring,
         return take_task(ring, symbol);
     case FG_SYMBOL_PROCESS:
         return take_process(ring, symbol);
+    case FG_SYMBOL_EVENT:
+        return take_event(contents, ring, symbol);
     }
     return 0; /* of a later version */
 }
@@ -352,7 +391,7 @@ struct fg_survey fg_contents_survey(struct fg_trace_ring *ring, const void *data
         survey.last_ticks = record->time;
         survey.records++;
         if (kind <= FG_RECORD_RESUME || kind == FG_RECORD_FUNCTION || kind == FG_RECORD_CALL_AT ||
-            kind == FG_RECORD_MARK) {
+            kind == FG_RECORD_MARK || kind == FG_RECORD_EVENT) {
             if (record->func < ring->functions_capacity)
                 ring->recorded[record->func] = 1;
         } else if (kind == FG_RECORD_LOST) {
@@ -492,6 +531,7 @@ static void ring_free(struct fg_trace_ring *ring)
     fg_text_free(&ring->argv);
     free(ring->functions);
     free(ring->recorded);
+    free(ring->events);
     free(ring->tasks);
     fg_hash_clear(&ring->by_id);
 }
@@ -502,6 +542,7 @@ void fg_contents_free(struct fg_contents *contents)
         ring_free(&contents->rings[i]);
     free(contents->rings);
     fg_symbols_free(&contents->symbols);
+    fg_event_table_free(&contents->events);
     fg_text_free(&contents->meta);
     *contents = (struct fg_contents){0};
 }

@@ -5,6 +5,7 @@
 #define FG_CONTENTS_H
 
 #include "engine/core/hash_table.h"
+#include "tracedata/base/event_table.h"
 #include "tracedata/base/text.h"
 #include "tracedata/spool/chunk_reader.h"
 #include "tracedata/spool/index.h"
@@ -51,6 +52,8 @@ struct fg_trace_ring {
     uint32_t *functions; /* the ring's function id -> number in fg_symbols plus 1, or 0 */
     uint8_t *recorded;   /* id -> a record of it was seen */
     size_t functions_capacity;
+    uint32_t *events; /* the ring's number of an event -> number in fg_event_table plus 1, or 0 */
+    size_t events_capacity;
     struct fg_trace_task *tasks;
     size_t nr_tasks, tasks_capacity;
     struct fg_hash_table by_id; /* task id -> place in `tasks` plus 1 */
@@ -63,11 +66,12 @@ struct fg_trace_ring {
 
 struct fg_contents {
     struct fg_symbols symbols;
+    struct fg_event_table events;
     struct fg_trace_ring *rings;
     size_t nr_rings, rings_capacity;
     uint64_t nr_gaps;    /* places where the spool is damaged */
     uint64_t damaged_at; /* the first of them; 0: there is none */
-    uint64_t nr_ids;     /* of functions that all rings have room for */
+    uint64_t nr_ids;     /* of functions and events that all rings have room for */
     uint64_t nr_symbols, symbol_bytes, stored_symbol_bytes;
     enum fg_trace_clock clock;
     struct fg_trace_clock_pair clock_first, clock_last; /* both 0: the spool has no pair */

@@ -16,7 +16,8 @@ struct sample {
 
 static bool has_function(enum fg_record_kind kind)
 {
-    return kind <= FG_RECORD_FUNCTION || kind == FG_RECORD_CALL_AT || kind == FG_RECORD_MARK;
+    return kind <= FG_RECORD_FUNCTION || kind == FG_RECORD_CALL_AT || kind == FG_RECORD_MARK ||
+           kind == FG_RECORD_EVENT;
 }
 
 static void count_records(struct sample *sample, const struct fg_trace_ring *ring, size_t words)

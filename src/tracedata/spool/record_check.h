@@ -3,6 +3,7 @@
 #ifndef FG_RECORD_CHECK_H
 #define FG_RECORD_CHECK_H
 
+#include "engine/core/compiler.h"
 #include "engine/ring/record.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,12 +18,22 @@ static const uint8_t fg_record_least_words[32] = {
 #undef X
 };
 
+/* True if the fields of an EVENT record lie within it. @payload: its payload, @rest: the words after the fixed
+ * ones and `start`. */
+static inline bool fg_event_fields_fit(const uint64_t *payload, size_t rest)
+{
+    return payload[0] >> 32 <= rest * FG_RECORD_WORD_BYTES;
+}
+
 /* True if the record lies within `words_left` words (at least 2) and has the payload that its kind needs. */
 static inline bool fg_record_is_sound(const struct fg_record *record, size_t words_left)
 {
     uint32_t words = fg_record_words(record->info), least = fg_record_least_words[record->info & 31u];
 
-    return least && words >= least && words <= words_left;
+    if (!least || words < least || words > words_left)
+        return false;
+    return fg_likely(fg_record_kind(record->info) != FG_RECORD_EVENT) ||
+           fg_event_fields_fit((const uint64_t *)(record + 1), words - least);
 }
 
 #endif

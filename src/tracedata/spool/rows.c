@@ -25,7 +25,10 @@ enum part { BEGINS, ENDS, OTHER };
 #define IS_END(kind) ((kind) >= FG_RECORD_RETURN && (kind) <= FG_RECORD_CLOSE)
 #define NAMES_FUNCTION(kind)                                                                                 \
     (IS_BEGIN(kind) || (kind) == FG_RECORD_FUNCTION || (kind) == FG_RECORD_MARK ||                           \
-     (kind) == FG_RECORD_STACK || (kind) == FG_RECORD_REPEATS)
+     (kind) == FG_RECORD_STACK || (kind) == FG_RECORD_REPEATS || (kind) == FG_RECORD_EVENT)
+#define HAS_HALVES(kind) ((kind) == FG_RECORD_CALL_AT || (kind) == FG_RECORD_EVENT)
+/* What follows the fixed words is no value. */
+#define HAS_BYTES(kind) ((kind) == FG_RECORD_MARK || (kind) == FG_RECORD_EVENT)
 
 /* What a kind of record means for its row. */
 static const struct kind {
@@ -112,9 +115,11 @@ static inline void pack_fixed(struct ends *ends, const struct fg_record *record,
 {
     if (kind->has_time) {
         PUT(ends, FG_ROWS_TIMES, zigzag(record->time - words[0]));
-    } else if (fg_record_kind(record->info) == FG_RECORD_CALL_AT) {
-        PUT(ends, FG_ROWS_WORDS, (uint32_t)words[0]);
-        PUT(ends, FG_ROWS_WORDS, words[0] >> 32);
+    } else if (HAS_HALVES(fg_record_kind(record->info))) {
+        for (uint32_t i = 0; i < kind->fixed_words; i++) {
+            PUT(ends, FG_ROWS_WORDS, (uint32_t)words[i]);
+            PUT(ends, FG_ROWS_WORDS, words[i] >> 32);
+        }
     } else {
         for (uint32_t i = 0; i < kind->fixed_words; i++)
             PUT(ends, FG_ROWS_WORDS, words[i]);
@@ -138,7 +143,7 @@ static inline void pack_record(struct fg_row_state *state, struct ends *ends, co
     const bool is_end = kind->part == ENDS;
     uint32_t expected = expected_depth(state, kind->part), surprise = 0;
     uint64_t passed = record->time - state->time;
-    bool has_count = (info & FG_RECORD_HAS_VALUES) || fg_record_kind(info) == FG_RECORD_MARK;
+    bool has_count = (info & FG_RECORD_HAS_VALUES) || HAS_BYTES(fg_record_kind(info));
     uint32_t func = is_end ? state->slots[depth % FG_ROWS_SLOTS].func : 0;
 
     if (fg_unlikely(depth != expected))
@@ -262,9 +267,11 @@ static inline void unpack_fixed(struct fronts *fronts, const struct kind *kind, 
 {
     if (kind->has_time) {
         words[0] = time - unzigzag(get(fronts, FG_ROWS_TIMES));
-    } else if ((code & 15u) == FG_RECORD_CALL_AT) {
-        words[0] = (uint32_t)get(fronts, FG_ROWS_WORDS);
-        words[0] |= get(fronts, FG_ROWS_WORDS) << 32;
+    } else if (HAS_HALVES(code & 15u)) {
+        for (uint32_t i = 0; i < kind->fixed_words; i++) {
+            words[i] = (uint32_t)get(fronts, FG_ROWS_WORDS);
+            words[i] |= get(fronts, FG_ROWS_WORDS) << 32;
+        }
     } else {
         for (uint32_t i = 0; i < kind->fixed_words; i++)
             words[i] = get(fronts, FG_ROWS_WORDS);
@@ -300,11 +307,12 @@ static inline size_t unpack_row(struct fg_row_state *state, struct fronts *front
     if (code & FG_RECORD_HAS_START)
         *words++ = time - unzigzag(get(fronts, FG_ROWS_TIMES));
     nr_words = (size_t)(words - (uint64_t *)record);
-    if (fg_unlikely((code & FG_RECORD_HAS_VALUES) || (surprise & FG_ROW_REST) ||
-                    (code & 15u) == FG_RECORD_MARK)) {
+    if (fg_unlikely((code & FG_RECORD_HAS_VALUES) || (surprise & FG_ROW_REST) || HAS_BYTES(code & 15u))) {
         rest = get(fronts, FG_ROWS_WORDS);
         if (rest > FG_RECORD_MAX_WORDS - nr_words ||
             rest * FG_RECORD_WORD_BYTES > (size_t)(fronts->end[FG_ROWS_VALUES] - fronts->at[FG_ROWS_VALUES]))
+            return 0;
+        if ((code & 15u) == FG_RECORD_EVENT && !fg_event_fields_fit((uint64_t *)(record + 1), rest))
             return 0;
         memcpy(words, fronts->at[FG_ROWS_VALUES], rest * FG_RECORD_WORD_BYTES);
         fronts->at[FG_ROWS_VALUES] += rest * FG_RECORD_WORD_BYTES;

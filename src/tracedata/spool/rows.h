@@ -32,10 +32,11 @@
  *     the fixed payload words of the kind:
  *       (times)    a time: signed, the record's time less it; of the end of a call only with
  *                  FG_ROW_BEGAN, else it is the time at which a call began last at this depth
- *       (words)    the place of CALL_AT: two varints, low half and high half
+ *       (words)    each word of CALL_AT and EVENT: two varints, low half and high half
  *       (words)    any other
  *     (times)      start, if has_start: signed, the record's time less it
- *     (words)      the number of 8-byte words that are left, if has_values, with FG_ROW_REST or for MARK
+ *     (words)      the number of 8-byte words that are left, if has_values, with FG_ROW_REST, or for MARK and
+ *                  EVENT
  *     (values)     those words
  *
  * "At this depth" is the depth modulo 256: 256 slots, which are all 0 at first. */

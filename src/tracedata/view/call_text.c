@@ -2,7 +2,7 @@
 #include "tracedata/view/call_text.h"
 
 #include "engine/ring/record.h"
-#include "tracedata/view/values.h"
+#include "tracedata/base/values.h"
 
 static const char *const colors[] = {
     [FG_COLOR_NAME] = "\x1b[36m", [FG_COLOR_COMMENT] = "\x1b[2m", [FG_COLOR_WARNING] = "\x1b[31m",

@@ -178,9 +178,22 @@ static void add_repeats(struct fg_columns *columns, size_t i, const struct fg_ev
     columns->number[i] = repeats->count;
 }
 
-/* The events of which there are few. */
-FG_NOINLINE static bool add_rare(struct fg_columns *columns, size_t i, const struct fg_event *event)
+static void add_event(struct fg_columns *columns, size_t i, const struct fg_event *event,
+                      const struct fg_event_type *type)
 {
+    columns->kind[i] = FG_COLUMN_event;
+    columns->number[i] = event->type - FG_EVENT_FIRST_DYNAMIC;
+    columns->function[i] = fg_event_probed(type, event);
+    columns->caller[i] = fg_event_return_to(type, event);
+    put_data(columns, event->data, event->size);
+}
+
+/* The events of which there are few. */
+FG_NOINLINE static bool add_rare(struct fg_columns *columns, size_t i, const struct fg_event *event,
+                                 const struct fg_event_table *types)
+{
+    const struct fg_event_type *type = fg_event_table_find(types, event->type);
+
     if (!fg_event_is_whole(event))
         return false;
     columns->kind[i] = FG_COLUMN_other;
@@ -206,13 +219,14 @@ FG_NOINLINE static bool add_rare(struct fg_columns *columns, size_t i, const str
         columns->number[i] = fg_event_overrun(event)->total;
         break;
     default:
-        break;
+        if (type)
+            add_event(columns, i, event, type);
     }
     return true;
 }
 
 static inline __attribute__((always_inline)) int add(struct fg_columns *columns, const struct fg_event *event,
-                                                     uint32_t task)
+                                                     uint32_t task, const struct fg_event_table *types)
 {
     size_t i = columns->n;
     bool whole;
@@ -228,7 +242,7 @@ static inline __attribute__((always_inline)) int add(struct fg_columns *columns,
     else if (event->type == FG_EVENT_funcgraph_exit)
         whole = add_exit(columns, i, event);
     else
-        whole = add_rare(columns, i, event);
+        whole = add_rare(columns, i, event, types);
     if (!whole) {
         columns->data_bytes = (size_t)columns->data_offsets[i];
         return -EINVAL;
@@ -238,13 +252,15 @@ static inline __attribute__((always_inline)) int add(struct fg_columns *columns,
     return 0;
 }
 
-int fg_columns_add(struct fg_columns *columns, const struct fg_event *event, uint32_t task)
+int fg_columns_add(struct fg_columns *columns, const struct fg_event *event, uint32_t task,
+                   const struct fg_event_table *types)
 {
-    return add(columns, event, task);
+    return add(columns, event, task, types);
 }
 
 int fg_columns_fill(struct fg_columns *columns, struct fg_merge *merge)
 {
+    const struct fg_event_table *types = fg_trace_file_events(merge->file);
     struct fg_event event;
 
     while (!fg_columns_is_full(columns)) {
@@ -252,7 +268,7 @@ int fg_columns_fill(struct fg_columns *columns, struct fg_merge *merge)
 
         if (result <= 0)
             return result;
-        if (add(columns, &event, merge->names->tasks[event.task].number) < 0)
+        if (add(columns, &event, merge->names->tasks[event.task].number, types) < 0)
             return fg_merge_damaged(merge, &event);
     }
     return 1;

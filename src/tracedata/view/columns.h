@@ -13,7 +13,7 @@
 #ifndef FG_COLUMNS_H
 #define FG_COLUMNS_H
 
-#include "tracedata/base/trace_event.h"
+#include "tracedata/base/event_table.h"
 #include "tracedata/read/merge.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -25,7 +25,8 @@
     X(calltime_ns, uint64_t, "Q", "the end of a call: when it began or was last resumed; else 0")            \
     X(rettime_ns, uint64_t, "Q", "the end of a call: when it ended or was suspended; else 0")                \
     X(lost, uint64_t, "Q", "records lost just before; FG_LOST_UNKNOWN: an unknown number")                   \
-    X(number, uint64_t, "Q", "wait: how long in ns; overrun: calls not traced so far; repeats: how often")   \
+    X(number, uint64_t, "Q",                                                                                 \
+      "wait: how long in ns; overrun: calls not traced so far; repeats: how often; event: number of its kind") \
     X(function, uint32_t, "I", "its index, or FG_FUNC_UNKNOWN")                                              \
     X(caller, uint32_t, "I", "index of the function that made the call, or FG_FUNC_UNKNOWN")                 \
     X(caller_line, uint32_t, "I", "the line at which it did (native code: the offset), or 0")                \
@@ -48,7 +49,8 @@
     X(mark, 9)                                                                                               \
     X(stack, 10)                                                                                             \
     X(repeats, 11)                                                                                           \
-    X(other, 12) /* of a later version */
+    X(other, 12) /* of a later version */                                                                    \
+    X(event, 13) /* that a program or its user defined */
 
 enum fg_column_kind {
 #define X(name, value) FG_COLUMN_##name = (value),
@@ -66,7 +68,7 @@ struct fg_columns {
 #undef X
     int32_t *data_offsets; /* n + 1 of them */
     /* entry, function: arguments, and return, raise, suspend: the outcome, as values (record.h);
-     * mark: the text; stack: u32 function indexes */
+     * mark: the text; stack: u32 function indexes; event: its image (field.h) */
     uint8_t *data;
     size_t data_bytes;
 };
@@ -81,8 +83,10 @@ void fg_columns_trim(struct fg_columns *columns);
 /* True if a further event may find no room. */
 bool fg_columns_is_full(const struct fg_columns *columns);
 
-/* Adds an event. There must be room. Return: 0; -EINVAL: a field is impossible. */
-int fg_columns_add(struct fg_columns *columns, const struct fg_event *event, uint32_t task);
+/* Adds an event. There must be room. @types: what events of the trace are. Return: 0; -EINVAL: a field is
+ * impossible. */
+int fg_columns_add(struct fg_columns *columns, const struct fg_event *event, uint32_t task,
+                   const struct fg_event_table *types);
 
 /* Adds events until the columns are full. Return: 1; 0 at the end of the trace; or an error of
  * fg_merge_next(), and the columns have the events before it. */

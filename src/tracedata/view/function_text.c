@@ -2,6 +2,7 @@
 #include "tracedata/view/function_text.h"
 
 #include "tracedata/view/call_text.h"
+#include "tracedata/view/event_text.h"
 
 void fg_function_text_header(struct fg_text *text, const struct fg_report_style *style, uint32_t nr_cpus)
 {
@@ -79,6 +80,7 @@ int fg_function_text_event(struct fg_text *text, const struct fg_report_style *s
                            const struct fg_event *event)
 {
     const struct fg_name_table *names = merge->names;
+    const struct fg_event_type *type;
 
     if (event->lost)
         fg_put_lost(text, style, names, event);
@@ -112,7 +114,11 @@ int fg_function_text_event(struct fg_text *text, const struct fg_report_style *s
                     " calls not traced so far: the shadow stack was full */");
         break;
     default:
-        return 0;
+        type = fg_event_table_find(fg_trace_file_events(merge->file), event->type);
+        if (!type)
+            return 0; /* of a later version */
+        put_context(text, style, names, event);
+        fg_put_event(text, names, type, event);
     }
     fg_text_char(text, '\n');
     return 0;

@@ -2,6 +2,7 @@
 #include "tracedata/view/graph_note.h"
 
 #include "tracedata/view/call_text.h"
+#include "tracedata/view/event_text.h"
 
 /* Names in a comment have no colour of their own. */
 static const struct fg_report_style plain;
@@ -41,6 +42,8 @@ static void put_message(struct fg_text *text, const struct fg_event *event)
 int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *columns, struct fg_merge *merge,
                       const struct fg_event *event, uint32_t depth)
 {
+    const struct fg_event_type *type;
+
     if (!fg_event_is_whole(event))
         return fg_merge_damaged(merge, event);
     switch (event->type) {
@@ -71,7 +74,11 @@ int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *colum
         fg_put_repeats(text, &plain, columns->names, event);
         break;
     default:
-        return 0;
+        type = fg_event_table_find(fg_trace_file_events(merge->file), event->type);
+        if (!type)
+            return 0; /* of a later version */
+        begin_note(text, columns, event, depth, NULL);
+        fg_put_event(text, columns->names, type, event);
     }
     end_note(text, columns);
     return 0;

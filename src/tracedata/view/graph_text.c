@@ -14,7 +14,7 @@
 #include "engine/ring/record.h"
 #include "tracedata/view/call_text.h"
 #include "tracedata/view/graph_note.h"
-#include "tracedata/view/values.h"
+#include "tracedata/base/values.h"
 
 #define NO_TASK UINT32_MAX
 #define ENTER_ARROW "==========>"

@@ -1,5 +1,5 @@
 /* See values.h. */
-#include "tracedata/view/values.h"
+#include "tracedata/base/values.h"
 
 #include <float.h>
 #include <math.h>

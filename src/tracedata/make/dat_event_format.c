@@ -1,0 +1,207 @@
+/* See dat_event_format.h. */
+#include "tracedata/make/dat_event_format.h"
+
+#include "tracedata/make/format_text.h"
+#include <string.h>
+
+/* How trace-cmd reads and prints what lies in the image as it does in the kernel's. */
+static const struct {
+    const char *type, *print;
+    bool is_signed;
+} plain[FG_NR_FIELD_TYPES] = {
+    [FG_FIELD_U8] = {"u8", "%u", false},
+    [FG_FIELD_U16] = {"u16", "%u", false},
+    [FG_FIELD_U32] = {"u32", "%u", false},
+    [FG_FIELD_U64] = {"u64", "%Lu", false},
+    [FG_FIELD_S8] = {"s8", "%d", true},
+    [FG_FIELD_S16] = {"s16", "%d", true},
+    [FG_FIELD_S32] = {"s32", "%d", true},
+    [FG_FIELD_S64] = {"s64", "%Ld", true},
+    [FG_FIELD_X8] = {"u8", "0x%x", false},
+    [FG_FIELD_X16] = {"u16", "0x%x", false},
+    [FG_FIELD_X32] = {"u32", "0x%x", false},
+    [FG_FIELD_X64] = {"u64", "0x%Lx", false},
+    [FG_FIELD_BOOL] = {"bool", "%u", false},
+    [FG_FIELD_CHAR] = {"char", "'%c'", true},
+    [FG_FIELD_STRING] = {"__data_loc char[]", "\\\"%s\\\"", true},
+    [FG_FIELD_SYMBOL] = {"unsigned long", "%ps", false},
+};
+
+bool fg_dat_field_needs_view(const struct fg_field *field)
+{
+    switch ((enum fg_field_type)field->type) {
+    case FG_FIELD_F64:
+    case FG_FIELD_OBJECT:
+    case FG_FIELD_VALUE:
+        return true;
+    case FG_FIELD_CHAR:
+    case FG_FIELD_STRING:
+        return field->count != 0;
+    default:
+        return false;
+    }
+}
+
+void fg_dat_put_word(struct fg_text *text, const char *name, size_t bytes)
+{
+    if (bytes && name[0] >= '0' && name[0] <= '9')
+        fg_text_char(text, '_');
+    for (size_t i = 0; i < bytes; i++) {
+        bool is_word = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z') ||
+                       (name[i] >= '0' && name[i] <= '9');
+
+        fg_text_char(text, is_word ? name[i] : '_');
+    }
+}
+
+/* A format text while it is made: `print` has the format and `arguments` what follows it. */
+struct format {
+    struct fg_text *text;
+    struct fg_text print, arguments;
+};
+
+static void put_argument(struct format *format, const char *before, const struct fg_event_field *field,
+                         const char *after)
+{
+    fg_text_lit(&format->arguments, ", ");
+    fg_text_puts(&format->arguments, before);
+    fg_dat_put_word(&format->arguments, field->name, field->name_bytes);
+    fg_text_puts(&format->arguments, after);
+}
+
+/* A line "field:", of a field whose name may be followed by "[COUNT]". */
+static void put_line(struct format *format, const char *type, const struct fg_event_field *field,
+                     uint32_t count, uint32_t offset, uint32_t size, bool is_signed)
+{
+    struct fg_text name = {0};
+
+    fg_dat_put_word(&name, field->name, field->name_bytes);
+    if (count) {
+        fg_text_char(&name, '[');
+        fg_text_u64(&name, count, 0, ' ');
+        fg_text_char(&name, ']');
+    }
+    fg_text_char(&name, 0);
+    if (name.failed)
+        format->text->failed = true;
+    else
+        fg_put_format_field(format->text, type, name.data, offset, size, is_signed);
+    fg_text_free(&name);
+}
+
+static void put_name(struct format *format, const struct fg_event_field *field)
+{
+    fg_text_char(&format->print, ' ');
+    fg_dat_put_word(&format->print, field->name, field->name_bytes);
+    fg_text_char(&format->print, '=');
+}
+
+static void put_view(struct format *format, const struct fg_event_field *field,
+                     const struct fg_dat_view *view)
+{
+    put_name(format, field);
+    if (view->is_number) {
+        put_line(format, "s64", field, 0, view->offset, 8, true);
+        fg_text_lit(&format->print, "%Ld");
+        put_argument(format, "REC->", field, "");
+        return;
+    }
+    put_line(format, "__data_loc char[]", field, 0, view->offset, 4, true);
+    fg_text_lit(&format->print, "%s");
+    put_argument(format, "__get_str(", field, ")");
+}
+
+static void put_element(struct format *format, const struct fg_event_field *field, const char *after)
+{
+    enum fg_field_type type = (enum fg_field_type)field->at.type;
+
+    fg_text_puts(&format->print, plain[type].print);
+    if (type == FG_FIELD_STRING)
+        put_argument(format, "__get_str(", field, ")");
+    else
+        put_argument(format, type == FG_FIELD_SYMBOL ? "(void *)(unsigned long)REC->" : "REC->", field,
+                     after);
+}
+
+static void put_plain(struct format *format, const struct fg_event_field *field)
+{
+    const uint8_t type = field->at.type, count = field->at.count;
+    uint32_t bytes = fg_field_element_bytes((enum fg_field_type)type) * (count ? count : 1u);
+
+    put_name(format, field);
+    put_line(format, plain[type].type, field, count, field->at.offset, bytes, plain[type].is_signed);
+    if (count == 0) {
+        put_element(format, field, "");
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct fg_text index = {0};
+
+        fg_text_char(&format->print, i ? ',' : '{');
+        fg_text_char(&index, '[');
+        fg_text_u64(&index, i, 0, ' ');
+        fg_text_put(&index, "]", 2);
+        if (index.failed)
+            format->text->failed = true;
+        else
+            put_element(format, field, index.data);
+        fg_text_free(&index);
+    }
+    fg_text_char(&format->print, '}');
+}
+
+/* Where it was hit. The kernel prints the caller first too, though its formats have it last. */
+static void put_place(struct format *format, const struct fg_event_type *type)
+{
+    switch (type->fields_at) {
+    case FG_EVENT_ENTRY_FIELDS_AT:
+        fg_put_format_field(format->text, "unsigned long", "__probe_ip", 8, 8, 0);
+        fg_text_lit(&format->print, "(%ps)");
+        fg_text_lit(&format->arguments, ", (void *)REC->__probe_ip");
+        break;
+    case FG_EVENT_RETURN_FIELDS_AT:
+        fg_put_format_field(format->text, "unsigned long", "__probe_func", 8, 8, 0);
+        fg_put_format_field(format->text, "unsigned long", "__probe_ret_ip", 16, 8, 0);
+        fg_text_lit(&format->print, "(%ps <- %ps)");
+        fg_text_lit(&format->arguments, ", (void *)REC->__probe_ret_ip, (void *)REC->__probe_func");
+        break;
+    default:
+        break;
+    }
+}
+
+static void put_fields(struct format *format, const struct fg_event_type *type,
+                       const struct fg_dat_event *dat)
+{
+    for (uint32_t i = 0, view = 0; i < type->nr_fields; i++) {
+        if (view < dat->nr_views && dat->views[view].field == i)
+            put_view(format, &type->fields[i], &dat->views[view++]);
+        else
+            put_plain(format, &type->fields[i]);
+    }
+}
+
+void fg_dat_event_put_format(struct fg_text *text, const struct fg_event_type *type,
+                             const struct fg_dat_event *dat, uint32_t id)
+{
+    struct format format = {.text = text};
+    struct fg_text name = {0};
+    size_t begin, skipped; /* a blank that comes first */
+
+    fg_dat_put_word(&name, type->name, strlen(type->name));
+    fg_text_char(&name, 0);
+    begin = fg_begin_format(text, name.failed ? "" : name.data, id);
+    put_place(&format, type);
+    put_fields(&format, type, dat);
+    skipped = type->fields_at == FG_EVENT_PLAIN_FIELDS_AT && format.print.bytes ? 1 : 0;
+    fg_text_lit(text, "\nprint fmt: \"");
+    fg_text_put(text, format.print.data + skipped, format.print.bytes - skipped);
+    fg_text_char(text, '"');
+    fg_text_put(text, format.arguments.data, format.arguments.bytes);
+    fg_text_lit(text, "\n");
+    fg_end_u64(text, begin);
+    text->failed |= name.failed || format.print.failed || format.arguments.failed;
+    fg_text_free(&name);
+    fg_text_free(&format.print);
+    fg_text_free(&format.arguments);
+}

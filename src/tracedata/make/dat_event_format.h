@@ -1,0 +1,36 @@
+/* The format text of an event that a program or its user defined, as the kernel writes those of its probes. */
+#ifndef FG_DAT_EVENT_FORMAT_H
+#define FG_DAT_EVENT_FORMAT_H
+
+#include "tracedata/base/event_table.h"
+#include "tracedata/base/text.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What stands for a field that trace-cmd cannot read in the image: see dat_events.h. */
+struct fg_dat_view {
+    uint32_t field; /* in the event's fields */
+    uint16_t offset;
+    bool is_number;
+    bool has_number, has_other; /* what the values in the trace are */
+};
+
+struct fg_dat_event {
+    struct fg_dat_view *views;
+    uint32_t nr_views;
+    uint16_t view_bytes;
+    bool has_values; /* a view may be of numbers */
+};
+
+/* True if trace-cmd cannot read the field as it lies in the image. */
+bool fg_dat_field_needs_view(const struct fg_field *field);
+
+/* Appends a name as one that trace-cmd's parser takes: of letters, digits and '_'. */
+void fg_dat_put_word(struct fg_text *text, const char *name, size_t bytes);
+
+/* Appends the format text after its size. */
+void fg_dat_event_put_format(struct fg_text *text, const struct fg_event_type *type,
+                             const struct fg_dat_event *dat, uint32_t id);
+
+#endif
