@@ -77,8 +77,8 @@ class EventField:
 
     Attributes:
         name: its name.
-        type: `u8` to `u64`, `s8` to `s64`, `x8` to `x64`, `f64`, `bool`, `char`, `string`, `symbol`, `object`,
-            or `value`, where the definition names no type.
+        type: `u8` to `u64`, `s8` to `s64`, `x8` to `x64`, `f64`, `bool`, `char`, `string`, `symbol`,
+            `object`, or `value`, where the definition names no type.
         count: how many elements its array has; 0: it is no array.
         offset: where it lies in the event's payload.
     """
@@ -96,8 +96,8 @@ class EventType:
     Attributes:
         system: the group of its name, as `fprobes`.
         name: its name in the group.
-        fields_at: where its fields begin in the payload: at 8; at 16 after the address of the function at which
-            it was hit; at 24 after that of a function which returned, and of its caller.
+        fields_at: where its fields begin in the payload: at 8; at 16 after the address of the function at
+            which it was hit; at 24 after that of a function which returned, and of its caller.
         fields: its fields, in the order in which a report shows them.
     """
 

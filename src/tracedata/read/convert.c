@@ -266,7 +266,7 @@ static void convert_mark(struct fg_convert *convert, struct fg_event *event, con
 static uint16_t event_type(const struct fg_convert *convert, uint32_t number)
 {
     if (number >= convert->nr_event_numbers || convert->event_numbers[number] == 0)
-        return FG_EVENT_UNKNOWN;
+        return FG_EVENT_unknown_event;
     return (uint16_t)(FG_EVENT_FIRST_DYNAMIC + convert->event_numbers[number] - 1);
 }
 
