@@ -245,8 +245,7 @@ static void large_chunks_take_their_size(void)
 /* Symbols with the longest strings, in many chunks. */
 static void many_symbols_are_not_believed(void)
 {
-    static const uint16_t types[] = {FG_SYMBOL_FUNC, FG_SYMBOL_TASK, FG_SYMBOL_PROCESS,
-                                     FG_SYMBOL_EVENT};
+    static const uint16_t types[] = {FG_SYMBOL_FUNC, FG_SYMBOL_TASK, FG_SYMBOL_PROCESS, FG_SYMBOL_EVENT};
     const size_t bytes = 8u << 20;
     char *bomb = fill_bomb(',', bytes);
     struct fg_text file = {0};
@@ -322,10 +321,9 @@ static void large_numbers_of_events_take_little(void)
     static const char *const strings[] = {"system", "name", "u8 a 0 16"};
     struct fg_text file = {0}, symbols = {0};
 
-    fg_test_put_symbol(&symbols,
-                       (struct fg_symbol){
-                           .type = FG_SYMBOL_EVENT, .id = UINT16_MAX, .line = 16, .nr_strings = 3},
-                       strings);
+    fg_test_put_symbol(
+        &symbols, (struct fg_symbol){.type = FG_SYMBOL_EVENT, .id = UINT16_MAX, .line = 16, .nr_strings = 3},
+        strings);
     begin(&file);
     for (uint32_t n = 0; n < NR_RINGS; n++)
         put_chunk(&file, (struct fg_spool_chunk){.type = FG_SPOOL_SYMBOLS, .ring = n}, symbols.data,

@@ -20,7 +20,7 @@
 /* An image that a record has room for. */
 #define FG_EVENT_IMAGE_BYTES (FG_EVENT_RETURN_FIELDS_AT + FG_EVENT_MAX_FIELD_BYTES)
 
-/* The numbers of types have 16 bits, and the last one stands for an event whose kind the trace does not name. */
+/* The numbers of types have 16 bits. The last one stands for an event whose kind the trace does not name. */
 #define FG_EVENT_MAX_TYPES (FG_EVENT_unknown_event - FG_EVENT_FIRST_DYNAMIC)
 
 struct fg_event_field {

@@ -32,7 +32,7 @@
 #define FG_WIRE_FUNC_MARK (FG_WIRE_FUNC_UNKNOWN - FG_WIRE_FUNC_STEP)
 #define FG_WIRE_MARK_NAME "tracing_mark_write"
 
-/* The events that a program or its user defines have the types from here on, in the order of event_table.h. */
+/* The events that programs and their users define have the types from here on: see event_table.h. */
 #define FG_EVENT_FIRST_DYNAMIC 3000u
 
 #define FG_WIRE_HAS_START 0x80u

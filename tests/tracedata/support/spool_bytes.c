@@ -89,12 +89,12 @@ static void put_event_type(struct fg_text *symbols, uint32_t id, uint32_t fields
     assert(!fields.failed);
     strings[2] = fields.data;
     fg_test_put_symbol(
-        symbols,
-        (struct fg_symbol){.type = FG_SYMBOL_EVENT, .id = id, .line = fields_at, .nr_strings = 3}, strings);
+        symbols, (struct fg_symbol){.type = FG_SYMBOL_EVENT, .id = id, .line = fields_at, .nr_strings = 3},
+        strings);
     fg_text_free(&fields);
 }
 
-/* The words of an EVENT's fields: numbers, places in the image, and tagged values, at random. Return: how many. */
+/* Makes the words of an EVENT's fields: numbers, places in the image, and tagged values. Return: how many. */
 static uint32_t make_fields(uint64_t *words)
 {
     uint32_t nr_words = (uint32_t)(fg_test_chance() % 4 ? 30 + fg_test_chance() % 60 : fg_test_chance() % 30);
