@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* In a damaged file the number of a function or event may be anything; above these it is not believed. Nor is
- * one that makes all rings together have room for more numbers than this, and so many more for each symbol. */
+ * one that makes all rings together have room for more numbers than MAX_IDS, and so many more for each
+ * symbol. */
 #define MAX_FUNCTION_ID (UINT32_C(1) << 24)
 #define MAX_EVENT_NUMBER UINT16_MAX
 #define MAX_IDS (UINT64_C(1) << 25)
