@@ -106,11 +106,6 @@ class EventType:
     fields_at: int
     fields: tuple[EventField, ...]
 
-    def row(self) -> tuple[str, str, int, str]:
-        """Return what a Reader takes it as."""
-        fields = ";".join(f"{f.type} {f.name} {f.count} {f.offset}" for f in self.fields)
-        return self.system, self.name, self.fields_at, fields
-
 
 @dataclass(frozen=True, slots=True)
 class Task:

@@ -97,8 +97,8 @@ class Event(NamedTuple):
     number: int
     payload: bytes
     stack: tuple[Function | None, ...]
-    type: EventType | None
-    fields: Mapping[str, FieldValue]
+    type: EventType | None = None
+    fields: Mapping[str, FieldValue] = _NO_FIELDS
 
     @property
     def duration_ns(self) -> int | None:
