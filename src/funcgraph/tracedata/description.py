@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from funcgraph.tracedata.report_options import known_options
@@ -163,17 +163,16 @@ class Description:
     Attributes:
         meta: the JSON's object.
         functions: by index, which an event has as an address.
-        event_types: the kinds of events that the program or its user defined, by number.
         tasks: threads with records; a thread once for each buffer.
         clock: the kernel's name of the trace's clock.
         lost, overrun, waits, wait_ns, events: totals of all buffers.
         buffers: the top instance's first.
         killed: process id -> the reason, for each process whose kill switch tripped.
+        event_types: the kinds of events that the program or its user defined, by number.
     """
 
     meta: dict[str, Any]
     functions: list[Function]
-    event_types: list[EventType]
     tasks: list[Task]
     clock: str
     lost: int
@@ -183,6 +182,7 @@ class Description:
     events: int
     buffers: list[Buffer]
     killed: dict[int, str]
+    event_types: list[EventType] = field(default_factory=list)
 
 
 def decode_description(text: bytes) -> Description:
@@ -206,12 +206,12 @@ def decode_description(text: bytes) -> Description:
         return Description(
             meta=meta,
             functions=functions,
-            event_types=[_event_type(item) for item in meta.get("event_types", [])],
             tasks=tasks,
             clock=str(meta.get("clock", "mono")),
             **totals,
             buffers=[_buffer(meta, name, counts) for name, counts in zip(names, figures, strict=True)],
             killed=_killed(meta),
+            event_types=[_event_type(item) for item in meta.get("event_types", [])],
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise TraceError(
@@ -249,7 +249,7 @@ def _function(item: Sequence[Any]) -> Function:
 
 def _event_type(item: Sequence[Any]) -> EventType:
     system, name, fields_at, text = item
-    fields = (field.split(" ") for field in str(text).split(";") if field)
+    fields = (line.split(" ") for line in str(text).split(";") if line)
     return EventType(
         str(system),
         str(name),

@@ -117,6 +117,7 @@ def _decode_element(
 ) -> Value:
     if at + layout.size > len(image):
         return UNREAD
+    number: int  # or, of a f64, a float
     number, *size = layout.unpack_from(image, at)
     if size:
         return _decode_referred(image[number : number + size[0]], kind, size[0])
