@@ -111,6 +111,8 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("tracedata/calls.py", "Call"),
         (_EVENTS, "Columns"),
         (_DESCRIPTION, "Function"),
+        (_DESCRIPTION, "EventType"),
+        (_DESCRIPTION, "EventField"),
         (_DESCRIPTION, "Task"),
         (_DESCRIPTION, "Buffer"),
         ("tracedata/values.py", "PartialValue"),

@@ -187,7 +187,7 @@ class Follower:
             OSError: the file cannot be read.
         """
     def describe(self, first_function: int, first_task: int, first_event: int, /) -> bytes:
-        """Return JSON like the trace's own, with the functions, tasks and kinds of events from these numbers on."""
+        """Return JSON like the trace's own, with the functions, tasks and kinds of events from these on."""
     def counts(self) -> tuple[int, int, int]:
         """Return how many functions, tasks and kinds of events describe() knows."""
     def has_ended(self) -> bool:

@@ -21,9 +21,23 @@ MAGIC = b"FGCK"
 FOOTER_MAGIC = b"FGFOOTER"
 MAX_BYTES = 64 << 20
 RING, SYMBOLS, DATA, STATE, CLOCK, META, DIRECTORY = range(1, 8)
-ENTRY, RESUME, RETURN, RAISE, SUSPEND, CLOSE, FUNCTION, WAIT, LOST, OVERRUN, MARK, STACK, REPEATS, CALL_AT, EVENT = (
-    range(15)
-)
+(
+    ENTRY,
+    RESUME,
+    RETURN,
+    RAISE,
+    SUSPEND,
+    CLOSE,
+    FUNCTION,
+    WAIT,
+    LOST,
+    OVERRUN,
+    MARK,
+    STACK,
+    REPEATS,
+    CALL_AT,
+    EVENT,
+) = range(15)
 PAYLOAD_WORDS = (0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 2, 1, 2)
 BEGINS = {ENTRY, RESUME, CALL_AT}
 ENDS = {RETURN, RAISE, SUSPEND, CLOSE}
@@ -33,6 +47,7 @@ CLOCKS = ("local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "b
 WORD = (1 << 64) - 1
 DEPTHS = (1 << 18) - 1
 ONE = 1 << 60
+FUNC_BASE, FUNC_STEP = 0x10000000, 16
 
 
 class DamagedError(Exception):
@@ -420,7 +435,13 @@ def decoded(text: bytes) -> str:
 
 FIELD_BYTES = {
     **{f"{sign}{bits}": bits // 8 for sign in "usx" for bits in (8, 16, 32, 64)},
-    **{"f64": 8, "bool": 1, "char": 1, "string": 4, "symbol": 8, "object": 4, "value": 4},
+    "f64": 8,
+    "bool": 1,
+    "char": 1,
+    "string": 4,
+    "symbol": 8,
+    "object": 4,
+    "value": 4,
 }
 
 
@@ -743,15 +764,28 @@ class FgTrace:
             event.overrun = overrun
             yield event
 
-    @staticmethod
-    def _take_fields(event: Event, ring: Ring, record: Record) -> None:
+    def _take_fields(self, event: Event, ring: Ring, record: Record) -> None:
         caller = record.words[1] & 0xFFFFFFFF
         event.has_caller = caller != 0
         event.caller = ring.functions.get(caller)
         event.line = record.words[1] >> 32
         event.has_func = record.func != 0
         event.event = ring.events.get(record.words[0] & 0xFFFFFFFF)
-        event.image = record.values[: record.words[0] >> 32]
+        if event.event is None:
+            return
+        image = bytearray(record.values[: record.words[0] >> 32])
+        _, _, fields_at, fields = self.event_types[event.event]
+        for kind, _, count, offset in (text.split(" ") for text in fields.split(";") if text):
+            begin, end = int(offset) - fields_at, int(offset) - fields_at + 8 * (int(count) or 1)
+            for at in range(begin, end, 8) if kind == "symbol" and end <= len(image) else ():
+                struct.pack_into("<Q", image, at, self._address(ring, struct.unpack_from("<Q", image, at)[0]))
+        event.image = bytes(image)
+
+    @staticmethod
+    def _address(ring: Ring, number: int) -> int:
+        """Return the address of the function that has this id in a ring; 0: none."""
+        function = ring.functions.get(number, -1)
+        return FUNC_BASE + FUNC_STEP * function if number else 0
 
     @staticmethod
     def _take_stack(event: Event, ring: Ring, record: Record) -> None:

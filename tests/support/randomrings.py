@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import ringfile
+from eventimage import TYPES, Kind, kind_of, random_fields
 from hypothesis import strategies as st
 from ringfile import FUNC, SEEN, RingFile, record
 from tracefile import value, word
@@ -13,6 +15,7 @@ from tracereader import Desk
 S = 1_000_000_000
 CALLER = 5
 MARK, STACK, REPEATS, CALL_AT = 10, 11, 12, 13
+NR_EVENTS = 4
 IRQ = 0x40  # in a record's info
 NAMES = ("m.f", "m.C.g", "app.main", "m.späte", "m.f with space")
 INSTANCES = (b"", b"", b"", b"one", "zweite ü".encode())
@@ -54,6 +57,7 @@ class Process:
     lost: int
     killed: bytes
     is_finished: bool
+    events: tuple[tuple[int, Kind], ...] = ()  # number, kind
 
 
 VALUES = st.lists(
@@ -77,7 +81,7 @@ STEPS = st.builds(
         (
             *("call", "call", "call", "call", "call at", "return", "return", "return", "raise", "suspend"),
             *("resume", "close", "function", "wait", "wait less", "lost", "overrun", "message", "stack"),
-            *("repeats", "odd"),
+            *("repeats", "odd", "event", "event"),
         )
     ),
     passed=st.integers(0, 3000) | st.sampled_from((0, 0, 0, 10_000_000, 5 * S, -1, -500)),
@@ -94,6 +98,19 @@ PIECES = st.builds(
     lost=st.sampled_from((0, 0, 0, 7)),
     steps=st.lists(STEPS, max_size=40).map(tuple),
     is_damaged=st.sampled_from((False,) * 9 + (True,)),
+)
+
+KINDS = st.builds(
+    kind_of,
+    system=st.sampled_from(("fprobes", "kprobes", "own", "funcgraph")),
+    name=st.sampled_from(("co", "cor", "paid")),
+    fields_at=st.sampled_from((8, 16, 24)),
+    fields=st.lists(
+        st.tuples(st.sampled_from(TYPES), st.sampled_from((0, 0, 0, 1, 3))).map(
+            lambda drawn: (drawn[0], f"{drawn[0]}_{drawn[1]}", drawn[1])
+        ),
+        max_size=6,
+    ),
 )
 
 PROCESSES = st.builds(
@@ -119,6 +136,7 @@ PROCESSES = st.builds(
     lost=st.sampled_from((0, 9)),
     killed=st.sampled_from((b"", b"", b"a frame was lost")),
     is_finished=st.booleans(),
+    events=st.lists(st.tuples(st.integers(0, NR_EVENTS - 1), KINDS), max_size=4).map(tuple),
 )
 
 SESSIONS = st.lists(PROCESSES, min_size=1, max_size=4)
@@ -127,8 +145,9 @@ SESSIONS = st.lists(PROCESSES, min_size=1, max_size=4)
 class Walk:
     """A task's calls while its records are made."""
 
-    def __init__(self, begin: int) -> None:
+    def __init__(self, begin: int, events: Mapping[int, Kind]) -> None:
         self.now = begin
+        self.events = events
         self.stack: list[tuple[int, int]] = []  # function, begin
 
     def record(self, step: Step) -> bytes:
@@ -167,6 +186,11 @@ class Walk:
             case "stack":
                 ids = b"".join(((step.func + i) % 8).to_bytes(4, "little") for i in range(step.number % 9))
                 return record(STACK, now, func, depth, values=ids or bytes(4))
+            case "event":
+                number = step.number % (NR_EVENTS + 1)
+                kind_of_it = self.events.get(number)
+                fields = random_fields(kind_of_it, step.number) if kind_of_it else b"unknown"
+                return ringfile.event(now, number, fields, func, depth, caller=step.number % 8, line=7)
             case "repeats":
                 return record(REPEATS, now, func, depth, step.number % 8, step.number)
         depth = step.number % 2000
@@ -185,7 +209,12 @@ def fill(ring: RingFile, process: Process) -> None:
     for number, tid, name in process.tasks:
         ring.task(number, tid, name)
     begin = ticks_of(2 * S) if process.has_counter else 2 * S
-    walks = {task: Walk(begin + 1000 * task) for task in (1, 2, 3)}
+    kinds = dict(process.events)
+    for number, kind_of_event in kinds.items():
+        ring.event_type(
+            number, kind_of_event.system, kind_of_event.name, kind_of_event.fields_at, kind_of_event.text
+        )
+    walks = {task: Walk(begin + 1000 * task, kinds) for task in (1, 2, 3)}
     room = ring.header.subbuf_bytes - ringfile.SUBBUF_HEADER_BYTES
     for piece in process.pieces:
         data = b""

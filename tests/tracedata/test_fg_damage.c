@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,6 +34,7 @@
 #define PREFIX_STEP (IS_SANITIZED ? 7u : 1u)
 #define NR_BOMBS (IS_SANITIZED ? 10u : 300u)
 #define NR_RINGS (IS_SANITIZED ? 1000u : FG_CONTENTS_MAX_RINGS)
+#define NR_EVENT_TYPES (IS_SANITIZED ? 1000u : 70000u)
 #define NR_LANES (IS_SANITIZED ? 300u : 5000u)
 #define MEMORY_BYTES (UINT64_C(640) << 20)
 #define TEXT_BYTES (4u << 20) /* a damaged depth can make lines of a megabyte */
@@ -243,7 +245,7 @@ static void large_chunks_take_their_size(void)
 /* Symbols with the longest strings, in many chunks. */
 static void many_symbols_are_not_believed(void)
 {
-    static const uint16_t types[] = {FG_SYMBOL_FUNC, FG_SYMBOL_TASK, FG_SYMBOL_PROCESS};
+    static const uint16_t types[] = {FG_SYMBOL_FUNC, FG_SYMBOL_TASK, FG_SYMBOL_PROCESS, FG_SYMBOL_EVENT};
     const size_t bytes = 8u << 20;
     char *bomb = fill_bomb(',', bytes);
     struct fg_text file = {0};
@@ -310,6 +312,45 @@ static void large_numbers_take_little(void)
     assert(fg_file_write(fd, file.data, file.bytes, 0) == 0);
     assert(read_fd(fd, &nr_rings) == -EINVAL && nr_rings == NR_RINGS);
     close(fd);
+    fg_text_free(&file);
+}
+
+/* The largest numbers of events in as many rings as there may be. All have the same kind of event. */
+static void large_numbers_of_events_take_little(void)
+{
+    static const char *const strings[] = {"system", "name", "u8 a 0 16"};
+    struct fg_text file = {0}, symbols = {0};
+
+    fg_test_put_symbol(
+        &symbols, (struct fg_symbol){.type = FG_SYMBOL_EVENT, .id = UINT16_MAX, .line = 16, .nr_strings = 3},
+        strings);
+    begin(&file);
+    for (uint32_t n = 0; n < NR_RINGS; n++)
+        put_chunk(&file, (struct fg_spool_chunk){.type = FG_SPOOL_SYMBOLS, .ring = n}, symbols.data,
+                  symbols.bytes);
+    assert(read_bytes(file.data, file.bytes) == 0);
+    fg_text_free(&symbols);
+    fg_text_free(&file);
+}
+
+/* As many kinds of events as there may be, and more, in as many systems, each with a record. */
+static void too_many_kinds_of_events_are_unknown(void)
+{
+    struct fg_text file = {0}, symbols = {0};
+    char system[16];
+    const char *strings[] = {system, "name", ""};
+
+    begin(&file);
+    for (uint32_t n = 0; n < NR_EVENT_TYPES; n++) {
+        snprintf(system, sizeof(system), "s%u", n);
+        fg_test_put_symbol(
+            &symbols,
+            (struct fg_symbol){.type = FG_SYMBOL_EVENT, .id = n % 65536, .line = 8, .nr_strings = 3},
+            strings);
+    }
+    put_chunk(&file, (struct fg_spool_chunk){.type = FG_SPOOL_SYMBOLS}, symbols.data, symbols.bytes);
+    assert(read_bytes(file.data, file.bytes) == 0);
+    fg_text_free(&symbols);
     fg_text_free(&file);
 }
 
@@ -478,6 +519,8 @@ int main(void)
     lying_directories_are_seen();
     many_lanes_take_little();
     large_numbers_take_little();
+    large_numbers_of_events_take_little();
+    too_many_kinds_of_events_are_unknown();
     if (fg_codec_best()->id != FG_CODEC_NONE) {
         large_chunks_take_their_size();
         many_symbols_are_not_believed();

@@ -21,6 +21,7 @@ from typing import Any
 import fgreader
 import pytest
 import ringfile
+from eventimage import DatEvents
 from fgreader import FgTrace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ from sizes import TRACE_EXAMPLES
 from tracefile import CLOSE, RAISE, RESUME, RETURN, SUSPEND
 from tracereader import FUNC_BASE, FUNC_STEP, UNKNOWN, Desk, Trace, read_trace
 
+import funcgraph
 from funcgraph import _tracedata
 from funcgraph.tracedata import TraceFile, parse_options
 from tracedata.programs import FUNCTIONS, STEPS, Program
@@ -90,9 +92,19 @@ def graph_event(event: fgreader.Event) -> tuple[int, bytes]:
     ) + start + event.values
 
 
-def wire_event(event: fgreader.Event) -> tuple[int, bytes]:
+def own_event(event: fgreader.Event, own: DatEvents) -> tuple[int, bytes]:
+    if event.event is None:
+        return 65535, b""
+    where = address(event.func) if event.has_func else 0
+    places = struct.pack("<QQ", where, caller(event))[: own.kinds[event.event].fields_at - 8]
+    return 3000 + event.event, own.record(event.event, places, event.image)
+
+
+def wire_event(event: fgreader.Event, own: DatEvents) -> tuple[int, bytes]:
     """Return the type and the fields of the trace.dat's event."""
     match event.kind:
+        case fgreader.EVENT:
+            return own_event(event, own)
         case fgreader.FUNCTION:
             return 1, struct.pack("<II", address(event.func), caller(event)) + event.values
         case fgreader.STACK:
@@ -116,10 +128,11 @@ def check_events(fg: FgTrace, dat: Trace) -> int:
     """Compare all events; return how many there are."""
     lanes = fg.lanes()
     assert len(lanes) == len(dat.lanes)
+    own = DatEvents(fg, (event for lane in lanes for event in lane))
     for one, other in zip(lanes, dat.lanes, strict=True):
         expected = []
         for event in one:
-            kind, data = wire_event(event)
+            kind, data = wire_event(event, own)
             data += bytes(-(8 + len(data)) % 4)
             expected.append((event.lane, event.time, event.lost, kind, event.tid, data))
         assert [(e.lane, e.time, e.lost, e.type, e.tid, e.data) for e in other] == expected
@@ -141,6 +154,7 @@ def check_description(fg: FgTrace, meta: dict[str, Any]) -> None:
         for task in sorted(fg.tasks, key=lambda task: task.lane)
     ]
     assert tasks == [(t["lane"], t["pid"], t["tid"], t["name"], t["process"]) for t in meta["tasks"]]
+    assert [tuple(kind) for kind in meta["event_types"]] == fg.event_types
     assert meta["buffers"] == fg.buffers
     assert meta["cpus"] == fg.cpus
     assert meta["clock"] == fgreader.CLOCKS[fg.clock]
@@ -164,8 +178,16 @@ def check_readers(fg: Path, dat: Path) -> None:
     assert TraceFile(fg).meta == TraceFile(dat).meta
     for options in OPTIONS:
         assert report(fg, options) == report(dat, options)
+    for one, other in zip(*map(events_of, (fg, dat)), strict=True):
+        assert one == other
     rows = [sorted(map(repr, TraceFile(path).summary())) for path in (fg, dat)]
     assert rows[0] == rows[1]
+
+
+def events_of(path: Path) -> list[Any]:
+    """Return what funcgraph.open() gives of a trace. The payload of an event is its image, which differs."""
+    with funcgraph.open(path) as trace:
+        return [event._replace(payload=b"") for event in trace.events()]
 
 
 def step(what: str, passed: int = 10, func: int = 0, number: int = 0) -> Step:
@@ -325,8 +347,10 @@ def test_trace_cmd_prints_every_event(process: Process) -> None:
         symbols = (line.split(" ", 2) for line in read_trace(desk.output).kallsyms.splitlines())
         names = {int(where, 16): name for where, _, name in symbols}
         expected: Counter[tuple[int | str, ...]] = Counter()
-        for event in FgTrace(desk.part.read_bytes()).events():
-            kind, data = wire_event(event)
+        fg = FgTrace(desk.part.read_bytes())
+        own = DatEvents(fg, fg.events())
+        for event in fg.events():
+            kind, data = wire_event(event, own)
             if kind in (10, 11):
                 func, depth = struct.unpack_from("<II", data)
                 calltime = event.begin_ns if kind == 10 else 0

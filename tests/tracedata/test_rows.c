@@ -30,7 +30,7 @@ static uint64_t below(uint64_t limit)
 /* Appends a record of any kind with any contents. Return: its words. */
 static size_t any_record(uint64_t *at, size_t room)
 {
-    static const uint32_t nr_kinds = FG_RECORD_CALL_AT + 1;
+    static const uint32_t nr_kinds = FG_RECORD_EVENT + 1;
     struct fg_record *record = (struct fg_record *)at;
     uint32_t kind = (uint32_t)below(nr_kinds), bits = kind | (uint32_t)below(8) << 4;
     size_t least = 2 + fg_record_fixed_words((enum fg_record_kind)kind) + ((bits & FG_RECORD_HAS_START) != 0);
@@ -43,6 +43,8 @@ static size_t any_record(uint64_t *at, size_t room)
     record->info = FG_RECORD_INFO(bits, words, random_bits() >> (46 + below(18)));
     for (size_t i = 2; i < words; i++)
         at[i] = random_bits() >> below(64);
+    if (kind == FG_RECORD_EVENT) /* the bytes of its fields lie in the record */
+        at[2] = (uint32_t)at[2] | below((words - least) * FG_RECORD_WORD_BYTES + 1) << 32;
     return words;
 }
 

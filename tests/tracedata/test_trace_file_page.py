@@ -127,6 +127,18 @@ def test_the_page_has_all_rows_of_the_spools_tables(header: str, path: str, name
     assert len(page) >= 3
 
 
+def test_the_page_has_all_types_of_fields() -> None:
+    """A row has types that are alike, with the bytes of each."""
+    text = (SOURCE / "engine/ring/field.h").read_text().split("#define FG_FIELD_TYPES(X)", 1)[1]
+    types = re.findall(r'X\(\w+, "(\w+)", (\d)\)', text)
+    page = [(row[0].split(", "), row[1].split(", ")) for row in table("| type | bytes | what |")]
+    assert [pair for names, sizes in page for pair in zip(names, sizes, strict=True)] == types
+    assert len(types) == 19
+    record = (SOURCE / "engine/ring/record.h").read_text()
+    assert "#define FG_EVENT_MAX_FIELD_BYTES ((FG_RECORD_MAX_WORDS - 4) * 8)" in record
+    assert "field lies between `line` and 1008." in PAGE  # 24 and 123 words
+
+
 def test_the_page_has_all_flags_of_functions() -> None:
     text = (SOURCE / "engine/core/func_flags.h").read_text()
     flags = {name: value for name, value in re.findall(r"FG_FUNC_(\w+) = (\d+)", text) if name != "SUSPENDS"}

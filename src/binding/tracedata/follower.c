@@ -157,8 +157,8 @@ static PyObject *follower_describe(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "first_function, first_task and first_event must be 0 or more");
         return NULL;
     }
-    fg_follow_describe(&follower->follow, (size_t)first_function, (size_t)first_task,
-                       (size_t)first_event, &json);
+    fg_follow_describe(&follower->follow, (size_t)first_function, (size_t)first_task, (size_t)first_event,
+                       &json);
     bytes = json.failed ? PyErr_NoMemory() : PyBytes_FromStringAndSize(json.data, (Py_ssize_t)json.bytes);
     fg_text_free(&json);
     return bytes;

@@ -176,8 +176,9 @@ static int add_event(struct fg_reader *reader, PyObject *item)
     return error;
 }
 
-PyDoc_STRVAR(set_events_doc, "set_events($self, types, /)\n--\n\n"
-                             "Set what the events of a trace.dat are, before anything is read. See the stub.");
+PyDoc_STRVAR(set_events_doc,
+             "set_events($self, types, /)\n--\n\n"
+             "Set what the events of a trace.dat are, before anything is read. See the stub.");
 
 static PyObject *reader_set_events(PyObject *self, PyObject *types)
 {

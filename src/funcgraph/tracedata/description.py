@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from funcgraph.tracedata.report_options import known_options
@@ -77,8 +77,8 @@ class EventField:
 
     Attributes:
         name: its name.
-        type: `u8` to `u64`, `s8` to `s64`, `x8` to `x64`, `f64`, `bool`, `char`, `string`, `symbol`, `object`,
-            or `value`, where the definition names no type.
+        type: `u8` to `u64`, `s8` to `s64`, `x8` to `x64`, `f64`, `bool`, `char`, `string`, `symbol`,
+            `object`, or `value`, where the definition names no type.
         count: how many elements its array has; 0: it is no array.
         offset: where it lies in the event's payload.
     """
@@ -96,8 +96,8 @@ class EventType:
     Attributes:
         system: the group of its name, as `fprobes`.
         name: its name in the group.
-        fields_at: where its fields begin in the payload: at 8; at 16 after the address of the function at which
-            it was hit; at 24 after that of a function which returned, and of its caller.
+        fields_at: where its fields begin in the payload: at 8; at 16 after the address of the function at
+            which it was hit; at 24 after that of a function which returned, and of its caller.
         fields: its fields, in the order in which a report shows them.
     """
 
@@ -105,11 +105,6 @@ class EventType:
     name: str
     fields_at: int
     fields: tuple[EventField, ...]
-
-    def row(self) -> tuple[str, str, int, str]:
-        """Return what a Reader takes it as."""
-        fields = ";".join(f"{f.type} {f.name} {f.count} {f.offset}" for f in self.fields)
-        return self.system, self.name, self.fields_at, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,17 +163,16 @@ class Description:
     Attributes:
         meta: the JSON's object.
         functions: by index, which an event has as an address.
-        event_types: the kinds of events that the program or its user defined, by number.
         tasks: threads with records; a thread once for each buffer.
         clock: the kernel's name of the trace's clock.
         lost, overrun, waits, wait_ns, events: totals of all buffers.
         buffers: the top instance's first.
         killed: process id -> the reason, for each process whose kill switch tripped.
+        event_types: the kinds of events that the program or its user defined, by number.
     """
 
     meta: dict[str, Any]
     functions: list[Function]
-    event_types: list[EventType]
     tasks: list[Task]
     clock: str
     lost: int
@@ -188,6 +182,7 @@ class Description:
     events: int
     buffers: list[Buffer]
     killed: dict[int, str]
+    event_types: list[EventType] = field(default_factory=list)
 
 
 def decode_description(text: bytes) -> Description:
@@ -211,12 +206,12 @@ def decode_description(text: bytes) -> Description:
         return Description(
             meta=meta,
             functions=functions,
-            event_types=[_event_type(item) for item in meta.get("event_types", [])],
             tasks=tasks,
             clock=str(meta.get("clock", "mono")),
             **totals,
             buffers=[_buffer(meta, name, counts) for name, counts in zip(names, figures, strict=True)],
             killed=_killed(meta),
+            event_types=[_event_type(item) for item in meta.get("event_types", [])],
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise TraceError(
@@ -254,7 +249,7 @@ def _function(item: Sequence[Any]) -> Function:
 
 def _event_type(item: Sequence[Any]) -> EventType:
     system, name, fields_at, text = item
-    fields = (field.split(" ") for field in str(text).split(";") if field)
+    fields = (line.split(" ") for line in str(text).split(";") if line)
     return EventType(
         str(system),
         str(name),

@@ -57,16 +57,16 @@ class Event(NamedTuple):
         time_ns: when, on the trace's clock. The clock `counter` has the event's number here, `x86-tsc` ticks,
             and `uptime` jiffies. All other times are nanoseconds, whatever the clock.
         kind: what happened.
-        function: the function; None if the trace does not name it, or if the event has none. Of `event`: at which
-            it was hit.
+        function: the function; None if the trace does not name it, or if the event has none. Of `event`: at
+            which it was hit.
         task: the thread.
         depth: how many traced calls the call was made from, in its thread.
         start_ns: of calls that were suspended: when the call first began. Else None.
         calltime_ns: of a call that ended or was suspended: when it began or was last resumed, moved on by the
             time that it waited for the recorder. Else None.
         rettime_ns: of these: when. Else None.
-        caller: the function that made the call, if that was recorded. Of `event`: the caller of a function that
-            returned.
+        caller: the function that made the call, if that was recorded. Of `event`: the caller of a function
+            that returned.
         caller_line: the line at which it did (of native code: the offset after the call), or 0.
         irq: whether the interpreter made the call to handle a signal.
         lost: how many records of the task were lost just before this one; None: some, but nobody knows how
@@ -76,9 +76,10 @@ class Event(NamedTuple):
         payload: recorded values, text or fields, not decoded.
         stack: of `stack`: the callers, the nearest first.
         type: of `event`: its system, name and fields. Else None.
-        fields: of `event`: the value of each field by name; of an array a tuple. A `bool` field has a bool, `char` a
-            str of one character, `symbol` the name of a function or None. A value that could not be read is a
-            `PartialValue` of the kind `unbound`; a number then is 0, and a string "(fault)". Else empty.
+        fields: of `event`: the value of each field by name; of an array a tuple. A `bool` field has a bool,
+            `char` a str of one character, `symbol` the name of a function or None. A value that could not be
+            read is a `PartialValue` of the kind `unbound`; a number then is 0, and a string "(fault)". Of
+            other events: empty.
     """
 
     time_ns: int
@@ -96,8 +97,8 @@ class Event(NamedTuple):
     number: int
     payload: bytes
     stack: tuple[Function | None, ...]
-    type: EventType | None
-    fields: Mapping[str, FieldValue]
+    type: EventType | None = None
+    fields: Mapping[str, FieldValue] = _NO_FIELDS
 
     @property
     def duration_ns(self) -> int | None:
@@ -273,9 +274,7 @@ def events_of(
     )
 
 
-def _fields_of(
-    payload: bytes, kind: EventType, functions: Sequence[Function]
-) -> Mapping[str, FieldValue]:
+def _fields_of(payload: bytes, kind: EventType, functions: Sequence[Function]) -> Mapping[str, FieldValue]:
     def name_of(address: int) -> str | None:
         index, odd = divmod(address - _FUNC_BASE, _FUNC_STEP)
         return functions[index].name if not odd and 0 <= index < len(functions) else None

@@ -21,7 +21,7 @@ from funcgraph.tracedata.description import (
     decode_description,
 )
 from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
-from funcgraph.tracedata.trace_file import open_reader, task_rows
+from funcgraph.tracedata.trace_file import event_rows, open_reader, task_rows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
 _SMALL_BATCH = 4096
@@ -71,7 +71,7 @@ class Trace:
             raise TraceError(str(error)) from None
         description = decode_description(reader.meta)
         try:
-            reader.set_events([event.row() for event in description.event_types])
+            reader.set_events(event_rows(description.event_types))
         except (ValueError, OverflowError) as error:
             raise TraceError(str(error)) from None
         self._reader: _tracedata.Reader | None = reader

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from funcgraph import _tracedata
-from funcgraph.tracedata.description import Task, TraceError, decode_description
+from funcgraph.tracedata.description import EventType, Task, TraceError, decode_description
 from funcgraph.tracedata.report_options import option_bits
 from funcgraph.tracedata.summary import FunctionSummary, summary_rows
 
@@ -164,7 +164,7 @@ class TraceFile:
         ]
         try:
             reader = _tracedata.Reader(self.path)
-            reader.set_events([event.row() for event in self.event_types])
+            reader.set_events(event_rows(self.event_types))
             reader.set_names(functions, task_rows(self.tasks, tasks), tasks is None)
         except (ValueError, OverflowError) as error:
             raise TraceError(str(error)) from None
@@ -191,6 +191,16 @@ def task_rows(
         (t.lane, t.tid, t.pid, _text(t.name), t.first_ns, t.last_ns, chosen is None or t in chosen)
         for t in tasks
     ]
+
+
+def event_rows(event_types: Sequence[EventType]) -> list[tuple[str, str, int, str]]:
+    """Return a trace's kinds of events as a Reader takes them."""
+
+    def row(kind: EventType) -> tuple[str, str, int, str]:
+        fields = ";".join(f"{f.type} {_text(f.name)} {f.count} {f.offset}" for f in kind.fields)
+        return _text(kind.system), _text(kind.name), kind.fields_at, fields
+
+    return [row(kind) for kind in event_types]
 
 
 def _no_buffer(name: str) -> int:

@@ -79,8 +79,12 @@ FieldValue: TypeAlias = "Value | tuple[Value, ...]"
 
 # FG_FIELD_TYPES in field.h
 _NUMBERS = {
-    **{f"{sign}{bits}": Struct(f"<{code}") for sign in "ux" for bits, code in zip((8, 16, 32, 64), "BHIQ")},
-    **{f"s{bits}": Struct(f"<{code}") for bits, code in zip((8, 16, 32, 64), "bhiq")},
+    **{
+        f"{sign}{bits}": Struct(f"<{code}")
+        for sign in "ux"
+        for bits, code in zip((8, 16, 32, 64), "BHIQ", strict=True)
+    },
+    **{f"s{bits}": Struct(f"<{code}") for bits, code in zip((8, 16, 32, 64), "bhiq", strict=True)},
     "f64": _F64,
     "bool": Struct("<B"),
     "char": Struct("<B"),
@@ -113,6 +117,7 @@ def _decode_element(
 ) -> Value:
     if at + layout.size > len(image):
         return UNREAD
+    number: int  # or, of a f64, a float
     number, *size = layout.unpack_from(image, at)
     if size:
         return _decode_referred(image[number : number + size[0]], kind, size[0])

@@ -32,7 +32,7 @@
 #define FG_WIRE_FUNC_MARK (FG_WIRE_FUNC_UNKNOWN - FG_WIRE_FUNC_STEP)
 #define FG_WIRE_MARK_NAME "tracing_mark_write"
 
-/* The events that a program or its user defines have the types from here on, in the order of event_table.h. */
+/* The events that programs and their users define have the types from here on: see event_table.h. */
 #define FG_EVENT_FIRST_DYNAMIC 3000u
 
 #define FG_WIRE_HAS_START 0x80u
@@ -57,7 +57,8 @@ enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND 
       "((unsigned long long)REC->top_delta_ts << 32) | REC->bottom_delta_ts")                                \
     X(print, 5, "ftrace", "\"%ps: %s\", (void *)REC->ip, REC->buf")                                          \
     X(recorder_wait, 2001, "funcgraph", "\"waited %llu ns for the recorder\", REC->duration_ns")             \
-    X(overrun, 2002, "funcgraph", "\"%llu calls not traced so far: shadow stack full\", REC->total")
+    X(overrun, 2002, "funcgraph", "\"%llu calls not traced so far: shadow stack full\", REC->total")         \
+    X(unknown_event, 65535, "funcgraph", "\"an event of a kind that the trace does not name\"")
 
 /* M(sort, type, type in the format text, name). Sorts: FIELD; PADDING, which no format text names; TAIL,
  * which takes the rest of the record. */
@@ -110,6 +111,8 @@ enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND 
 #define FG_WIRE_FIELDS_recorder_wait(M) M(FIELD, uint64_t, "unsigned long long", duration_ns)
 
 #define FG_WIRE_FIELDS_overrun(M) M(FIELD, uint64_t, "unsigned long long", total)
+
+#define FG_WIRE_FIELDS_unknown_event(M)
 
 /* struct fg_wire_EVENT, as it lies in the file: not aligned, and little-endian. */
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

@@ -134,9 +134,8 @@ static int begin_sections(struct assembly *assembly, int fd)
     const struct fg_codec *codec = assembly->format->codec;
     const struct fg_recorded *recorded = assembly->recorded;
     bool compresses = codec->id != FG_CODEC_NONE;
-    int error =
-        fg_trace_sections_begin(&assembly->sections, fd, codec, &recorded->contents, &recorded->lanes,
-                                &assembly->events);
+    int error = fg_trace_sections_begin(&assembly->sections, fd, codec, &recorded->contents, &recorded->lanes,
+                                        &assembly->events);
 
     if (error == 0 && compresses)
         error = fg_lane_chunks_init(&assembly->chunks, codec, recorded->lanes.nr_lanes);

@@ -1,4 +1,5 @@
-/* The format text of an event that a program or its user defined, as the kernel writes those of its probes. */
+/* The format text of an event that a program or its user defined, as the kernel writes those of its
+ * probes. */
 #ifndef FG_DAT_EVENT_FORMAT_H
 #define FG_DAT_EVENT_FORMAT_H
 

@@ -30,14 +30,14 @@
 
 struct fg_dat_events {
     const struct fg_event_table *types;
-    struct fg_dat_event *events;             /* by number of the kind */
-    const struct fg_event_type **by_system;  /* all kinds, those of a system together */
-    struct fg_text text;                     /* of the current view */
-    uint8_t record[FG_DAT_EVENT_BYTES];      /* the current one */
+    struct fg_dat_event *events;            /* by number of the kind */
+    const struct fg_event_type **by_system; /* all kinds, those of a system together */
+    struct fg_text text;                    /* of the current view */
+    uint8_t record[FG_DAT_EVENT_BYTES];     /* the current one */
 };
 
-/* Reads the trace, if it has values in events. Return: 0 or a negative errno. fg_dat_events_free() is to be called
- * in either case. */
+/* Reads the trace, if it has values in events. Return: 0 or a negative errno. fg_dat_events_free() is to be
+ * called in either case. */
 int fg_dat_events_init(struct fg_dat_events *events, struct fg_row_pass *pass);
 void fg_dat_events_free(struct fg_dat_events *events);
 

@@ -30,9 +30,9 @@ void fg_put_format_field(struct fg_text *text, const char *type, const char *nam
     fg_text_puts(text, type);
     fg_text_char(text, ' ');
     fg_text_puts(text, name);
-    fg_text_put(text, end,
-                (size_t)snprintf(end, sizeof(end), ";\toffset:%u;\tsize:%u;\tsigned:%u;\n", offset, size,
-                                 is_signed));
+    fg_text_put(
+        text, end,
+        (size_t)snprintf(end, sizeof(end), ";\toffset:%u;\tsize:%u;\tsigned:%u;\n", offset, size, is_signed));
 }
 
 #define PUT(sort, type, text_type, name)                                                                     \

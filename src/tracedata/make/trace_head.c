@@ -21,8 +21,8 @@ static void put_page_layout(struct fg_text *text)
     fg_put_format_field(text, "u64", "timestamp", 0, 8, 0);
     fg_put_format_field(text, "local_t", "commit", 8, 8, 1);
     fg_put_format_field(text, "int", "overwrite", 8, 1, 1);
-    fg_put_format_field(text, "char", "data", FG_WIRE_PAGE_HEADER_BYTES, FG_WIRE_PAGE_BYTES - FG_WIRE_PAGE_HEADER_BYTES,
-              1);
+    fg_put_format_field(text, "char", "data", FG_WIRE_PAGE_HEADER_BYTES,
+                        FG_WIRE_PAGE_BYTES - FG_WIRE_PAGE_HEADER_BYTES, 1);
     fg_end_u64(text, begin);
     put_name(text, "header_event");
     begin = fg_begin_u64(text);
@@ -43,16 +43,17 @@ static void put_page_layout(struct fg_text *text)
 #define PUT_FIELD(type, text_type, name)                                                                     \
     fg_put_format_field(text, text_type, #name, offsetof(record, name), sizeof(type), (type)-1 < (type)1);
 #define PUT_PADDING(type, text_type, name)
-#define PUT_TAIL(type, text_type, name) fg_put_format_field(text, text_type, #name "[]", offsetof(record, name), 0, 0);
+#define PUT_TAIL(type, text_type, name)                                                                      \
+    fg_put_format_field(text, text_type, #name "[]", offsetof(record, name), 0, 0);
 #define PUT(sort, type, text_type, name) PUT_##sort(type, text_type, name)
 
 #define X(event, id, system, print)                                                                          \
     static void put_format_##event(struct fg_text *text)                                                     \
     {                                                                                                        \
         typedef struct fg_wire_##event record;                                                               \
-        size_t begin = fg_begin_format(text, #event, id);                                                       \
+        size_t begin = fg_begin_format(text, #event, id);                                                    \
                                                                                                              \
-        FG_WIRE_FIELDS_##event(PUT) fg_end_format(text, begin, print);                                          \
+        FG_WIRE_FIELDS_##event(PUT) fg_end_format(text, begin, print);                                       \
     }
 FG_WIRE_EVENTS(X)
 #undef X

@@ -266,7 +266,7 @@ static void convert_mark(struct fg_convert *convert, struct fg_event *event, con
 static uint16_t event_type(const struct fg_convert *convert, uint32_t number)
 {
     if (number >= convert->nr_event_numbers || convert->event_numbers[number] == 0)
-        return FG_EVENT_UNKNOWN;
+        return FG_EVENT_unknown_event;
     return (uint16_t)(FG_EVENT_FIRST_DYNAMIC + convert->event_numbers[number] - 1);
 }
 
@@ -283,7 +283,8 @@ static void set_symbol_fields(const struct fg_convert *convert, const struct fg_
         for (uint32_t item = 0; item < items; item++) {
             uint8_t *at = image + field->offset + item * sizeof(uint64_t);
             uint64_t id = fg_load64(at);
-            uint64_t address = id <= UINT32_MAX ? caller_address(convert, (uint32_t)id) : FG_WIRE_FUNC_UNKNOWN;
+            uint64_t address =
+                id <= UINT32_MAX ? caller_address(convert, (uint32_t)id) : FG_WIRE_FUNC_UNKNOWN;
 
             memcpy(at, &address, sizeof(address));
         }

@@ -65,9 +65,8 @@ int fg_follow_poll(struct fg_follow *follow);
 bool fg_follow_has_ended(const struct fg_follow *follow);
 
 /* Appends a JSON object like the trace's own (trace_meta.h): the functions from index @first_function on,
- * the tasks from number @first_task on, the kinds of events from number @first_event on, the processes and the
- * buffers. A task's lane is its buffer's number,
- * and "cpus" is 1. */
+ * the tasks from number @first_task on, the kinds of events from number @first_event on, the processes and
+ * the buffers. A task's lane is its buffer's number, and "cpus" is 1. */
 void fg_follow_describe(const struct fg_follow *follow, size_t first_function, size_t first_task,
                         size_t first_event, struct fg_text *json);
 

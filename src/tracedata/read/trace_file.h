@@ -23,9 +23,9 @@ struct fg_trace_file {
     enum fg_clock_unit unit; /* of the times of events */
     char *meta;              /* JSON */
     size_t meta_bytes;
-    struct fg_blocks *blocks;     /* of version 7, for one thread at a time; NULL of version 6 */
-    bool has_chunks;              /* the lanes are compressed, see sections.h */
-    struct fg_recorded *recorded; /* of a .fg, which has no `lanes` here; NULL of a trace.dat */
+    struct fg_blocks *blocks;         /* of version 7, for one thread at a time; NULL of version 6 */
+    bool has_chunks;                  /* the lanes are compressed, see sections.h */
+    struct fg_recorded *recorded;     /* of a .fg, which has no `lanes` here; NULL of a trace.dat */
     struct fg_event_table own_events; /* of a trace.dat: those that its JSON names */
 };
 
@@ -35,11 +35,11 @@ struct fg_trace_file {
 int fg_trace_file_open(const char *path, struct fg_trace_file *file, char reason[FG_REASON_BYTES]);
 /* The same for a file that is open for reading. @fd stays the caller's, who may close it. */
 int fg_trace_file_open_fd(int fd, struct fg_trace_file *file, char reason[FG_REASON_BYTES]);
-/* Says what the next kind of event of a trace.dat is; of a .fg it is known already. Return: 0; -EINVAL: @words
- * describe no event; or -ENOMEM. */
-int fg_trace_file_add_event(struct fg_trace_file *file, const struct fg_event_words *words);
-
 void fg_trace_file_close(struct fg_trace_file *file);
+
+/* Says what the next kind of event of a trace.dat is; of a .fg it is known already. Return: 0; -EINVAL:
+ * @words describe no event; or -ENOMEM. */
+int fg_trace_file_add_event(struct fg_trace_file *file, const struct fg_event_words *words);
 
 /* What the events from FG_EVENT_FIRST_DYNAMIC on are. */
 static inline const struct fg_event_table *fg_trace_file_events(const struct fg_trace_file *file)

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In a damaged file the number of a function or event may be anything; above these it is not believed. Nor is one that
- * makes all rings together have room for more numbers than this, and so many more for each symbol. */
+/* In a damaged file the number of a function or event may be anything; above these it is not believed. Nor is
+ * one that makes all rings together have room for more numbers than MAX_IDS, and so many more for each
+ * symbol. */
 #define MAX_FUNCTION_ID (UINT32_C(1) << 24)
 #define MAX_EVENT_NUMBER UINT16_MAX
 #define MAX_IDS (UINT64_C(1) << 25)
@@ -69,8 +70,7 @@ static bool is_credible_id(const struct fg_contents *contents, uint32_t id, uint
     /* The capacity of an array at least doubles. */
     uint64_t more = id < capacity ? 0 : 2 * (uint64_t)id;
 
-    return id <= limit &&
-           contents->nr_ids + more <= MAX_IDS + MAX_IDS_A_SYMBOL * contents->nr_symbols;
+    return id <= limit && contents->nr_ids + more <= MAX_IDS + MAX_IDS_A_SYMBOL * contents->nr_symbols;
 }
 
 static int ring_reserve_id(struct fg_contents *contents, struct fg_trace_ring *ring, uint32_t id)

@@ -18,8 +18,8 @@ static const uint8_t fg_record_least_words[32] = {
 #undef X
 };
 
-/* True if the fields of an EVENT record lie within it. @payload: its payload, @rest: the words after the fixed
- * ones and `start`. */
+/* True if the fields of an EVENT record lie within it. @payload: its payload, @rest: the words after the
+ * fixed ones and `start`. */
 static inline bool fg_event_fields_fit(const uint64_t *payload, size_t rest)
 {
     return payload[0] >> 32 <= rest * FG_RECORD_WORD_BYTES;

@@ -26,7 +26,8 @@
     X(rettime_ns, uint64_t, "Q", "the end of a call: when it ended or was suspended; else 0")                \
     X(lost, uint64_t, "Q", "records lost just before; FG_LOST_UNKNOWN: an unknown number")                   \
     X(number, uint64_t, "Q",                                                                                 \
-      "wait: how long in ns; overrun: calls not traced so far; repeats: how often; event: number of its kind") \
+      "wait: how long in ns; overrun: calls not traced so far; repeats: how often; event: number of its "    \
+      "kind")                                                                                                \
     X(function, uint32_t, "I", "its index, or FG_FUNC_UNKNOWN")                                              \
     X(caller, uint32_t, "I", "index of the function that made the call, or FG_FUNC_UNKNOWN")                 \
     X(caller_line, uint32_t, "I", "the line at which it did (native code: the offset), or 0")                \

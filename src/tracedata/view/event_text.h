@@ -10,6 +10,9 @@
 #include "tracedata/base/text.h"
 #include "tracedata/read/name_table.h"
 
+/* What is known of an event whose kind the trace does not name. */
+#define FG_UNKNOWN_EVENT_TEXT "an event of a kind that the trace does not name"
+
 /* The event's kind is @type. */
 void fg_put_event(struct fg_text *text, const struct fg_name_table *names, const struct fg_event_type *type,
                   const struct fg_event *event);

@@ -113,6 +113,12 @@ int fg_function_text_event(struct fg_text *text, const struct fg_report_style *s
         put_comment(text, style, "/* ", fg_event_overrun(event)->total,
                     " calls not traced so far: the shadow stack was full */");
         break;
+    case FG_EVENT_unknown_event:
+        put_context(text, style, names, event);
+        fg_color_begin(text, style, FG_COLOR_COMMENT);
+        fg_text_lit(text, "/* " FG_UNKNOWN_EVENT_TEXT " */");
+        fg_color_end(text, style);
+        break;
     default:
         type = fg_event_table_find(fg_trace_file_events(merge->file), event->type);
         if (!type)

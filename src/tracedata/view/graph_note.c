@@ -73,6 +73,10 @@ int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *colum
         begin_note(text, columns, event, depth, NULL);
         fg_put_repeats(text, &plain, columns->names, event);
         break;
+    case FG_EVENT_unknown_event:
+        begin_note(text, columns, event, depth, NULL);
+        fg_text_lit(text, FG_UNKNOWN_EVENT_TEXT);
+        break;
     default:
         type = fg_event_table_find(fg_trace_file_events(merge->file), event->type);
         if (!type)

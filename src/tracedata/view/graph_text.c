@@ -12,9 +12,9 @@
 
 #include "engine/core/array.h"
 #include "engine/ring/record.h"
+#include "tracedata/base/values.h"
 #include "tracedata/view/call_text.h"
 #include "tracedata/view/graph_note.h"
-#include "tracedata/base/values.h"
 
 #define NO_TASK UINT32_MAX
 #define ENTER_ARROW "==========>"

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/ring/field.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/spool/chunk_check.h"
@@ -37,6 +38,8 @@ void fg_test_put_symbol(struct fg_text *symbols, struct fg_symbol symbol, const 
     memcpy(symbols->data + begin, &symbol, sizeof(symbol));
 }
 
+static void put_event_type(struct fg_text *symbols, uint32_t id, uint32_t fields_at);
+
 static void put_symbols(struct fg_text *symbols)
 {
     static const char *const argv[] = {"/usr/bin/python3", "app.py"};
@@ -58,6 +61,65 @@ static void put_symbols(struct fg_text *symbols)
             symbols,
             (struct fg_symbol){.type = FG_SYMBOL_TASK, .id = task, .tid = 100 + task, .nr_strings = 1},
             &names[task]);
+    for (uint32_t id = 1; id <= 3; id++)
+        put_event_type(symbols, id, 8 * id);
+}
+
+/* A kind of event with all types of fields, as single ones and as arrays. */
+static void put_event_type(struct fg_text *symbols, uint32_t id, uint32_t fields_at)
+{
+    static const char *const types[] = {
+#define X(type, name, bytes) name,
+        FG_FIELD_TYPES(X)
+#undef X
+    };
+    const char *strings[] = {"system", id % 2 ? "odd" : "even", NULL};
+    uint32_t at = fields_at;
+    struct fg_text fields = {0};
+    char line[64];
+
+    for (uint32_t i = 0; i < 2 * FG_NR_FIELD_TYPES; i++) {
+        uint32_t count = i % 2 ? id : 0;
+
+        snprintf(line, sizeof(line), "%s%s f%u %u %u", i ? ";" : "", types[i / 2], i, count, at);
+        fg_text_puts(&fields, line);
+        at += (count ? count : 1) * fg_field_element_bytes((enum fg_field_type)(i / 2));
+    }
+    fg_text_char(&fields, 0);
+    assert(!fields.failed);
+    strings[2] = fields.data;
+    fg_test_put_symbol(
+        symbols, (struct fg_symbol){.type = FG_SYMBOL_EVENT, .id = id, .line = fields_at, .nr_strings = 3},
+        strings);
+    fg_text_free(&fields);
+}
+
+/* Makes the words of an EVENT's fields: numbers, places in the image, and tagged values. Return: how many. */
+static uint32_t make_fields(uint64_t *words)
+{
+    uint32_t nr_words = (uint32_t)(fg_test_chance() % 4 ? 30 + fg_test_chance() % 60 : fg_test_chance() % 30);
+
+    for (uint32_t i = 0; i < nr_words; i++) {
+        uint64_t place = 200 + fg_test_chance() % 400, bytes = fg_test_chance() % 40;
+
+        words[i] = fg_test_chance() % 2 ? (place | bytes << 16) * UINT64_C(0x100000001)
+                                        : (fg_test_chance() % 15) | fg_test_chance() % 30 << 8;
+    }
+    return nr_words;
+}
+
+/* An event of one of three kinds, or of one that has no symbol. */
+static void put_event(struct fg_text *data, uint64_t time)
+{
+    uint64_t payload[FG_RECORD_MAX_WORDS] = {0, fg_test_chance() % SPOOL_NR_FUNCTIONS};
+    uint32_t words = make_fields(payload + 2);
+    struct fg_record record = {.time = time,
+                               .func = (uint32_t)(fg_test_chance() % (SPOOL_NR_FUNCTIONS + 1)),
+                               .info = FG_RECORD_INFO(FG_RECORD_EVENT, 4 + words, fg_test_chance() % 10)};
+
+    payload[0] = fg_test_chance() % 5 | (uint64_t)(words * 8 - fg_test_chance() % (words * 8 + 1) / 8) << 32;
+    fg_text_put(data, (const char *)&record, sizeof(record));
+    fg_text_put(data, (const char *)payload, (2 + words) * sizeof(*payload));
 }
 
 /* A record of any kind, with start and values as it comes. */
@@ -73,6 +135,10 @@ static void put_record(struct fg_text *data, uint64_t time)
     struct fg_record record = {.time = time, .func = (uint32_t)(fg_test_chance() % (SPOOL_NR_FUNCTIONS + 1))};
     uint64_t payload[FG_RECORD_MAX_WORDS] = {time - fg_test_chance() % 1000};
 
+    if (kind == FG_RECORD_EVENT) {
+        put_event(data, time);
+        return;
+    }
     if (fg_test_chance() % 4 == 0) {
         flags |= FG_RECORD_HAS_START;
         words++;
