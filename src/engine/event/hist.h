@@ -47,7 +47,7 @@ uint32_t fg_hist_needs(const struct fg_hist *hist);
 /**
  * fg_hist_count() - Count a hit.
  *
- * Return: the element of its key, with its variables set; NULL: the table is full, or the histogram is paused.
+ * Return: the element of its key, its variables set; NULL: the table is full, or the histogram is paused.
  * Context: any.
  */
 struct fg_hist_element *fg_hist_count(struct fg_hist *hist, const struct fg_hit *hit);
