@@ -1,7 +1,7 @@
 """The kernel's sessions with histogram triggers, replayed: what was written, and what came of it.
 
-A session is a text of tests/events/data/. `replay()` parses what it wrote, in order and with the triggers that
-were there at that moment, and gives for each write what the kernel said and what we say.
+A session is a text of tests/events/data/. `replay()` parses what it wrote, in order and with the triggers
+that were there at that moment, and gives for each write what the kernel said and what we say.
 """
 
 from __future__ import annotations
@@ -37,9 +37,20 @@ def fields(**types: str) -> list[Field]:
 
 
 _ANY = fields(
-    **{"fd": "u32", "buf": "x64", "count": "u64", "__syscall_nr": "s32", "id": "s64", "comm": "string"},
-    **{"filename": "string", "call_site": "x64", "bytes_req": "u64", "bytes_alloc": "u64"},
-    **{"gfp_flags": "u64", "function": "x64", "pid": "s32", "prio": "s32"},
+    fd="u32",
+    buf="x64",
+    count="u64",
+    __syscall_nr="s32",
+    id="s64",
+    comm="string",
+    filename="string",
+    call_site="x64",
+    bytes_req="u64",
+    bytes_alloc="u64",
+    gfp_flags="u64",
+    function="x64",
+    pid="s32",
+    prio="s32",
 )
 EVENTS: dict[tuple[str, str], list[Field]] = {
     ("syscalls", "sys_enter_read"): _ANY,
@@ -52,13 +63,22 @@ EVENTS: dict[tuple[str, str], list[Field]] = {
     ("sched", "sched_process_fork"): fields(parent_comm="string", parent_pid="s32", child_pid="s32"),
     ("sched", "sched_waking"): fields(comm="string", pid="s32", prio="s32"),
     ("sched", "sched_switch"): fields(
-        **{"prev_comm": "string", "prev_pid": "s32", "next_comm": "string", "next_pid": "s32"},
-        **{"next_prio": "s32"},
+        prev_comm="string",
+        prev_pid="s32",
+        next_comm="string",
+        next_pid="s32",
+        next_prio="s32",
     ),
 }
 _C_TYPES = {
-    **{"int": "s32", "pid_t": "s32", "long": "s64", "s64": "s64", "u64": "u64", "unsigned int": "u32"},
-    **{"char": "string", "unsigned long": "u64"},
+    "int": "s32",
+    "pid_t": "s32",
+    "long": "s64",
+    "s64": "s64",
+    "u64": "u64",
+    "unsigned int": "u32",
+    "char": "string",
+    "unsigned long": "u64",
 }
 
 

@@ -248,7 +248,7 @@ class _Parser:
             raise self._source.error(("Invalid sort modifier", modifier))
         is_descending = piece.text.endswith(".descending")
         ending = ".descending" if is_descending else ""
-        if name.text == "hitcount" and not is_read_back:
+        if written == "hitcount":
             return SortKey("hitcount", 0, is_descending, f"hitcount{ending}")
         for what, index, column in columns:
             if written == column.text if is_read_back else name.text == column.name:
