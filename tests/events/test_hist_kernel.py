@@ -77,10 +77,10 @@ def test_each_write_is_answered_as_the_kernel_answers_it(step: Replayed) -> None
 
 def test_what_reads_back_is_the_same_trigger() -> None:
     for step in WRITES:
-        if step.spec is None or step.ours.number or step.spec.variables or step.spec.actions:
+        spec, fields = step.spec, EVENTS.get(step.write.event)
+        if spec is None or fields is None or spec.actions or "$" in spec.text:
             continue
-        spec = step.spec
-        again = hist.parse(spec.text, *step.write.event, EVENTS.get(step.write.event, []), Registry())
+        again = hist.parse(spec.text, *step.write.event, fields, Registry())
         assert again == spec._replace(control="")
 
 
