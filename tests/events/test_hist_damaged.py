@@ -1,4 +1,4 @@
-"""A damaged histogram trigger is refused with a HistError that points into it, or is a trigger after all; nothing
+"""A damaged histogram trigger is refused with a HistError that points into it, or is a trigger; nothing
 else is ever raised.
 
 The sessions of the kernel are the texts that get damaged."""
