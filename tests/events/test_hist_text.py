@@ -356,3 +356,14 @@ def test_not_a_number_is_sorted_last() -> None:
     rows = [Row(number, (key,), 1, ()) for number, key in enumerate([float("nan"), 1.0, -1.0])]
     lines = row_lines(parse("hist:keys=price:sort=price"), rows)
     assert [re.findall(r"(\S+) \}", line)[0] for line in lines] == ["-1.0", "1.0", "nan"]
+
+
+def test_the_example_of_the_document_is_what_is_printed() -> None:
+    page = (DATA.parent.parent.parent / "docs" / "events-hist.md").read_text()
+    trigger = re.search(r"^    (hist:.* if .*)$", page, re.MULTILINE)
+    assert trigger
+    fields = [Field("user", "string"), Field("size", "s64"), Field("total", "s64")]
+    spec = hist.parse(trigger[1], "shop", "order", fields)
+    rows = [Row(0, ("bob", 7), 12, (1310,)), Row(1, ("ann", 10), 3, (74000,))]
+    lines = [f"    {line}".rstrip() for line in hist_text(spec, rows).split("\n")]
+    assert "\n".join(lines).rstrip() in page
