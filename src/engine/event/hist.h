@@ -1,0 +1,98 @@
+/* A histogram: how often an event was hit with which keys, and sums of values.
+ *
+ * Hits are counted by any number of threads and handlers of signals, without a lock. Every hit is in the
+ * count of a key or in `dropped`, except those while it is paused. Who lets threads count sees to it that
+ * they are in the guard (task.h): clearing and freeing wait for nobody. */
+#ifndef FG_HIST_H
+#define FG_HIST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/event/hist_map.h"
+#include "engine/event/hist_term.h"
+
+#define FG_HIST_MAX_KEYS 8u
+#define FG_HIST_MAX_VALUES 8u
+#define FG_HIST_MAX_VARIABLES 16u
+
+/* What a histogram is made of. Values and variables are numbers without a modifier. A NUMBER or REAL has one
+ * word for its sum. A VALUE has two: for its integers and for its floats. What is not a number adds 0. */
+struct fg_hist_plan {
+    uint32_t size; /* of fg_hist_map_size() */
+    uint32_t nr_keys, nr_values, nr_variables;
+    bool keeps_comm; /* of the thread that hit a key first: .execname */
+    struct fg_hist_term keys[FG_HIST_MAX_KEYS];
+    struct fg_hist_term values[FG_HIST_MAX_VALUES];
+    struct fg_hist_term variables[FG_HIST_MAX_VARIABLES];
+};
+
+struct fg_hist;
+
+/**
+ * fg_hist_new() - Make an empty histogram. All of its memory is reserved now.
+ * @plan: stays the caller's
+ *
+ * Return: 0; -EINVAL: no key, too many of something, or a bad term; -ENOMEM.
+ */
+int fg_hist_new(const struct fg_hist_plan *plan, struct fg_hist **hist);
+/* Context: no thread counts any longer. */
+void fg_hist_free(struct fg_hist *hist);
+
+/* What its hits must bring: a set of enum fg_hist_need. */
+uint32_t fg_hist_needs(const struct fg_hist *hist);
+
+/**
+ * fg_hist_count() - Count a hit.
+ *
+ * Return: the element of its key, its variables set; NULL: the table is full, or the histogram is paused.
+ * Context: any.
+ */
+struct fg_hist_element *fg_hist_count(struct fg_hist *hist, const struct fg_hit *hit);
+
+/**
+ * fg_hist_take() - Take a variable that a hit with the same keys has set.
+ * @hist: whose variable it is
+ * @keys: the histogram whose keys are made of the hit; they need not have the same names or number
+ * @index: of the variable
+ *
+ * Return: its value, once; FG_LOADED_NONE: there is no such element, or another hit has taken it.
+ * Context: any.
+ */
+struct fg_loaded fg_hist_take(struct fg_hist *hist, const struct fg_hist *keys, const struct fg_hit *hit,
+                              uint32_t index);
+
+void fg_hist_pause(struct fg_hist *hist, bool is_paused);
+bool fg_hist_is_paused(const struct fg_hist *hist);
+
+/* Forgets all keys and what was dropped. Context: it is paused, and no thread counts any longer. */
+void fg_hist_clear(struct fg_hist *hist);
+
+/* ---- reading */
+
+/* A row of a snapshot, in 8-byte words:
+ *
+ *     the element's number: lower ones came first
+ *     its keys, each fg_hist_kind_words() long
+ *     hitcount
+ *     the sums
+ *     the comm of who hit it first, 2 words, if the plan says so */
+uint32_t fg_hist_row_words(const struct fg_hist *hist);
+
+/**
+ * fg_hist_snapshot() - Copy the rows as they are now, in no order.
+ * @rows: NULL: only count them
+ * @room: in rows
+ * @dropped: what did not fit into the table
+ *
+ * The sums of a row are of exactly the hits that its hitcount counts. Where a thread was in the middle of a
+ * hit when the process forked, the child waits a second for it, then gives up.
+ *
+ * Return: how many rows there are; those beyond @room are not copied.
+ * Context: outside of callbacks, as it may wait for a hit to end. Hits go on.
+ */
+uint32_t fg_hist_snapshot(struct fg_hist *hist, uint64_t *rows, uint32_t room, uint64_t *dropped);
+
+#endif

@@ -1,0 +1,163 @@
+"""From a histogram trigger to what the engine is told: terms in postfix form, without names of Python.
+
+The binding makes struct fg_hist_plan (src/engine/event/hist.h) of a Plan. A step ("field", NAME) becomes the
+place of that field in the event's image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from funcgraph.events.hist_spec import (
+    Binary,
+    Expression,
+    FieldRef,
+    HistSpec,
+    Negated,
+    Number,
+    VariableRef,
+    is_real,
+    leaves,
+)
+
+__all__ = ["KIND_WORDS", "Plan", "Step", "Term", "compile_plan", "sum_of"]
+
+Step = tuple[str | int, ...]
+
+#: 8-byte words of a key of each kind: FG_HIST_KINDS of src/engine/event/hist_term.h.
+KIND_WORDS = {"number": 1, "real": 1, "text": 15, "comm": 3, "value": 8, "stack": 9}
+
+_COMMON_STEPS = {"pid": "pid", "cpu": "cpu", "comm": "comm", "stack": "stack"}
+_OPERATORS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
+_DYNAMIC = ("value", "object")
+
+
+class Term(NamedTuple):
+    """One key, value or variable: struct fg_hist_term.
+
+    Attributes:
+        kind: a name of FG_HIST_KINDS.
+        steps: each a name of FG_HIST_STEPS and its argument: ("field", "count"), ("number", 1),
+            ("variable", 0), ("add",).
+        modifier: "", "log2" or "buckets".
+        bucket: the size of a bucket, or 0.
+    """
+
+    kind: str
+    steps: tuple[Step, ...]
+    modifier: str = ""
+    bucket: int = 0
+
+
+class Plan(NamedTuple):
+    """What a histogram is made of: struct fg_hist_plan.
+
+    Attributes:
+        size: of the table.
+        keys: as in the trigger.
+        values: what is summed; a sum that is printed twice (`count,count.percent`) is there once.
+        variables: as in the trigger.
+        keeps_comm: each row keeps the comm of the thread that hit it first.
+        references: variables of other histograms, (system, event, name), by the number in ("variable", N).
+    """
+
+    size: int
+    keys: tuple[Term, ...]
+    values: tuple[Term, ...]
+    variables: tuple[Term, ...]
+    keeps_comm: bool
+    references: tuple[tuple[str, str, str], ...]
+
+
+def compile_plan(spec: HistSpec) -> Plan:
+    """Return what the engine is told of a trigger."""
+    compiler = _Compiler()
+    keys = tuple(compiler.key(key) for key in spec.keys)
+    values = tuple(compiler.number(value) for value in _sums(spec.values))
+    variables = tuple(compiler.number(variable.value) for variable in spec.variables)
+    keeps_comm = any(isinstance(key, FieldRef) and key.modifier == "execname" for key in spec.keys)
+    return Plan(spec.size, keys, values, variables, keeps_comm, tuple(compiler.references))
+
+
+def sum_of(spec: HistSpec, place: int) -> int | None:
+    """Return which of the plan's values is the sum of a value of the trigger; None: the hitcount is."""
+    value = _bare(spec.values[place])
+    return None if _is_hitcount(value) else _sums(spec.values).index(value)
+
+
+def _is_hitcount(value: Expression) -> bool:
+    return isinstance(value, FieldRef) and value.kind == "hitcount"
+
+
+def _bare(value: Expression) -> Expression:
+    """Return a value without what changes only its text."""
+    return value._replace(modifier="") if isinstance(value, FieldRef) else value
+
+
+def _sums(values: Sequence[Expression]) -> list[Expression]:
+    return [value for value in dict.fromkeys(map(_bare, values)) if not _is_hitcount(value)]
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.references: list[tuple[str, str, str]] = []
+
+    def key(self, key: Expression) -> Term:
+        kind = _kind(key)
+        modifier = key.modifier if isinstance(key, FieldRef) else ""
+        if modifier not in ("log2", "buckets"):
+            return Term(kind, self._steps(key))
+        assert isinstance(key, FieldRef)
+        kind = "number" if kind == "real" else kind
+        return Term(kind, self._steps(key), modifier, key.bucket)
+
+    def number(self, value: Expression) -> Term:
+        """A text and a stack count as 0."""
+        kind = _kind(value)
+        return Term(kind if kind in ("real", "value") else "number", self._steps(value))
+
+    def _steps(self, expression: Expression) -> tuple[Step, ...]:
+        if isinstance(expression, Number):
+            return (("number", expression.value),)
+        if isinstance(expression, Negated):
+            return (*self._steps(expression.operand), ("negate",))
+        if isinstance(expression, Binary):
+            left, right = self._steps(expression.left), self._steps(expression.right)
+            return (*left, *right, (_OPERATORS[expression.operator],))
+        if isinstance(expression, VariableRef):
+            return (self._reference(expression),)
+        return (_field_step(expression),)
+
+    def _reference(self, variable: VariableRef) -> Step:
+        reference = (variable.system, variable.event, variable.name)
+        if reference not in self.references:
+            self.references.append(reference)
+        return ("variable", self.references.index(reference))
+
+
+def _field_step(field: FieldRef) -> Step:
+    if field.kind == "time":
+        return ("time_usecs" if field.modifier == "usecs" else "time",)
+    if field.kind == "hitcount":  # as a key or in an expression: the kernel's is 0 there
+        return ("number", 0)
+    return (_COMMON_STEPS[field.kind],) if field.kind in _COMMON_STEPS else ("field", field.name)
+
+
+def _kind(expression: Expression) -> str:
+    if isinstance(expression, FieldRef):
+        if expression.kind in ("comm", "stack"):
+            return expression.kind
+        if expression.type in ("string", *_DYNAMIC):
+            return "text" if expression.type == "string" else "value"
+    if isinstance(expression, VariableRef):
+        return _kind(expression.value)
+    if any(_is_dynamic(leaf) for leaf in leaves(expression)):
+        return "value"
+    return "real" if is_real(expression) else "number"
+
+
+def _is_dynamic(leaf: Expression) -> bool:
+    if isinstance(leaf, VariableRef):
+        return any(_is_dynamic(inner) for inner in leaves(leaf.value))
+    return isinstance(leaf, FieldRef) and leaf.type in _DYNAMIC

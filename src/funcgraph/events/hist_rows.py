@@ -1,0 +1,198 @@
+"""The rows of a histogram: from the engine's words to Python objects, and their order."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import cmp_to_key
+from typing import NamedTuple
+
+from funcgraph.events.hist_plan import KIND_WORDS, Plan, Term, compile_plan, sum_of
+from funcgraph.events.hist_spec import Expression, HistSpec, SortKey, is_signed
+
+__all__ = ["Extreme", "Held", "Key", "Row", "decode_rows", "sorted_rows"]
+
+# enum fg_loaded_kind (src/engine/ring/field.h) and the tags of what is no number (record.h).
+_SIGNED, _UNSIGNED, _FLOAT, _TEXT, _OBJECT = range(1, 6)
+_TAG_NONE, _TAG_BIGINT, _TAG_BYTES, _TAG_SIZED = 1, 6, 9, 10
+
+_HEADER = struct.Struct("<BBB5x")
+_SIGN_BIT = 1 << 63
+
+
+class Held(NamedTuple):
+    """A key that is no number and no text: None, an object, what could not be read."""
+
+    text: str
+
+
+#: A stack is the ids of its functions, the innermost first.
+Key = int | float | str | bytes | Held | tuple[int, ...]
+
+
+class Extreme(NamedTuple):
+    """What onmax() or onchange() keeps for a row.
+
+    Attributes:
+        label: "max" or "changed".
+        value: of the variable.
+        saved: names and values of save().
+    """
+
+    label: str
+    value: int
+    saved: tuple[tuple[str, int | str], ...] = ()
+
+
+class Row(NamedTuple):
+    """A row.
+
+    Attributes:
+        number: lower ones came first.
+        keys: one for each key.
+        hitcount: how many hits.
+        sums: one for each of the plan's values.
+        comm: of the thread that hit it first, if the plan keeps it.
+        extremes: what actions keep.
+    """
+
+    number: int
+    keys: tuple[Key, ...]
+    hitcount: int
+    sums: tuple[int | float, ...]
+    comm: str = ""
+    extremes: tuple[Extreme, ...] = ()
+
+
+def decode_rows(spec: HistSpec, data: bytes | memoryview) -> list[Row]:
+    """Return the rows of a snapshot, in the order in which they came.
+
+    Args:
+        spec: the trigger.
+        data: what fg_hist_snapshot() stores (src/engine/event/hist.h).
+    """
+    decoder = _Decoder(spec, compile_plan(spec))
+    rows = [decoder.row(data[at : at + decoder.bytes]) for at in range(0, len(data), decoder.bytes)]
+    return sorted(rows, key=lambda row: row.number)
+
+
+class _Decoder:
+    def __init__(self, spec: HistSpec, plan: Plan) -> None:
+        self._spec = spec
+        self._plan = plan
+        # The trigger's expression for each of the plan's values.
+        self._values: dict[int, Expression] = {}
+        for place, value in enumerate(spec.values):
+            which = sum_of(spec, place)
+            if which is not None:
+                self._values[which] = value
+        sums = sum(2 if term.kind == "value" else 1 for term in plan.values)
+        words = 1 + sum(KIND_WORDS[term.kind] for term in plan.keys) + 1 + sums
+        self.bytes = 8 * (words + (2 if plan.keeps_comm else 0))
+
+    def row(self, data: bytes | memoryview) -> Row:
+        data = bytes(data)
+        (number,) = struct.unpack_from("<Q", data)
+        at = 8
+        keys = []
+        for term, key in zip(self._plan.keys, self._spec.keys, strict=True):
+            end = at + 8 * KIND_WORDS[term.kind]
+            keys.append(_key(term, key, data[at:end]))
+            at = end
+        (hitcount,) = struct.unpack_from("<Q", data, at)
+        at += 8
+        sums: list[int | float] = []
+        for place, term in enumerate(self._plan.values):
+            sums.append(_sum(term, self._values[place], data, at))
+            at += 16 if term.kind == "value" else 8
+        comm = _text(data[at : at + 16]) if self._plan.keeps_comm else ""
+        return Row(number, tuple(keys), hitcount, tuple(sums), comm)
+
+
+def _text(data: bytes) -> str:
+    return data.rstrip(b"\0").decode("utf-8", "replace")
+
+
+def _integer(word: int, expression: Expression) -> int:
+    return word - (1 << 64) if is_signed(expression) and word & _SIGN_BIT else word
+
+
+def _key(term: Term, key: Expression, data: bytes) -> Key:
+    if term.kind == "real":
+        return float(struct.unpack("<d", data)[0])
+    word = int.from_bytes(data[:8], "little")
+    if term.kind == "number":
+        # The exponent of log2 is never negative.
+        return word if term.modifier == "log2" else _integer(word, key)
+    if term.kind == "stack":
+        return struct.unpack_from(f"<{word}I", data, 8)
+    if term.kind == "value":
+        return _value(data)
+    return data[8 : 8 + word].decode("utf-8", "replace")
+
+
+def _value(data: bytes) -> Key:
+    kind, length, tag = _HEADER.unpack_from(data)
+    content, text = data[8:16], data[16 : 16 + length]
+    if kind in (_SIGNED, _UNSIGNED):
+        return int.from_bytes(content, "little", signed=kind == _SIGNED)
+    if kind == _FLOAT:
+        return float(struct.unpack("<d", content)[0])
+    name = text.decode("utf-8", "replace")
+    if kind == _TEXT:
+        return text if tag == _TAG_BYTES else name
+    if kind == _OBJECT:
+        number = int.from_bytes(content, "little")
+        return Held(f"{name}({number})" if tag == _TAG_SIZED else f"<{name} at {number:#x}>")
+    return Held({_TAG_NONE: "None", _TAG_BIGINT: "(overflow)"}.get(tag, "(fault)"))
+
+
+def _sum(term: Term, value: Expression, data: bytes, at: int) -> int | float:
+    if term.kind == "real":
+        return float(struct.unpack_from("<d", data, at)[0])
+    word = int.from_bytes(data[at : at + 8], "little")
+    if term.kind == "number":
+        return _integer(word, value)
+    real = float(struct.unpack_from("<d", data, at + 8)[0])
+    whole = word - (1 << 64) if word & _SIGN_BIT else word
+    return whole + real if real else whole
+
+
+# ---- order
+
+
+def _rank(key: Key) -> tuple[int, Key]:
+    """Numbers before texts before anything else: keys of one field may be of several kinds."""
+    if isinstance(key, int | float):
+        return (0, key)
+    return ({str: 1, bytes: 2, Held: 3}.get(type(key), 4), key)
+
+
+def _compare(a: Key, b: Key) -> int:
+    (rank_a, _), (rank_b, _) = _rank(a), _rank(b)
+    if rank_a != rank_b:
+        return -1 if rank_a < rank_b else 1
+    if a != a or b != b:  # not a number: after all others
+        return (a != a) - (b != b)
+    return (a > b) - (a < b)  # type: ignore[operator]
+
+
+def sorted_rows(spec: HistSpec, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows in the order that the trigger asks for; equal ones in the order in which they came."""
+
+    def value(row: Row, key: SortKey) -> Key:
+        if key.what == "hitcount":
+            return row.hitcount
+        if key.what == "key":
+            return row.keys[key.place]
+        which = sum_of(spec, key.place)
+        return row.hitcount if which is None else row.sums[which]
+
+    def compare(a: Row, b: Row) -> int:
+        for key in spec.sort:
+            order = _compare(value(a, key), value(b, key))
+            if order:
+                return -order if key.is_descending else order
+        return 0
+
+    return sorted(rows, key=cmp_to_key(compare))

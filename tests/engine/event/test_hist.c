@@ -1,0 +1,391 @@
+/* A histogram counts each hit, under its key or as dropped, however many threads count; a reader sees whole
+ * hits; a full table goes on counting the keys that it has.
+ *
+ * Fails if an element that lost a race is not given back, is given out twice, or a sum is read in the middle
+ * of a hit. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include "engine/event/hist.h"
+#include "support/check.h"
+
+#define NR_THREADS 8u
+#define FIELDS_AT 16u
+
+struct image {
+    struct fg_event_common common;
+    uint64_t probe_ip;
+    int64_t number;
+    uint32_t small;
+} __attribute__((packed));
+
+static const struct fg_field number_field = {.offset = FIELDS_AT, .type = FG_FIELD_S64};
+static const struct fg_field small_field = {.offset = FIELDS_AT + 8, .type = FG_FIELD_U32};
+
+static struct fg_hist_term field_term(struct fg_field field)
+{
+    return (struct fg_hist_term){
+        .nr_steps = 1,
+        .kind = FG_HIST_KIND_NUMBER,
+        .steps = {{.op = FG_HIST_FIELD, .field = field}},
+    };
+}
+
+static struct fg_hist *new_hist(uint32_t size, bool has_sum)
+{
+    struct fg_hist_plan plan = {.size = size, .nr_keys = 1, .nr_values = has_sum};
+    struct fg_hist *hist;
+
+    plan.keys[0] = field_term(number_field);
+    plan.values[0] = field_term(small_field);
+    CHECK_EQ(fg_hist_new(&plan, &hist), 0);
+    return hist;
+}
+
+static struct fg_hist_element *count(struct fg_hist *hist, int64_t number, uint32_t small)
+{
+    struct image image = {.common = {.pid = 7}, .number = number, .small = small};
+    struct fg_hit hit = {.image = (const uint8_t *)&image, .bytes = sizeof(image)};
+
+    return fg_hist_count(hist, &hit);
+}
+
+/* Rows: number, key, hitcount, sum. */
+static uint32_t rows_of(struct fg_hist *hist, uint64_t **rows, uint64_t *dropped)
+{
+    uint32_t n = fg_hist_snapshot(hist, NULL, 0, dropped);
+
+    *rows = malloc(8u * fg_hist_row_words(hist) * (n + 1));
+    return fg_hist_snapshot(hist, *rows, n, dropped);
+}
+
+static uint64_t hits_of(struct fg_hist *hist, uint64_t *dropped, uint32_t *entries)
+{
+    uint64_t *rows, hits = 0;
+    uint32_t n = rows_of(hist, &rows, dropped);
+
+    for (uint32_t i = 0; i < n; i++)
+        hits += rows[i * fg_hist_row_words(hist) + 2];
+    *entries = n;
+    free(rows);
+    return hits;
+}
+
+/* ---- many threads */
+
+#define NR_HITS 1000000u
+#define NR_KEYS 1000u
+
+struct work {
+    struct fg_hist *hist;
+    pthread_barrier_t *together;
+    unsigned thread, nr_hits;
+    uint64_t plain[NR_KEYS], sums[NR_KEYS]; /* the count made plainly */
+};
+
+static void *count_many(void *arg)
+{
+    struct work *work = arg;
+    uint32_t random = work->thread + 1;
+
+    pthread_barrier_wait(work->together);
+    for (unsigned i = 0; i < work->nr_hits; i++) {
+        uint32_t key = (random = random * 1664525u + 1013904223u) >> 8;
+
+        key %= 1 + key % NR_KEYS; /* small keys more often */
+        CHECK(count(work->hist, (int64_t)key - 500, i));
+        work->plain[key]++;
+        work->sums[key] += i;
+    }
+    return NULL;
+}
+
+static void run_threads(void *(*run)(void *), struct work *works, struct fg_hist *hist, unsigned nr_hits)
+{
+    pthread_t threads[NR_THREADS];
+    pthread_barrier_t together;
+
+    pthread_barrier_init(&together, NULL, NR_THREADS);
+    for (unsigned i = 0; i < NR_THREADS; i++) {
+        works[i] = (struct work){.hist = hist, .together = &together, .thread = i, .nr_hits = nr_hits};
+        CHECK_EQ(pthread_create(&threads[i], NULL, run, &works[i]), 0);
+    }
+    for (unsigned i = 0; i < NR_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&together);
+}
+
+static void test_a_million_hits_from_eight_threads_are_those_counted_plainly(void)
+{
+    static struct work works[NR_THREADS];
+    struct fg_hist *hist = new_hist(FG_HIST_SIZE_DEFAULT, true);
+    uint64_t *rows, dropped, hits = 0;
+    uint32_t n;
+
+    run_threads(count_many, works, hist, NR_HITS / NR_THREADS);
+    n = rows_of(hist, &rows, &dropped);
+    CHECK_EQ(dropped, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t *row = rows + (size_t)4 * i, key = row[1] + 500, expected = 0, sum = 0;
+
+        CHECK(key < NR_KEYS);
+        for (unsigned k = 0; k < NR_THREADS; k++) {
+            expected += works[k].plain[key];
+            sum += works[k].sums[key];
+            works[k].plain[key] = 0; /* a second row of this key would not match */
+        }
+        CHECK_EQ(row[2], expected);
+        CHECK_EQ(row[3], sum);
+        hits += row[2];
+    }
+    CHECK_EQ(hits, NR_HITS);
+    free(rows);
+    fg_hist_free(hist);
+}
+
+/* ---- a full table */
+
+static void *count_new_keys(void *arg)
+{
+    struct work *work = arg;
+
+    pthread_barrier_wait(work->together);
+    for (unsigned i = 0; i < work->nr_hits; i++)
+        count(work->hist, i, 1);
+    return NULL;
+}
+
+static void test_each_hit_of_a_full_table_is_counted_or_dropped(void)
+{
+    static struct work works[NR_THREADS];
+    uint64_t hits, dropped, before;
+    uint32_t entries;
+
+    for (unsigned round = 0; round < 50; round++) {
+        struct fg_hist *hist = new_hist(128, false);
+
+        run_threads(count_new_keys, works, hist, 300);
+        hits = hits_of(hist, &dropped, &entries);
+        CHECK_EQ(hits + dropped, NR_THREADS * 300);
+        CHECK(entries <= 128);
+        CHECK(dropped >= NR_THREADS * (300 - 128));
+        before = dropped;
+        /* What lost a race was given back: the table takes as many keys as it has room for. */
+        for (unsigned i = 0; i < 300; i++)
+            count(hist, i, 1);
+        hits = hits_of(hist, &dropped, &entries);
+        CHECK_EQ(entries, 128);
+        CHECK_EQ(hits + dropped, (NR_THREADS + 1) * 300);
+        CHECK_EQ(dropped - before, 300 - 128);
+        fg_hist_free(hist);
+    }
+}
+
+static void test_a_full_table_goes_on_with_the_keys_that_it_has(void)
+{
+    struct fg_hist *hist = new_hist(128, false);
+    uint64_t *rows, dropped;
+    uint32_t n;
+
+    for (unsigned i = 0; i < 200; i++)
+        count(hist, i, 0);
+    for (unsigned i = 0; i < 200; i++)
+        CHECK_EQ(!count(hist, i, 0), i >= 128);
+    n = rows_of(hist, &rows, &dropped);
+    CHECK_EQ(n, 128);
+    CHECK_EQ(dropped, 2 * 72);
+    for (uint32_t i = 0; i < n; i++) {
+        CHECK_EQ(rows[3 * i], rows[3 * i + 1]); /* numbered in the order in which they came */
+        CHECK_EQ(rows[3 * i + 2], 2);
+    }
+    free(rows);
+    fg_hist_free(hist);
+}
+
+/* ---- a reader while others count */
+
+static _Atomic bool stops;
+
+static void *count_until_stopped(void *arg)
+{
+    struct work *work = arg;
+
+    pthread_barrier_wait(work->together);
+    for (uint32_t i = 0; !atomic_load(&stops); i++)
+        count(work->hist, i % 3, 5); /* each hit adds 5 */
+    return NULL;
+}
+
+static void test_a_reader_sees_whole_hits(void)
+{
+    struct fg_hist *hist = new_hist(128, true);
+    struct work work = {.hist = hist};
+    pthread_barrier_t together;
+    pthread_t thread;
+    uint64_t rows[3 * 4], dropped, seen = 0;
+
+    pthread_barrier_init(&together, NULL, 2);
+    work.together = &together;
+    CHECK_EQ(pthread_create(&thread, NULL, count_until_stopped, &work), 0);
+    pthread_barrier_wait(&together);
+    for (unsigned read = 0; read < 20000 || seen < 3; read++) {
+        uint32_t n = fg_hist_snapshot(hist, rows, 3, &dropped);
+
+        seen = n;
+        for (uint32_t i = 0; i < n; i++)
+            CHECK_EQ(rows[4 * i + 3], 5 * rows[4 * i + 2]);
+    }
+    atomic_store(&stops, true);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&together);
+    fg_hist_free(hist);
+}
+
+/* ---- handlers of signals, at any instruction */
+
+static struct fg_hist *interrupted;
+static _Atomic uint64_t nr_handled;
+
+static void count_in_handler(int signal)
+{
+    (void)signal;
+    for (int i = 0; i < 4; i++)
+        count(interrupted, (int64_t)(atomic_load(&nr_handled) % 128), 1);
+    atomic_fetch_add(&nr_handled, 1);
+}
+
+static void test_a_handler_counts_in_the_middle_of_a_count(void)
+{
+    struct sigaction action = {.sa_handler = count_in_handler}, old;
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    uint64_t hits, dropped, n = 0;
+    uint32_t entries;
+
+    interrupted = new_hist(128, true);
+    sigaction(SIGALRM, &action, &old);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (; atomic_load(&nr_handled) < 2000; n++)
+        count(interrupted, (int64_t)(n % 128), 1);
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &old, NULL);
+    hits = hits_of(interrupted, &dropped, &entries);
+    CHECK_EQ(hits + dropped, n + 4 * atomic_load(&nr_handled));
+    CHECK_EQ(dropped, 0);
+    fg_hist_free(interrupted);
+}
+
+/* ---- pause, clear, plans */
+
+static void test_a_paused_histogram_counts_nothing_and_a_cleared_one_begins_again(void)
+{
+    struct fg_hist *hist = new_hist(128, true);
+    uint64_t dropped;
+    uint32_t entries;
+
+    for (unsigned i = 0; i < 200; i++)
+        count(hist, i, 3);
+    fg_hist_pause(hist, true);
+    CHECK(fg_hist_is_paused(hist));
+    CHECK(!count(hist, 1, 3));
+    CHECK_EQ(hits_of(hist, &dropped, &entries), 128);
+    CHECK_EQ(dropped, 72);
+    fg_hist_clear(hist);
+    CHECK_EQ(hits_of(hist, &dropped, &entries), 0);
+    CHECK_EQ(dropped, 0);
+    CHECK_EQ(entries, 0);
+    fg_hist_pause(hist, false);
+    for (unsigned i = 500; i < 628; i++)
+        CHECK(count(hist, i, 3));
+    CHECK_EQ(hits_of(hist, &dropped, &entries), 128);
+    CHECK_EQ(dropped, 0);
+    fg_hist_free(hist);
+}
+
+static void test_sizes_are_powers_of_two_within_bounds(void)
+{
+    static const uint32_t sizes[][2] = {{0, 0},           {1, 0},           {64, 0},      {65, 128},
+                                        {128, 128},       {129, 256},       {1000, 1024}, {2048, 2048},
+                                        {100000, 131072}, {131072, 131072}, {131073, 0}};
+
+    for (unsigned i = 0; i < NR_OF(sizes); i++)
+        CHECK_EQ(fg_hist_map_size(sizes[i][0]), sizes[i][1]);
+    CHECK_EQ(fg_hist_map_size(UINT64_MAX), 0);
+}
+
+static void test_a_bad_plan_is_refused(void)
+{
+    struct fg_hist_plan good = {.size = 128, .nr_keys = 1, .nr_values = 1, .nr_variables = 1}, plan;
+    struct fg_hist *hist = NULL;
+
+    good.keys[0] = good.values[0] = good.variables[0] = field_term(number_field);
+    CHECK_EQ(fg_hist_new(&good, &hist), 0);
+    fg_hist_free(hist);
+    hist = NULL;
+#define CHECK_REFUSED(change)                                                                                \
+    do {                                                                                                     \
+        plan = good;                                                                                         \
+        change;                                                                                              \
+        CHECK_EQ(fg_hist_new(&plan, &hist), -EINVAL);                                                        \
+        CHECK(!hist);                                                                                        \
+    } while (0)
+    CHECK_REFUSED(plan.size = 100);
+    CHECK_REFUSED(plan.nr_keys = 0);
+    CHECK_REFUSED(plan.nr_keys = FG_HIST_MAX_KEYS + 1);
+    CHECK_REFUSED(plan.nr_values = FG_HIST_MAX_VALUES + 1);
+    CHECK_REFUSED(plan.nr_variables = FG_HIST_MAX_VARIABLES + 1);
+    CHECK_REFUSED(plan.keys[0].nr_steps = 0);
+    CHECK_REFUSED(plan.keys[0].steps[0].op = FG_HIST_ADD);
+    CHECK_REFUSED(plan.keys[0].steps[0].op = FG_NR_HIST_OPS);
+    CHECK_REFUSED(plan.keys[0].steps[0].field.type = FG_NR_FIELD_TYPES);
+    CHECK_REFUSED(plan.keys[0].modifier = FG_HIST_BUCKETS);
+    CHECK_REFUSED(plan.keys[0].nr_steps = 2);
+    CHECK_REFUSED(plan.values[0].kind = FG_HIST_KIND_TEXT);
+    CHECK_REFUSED(plan.values[0].modifier = FG_HIST_LOG2);
+    CHECK_REFUSED(plan.variables[0].kind = FG_HIST_KIND_STACK);
+}
+
+/* ---- variables */
+
+static void test_a_variable_is_taken_once_by_the_value_of_the_key(void)
+{
+    struct fg_hist_plan plan = {.size = 128, .nr_keys = 1, .nr_variables = 1};
+    struct image image = {.number = 42, .small = 9};
+    struct fg_hit hit = {.image = (const uint8_t *)&image, .bytes = sizeof(image), .time_ns = 5000};
+    struct fg_hist *begin, *end;
+
+    plan.keys[0] = field_term(number_field);
+    plan.variables[0] = (struct fg_hist_term){.nr_steps = 1, .steps = {{.op = FG_HIST_TIME_USECS}}};
+    CHECK_EQ(fg_hist_new(&plan, &begin), 0);
+    CHECK_EQ(fg_hist_needs(begin), FG_HIST_NEEDS_TIME);
+    plan.nr_variables = 0;
+    plan.keys[0] = field_term(small_field);
+    CHECK_EQ(fg_hist_new(&plan, &end), 0);
+    CHECK(fg_hist_count(begin, &hit));
+    CHECK_EQ(fg_hist_take(begin, end, &hit, 0).kind, FG_LOADED_NONE); /* 9 has not begun */
+    image.small = 42;
+    CHECK_EQ(fg_hist_take(begin, end, &hit, 1).kind, FG_LOADED_NONE);
+    CHECK_EQ(fg_hist_take(begin, end, &hit, 0).number, 5);
+    CHECK_EQ(fg_hist_take(begin, end, &hit, 0).kind, FG_LOADED_NONE);
+    hit.time_ns = 7000;
+    fg_hist_count(begin, &hit);
+    CHECK_EQ(fg_hist_take(begin, end, &hit, 0).number, 7);
+    fg_hist_free(begin);
+    fg_hist_free(end);
+}
+
+int main(void)
+{
+    test_a_million_hits_from_eight_threads_are_those_counted_plainly();
+    test_each_hit_of_a_full_table_is_counted_or_dropped();
+    test_a_full_table_goes_on_with_the_keys_that_it_has();
+    test_a_reader_sees_whole_hits();
+    test_a_handler_counts_in_the_middle_of_a_count();
+    test_a_paused_histogram_counts_nothing_and_a_cleared_one_begins_again();
+    test_sizes_are_powers_of_two_within_bounds();
+    test_a_bad_plan_is_refused();
+    test_a_variable_is_taken_once_by_the_value_of_the_key();
+    return 0;
+}

@@ -1,0 +1,124 @@
+"""A damaged histogram trigger is refused with a HistError that points into it, or is a trigger; nothing
+else is ever raised.
+
+The sessions of the kernel are the texts that get damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import hypothesis
+import pytest
+from hypothesis import strategies
+from sizes import NIGHTLY
+
+from funcgraph.events import hist
+from funcgraph.events.hist_error import HistError
+from funcgraph.events.hist_plan import compile_plan
+from funcgraph.events.hist_spec import Expression, FieldRef, HistSpec, Number
+from tests.events.hist_replay import EVENTS, SESSIONS, Field, replay
+
+pytestmark = pytest.mark.one_python
+
+_PIECES = [
+    *(
+        "hist:",
+        "keys=",
+        "vals=",
+        "sort=",
+        "size=",
+        ":",
+        ",",
+        ".",
+        "=",
+        "$",
+        "(",
+        ")",
+        "+",
+        "-",
+        "*",
+        "/",
+        " if ",
+        "!",
+    ),
+    *(
+        "count",
+        "fd",
+        "hitcount",
+        "common_pid",
+        "common_comm",
+        "common_timestamp",
+        "common_stacktrace",
+        "$ts0",
+    ),
+    *(".hex", ".log2", ".buckets=", ".usecs", ".percent", ".sym-offset", ".descending", ".stacktrace"),
+    *("onmatch(", "onmax($x)", "onchange(", ".save(", ".trace(", ".snapshot()", "lat", "sched.sched_waking"),
+    *("0", "0x", "010", "9" * 30, "9" * 5000, "²", "\0", "\ud800", "\n", "\t", "é", "a" * 300),
+]
+TEXTS = sorted({step.write.command.removeprefix("!") for session in SESSIONS for step in replay(session)})
+
+
+class Some:
+    """Something of each kind is there."""
+
+    def event_fields(self, system: str, event: str) -> Sequence[Field] | None:
+        return EVENTS.get((system, event))
+
+    def synthetic_fields(self, event: str) -> Sequence[Field] | None:
+        return {"lat": [Field("d", "u64")], "rdlat": [Field("p", "s32"), Field("c", "u64")]}.get(event)
+
+    def variables(self) -> Mapping[tuple[str, str], Mapping[str, Expression]]:
+        time = FieldRef("common_timestamp", "time", "u64", "usecs")
+        return {("sched", "sched_waking"): {"ts0": time, "v": Number(1)}, ("a", "b"): {"v": Number(2)}}
+
+
+@strategies.composite
+def damaged(draw: strategies.DrawFn) -> str:
+    text = draw(strategies.sampled_from(TEXTS))
+    for _ in range(draw(strategies.integers(1, 4))):
+        at = draw(strategies.integers(0, len(text)))
+        end = draw(strategies.integers(at, min(len(text), at + 12)))
+        text = text[:at] + draw(strategies.sampled_from(["", *_PIECES])) + text[end:]
+    return text
+
+
+def check(text: str) -> HistSpec | None:
+    """Parse a text; return the trigger or None."""
+    try:
+        spec = hist.parse(text, "syscalls", "sys_enter_read", EVENTS["syscalls", "sys_enter_read"], Some())
+    except HistError as error:
+        assert error.errno > 0
+        assert error.message
+        assert error.component in ("", "hist:syscalls:sys_enter_read")
+        for _, caret in [(error.message, error.caret), *error.more]:
+            assert 0 <= caret <= len(error.command)
+        assert str(error).endswith("^")
+        return None
+    compile_plan(spec)
+    assert spec.info().startswith("hist:")
+    return spec
+
+
+@hypothesis.seed(14)
+@hypothesis.settings(
+    max_examples=100_000 if NIGHTLY else 5000,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+@hypothesis.given(damaged())
+def test_a_damaged_trigger_is_refused_or_is_one(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize("cut", range(10))
+def test_each_beginning_of_a_trigger_is_refused_or_is_one(cut: int) -> None:
+    good = bad = 0
+    for text in TEXTS[cut::10]:
+        for end in range(len(text)):
+            if check(text[:end]):
+                good += 1
+            else:
+                bad += 1
+    assert good
+    assert bad
