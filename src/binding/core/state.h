@@ -31,7 +31,8 @@
     X(kprobe_regs)                                                                                           \
     X(profile)                                                                                               \
     X(instance)                                                                                              \
-    X(event)
+    X(event)                                                                                                 \
+    X(trigger)
 
 struct fg_buffer;
 struct fg_python_probe;

@@ -20,6 +20,7 @@
 #include "binding/engine/tracers.h"
 #include "binding/engine/untraced.h"
 #include "binding/event/event.h"
+#include "binding/event/trigger.h"
 #include "binding/graph/function.h"
 #include "binding/graph/ops.h"
 #include "binding/graph/profile.h"
@@ -177,6 +178,7 @@ static int add_types(PyObject *module)
         {&fg_profile_spec, &state->profile_type},
         {&fg_instance_spec, &state->instance_type},
         {&fg_event_spec, &state->event_type},
+        {&fg_trigger_spec, &state->trigger_type},
     };
 
     for (size_t i = 0; i < FG_NR_ITEMS(types); i++) {

@@ -1,4 +1,5 @@
 /* See event.h. */
+#define _GNU_SOURCE
 #include "binding/event/event.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include "binding/base/raise.h"
 #include "binding/core/filter.h"
 #include "binding/core/state.h"
+#include "binding/event/trigger.h"
 
 /* A probe of an event. It is registered while an instance records the event: else its functions run as if there
  * were no event. The engine calls it while it is registered, so it does not move. */
@@ -26,8 +28,11 @@ struct probe {
 struct event_object {
     PyObject_HEAD struct fg_event *event; /* NULL: closed */
     char *layout;                         /* of the fields, as in the symbol */
-    struct fg_field *fields;              /* for filters */
+    struct fg_field *fields;              /* for filters and triggers */
+    const char **names;                   /* of the fields; one allocation with their texts */
     uint32_t nr_fields;
+    PyTypeObject *trigger_type;
+    PyObject *triggers; /* dict: handle of an instance -> its triggers */
     bool is_return;
     bool is_attached;     /* its probes are registered */
     struct probe *probes; /* the latest first */
@@ -293,19 +298,55 @@ static void close_event(struct event_object *self)
         fg_event_free(event);
 }
 
+/* Copies names, of which there are n. NULL with MemoryError. */
+static const char **copy_names(const char *const *names, uint32_t n)
+{
+    size_t bytes = n * sizeof(char *);
+    const char **copy;
+    char *at;
+
+    for (uint32_t i = 0; i < n; i++)
+        bytes += strlen(names[i]) + 1;
+    copy = malloc(bytes + 1);
+    if (!copy) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    at = (char *)(copy + n);
+    for (uint32_t i = 0; i < n; i++) {
+        copy[i] = at;
+        at = stpcpy(at, names[i]) + 1;
+    }
+    return copy;
+}
+
+/* Return: 0, or -1 with an exception. */
 static int take_fields(struct event_object *self, const struct fg_fetch_program *program)
 {
     size_t bytes = program->nr_fields * sizeof(self->fields[0]);
 
     self->layout = layout_of(program);
+    self->names = copy_names(program->names, program->nr_fields);
     self->fields = malloc(bytes + 1);
     if (!self->fields)
         PyErr_NoMemory();
-    if (!self->layout || !self->fields)
+    if (!self->layout || !self->names || !self->fields)
         return -1;
     memcpy(self->fields, program->fields, bytes);
     self->nr_fields = program->nr_fields;
     return 0;
+}
+
+/* Return: 0, or -1 with an exception. */
+static int take_types(struct event_object *self)
+{
+    PyObject *module = fg_engine_module_of(Py_TYPE(self));
+
+    if (!module)
+        return -1;
+    self->trigger_type = (PyTypeObject *)Py_NewRef(fg_engine_state(module)->trigger_type);
+    self->triggers = PyDict_New();
+    return self->triggers ? 0 : -1;
 }
 
 static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -325,7 +366,7 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     self->is_return = is_return;
     program = program_of(self, fields);
-    if (program && take_fields(self, program) == 0 &&
+    if (program && take_types(self) == 0 && take_fields(self, program) == 0 &&
         fg_event_new(system, name, self->layout, program->fields_at, &self->event) != 0)
         PyErr_NoMemory();
     fg_fetch_program_free(program);
@@ -342,7 +383,10 @@ static void event_dealloc(PyObject *object)
 
     close_event(self);
     free(self->layout);
+    free(self->names);
     free(self->fields);
+    Py_XDECREF(self->triggers);
+    Py_XDECREF(self->trigger_type);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -355,70 +399,144 @@ static PyObject *event_close(PyObject *object, PyObject *Py_UNUSED(ignored))
 }
 
 /* Return: 0 and *filter, NULL for none; or -1 with an exception. */
-static int make_filter(const struct event_object *self, Py_buffer *program, struct fg_event_filter **filter)
+static int make_filter(const struct event_object *self, PyObject *program, struct fg_event_filter **filter)
 {
-    int error = 0;
+    int error;
 
     *filter = NULL;
-    if (program->obj)
-        error =
-            fg_event_filter_make(filter, program->buf, (size_t)program->len, self->fields, self->nr_fields);
+    if (program == Py_None)
+        return 0;
+    if (!PyBytes_Check(program)) {
+        fg_raise_type("filter", "bytes or None", program);
+        return -1;
+    }
+    error = fg_event_filter_make(filter, PyBytes_AS_STRING(program), (size_t)PyBytes_GET_SIZE(program),
+                                 self->fields, self->nr_fields);
     if (error)
         raise_for(error);
+    return error ? -1 : 0;
+}
+
+static PyObject *trigger(PyObject *object, PyObject *args)
+{
+    struct event_object *self = open_event(object);
+    struct fg_hist_fields fields;
+    struct fg_event_filter *filter;
+    PyObject *program, *plan, *made;
+    const char *name;
+    long long count;
+    int kind;
+
+    if (!self || !PyArg_ParseTuple(args, "sLOO:trigger", &name, &count, &program, &plan))
+        return NULL;
+    kind = fg_trigger_by_name(name);
+    if (kind < 0 || (plan != Py_None) != (kind == FG_TRIGGER_HIST)) {
+        PyErr_Format(PyExc_ValueError, "no such trigger: %s", name);
+        return NULL;
+    }
+    if (make_filter(self, program, &filter) != 0)
+        return NULL;
+    made = PyType_GenericAlloc(self->trigger_type, 0);
+    if (!made) {
+        fg_event_filter_free(filter);
+        return NULL;
+    }
+    fg_trigger_fill(made, kind, count, filter);
+    fields = (struct fg_hist_fields){self->names, self->fields, self->nr_fields};
+    if (kind == FG_TRIGGER_HIST && fg_trigger_make_hist(made, plan, &fields) != 0)
+        Py_CLEAR(made);
+    return made;
+}
+
+/* Return: the engine's triggers, which the caller frees; NULL with an exception. */
+static struct fg_trigger **triggers_of(const struct event_object *self, PyObject *tuple)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+    struct fg_trigger **triggers = malloc(((size_t)n + 1) * sizeof(struct fg_trigger *));
+
+    if (!triggers) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *one = PyTuple_GET_ITEM(tuple, i);
+
+        if (!PyObject_TypeCheck(one, self->trigger_type)) {
+            fg_raise_type("triggers", "a tuple of Trigger", one);
+            free(triggers);
+            return NULL;
+        }
+        triggers[i] = fg_trigger_of(one);
+    }
+    return triggers;
+}
+
+/* The event keeps the triggers that the engine may use: those that an instance wants now, and in the middle of a
+ * change those that it wants next. Return: 0, or -1 with an exception. */
+static int keep_triggers(struct event_object *self, int handle, PyObject *tuple)
+{
+    PyObject *key = PyLong_FromLong(handle);
+    int error = -1;
+
+    if (key && PyTuple_GET_SIZE(tuple))
+        error = PyDict_SetItem(self->triggers, key, tuple);
+    else if (key)
+        error = PyDict_Contains(self->triggers, key) > 0 ? PyDict_DelItem(self->triggers, key) : 0;
+    Py_XDECREF(key);
     return error;
 }
 
-static PyObject *enable(PyObject *object, PyObject *args)
+/* What the instance wants of the event is changed: attach or detach the probes. */
+static int follow_use(struct event_object *self)
+{
+    if (!is_unused(self))
+        return fg_event_is_used(self->event) ? attach(self) : 0;
+    detach(self);
+    fg_hooks_stop_if_unused();
+    return 0;
+}
+
+static PyObject *set_wanted(PyObject *object, PyObject *args)
 {
     struct event_object *self = open_event(object);
-    struct fg_event_filter *filter;
-    Py_buffer program = {.obj = NULL};
-    int handle, error;
+    struct fg_event_want want = {.records = false};
+    struct fg_trigger **triggers;
+    PyObject *program, *tuple;
+    int handle, records, error;
 
-    if (!self || !PyArg_ParseTuple(args, "iz*:enable", &handle, &program))
+    if (!self || !PyArg_ParseTuple(args, "ipOO!:set", &handle, &records, &program, &PyTuple_Type, &tuple))
         return NULL;
-    error = make_filter(self, &program, &filter);
-    PyBuffer_Release(&program);
-    if (error)
+    triggers = triggers_of(self, tuple);
+    if (!triggers)
         return NULL;
-    error = fg_cpython_event_enable(self->event, handle, filter);
-    if (error) {
-        fg_event_filter_free(filter);
-        return raise_for(error);
+    if (make_filter(self, program, &want.filter) != 0) {
+        free(triggers);
+        return NULL;
     }
-    if (attach(self) != 0) {
-        fg_cpython_event_disable(self->event, handle);
+    want.records = records;
+    want.triggers = triggers;
+    want.nr_triggers = (uint32_t)PyTuple_GET_SIZE(tuple);
+    error = fg_cpython_event_set(self->event, handle, &want);
+    free(triggers);
+    if (error || (!want.records && !want.nr_triggers))
+        fg_event_filter_free(want.filter);
+    if (error)
+        return raise_for(error);
+    if (keep_triggers(self, handle, tuple) != 0 || follow_use(self) != 0) {
+        fg_cpython_event_set(self->event, handle, &(struct fg_event_want){.records = false});
         return NULL;
     }
     Py_RETURN_NONE;
 }
 
-static PyObject *disable(PyObject *object, PyObject *handle)
-{
-    struct event_object *self = open_event(object);
-    long number = self ? PyLong_AsLong(handle) : -1;
-    int error;
-
-    if (number == -1 && PyErr_Occurred())
-        return NULL;
-    error = fg_cpython_event_disable(self->event, (int)number);
-    if (error)
-        return raise_for(error);
-    if (is_unused(self)) {
-        detach(self);
-        fg_hooks_stop_if_unused();
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *is_enabled(PyObject *object, PyObject *handle)
+static PyObject *is_recorded(PyObject *object, PyObject *handle)
 {
     struct event_object *self = open_event(object);
     long number = self ? PyLong_AsLong(handle) : -1;
 
     if (number == -1 && PyErr_Occurred())
         return NULL;
-    return PyBool_FromLong(fg_event_is_enabled(self->event, (int)number));
+    return PyBool_FromLong(fg_event_is_recorded(self->event, (int)number));
 }
 
 static PyObject *get_number(PyObject *object, void *Py_UNUSED(closure))
@@ -486,10 +604,11 @@ static PyMethodDef methods[] = {
      "also if none matches yet."},
     {"remove_probe", remove_probe, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
-    {"enable", enable, METH_VARARGS,
-     "enable(handle, filter): have the instance record the event; filter: a program's bytes, or None."},
-    {"disable", disable, METH_O, "disable(handle): have the instance not record the event."},
-    {"is_enabled", is_enabled, METH_O, "is_enabled(handle) -> bool: whether the instance records it."},
+    {"trigger", trigger, METH_VARARGS,
+     "trigger(name, count, filter, plan) -> Trigger: make one for its hits."},
+    {"set", set_wanted, METH_VARARGS,
+     "set(handle, records, filter, triggers): say what the instance wants of the event."},
+    {"is_recorded", is_recorded, METH_O, "is_recorded(handle) -> bool: whether the instance records it."},
     {"close", event_close, METH_NOARGS, "close(): remove the event with its probes."},
     {NULL, NULL, 0, NULL},
 };

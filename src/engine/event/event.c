@@ -117,7 +117,7 @@ static void free_leftover(struct leftover *left)
         struct fg_event_file *file = left->files;
 
         left->files = file->next;
-        fg_event_filter_free(file->filter);
+        fg_event_filter_free(file->want.filter);
         free(file);
     }
 }
@@ -136,7 +136,9 @@ static void put_symbols(struct fg_instance *instance)
 {
     fg_engine_lock();
     for (struct fg_event *event = events.first; event; event = event->next) {
-        if (find_place(files_of(event), instance))
+        _Atomic(struct fg_event_file *) *place = find_place(files_of(event), instance);
+
+        if (place && atomic_load_explicit(place, memory_order_relaxed)->want.records)
             put_symbol(instance, event);
     }
     fg_engine_unlock();
@@ -231,43 +233,63 @@ static void remove_file(struct fg_event *event, const struct fg_instance *instan
     free_leftover(&left);
 }
 
-static bool is_enabled(struct fg_event *event, const struct fg_instance *instance)
+/* Whether the instance wants something of the event, and whether it is records. */
+static struct fg_event_want wanted(struct fg_event *event, const struct fg_instance *instance)
 {
-    bool is_on;
+    _Atomic(struct fg_event_file *) *place;
+    struct fg_event_want want = {0};
 
     fg_engine_lock();
-    is_on = find_place(files_of(event), instance) != NULL;
+    place = find_place(files_of(event), instance);
+    if (place)
+        want = atomic_load_explicit(place, memory_order_relaxed)->want;
     fg_engine_unlock();
-    return is_on;
+    return want;
 }
 
-/* The instance's first file of the event. */
-static int enable(struct fg_event *event, struct fg_instance *instance, struct fg_event_file *file)
+static struct fg_event_file *file_new(struct fg_instance *instance, int handle,
+                                      const struct fg_event_want *want)
 {
-    int error = count_event(instance);
+    size_t bytes = want->nr_triggers * sizeof(want->triggers[0]);
+    struct fg_event_file *file = malloc(sizeof(*file) + bytes);
+
+    if (!file)
+        return NULL;
+    *file = (struct fg_event_file){.instance = instance, .handle = handle, .want = *want};
+    if (bytes)
+        memcpy(file->triggers, want->triggers, bytes);
+    return file;
+}
+
+/* The caller may change the instance. */
+static int put_new_file(struct fg_event *event, struct fg_instance *instance, int handle,
+                        const struct fg_event_want *want)
+{
+    struct fg_event_file *file = file_new(instance, handle, want);
+    int error = file ? put_file(event, file) : -ENOMEM;
 
     if (error)
-        return error;
-    put_symbol(instance, event);
-    error = put_file(event, file);
-    if (error)
-        uncount_event(instance);
+        free(file);
     return error;
 }
 
 /* The caller may change the instance. */
-static int set_enabled(struct fg_event *event, struct fg_instance *instance, int handle,
-                       struct fg_event_filter *filter)
+static int set(struct fg_event *event, struct fg_instance *instance, int handle,
+               const struct fg_event_want *want)
 {
-    struct fg_event_file *file = calloc(1, sizeof(*file));
-    int error;
+    bool recorded = wanted(event, instance).records, is_first = want->records && !recorded;
+    int error = is_first ? count_event(instance) : 0;
 
-    if (!file)
-        return -ENOMEM;
-    *file = (struct fg_event_file){.instance = instance, .handle = handle, .filter = filter};
-    error = is_enabled(event, instance) ? put_file(event, file) : enable(event, instance, file);
     if (error)
-        free(file);
+        return error;
+    if (is_first)
+        put_symbol(instance, event);
+    if (want->records || want->nr_triggers)
+        error = put_new_file(event, instance, handle, want);
+    else
+        remove_file(event, instance);
+    if (error ? is_first : recorded && !want->records)
+        uncount_event(instance);
     return error;
 }
 
@@ -290,40 +312,26 @@ static void change_end(struct fg_instance *instance)
     fg_instance_put(instance);
 }
 
-int fg_event_enable(struct fg_event *event, int handle, struct fg_event_filter *filter)
+int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want *want)
 {
     int error;
     struct fg_instance *instance = change_begin(handle, &error);
 
     if (instance) {
-        error = set_enabled(event, instance, handle, filter);
+        error = set(event, instance, handle, want);
         change_end(instance);
     }
     return error;
 }
 
-int fg_event_disable(struct fg_event *event, int handle)
-{
-    int error;
-    struct fg_instance *instance = change_begin(handle, &error);
-
-    if (instance && is_enabled(event, instance)) {
-        remove_file(event, instance);
-        uncount_event(instance);
-    }
-    if (instance)
-        change_end(instance);
-    return error;
-}
-
-bool fg_event_is_enabled(struct fg_event *event, int handle)
+bool fg_event_is_recorded(struct fg_event *event, int handle)
 {
     struct fg_instance *instance = fg_instance_get(handle);
-    bool is_on = instance && is_enabled(event, instance);
+    bool is_recorded = instance && wanted(event, instance).records;
 
     if (instance)
         fg_instance_put(instance);
-    return is_on;
+    return is_recorded;
 }
 
 bool fg_event_is_used(struct fg_event *event)
@@ -373,8 +381,10 @@ void fg_event_free(struct fg_event *event)
     }
     publish(event, NULL, &left);
     fg_engine_unlock();
-    for (const struct fg_event_file *file = left.files; file; file = file->next)
-        uncount_of(file->handle);
+    for (const struct fg_event_file *file = left.files; file; file = file->next) {
+        if (file->want.records)
+            uncount_of(file->handle);
+    }
     free_leftover(&left);
     event_destroy(event);
 }
@@ -391,6 +401,19 @@ static void fill_common(const struct fg_event *event, const struct fg_event_site
     memcpy(image + sizeof(common), places, event->fields_at - sizeof(common));
 }
 
+/* What is wanted when the event is hit: its record first, so that a trigger which stops recording leaves it. */
+static void hit_file(const struct fg_event_file *file, const struct fg_event *event,
+                     const struct fg_event_site *site, const uint8_t *image, uint32_t bytes)
+{
+    const struct fg_event_want *want = &file->want;
+
+    if (want->records && (!want->filter || fg_event_filter_matches(want->filter, image, bytes)))
+        fg_event_record(file->instance, event->number, site, image + event->fields_at,
+                        bytes - event->fields_at);
+    for (uint32_t i = 0; i < want->nr_triggers; i++)
+        fg_trigger_run(file->triggers[i], file->instance, site, image, bytes);
+}
+
 void fg_event_hit(struct fg_event *event, const struct fg_event_site *site, uint8_t *image, uint32_t bytes)
 {
     /* acquire: pairs with publish() */
@@ -400,10 +423,9 @@ void fg_event_hit(struct fg_event *event, const struct fg_event_site *site, uint
         return;
     fill_common(event, site, image);
     for (uint32_t i = 0; i < list->n; i++) {
-        struct fg_event_file *file = atomic_load_explicit(&list->files[i], memory_order_acquire);
+        const struct fg_event_file *file = atomic_load_explicit(&list->files[i], memory_order_acquire);
 
-        if (file && (!file->filter || fg_event_filter_matches(file->filter, image, bytes)))
-            fg_event_record(file->instance, event->number, site, image + event->fields_at,
-                            bytes - event->fields_at);
+        if (file)
+            hit_file(file, event, site, image, bytes);
     }
 }

@@ -13,6 +13,7 @@
 
 #include "engine/event/event_record.h"
 #include "engine/event/filter.h"
+#include "engine/event/trigger.h"
 #include "engine/ring/field.h"
 #include "engine/tracer/instance.h"
 
@@ -27,12 +28,21 @@ struct fg_event {
     struct fg_event *next;                  /* of the process's; under the engine's lock */
 };
 
-/* An event in an instance, which records it. */
+/* What an instance wants of an event. */
+struct fg_event_want {
+    bool records;                       /* the hits are recorded */
+    struct fg_event_filter *filter;     /* which hits are; NULL: all */
+    struct fg_trigger *const *triggers; /* what all hits do */
+    uint32_t nr_triggers;
+};
+
+/* An event in an instance that wants something of it. */
 struct fg_event_file {
-    struct fg_instance *instance;   /* it stops only after its files are gone */
-    int handle;                     /* the instance's */
-    struct fg_event_filter *filter; /* which hits are recorded; NULL: all */
-    struct fg_event_file *next;     /* of those that are to be freed */
+    struct fg_instance *instance; /* it stops only after its files are gone */
+    int handle;                   /* the instance's */
+    struct fg_event_want want;    /* the filter is the file's, the triggers are not */
+    struct fg_event_file *next;   /* of those that are to be freed */
+    struct fg_trigger *triggers[];
 };
 
 /* A file that goes is replaced by NULL: that needs no memory. */
@@ -61,28 +71,20 @@ int fg_event_new(const char *system, const char *name, const char *fields, uint3
 void fg_event_free(struct fg_event *event);
 
 /**
- * fg_event_enable() - Have an instance record an event.
+ * fg_event_set() - Say what an instance wants of an event.
  * @handle: the instance's
- * @filter: which hits; NULL: all. It replaces the filter that the instance had for the event, so that each hit
- *   sees one of both; on success it is the event's to free.
+ * @want: it replaces what the instance wanted before, so that each hit sees one of both. On success the filter
+ *   is the event's to free; the triggers stay the caller's, and must stay until something else is wanted.
+ *
+ * When it returns, no hit sees what was wanted before.
  *
  * Return: 0; -EINVAL: no such instance; -ENOMEM; -ENOSPC: no slot is free; -EBUSY: another thread changes
  * the instance.
  * Context: no lock of the engine held.
  */
-int fg_event_enable(struct fg_event *event, int handle, struct fg_event_filter *filter);
-
-/**
- * fg_event_disable() - Have an instance not record an event.
- *
- * When it returns, no record of the event is written there any longer.
- *
- * Return: 0, also if it was not recorded; -EINVAL: no such instance; -EBUSY: another thread changes it.
- * Context: no lock of the engine held.
- */
-int fg_event_disable(struct fg_event *event, int handle);
-bool fg_event_is_enabled(struct fg_event *event, int handle);
-/* True if any instance records it. */
+int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want *want);
+bool fg_event_is_recorded(struct fg_event *event, int handle);
+/* True if any instance wants something of it. */
 bool fg_event_is_used(struct fg_event *event);
 
 /* True if a hit has any effect. Inside the guard. */

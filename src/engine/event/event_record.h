@@ -11,8 +11,9 @@
 /* Who hits an event, and where. */
 struct fg_event_site {
     struct fg_task *task;
-    uint32_t func;           /* the function's id, or 0 */
-    struct fg_caller caller; /* at a return: who called it; func 0: not known */
+    uint32_t func;                  /* the function's id, or 0 */
+    struct fg_caller caller;        /* at a return: who called it; func 0: not known */
+    const struct ftrace_regs *regs; /* or NULL */
 };
 
 /**

@@ -22,7 +22,7 @@ static int at_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, s
 
     (void)ret_ip, (void)entry_data;
     if (fg_event_is_wanted(probe->event))
-        hit(probe, (struct fg_event_site){.task = fg_task_self, .func = func->id}, regs, NULL);
+        hit(probe, (struct fg_event_site){.task = fg_task_self, .func = func->id, .regs = regs}, regs, NULL);
     return 1;
 }
 
@@ -51,8 +51,10 @@ static void at_return(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip,
         return;
     caller = fg_regs_calling_func(regs);
     hit(probe,
-        (struct fg_event_site){
-            .task = fg_task_self, .func = func->id, .caller = {.func = caller ? caller->id : 0}},
+        (struct fg_event_site){.task = fg_task_self,
+                               .func = func->id,
+                               .caller = {.func = caller ? caller->id : 0},
+                               .regs = regs},
         regs, entry_data);
 }
 

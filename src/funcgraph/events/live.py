@@ -46,12 +46,12 @@ def enable(event: LiveEvent, handle: int, filter: Filter | None) -> None:
             changes the instance.
         MemoryError.
     """
-    event.engine.enable(handle, filter.program.pack() if filter else None)
+    event.engine.set(handle, True, filter.program.pack() if filter else None, ())
 
 
 def disable(event: LiveEvent, handle: int) -> None:
     """Have an instance no longer record an event. OSError: as enable()."""
-    event.engine.disable(handle)
+    event.engine.set(handle, False, None, ())
 
 
 def start(handle: int, asked: Asked) -> None:

@@ -40,7 +40,7 @@ class EventFile:
             OSError: ENODEV: the event or the instance is gone. ENOSPC: all slots for users are taken.
             RuntimeError: no hook is free.
         """
-        return self._event.has_probes and self._event.engine.is_enabled(self._state.engine.handle)
+        return self._event.has_probes and self._event.engine.is_recorded(self._state.engine.handle)
 
     @enable.setter
     def enable(self, on: bool) -> None:

@@ -23,24 +23,16 @@ void fg_cpython_instance_stopped(void)
         detach(interp);
 }
 
-int fg_cpython_event_enable(struct fg_event *event, int handle, struct fg_event_filter *filter)
+int fg_cpython_event_set(struct fg_event *event, int handle, const struct fg_event_want *want)
 {
     int error;
 
     if (fg_hooks_hold() != 0)
         return -EIO;
-    if (event->fields_at > FG_EVENT_ENTRY_FIELDS_AT)
+    if (event->fields_at > FG_EVENT_ENTRY_FIELDS_AT && want->records)
         fg_code_discover_callers();
-    error = fg_event_enable(event, handle, filter);
+    error = fg_event_set(event, handle, want);
     fg_hooks_release();
-    return error;
-}
-
-int fg_cpython_event_disable(struct fg_event *event, int handle)
-{
-    int error = fg_event_disable(event, handle);
-
-    fg_hooks_stop_if_unused();
     return error;
 }
 

@@ -7,9 +7,8 @@
 #include "arch/cpython/fetch/program.h"
 #include "engine/event/probe_event.h"
 
-/* As the engine's functions of the same names; the first also -EIO with an exception: CPython has no free hook. */
-int fg_cpython_event_enable(struct fg_event *event, int handle, struct fg_event_filter *filter);
-int fg_cpython_event_disable(struct fg_event *event, int handle);
+/* As fg_event_set(); also -EIO with an exception: CPython has no free hook. */
+int fg_cpython_event_set(struct fg_event *event, int handle, const struct fg_event_want *want);
 
 /* Sets the function that is called when an instance of this interpreter has stopped: events that no instance
  * records any longer can take their probes off. Once. */

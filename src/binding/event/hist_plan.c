@@ -1,0 +1,121 @@
+/* See hist_plan.h. */
+#include "binding/event/hist_plan.h"
+
+#include <string.h>
+
+static int refuse(const char *what)
+{
+    PyErr_Format(PyExc_ValueError, "a histogram's plan: %s", what);
+    return -1;
+}
+
+static int fill_field(struct fg_hist_step *step, const char *name, const struct fg_hist_fields *fields)
+{
+    for (uint32_t i = 0; i < fields->n; i++) {
+        if (strcmp(fields->names[i], name) == 0) {
+            step->field = fields->fields[i];
+            return 0;
+        }
+    }
+    return refuse("no such field");
+}
+
+/* The argument of a step: a field's name, a number, the index of a variable. */
+static int fill_argument(struct fg_hist_step *step, PyObject *argument, const struct fg_hist_fields *fields)
+{
+    const char *name = PyUnicode_Check(argument) ? PyUnicode_AsUTF8(argument) : NULL;
+
+    if (name && step->op == FG_HIST_FIELD)
+        return fill_field(step, name, fields);
+    if (!PyLong_Check(argument) || (step->op != FG_HIST_NUMBER && step->op != FG_HIST_VARIABLE))
+        return PyErr_Occurred() ? -1 : refuse("no argument for this step");
+    step->number = PyLong_AsUnsignedLongLongMask(argument);
+    step->index = (uint8_t)step->number;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int fill_step(struct fg_hist_step *step, PyObject *tuple, const struct fg_hist_fields *fields)
+{
+    const char *name;
+    PyObject *argument = NULL;
+    int op;
+
+    if (!PyTuple_Check(tuple))
+        return refuse("a step must be a tuple");
+    if (!PyArg_ParseTuple(tuple, "s|O", &name, &argument))
+        return -1;
+    op = fg_hist_op_by_name(name);
+    if (op < 0)
+        return refuse("no such step");
+    step->op = (uint8_t)op;
+    return argument ? fill_argument(step, argument, fields) : 0;
+}
+
+static int modifier_by_name(const char *name)
+{
+    if (!*name)
+        return FG_HIST_PLAIN;
+    if (strcmp(name, "log2") == 0)
+        return FG_HIST_LOG2;
+    return strcmp(name, "buckets") == 0 ? FG_HIST_BUCKETS : -1;
+}
+
+static int fill_term(struct fg_hist_term *term, PyObject *tuple, const struct fg_hist_fields *fields)
+{
+    unsigned long long bucket;
+    const char *kind, *modifier;
+    PyObject *steps;
+    int kind_number, modifier_number;
+
+    if (!PyTuple_Check(tuple))
+        return refuse("a term must be a tuple");
+    if (!PyArg_ParseTuple(tuple, "sO!sK", &kind, &PyTuple_Type, &steps, &modifier, &bucket))
+        return -1;
+    kind_number = fg_hist_kind_by_name(kind);
+    modifier_number = modifier_by_name(modifier);
+    if (kind_number < 0 || modifier_number < 0 || PyTuple_GET_SIZE(steps) > FG_HIST_MAX_STEPS)
+        return refuse("no such term");
+    term->kind = (uint8_t)kind_number;
+    term->modifier = (uint8_t)modifier_number;
+    term->bucket = bucket;
+    term->nr_steps = (uint8_t)PyTuple_GET_SIZE(steps);
+    for (uint8_t i = 0; i < term->nr_steps; i++) {
+        if (fill_step(&term->steps[i], PyTuple_GET_ITEM(steps, i), fields) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int fill_terms(struct fg_hist_term *terms, uint32_t most, uint32_t *n, PyObject *tuple,
+                      const struct fg_hist_fields *fields)
+{
+    if (PyTuple_GET_SIZE(tuple) > (Py_ssize_t)most)
+        return refuse("too many terms");
+    *n = (uint32_t)PyTuple_GET_SIZE(tuple);
+    for (uint32_t i = 0; i < *n; i++) {
+        if (fill_term(&terms[i], PyTuple_GET_ITEM(tuple, i), fields) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int fg_hist_plan_fill(struct fg_hist_plan *plan, PyObject *tuple, const struct fg_hist_fields *fields)
+{
+    PyObject *keys, *values, *variables, *references;
+    int keeps_comm;
+
+    memset(plan, 0, sizeof(*plan));
+    if (!PyTuple_Check(tuple))
+        return refuse("must be a tuple");
+    if (!PyArg_ParseTuple(tuple, "IO!O!O!pO!", &plan->size, &PyTuple_Type, &keys, &PyTuple_Type, &values,
+                          &PyTuple_Type, &variables, &keeps_comm, &PyTuple_Type, &references))
+        return -1;
+    plan->keeps_comm = keeps_comm;
+    if (PyTuple_GET_SIZE(references))
+        return refuse("variables of other events cannot be read yet");
+    return fill_terms(plan->keys, FG_HIST_MAX_KEYS, &plan->nr_keys, keys, fields) ||
+                   fill_terms(plan->values, FG_HIST_MAX_VALUES, &plan->nr_values, values, fields) ||
+                   fill_terms(plan->variables, FG_HIST_MAX_VARIABLES, &plan->nr_variables, variables, fields)
+               ? -1
+               : 0;
+}

@@ -1,0 +1,156 @@
+/* See trigger.h. */
+#include "binding/event/trigger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "binding/base/raise.h"
+#include "binding/event/hist_plan.h"
+#include "engine/core/task.h"
+#include "engine/graph/users.h"
+
+/* It lives as long as an event has it: the Event holds a reference. */
+struct trigger_object {
+    PyObject_HEAD struct fg_trigger trigger;
+    uint32_t size; /* of its histogram's table */
+};
+
+struct fg_trigger *fg_trigger_of(PyObject *object)
+{
+    return &((struct trigger_object *)object)->trigger;
+}
+
+/* NULL with ValueError. */
+static struct fg_hist *hist_of(PyObject *object)
+{
+    struct fg_hist *hist = fg_trigger_of(object)->hist;
+
+    if (!hist)
+        PyErr_SetString(PyExc_ValueError, "the trigger is no histogram");
+    return hist;
+}
+
+void fg_trigger_fill(PyObject *object, int kind, int64_t count, struct fg_event_filter *filter)
+{
+    struct fg_trigger *trigger = fg_trigger_of(object);
+
+    trigger->kind = (enum fg_trigger_kind)kind;
+    atomic_init(&trigger->left, count);
+    trigger->filter = filter;
+}
+
+int fg_trigger_make_hist(PyObject *object, PyObject *plan_tuple, const struct fg_hist_fields *fields)
+{
+    struct fg_hist_plan plan;
+    int error;
+
+    if (fg_hist_plan_fill(&plan, plan_tuple, fields) != 0)
+        return -1;
+    error = fg_hist_new(&plan, &fg_trigger_of(object)->hist);
+    ((struct trigger_object *)object)->size = plan.size;
+    if (error)
+        fg_raise_errno(error, NULL);
+    return error ? -1 : 0;
+}
+
+static void trigger_dealloc(PyObject *object)
+{
+    struct fg_trigger *trigger = fg_trigger_of(object);
+    PyTypeObject *type = Py_TYPE(object);
+
+    fg_event_filter_free(trigger->filter);
+    if (trigger->hist)
+        fg_hist_free(trigger->hist);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *get_left(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromLongLong(atomic_load(&fg_trigger_of(object)->left));
+}
+
+static PyObject *get_paused(PyObject *object, void *Py_UNUSED(closure))
+{
+    struct fg_hist *hist = hist_of(object);
+
+    return hist ? PyBool_FromLong(fg_hist_is_paused(hist)) : NULL;
+}
+
+static PyObject *pause_hist(PyObject *object, PyObject *on)
+{
+    struct fg_hist *hist = hist_of(object);
+    int is_on = hist ? PyObject_IsTrue(on) : -1;
+
+    if (is_on < 0)
+        return NULL;
+    fg_hist_pause(hist, is_on);
+    Py_RETURN_NONE;
+}
+
+/* Hits meanwhile are not counted. */
+static PyObject *clear_hist(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    struct fg_hist *hist = hist_of(object);
+    bool was_paused;
+
+    if (!hist)
+        return NULL;
+    was_paused = fg_hist_is_paused(hist);
+    fg_hist_pause(hist, true);
+    fg_users_synchronize();
+    fg_hist_clear(hist);
+    fg_hist_pause(hist, was_paused);
+    Py_RETURN_NONE;
+}
+
+/* The rows may become more between two looks: there is room for all that the table can have. */
+static PyObject *snapshot(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    struct fg_hist *hist = hist_of(object);
+    size_t row_bytes;
+    uint64_t dropped;
+    uint32_t room, n;
+    PyObject *rows;
+
+    if (!hist)
+        return NULL;
+    row_bytes = fg_hist_row_words(hist) * sizeof(uint64_t);
+    room = ((struct trigger_object *)object)->size;
+    rows = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(room * row_bytes));
+    if (!rows)
+        return NULL;
+    n = fg_hist_snapshot(hist, (uint64_t *)(void *)PyBytes_AS_STRING(rows), room, &dropped);
+    if (n < room && _PyBytes_Resize(&rows, (Py_ssize_t)(n * row_bytes)) != 0)
+        return NULL;
+    return Py_BuildValue("NK", rows, (unsigned long long)dropped);
+}
+
+static PyGetSetDef attributes[] = {
+    {"left", get_left, NULL, "How often it still acts; -1: without limit.", NULL},
+    {"paused", get_paused, NULL, "Whether its histogram is paused.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"pause", pause_hist, METH_O, "pause(on): have its histogram count no hits, or count them again."},
+    {"clear", clear_hist, METH_NOARGS, "clear(): forget all hits of its histogram."},
+    {"snapshot", snapshot, METH_NOARGS,
+     "snapshot() -> tuple[bytes, int]: its histogram's rows, and what was dropped."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "What an event does at its hits; see the type stub."},
+    {Py_tp_dealloc, trigger_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {0, NULL},
+};
+
+PyType_Spec fg_trigger_spec = {
+    .name = "funcgraph._engine.Trigger",
+    .basicsize = sizeof(struct trigger_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};

@@ -1,0 +1,21 @@
+/* Trigger: what an event does at its hits, and its histogram. */
+#ifndef FG_BINDING_TRIGGER_H
+#define FG_BINDING_TRIGGER_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "binding/event/hist_plan.h"
+#include "engine/event/trigger.h"
+
+extern PyType_Spec fg_trigger_spec;
+
+/* The engine's half of a Trigger. The caller knows that it is one. */
+struct fg_trigger *fg_trigger_of(PyObject *object);
+
+/* Fills a new Trigger, which is all zeros; the filter becomes its own. */
+void fg_trigger_fill(PyObject *object, int kind, int64_t count, struct fg_event_filter *filter);
+/* Gives it a histogram. Return: 0, or -1 with an exception. */
+int fg_trigger_make_hist(PyObject *object, PyObject *plan, const struct fg_hist_fields *fields);
+
+#endif

@@ -1,0 +1,97 @@
+/* See trigger.h. */
+#define _GNU_SOURCE
+#include "engine/event/trigger.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "engine/core/clock.h"
+#include "engine/core/task.h"
+
+#define COMM_BYTES 16
+
+static const char *const names[] = {
+#define X(kind, name) name,
+    FG_TRIGGERS(X)
+#undef X
+};
+
+int fg_trigger_by_name(const char *name)
+{
+    for (int i = 0; i < FG_NR_TRIGGERS; i++) {
+        if (strcmp(names[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* What the histogram needs of the hit beside its image is asked for only then. */
+static void count(struct fg_hist *hist, const struct fg_event_site *site, const uint8_t *image,
+                  uint32_t bytes)
+{
+    struct fg_hit hit = {.image = image, .bytes = bytes};
+    uint32_t needs = fg_hist_needs(hist);
+    struct fg_caller callers[FG_HIST_MAX_STACK];
+    char comm[COMM_BYTES];
+
+    if (needs & FG_HIST_NEEDS_CPU)
+        hit.cpu = (uint32_t)sched_getcpu();
+    if (needs & FG_HIST_NEEDS_TIME)
+        hit.time_ns = fg_clock_to_ns(fg_clock_now());
+    if (needs & FG_HIST_NEEDS_COMM) {
+        prctl(PR_GET_NAME, comm);
+        hit.comm = comm;
+    }
+    if (needs & FG_HIST_NEEDS_CALLERS) {
+        callers[0] = (struct fg_caller){.func = site->func};
+        hit.nr_callers =
+            1 + (site->regs ? fg_regs_callers(site->regs, callers + 1, FG_HIST_MAX_STACK - 1) : 0);
+        hit.callers = callers;
+    }
+    fg_hist_count(hist, &hit);
+}
+
+/* A handler of a signal that interrupted the ring's own work must not take the ring's lock. */
+static void set_tracing(struct fg_instance *instance, struct fg_task *task, bool on)
+{
+    if (atomic_load(&instance->ring.paused) == !on || !fg_task_hold(task))
+        return;
+    fg_ring_set_paused(&instance->ring, !on);
+    fg_task_release(task);
+}
+
+/* Takes one of the times that are left. */
+static bool is_due(struct fg_trigger *trigger)
+{
+    int64_t left = atomic_load_explicit(&trigger->left, memory_order_relaxed);
+
+    while (left > 0) {
+        if (atomic_compare_exchange_weak_explicit(&trigger->left, &left, left - 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return true;
+    }
+    return left == FG_TRIGGER_UNLIMITED;
+}
+
+void fg_trigger_run(struct fg_trigger *trigger, struct fg_instance *instance,
+                    const struct fg_event_site *site, const uint8_t *image, uint32_t bytes)
+{
+    if (trigger->filter && !fg_event_filter_matches(trigger->filter, image, bytes))
+        return;
+    if (!is_due(trigger))
+        return;
+    switch (trigger->kind) {
+    case FG_TRIGGER_HIST:
+        count(trigger->hist, site, image, bytes);
+        return;
+    case FG_TRIGGER_TRACEON:
+        set_tracing(instance, site->task, true);
+        return;
+    case FG_TRIGGER_TRACEOFF:
+        set_tracing(instance, site->task, false);
+        return;
+    case FG_NR_TRIGGERS:
+        return;
+    }
+}
