@@ -273,6 +273,13 @@ def test_a_long_made_up_name_keeps_its_end() -> None:
         ("f shop.x \\1_0", messages.BAD_IMM, "1_0"),
         ("f shop.x \\٣", messages.BAD_IMM, "٣"),
         (f"f shop.x a{'.b' * 17}", messages.TOO_MANY_OPS, ".b"),
+        (f"f shop.x a{'.b' * 16}:len", messages.TOO_MANY_OPS, ".b:len"),
+        ('f shop.x d=\\"hi there"', messages.IMMSTR_NO_CLOSE, ' there"'),
+        ('f shop.x d=\\"a\0b"', messages.BAD_IMM, '"a\0b"'),
+        ('f shop.x a["\ud800"]', messages.BAD_INDEX, '"\ud800"]'),
+        ("f shop.x $retval_x", messages.RETVAL_ON_PROBE, "$retval_x"),
+        (f"f:{'g' * 64}/e shop.x", messages.GROUP_TOO_LONG, f"{'g' * 64}/e shop.x"),
+        (f"f:g/{'e' * 64} shop.x", messages.EVENT_TOO_LONG, f"{'e' * 64} shop.x"),
         (f"f shop.x x={'a' * 256}", messages.ARG_TOO_LONG, "a" * 256),
         ("f shop.x $exception", messages.BAD_VAR, "$exception"),
         ("p shop.x $exc", messages.EXC_ON_PROBE, "$exc"),
@@ -345,6 +352,12 @@ def test_an_error_says_what_would_be_right(line: str, hint: str) -> None:
     with pytest.raises(ProbeError) as caught:
         parse(line)
     assert hint in str(caught.value).splitlines()[-1]
+
+
+def test_the_longest_names() -> None:
+    longest = parse(f"f:{'g' * 63}/{'e' * 63} shop.x {'a' * 32}=b x=c{'.d' * 16} y=c{'.d' * 15}:len")
+    assert (longest.group, longest.event) == ("g" * 63, "e" * 63)
+    assert [len(found.steps) for found in longest.fields] == [0, 16, 16]
 
 
 def test_too_many_arguments() -> None:

@@ -20,7 +20,7 @@ CPYTHON_MODEL_EXAMPLES = 10_000 if NIGHTLY else 200
 #: Random traces, written as .fg and as trace.dat and read by all readers.
 TRACE_EXAMPLES = 5_000 if NIGHTLY else 120
 #: Random definitions of dynamic events, read back; damaged texts of definitions.
-DEFINITION_EXAMPLES = 20_000 if NIGHTLY else 400
+DEFINITION_EXAMPLES = 5_000 if NIGHTLY else 200
 MUTATED_DEFINITIONS = 100_000 if NIGHTLY else 5_000
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
 STRESS_SECONDS = 60.0 if NIGHTLY else 3.0

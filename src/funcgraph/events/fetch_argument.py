@@ -11,7 +11,7 @@ from funcgraph.events import messages
 from funcgraph.events.command import after_quoted
 from funcgraph.events.event_name import is_identifier
 from funcgraph.events.fetch_source import COMM, Scope, parse_source
-from funcgraph.events.fetch_steps import parse_steps
+from funcgraph.events.fetch_steps import MOST_STEPS, parse_steps
 from funcgraph.events.fetch_type import FetchType, RefusedError, parse_type
 from funcgraph.events.field import Field, Part
 
@@ -105,7 +105,7 @@ def _parse_body(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ..
     if not fetch:
         raise RefusedError(messages.NO_ARG_BODY, 0)
     source, end = parse_source(fetch, scope)
-    steps = parse_steps(fetch, end)
+    steps = parse_steps(fetch, end, MOST_STEPS - is_length)
     if is_length:
         steps += (_LEN,)
     if steps and source == COMM:

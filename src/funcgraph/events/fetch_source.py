@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from funcgraph.events import messages
 from funcgraph.events.command import number
-from funcgraph.events.fetch_steps import STEP_CHARACTERS, identifier_end
+from funcgraph.events.fetch_steps import STEP_CHARACTERS, identifier_end, is_text
 from funcgraph.events.fetch_type import RefusedError
 from funcgraph.events.field import Part
 from funcgraph.events.messages import Message
@@ -163,6 +163,8 @@ def _immediate(text: str) -> int | str:
     if text.startswith('\\"'):
         if len(text) < 3 or text[-1] != '"':
             raise RefusedError(messages.IMMSTR_NO_CLOSE, len(text))
+        if not is_text(text):
+            raise RefusedError(messages.BAD_IMM, 1)
         return text[2:-1]
     sign, digits = text[1:2], text[2:]
     if sign not in ("+", "-"):
