@@ -227,6 +227,7 @@ def test_an_event_probe_needs_a_static_or_a_synthetic_event(registry: Registry) 
         ("f:a vfs_read x=file", "f:a vfs_open x=file:u8", messages.DIFF_ARG_TYPE, "x=file:u8"),
         ("f:a vfs_read x=pos:u8", "f:a vfs_open x=file:u8[2]", messages.DIFF_ARG_TYPE, "x=file:u8[2]"),
         ("s:a u64 x", "s:a u64 x", messages.SYNTH_EVENT_EXISTS, "a u64 x"),
+        ("s:s u64 x", "s:synthetic/s u64 x", messages.SYNTH_EVENT_EXISTS, "s u64 x"),
         ("p:synthetic/a vfs_read", "s:a u64 x", messages.SYNTH_EVENT_EXISTS, "a u64 x"),
         (
             "p:a vfs_read",

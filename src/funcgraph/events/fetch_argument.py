@@ -20,7 +20,7 @@ __all__ = ["RESERVED", "argument_text", "parse_argument"]
 _NAME_CHARACTERS = 32
 _ARGUMENT_CHARACTERS = 255  # the kernel's 63 are few for a.b["key"].c
 
-#: Names that fields of each event have, or that read like these.
+#: Names that the kernel gives to fields of its own.
 RESERVED = (
     *("common_type", "common_flags", "common_preempt_count", "common_pid", "common_tgid"),
     *("__probe_ip", "__probe_func", "__probe_ret_ip"),

@@ -249,8 +249,8 @@ class Registry:
         if isinstance(definition, Definition):
             self._check_new(line, definition)
         elif self._is_taken(definition):
-            at = line.find(definition.event)
-            raise ProbeError(messages.SYNTH_EVENT_EXISTS, "synthetic_events", line, max(at, 0))
+            at = len(line) - len(line.removeprefix("s:").removeprefix(f"{GROUP}/"))
+            raise ProbeError(messages.SYNTH_EVENT_EXISTS, "synthetic_events", line, at)
         try:
             handle = self._installer.install(definition)
         except ProbeError:
@@ -304,7 +304,7 @@ class Registry:
         # Newest first: an event probe is newer than the synthetic event that it is on.
         for entry in reversed(list(entries)):
             self._installer.remove(entry.handle)
-            self._entries.remove(entry)
+            self._entries = [other for other in self._entries if other is not entry]
 
     def _is_in_use(self, entry: _Entry, staying: Collection[_Entry]) -> bool:
         """Return whether an entry may not be deleted, if some others stay.
