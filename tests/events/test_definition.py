@@ -34,7 +34,7 @@ FUNCTIONS = {
 EVENTS = {
     ("", "raise"): ["type", "value"],
     ("py", "raise"): ["type", "value"],
-    ("py", "gc_done"): ["collected"],
+    ("sched", "wake"): ["comm"],
 }
 
 
@@ -173,6 +173,14 @@ def test_parameters_take_the_place_of_their_numbers() -> None:
         Field("value", "value", 0, ("field", "value"), ()),
         Field("v", "value", 0, ("field", "value"), ()),
     )
+
+
+def test_comm_on_an_event_may_be_a_field() -> None:
+    found = fields("e sched/wake $comm $COMM:string")
+    assert [one.source for one in found] == [("field", "comm"), ("comm",)]
+    assert fields("e sched/wake $comm:u32")[0].type == "u32"
+    assert [found.source for found in fields("e py/raise $comm")] == [("comm",)]
+    assert refused("e py/raise $comm:u32") == (messages.NEED_STRING_TYPE.text, "u32")
 
 
 def test_a_kprobe_reads_any_local_variable() -> None:

@@ -108,6 +108,8 @@ def _parse_body(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ..
     steps = parse_steps(fetch, end, MOST_STEPS - is_length)
     if is_length:
         steps += (_LEN,)
+    if source == COMM and is_typed and type_text != "string":
+        raise RefusedError(messages.NEED_STRING_TYPE, type_at)
     if steps and source == COMM:
         raise RefusedError(messages.COMM_CANT_DEREF, 0)
     if steps and source[0] in ("symbol", "imm"):
