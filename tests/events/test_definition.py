@@ -34,7 +34,7 @@ FUNCTIONS = {
 EVENTS = {
     ("", "raise"): ["type", "value"],
     ("py", "raise"): ["type", "value"],
-    ("py", "gc_done"): ["collected"],
+    ("sched", "wake"): ["comm"],
 }
 
 
@@ -175,6 +175,14 @@ def test_parameters_take_the_place_of_their_numbers() -> None:
     )
 
 
+def test_comm_on_an_event_may_be_a_field() -> None:
+    found = fields("e sched/wake $comm $COMM:string")
+    assert [one.source for one in found] == [("field", "comm"), ("comm",)]
+    assert fields("e sched/wake $comm:u32")[0].type == "u32"
+    assert [found.source for found in fields("e py/raise $comm")] == [("comm",)]
+    assert refused("e py/raise $comm:u32") == (messages.NEED_STRING_TYPE.text, "u32")
+
+
 def test_a_kprobe_reads_any_local_variable() -> None:
     assert parse("p shop.Cart.add total").fields[0].source == ("name", "total")
     assert refused("f shop.Cart.add total") == (messages.NO_BTFARG.text, "total")
@@ -273,6 +281,13 @@ def test_a_long_made_up_name_keeps_its_end() -> None:
         ("f shop.x \\1_0", messages.BAD_IMM, "1_0"),
         ("f shop.x \\٣", messages.BAD_IMM, "٣"),
         (f"f shop.x a{'.b' * 17}", messages.TOO_MANY_OPS, ".b"),
+        (f"f shop.x a{'.b' * 16}:len", messages.TOO_MANY_OPS, ".b:len"),
+        ('f shop.x d=\\"hi there"', messages.IMMSTR_NO_CLOSE, ' there"'),
+        ('f shop.x d=\\"a\0b"', messages.BAD_IMM, '"a\0b"'),
+        ('f shop.x a["\ud800"]', messages.BAD_INDEX, '"\ud800"]'),
+        ("f shop.x $retval_x", messages.RETVAL_ON_PROBE, "$retval_x"),
+        (f"f:{'g' * 64}/e shop.x", messages.GROUP_TOO_LONG, f"{'g' * 64}/e shop.x"),
+        (f"f:g/{'e' * 64} shop.x", messages.EVENT_TOO_LONG, f"{'e' * 64} shop.x"),
         (f"f shop.x x={'a' * 256}", messages.ARG_TOO_LONG, "a" * 256),
         ("f shop.x $exception", messages.BAD_VAR, "$exception"),
         ("p shop.x $exc", messages.EXC_ON_PROBE, "$exc"),
@@ -345,6 +360,12 @@ def test_an_error_says_what_would_be_right(line: str, hint: str) -> None:
     with pytest.raises(ProbeError) as caught:
         parse(line)
     assert hint in str(caught.value).splitlines()[-1]
+
+
+def test_the_longest_names() -> None:
+    longest = parse(f"f:{'g' * 63}/{'e' * 63} shop.x {'a' * 32}=b x=c{'.d' * 16} y=c{'.d' * 15}:len")
+    assert (longest.group, longest.event) == ("g" * 63, "e" * 63)
+    assert [len(found.steps) for found in longest.fields] == [0, 16, 16]
 
 
 def test_too_many_arguments() -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.one_python
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,11}", fullmatch=True)
 python_names = st.one_of(names, st.sampled_from(("größe", "名前", "_", "__x__")))
-keys = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=8).map(
+keys = st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]), max_size=8).map(
     lambda text: text.replace("\\", "\\\\").replace('"', '\\"')
 )
 steps = st.lists(

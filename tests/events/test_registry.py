@@ -77,6 +77,8 @@ def test_a_refused_definition_leaves_nothing_behind(
         (errno.EEXIST, "f", messages.EVENT_EXIST, errno.EINVAL),
         (errno.ENOSPC, "p", messages.FAIL_REG_PROBE, errno.ENOSPC),
         (errno.EINVAL, "p", messages.FAIL_REG_PROBE, errno.EINVAL),
+        (errno.ENOSPC, "f", messages.FAIL_REG_PROBE, errno.EINVAL),
+        (errno.E2BIG, "f", messages.TOO_MANY_ARGS, errno.E2BIG),
     ],
 )
 def test_what_an_installer_refuses_gets_the_kernels_text(
@@ -88,9 +90,10 @@ def test_what_an_installer_refuses_gets_the_kernels_text(
 
     registry = Registry(Refusing(), event_fields=event_fields)
     target = "sched/sched_switch" if kind == "e" else "vfs_read"
-    error = refused(registry, f"{kind}:a {target}")
+    error = refused(registry, f"{kind}:a {target} x=\\5")
     assert (error.message, error.errno, error.hint) == (message.text, result, "the reason")
-    assert error.offset == (0 if message == messages.EVENT_EXIST else 4)
+    wrong = {messages.EVENT_EXIST: f"{kind}:a", messages.TOO_MANY_ARGS: "x="}.get(message, target)
+    assert error.command[error.offset :].startswith(wrong)
     assert len(registry) == 0
 
 
@@ -99,6 +102,15 @@ def test_a_line_without_code(registry: Registry) -> None:
     assert (error.message, error.offset, error.hint) == (messages.BAD_LINE.text, 4, "lines with code: 42")
     registry.define("p:a vfs_read:42 count")
     assert registry.read("kprobe_events") == "p:kprobes/a vfs_read:42 count=count\n"
+
+
+def test_a_synthetic_event_that_the_installer_refuses() -> None:
+    class Refusing(FakeInstaller):
+        def install(self, definition: AnyDefinition) -> int:
+            raise OSError(errno.ENOSPC, "the reason")
+
+    error = refused(Registry(Refusing()), "s:a int x")
+    assert (error.errno, error.component, error.hint) == (errno.ENOSPC, "synthetic_events", "the reason")
 
 
 def test_an_installers_own_error_stays_as_it_is(installer: FakeInstaller) -> None:
@@ -215,6 +227,7 @@ def test_an_event_probe_needs_a_static_or_a_synthetic_event(registry: Registry) 
         ("f:a vfs_read x=file", "f:a vfs_open x=file:u8", messages.DIFF_ARG_TYPE, "x=file:u8"),
         ("f:a vfs_read x=pos:u8", "f:a vfs_open x=file:u8[2]", messages.DIFF_ARG_TYPE, "x=file:u8[2]"),
         ("s:a u64 x", "s:a u64 x", messages.SYNTH_EVENT_EXISTS, "a u64 x"),
+        ("s:s u64 x", "s:synthetic/s u64 x", messages.SYNTH_EVENT_EXISTS, "s u64 x"),
         ("p:synthetic/a vfs_read", "s:a u64 x", messages.SYNTH_EVENT_EXISTS, "a u64 x"),
         (
             "p:a vfs_read",

@@ -9,7 +9,8 @@ __all__ = ["ProbeError", "pointed"]
 
 def pointed(command: str, offset: int) -> str:
     """Return the two lines of error_log that show a command and the place in it, with a caret."""
-    return f"  Command: {command}\n{' ' * (offset + 11)}^"
+    line = command.replace("\n", " ")
+    return f"  Command: {line}\n{' ' * (offset + 11)}^"
 
 
 class ProbeError(OSError, ValueError):
@@ -57,7 +58,7 @@ class ProbeError(OSError, ValueError):
         return (type(self), (message, self.component, self.command, self.offset), {"hint": self.hint})
 
     def __str__(self) -> str:
-        if not self.component:
-            return f"{self.message}: {self.command}"
         hint = f"\n{self.hint}" if self.hint else ""
+        if not self.component:
+            return f"{self.message}: {self.command}{hint}"
         return f"{self.component}: {self.message}\n{pointed(self.command, self.offset)}{hint}"

@@ -11,7 +11,7 @@ from funcgraph.events import messages
 from funcgraph.events.command import after_quoted
 from funcgraph.events.event_name import is_identifier
 from funcgraph.events.fetch_source import COMM, Scope, parse_source
-from funcgraph.events.fetch_steps import parse_steps
+from funcgraph.events.fetch_steps import MOST_STEPS, parse_steps
 from funcgraph.events.fetch_type import FetchType, RefusedError, parse_type
 from funcgraph.events.field import Field, Part
 
@@ -20,7 +20,7 @@ __all__ = ["RESERVED", "argument_text", "parse_argument"]
 _NAME_CHARACTERS = 32
 _ARGUMENT_CHARACTERS = 255  # the kernel's 63 are few for a.b["key"].c
 
-#: Names that fields of each event have, or that read like these.
+#: Names that the kernel gives to fields of its own.
 RESERVED = (
     *("common_type", "common_flags", "common_preempt_count", "common_pid", "common_tgid"),
     *("__probe_ip", "__probe_func", "__probe_ret_ip"),
@@ -105,9 +105,11 @@ def _parse_body(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ..
     if not fetch:
         raise RefusedError(messages.NO_ARG_BODY, 0)
     source, end = parse_source(fetch, scope)
-    steps = parse_steps(fetch, end)
+    steps = parse_steps(fetch, end, MOST_STEPS - is_length)
     if is_length:
         steps += (_LEN,)
+    if source == COMM and is_typed and type_text != "string":
+        raise RefusedError(messages.NEED_STRING_TYPE, type_at)
     if steps and source == COMM:
         raise RefusedError(messages.COMM_CANT_DEREF, 0)
     if steps and source[0] in ("symbol", "imm"):

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from funcgraph.events import messages
 from funcgraph.events.command import number
-from funcgraph.events.fetch_steps import STEP_CHARACTERS, identifier_end
+from funcgraph.events.fetch_steps import STEP_CHARACTERS, identifier_end, is_text
 from funcgraph.events.fetch_type import RefusedError
 from funcgraph.events.field import Part
-from funcgraph.events.messages import Message
 
 __all__ = ["COMM", "VARIABLES", "Scope", "nth_name", "parse_source"]
 
@@ -116,18 +115,14 @@ def _field(name: str, scope: Scope) -> Part:
 
 
 def _result(name: str, scope: Scope) -> Part:
-    prefix: str
-    absent: Message
-    prefix, absent = ("exc", messages.EXC_ON_PROBE)
-    if name.startswith("retval"):
-        prefix, absent = ("retval", messages.RETVAL_ON_PROBE)
-    elif name != prefix:
+    """Return the source that `$retval` or `$exc` is."""
+    if name.startswith("exc") and name != "exc":
         raise RefusedError(messages.BAD_VAR, 0, VARIABLES)
     if not scope.is_return:
-        raise RefusedError(absent, 0)
-    if name != prefix:  # as in the kernel, where $retval is one of the function's variables
+        raise RefusedError(messages.EXC_ON_PROBE if name == "exc" else messages.RETVAL_ON_PROBE, 0)
+    if name not in ("retval", "exc"):  # to the kernel, $retval1 is one of the function's variables
         raise RefusedError(messages.NO_BTFARG, 0, VARIABLES)
-    return (prefix,)
+    return (name,)
 
 
 def _stack_entry(digits: str) -> int:
@@ -163,6 +158,8 @@ def _immediate(text: str) -> int | str:
     if text.startswith('\\"'):
         if len(text) < 3 or text[-1] != '"':
             raise RefusedError(messages.IMMSTR_NO_CLOSE, len(text))
+        if not is_text(text):
+            raise RefusedError(messages.BAD_IMM, 1)
         return text[2:-1]
     sign, digits = text[1:2], text[2:]
     if sign not in ("+", "-"):

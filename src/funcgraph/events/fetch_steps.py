@@ -11,12 +11,12 @@ from funcgraph.events.command import after_quoted, number
 from funcgraph.events.fetch_type import RefusedError
 from funcgraph.events.field import Part
 
-__all__ = ["STEP_CHARACTERS", "identifier_end", "parse_steps"]
+__all__ = ["MOST_STEPS", "STEP_CHARACTERS", "identifier_end", "is_text", "parse_steps"]
 
 STEP_CHARACTERS = ".-["
 
-#: As many operations as the kernel allows in one argument.
-_MOST_STEPS = 16
+#: As many operations as the kernel allows in one argument: FG_FETCH_MAX_STEPS.
+MOST_STEPS = 16
 
 
 def identifier_end(text: str, at: int) -> int:
@@ -28,26 +28,35 @@ def identifier_end(text: str, at: int) -> int:
     return end
 
 
-def parse_steps(text: str, at: int) -> tuple[Part, ...]:
+def parse_steps(text: str, at: int, most: int = MOST_STEPS) -> tuple[Part, ...]:
     """Return the steps that a fetch argument has from a place on.
 
     Args:
         text: the argument without its type.
         at: where the steps begin.
+        most: how many there may be.
 
     Raises:
         RefusedError: something else stands there.
     """
     steps: list[Part] = []
     while at < len(text):
-        if len(steps) == _MOST_STEPS:
-            raise RefusedError(messages.TOO_MANY_OPS, at, f"At most {_MOST_STEPS} steps lead to a value.")
+        if len(steps) == most:
+            raise RefusedError(messages.TOO_MANY_OPS, at, f"At most {MOST_STEPS} steps lead to a value.")
         if text[at] == "[":
             step, at = _index(text, at)
         else:
             step, at = _attribute(text, at)
         steps.append(step)
     return tuple(steps)
+
+
+def is_text(text: str) -> bool:
+    """Return whether a text is one that UTF-8 and C have: without lone surrogates and NULs."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _attribute(text: str, at: int) -> tuple[Part, int]:
@@ -69,7 +78,7 @@ def _index(text: str, at: int) -> tuple[Part, int]:
     start = at + 1
     if text[start : start + 1] == '"':
         end = after_quoted(text, at)
-        if end > start and text[end : end + 1] == "]":
+        if end > start and text[end : end + 1] == "]" and is_text(text):
             return ("key", _unescaped(text[start + 1 : end - 1])), end + 1
         raise RefusedError(messages.BAD_INDEX, start)
     end = text.find("]", start)

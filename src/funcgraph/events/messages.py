@@ -6,7 +6,7 @@ does not have.
 
 from __future__ import annotations
 
-from errno import E2BIG, EEXIST, EILSEQ, EINVAL, ENODEV, ENOENT, EOPNOTSUPP
+from errno import E2BIG, EBUSY, EEXIST, EILSEQ, EINVAL, ENODEV, ENOENT, EOPNOTSUPP
 from typing import NamedTuple
 
 __all__ = ["Message"]
@@ -92,6 +92,12 @@ SYNTH_INCOMPLETE_TYPE = Message(EINVAL, "Incomplete type")
 SYNTH_INVALID_TYPE = Message(EINVAL, "Invalid type")
 SYNTH_INVALID_FIELD = Message(EINVAL, "Invalid field")
 SYNTH_INVALID_ARRAY_SPEC = Message(EINVAL, "Invalid array specification")
+
+# Without an entry in error_log, as in the kernel, where they are nothing but a number.
+NO_SUCH_EVENT = Message(ENOENT, "There is no such dynamic event")
+IN_USE = Message(EBUSY, "The event is in use")
+BAD_DELETION = Message(EINVAL, "A deletion must be -:[GROUP/][EVENT]")
+WRONG_FILE = Message(EINVAL, "The file does not take this definition")
 
 # Ours.
 NO_REGISTER = Message(EINVAL, "Registers cannot be fetched at a Python function")

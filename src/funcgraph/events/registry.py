@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Collection, Iterator, Sequence
-from errno import EADDRNOTAVAIL, EBUSY, EEXIST, EILSEQ, EINVAL, ENODEV, ENOENT
+from errno import E2BIG, EADDRNOTAVAIL, EEXIST, EILSEQ, EINVAL, ENODEV, ENOENT
 from typing import Any, NamedTuple, Protocol
 
 from funcgraph.events import messages
@@ -18,7 +18,7 @@ from funcgraph.events.error_log import ErrorLog
 from funcgraph.events.errors import ProbeError
 from funcgraph.events.messages import Message
 from funcgraph.events.parse import command_of, parse_definition
-from funcgraph.events.synthetic_definition import SyntheticDefinition, parse_synthetic
+from funcgraph.events.synthetic_definition import GROUP, SyntheticDefinition, parse_synthetic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,9 +47,10 @@ class Installer(Protocol):
         Raises:
             OSError: ENOENT: there is no such function; EILSEQ: no instruction begins at this offset; EINVAL:
                 the function has no code at this line; EADDRNOTAVAIL: several functions have this name;
-                ENODEV: the event to attach to does not exist; any other: what else failed. The registry turns
-                it into the kernel's error, and its text into the hint. A ProbeError, such as for the filter
-                of an event probe, stays as it is. Nothing is installed then.
+                ENODEV: the event to attach to does not exist; E2BIG: the fields do not fit into an event; any
+                other: what else failed. The registry turns it into the kernel's error, and its text into the
+                hint. A ProbeError, such as for the filter of an event probe, stays as it is. Nothing is
+                installed then.
         """
         ...
 
@@ -180,7 +181,7 @@ class Registry:
         # "!kind:name" is the kernel's other form: what stands before the colon does not matter.
         name = words[0].partition(":")[2] if words[0].startswith(("-:", "!")) else ""
         if not name:
-            raise _plain(EINVAL, "invalid deletion, must be -:[GROUP/][EVENT]", line)
+            raise ProbeError(messages.BAD_DELETION, "", line)
         group, slash, event = name.rpartition("/")
         with self._lock:
             self._delete(
@@ -220,14 +221,14 @@ class Registry:
         elif file == "dynamic_events":
             parse_definition(command)  # it raises the error
         else:
-            raise _plain(EINVAL, f"{file} takes definitions that begin with 'p' or 'r'", command)
+            raise ProbeError(messages.WRONG_FILE, "", command, hint=f"{file} takes 'p' and 'r'.")
 
     def _add_of(self, file: str, command: str) -> None:
         try:
             definition = parse_definition(command, self._parameters, self._event_fields)
         except ProbeError as error:
             if error.message == messages.NO_MATCHING_TYPE.text and file != "dynamic_events":
-                raise _plain(EINVAL, "no function is given", command) from error
+                raise ProbeError(messages.WRONG_FILE, "", command, hint="It names no function.") from error
             raise
         self._add(command, definition)
 
@@ -239,18 +240,17 @@ class Registry:
 
     def _event_fields(self, group: str, event: str) -> Sequence[str] | None:
         """Return the fields of an event that another may be attached to: a static or a synthetic one."""
-        named = [entry for entry in self._entries if entry.name == (group, event)]
-        for entry in named:
-            if isinstance(entry.definition, SyntheticDefinition):
-                return [field.name for field in entry.definition.fields]
-        return None if named or self._static_fields is None else self._static_fields(group, event)
+        for definition in self:
+            if isinstance(definition, SyntheticDefinition) and (GROUP, definition.event) == (group, event):
+                return [field.name for field in definition.fields]
+        return None if self._static_fields is None else self._static_fields(group, event)
 
     def _add(self, line: str, definition: AnyDefinition) -> AnyDefinition:
         if isinstance(definition, Definition):
             self._check_new(line, definition)
         elif self._is_taken(definition):
-            at = line.find(definition.event)
-            raise ProbeError(messages.SYNTH_EVENT_EXISTS, "synthetic_events", line, max(at, 0))
+            at = len(line) - len(line.removeprefix("s:").removeprefix(f"{GROUP}/"))
+            raise ProbeError(messages.SYNTH_EVENT_EXISTS, "synthetic_events", line, at)
         try:
             handle = self._installer.install(definition)
         except ProbeError:
@@ -295,16 +295,16 @@ class Registry:
 
     def _delete(self, entries: Collection[_Entry], line: str) -> None:
         if not entries:
-            raise _plain(ENOENT, "no such dynamic event", line)
+            raise ProbeError(messages.NO_SUCH_EVENT, "", line)
         leaving = {id(entry) for entry in entries}
         staying = [entry for entry in self._entries if id(entry) not in leaving]
         for entry in entries:
             if self._is_in_use(entry, staying):
-                raise _plain(EBUSY, f"{'/'.join(entry.name)} is in use", line)
+                raise ProbeError(messages.IN_USE, "", line, hint=f"In use: {'/'.join(entry.name)}")
         # Newest first: an event probe is newer than the synthetic event that it is on.
         for entry in reversed(list(entries)):
             self._installer.remove(entry.handle)
-            self._entries.remove(entry)
+            self._entries = [other for other in self._entries if other is not entry]
 
     def _is_in_use(self, entry: _Entry, staying: Collection[_Entry]) -> bool:
         """Return whether an entry may not be deleted, if some others stay.
@@ -321,11 +321,6 @@ def _listed(definition: AnyDefinition, file: str) -> str:
     if isinstance(definition, SyntheticDefinition) and file == "synthetic_events":
         return definition.synthetic_text
     return definition.text
-
-
-def _plain(errno: int, text: str, line: str) -> ProbeError:
-    """Return an error that the kernel does not log."""
-    return ProbeError(Message(errno, text), "", line)
 
 
 def _is_on(definition: AnyDefinition, name: tuple[str, str]) -> bool:
@@ -368,13 +363,15 @@ def _refused(line: str, definition: AnyDefinition, error: OSError) -> ProbeError
     hint = error.strerror or str(error)
     number = error.errno or EINVAL
     if isinstance(definition, SyntheticDefinition):
-        return ProbeError(Message(number, hint), "", line)
+        return ProbeError(messages.FAIL_REG_PROBE, "synthetic_events", line, errno=number, hint=hint)
     message = _REFUSALS.get(number)
     word, errno = 1, None
     if number == EEXIST:
         message, word = messages.EVENT_EXIST, 0
     elif number == EINVAL and definition.place is not None and definition.place[0] == "line":
         message = messages.BAD_LINE
+    elif number == E2BIG:  # the fields do not fit
+        return command_of(line).error(messages.TOO_MANY_ARGS, 2, hint=hint)
     elif message is None:
         message, errno = messages.FAIL_REG_PROBE, number
     if definition.kind in "ft":
