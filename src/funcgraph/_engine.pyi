@@ -228,19 +228,54 @@ class Event:
     def remove_probe(self, index: int, /) -> None:
         """Remove the probe that was added as this one, from 0. OSError ENOENT: there is none."""
 
-    def enable(self, handle: int, filter: bytes | None, /) -> None:
-        """Have an instance record it: all hits, or those that a filter's program accepts.
+    def set(self, handle: int, records: bool, filter: bytes | None, triggers: tuple[Trigger, ...], /) -> None:
+        """Say what an instance wants of it: to record all hits or those that a filter's program accepts, and
+        what all hits do besides. It replaces what the instance wanted before.
 
         Errors: OSError: EINVAL: no such instance, or no program for its fields; ENOSPC: no free slot; EBUSY:
-        another thread changes the instance. RuntimeError: no hook is free.
+        another thread changes the instance. RuntimeError: no hook is free. ValueError: it is closed.
         """
 
-    def disable(self, handle: int, /) -> None:
-        """Have an instance not record it. OSError: as enable()."""
+    def trigger(
+        self, name: str, count: int, filter: bytes | None, plan: tuple[Any, ...] | None, /
+    ) -> Trigger:
+        """Make a trigger for its hits.
 
-    def is_enabled(self, handle: int, /) -> bool: ...
+        Args:
+            name: "traceon", "traceoff" or "hist".
+            count: how often it acts; -1: at each hit.
+            filter: a filter's program, or None.
+            plan: of a "hist": hist_plan.Plan.
+
+        Errors: ValueError: no such trigger, no plan for its fields. OSError EINVAL: no such program or plan.
+        """
+
+    def is_recorded(self, handle: int, /) -> bool: ...
     def close(self) -> None:
         """Remove it with its probes. A second call does nothing."""
+
+class Trigger:
+    """What an event does at its hits. Event.trigger() makes them; an Event keeps those that it has.
+
+    Errors: ValueError, of what is about a histogram: it has none.
+    """
+
+    @property
+    def left(self) -> int:
+        """How often it still acts; -1: without limit."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether its histogram is paused."""
+
+    def pause(self, on: bool, /) -> None:
+        """Have its histogram count no hits, or count them again."""
+
+    def clear(self) -> None:
+        """Forget all hits of its histogram."""
+
+    def snapshot(self) -> tuple[bytes, int]:
+        """Return the rows of its histogram, which hist_rows.py decodes, and how many hits were dropped."""
 
 class Instance:
     """An instance in this process's memory. funcgraph.Instance wraps it.
@@ -342,6 +377,9 @@ def untraced(function: Callable[..., Any], /, *args: object) -> Any:
 
 def mark(text: str, /) -> int:
     """Write a text into the recordings of this process and the instance "top"; return its length."""
+
+def function_name(id: int, /) -> str | None:
+    """Return the name of the function with this id, "module.qualname"; None: there is none."""
 
 def trace_printk(format: str, /, *args: object) -> int:
     """Write `format % args` into the traces of this process, as from the calling function.

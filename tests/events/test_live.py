@@ -356,3 +356,108 @@ def test_a_recording_with_a_wrong_event_does_not_start(fg: Funcgraph) -> None:
     wrong = fg.record("-f", "m == 3", app, "plain")
     assert wrong.returncode == 2 and "-f" in wrong.stderr
     assert not os.path.exists(fg.trace) and fg.sessions() == []
+
+
+# ---- triggers and histograms
+
+
+def hist_rows(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("{")]
+
+
+def test_a_histogram_counts_what_a_counter_counts(one: funcgraph.Instance) -> None:
+    name = define("f:shop/co HERE.total amount=order.amount:s64 who=order.user.name:string")
+    event = one.events[name]
+    event.trigger = "hist:keys=who:vals=amount:sort=amount.descending if amount > 0"
+    assert not event.enable
+    for amount in range(-3, 4):
+        total(Order(amount, BOB))
+        total(Order(10 * amount, User("zoe", 1)))
+    assert hits(one) == []
+    assert [re.sub(" +", " ", row) for row in hist_rows(event.hist)] == [
+        "{ who: zoe } hitcount: 3 amount: 60",
+        "{ who: bob } hitcount: 3 amount: 6",
+    ]
+    assert event.hist.endswith("Totals:\n    Hits: 6\n    Entries: 2\n    Dropped: 0\n")
+    spec = "hist:keys=who:vals=hitcount,amount:sort=amount.descending:size=2048 if amount > 0"
+    assert event.trigger == f"{spec} [active]\n"
+    event.trigger = "!hist:keys=who:vals=amount:sort=amount.descending if amount > 0"
+    assert event.trigger.startswith("# Available triggers:") and event.hist == ""
+    assert funcgraph.users() == []
+
+
+def test_a_histogram_of_a_million_hits_from_eight_threads_is_exact(one: funcgraph.Instance) -> None:
+    name = define("f:shop/co HERE.total n=order.amount:u32")
+    event = one.events[name]
+    event.trigger = "hist:keys=n"
+    orders = [Order(n, BOB) for n in range(8)]
+
+    def work(own: int) -> None:
+        for _ in range(125_000 // (own + 1)):
+            for order in orders[: own + 1]:
+                total(order)
+
+    threads = [threading.Thread(target=work, args=(own,)) for own in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    counts = [int(count) for row in hist_rows(event.hist) for count in re.findall(r"hitcount: +(\d+)", row)]
+    expected = [sum(125_000 // (own + 1) for own in range(n, 8)) for n in range(8)]
+    assert sorted(counts) == sorted(expected)
+
+
+def test_a_histogram_is_paused_and_cleared(one: funcgraph.Instance) -> None:
+    event = one.events[define("f:shop/co HERE.total n=order.amount:u32")]
+    event.trigger = "hist:keys=n"
+    total(Order(1, BOB))
+    event.trigger = "hist:keys=n:pause"
+    total(Order(1, BOB))
+    assert "Hits: 1\n" in event.hist and "[paused]" in event.trigger
+    event.trigger = "hist:keys=n:clear"
+    event.trigger = "hist:keys=n:cont"
+    total(Order(2, BOB))
+    assert [re.sub(" +", " ", row) for row in hist_rows(event.hist)] == ["{ n: 2 } hitcount: 1"]
+
+
+def test_a_histogram_by_stack_and_by_function(one: funcgraph.Instance) -> None:
+    event = one.events[define("f:shop/any HERE.*total $symbol")]
+    event.trigger = "hist:keys=common_stacktrace"
+    checkout(Order(1, BOB))
+    total(Order(1, BOB))
+    assert event.hist.count(f"{HERE}.total\n") == 2
+    assert event.hist.count(f"{HERE}.checkout\n") == 1
+
+
+def test_tracing_stops_and_goes_on_at_a_hit(one: funcgraph.Instance) -> None:
+    co, done = define("f:shop/co HERE.checkout amount=order.amount"), define("f:shop/t HERE.total")
+    one.events[co].enable = one.events[done].enable = True
+    one.events[co].trigger = "traceoff:1 if amount == 2"
+    for amount in range(5):
+        checkout(Order(amount, BOB))
+    assert not one.tracing_on
+    assert hits(one) == [
+        "co: (checkout) amount=0",
+        "t: (total)",
+        "co: (checkout) amount=1",
+        "t: (total)",
+        "co: (checkout) amount=2",
+    ]
+    assert one.events[co].trigger == "traceoff:count=0 if amount == 2\n"
+    one.events[done].trigger = "traceon"
+    total(Order(0, BOB))
+    assert one.tracing_on
+    with pytest.raises(OSError) as refused:
+        one.events[co].trigger = "traceon"
+    assert refused.value.errno == errno.EEXIST
+    one.events[co].trigger = "!traceon"
+    assert one.events[co].trigger.startswith("# Available")
+
+
+def test_a_wrong_trigger_changes_nothing(one: funcgraph.Instance) -> None:
+    event = one.events[define("f:shop/co HERE.total n=order.amount:u32")]
+    for text in ("nothing", "traceoff:x", "traceoff if m == 1", "hist:keys=m", "hist:keys=n:sort=m", "hist"):
+        with pytest.raises(ValueError):
+            event.trigger = text
+    assert event.trigger.startswith("# Available triggers:")
+    assert funcgraph.users() == []

@@ -220,7 +220,8 @@ static int exec_module(PyObject *module)
     fg_event_begin();
     return add_types(module) || add_sequences(module) || PyModule_AddFunctions(module, fg_fprobe_functions) ||
                    PyModule_AddFunctions(module, fg_kprobe_multi_functions) ||
-                   PyModule_AddFunctions(module, fg_kprobe_functions) || fg_exit_add(module) ||
+                   PyModule_AddFunctions(module, fg_kprobe_functions) ||
+                   PyModule_AddFunctions(module, fg_event_functions) || fg_exit_add(module) ||
                    fg_capi_add(module) || fg_latency_add(module) || fg_tracers_add(module) ||
                    fg_recording_add(module)
                ? -1

@@ -628,3 +628,39 @@ PyType_Spec fg_event_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = slots,
 };
+
+/* ---- functions of the module */
+
+struct named {
+    uint32_t id;
+    char *name; /* NULL: not found */
+};
+
+/* The engine's lock is held: no object is made here. */
+static void note_name(struct fg_func *func, void *arg)
+{
+    struct named *named = arg;
+
+    if (func->id == named->id && !named->name)
+        named->name = strdup(func->name);
+}
+
+static PyObject *function_name(PyObject *Py_UNUSED(module), PyObject *id)
+{
+    struct named named = {.id = (uint32_t)PyLong_AsUnsignedLongMask(id)};
+    PyObject *name;
+
+    if (PyErr_Occurred())
+        return NULL;
+    fg_func_for_each(note_name, &named);
+    if (!named.name)
+        Py_RETURN_NONE;
+    name = PyUnicode_DecodeUTF8(named.name, (Py_ssize_t)strlen(named.name), "replace");
+    free(named.name);
+    return name;
+}
+
+PyMethodDef fg_event_functions[] = {
+    {"function_name", function_name, METH_O, "function_name(id) -> str | None: the function with this id."},
+    {NULL, NULL, 0, NULL},
+};

@@ -7,6 +7,9 @@
 
 extern PyType_Spec fg_event_spec;
 
+/* Functions of the module. */
+extern PyMethodDef fg_event_functions[];
+
 /* Before the first event. */
 void fg_event_begin(void);
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from funcgraph.events.asked import Asked
-from funcgraph.events.filter import Filter
 from funcgraph.events.installer import Installer, LiveEvent
 from funcgraph.events.registry import Registry
 
-__all__ = ["disable", "dynamic_events", "enable", "events", "start"]
+__all__ = ["dynamic_events", "events", "start"]
 
 _installer = Installer()
 
@@ -33,27 +32,6 @@ def events() -> dict[tuple[str, str], LiveEvent]:
     return dict(_installer.events)
 
 
-def enable(event: LiveEvent, handle: int, filter: Filter | None) -> None:
-    """Have an instance record an event.
-
-    Args:
-        event: the event.
-        handle: the instance's.
-        filter: which hits; None: all.
-
-    Raises:
-        OSError: EINVAL: the instance is closed. ENOSPC: all slots for users are taken. EBUSY: another thread
-            changes the instance.
-        MemoryError.
-    """
-    event.engine.set(handle, True, filter.program.pack() if filter else None, ())
-
-
-def disable(event: LiveEvent, handle: int) -> None:
-    """Have an instance no longer record an event. OSError: as enable()."""
-    event.engine.set(handle, False, None, ())
-
-
 def start(handle: int, asked: Asked) -> None:
     """Have an instance of a recording record an event, which is made if it does not exist.
 
@@ -67,4 +45,5 @@ def start(handle: int, asked: Asked) -> None:
             dynamic_events.define(asked.text)
         finally:
             _installer.is_pending = False
-    enable(_installer.events[key], handle, asked.filter)
+    program = asked.filter.program.pack() if asked.filter else None
+    _installer.events[key].engine.set(handle, True, program, ())

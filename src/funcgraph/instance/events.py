@@ -6,19 +6,24 @@ from collections.abc import Iterator, Mapping
 from errno import ENODEV, ENOENT
 from typing import TYPE_CHECKING
 
+from funcgraph import _engine
 from funcgraph.events import filter as event_filter
 from funcgraph.events import live
+from funcgraph.events.hist_text import Names
+from funcgraph.events.wanted import Wanted
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:
     from funcgraph.events.installer import LiveEvent
     from funcgraph.instance.state import State
 
-__all__ = ["EventFile", "Events"]
+__all__ = ["EventFile", "Events", "FunctionNames"]
 
 
 class EventFile:
     """An event in an instance: the kernel's events/GROUP/EVENT. It is got from Instance.events.
+
+    A change takes effect before the assignment returns.
 
     Attributes:
         name: "GROUP/EVENT".
@@ -34,7 +39,7 @@ class EventFile:
 
     @property
     def enable(self) -> bool:
-        """Whether the instance records it. Setting it takes effect before the assignment returns.
+        """Whether the instance records it.
 
         Raises:
             OSError: ENODEV: the event or the instance is gone. ENOSPC: all slots for users are taken.
@@ -45,11 +50,7 @@ class EventFile:
     @enable.setter
     def enable(self, on: bool) -> None:
         with self._state.lock:
-            self._check()
-            if on:
-                live.enable(self._event, self._state.engine.handle, self._state.event_filters.get(self.name))
-            else:
-                live.disable(self._event, self._state.engine.handle)
+            self._wanted().set_records(bool(on))
 
     @property
     def filter(self) -> str:
@@ -63,20 +64,44 @@ class EventFile:
             ValueError: it is no filter for the event's fields; nothing has changed.
             OSError: as enable.
         """
-        found = self._state.event_filters.get(self.name)
+        found = self._wanted().filter
         return found.text if found else "none"
 
     @filter.setter
     def filter(self, text: str) -> None:
         found = None if event_filter.clears(text) else event_filter.parse(text, self._event.filter_fields)
         with self._state.lock:
-            self._check()
-            if self.enable:
-                live.enable(self._event, self._state.engine.handle, found)
-            if found:
-                self._state.event_filters[self.name] = found
-            else:
-                self._state.event_filters.pop(self.name, None)
+            self._wanted().set_filter(found)
+
+    @property
+    def trigger(self) -> str:
+        """What its hits do besides being recorded, a line for each trigger.
+
+        An assignment adds a trigger, as `echo TEXT >> trigger`; one that begins with `!` takes it away.
+        Triggers act whether the event is enabled or not, and whatever its filter.
+
+            i.events["shop/co"].trigger = "traceoff:1 if amount < 0"
+            i.events["shop/co"].trigger = "hist:keys=user:vals=amount:sort=amount.descending"
+
+        Kinds: `traceon[:COUNT]`, `traceoff[:COUNT]`, each with ` if FILTER`, and histograms
+        (docs/events-hist.md).
+
+        Raises:
+            ValueError: it is no trigger; the text has the place. Some are OSError, too, with the kernel's
+                number: EEXIST: the event has one of that kind.
+            OSError: as enable.
+        """
+        return self._wanted().trigger_text()
+
+    @trigger.setter
+    def trigger(self, text: str) -> None:
+        with self._state.lock:
+            self._wanted().write_trigger(text.strip())
+
+    @property
+    def hist(self) -> str:
+        """The histograms of its triggers as they are now; "": it has none."""
+        return self._wanted().hist_text(FunctionNames())
 
     @property
     def id(self) -> int:
@@ -88,11 +113,27 @@ class EventFile:
         """The names of its fields."""
         return tuple(field.name for field in self._event.fields)
 
-    def _check(self) -> None:
+    def _wanted(self) -> Wanted:
         if self._state.engine.closed:
             raise OSError(ENODEV, f"the instance {self._state.name!r} is closed", self.name)
         if not self._event.has_probes:
             raise OSError(ENODEV, "the event was removed", self.name)
+        wanted = self._state.wanted.get(self.name)
+        if wanted is None or wanted.event is not self._event:
+            wanted = self._state.wanted[self.name] = Wanted(self._event, self._state.engine.handle)
+        return wanted
+
+
+class FunctionNames(Names):
+    """What numbers in the histograms of this process stand for."""
+
+    def function(self, function: int) -> str:
+        """Return the name of a function by its id."""
+        return _engine.function_name(function) or super().function(function)
+
+    def symbol(self, address: int) -> str:
+        """Return the name of what is at an address: functions have their ids for addresses."""
+        return _engine.function_name(address) or ""
 
 
 class Events(Mapping[str, EventFile]):

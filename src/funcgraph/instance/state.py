@@ -10,7 +10,7 @@ from funcgraph.instance.lock import InstanceLock
 from funcgraph.settings.table import OPTIONS
 
 if TYPE_CHECKING:
-    from funcgraph.events.filter import Filter
+    from funcgraph.events.wanted import Wanted
     from funcgraph.instance.latency_instance import InstanceLatency
     from funcgraph.instance.profile import FunctionProfile
 
@@ -31,7 +31,7 @@ class State:
         clock: trace_clock.
         latency: the latency tracer, if that is the current tracer.
         profile: the function profiler, once it was enabled.
-        event_filters: name of an event -> its filter in this instance.
+        wanted: name of an event -> what this instance wants of it.
         snapshot: the Snapshot of the file `snapshot`; True: it was emptied; None: there is none.
     """
 
@@ -39,7 +39,6 @@ class State:
         "c_calls",
         "clock",
         "engine",
-        "event_filters",
         "filters",
         "latency",
         "lock",
@@ -48,6 +47,7 @@ class State:
         "pipes",
         "profile",
         "snapshot",
+        "wanted",
     )
 
     def __init__(self, name: str, buffer_kb: int, c_calls: bool) -> None:
@@ -58,11 +58,11 @@ class State:
         self.options = {name: option.initial for name, option in OPTIONS.items()}
         self.filters: dict[str, tuple[Any, ...]] = {}
         self.c_calls = c_calls
-        self.event_filters: dict[str, Filter] = {}
         self.clock = "mono"
         self.latency: InstanceLatency | None = None
         self.profile: FunctionProfile | None = None
         self.snapshot: object = None
+        self.wanted: dict[str, Wanted] = {}
 
     def check_no_pipe(self) -> None:
         """Raise OSError EBUSY if a trace_pipe is open."""

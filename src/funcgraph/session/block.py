@@ -161,9 +161,9 @@ def record(
         graph: only functions that match one of these, and all that they call.
         max_graph_depth: how many levels of calls to record, from the outermost; 0: all.
         thresh_us: only calls that take at least so many microseconds; 0: all.
-        events: events to record besides calls, as lines of dynamic_events; ` if FILTER` behind one chooses its
-            hits: "f:shop/co shop.checkout amount user=order.user.name if amount > 1000". With tracer="nop"
-            nothing else is recorded.
+        events: events to record besides calls, as lines of dynamic_events; ` if FILTER` behind one chooses
+            its hits: "f:shop/co shop.checkout amount user=order.user.name if amount > 1000". With
+            tracer="nop" nothing else is recorded.
         args: record arguments too; this runs no code of the program.
         retval: record return values too, in the same way.
         retaddr: record where calls are made (funcgraph-retaddr). "function_graph" only.
