@@ -8,6 +8,7 @@ The folder data has what a Linux kernel (7.2) printed.
 from __future__ import annotations
 
 import errno
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -91,6 +92,7 @@ def test_limits_are_the_kernels(row: Any) -> None:
         parse(row.text, fields)
     assert caught.value.errno == errno.EINVAL
     assert caught.value.message == (row.message or "Filter too long")
+    assert bool(caught.value.component) == bool(row.message)  # error_log
 
 
 # ---- which events pass
@@ -212,6 +214,14 @@ def test_a_systems_filter_that_fits_no_event_is_refused(text: str, message: str)
 def test_a_field_of_the_event_goes_before_one_that_every_event_has() -> None:
     fields = Fields([Field("comm", "s32"), Field("CPU", "string")])
     parse('comm == 3 && CPU ~ "x*" && COMM == "a" && cpu == 1', fields)
+
+
+def test_an_error_can_be_pickled() -> None:
+    """Broken by: an __init__ that does not take the exception's own arguments."""
+    with pytest.raises(FilterError) as caught:
+        parse("pid == x", fields_of("sched_waking"))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert vars(again) == vars(caught.value) and str(again) == str(caught.value)
 
 
 def test_an_error_shows_where() -> None:
