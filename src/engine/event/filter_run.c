@@ -1,4 +1,4 @@
-/* See filter.h. Here steps are run; what compares two integers of the image is the fast path. */
+/* Running an event filter, step by step. What compares an integer of the image is the fast path. */
 #define _GNU_SOURCE
 #include "engine/event/filter.h"
 
