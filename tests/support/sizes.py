@@ -22,6 +22,9 @@ TRACE_EXAMPLES = 5_000 if NIGHTLY else 120
 #: Random event filters over random events, against a slow model; damaged texts of filters.
 FILTER_EXAMPLES = 20_000 if NIGHTLY else 400
 MUTATED_FILTERS = 100_000 if NIGHTLY else 5_000
+#: Random definitions of dynamic events, read back; damaged texts of definitions.
+DEFINITION_EXAMPLES = 5_000 if NIGHTLY else 200
+MUTATED_DEFINITIONS = 100_000 if NIGHTLY else 5_000
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
 STRESS_SECONDS = 60.0 if NIGHTLY else 3.0
 

@@ -11,12 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the fields of an image begin: after the common fields, after __probe_ip, or after __probe_func and
- * __probe_ret_ip. So it says what stands in parentheses before them in a report. */
-#define FG_EVENT_PLAIN_FIELDS_AT 8u
-#define FG_EVENT_ENTRY_FIELDS_AT 16u
-#define FG_EVENT_RETURN_FIELDS_AT 24u
-
 /* An image that a record has room for. */
 #define FG_EVENT_IMAGE_BYTES (FG_EVENT_RETURN_FIELDS_AT + FG_EVENT_MAX_FIELD_BYTES)
 
