@@ -211,6 +211,41 @@ def test_a_systems_filter_that_fits_no_event_is_refused(text: str, message: str)
         parse_for_each(text, {})
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("count == 00000000000000000000017", ""),  # 23 characters
+        ("count == 000000000000000000000017", "Operand too long"),
+        ("count == 0", ""),
+        ("count == -0", "Illegal integer value"),
+        ("count == 18446744073709551615", ""),
+        ("count == 18446744073709551616", "Illegal integer value"),
+        ("cpu == -0x8000000000000000", ""),
+        ("cpu == 9223372036854775808", "Illegal integer value"),
+        ("count == 08", "Illegal integer value"),
+        ("count == 0x", "Illegal integer value"),
+        ("count == 0b1", "Illegal integer value"),
+        ("cpu & CPUS{1}", ""),
+        ("cpu & CPUS{2}", "Invalid cpulist"),
+        ("cpu & CPUS{1-0}", "Invalid cpulist"),
+        ("cpu & CPUS{0-1:1/0}", "Invalid cpulist"),
+        ("cpu & CPUS{0,}", ""),
+        ("count != = 3", "Invalid value (did you forget quotes)?"),
+        ("!= 3", "Error"),
+        ("~ 3", "Error"),
+        ("!~ 3", "Error"),
+    ],
+)
+def test_edges_of_numbers_and_processors(text: str, message: str) -> None:
+    """Known of the kernel, but in no text."""
+    if not message:
+        parse(text, fields_of("sys_enter_read"))
+        return
+    with pytest.raises(FilterError) as caught:
+        parse(text, fields_of("sys_enter_read"))
+    assert caught.value.message == message
+
+
 def test_a_field_of_the_event_goes_before_one_that_every_event_has() -> None:
     fields = Fields([Field("comm", "s32"), Field("CPU", "string")])
     parse('comm == 3 && CPU ~ "x*" && COMM == "a" && cpu == 1', fields)

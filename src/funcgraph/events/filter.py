@@ -73,7 +73,7 @@ def parse_for_each(text: str, events: Mapping[str, Fields]) -> dict[str, Filter]
     if not found:
         if not errors:
             raise refused("Couldn't find or set field in one of a subsystem's events", text, 0)
-        raise max(errors, key=lambda error: (error.message != "Field not found", error.caret))
+        raise max(errors, key=lambda error: error.caret)
     return found
 
 
@@ -141,8 +141,6 @@ class _Parser:
         inverted = False
         scanner = self._scanner
         while (character := scanner.skip_blanks()) and character in "!(":
-            if character == "!" and scanner.text[scanner.at + 1 : scanner.at + 2] in ("=", "~"):
-                break
             scanner.at += 1
             if character == "!":
                 inverted = not inverted
