@@ -8,6 +8,7 @@ The folder data has what a Linux kernel (7.2) printed.
 from __future__ import annotations
 
 import errno
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -91,6 +92,7 @@ def test_limits_are_the_kernels(row: Any) -> None:
         parse(row.text, fields)
     assert caught.value.errno == errno.EINVAL
     assert caught.value.message == (row.message or "Filter too long")
+    assert bool(caught.value.component) == bool(row.message)  # error_log
 
 
 # ---- which events pass
@@ -209,9 +211,52 @@ def test_a_systems_filter_that_fits_no_event_is_refused(text: str, message: str)
         parse_for_each(text, {})
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("count == 00000000000000000000017", ""),  # 23 characters
+        ("count == 000000000000000000000017", "Operand too long"),
+        ("count == 0", ""),
+        ("count == -0", "Illegal integer value"),
+        ("count == 18446744073709551615", ""),
+        ("count == 18446744073709551616", "Illegal integer value"),
+        ("cpu == -0x8000000000000000", ""),
+        ("cpu == 9223372036854775808", "Illegal integer value"),
+        ("count == 08", "Illegal integer value"),
+        ("count == 0x", "Illegal integer value"),
+        ("count == 0b1", "Illegal integer value"),
+        ("cpu & CPUS{1}", ""),
+        ("cpu & CPUS{2}", "Invalid cpulist"),
+        ("cpu & CPUS{1-0}", "Invalid cpulist"),
+        ("cpu & CPUS{0-1:1/0}", "Invalid cpulist"),
+        ("cpu & CPUS{0,}", ""),
+        ("count != = 3", "Invalid value (did you forget quotes)?"),
+        ("!= 3", "Error"),
+        ("~ 3", "Error"),
+        ("!~ 3", "Error"),
+    ],
+)
+def test_edges_of_numbers_and_processors(text: str, message: str) -> None:
+    """Known of the kernel, but in no text."""
+    if not message:
+        parse(text, fields_of("sys_enter_read"))
+        return
+    with pytest.raises(FilterError) as caught:
+        parse(text, fields_of("sys_enter_read"))
+    assert caught.value.message == message
+
+
 def test_a_field_of_the_event_goes_before_one_that_every_event_has() -> None:
     fields = Fields([Field("comm", "s32"), Field("CPU", "string")])
     parse('comm == 3 && CPU ~ "x*" && COMM == "a" && cpu == 1', fields)
+
+
+def test_an_error_can_be_pickled() -> None:
+    """Broken by: an __init__ that does not take the exception's own arguments."""
+    with pytest.raises(FilterError) as caught:
+        parse("pid == x", fields_of("sched_waking"))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert vars(again) == vars(caught.value) and str(again) == str(caught.value)
 
 
 def test_an_error_shows_where() -> None:

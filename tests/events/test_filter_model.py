@@ -43,6 +43,7 @@ def test_the_tables_of_a_program_are_the_engines(engine: Engine) -> None:
     assert engine.names("sources") == SOURCES
 
 
+@pytest.mark.timeout(300 + FILTER_EXAMPLES // 20)
 @settings(max_examples=FILTER_EXAMPLES, deadline=None)
 @given(rng=st.randoms(use_true_random=False))
 def test_a_filter_accepts_what_the_model_accepts(engine: Engine, rng: random.Random) -> None:
@@ -193,6 +194,7 @@ def test_bytes_that_are_no_program_are_refused(engine: Engine) -> None:
         assert caught.value.errno == errno.EINVAL
 
 
+@pytest.mark.timeout(300 + FILTER_EXAMPLES // 20)
 @settings(max_examples=FILTER_EXAMPLES, deadline=None)
 @given(rng=st.randoms(use_true_random=True))
 def test_damaged_programs_are_refused_or_harmless(engine: Engine, rng: random.Random) -> None:
@@ -258,6 +260,7 @@ _PIECES += [
 ]
 
 
+@pytest.mark.timeout(300 + MUTATED_FILTERS // 100)
 def test_mutated_texts_are_refused_as_filters_are(engine: Engine) -> None:
     """Never anything but a FilterError with a caret in the text or just after it. What is accepted works."""
     rng = random.Random(14)

@@ -1,4 +1,4 @@
-/* A step of an event filter: a term of its program, made ready for its field's type. filter.c runs steps,
+/* A step of an event filter: a term of its program, made ready for its field's type. filter_run.c runs steps,
  * filter_make.c makes them, filter_value.c compares values that have no type. */
 #ifndef FG_EVENT_FILTER_STEP_H
 #define FG_EVENT_FILTER_STEP_H

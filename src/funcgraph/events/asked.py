@@ -11,6 +11,10 @@ from funcgraph.events import filter as event_filter
 from funcgraph.events.definition import Definition
 from funcgraph.events.parse import parse_definition
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
 __all__ = ["Asked", "filter_fields", "parse", "with_filter"]
 
 
@@ -58,7 +62,13 @@ def parse(text: str) -> Asked:
     return Asked(line, definition, found)
 
 
-def filter_fields(definition: Definition) -> event_filter.Fields:
-    """Return the names that a filter of the event can have."""
+def filter_fields(
+    definition: Definition, functions: Callable[[str], Collection[int]] | None = None
+) -> event_filter.Fields:
+    """Return the names that a filter of the event can have.
+
+    Args:
+        functions: as event_filter.Fields has it.
+    """
     places = ("__probe_func", "__probe_ret_ip") if definition.is_return else ("__probe_ip",)
-    return event_filter.Fields(definition.fields, places)
+    return event_filter.Fields(definition.fields, places, functions)

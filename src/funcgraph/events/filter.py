@@ -9,12 +9,15 @@ comparison; this module has what joins them.
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
 from typing import NamedTuple
 
-from funcgraph.events.filter_error import FilterError, refused
+from funcgraph.events.filter_error import TOO_LONG, FilterError, refused
 from funcgraph.events.filter_predicate import BLANKS, FieldLike, Fields, Scanner
 from funcgraph.events.filter_program import ACCEPT, REJECT, Exits, Program, Term, lead
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["FieldLike", "Fields", "Filter", "FilterError", "clears", "parse", "parse_for_each"]
 
@@ -46,7 +49,7 @@ def parse(text: str, fields: Fields) -> Filter:
         FilterError: with the kernel's message, error number and caret.
     """
     if len(text.encode("utf-8", "surrogatepass")) > _MAX_BYTES:
-        raise refused("Filter too long", text[:60], 0, hint=f"a filter has at most {_MAX_BYTES} bytes")
+        raise refused(TOO_LONG, text[:60], 0, hint=f"a filter has at most {_MAX_BYTES} bytes")
     shown = text.lstrip("\n").rstrip("".join(BLANKS))
     _check_structure(shown)
     return Filter(shown, _Parser(shown, fields).program())
@@ -70,7 +73,7 @@ def parse_for_each(text: str, events: Mapping[str, Fields]) -> dict[str, Filter]
     if not found:
         if not errors:
             raise refused("Couldn't find or set field in one of a subsystem's events", text, 0)
-        raise max(errors, key=lambda error: (error.message != "Field not found", error.caret))
+        raise max(errors, key=lambda error: error.caret)
     return found
 
 
@@ -138,8 +141,6 @@ class _Parser:
         inverted = False
         scanner = self._scanner
         while (character := scanner.skip_blanks()) and character in "!(":
-            if character == "!" and scanner.text[scanner.at + 1 : scanner.at + 2] in ("=", "~"):
-                break
             scanner.at += 1
             if character == "!":
                 inverted = not inverted

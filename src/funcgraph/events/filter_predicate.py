@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from funcgraph.events import cpu_list
 from funcgraph.events.filter_error import FilterError, refused
 from funcgraph.events.filter_program import SOURCES, Operand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
 __all__ = ["BLANKS", "FieldLike", "Fields", "Predicate", "Scanner"]
 
@@ -94,7 +97,8 @@ class Fields:
         fields: the fields that the event's definition names, in its order.
         places: the names of the fields before them: none, ("__probe_ip",) or
             ("__probe_func", "__probe_ret_ip").
-        functions: returns the numbers of the functions with a name, for `.function`.
+        functions: returns the numbers of the functions with a name, for `.function`. None: filters cannot
+            name functions, as none of the program's exists yet.
         processors: how many processors there can be; None: as many as this machine can have.
     """
 
@@ -106,7 +110,7 @@ class Fields:
         processors: int | None = None,
     ) -> None:
         self.own = [field.name for field in fields]
-        self.functions = functions or (lambda name: ())
+        self.functions = functions
         self.processors = processors or cpu_list.possible()
         at = [_common(name, "symbol") for name in ("at_8", "at_16")]
         known = {field.name: _Source(i, *_type_of(field)) for i, field in reversed([*enumerate(fields)])}
@@ -205,9 +209,13 @@ class Scanner:
         start = self.at
         while self.at < len(self.text) and self.text[self.at] not in BLANKS and self.text[self.at] != ")":
             self.at += 1
-        found = frozenset(self._fields.functions(self.text[start : self.at]))
+        name, functions = self.text[start : self.at], self._fields.functions
+        found = frozenset(functions(name) if functions else ())
         if not found:
-            raise self.refusal("Function not found")
+            hint = (
+                f"no function has the name {name!r} now" if functions else "the program has no functions yet"
+            )
+            raise self.refusal("Function not found", hint=hint)
         return Predicate(source.number, "in", found, operator == "!=")
 
     def _processors(self, source: _Source, operator: str) -> Predicate:

@@ -7,9 +7,11 @@ accepted or rejected. engine/event/filter.h describes the bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["ACCEPT", "OPERANDS", "OPERATIONS", "REJECT", "SOURCES", "Exits", "Program", "Term"]
 
@@ -40,8 +42,7 @@ _TERM = struct.Struct("<hBBHHQ")  # source, operation, kind of operand, when_tru
 _WORD = 0xFFFF_FFFF_FFFF_FFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One comparison, and where the program goes on after it.
 
     Attributes:
@@ -58,8 +59,7 @@ class Term:
     when_false: int = REJECT
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(NamedTuple):
     """A filter as terms; the first one is evaluated first."""
 
     terms: tuple[Term, ...]
@@ -121,6 +121,6 @@ def lead(exits: Sequence[tuple[int, bool]], target: int, terms: list[Term]) -> N
     """Let the exits lead to `target`."""
     for index, when in exits:
         if when:
-            terms[index] = replace(terms[index], when_true=target)
+            terms[index] = terms[index]._replace(when_true=target)
         else:
-            terms[index] = replace(terms[index], when_false=target)
+            terms[index] = terms[index]._replace(when_false=target)

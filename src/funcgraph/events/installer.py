@@ -14,6 +14,11 @@ from funcgraph.fprobe import nobody
 __all__ = ["Installed", "Installer", "LiveEvent"]
 
 
+def _numbers_of(name: str) -> list[int]:
+    """Return the numbers of the functions with a whole name, as `symbol` fields have them."""
+    return [function.id for function in _engine.functions_named([name])[name]]
+
+
 class LiveEvent:
     """An event that exists.
 
@@ -30,7 +35,7 @@ class LiveEvent:
         self.group = definition.group
         self.name = definition.event
         self.fields = definition.fields
-        self.filter_fields = filter_fields(definition)
+        self.filter_fields = filter_fields(definition, _numbers_of)
         self.engine = _engine.Event(self.group, self.name, definition.fields, is_return=definition.is_return)
         self._probes: list[object] = []  # in the engine's order
 

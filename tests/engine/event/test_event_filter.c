@@ -73,10 +73,10 @@ static bool accepts(const struct term *terms, uint16_t n, const char *text, cons
     return matches;
 }
 
-static bool one_accepts(enum fg_field_type type, uint8_t operation, uint8_t operand, uint64_t number,
+static bool one_accepts(enum fg_field_type type, unsigned operation, uint8_t operand, uint64_t number,
                         const char *text, const void *content, uint32_t bytes)
 {
-    struct term term = {0, operation, operand, ACCEPT, REJECT, number};
+    struct term term = {0, (uint8_t)operation, operand, ACCEPT, REJECT, number};
     struct fg_field field = {.offset = FIELDS_AT, .type = (uint8_t)type, .count = 0};
 
     return accepts(&term, 1, text, &field, 1, content, bytes);
@@ -87,7 +87,7 @@ static bool one_accepts(enum fg_field_type type, uint8_t operation, uint8_t oper
 static const uint8_t signed_types[] = {FG_FIELD_S8, FG_FIELD_S16, FG_FIELD_S32, FG_FIELD_S64};
 static const uint8_t unsigned_types[] = {FG_FIELD_U8, FG_FIELD_U16, FG_FIELD_U32, FG_FIELD_U64};
 
-static bool expected(int order, uint8_t operation)
+static bool expected(int order, unsigned operation)
 {
     static const bool accepted[][3] = {
         [FG_EVENT_FILTER_EQ] = {false, true, false}, [FG_EVENT_FILTER_LT] = {true, false, false},
@@ -105,7 +105,7 @@ static void check_orders(enum fg_field_type type, bool is_signed, uint64_t value
     int order = is_signed ? ((int64_t)value > (int64_t)number) - ((int64_t)value < (int64_t)number)
                           : (value > number) - (value < number);
 
-    for (uint8_t operation = FG_EVENT_FILTER_EQ; operation <= FG_EVENT_FILTER_GE; operation++) {
+    for (unsigned operation = FG_EVENT_FILTER_EQ; operation <= FG_EVENT_FILTER_GE; operation++) {
         bool wanted = expected(order, operation);
 
         CHECK_EQ(one_accepts(type, operation, operand, number, NULL, &value, bytes), wanted);
@@ -174,13 +174,13 @@ static void test_floating_point_numbers_compare_exactly_with_whole_ones(void)
     CHECK(!one_accepts(FG_FIELD_F64, FG_EVENT_FILTER_EQ, FG_EVENT_FILTER_SIGNED, odd, NULL, &above, 8));
     CHECK(one_accepts(FG_FIELD_F64, FG_EVENT_FILTER_GT, FG_EVENT_FILTER_SIGNED, 0, NULL, &half, 8));
     CHECK(one_accepts(FG_FIELD_F64, FG_EVENT_FILTER_EQ, FG_EVENT_FILTER_REAL, bits_of(0.5), NULL, &half, 8));
-    for (uint8_t operation = FG_EVENT_FILTER_EQ; operation <= FG_EVENT_FILTER_GE; operation++)
+    for (unsigned operation = FG_EVENT_FILTER_EQ; operation <= FG_EVENT_FILTER_GE; operation++)
         CHECK(!one_accepts(FG_FIELD_F64, operation, FG_EVENT_FILTER_REAL, bits_of(0.5), NULL, &nan, 8));
     CHECK(!one_accepts(FG_FIELD_F64, FG_EVENT_FILTER_EQ, FG_EVENT_FILTER_REAL, bits_of(0.5), NULL, &half, 7));
 }
 
-static bool text_accepts(uint8_t operation, const char *operand, enum fg_field_type type, const char *content,
-                         uint16_t bytes, uint16_t more)
+static bool text_accepts(unsigned operation, const char *operand, enum fg_field_type type,
+                         const char *content, uint16_t bytes, uint16_t more)
 {
     uint8_t part[64];
     uint16_t refers[2] = {FIELDS_AT + 4, (uint16_t)(bytes + more)};
@@ -215,6 +215,10 @@ static void test_texts_end_where_their_field_does(void)
                         "\x08\x02\0\0\0\0\0\0\0\x02"
                         "ab",
                         11, 0));
+    CHECK(!text_accepts(FG_EVENT_FILTER_EQ, "abc", FG_FIELD_VALUE,
+                        "\x08\x02\0\0\0\0\0\0\0\x02"
+                        "ab",
+                        12, 0));
     CHECK(text_accepts(FG_EVENT_FILTER_GLOB, "C*t", FG_FIELD_OBJECT,
                        "\x0b\1\0\0\0\0\0\0\0\x04"
                        "Cart",
@@ -224,6 +228,26 @@ static void test_texts_end_where_their_field_does(void)
                             "\x08\x02\0\0\0\0\0\0\0\x02"
                             "ab",
                             bytes, 0));
+}
+
+/* A value that refers beyond the end of its image holds nothing, not even None. */
+static void test_a_value_lies_in_its_image(void)
+{
+    static const uint8_t operations[] = {FG_EVENT_FILTER_NONE, FG_EVENT_FILTER_TRUE};
+    const uint16_t inside[2] = {FIELDS_AT + 4, 1}, beyond[2] = {FIELDS_AT + 4, 2},
+                   outside[2] = {FIELDS_AT + 5, 1};
+    uint8_t part[5] = {0, 0, 0, 0, FG_VALUE_NONE};
+
+    memcpy(part, inside, sizeof(inside));
+    CHECK(one_accepts(FG_FIELD_VALUE, FG_EVENT_FILTER_NONE, FG_EVENT_FILTER_NOTHING, 0, NULL, part, 5));
+    CHECK(!one_accepts(FG_FIELD_VALUE, FG_EVENT_FILTER_TRUE, FG_EVENT_FILTER_NOTHING, 0, NULL, part, 5));
+    for (unsigned i = 0; i < NR_OF(operations); i++) {
+        memcpy(part, beyond, sizeof(beyond));
+        CHECK(!one_accepts(FG_FIELD_VALUE, operations[i], FG_EVENT_FILTER_NOTHING, 0, NULL, part, 5));
+        memcpy(part, outside, sizeof(outside));
+        CHECK(!one_accepts(FG_FIELD_VALUE, operations[i], FG_EVENT_FILTER_NOTHING, 0, NULL, part, 5));
+        CHECK(!one_accepts(FG_FIELD_VALUE, operations[i], FG_EVENT_FILTER_NOTHING, 0, NULL, part, 3));
+    }
 }
 
 static void test_an_array_of_characters_is_a_text(void)
@@ -376,6 +400,35 @@ static void test_a_program_that_is_none_is_refused(void)
         CHECK_EQ(make(&filter, &bad[i], 1, NULL, 0, two_fields, 2), -EINVAL);
 }
 
+static void test_operands_lie_in_the_program(void)
+{
+    static const struct fg_field text = {.offset = 16, .type = FG_FIELD_STRING, .count = 0};
+    static const struct {
+        uint32_t at, bytes;
+        int error;
+    } rows[] = {{0, 3, 0},
+                {3, 0, 0},
+                {0, 4, -EINVAL},
+                {2, 2, -EINVAL},
+                {4, 0, -EINVAL},
+                {4, UINT32_MAX, -EINVAL},
+                {UINT32_MAX, 2, -EINVAL}};
+
+    for (unsigned i = 0; i < NR_OF(rows); i++) {
+        struct term term = {0,
+                            FG_EVENT_FILTER_EQ,
+                            FG_EVENT_FILTER_TEXT,
+                            ACCEPT,
+                            REJECT,
+                            rows[i].at | (uint64_t)rows[i].bytes << 32};
+        struct fg_event_filter *filter;
+
+        CHECK_EQ(make(&filter, &term, 1, "abc", 3, &text, 1), rows[i].error);
+        if (!rows[i].error)
+            fg_event_filter_free(filter);
+    }
+}
+
 static void *evaluate(void *filter)
 {
     uint8_t image[24] = {0};
@@ -412,12 +465,14 @@ int main(void)
     test_sets();
     test_floating_point_numbers_compare_exactly_with_whole_ones();
     test_texts_end_where_their_field_does();
+    test_a_value_lies_in_its_image();
     test_an_array_of_characters_is_a_text();
     test_globs();
     test_the_processor_and_the_threads_name_are_those_of_the_thread();
     test_the_common_fields_lie_before_the_others();
     test_exits_lead_where_they_say();
     test_a_program_that_is_none_is_refused();
+    test_operands_lie_in_the_program();
     test_threads_share_a_filter();
     return 0;
 }

@@ -1,4 +1,4 @@
-/* See filter.h. Here steps are run; what compares two integers of the image is the fast path. */
+/* Running an event filter, step by step. What compares an integer of the image is the fast path. */
 #define _GNU_SOURCE
 #include "engine/event/filter.h"
 
@@ -124,24 +124,35 @@ static FG_NOINLINE bool test_other(const struct fg_filter_step *step, const uint
     }
 }
 
-/* Nearly all filters compare an integer: what else there is stays out of their way. */
-static inline bool test(const struct fg_filter_step *step, const uint8_t *image, uint32_t bytes)
+static inline bool test_range(const struct fg_filter_step *step, const uint8_t *image, uint32_t bytes)
 {
     uint64_t number;
 
-    if (fg_unlikely(step->test != FG_FILTER_RANGE))
-        return test_other(step, image, bytes);
     return load_integer(step, image, bytes, &number) && number - step->low <= step->span;
 }
 
+static FG_NOINLINE bool run(const struct fg_event_filter *filter, uint32_t at, const uint8_t *image,
+                            uint32_t bytes)
+{
+    while (at < filter->nr_steps) {
+        const struct fg_filter_step *step = &filter->steps[at];
+        bool is_range = step->test == FG_FILTER_RANGE;
+
+        at = step->exits[is_range ? test_range(step, image, bytes) : test_other(step, image, bytes)];
+    }
+    return at == FG_EVENT_FILTER_ACCEPT;
+}
+
+/* Most filters begin with a comparison of an integer, and many end there. These call nothing. */
 bool fg_event_filter_matches(const struct fg_event_filter *filter, const uint8_t *image, uint32_t bytes)
 {
+    const struct fg_filter_step *first = filter->steps;
     uint32_t at = 0;
 
-    do {
-        const struct fg_filter_step *step = &filter->steps[at];
-
-        at = step->exits[test(step, image, bytes)];
-    } while (fg_unlikely(at < filter->nr_steps));
-    return at == FG_EVENT_FILTER_ACCEPT;
+    if (fg_likely(first->test == FG_FILTER_RANGE)) {
+        at = first->exits[test_range(first, image, bytes)];
+        if (fg_likely(at >= FG_EVENT_FILTER_REJECT))
+            return at == FG_EVENT_FILTER_ACCEPT;
+    }
+    return run(filter, at, image, bytes);
 }
