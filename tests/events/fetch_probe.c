@@ -158,14 +158,16 @@ static PyObject *repeat(PyObject *module, PyObject *args)
 {
     struct ftrace_regs regs = regs_of(&fg_python_regs_ops, NULL);
     uint8_t image[FG_EVENT_MAX_BYTES];
+    const struct fg_fetch_program *program;
     PyObject *capsule;
     unsigned long n;
 
     (void)module;
     if (!PyArg_ParseTuple(args, "Ok", &capsule, &n))
         return NULL;
+    program = program_of(capsule);
     for (unsigned long i = 0; i < n; i++)
-        fg_fetch_run(program_of(capsule), &regs, 0, NULL, image);
+        fg_fetch_run(program, &regs, 0, NULL, image);
     Py_RETURN_NONE;
 }
 

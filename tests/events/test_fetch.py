@@ -360,6 +360,7 @@ SAME: list[tuple[object, tuple[tuple[Any, ...], ...]]] = [
     (function, attr("__name__")),
     (function, attr("__qualname__")),
     (function, attr("__module__")),
+    (function, attr("__doc__")),
     (function, attr("__defaults__") + at(0)),
     (function, attr("__kwdefaults__")),
     (function, attr("__code__", "co_name")),

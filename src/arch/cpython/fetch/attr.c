@@ -44,6 +44,8 @@ struct known {
 static const struct known of_function[] = {
     {"__name__", offsetof(PyFunctionObject, func_name)},
     {"__qualname__", offsetof(PyFunctionObject, func_qualname)},
+    {"__module__", offsetof(PyFunctionObject, func_module)},
+    {"__doc__", offsetof(PyFunctionObject, func_doc)},
     {"__code__", offsetof(PyFunctionObject, func_code)},
     {"__defaults__", offsetof(PyFunctionObject, func_defaults)},
     {"__kwdefaults__", offsetof(PyFunctionObject, func_kwdefaults)},

@@ -213,6 +213,8 @@ static int set_layout(struct fg_field *layout, struct fg_fetch_field *field, PyO
     }
     layout->type = (uint8_t)(number == FG_FIELD_VALUE && n == 0 ? (int)type_of_source(field) : number);
     layout->count = (uint8_t)n;
+    field->int_bytes =
+        layout->type <= FG_FIELD_X64 && n == 0 ? (uint8_t)fg_field_element_bytes(layout->type) : 0;
     return n ? intern_name(&field->getitem, "__getitem__") : 0;
 }
 

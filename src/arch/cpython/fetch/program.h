@@ -78,6 +78,7 @@ struct fg_fetch_field {
     enum fg_fetch_source source;
     struct fg_fetch_operand operand;
     bool is_kept;          /* of a program for returns: it is read at the entry */
+    uint8_t int_bytes;     /* of an integer type that is no array: its length; else 0 */
     uint16_t entry_offset; /* in the entry data, if is_kept */
     /* How many bytes of the image, and of the entry data, the texts of the fields after it need at least. */
     uint16_t later_text, later_kept;
