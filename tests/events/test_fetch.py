@@ -12,10 +12,12 @@ import functools
 import itertools
 import os
 import struct
+import subprocess
 import sys
 import sysconfig
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import extension
@@ -1091,3 +1093,25 @@ def test_references_are_released() -> None:
 def test_images_are_packed_little_endian() -> None:
     program = fetch.probe().new([("x", "s32", 0, ("imm", -2), ())], False)
     assert fetch.probe().at_place(program)[0][16:] == struct.pack("<i", -2)
+
+
+def test_no_program_is_made_where_objects_are_laid_out_otherwise() -> None:
+    code = """
+import fetch
+fetch.probe().doctor("objects")
+for attempt in range(2):
+    try:
+        fetch.probe().new([], False)
+    except RuntimeError as error:
+        print(error)
+"""
+    folder = str(Path(fetch.__file__).parent)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.append({folder!r})\n{code}"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    first, second = done.stdout.splitlines()
+    assert first == second
+    assert "(assumption 'objects', known from " in first

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/fetch/check.h"
 #include "arch/cpython/fetch/store.h"
 
 /* What one text should have room for in entry data, if there is as much: a value of the usual length. */
@@ -382,7 +383,7 @@ int fg_fetch_program_new(PyObject *fields, bool is_return, struct fg_fetch_progr
     int error = -EINVAL;
 
     *made = NULL;
-    if (tuple)
+    if (tuple && fg_fetch_check() == 0)
         error = make(tuple, is_return, made);
     Py_XDECREF(tuple);
     return error;

@@ -115,7 +115,8 @@ struct fg_fetch_program {
  * A field of type "value" whose source says its type has that type: "symbol" of ("symbol",) without
  * steps, "string" of ("comm",) and of a text.
  *
- * Return: 0; or with an exception set -EINVAL: this is no such sequence (TypeError, ValueError), -E2BIG:
+ * Return: 0; or with an exception set -EINVAL: this is no such sequence (TypeError, ValueError), or this
+ * CPython's objects are laid out otherwise than known (RuntimeError); -E2BIG:
  * the image or the entry data would be too long (OSError), -ENOMEM.
  * Context: the GIL.
  */
