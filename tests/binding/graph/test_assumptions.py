@@ -25,7 +25,7 @@ def is_checked_here(name: str) -> bool:
         case "gil":
             return False  # checked when the tracer gilwait starts: test_latency.py
         case "objects":
-            return False  # checked when an event is made: test_fetch.py
+            return False  # checked when an event is made: test_fetch_programs.py
         case "monitoring":
             return sys.version_info >= (3, 12)
         case "collector":

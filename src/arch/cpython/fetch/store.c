@@ -6,7 +6,6 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/compat/text.h"
 #include "arch/cpython/fetch/number.h"
-#include "arch/cpython/fetch/program.h"
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/utf8.h"
