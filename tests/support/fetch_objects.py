@@ -195,6 +195,15 @@ class SameHash:
         return True
 
 
+class Unequal(SameHash):
+    """One that is not equal."""
+
+    __hash__ = SameHash.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+
 class Bool:
     def __bool__(self) -> bool:
         return True
