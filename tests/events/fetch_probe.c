@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <string.h>
 
+#include "arch/cpython/base/assumptions.h"
 #include "arch/cpython/base/compat/code.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/fetch/program.h"
@@ -158,14 +159,16 @@ static PyObject *repeat(PyObject *module, PyObject *args)
 {
     struct ftrace_regs regs = regs_of(&fg_python_regs_ops, NULL);
     uint8_t image[FG_EVENT_MAX_BYTES];
+    const struct fg_fetch_program *program;
     PyObject *capsule;
     unsigned long n;
 
     (void)module;
     if (!PyArg_ParseTuple(args, "Ok", &capsule, &n))
         return NULL;
+    program = program_of(capsule);
     for (unsigned long i = 0; i < n; i++)
-        fg_fetch_run(program_of(capsule), &regs, 0, NULL, image);
+        fg_fetch_run(program, &regs, 0, NULL, image);
     Py_RETURN_NONE;
 }
 
@@ -199,7 +202,14 @@ static PyObject *name_thread(PyObject *module, PyObject *name)
     Py_RETURN_NONE;
 }
 
+static PyObject *doctor(PyObject *module, PyObject *name)
+{
+    (void)module;
+    return fg_assumption_doctor(PyUnicode_AsUTF8(name)) == 0 ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyMethodDef methods[] = {
+    {"doctor", doctor, METH_O, "doctor(name): make the checks of an assumption fail."},
     {"new", new, METH_VARARGS, "new(fields, is_return): make a program."},
     {"table", table, METH_O, "table(program): (fields_at, fixed_bytes, entry_bytes, fields)."},
     {"at_place", at_place, METH_VARARGS, "at_place(program, func=0): (image, faults) at a kprobe."},

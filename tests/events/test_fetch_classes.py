@@ -14,7 +14,7 @@ import extension
 import fetch
 import pytest
 from fetch import FAULT, attr
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sizes import NIGHTLY
 
@@ -218,7 +218,7 @@ def check(instance: object) -> None:
 def test_attributes_of_any_class_are_what_its_dictionaries_and_slots_have() -> None:
     faults = values = 0
 
-    @settings(max_examples=EXAMPLES, deadline=None)
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(
         st.lists(LEVELS, min_size=1, max_size=4),
         st.sampled_from(BUILT_IN),
@@ -245,7 +245,7 @@ def test_attributes_of_any_class_are_what_its_dictionaries_and_slots_have() -> N
 def test_changes_of_classes_are_seen() -> None:
     """The same with one hierarchy, whose classes get and lose attributes."""
 
-    @settings(max_examples=EXAMPLES // 4, deadline=None)
+    @settings(max_examples=EXAMPLES // 4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(
         st.lists(LEVELS, min_size=2, max_size=4),
         st.lists(

@@ -21,16 +21,18 @@ SOURCES = [
     ROOT / "tests/events/fetch_probe.c",
     *sorted((SRC / "arch/cpython/fetch").glob("*.c")),
     *(SRC / f"arch/cpython/read/{name}.c" for name in ("values", "regs", "variables", "utf8")),
+    SRC / "arch/cpython/base/assumptions.c",
     SRC / "engine/ring/field.c",
 ]
 FLAGS = ["-std=gnu11", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-ffunction-sections"]
 FLAGS += ["-Wl,--gc-sections", "-DPy_BUILD_CORE=1", "-DPy_BUILD_CORE_MODULE=1"]
 
 #: FG_FIELD_TYPES: name -> how struct reads an element; None: it refers to a text or value.
-TYPES: dict[str, str | None] = dict(
-    u8="B", u16="H", u32="I", u64="Q", s8="b", s16="h", s32="i", s64="q", x8="B", x16="H", x32="I", x64="Q",
-    f64="d", bool="B", char="B", string=None, symbol="Q", object=None, value=None,
-)  # fmt: skip
+TYPES: dict[str, str | None] = {
+    "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "s8": "b", "s16": "h", "s32": "i", "s64": "q",
+    "x8": "B", "x16": "H", "x32": "I", "x64": "Q", "f64": "d", "bool": "B", "char": "B", "string": None,
+    "symbol": "Q", "object": None, "value": None,
+}  # fmt: skip
 FIRST_FIELD = {False: 16, True: 24}
 
 

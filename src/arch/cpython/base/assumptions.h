@@ -52,7 +52,11 @@
       "monitoring_tool_names (PEP 669)",                                                                     \
       "sys.monitoring's tools and local events in their places")                                             \
     X(GIL, "gil", "3.11-3.15 with the GIL", "Include/internal/pycore_gil.h, Python/ceval_gil.c: take_gil()", \
-      "the interpreter lock in its place")
+      "the interpreter lock in its place")                                                                   \
+    X(OBJECTS, "objects", "3.11-3.15 with the GIL",                                                          \
+      "Objects/dictobject.c, rangeobject.c; Modules/_collectionsmodule.c; "                                  \
+      "Include/internal/pycore_dict.h, pycore_object.h: values of instances",                                \
+      "keys of dicts, attributes of instances, items of deques and ranges in their places")
 
 enum fg_assumption {
 #define X(id, name, versions, source, what) FG_ASSUME_##id,
@@ -65,9 +69,9 @@ enum fg_assumption {
  * fg_assumptions_check() - Check all assumptions that can be checked before anything is hooked.
  * @code_extra_index: an index of ours for code extras
  *
- * Runs two functions of its own, once in a process, with the program's trace functions paused. Two
+ * Runs two functions of its own, once in a process, with the program's trace functions paused. Three
  * assumptions are checked later: MONITORING when the hooks are installed, GIL when the tracer gilwait
- * starts.
+ * starts, OBJECTS when the first event is made that reads objects.
  *
  * Return: 0; -1 with an exception that names the assumption.
  */

@@ -44,6 +44,8 @@ struct known {
 static const struct known of_function[] = {
     {"__name__", offsetof(PyFunctionObject, func_name)},
     {"__qualname__", offsetof(PyFunctionObject, func_qualname)},
+    {"__module__", offsetof(PyFunctionObject, func_module)},
+    {"__doc__", offsetof(PyFunctionObject, func_doc)},
     {"__code__", offsetof(PyFunctionObject, func_code)},
     {"__defaults__", offsetof(PyFunctionObject, func_defaults)},
     {"__kwdefaults__", offsetof(PyFunctionObject, func_kwdefaults)},
@@ -228,8 +230,8 @@ static struct fg_fetched member(PyObject *object, const struct fg_fetch_hint *hi
 }
 
 /* From the instance's dictionary. @otherwise is what the type has, or NULL. */
-static struct fg_fetched from_instance(PyObject *object, const struct fg_fetch_operand *name,
-                                       struct fg_fetch_hint *hint, PyObject *otherwise)
+FG_NOINLINE static struct fg_fetched from_instance(PyObject *object, const struct fg_fetch_operand *name,
+                                                   struct fg_fetch_hint *hint, PyObject *otherwise)
 {
     struct fg_dict_key key = key_of(name);
     PyObject *value;
@@ -327,10 +329,15 @@ static struct fg_fetched without_lazy_import(struct fg_fetched fetched)
     return fetched;
 }
 
+/* Neither from a slot nor from values that the instance has in itself. */
 FG_NOINLINE static struct fg_fetched by_rare_way(PyObject *object, const struct fg_fetch_step *step,
                                                  struct fg_fetch_hint *hint)
 {
     switch ((enum way)hint->way) {
+    case WAY_INSTANCE:
+        return without_lazy_import(from_instance(object, &step->operand, hint, NULL));
+    case WAY_FOUND:
+        return without_lazy_import(from_both(object, step, hint));
     case WAY_MEMBER:
         return member(object, hint);
     case WAY_CLASS:
@@ -354,19 +361,15 @@ struct fg_fetched fg_fetch_attr(PyObject *object, const struct fg_fetch_step *st
 {
     PyTypeObject *type = Py_TYPE(object);
     struct fg_fetch_hint *hint = step->hint;
+    PyObject *value = NULL;
 
     if (fg_unlikely(hint->type != type || !hint->version || hint->version != type->tp_version_tag))
         look_up(type, step, hint);
-    switch ((enum way)hint->way) {
-    case WAY_INSTANCE:
-        return without_lazy_import(from_instance(object, &step->operand, hint, NULL));
-    case WAY_FOUND:
-        return without_lazy_import(from_both(object, step, hint));
-    case WAY_SLOT:
+    if (hint->way == WAY_INSTANCE)
+        value = fg_instance_guess(object, type, step->operand.key, hint->entry);
+    else if (hint->way == WAY_SLOT)
         return fg_fetched_object(*(PyObject **)((char *)object + hint->offset));
-    default:
-        return by_rare_way(object, step, hint);
-    }
+    return fg_likely(value != NULL) ? fg_fetched_object(value) : by_rare_way(object, step, hint);
 }
 
 #else

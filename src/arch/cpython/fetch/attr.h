@@ -8,7 +8,7 @@
 #define FG_CPYTHON_FETCH_ATTR_H
 
 #include "arch/cpython/fetch/fetched.h"
-#include "arch/cpython/fetch/program.h"
+#include "arch/cpython/fetch/step.h"
 
 struct fg_fetched fg_fetch_attr(PyObject *object, const struct fg_fetch_step *step);
 

@@ -8,8 +8,8 @@
  * is. Subclasses count if they have not replaced the conversion. Any other object: FAULT. */
 struct fg_fetched fg_fetched_number(struct fg_fetched from);
 
-/* What float() makes of an int or float. Return: false: it is neither, or an int beyond what a float can
- * be. */
+/* What float() makes of an int or float. Return: false: it is neither, or an int of 1024 bits or
+ * more, for which CPython's function may raise. */
 bool fg_fetched_real_number(struct fg_fetched from, double *real);
 
 /* What bool() makes of it. Return: 0 or 1; -1: only the program's code could tell. */

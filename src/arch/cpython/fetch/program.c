@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/fetch/check.h"
 #include "arch/cpython/fetch/store.h"
 
 /* What one text should have room for in entry data, if there is as much: a value of the usual length. */
@@ -213,6 +214,8 @@ static int set_layout(struct fg_field *layout, struct fg_fetch_field *field, PyO
     }
     layout->type = (uint8_t)(number == FG_FIELD_VALUE && n == 0 ? (int)type_of_source(field) : number);
     layout->count = (uint8_t)n;
+    field->int_bytes =
+        layout->type <= FG_FIELD_X64 && n == 0 ? (uint8_t)fg_field_element_bytes(layout->type) : 0;
     return n ? intern_name(&field->getitem, "__getitem__") : 0;
 }
 
@@ -380,7 +383,7 @@ int fg_fetch_program_new(PyObject *fields, bool is_return, struct fg_fetch_progr
     int error = -EINVAL;
 
     *made = NULL;
-    if (tuple)
+    if (tuple && fg_fetch_check() == 0)
         error = make(tuple, is_return, made);
     Py_XDECREF(tuple);
     return error;

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "arch/cpython/base/compat/python.h"
+#include "arch/cpython/fetch/step.h"
 #include "engine/core/public.h"
 #include "engine/ring/field.h"
 
@@ -26,51 +26,10 @@
     X(SYMBOL, "symbol", NOTHING)                                                                             \
     X(IMM, "imm", EITHER)
 
-#define FG_FETCH_STEPS(X)                                                                                    \
-    X(ATTR, "attr", TEXT)                                                                                    \
-    X(INDEX, "index", NUMBER)                                                                                \
-    X(KEY, "key", EITHER)                                                                                    \
-    X(LEN, "len", NOTHING)
-
 enum fg_fetch_source {
 #define X(id, name, operand) FG_FETCH_##id,
     FG_FETCH_SOURCES(X)
 #undef X
-};
-
-enum fg_fetch_step_kind {
-#define X(id, name, operand) FG_FETCH_STEP_##id,
-    FG_FETCH_STEPS(X)
-#undef X
-};
-
-/* What the lookup of an attribute found the last time. It saves the next one the search. It is verified
- * each time, so it may be wrong. Written with the GIL held; not used in builds without it. */
-struct fg_fetch_hint {
-    const PyTypeObject *type; /* where `found` was looked up, with this version; 0: nothing is known */
-    uint32_t version;
-    uint8_t way;       /* enum way of attr.c */
-    uint8_t member;    /* the type of a member */
-    int32_t entry;     /* among the keys of instance dictionaries */
-    PyObject *found;   /* in the type, which keeps it alive as long as it has this version; or NULL */
-    Py_ssize_t offset; /* in an instance */
-};
-
-/* The name, text or number that a source or a step has. */
-struct fg_fetch_operand {
-    PyObject *key;    /* an interned str, or an exact int; owned. NULL: there is none */
-    Py_hash_t hash;   /* of it */
-    const char *text; /* UTF-8 with a NUL, owned by `key`; NULL: it is an int */
-    int64_t number;   /* the int */
-};
-
-struct fg_fetch_step {
-    enum fg_fetch_step_kind kind;
-    struct fg_fetch_operand operand;
-    struct fg_fetch_operand hidden; /* of the attributes value and name: where an enum keeps them */
-    PyObject *enum_property;        /* of enum.Enum, which they are read through; owned; or NULL */
-    struct fg_fetch_operand method; /* "__getattribute__" or "__getitem__", which a class may have */
-    struct fg_fetch_hint *hint;
 };
 
 struct fg_fetch_field {
@@ -78,6 +37,7 @@ struct fg_fetch_field {
     enum fg_fetch_source source;
     struct fg_fetch_operand operand;
     bool is_kept;          /* of a program for returns: it is read at the entry */
+    uint8_t int_bytes;     /* of an integer type that is no array: its length; else 0 */
     uint16_t entry_offset; /* in the entry data, if is_kept */
     /* How many bytes of the image, and of the entry data, the texts of the fields after it need at least. */
     uint16_t later_text, later_kept;
@@ -114,7 +74,8 @@ struct fg_fetch_program {
  * A field of type "value" whose source says its type has that type: "symbol" of ("symbol",) without
  * steps, "string" of ("comm",) and of a text.
  *
- * Return: 0; or with an exception set -EINVAL: this is no such sequence (TypeError, ValueError), -E2BIG:
+ * Return: 0; or with an exception set -EINVAL: this is no such sequence (TypeError, ValueError), or this
+ * CPython's objects are laid out otherwise than known (RuntimeError); -E2BIG:
  * the image or the entry data would be too long (OSError), -ENOMEM.
  * Context: the GIL.
  */

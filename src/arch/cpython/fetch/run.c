@@ -15,34 +15,27 @@
 
 /* ---- sources: variables */
 
-/* Names of code objects are interned, as ours are. A code object that somebody put together may have
- * others. */
-FG_NOINLINE static int search_name(PyObject *const *names, int n, PyObject *name)
-{
-    for (int i = 0; i < n; i++) {
-        if (names[i] == name)
-            return i;
-    }
-    for (int i = 0; i < n; i++) {
-        if (PyUnicode_Compare(names[i], name) == 0) /* of two exact str: does not raise */
-            return i;
-    }
-    return -1;
-}
+/* The variables that a run can read: all of a kprobe's frame, the arguments at an entry. */
+struct variables {
+    fg_pyframe *frame; /* NULL: there are none */
+    const PyCodeObject *code;
+    PyObject *const *names;
+    int n;
+    bool is_full; /* a kprobe's */
+};
 
-/* The slot of a variable among the first @n. A probe is mostly on one function, or on alike ones: the slot
- * is kept. relaxed: without the GIL another thread may set it, and any value will do. */
-static int find_slot(const PyCodeObject *code, int n, const struct fg_fetch_field *field)
+/* At a return the function may have assigned to its arguments. */
+static struct variables variables_of(const struct ftrace_regs *regs)
 {
-    PyObject *const *names = ((PyTupleObject *)code->co_localsplusnames)->ob_item;
-    int slot = atomic_load_explicit(field->slot, memory_order_relaxed);
+    struct variables all = {.is_full = fg_regs_is_full(regs)};
 
-    if (fg_likely(slot < n && names[slot] == field->operand.key))
-        return slot;
-    slot = search_name(names, n, field->operand.key);
-    if (slot >= 0)
-        atomic_store_explicit(field->slot, slot, memory_order_relaxed);
-    return slot;
+    if (!all.is_full && (regs->ops != &fg_python_regs_ops || regs->value || !regs->frame))
+        return all;
+    all.frame = regs->frame;
+    all.code = fg_pyframe_code(all.frame);
+    all.names = ((PyTupleObject *)all.code->co_localsplusnames)->ob_item;
+    all.n = all.is_full ? all.code->co_nlocalsplus : fg_code_argument_count(all.code);
+    return all;
 }
 
 /* Without the GIL another thread may set a cell, and free what was in it. */
@@ -51,82 +44,87 @@ static PyObject *in_cell(PyObject *cell)
     return FG_HAVE_BORROWED_READS ? ((PyCellObject *)cell)->ob_ref : NULL;
 }
 
-/* Any variable of a running frame. */
-static PyObject *variable(fg_pyframe *frame, int slot)
+/* The variable in a slot that is empty or has a cell. */
+FG_NOINLINE static PyObject *rare_variable(const struct variables *all, int slot)
 {
-    bool is_cell;
-    PyObject *value = fg_pyframe_place(frame, (unsigned)slot, -1, &is_cell);
+    bool is_cell = false;
+    PyObject *value = NULL;
 
+    if (all->is_full)
+        value = fg_pyframe_place(all->frame, (unsigned)slot, -1, &is_cell);
+    else if ((value = fg_pyframe_local(all->frame, slot)))
+        is_cell = PyCell_Check(value) && fg_variable_is_in_cell(all->frame, all->code, slot);
     return is_cell ? in_cell(value) : value;
 }
 
-static PyObject *argument(fg_pyframe *frame, const PyCodeObject *code, int n)
+static inline PyObject *variable(const struct variables *all, int slot)
 {
-    PyObject *value = fg_pyframe_local(frame, n);
+    PyObject *value = fg_pyframe_local(all->frame, slot);
 
-    if (fg_unlikely(value && PyCell_Check(value) && fg_variable_is_in_cell(frame, code, n)))
-        return in_cell(value);
-    return value;
+    return fg_likely(value && !PyCell_Check(value)) ? value : rare_variable(all, slot);
 }
 
 /* The code of a module or of a class has its variables in a dict. */
-static PyObject *in_namespace(const fg_pyframe *frame, const struct fg_fetch_field *field)
+static PyObject *in_namespace(const struct variables *all, const struct fg_fetch_field *field)
 {
     PyObject *value = NULL;
 
 #if FG_HAVE_BORROWED_READS
     struct fg_dict_key key = {field->operand.key, field->operand.hash};
+    PyObject *locals = all->is_full && !(all->code->co_flags & CO_OPTIMIZED) ? all->frame->f_locals : NULL;
     int32_t entry = -1;
 
-    if (frame->f_locals && PyDict_CheckExact(frame->f_locals))
-        fg_dict_peek(frame->f_locals, &key, &entry, &value);
+    if (locals && PyDict_CheckExact(locals))
+        fg_dict_peek(locals, &key, &entry, &value);
 #else
-    (void)frame, (void)field;
+    (void)all, (void)field;
 #endif
     return value;
 }
 
-static PyObject *variable_at_place(fg_pyframe *frame, const struct fg_fetch_field *field)
+/* Names of code objects are interned, as ours are. A code object that somebody put together may have
+ * others: two exact str are compared without raising. */
+static int search_name(const struct variables *all, PyObject *name)
 {
-    const PyCodeObject *code = fg_pyframe_code(frame);
-    int slot = find_slot(code, code->co_nlocalsplus, field);
-
-    if (slot >= 0)
-        return variable(frame, slot);
-    return code->co_flags & CO_OPTIMIZED ? NULL : in_namespace(frame, field);
+    for (int i = 0; i < all->n; i++) {
+        if (all->names[i] == name)
+            return i;
+    }
+    for (int i = 0; i < all->n; i++) {
+        if (PyUnicode_Compare(all->names[i], name) == 0)
+            return i;
+    }
+    return -1;
 }
 
-/* True if the frame's variables still are the arguments. */
-static bool is_entry(const struct ftrace_regs *regs)
+/* relaxed: without the GIL another thread may set the slot, and any value will do. */
+FG_NOINLINE static PyObject *search_variable(const struct variables *all, const struct fg_fetch_field *field)
 {
-    return regs->ops == &fg_python_regs_ops && !regs->value && regs->frame;
+    int slot = all->frame ? search_name(all, field->operand.key) : -1;
+
+    if (slot >= 0) {
+        atomic_store_explicit(field->slot, slot, memory_order_relaxed);
+        return variable(all, slot);
+    }
+    return all->frame ? in_namespace(all, field) : NULL;
 }
 
-static PyObject *by_name(const struct ftrace_regs *regs, const struct fg_fetch_field *field)
+/* A probe is mostly on one function, or on alike ones: the slot is kept. */
+static inline PyObject *by_name(const struct variables *all, const struct fg_fetch_field *field)
 {
-    const PyCodeObject *code;
-    int slot;
+    int slot = atomic_load_explicit(field->slot, memory_order_relaxed);
 
-    if (fg_regs_is_full(regs))
-        return variable_at_place(regs->frame, field);
-    if (!is_entry(regs))
-        return NULL;
-    code = fg_pyframe_code(regs->frame);
-    slot = find_slot(code, fg_code_argument_count(code), field);
-    return slot >= 0 ? argument(regs->frame, code, slot) : NULL;
+    if (fg_likely(slot < all->n && all->names[slot] == field->operand.key))
+        return variable(all, slot);
+    return search_variable(all, field);
 }
 
 /* Argument @n from 0. At a kprobe: what the variable has now. */
-static PyObject *nth_argument(const struct ftrace_regs *regs, int64_t n)
+static PyObject *nth_argument(const struct variables *all, const struct ftrace_regs *regs, int64_t n)
 {
-    const PyCodeObject *code;
-
-    if (!is_entry(regs) && !fg_regs_is_full(regs))
-        return fg_regs_is_c(regs) ? fg_regs_argument(regs, (unsigned)n) : NULL;
-    code = fg_pyframe_code(regs->frame);
-    if (n >= fg_code_argument_count(code))
-        return NULL;
-    return fg_regs_is_full(regs) ? variable(regs->frame, (int)n) : argument(regs->frame, code, (int)n);
+    if (!all->frame)
+        return fg_regs_is_c(regs) && n == 0 ? fg_regs_argument(regs, 0) : NULL;
+    return n < fg_code_argument_count(all->code) ? variable(all, (int)n) : NULL;
 }
 
 /* ---- sources */
@@ -160,14 +158,21 @@ static struct fg_fetched raised(PyObject *exception)
     return (struct fg_fetched){.kind = exception ? FG_FETCHED_RAISED : FG_FETCHED_FAULT, .object = exception};
 }
 
-static struct fg_fetched fetch_source(const struct fg_fetch_field *field, const struct ftrace_regs *regs,
-                                      uint32_t func)
+/* What all fields of a run are read from. */
+struct origin {
+    const struct ftrace_regs *regs;
+    struct variables variables;
+    uint32_t func;
+};
+
+FG_NOINLINE static struct fg_fetched fetch_source(const struct fg_fetch_field *field,
+                                                  const struct origin *origin)
 {
+    const struct ftrace_regs *regs = origin->regs;
+
     switch (field->source) {
-    case FG_FETCH_NAME:
-        return fg_fetched_object(by_name(regs, field));
     case FG_FETCH_ARG:
-        return fg_fetched_object(nth_argument(regs, field->operand.number - 1));
+        return fg_fetched_object(nth_argument(&origin->variables, regs, field->operand.number - 1));
     case FG_FETCH_RETVAL:
         return fg_fetched_object(fg_regs_result(regs));
     case FG_FETCH_EXC:
@@ -177,16 +182,20 @@ static struct fg_fetched fetch_source(const struct fg_fetch_field *field, const 
     case FG_FETCH_STACK:
         return fg_fetched_object(stack_item(regs, field->operand.number));
     case FG_FETCH_SYMBOL:
-        return (struct fg_fetched){.kind = func ? FG_FETCHED_FUNCTION : FG_FETCHED_FAULT, .word = func};
+        return (struct fg_fetched){
+            .kind = origin->func ? FG_FETCHED_FUNCTION : FG_FETCHED_FAULT,
+            .word = origin->func,
+        };
     case FG_FETCH_IMM:
         return fg_fetched_object(field->operand.key);
+    default:
+        return fg_fetched_object(by_name(&origin->variables, field));
     }
-    return fg_fetched_fault();
 }
 
 /* ---- steps */
 
-static struct fg_fetched take_step(struct fg_fetched from, const struct fg_fetch_step *step)
+static inline struct fg_fetched take_step(struct fg_fetched from, const struct fg_fetch_step *step)
 {
     if (from.kind == FG_FETCHED_RAISED)
         from.kind = FG_FETCHED_OBJECT;
@@ -202,10 +211,11 @@ static struct fg_fetched take_step(struct fg_fetched from, const struct fg_fetch
     return fg_fetched_fault();
 }
 
-static struct fg_fetched fetch(const struct fg_fetch_field *field, const struct ftrace_regs *regs,
-                               uint32_t func)
+static inline struct fg_fetched fetch(const struct fg_fetch_field *field, const struct origin *origin)
 {
-    struct fg_fetched fetched = fetch_source(field, regs, func);
+    struct fg_fetched fetched = field->source == FG_FETCH_NAME
+                                    ? fg_fetched_object(by_name(&origin->variables, field))
+                                    : fetch_source(field, origin);
 
     for (uint32_t i = 0; i < field->nr_steps && fetched.kind != FG_FETCHED_FAULT; i++)
         fetched = take_step(fetched, &field->steps[i]);
@@ -241,12 +251,22 @@ static bool store_array(struct fg_fetched from, const struct fg_field *layout,
 }
 
 /* Return: false: the field, or an element of it, is a fault. */
-static bool store(struct fg_fetched from, const struct fg_field *layout, const struct fg_fetch_field *field,
-                  uint8_t *at, struct fg_fetch_texts *texts, uint32_t later)
+FG_NOINLINE static bool store_any(struct fg_fetched from, const struct fg_field *layout,
+                                  const struct fg_fetch_field *field, uint8_t *at,
+                                  struct fg_fetch_texts *texts, uint32_t later)
 {
     if (fg_unlikely(layout->count))
         return store_array(from, layout, &field->getitem, at, texts, later);
     return fg_fetch_store(from, layout->type, at, texts, later);
+}
+
+static inline bool store(struct fg_fetched from, const struct fg_field *layout,
+                         const struct fg_fetch_field *field, uint8_t *at, struct fg_fetch_texts *texts,
+                         uint32_t later)
+{
+    if (fg_likely(field->int_bytes && fg_fetch_store_int(from, at, field->int_bytes)))
+        return true;
+    return store_any(from, layout, field, at, texts, later);
 }
 
 /* From entry data into the image. */
@@ -271,10 +291,21 @@ static void count_faults(const struct fg_fetch_program *program, unsigned n)
         atomic_fetch_add_explicit(program->nr_faults, n, memory_order_relaxed);
 }
 
+/* A field that was read at the entry. */
+FG_NOINLINE static bool store_kept(const struct fg_field *layout, const struct fg_fetch_field *field,
+                                   const uint8_t *entry_data, uint8_t *at, struct fg_fetch_texts *texts)
+{
+    if (!entry_data)
+        return store_any(fg_fetched_fault(), layout, field, at, texts, field->later_text);
+    copy_kept(layout, field, entry_data, at, texts);
+    return true;
+}
+
 uint32_t fg_fetch_run(const struct fg_fetch_program *program, const struct ftrace_regs *regs, uint32_t func,
                       const uint8_t *entry_data, uint8_t *image)
 {
     struct fg_fetch_texts texts = {image, program->fixed_bytes, FG_EVENT_MAX_BYTES};
+    struct origin origin = {regs, variables_of(regs), func};
     unsigned faults = 0;
 
     for (uint32_t i = 0; i < program->nr_fields; i++) {
@@ -282,12 +313,10 @@ uint32_t fg_fetch_run(const struct fg_fetch_program *program, const struct ftrac
         const struct fg_fetch_field *field = &program->of[i];
         uint8_t *at = image + layout->offset;
 
-        if (!field->is_kept)
-            faults += !store(fetch(field, regs, func), layout, field, at, &texts, field->later_text);
-        else if (entry_data)
-            copy_kept(layout, field, entry_data, at, &texts);
+        if (fg_unlikely(field->is_kept))
+            faults += !store_kept(layout, field, entry_data, at, &texts);
         else
-            faults += !store(fg_fetched_fault(), layout, field, at, &texts, field->later_text);
+            faults += !store(fetch(field, &origin), layout, field, at, &texts, field->later_text);
     }
     count_faults(program, faults);
     return texts.used;
@@ -297,13 +326,14 @@ void fg_fetch_entry(const struct fg_fetch_program *program, const struct ftrace_
                     uint8_t *entry_data)
 {
     struct fg_fetch_texts texts = {entry_data, program->entry_fixed, program->entry_bytes};
+    struct origin origin = {regs, variables_of(regs), 0};
     unsigned faults = 0;
 
     for (uint32_t i = 0; i < program->nr_fields; i++) {
         const struct fg_fetch_field *field = &program->of[i];
 
         if (field->is_kept)
-            faults += !store(fetch(field, regs, 0), &program->fields[i], field,
+            faults += !store(fetch(field, &origin), &program->fields[i], field,
                              entry_data + field->entry_offset, &texts, field->later_kept);
     }
     count_faults(program, faults);

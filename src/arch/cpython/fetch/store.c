@@ -6,7 +6,6 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/compat/text.h"
 #include "arch/cpython/fetch/number.h"
-#include "arch/cpython/fetch/program.h"
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/utf8.h"
@@ -239,19 +238,39 @@ static uint32_t encode(uint8_t *to, struct fg_fetched from)
     }
 }
 
-static bool put_value(struct fg_fetched from, enum fg_field_type type, uint8_t *at,
-                      struct fg_fetch_texts *texts, uint32_t later)
+/* Writes at most FG_VALUE_MAX_BYTES; 0: there is no value. */
+static uint32_t encode_as(uint8_t *to, struct fg_fetched from, enum fg_field_type type)
 {
-    uint8_t encoded[FG_VALUE_MAX_BYTES];
     uint32_t n = 0;
 
     if (type == FG_FIELD_VALUE || from.kind == FG_FETCHED_RAISED)
-        n = encode(encoded, from);
+        n = encode(to, from);
     else if (from.kind == FG_FETCHED_OBJECT)
-        n = (uint32_t)fg_encode_object(from.object, encoded, sizeof(encoded));
+        n = (uint32_t)fg_encode_object(from.object, to, FG_VALUE_MAX_BYTES);
     if (n == 0)
-        encoded[0] = FG_VALUE_UNBOUND;
+        to[0] = FG_VALUE_UNBOUND;
+    return n;
+}
+
+FG_NOINLINE static bool put_value_cut(struct fg_fetched from, enum fg_field_type type, uint8_t *at,
+                                      struct fg_fetch_texts *texts, uint32_t later)
+{
+    uint8_t encoded[FG_VALUE_MAX_BYTES];
+    uint32_t n = encode_as(encoded, from, type);
+
     put_encoded(texts, at, later, encoded, n ? n : 1);
+    return n != 0;
+}
+
+static bool put_value(struct fg_fetched from, enum fg_field_type type, uint8_t *at,
+                      struct fg_fetch_texts *texts, uint32_t later)
+{
+    uint32_t n;
+
+    if (fg_unlikely(room(texts, later) < FG_VALUE_MAX_BYTES))
+        return put_value_cut(from, type, at, texts, later);
+    n = encode_as(texts->base + texts->used, from, type);
+    refer(texts, at, n ? n : 1);
     return n != 0;
 }
 
@@ -272,7 +291,6 @@ void fg_fetch_copy_text(const uint8_t *base, const uint8_t *stored, enum fg_fiel
 
 /* ---- numbers */
 
-/* The image is little-endian, as the machine. */
 static bool put_number(struct fg_fetched from, uint8_t *at, uint32_t bytes)
 {
     struct fg_fetched number = fg_fetched_number(from);
@@ -281,7 +299,7 @@ static bool put_number(struct fg_fetched from, uint8_t *at, uint32_t bytes)
 
     if (!is_number)
         number.word = 0;
-    memcpy(at, &number.word, bytes);
+    fg_put_low(at, number.word, bytes);
     return is_number;
 }
 
@@ -355,6 +373,8 @@ static bool put_symbol(struct fg_fetched from, uint8_t *at)
 bool fg_fetch_store(struct fg_fetched from, enum fg_field_type type, uint8_t *at,
                     struct fg_fetch_texts *texts, uint32_t later)
 {
+    if (fg_likely(type <= FG_FIELD_X64))
+        return put_number(from, at, fg_field_element_bytes(type));
     switch (type) {
     case FG_FIELD_STRING:
         return put_string(from, at, texts, later);
@@ -367,9 +387,7 @@ bool fg_fetch_store(struct fg_fetched from, enum fg_field_type type, uint8_t *at
         return put_truth(from, at);
     case FG_FIELD_CHAR:
         return put_char(from, at);
-    case FG_FIELD_SYMBOL:
-        return put_symbol(from, at);
     default:
-        return put_number(from, at, fg_field_element_bytes(type));
+        return put_symbol(from, at);
     }
 }

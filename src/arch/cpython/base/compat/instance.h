@@ -86,6 +86,20 @@ static inline PyObject *fg_instance_dict(PyObject *object, const PyTypeObject *t
     return place ? *place : NULL;
 }
 
+/* The instance's own attribute, if it has its values in itself, and @name is where it was the last time;
+ * NULL: that is not so. */
+static inline PyObject *fg_instance_guess(PyObject *object, const PyTypeObject *type, PyObject *name,
+                                          int32_t entry)
+{
+    const PyDictValues *values =
+        type->tp_flags & Py_TPFLAGS_MANAGED_DICT ? fg_instance_values(object, type) : NULL;
+    PyDictKeysObject *keys = values ? ((PyHeapTypeObject *)type)->ht_cached_keys : NULL;
+
+    return keys && (size_t)entry < (size_t)keys->dk_nentries && DK_UNICODE_ENTRIES(keys)[entry].me_key == name
+               ? values->values[entry]
+               : NULL;
+}
+
 /* The instance's own attribute, as fg_dict_peek(). */
 static inline enum fg_peek fg_instance_peek(PyObject *object, const struct fg_dict_key *name, int32_t *entry,
                                             PyObject **value)

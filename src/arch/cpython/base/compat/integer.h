@@ -18,9 +18,7 @@ static inline bool fg_int_is_compact(PyObject *object, int64_t *number)
 
     if (size < -1 || size > 1)
         return false;
-    *number = (int64_t)size * ((PyLongObject *)object)->ob_digit[0]; /* 0: the digit is not read */
-    if (size == 0)
-        *number = 0;
+    *number = (int64_t)size * ((PyLongObject *)object)->ob_digit[0];
     return true;
 #endif
 }
