@@ -450,18 +450,22 @@ def is_event(system: str, name: str, fields_at: int, fields: str) -> bool:
     if not system or not name or fields_at not in (8, 16, 24):
         return False
     texts = fields.removesuffix(";").split(";") if fields else []
-    return len(texts) <= 128 and all(is_field(text, fields_at) for text in texts)
+    end: int | None = fields_at
+    for text in texts:
+        end = end and field_end(text, end)
+    return len(texts) <= 128 and end is not None
 
 
-def is_field(text: str, fields_at: int) -> bool:
+def field_end(text: str, least: int) -> int | None:
+    """Return where a field ends, if it begins at `least` or later; None: it cannot be."""
     words = text.split(" ")
     if len(words) != 4 or words[0] not in FIELD_BYTES or not all(words):
-        return False
+        return None
     if not all(word.isascii() and word.isdigit() for word in words[2:]):
-        return False
+        return None
     count, offset = map(int, words[2:])
     end = offset + FIELD_BYTES[words[0]] * (count or 1)
-    return count <= 255 and offset >= fields_at and end <= 24 + 984
+    return end if count <= 255 and offset >= least and end <= 24 + 984 else None
 
 
 class FgTrace:
@@ -600,9 +604,10 @@ class FgTrace:
     def _take_event(self, ring: Ring, number: int, strings: list[bytes], fields_at: int) -> None:
         system, name, fields = map(decoded, strings)
         known = (system, name, fields_at, fields)
-        if number > 65535 or not is_event(*known):
+        is_new = known not in self.event_types
+        if number > 65535 or not is_event(*known) or (is_new and len(self.event_types) == 8192):
             return
-        if known not in self.event_types:
+        if is_new:
             self.event_types.append(known)
         ring.events[number] = self.event_types.index(known)
 

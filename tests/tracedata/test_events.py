@@ -255,6 +255,8 @@ def test_equal_kinds_of_several_processes_are_one(desk: Desk) -> None:
         ("own", "co", 16, "u8 a -1 16"),
         ("own", "co", 16, "u8 a 256 16"),
         ("own", "co", 16, "u8 a 0 15"),
+        ("own", "co", 16, "u16 a 0 16;u8 b 0 17"),
+        ("own", "co", 16, "u8 a 0 17;u8 b 0 16"),
         ("own", "co", 16, "u64 a 0 1001"),
         ("own", "co", 16, "u64 a 200 16"),
         ("own", "co", 16, "u8 a 0 16;;u8 b 0 17"),

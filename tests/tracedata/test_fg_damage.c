@@ -333,7 +333,7 @@ static void large_numbers_of_events_take_little(void)
     fg_text_free(&file);
 }
 
-/* As many kinds of events as there may be, and more, in as many systems, each with a record. */
+/* More kinds of events than there may be, in as many systems. */
 static void too_many_kinds_of_events_are_unknown(void)
 {
     struct fg_text file = {0}, symbols = {0};

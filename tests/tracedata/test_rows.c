@@ -148,12 +148,32 @@ static void assert_damage_is_harmless(struct fg_row_packer *packer, const uint64
     free(unpacked);
 }
 
+/* An event whose fields end with the record, and one whose fields are a byte longer. */
+static void assert_fields_lie_in_their_record(struct fg_row_packer *packer)
+{
+    static struct fg_row_state state;
+    uint64_t words[6] = {1000, 0, 7, 3, 5, 6}, unpacked[6];
+    struct fg_record *record = (struct fg_record *)words;
+    size_t bytes;
+
+    record->info = FG_RECORD_INFO(FG_RECORD_EVENT, 6, 2);
+    words[2] |= UINT64_C(16) << 32;
+    assert(fg_record_is_sound(record, 6) && !fg_record_is_sound(record, 5));
+    assert_round_trip(packer, words, 6);
+    words[2] += UINT64_C(1) << 32;
+    assert(!fg_record_is_sound(record, 6));
+    assert(fg_rows_pack(packer, words, sizeof(words)) == 0);
+    assert(fg_rows_unpack(&state, packer->rows, packer->bytes, unpacked, sizeof(unpacked), &bytes) ==
+           -EBADMSG);
+}
+
 int main(void)
 {
     static uint64_t records[WORDS];
     struct fg_row_packer packer = {0};
 
     assert_round_trip(&packer, records, 0);
+    assert_fields_lie_in_their_record(&packer);
     for (int i = 0; i < 300; i++) {
         size_t room = below(WORDS);
 

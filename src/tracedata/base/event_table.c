@@ -85,7 +85,7 @@ static void type_extend(struct fg_event_type *type, const struct fg_event_field 
     type->has_symbols |= field->at.type == FG_FIELD_SYMBOL;
 }
 
-/* The names of the fields point into the type's text. */
+/* The names of the fields point into the type's text. The fields lie one after the other. */
 static int parse_fields(struct fg_event_type *type)
 {
     const char *at = type->fields_text, *end = at + strlen(at);
@@ -96,7 +96,7 @@ static int parse_fields(struct fg_event_type *type)
 
         if (type->nr_fields == FG_EVENT_MAX_FIELDS ||
             !parse_field(at, semicolon ? semicolon : end, &fields[type->nr_fields]) ||
-            fields[type->nr_fields].at.offset < type->fields_at)
+            fields[type->nr_fields].at.offset < type->fixed_end)
             return -EINVAL;
         type_extend(type, &fields[type->nr_fields++]);
         at = semicolon ? semicolon + 1 : end;

@@ -14,8 +14,10 @@
 /* An image that a record has room for. */
 #define FG_EVENT_IMAGE_BYTES (FG_EVENT_RETURN_FIELDS_AT + FG_EVENT_MAX_FIELD_BYTES)
 
-/* The numbers of types have 16 bits. The last one stands for an event whose kind the trace does not name. */
-#define FG_EVENT_MAX_TYPES (FG_EVENT_unknown_event - FG_EVENT_FIRST_DYNAMIC)
+/* A damaged file may have any number of kinds. Events of those beyond the limit are of a kind that the trace
+ * does not name. It bounds the format texts of a trace.dat: one may be 500 times as long as its symbol. */
+#define FG_EVENT_MAX_TYPES 8192u
+_Static_assert(FG_EVENT_FIRST_DYNAMIC + FG_EVENT_MAX_TYPES <= FG_EVENT_unknown_event, "types have 16 bits");
 
 struct fg_event_field {
     struct fg_field at;
@@ -49,7 +51,7 @@ struct fg_event_words {
 /**
  * fg_event_table_take() - Take in a kind of event, unless it is there already.
  *
- * Return: its number; -EINVAL: @words describe no event, or there are too many; -ENOMEM.
+ * Return: its number; -EINVAL: @words describe no event, or there are FG_EVENT_MAX_TYPES; -ENOMEM.
  */
 int64_t fg_event_table_take(struct fg_event_table *table, const struct fg_event_words *words);
 /* As fg_event_table_take(), with the next number even if such a kind is there. */
