@@ -324,8 +324,8 @@ static void read_row(struct fg_hist_element *element, uint32_t number, void *arg
         return;
     row = reading->rows + (size_t)(reading->n - 1) * fg_hist_row_words(hist);
     *row++ = number;
-    for (uint32_t i = 0; i < key_words; i++)
-        *row++ = atomic_load_explicit(&element->words[i], memory_order_relaxed);
+    memcpy(row, element->words, sizeof(*row) * key_words);
+    row += key_words;
     read_counters(at, counters, row);
     for (uint32_t i = at->comm; i < at->variables; i++)
         row[at->ended + i - at->comm] = atomic_load_explicit(&counters[i], memory_order_relaxed);

@@ -290,7 +290,7 @@ struct fg_loaded fg_hist_term_run(const struct fg_hist_term *term, const struct 
 /* The hash of all words so far, so that 1, 2 and 2, 1 differ. */
 static uint64_t hash_word(uint64_t hash, uint64_t word)
 {
-    return fg_hash_uint64((hash << 7 | hash >> 57) ^ word);
+    return fg_hash_uint64(hash ^ word);
 }
 
 static uint64_t least_power(uint64_t number)

@@ -347,6 +347,26 @@ static void test_a_bad_plan_is_refused(void)
     CHECK_REFUSED(plan.variables[0].kind = FG_HIST_KIND_STACK);
 }
 
+/* ---- the table alone */
+
+static void test_keys_with_one_hash_are_told_apart(void)
+{
+    struct fg_hist_map *map = fg_hist_map_new(128, 2, 1);
+    struct fg_hist_element *elements[100];
+
+    for (uint64_t i = 0; i < 100; i++)
+        elements[i] = fg_hist_map_get(map, (uint64_t[]){i / 10, i % 10}, i % 3 + 255); /* round the end */
+    for (uint64_t i = 0; i < 100; i++) {
+        CHECK(fg_hist_map_find(map, (uint64_t[]){i / 10, i % 10}, i % 3 + 255) == elements[i]);
+        CHECK(fg_hist_map_get(map, (uint64_t[]){i / 10, i % 10}, i % 3 + 255) == elements[i]);
+        for (uint64_t k = 0; k < i; k++)
+            CHECK(elements[i] != elements[k]);
+    }
+    CHECK(!fg_hist_map_find(map, (uint64_t[]){3, 10}, 255));
+    CHECK_EQ(fg_hist_map_dropped(map), 0);
+    fg_hist_map_free(map);
+}
+
 /* ---- variables */
 
 static void test_a_variable_is_taken_once_by_the_value_of_the_key(void)
@@ -386,6 +406,7 @@ int main(void)
     test_a_paused_histogram_counts_nothing_and_a_cleared_one_begins_again();
     test_sizes_are_powers_of_two_within_bounds();
     test_a_bad_plan_is_refused();
+    test_keys_with_one_hash_are_told_apart();
     test_a_variable_is_taken_once_by_the_value_of_the_key();
     return 0;
 }
