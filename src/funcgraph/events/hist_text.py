@@ -49,7 +49,7 @@ class Taken(NamedTuple):
     """
 
     action: str
-    value: int
+    value: int | float
     row: Row
 
 
@@ -110,7 +110,7 @@ class _Printer:
         return "\n".join([text, *map(_extreme, row.extremes)])
 
     def taken(self, taken: Taken) -> list[str]:
-        value = f"\ttriggering value {{ {taken.action} }}: {taken.value:10}"
+        value = f"\ttriggering value {{ {taken.action} }}: {taken.value!r:>10}"
         return [
             "Snapshot taken (see tracing/snapshot).  Details:",
             f"{value}\ttriggered by event with key: {self._keys(taken.row)}",
@@ -202,8 +202,14 @@ def _graph(number: int | float, most: int | float) -> str:
 
 
 def _extreme(extreme: Extreme) -> str:
-    saved = "".join(
-        f"  {name}: " + (f"{value:<{_SAVED_COLUMNS}}" if isinstance(value, str) else f"{value:10}")
-        for name, value in extreme.saved
+    saved = "".join(f"  {name}: {_saved(value)}" for name, value in extreme.saved)
+    return f"\t{extreme.label}: {extreme.value!r:>10}{saved}"
+
+
+def _saved(value: Key) -> str:
+    if isinstance(value, int | float):
+        return f"{value!r:>10}"
+    text = _escaped(
+        value.text if isinstance(value, Held) else value if isinstance(value, str) else repr(value)
     )
-    return f"\t{extreme.label}: {extreme.value:10}{saved}"
+    return f"{text:<{_SAVED_COLUMNS}}"
