@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from functools import cmp_to_key
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from funcgraph.events.hist_plan import KIND_WORDS, Plan, Term, compile_plan, sum_of
 from funcgraph.events.hist_spec import HistSpec, SortKey
 
-__all__ = ["Extreme", "Held", "Key", "Row", "decode_rows", "sorted_rows"]
+__all__ = ["Extreme", "Held", "Key", "Row", "columns", "decode_rows", "sorted_rows"]
 
 # enum fg_loaded_kind (src/engine/ring/field.h) and the tags of what is no number (record.h).
 _SIGNED, _UNSIGNED, _FLOAT, _TEXT, _OBJECT = range(1, 6)
@@ -191,38 +190,31 @@ def _sum(term: Term, data: bytes, at: int) -> int | float:
 # ---- order
 
 
-def _rank(key: Key) -> tuple[int, Key]:
-    """Numbers before texts before anything else: keys of one field may be of several kinds."""
+def _order(key: Key) -> tuple[int, bool, Key]:
+    """Keys of one field may be of several kinds: numbers, NaN as the last, then texts, then anything else."""
     if isinstance(key, int | float):
-        return (0, key)
-    return ({str: 1, bytes: 2, Held: 3}.get(type(key), 4), key)
+        is_nan = key != key
+        return (0, is_nan, 0 if is_nan else key)
+    return ({str: 1, bytes: 2, Held: 3}.get(type(key), 4), False, key)
 
 
-def _compare(a: Key, b: Key) -> int:
-    (rank_a, _), (rank_b, _) = _rank(a), _rank(b)
-    if rank_a != rank_b:
-        return -1 if rank_a < rank_b else 1
-    if a != a or b != b:  # not a number: after all others
-        return (a != a) - (b != b)
-    return (a > b) - (a < b)  # type: ignore[operator]
+def columns(spec: HistSpec, rows: Sequence[Row]) -> list[list[int | float]]:
+    """Return for each value of the trigger what it is in each row."""
+    sums = [sum_of(spec, place) for place in range(len(spec.values))]
+    return [[row.hitcount if which is None else row.sums[which] for row in rows] for which in sums]
+
+
+def _value_of(spec: HistSpec, key: SortKey) -> Callable[[Row], tuple[int, bool, Key]]:
+    place = key.place
+    if key.what == "key":
+        return lambda row: _order(row.keys[place])
+    which = sum_of(spec, place) if key.what == "value" else None
+    return lambda row: _order(row.hitcount if which is None else row.sums[which])
 
 
 def sorted_rows(spec: HistSpec, rows: Sequence[Row]) -> list[Row]:
     """Return the rows in the order that the trigger asks for; equal ones in the order in which they came."""
-
-    def value(row: Row, key: SortKey) -> Key:
-        if key.what == "hitcount":
-            return row.hitcount
-        if key.what == "key":
-            return row.keys[key.place]
-        which = sum_of(spec, key.place)
-        return row.hitcount if which is None else row.sums[which]
-
-    def compare(a: Row, b: Row) -> int:
-        for key in spec.sort:
-            order = _compare(value(a, key), value(b, key))
-            if order:
-                return -order if key.is_descending else order
-        return 0
-
-    return sorted(rows, key=cmp_to_key(compare))
+    ordered = list(rows)
+    for key in reversed(spec.sort):
+        ordered.sort(key=_value_of(spec, key), reverse=key.is_descending)
+    return ordered
