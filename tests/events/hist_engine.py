@@ -61,11 +61,21 @@ class _Term(ctypes.Structure):
     )
 
 
+class _Track(ctypes.Structure):
+    _fields_ = (("variable", ctypes.c_uint8), ("is_change", ctypes.c_bool))
+
+
 class _Plan(ctypes.Structure):
     _fields_ = (
         *(("size", ctypes.c_uint32), ("nr_keys", ctypes.c_uint32), ("nr_values", ctypes.c_uint32)),
         *(("nr_variables", ctypes.c_uint32), ("keeps_comm", ctypes.c_bool)),
         *(("keys", _Term * 8), ("values", _Term * 8), ("variables", _Term * 16)),
+        *(
+            ("signed_variables", ctypes.c_uint32),
+            ("nr_tracked", ctypes.c_uint32),
+            ("nr_saved", ctypes.c_uint32),
+        ),
+        *(("saver", ctypes.c_uint32), ("tracked", _Track * 8), ("saved", _Term * 8)),
     )
 
 
@@ -96,6 +106,7 @@ def build(folder: Path) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(library))
     loaded.fg_hist_count.restype = ctypes.c_void_p
     loaded.fg_hist_take.restype = _Loaded
+    loaded.fg_hist_track.restype = ctypes.c_bool
     return loaded
 
 
@@ -140,7 +151,11 @@ class Histogram:
 
     def _plan(self, plan: Plan) -> _Plan:
         made = _Plan(plan.size, len(plan.keys), len(plan.values), len(plan.variables), plan.keeps_comm)
-        for name in ("keys", "values", "variables"):
+        made.signed_variables = sum(term.is_signed << i for i, term in enumerate(plan.variables))
+        made.nr_tracked, made.nr_saved, made.saver = len(plan.tracked), len(plan.saved), max(plan.saver, 0)
+        for place, track in enumerate(plan.tracked):
+            made.tracked[place] = _Track(*track)
+        for name in ("keys", "values", "variables", "saved"):
             for place, term in enumerate(getattr(plan, name)):
                 getattr(made, name)[place] = self._term(term)
         return made
@@ -198,10 +213,23 @@ class Histogram:
     def count(self, **hit: Any) -> bool:
         return bool(self._library.fg_hist_count(self._hist, ctypes.byref(self.hit(**hit))))
 
+    def act(self, **hit: Any) -> list[bool]:
+        """Count a hit; return which of onmax() and onchange() are due."""
+        made = self.hit(**hit)
+        element = ctypes.c_void_p(self._library.fg_hist_count(self._hist, ctypes.byref(made)))
+        actions = [action for action in self.spec.actions if action.handler != "onmatch"]
+        return [
+            self._library.fg_hist_track(self._hist, element, place, ctypes.byref(made))
+            for place in range(len(actions))
+        ]
+
     def take(self, other: Histogram, index: int, **hit: Any) -> _Loaded:
         """Take a variable of another histogram for a hit of this one."""
         made = self.hit(**hit)
-        taken: _Loaded = self._library.fg_hist_take(other._hist, self._hist, ctypes.byref(made), index)
+        self._words = (ctypes.c_uint64 * 15)()
+        taken: _Loaded = self._library.fg_hist_take(
+            other._hist, self._hist, ctypes.byref(made), index, self._words
+        )
         return taken
 
     def rows(self) -> tuple[list[Row], int]:

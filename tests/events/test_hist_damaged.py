@@ -111,6 +111,12 @@ def test_a_damaged_trigger_is_refused_or_is_one(text: str) -> None:
     check(text)
 
 
+@pytest.mark.parametrize("text", ["keys=count:size=#", "keys=#", "keys=count.buckets=#", "keys=count:x=#"])
+@pytest.mark.parametrize("number", ["9" * 5000, "0" * 5000, "0x" + "f" * 5000, "²", "\u0661", "1_0", "08"])
+def test_numbers_that_are_none_are_refused(text: str, number: str) -> None:
+    assert check(f"hist:{text}".replace("#", number)) is None
+
+
 @pytest.mark.parametrize("cut", range(10))
 def test_each_beginning_of_a_trigger_is_refused_or_is_one(cut: int) -> None:
     good = bad = 0

@@ -139,6 +139,58 @@ def test_the_time_between_two_events(engine: ctypes.CDLL) -> None:
     end.close()
 
 
+def test_onmax_saves_as_in_the_kernels_session(engine: ctypes.CDLL) -> None:
+    """The first block of hist_actions: three programs, the latencies as in their largest."""
+    fields = [Field("lat_of", "u64"), Field("ret", "s64")]
+    histogram = make(
+        engine, "hist:keys=common_pid:lat=lat_of:onmax($lat).save(ret,common_comm,common_pid)", fields
+    )
+    for pid, ret, latencies in ((139, 1000, [69, 3]), (138, 64, [5, 79, 7]), (140, 4096, [120, 9, 9, 120])):
+        largest = 0
+        for latency in latencies:
+            assert histogram.act(pid=pid, ret=ret, lat_of=latency) == [latency > largest]
+            largest = max(largest, latency)
+    rows = text_of(histogram).partition("\n#\n\n")[2]
+    assert rows.startswith(
+        "{ common_pid:        139 } hitcount:          2\n\tmax:         69  ret:       1000"
+    )
+    assert f"\n{rows}" in (DATA / "hist_actions.txt").read_text()
+    histogram.close()
+
+
+def test_onchange_as_in_the_kernels_session(engine: ctypes.CDLL) -> None:
+    histogram = make(
+        engine,
+        "hist:keys=common_comm:r=ret:onchange($r).save(ret,common_pid)",
+        EVENTS["syscalls", "sys_exit_read"],
+    )
+    for pid, size, times in ((156, 64, 3), (157, 1000, 2), (158, 4096, 4)):
+        for time in range(times):
+            assert histogram.act(pid=pid, ret=size) == [time == 0]
+    rows = text_of(histogram).partition("\n#\n\n")[2]
+    assert f"\n{rows}" in (DATA / "hist_actions.txt").read_text()
+    histogram.close()
+
+
+def test_actions_keep_signed_numbers_floats_and_texts(engine: ctypes.CDLL) -> None:
+    command = (
+        "hist:keys=bool:a=s64:b=f64:c=any:onmax($a).save(text,f64,s8):onmax($b).snapshot():onchange($c).e(a)"
+    )
+    command = command.replace(":onchange($c).e(a)", ":onchange($c).snapshot()")
+    histogram = make(engine, command, FIELDS)
+    assert histogram.act(s64=-5, f64=-0.5, any=1, text="first", s8=-1) == [True, True, True]
+    assert histogram.act(s64=-9, f64=-0.25, any=1, text="second", s8=-2) == [False, True, False]
+    assert histogram.act(s64=-1, f64=float("nan"), any="no number", text="third", s8=-3) == [
+        True,
+        False,
+        False,
+    ]
+    text = text_of(histogram)
+    assert f"\n\tmax:         -1  text: {'third':32}  f64:        nan  s8:         -3\n" in text
+    assert text.count("max:") == 1  # a snapshot has no line
+    histogram.close()
+
+
 # ---- all kinds of values
 
 FIELDS = [Field(f"{sign}{bits}", f"{sign}{bits}") for sign in "us" for bits in (8, 16, 32, 64)]

@@ -32,6 +32,8 @@ DIFFERENT = {
     "hist_wakeup:142": "a text has no fixed size",
     "hist_vars2:60": _STACKS,
     "hist_vars2:61": _STACKS,
+    "hist_vars2:46": _STACKS,
+    "hist_vars2:49": _STACKS,
     "hist_actions_part2:10": "the kernel looks at what is left of the trigger that it refused just before",
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "engine/core/compiler.h"
+#include "engine/event/hist_cell.h"
 
 #define COMM_WORDS 2u
 /* A row is read again while another thread counts in it: at once, then each millisecond, as that thread may
@@ -20,7 +21,10 @@ struct layout {
     uint32_t sums;      /* hitcount is before them */
     uint32_t ended;     /* as hitcount, counted after the sums */
     uint32_t comm;      /* what comes from here on is not read again */
-    uint32_t variables; /* two words each: enum fg_loaded_kind or 0: not set; the number */
+    uint32_t tracked;   /* a word each, in an order in which 0 is least: order_of() */
+    uint32_t saved;     /* a cell: the value that was tracked then, and what was saved */
+    uint32_t variables; /* cells */
+    uint32_t saved_words;
     uint32_t end;
 };
 
@@ -52,10 +56,32 @@ static int check_numbers(const struct fg_hist_term *terms, uint32_t n)
     return 0;
 }
 
+static int check_variables(const struct fg_hist_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->nr_variables; i++) {
+        const struct fg_hist_term *term = &plan->variables[i];
+
+        if (fg_hist_term_check(term) || term->modifier != FG_HIST_PLAIN || term->kind == FG_HIST_KIND_STACK)
+            return -EINVAL;
+    }
+    for (uint32_t i = 0; i < plan->nr_tracked; i++) {
+        uint32_t variable = plan->tracked[i].variable;
+
+        if (variable >= plan->nr_variables || !is_numeric(&plan->variables[variable]))
+            return -EINVAL;
+    }
+    for (uint32_t i = 0; i < plan->nr_saved; i++) {
+        if (fg_hist_term_check(&plan->saved[i]))
+            return -EINVAL;
+    }
+    return plan->nr_saved && plan->saver >= plan->nr_tracked ? -EINVAL : 0;
+}
+
 static int check(const struct fg_hist_plan *plan)
 {
     if (!plan->nr_keys || plan->nr_keys > FG_HIST_MAX_KEYS || plan->nr_values > FG_HIST_MAX_VALUES ||
-        plan->nr_variables > FG_HIST_MAX_VARIABLES || fg_hist_map_size(plan->size) != plan->size)
+        plan->nr_variables > FG_HIST_MAX_VARIABLES || fg_hist_map_size(plan->size) != plan->size ||
+        plan->nr_tracked > FG_HIST_MAX_TRACKED || plan->nr_saved > FG_HIST_MAX_SAVED)
         return -EINVAL;
     for (uint32_t i = 0; i < plan->nr_keys; i++) {
         if (fg_hist_term_check(&plan->keys[i]))
@@ -63,7 +89,7 @@ static int check(const struct fg_hist_plan *plan)
     }
     if (check_numbers(plan->values, plan->nr_values))
         return -EINVAL;
-    return check_numbers(plan->variables, plan->nr_variables);
+    return check_variables(plan);
 }
 
 static uint32_t needs_of(const struct fg_hist_term *terms, uint32_t n)
@@ -84,6 +110,11 @@ static uint32_t key_words(const struct fg_hist_plan *plan)
     return words;
 }
 
+static uint32_t cell_words(const struct fg_hist_term *term)
+{
+    return 1 + fg_hist_kind_words(term->kind);
+}
+
 static struct layout lay_out(const struct fg_hist_plan *plan)
 {
     struct layout at = {.sums = 1};
@@ -92,8 +123,14 @@ static struct layout lay_out(const struct fg_hist_plan *plan)
     for (uint32_t i = 0; i < plan->nr_values; i++)
         at.ended += sum_words(&plan->values[i]);
     at.comm = at.ended + (plan->nr_values ? 1 : 0);
-    at.variables = at.comm + (plan->keeps_comm ? COMM_WORDS : 0);
-    at.end = at.variables + 2 * plan->nr_variables;
+    at.tracked = at.comm + (plan->keeps_comm ? COMM_WORDS : 0);
+    at.saved = at.tracked + plan->nr_tracked;
+    for (uint32_t i = 0; i < plan->nr_saved; i++)
+        at.saved_words += fg_hist_kind_words(plan->saved[i].kind);
+    at.variables = at.saved + (plan->nr_saved ? 2 + at.saved_words : 0);
+    at.end = at.variables;
+    for (uint32_t i = 0; i < plan->nr_variables; i++)
+        at.end += cell_words(&plan->variables[i]);
     return at;
 }
 
@@ -110,7 +147,8 @@ int fg_hist_new(const struct fg_hist_plan *plan, struct fg_hist **hist)
     made->plan = *plan;
     made->at = lay_out(plan);
     made->needs = needs_of(plan->keys, plan->nr_keys) | needs_of(plan->values, plan->nr_values) |
-                  needs_of(plan->variables, plan->nr_variables) | (plan->keeps_comm ? FG_HIST_NEEDS_COMM : 0);
+                  needs_of(plan->variables, plan->nr_variables) | needs_of(plan->saved, plan->nr_saved) |
+                  (plan->keeps_comm ? FG_HIST_NEEDS_COMM : 0);
     made->map = fg_hist_map_new(plan->size, key_words(plan), made->at.end);
     if (!made->map) {
         free(made);
@@ -206,22 +244,17 @@ static void keep_comm(_Atomic uint64_t *at, const struct fg_hit *hit)
         atomic_store_explicit(&at[i], words[i], memory_order_relaxed);
 }
 
+/* Of two hits that set a variable at the same moment one is the last, whichever. */
 static void set_variables(const struct fg_hist *hist, _Atomic uint64_t *at, const struct fg_hit *hit)
 {
-    for (uint32_t i = 0; i < hist->plan.nr_variables; i++, at += 2) {
-        struct fg_loaded value = fg_hist_term_run(&hist->plan.variables[i], hit);
-        uint32_t kind = value.kind;
-        uint64_t number = value.number;
+    uint64_t words[FG_HIST_MAX_KEY_WORDS];
 
-        if (kind == FG_LOADED_FLOAT)
-            memcpy(&number, &value.real, sizeof(number));
-        else if (kind == FG_LOADED_OBJECT)
-            kind = FG_LOADED_UNSIGNED;
-        else if (kind == FG_LOADED_TEXT)
-            kind = FG_LOADED_NONE;
-        atomic_store_explicit(&at[1], number, memory_order_relaxed);
-        /* release: pairs with the swap in fg_hist_take() */
-        atomic_store_explicit(&at[0], kind, memory_order_release);
+    for (uint32_t i = 0; i < hist->plan.nr_variables; i++) {
+        const struct fg_hist_term *term = &hist->plan.variables[i];
+
+        fg_hist_term_key(term, hit, words, 0);
+        fg_hist_cell_put(at, words, fg_hist_kind_words(term->kind));
+        at += cell_words(term);
     }
 }
 
@@ -256,24 +289,110 @@ struct fg_hist_element *fg_hist_count(struct fg_hist *hist, const struct fg_hit 
 }
 
 struct fg_loaded fg_hist_take(struct fg_hist *hist, const struct fg_hist *keys, const struct fg_hit *hit,
-                              uint32_t index)
+                              uint32_t index, uint64_t *words)
 {
     uint64_t key[FG_HIST_MAX_KEYS * FG_HIST_MAX_KEY_WORDS], hash;
-    struct fg_loaded value = {.kind = FG_LOADED_NONE};
+    struct fg_loaded none = {.kind = FG_LOADED_NONE};
+    const struct fg_hist_term *terms = hist->plan.variables;
     struct fg_hist_element *element;
     _Atomic uint64_t *at;
 
     if (hist->map->key_words != keys->map->key_words || index >= hist->plan.nr_variables)
-        return value;
+        return none;
     hash = make_key(&keys->plan, hit, key);
     element = fg_hist_map_find(hist->map, key, hash);
     if (!element)
-        return value;
-    at = fg_hist_counters(hist->map, element) + hist->at.variables + (size_t)2 * index;
-    /* acquire: pairs with the release in set_variables() */
-    value.kind = atomic_exchange_explicit(at, FG_LOADED_NONE, memory_order_acq_rel);
-    value.number = atomic_load_explicit(at + 1, memory_order_relaxed);
-    return value;
+        return none;
+    at = fg_hist_counters(hist->map, element) + hist->at.variables;
+    for (uint32_t i = 0; i < index; i++)
+        at += cell_words(&terms[i]);
+    if (!fg_hist_cell_take(at, words, fg_hist_kind_words(terms[index].kind)))
+        return none;
+    return fg_hist_term_value(terms[index].kind, hist->plan.signed_variables >> index & 1, words);
+}
+
+/* ---- onmax() and onchange() */
+
+#define SIGN (UINT64_C(1) << 63)
+
+/* How a tracked value is ordered: words compare as the numbers do. */
+enum order { UNSIGNED, SIGNED, REAL };
+
+static enum order order_of(const struct fg_hist_plan *plan, uint32_t index)
+{
+    uint32_t variable = plan->tracked[index].variable;
+
+    if (plan->variables[variable].kind != FG_HIST_KIND_NUMBER)
+        return REAL;
+    return plan->signed_variables >> variable & 1 ? SIGNED : UNSIGNED;
+}
+
+/* 0 is less than all others: what a fresh element has. The bits of positive doubles are ordered as they are,
+ * those of negative ones the other way round. */
+static uint64_t ordered(enum order order, const struct fg_loaded *value)
+{
+    double real = fg_hist_real(value) + 0.0; /* -0 is 0 */
+    uint64_t word;
+
+    if (order != REAL)
+        return fg_hist_integer(value) ^ (order == SIGNED ? SIGN : 0);
+    memcpy(&word, &real, sizeof(word));
+    return word & SIGN ? ~word : word | SIGN;
+}
+
+/* The integer or the double's bits that ordered() was given. */
+static uint64_t as_it_was(enum order order, uint64_t word)
+{
+    if (order == UNSIGNED || !word)
+        return word;
+    if (order == SIGNED)
+        return word ^ SIGN;
+    return word & SIGN ? word & ~SIGN : ~word;
+}
+
+static bool raise_word(_Atomic uint64_t *at, uint64_t word)
+{
+    uint64_t before = atomic_load_explicit(at, memory_order_relaxed);
+
+    while (word > before) {
+        if (atomic_compare_exchange_weak_explicit(at, &before, word, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+static void save(const struct fg_hist *hist, _Atomic uint64_t *cell, const struct fg_hit *hit, uint64_t word)
+{
+    uint64_t words[1 + FG_HIST_MAX_SAVED * FG_HIST_MAX_KEY_WORDS], *at = words;
+
+    *at++ = word;
+    for (uint32_t i = 0; i < hist->plan.nr_saved; i++) {
+        fg_hist_term_key(&hist->plan.saved[i], hit, at, 0);
+        at += fg_hist_kind_words(hist->plan.saved[i].kind);
+    }
+    fg_hist_cell_put(cell, words, 1 + hist->at.saved_words);
+}
+
+bool fg_hist_track(struct fg_hist *hist, struct fg_hist_element *element, uint32_t index,
+                   const struct fg_hit *hit)
+{
+    const struct fg_hist_track *track = &hist->plan.tracked[index];
+    struct fg_loaded value = fg_hist_term_run(&hist->plan.variables[track->variable], hit);
+    _Atomic uint64_t *counters = fg_hist_counters(hist->map, element);
+    _Atomic uint64_t *at = counters + hist->at.tracked + index;
+    uint64_t word = ordered(order_of(&hist->plan, index), &value);
+    bool is_due;
+
+    if (!fg_hist_is_number(&value))
+        return false;
+    if (track->is_change)
+        is_due = atomic_exchange_explicit(at, word, memory_order_relaxed) != word;
+    else
+        is_due = raise_word(at, word);
+    if (is_due && hist->plan.nr_saved && hist->plan.saver == index)
+        save(hist, counters + hist->at.saved, hit, word);
+    return is_due;
 }
 
 /* ---- reading */
@@ -286,7 +405,16 @@ struct reading {
 
 uint32_t fg_hist_row_words(const struct fg_hist *hist)
 {
-    return 1 + hist->map->key_words + hist->at.ended + (hist->plan.keeps_comm ? COMM_WORDS : 0);
+    const struct layout *at = &hist->at;
+
+    return 1 + hist->map->key_words + at->ended + (at->saved - at->comm) +
+           (hist->plan.nr_saved ? 1 + at->saved_words : 0);
+}
+
+static void wait_for(unsigned tries)
+{
+    if (tries >= READ_TRIES)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 /* `ended` is read first, hitcount last. Equal numbers mean that no hit was in progress, and that none began
@@ -303,9 +431,25 @@ static void read_counters(const struct layout *at, _Atomic uint64_t *counters, u
         out[0] = atomic_load_explicit(&counters[0], memory_order_relaxed);
         if (!has_sums || out[0] == ended)
             break;
-        if (i >= READ_TRIES)
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        wait_for(i);
     }
+}
+
+/* Stores whether something was saved, and that. */
+static void read_saved(const struct fg_hist *hist, _Atomic uint64_t *cell, uint64_t *out)
+{
+    uint64_t words[1 + FG_HIST_MAX_SAVED * FG_HIST_MAX_KEY_WORDS];
+    enum fg_hist_cell_read read = FG_HIST_CELL_CHANGES;
+
+    for (unsigned i = 0; read == FG_HIST_CELL_CHANGES && i < READ_TRIES + READ_WAITS; i++) {
+        wait_for(i);
+        read = fg_hist_cell_read(cell, words, 1 + hist->at.saved_words);
+    }
+    memset(out, 0, sizeof(*out) * (1 + hist->at.saved_words));
+    if (read != FG_HIST_CELL_SET)
+        return;
+    out[0] = 1;
+    memcpy(out + 1, words + 1, sizeof(*out) * hist->at.saved_words);
 }
 
 static void read_row(struct fg_hist_element *element, uint32_t number, void *arg)
@@ -324,11 +468,17 @@ static void read_row(struct fg_hist_element *element, uint32_t number, void *arg
         return;
     row = reading->rows + (size_t)(reading->n - 1) * fg_hist_row_words(hist);
     *row++ = number;
-    for (uint32_t i = 0; i < key_words; i++)
-        *row++ = atomic_load_explicit(&element->words[i], memory_order_relaxed);
+    memcpy(row, element->words, sizeof(*row) * key_words);
+    row += key_words;
     read_counters(at, counters, row);
-    for (uint32_t i = at->comm; i < at->variables; i++)
-        row[at->ended + i - at->comm] = atomic_load_explicit(&counters[i], memory_order_relaxed);
+    row += at->ended;
+    for (uint32_t i = at->comm; i < at->tracked; i++)
+        *row++ = atomic_load_explicit(&counters[i], memory_order_relaxed);
+    for (uint32_t i = 0; i < hist->plan.nr_tracked; i++)
+        *row++ = as_it_was(order_of(&hist->plan, i),
+                           atomic_load_explicit(&counters[at->tracked + i], memory_order_relaxed));
+    if (hist->plan.nr_saved)
+        read_saved(hist, counters + at->saved, row);
 }
 
 uint32_t fg_hist_snapshot(struct fg_hist *hist, uint64_t *rows, uint32_t room, uint64_t *dropped)

@@ -17,9 +17,18 @@
 #define FG_HIST_MAX_KEYS 8u
 #define FG_HIST_MAX_VALUES 8u
 #define FG_HIST_MAX_VARIABLES 16u
+#define FG_HIST_MAX_TRACKED 8u
+#define FG_HIST_MAX_SAVED 8u
 
-/* What a histogram is made of. Values and variables are numbers without a modifier. A NUMBER or REAL has one
- * word for its sum. A VALUE has two: for its integers and for its floats. What is not a number adds 0. */
+/* What a row keeps of a variable for onmax() or onchange(). */
+struct fg_hist_track {
+    uint8_t variable; /* a number */
+    bool is_change;   /* its last value, else its largest */
+};
+
+/* What a histogram is made of. Only keys have modifiers. A value is a number: a NUMBER or REAL has one word
+ * for its sum, a VALUE two: for its integers and for its floats. What is not a number adds 0. No variable is
+ * a stack. */
 struct fg_hist_plan {
     uint32_t size; /* of fg_hist_map_size() */
     uint32_t nr_keys, nr_values, nr_variables;
@@ -27,6 +36,11 @@ struct fg_hist_plan {
     struct fg_hist_term keys[FG_HIST_MAX_KEYS];
     struct fg_hist_term values[FG_HIST_MAX_VALUES];
     struct fg_hist_term variables[FG_HIST_MAX_VARIABLES];
+    uint32_t signed_variables; /* a bit for each that is a NUMBER and signed */
+    uint32_t nr_tracked, nr_saved;
+    uint32_t saver; /* the one of `tracked` that saves */
+    struct fg_hist_track tracked[FG_HIST_MAX_TRACKED];
+    struct fg_hist_term saved[FG_HIST_MAX_SAVED];
 };
 
 struct fg_hist;
@@ -57,12 +71,27 @@ struct fg_hist_element *fg_hist_count(struct fg_hist *hist, const struct fg_hit 
  * @hist: whose variable it is
  * @keys: the histogram whose keys are made of the hit; they need not have the same names or number
  * @index: of the variable
+ * @words: FG_HIST_MAX_KEY_WORDS; a text is kept there
  *
  * Return: its value, once; FG_LOADED_NONE: there is no such element, or another hit has taken it.
  * Context: any.
  */
 struct fg_loaded fg_hist_take(struct fg_hist *hist, const struct fg_hist *keys, const struct fg_hit *hit,
-                              uint32_t index);
+                              uint32_t index, uint64_t *words);
+
+/**
+ * fg_hist_track() - Keep what onmax() or onchange() keeps of a hit.
+ * @element: what fg_hist_count() returned for the hit
+ * @index: in the plan's `tracked`
+ *
+ * A first 0 of an unsigned number is neither larger nor a change, as in the kernel; nor is what is no number.
+ * If two threads save into a row at the same moment, one of them does.
+ *
+ * Return: true if the action is due: the value is the largest of its row so far, or not the last one.
+ * Context: any.
+ */
+bool fg_hist_track(struct fg_hist *hist, struct fg_hist_element *element, uint32_t index,
+                   const struct fg_hit *hit);
 
 void fg_hist_pause(struct fg_hist *hist, bool is_paused);
 bool fg_hist_is_paused(const struct fg_hist *hist);
@@ -78,7 +107,9 @@ void fg_hist_clear(struct fg_hist *hist);
  *     its keys, each fg_hist_kind_words() long
  *     hitcount
  *     the sums
- *     the comm of who hit it first, 2 words, if the plan says so */
+ *     the comm of who hit it first, 2 words, if the plan says so
+ *     what is tracked, a word each: an integer, or the double of a REAL or VALUE
+ *     1 or 0: something was saved, or not; then that, each fg_hist_kind_words() long; if the plan saves */
 uint32_t fg_hist_row_words(const struct fg_hist *hist);
 
 /**

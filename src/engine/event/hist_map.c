@@ -123,8 +123,7 @@ static inline bool is_key(const struct fg_hist_map *map, uint64_t word, const ui
         return false;
     element = element_at(map, (uint32_t)word);
     for (uint32_t i = 0; i < map->key_words; i++) {
-        /* The release of the slot's swap, and the acquire of its load, come between. */
-        if (atomic_load_explicit(&element->words[i], memory_order_relaxed) != key[i])
+        if (element->words[i] != key[i])
             return false;
     }
     return true;
@@ -167,7 +166,7 @@ static FG_NOINLINE struct fg_hist_element *insert(struct fg_hist_map *map, const
     }
     element = element_at(map, number);
     for (uint32_t i = 0; i < map->key_words; i++)
-        atomic_store_explicit(&element->words[i], key[i], memory_order_relaxed);
+        element->words[i] = key[i];
     /* Another thread may take the slot first, for this key or for another one. */
     for (;;) {
         _Atomic uint64_t *slot = probe(map, key, hash, &word);

@@ -29,7 +29,7 @@
 struct fg_hist_element {
     _Atomic uint32_t next; /* in the list of those given back: its number, or 0 */
     uint32_t unused;
-    _Atomic uint64_t words[];
+    uint64_t words[]; /* the key's are written before its slot has it, and never again */
 };
 
 struct fg_hist_map {
@@ -82,7 +82,7 @@ static inline uint64_t fg_hist_map_dropped(struct fg_hist_map *map)
 static inline _Atomic uint64_t *fg_hist_counters(const struct fg_hist_map *map,
                                                  struct fg_hist_element *element)
 {
-    return element->words + map->key_words;
+    return (_Atomic uint64_t *)(element->words + map->key_words);
 }
 
 #endif

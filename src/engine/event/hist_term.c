@@ -115,6 +115,11 @@ static bool is_number(const struct fg_loaded *value)
            value->kind == FG_LOADED_FLOAT || value->kind == FG_LOADED_OBJECT;
 }
 
+bool fg_hist_is_number(const struct fg_loaded *value)
+{
+    return is_number(value) && (value->kind != FG_LOADED_FLOAT || value->real == value->real);
+}
+
 static uint64_t cut(double real)
 {
     if (real >= 18446744073709551616.0)
@@ -290,7 +295,7 @@ struct fg_loaded fg_hist_term_run(const struct fg_hist_term *term, const struct 
 /* The hash of all words so far, so that 1, 2 and 2, 1 differ. */
 static uint64_t hash_word(uint64_t hash, uint64_t word)
 {
-    return fg_hash_uint64((hash << 7 | hash >> 57) ^ word);
+    return fg_hash_uint64(hash ^ word);
 }
 
 static uint64_t least_power(uint64_t number)
@@ -435,4 +440,48 @@ uint64_t fg_hist_term_key(const struct fg_hist_term *term, const struct fg_hit *
     for (uint32_t i = 0; i < n; i++)
         hash = hash_word(hash, words[i]);
     return hash;
+}
+
+static struct fg_loaded text_value(const uint64_t *words, uint64_t bytes)
+{
+    return (struct fg_loaded){
+        .kind = FG_LOADED_TEXT,
+        .text = (const char *)words,
+        .bytes = (uint32_t)bytes,
+    };
+}
+
+static struct fg_loaded real_value(uint64_t word)
+{
+    struct fg_loaded value = {.kind = FG_LOADED_FLOAT};
+
+    memcpy(&value.real, &word, sizeof(value.real));
+    return value;
+}
+
+struct fg_loaded fg_hist_term_value(enum fg_hist_kind kind, bool is_signed, const uint64_t *words)
+{
+    struct fg_loaded value = {.kind = FG_LOADED_NONE};
+
+    switch (kind) {
+    case FG_HIST_KIND_NUMBER:
+        value.kind = is_signed ? FG_LOADED_SIGNED : FG_LOADED_UNSIGNED;
+        value.number = words[0];
+        return value;
+    case FG_HIST_KIND_REAL:
+        return real_value(words[0]);
+    case FG_HIST_KIND_TEXT:
+    case FG_HIST_KIND_COMM:
+        return text_value(words + 1, words[0]);
+    case FG_HIST_KIND_VALUE:
+        break;
+    default:
+        return value;
+    }
+    if ((uint8_t)words[0] == FG_LOADED_FLOAT)
+        return real_value(words[1]);
+    value = text_value(words + 2, words[0] >> 8 & 0xff);
+    value.kind = (enum fg_loaded_kind)(uint8_t)words[0];
+    value.number = words[1];
+    return value;
 }

@@ -5,6 +5,7 @@
 #ifndef FG_HIST_TERM_H
 #define FG_HIST_TERM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -134,6 +135,11 @@ struct fg_loaded fg_hist_term_run(const struct fg_hist_term *term, const struct 
 uint64_t fg_hist_term_key(const struct fg_hist_term *term, const struct fg_hit *hit, uint64_t *words,
                           uint64_t hash);
 
+/* The value that fg_hist_term_key() made words of. Its text is in @words. A stack is FG_LOADED_NONE. */
+struct fg_loaded fg_hist_term_value(enum fg_hist_kind kind, bool is_signed, const uint64_t *words);
+
+/* False for a text, None and what could not be read, and for a float that is not a number. */
+bool fg_hist_is_number(const struct fg_loaded *value);
 /* A number as an integer: a float is cut, and what does not fit is the nearest that does; what is no number
  * is 0. */
 uint64_t fg_hist_integer(const struct fg_loaded *value);

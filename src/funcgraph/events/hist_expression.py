@@ -269,6 +269,8 @@ def usable_in(source: Source, expression: Expression, part: Part, what: str) -> 
         HistError: it has none of these modifiers.
     """
     modifier = expression.modifier if isinstance(expression, FieldRef) else ""
+    if what == "variable" and isinstance(expression, FieldRef) and expression.kind == "stack":
+        raise source.error(("Stacks can't be kept in variables", part))
     after_dot = part.from_(part.text.find(".") + 1)
     if what != "value" and modifier in ("percent", "graph"):
         raise source.error((_INVALID_MODIFIER, after_dot))

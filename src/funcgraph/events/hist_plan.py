@@ -18,10 +18,11 @@ from funcgraph.events.hist_spec import (
     Number,
     VariableRef,
     is_real,
+    is_signed,
     leaves,
 )
 
-__all__ = ["KIND_WORDS", "Plan", "Step", "Term", "compile_plan", "sum_of"]
+__all__ = ["KIND_WORDS", "Plan", "Step", "Term", "Track", "compile_plan", "sum_of"]
 
 Step = tuple[str | int, ...]
 
@@ -34,7 +35,7 @@ _DYNAMIC = ("value", "object")
 
 
 class Term(NamedTuple):
-    """One key, value or variable: struct fg_hist_term.
+    """A key, a value, a variable or what is saved: struct fg_hist_term.
 
     Attributes:
         kind: a name of FG_HIST_KINDS.
@@ -42,12 +43,26 @@ class Term(NamedTuple):
             ("variable", 0), ("add",).
         modifier: "", "log2" or "buckets".
         bucket: the size of a bucket, or 0.
+        is_signed: a "number" can be negative.
     """
 
     kind: str
     steps: tuple[Step, ...]
     modifier: str = ""
     bucket: int = 0
+    is_signed: bool = False
+
+
+class Track(NamedTuple):
+    """What a row keeps for an onmax() or onchange(): struct fg_hist_track.
+
+    Attributes:
+        variable: its place among the variables.
+        is_change: onchange().
+    """
+
+    variable: int
+    is_change: bool
 
 
 class Plan(NamedTuple):
@@ -60,6 +75,9 @@ class Plan(NamedTuple):
         variables: as in the trigger.
         keeps_comm: each row keeps the comm of the thread that hit it first.
         references: variables of other histograms, (system, event, name), by the number in ("variable", N).
+        tracked: one for each action with onmax() or onchange(), in order.
+        saver: the one of them that has save(); -1: none.
+        saved: its fields.
     """
 
     size: int
@@ -68,6 +86,9 @@ class Plan(NamedTuple):
     variables: tuple[Term, ...]
     keeps_comm: bool
     references: tuple[tuple[str, str, str], ...]
+    tracked: tuple[Track, ...]
+    saver: int
+    saved: tuple[Term, ...]
 
 
 def compile_plan(spec: HistSpec) -> Plan:
@@ -75,9 +96,16 @@ def compile_plan(spec: HistSpec) -> Plan:
     compiler = _Compiler()
     keys = tuple(compiler.key(key) for key in spec.keys)
     values = tuple(compiler.number(value) for value in _sums(spec.values))
-    variables = tuple(compiler.number(variable.value) for variable in spec.variables)
+    variables = tuple(compiler.key(variable.value) for variable in spec.variables)
+    names = [variable.name for variable in spec.variables]
+    tracking = [action for action in spec.actions if action.handler != "onmatch"]
+    tracked = tuple(Track(names.index(action.variable), action.handler == "onchange") for action in tracking)
+    kinds = [action.action for action in tracking]
+    saver = kinds.index("save") if "save" in kinds else -1
+    saved = tuple(compiler.key(param.value) for param in tracking[saver].params) if saver >= 0 else ()
     keeps_comm = any(isinstance(key, FieldRef) and key.modifier == "execname" for key in spec.keys)
-    return Plan(spec.size, keys, values, variables, keeps_comm, tuple(compiler.references))
+    references = tuple(compiler.references)
+    return Plan(spec.size, keys, values, variables, keeps_comm, references, tracked, saver, saved)
 
 
 def sum_of(spec: HistSpec, place: int) -> int | None:
@@ -107,15 +135,16 @@ class _Compiler:
         kind = _kind(key)
         modifier = key.modifier if isinstance(key, FieldRef) else ""
         if modifier not in ("log2", "buckets"):
-            return Term(kind, self._steps(key))
+            return Term(kind, self._steps(key), is_signed=is_signed(key))
         assert isinstance(key, FieldRef)
         kind = "number" if kind == "real" else kind
-        return Term(kind, self._steps(key), modifier, key.bucket)
+        return Term(kind, self._steps(key), modifier, key.bucket, is_signed(key))
 
     def number(self, value: Expression) -> Term:
         """A text and a stack count as 0."""
         kind = _kind(value)
-        return Term(kind if kind in ("real", "value") else "number", self._steps(value))
+        kind = kind if kind in ("real", "value") else "number"
+        return Term(kind, self._steps(value), is_signed=is_signed(value))
 
     def _steps(self, expression: Expression) -> tuple[Step, ...]:
         if isinstance(expression, Number):

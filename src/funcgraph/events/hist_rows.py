@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from functools import cmp_to_key
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from funcgraph.events.hist_plan import KIND_WORDS, Plan, Term, compile_plan, sum_of
-from funcgraph.events.hist_spec import Expression, HistSpec, SortKey, is_signed
+from funcgraph.events.hist_spec import HistSpec, SortKey
 
-__all__ = ["Extreme", "Held", "Key", "Row", "decode_rows", "sorted_rows"]
+__all__ = ["Extreme", "Held", "Key", "Row", "columns", "decode_rows", "sorted_rows"]
 
 # enum fg_loaded_kind (src/engine/ring/field.h) and the tags of what is no number (record.h).
 _SIGNED, _UNSIGNED, _FLOAT, _TEXT, _OBJECT = range(1, 6)
@@ -40,8 +39,8 @@ class Extreme(NamedTuple):
     """
 
     label: str
-    value: int
-    saved: tuple[tuple[str, int | str], ...] = ()
+    value: int | float
+    saved: tuple[tuple[str, Key], ...] = ()
 
 
 class Row(NamedTuple):
@@ -80,50 +79,80 @@ class _Decoder:
     def __init__(self, spec: HistSpec, plan: Plan) -> None:
         self._spec = spec
         self._plan = plan
-        # The trigger's expression for each of the plan's values.
-        self._values: dict[int, Expression] = {}
-        for place, value in enumerate(spec.values):
-            which = sum_of(spec, place)
-            if which is not None:
-                self._values[which] = value
         sums = sum(2 if term.kind == "value" else 1 for term in plan.values)
         words = 1 + sum(KIND_WORDS[term.kind] for term in plan.keys) + 1 + sums
-        self.bytes = 8 * (words + (2 if plan.keeps_comm else 0))
+        words += (2 if plan.keeps_comm else 0) + len(plan.tracked)
+        words += 1 + sum(KIND_WORDS[term.kind] for term in plan.saved) if plan.saved else 0
+        self.bytes = 8 * words
 
     def row(self, data: bytes | memoryview) -> Row:
         data = bytes(data)
         (number,) = struct.unpack_from("<Q", data)
         at = 8
         keys = []
-        for term, key in zip(self._plan.keys, self._spec.keys, strict=True):
+        for term in self._plan.keys:
             end = at + 8 * KIND_WORDS[term.kind]
-            keys.append(_key(term, key, data[at:end]))
+            keys.append(_key(term, data[at:end]))
             at = end
         (hitcount,) = struct.unpack_from("<Q", data, at)
         at += 8
         sums: list[int | float] = []
-        for place, term in enumerate(self._plan.values):
-            sums.append(_sum(term, self._values[place], data, at))
+        for term in self._plan.values:
+            sums.append(_sum(term, data, at))
             at += 16 if term.kind == "value" else 8
         comm = _text(data[at : at + 16]) if self._plan.keeps_comm else ""
-        return Row(number, tuple(keys), hitcount, tuple(sums), comm)
+        at += 16 if self._plan.keeps_comm else 0
+        return Row(number, tuple(keys), hitcount, tuple(sums), comm, self._extremes(data[at:]))
+
+    def _extremes(self, data: bytes) -> tuple[Extreme, ...]:
+        """snapshot() has no line in each row."""
+        saved = self._saved(data[8 * len(self._plan.tracked) :])
+        found = []
+        actions = [action for action in self._spec.actions if action.handler != "onmatch"]
+        for place, (action, track) in enumerate(zip(actions, self._plan.tracked, strict=True)):
+            term = self._plan.variables[track.variable]
+            value: int | float
+            if term.kind == "number":
+                value = _integer(int.from_bytes(data[8 * place : 8 * place + 8], "little"), term)
+            else:
+                value = _whole(float(struct.unpack_from("<d", data, 8 * place)[0]))
+            if action.action != "snapshot":
+                its_saved = saved if action.action == "save" else ()
+                found.append(Extreme("changed" if track.is_change else "max", value, its_saved))
+        return tuple(found)
+
+    def _saved(self, data: bytes) -> tuple[tuple[str, Key], ...]:
+        if not self._plan.saved or not int.from_bytes(data[:8], "little"):
+            return ()
+        (action,) = (action for action in self._spec.actions if action.action == "save")
+        found, at = [], 8
+        for term, param in zip(self._plan.saved, action.params, strict=True):
+            end = at + 8 * KIND_WORDS[term.kind]
+            found.append((param.text, _key(term, data[at:end])))
+            at = end
+        return tuple(found)
 
 
 def _text(data: bytes) -> str:
     return data.rstrip(b"\0").decode("utf-8", "replace")
 
 
-def _integer(word: int, expression: Expression) -> int:
-    return word - (1 << 64) if is_signed(expression) and word & _SIGN_BIT else word
+def _integer(word: int, term: Term) -> int:
+    return word - (1 << 64) if term.is_signed and word & _SIGN_BIT else word
 
 
-def _key(term: Term, key: Expression, data: bytes) -> Key:
+def _whole(real: float) -> int | float:
+    """Return a value of a field without a type as an int if it is one."""
+    return int(real) if real.is_integer() and abs(real) < 1 << 53 else real
+
+
+def _key(term: Term, data: bytes) -> Key:
     if term.kind == "real":
         return float(struct.unpack("<d", data)[0])
     word = int.from_bytes(data[:8], "little")
     if term.kind == "number":
         # The exponent of log2 is never negative.
-        return word if term.modifier == "log2" else _integer(word, key)
+        return word if term.modifier == "log2" else _integer(word, term)
     if term.kind == "stack":
         return struct.unpack_from(f"<{word}I", data, 8)
     if term.kind == "value":
@@ -147,12 +176,12 @@ def _value(data: bytes) -> Key:
     return Held({_TAG_NONE: "None", _TAG_BIGINT: "(overflow)"}.get(tag, "(fault)"))
 
 
-def _sum(term: Term, value: Expression, data: bytes, at: int) -> int | float:
+def _sum(term: Term, data: bytes, at: int) -> int | float:
     if term.kind == "real":
         return float(struct.unpack_from("<d", data, at)[0])
     word = int.from_bytes(data[at : at + 8], "little")
     if term.kind == "number":
-        return _integer(word, value)
+        return _integer(word, term)
     real = float(struct.unpack_from("<d", data, at + 8)[0])
     whole = word - (1 << 64) if word & _SIGN_BIT else word
     return whole + real if real else whole
@@ -161,38 +190,31 @@ def _sum(term: Term, value: Expression, data: bytes, at: int) -> int | float:
 # ---- order
 
 
-def _rank(key: Key) -> tuple[int, Key]:
-    """Numbers before texts before anything else: keys of one field may be of several kinds."""
+def _order(key: Key) -> tuple[int, bool, Key]:
+    """Keys of one field may be of several kinds: numbers, NaN as the last, then texts, then anything else."""
     if isinstance(key, int | float):
-        return (0, key)
-    return ({str: 1, bytes: 2, Held: 3}.get(type(key), 4), key)
+        is_nan = key != key
+        return (0, is_nan, 0 if is_nan else key)
+    return ({str: 1, bytes: 2, Held: 3}.get(type(key), 4), False, key)
 
 
-def _compare(a: Key, b: Key) -> int:
-    (rank_a, _), (rank_b, _) = _rank(a), _rank(b)
-    if rank_a != rank_b:
-        return -1 if rank_a < rank_b else 1
-    if a != a or b != b:  # not a number: after all others
-        return (a != a) - (b != b)
-    return (a > b) - (a < b)  # type: ignore[operator]
+def columns(spec: HistSpec, rows: Sequence[Row]) -> list[list[int | float]]:
+    """Return for each value of the trigger what it is in each row."""
+    sums = [sum_of(spec, place) for place in range(len(spec.values))]
+    return [[row.hitcount if which is None else row.sums[which] for row in rows] for which in sums]
+
+
+def _value_of(spec: HistSpec, key: SortKey) -> Callable[[Row], tuple[int, bool, Key]]:
+    place = key.place
+    if key.what == "key":
+        return lambda row: _order(row.keys[place])
+    which = sum_of(spec, place) if key.what == "value" else None
+    return lambda row: _order(row.hitcount if which is None else row.sums[which])
 
 
 def sorted_rows(spec: HistSpec, rows: Sequence[Row]) -> list[Row]:
     """Return the rows in the order that the trigger asks for; equal ones in the order in which they came."""
-
-    def value(row: Row, key: SortKey) -> Key:
-        if key.what == "hitcount":
-            return row.hitcount
-        if key.what == "key":
-            return row.keys[key.place]
-        which = sum_of(spec, key.place)
-        return row.hitcount if which is None else row.sums[which]
-
-    def compare(a: Row, b: Row) -> int:
-        for key in spec.sort:
-            order = _compare(value(a, key), value(b, key))
-            if order:
-                return -order if key.is_descending else order
-        return 0
-
-    return sorted(rows, key=cmp_to_key(compare))
+    ordered = list(rows)
+    for key in reversed(spec.sort):
+        ordered.sort(key=_value_of(spec, key), reverse=key.is_descending)
+    return ordered

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from funcgraph.events.hist_plan import sum_of
-from funcgraph.events.hist_rows import Extreme, Held, Key, Row, sorted_rows
+from funcgraph.events.hist_rows import Extreme, Held, Key, Row, columns, sorted_rows
 from funcgraph.events.hist_spec import Expression, FieldRef, HistSpec
 
 __all__ = ["Names", "Taken", "hist_file", "hist_text"]
@@ -49,7 +49,7 @@ class Taken(NamedTuple):
     """
 
     action: str
-    value: int
+    value: int | float
     row: Row
 
 
@@ -93,24 +93,21 @@ class _Printer:
     def __init__(self, spec: HistSpec, rows: Sequence[Row], names: Names) -> None:
         self._spec = spec
         self._names = names
-        columns = [[self._value(row, place) for row in rows] for place in range(len(spec.values))]
-        self._totals = [sum(column) for column in columns]
-        self._most = [max(column, default=0) for column in columns]
-
-    def _value(self, row: Row, place: int) -> int | float:
-        which = sum_of(self._spec, place)
-        return row.hitcount if which is None else row.sums[which]
+        values = columns(spec, rows)
+        self._totals = [sum(column) for column in values]
+        self._most = [max(column, default=0) for column in values]
+        self._sums = [sum_of(spec, place) for place in range(len(spec.values))]
 
     def row(self, row: Row) -> str:
         text = self._keys(row)
         if self._spec.has_hitcount:
             text += f" hitcount: {row.hitcount:10}"
-        for place, value in enumerate(self._spec.values):
-            text += "  " + self._sum(value, place, self._value(row, place))
+        for place, (value, which) in enumerate(zip(self._spec.values, self._sums, strict=True)):
+            text += "  " + self._sum(value, place, row.hitcount if which is None else row.sums[which])
         return "\n".join([text, *map(_extreme, row.extremes)])
 
     def taken(self, taken: Taken) -> list[str]:
-        value = f"\ttriggering value {{ {taken.action} }}: {taken.value:10}"
+        value = f"\ttriggering value {{ {taken.action} }}: {taken.value!r:>10}"
         return [
             "Snapshot taken (see tracing/snapshot).  Details:",
             f"{value}\ttriggered by event with key: {self._keys(taken.row)}",
@@ -202,8 +199,14 @@ def _graph(number: int | float, most: int | float) -> str:
 
 
 def _extreme(extreme: Extreme) -> str:
-    saved = "".join(
-        f"  {name}: " + (f"{value:<{_SAVED_COLUMNS}}" if isinstance(value, str) else f"{value:10}")
-        for name, value in extreme.saved
+    saved = "".join(f"  {name}: {_saved(value)}" for name, value in extreme.saved)
+    return f"\t{extreme.label}: {extreme.value!r:>10}{saved}"
+
+
+def _saved(value: Key) -> str:
+    if isinstance(value, int | float):
+        return f"{value!r:>10}"
+    text = _escaped(
+        value.text if isinstance(value, Held) else value if isinstance(value, str) else repr(value)
     )
-    return f"\t{extreme.label}: {extreme.value:10}{saved}"
+    return f"{text:<{_SAVED_COLUMNS}}"

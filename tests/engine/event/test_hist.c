@@ -1,8 +1,8 @@
 /* A histogram counts each hit, under its key or as dropped, however many threads count; a reader sees whole
  * hits; a full table goes on counting the keys that it has.
  *
- * Fails if an element that lost a race is not given back, is given out twice, or a sum is read in the middle
- * of a hit. */
+ * Fails if an element that lost a race is not given back, is given out twice, a sum is read in the middle
+ * of a hit, or what is saved is of two hits. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -345,6 +345,31 @@ static void test_a_bad_plan_is_refused(void)
     CHECK_REFUSED(plan.values[0].kind = FG_HIST_KIND_TEXT);
     CHECK_REFUSED(plan.values[0].modifier = FG_HIST_LOG2);
     CHECK_REFUSED(plan.variables[0].kind = FG_HIST_KIND_STACK);
+    CHECK_REFUSED(plan.nr_tracked = FG_HIST_MAX_TRACKED + 1);
+    CHECK_REFUSED((plan.nr_tracked = 1, plan.tracked[0].variable = 1));
+    CHECK_REFUSED((plan.nr_tracked = 1, plan.variables[0].kind = FG_HIST_KIND_TEXT));
+    CHECK_REFUSED((plan.nr_saved = 1, plan.saved[0] = plan.keys[0]));
+    CHECK_REFUSED((plan.nr_saved = 1, plan.nr_tracked = 1));
+}
+
+/* ---- the table alone */
+
+static void test_keys_with_one_hash_are_told_apart(void)
+{
+    struct fg_hist_map *map = fg_hist_map_new(128, 2, 1);
+    struct fg_hist_element *elements[100];
+
+    for (uint64_t i = 0; i < 100; i++)
+        elements[i] = fg_hist_map_get(map, (uint64_t[]){i / 10, i % 10}, i % 3 + 255); /* round the end */
+    for (uint64_t i = 0; i < 100; i++) {
+        CHECK(fg_hist_map_find(map, (uint64_t[]){i / 10, i % 10}, i % 3 + 255) == elements[i]);
+        CHECK(fg_hist_map_get(map, (uint64_t[]){i / 10, i % 10}, i % 3 + 255) == elements[i]);
+        for (uint64_t k = 0; k < i; k++)
+            CHECK(elements[i] != elements[k]);
+    }
+    CHECK(!fg_hist_map_find(map, (uint64_t[]){3, 10}, 255));
+    CHECK_EQ(fg_hist_map_dropped(map), 0);
+    fg_hist_map_free(map);
 }
 
 /* ---- variables */
@@ -355,6 +380,7 @@ static void test_a_variable_is_taken_once_by_the_value_of_the_key(void)
     struct image image = {.number = 42, .small = 9};
     struct fg_hit hit = {.image = (const uint8_t *)&image, .bytes = sizeof(image), .time_ns = 5000};
     struct fg_hist *begin, *end;
+    uint64_t words[FG_HIST_MAX_KEY_WORDS];
 
     plan.keys[0] = field_term(number_field);
     plan.variables[0] = (struct fg_hist_term){.nr_steps = 1, .steps = {{.op = FG_HIST_TIME_USECS}}};
@@ -364,16 +390,151 @@ static void test_a_variable_is_taken_once_by_the_value_of_the_key(void)
     plan.keys[0] = field_term(small_field);
     CHECK_EQ(fg_hist_new(&plan, &end), 0);
     CHECK(fg_hist_count(begin, &hit));
-    CHECK_EQ(fg_hist_take(begin, end, &hit, 0).kind, FG_LOADED_NONE); /* 9 has not begun */
+    CHECK_EQ(fg_hist_take(begin, end, &hit, 0, words).kind, FG_LOADED_NONE); /* 9 has not begun */
     image.small = 42;
-    CHECK_EQ(fg_hist_take(begin, end, &hit, 1).kind, FG_LOADED_NONE);
-    CHECK_EQ(fg_hist_take(begin, end, &hit, 0).number, 5);
-    CHECK_EQ(fg_hist_take(begin, end, &hit, 0).kind, FG_LOADED_NONE);
+    CHECK_EQ(fg_hist_take(begin, end, &hit, 1, words).kind, FG_LOADED_NONE);
+    CHECK_EQ(fg_hist_take(begin, end, &hit, 0, words).number, 5);
+    CHECK_EQ(fg_hist_take(begin, end, &hit, 0, words).kind, FG_LOADED_NONE);
     hit.time_ns = 7000;
     fg_hist_count(begin, &hit);
-    CHECK_EQ(fg_hist_take(begin, end, &hit, 0).number, 7);
+    CHECK_EQ(fg_hist_take(begin, end, &hit, 0, words).number, 7);
     fg_hist_free(begin);
     fg_hist_free(end);
+}
+
+static void test_a_text_variable_is_taken_as_it_was(void)
+{
+    struct fg_hist_plan plan = {.size = 128, .nr_keys = 1, .nr_variables = 3, .signed_variables = 4};
+    struct image image = {.number = -42};
+    struct fg_hit hit = {.image = (const uint8_t *)&image, .bytes = sizeof(image), .comm = "a_thread"};
+    uint64_t words[FG_HIST_MAX_KEY_WORDS];
+    struct fg_loaded taken;
+    struct fg_hist *hist;
+
+    plan.keys[0] = field_term(number_field);
+    plan.variables[0] = field_term(small_field);
+    plan.variables[1] =
+        (struct fg_hist_term){.nr_steps = 1, .kind = FG_HIST_KIND_COMM, .steps = {{.op = FG_HIST_COMM}}};
+    plan.variables[2] = field_term(number_field);
+    CHECK_EQ(fg_hist_new(&plan, &hist), 0);
+    CHECK_EQ(fg_hist_needs(hist), FG_HIST_NEEDS_COMM);
+    fg_hist_count(hist, &hit);
+    taken = fg_hist_take(hist, hist, &hit, 1, words);
+    CHECK_EQ(taken.kind, FG_LOADED_TEXT);
+    CHECK_EQ(taken.bytes, 8);
+    CHECK(memcmp(taken.text, "a_thread", 8) == 0);
+    CHECK_EQ(fg_hist_take(hist, hist, &hit, 1, words).kind, FG_LOADED_NONE);
+    taken = fg_hist_take(hist, hist, &hit, 2, words);
+    CHECK_EQ(taken.kind, FG_LOADED_SIGNED);
+    CHECK_EQ((int64_t)taken.number, -42);
+    CHECK_EQ(fg_hist_take(hist, hist, &hit, 0, words).kind, FG_LOADED_UNSIGNED);
+    fg_hist_free(hist);
+}
+
+/* ---- onmax() and onchange() */
+
+/* One key; tracks `number` and, as a change, `small`; the first one saves both. */
+static struct fg_hist *new_tracking(bool is_signed)
+{
+    struct fg_hist_plan plan = {.size = 128, .nr_keys = 1, .nr_variables = 2, .nr_tracked = 2, .nr_saved = 2};
+    struct fg_hist *hist;
+
+    plan.keys[0] = (struct fg_hist_term){.nr_steps = 1, .steps = {{.op = FG_HIST_PID}}};
+    plan.variables[0] = field_term(number_field);
+    plan.variables[1] = field_term(small_field);
+    plan.signed_variables = is_signed;
+    plan.tracked[1] = (struct fg_hist_track){.variable = 1, .is_change = true};
+    plan.saved[0] = field_term(small_field);
+    plan.saved[1] = field_term(number_field);
+    CHECK_EQ(fg_hist_new(&plan, &hist), 0);
+    return hist;
+}
+
+static bool track(struct fg_hist *hist, uint32_t index, int64_t number, uint32_t small)
+{
+    struct image image = {.common = {.pid = 7}, .number = number, .small = small};
+    struct fg_hit hit = {.image = (const uint8_t *)&image, .bytes = sizeof(image)};
+
+    return fg_hist_track(hist, fg_hist_count(hist, &hit), index, &hit);
+}
+
+/* The only row: number, pid, hitcount, two that are tracked, is saved, two that are saved. */
+static void read_tracking(struct fg_hist *hist, uint64_t row[8])
+{
+    uint64_t dropped;
+
+    CHECK_EQ(fg_hist_row_words(hist), 8);
+    CHECK_EQ(fg_hist_snapshot(hist, row, 1, &dropped), 1);
+}
+
+static void test_the_largest_value_is_kept_with_what_was_saved_then(void)
+{
+    static const int64_t numbers[] = {-7, -9, -5, -5, 3, 2, INT64_MAX, 4};
+    static const bool is_max[] = {true, false, true, false, true, false, true, false};
+    struct fg_hist *hist = new_tracking(true);
+    uint64_t row[8];
+
+    CHECK(!track(hist, 1, 0, 0));
+    read_tracking(hist, row);
+    CHECK_EQ(row[3], 0); /* nothing was tracked yet */
+    CHECK_EQ(row[5], 0);
+    for (uint32_t i = 0; i < NR_OF(numbers); i++) {
+        CHECK_EQ(track(hist, 0, numbers[i], 100 + i), is_max[i]);
+        read_tracking(hist, row);
+        if (is_max[i]) {
+            CHECK_EQ((int64_t)row[3], numbers[i]);
+            CHECK_EQ(row[6], 100 + i);
+        }
+        CHECK_EQ(row[5], 1);
+        CHECK_EQ(row[7], row[3]);
+    }
+    fg_hist_free(hist);
+    hist = new_tracking(false);
+    CHECK(!track(hist, 0, 0, 1));
+    CHECK(track(hist, 0, 5, 1));
+    CHECK(track(hist, 0, -1, 1)); /* 2^64-1 */
+    CHECK(!track(hist, 0, 6, 1));
+    fg_hist_free(hist);
+}
+
+static void test_a_change_is_another_value_than_the_last(void)
+{
+    static const uint32_t numbers[] = {0, 5, 5, 4, 5, 0, 0};
+    static const bool is_change[] = {false, true, false, true, true, true, false};
+    struct fg_hist *hist = new_tracking(true);
+    uint64_t row[8];
+
+    for (uint32_t i = 0; i < NR_OF(numbers); i++) {
+        CHECK_EQ(track(hist, 1, 1, numbers[i]), is_change[i]);
+        read_tracking(hist, row);
+        CHECK_EQ(row[4], numbers[i]);
+        CHECK_EQ(row[5], 0); /* the other one saves */
+    }
+    fg_hist_free(hist);
+}
+
+static void *track_many(void *arg)
+{
+    struct work *work = arg;
+
+    pthread_barrier_wait(work->together);
+    for (unsigned i = 0; i < work->nr_hits; i++)
+        work->plain[0] += track(work->hist, 0, (int64_t)i * NR_THREADS + work->thread, i);
+    return NULL;
+}
+
+static void test_the_largest_value_of_all_threads_is_kept(void)
+{
+    static struct work works[NR_THREADS];
+    struct fg_hist *hist = new_tracking(true);
+    uint64_t row[8];
+
+    run_threads(track_many, works, hist, 5000);
+    read_tracking(hist, row);
+    CHECK_EQ(row[3], 5000 * NR_THREADS - 1);
+    CHECK_EQ(row[5], 1);
+    CHECK_EQ(row[7] / NR_THREADS, row[6]); /* both of one hit */
+    fg_hist_free(hist);
 }
 
 int main(void)
@@ -386,6 +547,11 @@ int main(void)
     test_a_paused_histogram_counts_nothing_and_a_cleared_one_begins_again();
     test_sizes_are_powers_of_two_within_bounds();
     test_a_bad_plan_is_refused();
+    test_keys_with_one_hash_are_told_apart();
     test_a_variable_is_taken_once_by_the_value_of_the_key();
+    test_a_text_variable_is_taken_as_it_was();
+    test_the_largest_value_is_kept_with_what_was_saved_then();
+    test_a_change_is_another_value_than_the_last();
+    test_the_largest_value_of_all_threads_is_kept();
     return 0;
 }
