@@ -27,7 +27,8 @@ void test_ring_end(struct test_ring *ring);
 /* Adds a function's symbol: module "m", qualname "f" and its id. */
 void test_ring_function(struct test_ring *ring, uint32_t id);
 
-/* Has the task write the next records into a fresh sub-buffer; FG_SUBBUF_OWNED or _FULL. Return: its index. */
+/* Has the task write the next records into a fresh sub-buffer, which is then FG_SUBBUF_OWNED or _FULL.
+ * Return: its index. */
 uint32_t test_ring_put(struct test_ring *ring, uint32_t task, uint32_t nr_records, uint32_t state);
 /* The owner appends records. */
 void test_ring_append(struct test_ring *ring, uint32_t index, uint32_t nr_records);
