@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from funcgraph import _tracedata
 from funcgraph.tracedata.description import Task, TraceError, decode_description
-from funcgraph.tracedata.report_options import option_bits
+from funcgraph.tracedata.option_words import option_bits
 from funcgraph.tracedata.summary import FunctionSummary, summary_rows
 
 # The tracers whose traces have the layout `function`: of texts and single events, not of nested calls.
