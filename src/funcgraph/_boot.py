@@ -5,9 +5,13 @@ session. So the module is short, imports few modules and never raises. It leaves
 session's directory, and the recorder reports it.
 """
 
+import errno
 import os
 
 from funcgraph.session import config, environ, options, tracing
+
+
+_TOO_LARGE = "its limit of a file's size (ulimit -f) is too small for a ring buffer"  # ring_file.c has it too
 
 
 def _attach(directory: str) -> None:
@@ -28,7 +32,10 @@ def _attach(directory: str) -> None:
     except FileNotFoundError:
         pass  # no config: the recorder has finished; a process that outlived it started this one
     except Exception as error:
-        _leave_note(directory, f"could not be traced: {type(error).__name__}: {error}")
+        reason = f"{type(error).__name__}: {error}"
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            reason = _TOO_LARGE
+        _leave_note(directory, f"could not be traced: {reason}")
 
 
 def _leave_note(directory: str, text: str) -> None:

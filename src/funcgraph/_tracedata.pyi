@@ -73,7 +73,8 @@ class Reader:
         select_unknown: bool,
         /,
     ) -> None:
-        """Hand in the names of the trace's JSON, once, before events are read.
+        """Hand in the names of the trace's JSON: before events are read, and again while no ReportIterator
+        exists.
 
         Args:
             functions: by index: name, argument names joined by ',', size in bytes of native code (else 0).

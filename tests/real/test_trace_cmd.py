@@ -1,7 +1,11 @@
-"""Stock trace-cmd prints one entry for each call and resume that funcgraph counted, and as many exits."""
+"""Stock trace-cmd prints one entry for each call and resume that funcgraph counted, and as many exits.
+
+FUNCGRAPH_TRACE_CMD may name another trace-cmd than that of PATH.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,9 +18,10 @@ from conftest import Funcgraph
 from tracereader import read_trace, trace_dat
 from workloads import environment, key_of, read_counts, record, silent_closes, warm
 
+TRACE_CMD = os.environ.get("FUNCGRAPH_TRACE_CMD", "trace-cmd")
 pytestmark = [
     pytest.mark.one_python,
-    pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed"),
+    pytest.mark.skipif(shutil.which(TRACE_CMD) is None, reason="trace-cmd is not installed"),
 ]
 
 PROCESSES = """
@@ -67,7 +72,7 @@ PROCESSES = """
 def trace_cmd(trace: Path, *words: str) -> Iterator[str]:
     """Return the lines that stock trace-cmd prints for a trace; it must print no warning."""
     with subprocess.Popen(
-        ["trace-cmd", "report", *words, "-i", str(trace_dat(trace))],
+        [TRACE_CMD, "report", *words, "-i", str(trace_dat(trace))],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

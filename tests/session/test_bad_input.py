@@ -299,6 +299,42 @@ def test_limit_of_file_size_stops_recording_not_the_program(fg: Funcgraph) -> No
     _kept_what_was_written(fg, result, "the limit of a file's size is reached")
 
 
+TOO_LARGE = "could not be traced: its limit of a file's size (ulimit -f) is too small for a ring buffer"
+
+
+@pytest.mark.parametrize("kib", [8, 100, 4000])
+def test_a_program_whose_files_must_be_smaller_than_a_ring_runs_untraced(fg: Funcgraph, kib: int) -> None:
+    script = fg.script(BUSY)
+    result = fg.record("sh", "-c", f"ulimit -f {kib}; exec {sys.executable} {script}")
+    assert (result.stdout, result.returncode) == ("done\n", 2)
+    first, second = result.stderr.splitlines()
+    assert re.fullmatch(rf"funcgraph: process \d+: {re.escape(TOO_LARGE)}", first)
+    assert second == "funcgraph: no process was traced; no trace was written"
+
+
+@pytest.mark.parametrize(("limit", "reason"), [(1000, TOO_LARGE), (0, "could not be traced: no room")])
+def test_a_fork_whose_files_must_be_smaller_than_a_ring_is_not_killed(
+    fg: Funcgraph, limit: int, reason: str
+) -> None:
+    """SIGXFSZ has its default action, as in programs that embed Python without its signal handlers."""
+    script = fg.script(f"""
+        import os, resource, signal
+        def step(): pass
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+        step()
+        pid = os.fork()
+        step()
+        if pid:
+            os._exit(os.waitpid(pid, 0)[1])
+        os._exit(0)
+    """)
+    result = fg.record("-l", "*.step", script)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("could not be traced") == result.stderr.count(reason) == 1
+    assert fg.calls() == {"__main__.step": 2}
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system with 200 KiB of room."""

@@ -381,6 +381,7 @@ class Ring:
     clock_kind: int = 0
     clock_start: tuple[int, int] = (0, 0)
     clock_latest: tuple[int, int] = (0, 0)
+    clock_base: tuple[int, int] = (0, 0)  # the latest one when the file began
     instance: str = ""
     name: str = ""
     argv: list[str] = field(default_factory=list)
@@ -565,6 +566,7 @@ class FgTrace:
         """Leave out what was told in the file before, if a recording was rotated into this one."""
         if is_base:
             ring.base = dict(ring.counts)
+            ring.clock_base = ring.clock_latest
         for name in ("lost", "overrun", "waits", "wait_ticks", "tasks"):
             ring.counts[name] -= ring.base.get(name, 0)
 
@@ -618,9 +620,12 @@ class FgTrace:
         line = Line()
         if ring.clock_kind == 1:
             counters = [other for other in self.rings if other.clock_kind == 1]
-            first = min(counters, key=lambda other: other.clock_start[1])
-            last = max(counters, key=lambda other: other.clock_latest[1])
-            line = line_between(first.clock_start, last.clock_latest)
+            last = max((other.clock_latest for other in counters), key=lambda pair: pair[1])
+            starts = [other.clock_base if other.clock_base[1] else other.clock_start for other in counters]
+            first = min(starts, key=lambda pair: pair[1])
+            if last[1] - first[1] < 1_000_000_000:
+                first = min((other.clock_start for other in counters), key=lambda pair: pair[1])
+            line = line_between(first, last)
         if not self._clock_pairs:
             return line
         begin, end = self._clock_pairs[0], self._clock_pairs[-1]

@@ -228,6 +228,44 @@ def test_every_event_is_the_same_for_all_readers(session: list[Process], clock: 
         check_readers(desk.part, desk.output)
 
 
+@settings(max_examples=TRACE_EXAMPLES // 2, deadline=None)
+@given(session=SESSIONS, before=st.integers(0, 3), counts=st.tuples(*[st.integers(0, 99)] * 4))
+@example(session=TOGETHER, before=1, counts=(5, 6, 7, 8))
+def test_files_that_follow_one_another_are_the_same_for_all_readers(
+    session: list[Process], before: int, counts: tuple[int, ...]
+) -> None:
+    """The second one begins with the counts that the first one told (FG_SPOOL_BASE)."""
+    with tempfile.TemporaryDirectory() as folder:
+        desk = Desk(Path(folder))
+        fill_desk(desk, session)
+        recorder = desk.recorder()
+        for ring in desk.rings[:before]:
+            recorder.drain(recorder.add_ring(ring.path))
+        recorder.describe(json.dumps(META))
+        total = recorder.totals()["lost"]
+        second = desk.part.with_name("second.fg")
+        recorder.rotate(second)
+        for ring in desk.rings[:before]:
+            for name, more in zip(
+                ("records_lost", "overrun", "wait_count", "wait_ticks"), counts, strict=True
+            ):
+                setattr(ring.header, name, (getattr(ring.header, name) + more) % 2**63)
+        numbers = list(range(min(before, len(desk.rings))))
+        numbers += [recorder.add_ring(ring.path) for ring in desk.rings[before:]]
+        for number in numbers:
+            recorder.finish(number)
+        recorder.complete(json.dumps(META))
+        recorder.close()
+        files = [FgTrace(path.read_bytes()) for path in (desk.part, second)]
+        assert files[0].lost == total
+        for path, fg in zip((desk.part, second), files, strict=True):
+            assert _tracedata.convert(str(path), str(desk.output)) is None
+            dat = read_trace(desk.output)
+            check_events(fg, dat)
+            check_description(fg, dat.meta)
+            check_readers(path, desk.output)
+
+
 # ---- without a footer, and through a recorder that goes on
 
 
@@ -246,12 +284,15 @@ def test_a_trace_that_still_grows_has_the_same_events(session: list[Process]) ->
         assert not growing.is_complete
         assert TraceFile(desk.part).meta["command"] == growing.meta["command"] == META["command"]
         shown = report(desk.part, "")
+        opened = TraceFile(desk.part)
+        rows = sorted(map(repr, opened.summary()))
         recorder.assemble(desk.output, json.dumps(META))
         check_events(FgTrace(desk.part.read_bytes()), read_trace(desk.output))
         recorder.complete(json.dumps(META))
         recorder.close()
         complete = FgTrace(desk.part.read_bytes())
         assert complete.is_complete
+        assert (b"".join(opened.report()), sorted(map(repr, opened.summary()))) == (shown, rows)
         assert len(complete.events()) == len(growing.events())
         if not any(ring.header.clock_kind or ring.header.killed for ring in desk.rings):
             assert report(desk.part, "") == shown  # what the counts at the end change is not in it

@@ -113,7 +113,8 @@ int fg_reader_add_task(struct fg_name_table *names, PyObject *item)
 
 PyDoc_STRVAR(set_names_doc,
              "set_names($self, functions, tasks, select_unknown)\n--\n\n"
-             "Set the functions and tasks that the trace's JSON names. Once, before anything is read.\n\n"
+             "Set the functions and tasks that the trace's JSON names: before anything is read, and\n"
+             "again while no iterator over a report exists.\n\n"
              "functions: (name, argument names joined by ',', size in bytes of native "
              "code, else 0) by index.\n"
              "tasks: (lane, tid, pid, name, first_ns, last_ns, selected); only events of "
@@ -128,10 +129,12 @@ static PyObject *reader_set_names(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!O!p:set_names", &PyList_Type, &functions, &PyList_Type, &tasks,
                           &select_unknown))
         return NULL;
-    if (reader->has_names) {
-        PyErr_SetString(PyExc_RuntimeError, "set_names() was called already");
+    if (reader->is_busy || atomic_load(&reader->nr_reports)) {
+        PyErr_SetString(PyExc_RuntimeError, "a report is still being read");
         return NULL;
     }
+    fg_name_table_free(&reader->names);
+    reader->has_names = false;
     Py_ssize_t nr_functions = PyList_GET_SIZE(functions), nr_tasks = PyList_GET_SIZE(tasks);
     if (nr_functions > INT32_MAX || nr_tasks > INT32_MAX) {
         PyErr_SetString(PyExc_ValueError, "too many functions or tasks");

@@ -4,7 +4,9 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tracedata/read/name_table.h"
 #include "tracedata/read/trace_file.h"
@@ -14,6 +16,7 @@ struct fg_reader {
     struct fg_trace_file file;
     struct fg_name_table names;
     bool has_names;
+    _Atomic uint32_t nr_reports; /* iterators over text, which use `names` */
     bool is_busy; /* a thread reads without the GIL; unknown tasks that it finds change `names` */
 };
 

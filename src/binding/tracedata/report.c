@@ -98,6 +98,7 @@ PyObject *fg_reader_report(PyObject *self, PyObject *args)
         return NULL;
     }
     iterator->reader = (struct fg_reader *)Py_NewRef(self);
+    atomic_fetch_add(&reader->nr_reports, 1);
     Py_BEGIN_ALLOW_THREADS error = fg_merge_open(&iterator->merge, &reader->file, &reader->names);
     if (!error)
         error = fg_report_new(styles, reader->file.nr_buffers, header, &iterator->merge, &iterator->report);
@@ -120,6 +121,8 @@ static void report_iterator_dealloc(PyObject *self)
     fg_report_free(iterator->report);
     fg_merge_close(&iterator->merge);
     fg_text_free(&iterator->text);
+    if (iterator->reader)
+        atomic_fetch_sub(&iterator->reader->nr_reports, 1);
     Py_XDECREF(iterator->reader);
     type->tp_free(self);
     Py_DECREF(type);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "engine/core/address_space.h"
@@ -16,6 +17,8 @@
 #include "engine/ring/ring_room.h"
 #include "engine/ring/ring_symbols.h"
 
+/* _boot.py has this text too. */
+#define FG_RING_TOO_LARGE "its limit of a file's size (ulimit -f) is too small for a ring buffer"
 #define ADDRESS_SPACE_PART 128u /* of the process's limit, one part in so many may be the ring's */
 #define COLOURS 12u
 #define COLOUR_BYTES                                                                                         \
@@ -126,12 +129,23 @@ static void unmap(struct fg_ring *ring)
     ring->header = NULL;
 }
 
+/* Whether this process may have files of so many bytes. To try it would send SIGXFSZ, which kills a program
+ * that does not ignore it, as Python does. */
+static bool size_is_allowed(uint64_t bytes)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+}
+
 /* Gives a new file its size and the memory that no ring can do without: header, queues, the first symbols
  * and one sub-buffer. In a full file system this is an error here, not a SIGBUS later. */
 static int file_map(struct fg_ring *ring, int fd, const struct fg_ring_header *layout)
 {
     int error;
 
+    if (!size_is_allowed(layout->file_bytes))
+        return -EFBIG;
     if (ftruncate(fd, (off_t)layout->file_bytes) != 0)
         return -errno;
     error = fg_ring_room_take(fd, 0, layout->symbols_offset);
@@ -294,14 +308,18 @@ void fg_ring_fork_child(struct fg_ring *ring, bool follow)
 }
 
 /* An empty file needs no room: the recorder reports a process that could not be traced. */
-static bool leave_note(const struct fg_ring *ring)
+static bool leave_note(const struct fg_ring *ring, int error)
 {
+    static const char too_large[] = "could not be traced: " FG_RING_TOO_LARGE;
     char *path;
     int fd;
 
     if (asprintf(&path, "%s/%d.note", ring->directory, (int)getpid()) < 0)
         return false;
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0 && error == EFBIG && size_is_allowed(sizeof(too_large)) &&
+        write(fd, too_large, sizeof(too_large) - 1) < 0)
+        error = 0; /* it stays empty, which tells less */
     if (fd >= 0)
         close(fd);
     free(path);
@@ -312,7 +330,7 @@ static bool leave_note(const struct fg_ring *ring)
 static void go_missing(struct fg_ring *ring, int error)
 {
     atomic_store(&ring->stopped, true);
-    if (ring->directory && !leave_note(ring) && ring->page)
+    if (ring->directory && !leave_note(ring, error) && ring->page)
         fg_missing_add(ring->page, ring->missing_since, error);
 }
 

@@ -424,8 +424,7 @@ def _close_kept(
     quiet: bool,
 ) -> tuple[list[str], bool]:
     """Write what is kept in memory if the program's end is a reason; return lines as _close() does."""
-    lines = [*recording.session.places, *recording.session.notes(), *recording.damaged, *recording.killed()]
-    lines += _still_running(left)
+    lines = _findings(recording, recording.session.notes(), left)
     status = meta.get("exit_status", 0)
     if status > 0:
         recording.reasons.append(f"exit status {status}")
@@ -461,8 +460,8 @@ def _close(
     """Make the trace; return lines for the user, and whether the trace is complete."""
     session, part = recording.session, recording.part
     totals, notes = recording.totals(), session.notes()
-    lines = [*session.places, *notes, *recording.damaged, *recording.killed()]
-    lines += [*_still_running(left), *outcome.losses(totals), *outcome.missing(*session.missing())]
+    lines = _findings(recording, notes, left)
+    lines += [*outcome.losses(totals), *outcome.missing(*session.missing())]
     try:
         nothing = _nothing(recording, totals, settings, bool(notes))
         if nothing is not None:
@@ -482,9 +481,13 @@ def _close(
     return lines, recording.failure is None
 
 
-def _still_running(left: list[int]) -> list[str]:
-    ids = ", ".join(map(str, left))
-    return [f"{plural(len(left), 'process')} still running, no longer traced: {ids}"] if left else []
+def _findings(recording: Recording, notes: list[str], left: list[int]) -> list[str]:
+    """Return a line for each thing that a person should know, whatever becomes of the trace."""
+    lines = [*recording.session.places, *notes, *recording.damaged, *recording.killed()]
+    if left:
+        ids = ", ".join(map(str, left))
+        lines.append(f"{plural(len(left), 'process')} still running, no longer traced: {ids}")
+    return lines
 
 
 def _nothing(

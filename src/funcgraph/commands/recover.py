@@ -89,12 +89,14 @@ def _recover(session: Session, output_name: str | None) -> int:
     output = check_output(output_name or planned)
     limits = Limits.of(settings)
     recording = _open(session, part, planned, limits)
+    has_part = recording.is_resumed
     recording.settle(0.0)
     totals = recording.totals()
-    if not totals["records"] and not recording.matched() and not outcome.looks_for_latency(settings):
+    if not totals["records"] and not _may_be_empty(recording, settings):
         recording.discard()
         session.remove()
-        raise CommandError(f"{session.path}: nothing was recorded; removed")
+        reason = "nothing was recorded" if has_part else "nothing is left to recover"
+        raise CommandError(f"{session.path}: {reason}; removed")
     meta = {
         "funcgraph": funcgraph.__version__,
         **describe(settings),
@@ -113,13 +115,27 @@ def _recover(session: Session, output_name: str | None) -> int:
     return 0
 
 
+def _may_be_empty(recording: Recording, settings: dict[str, Any]) -> bool:
+    """Return whether a trace without events tells something.
+
+    It must not replace one that the recorder made.
+    """
+    if recording.attached == 0 and not recording.is_resumed:
+        return False  # the spool has its name already
+    if settings["rotate"] or settings["ring"]:
+        return False
+    return recording.matched() > 0 or outcome.looks_for_latency(settings)
+
+
 def _open(session: Session, part: str, output: str, limits: Limits) -> Recording:
     """Take in the spool, if there is one.
 
-    That of `record --ring` was in memory. A FILE.part is then a whole trace that had not yet its name.
+    That of `record --ring` was in memory. A FILE.part is then a whole trace that had not yet its name; or,
+    if it is not whole, what another `recover` left that was killed.
     """
     try:
-        if limits.ring and os.path.exists(part):
+        rotation.drop_unbegun(part)
+        if limits.ring and os.path.exists(part) and _tracedata.Reader(part).is_complete:
             rotation.place(part, output, limits.keep)
         rotation.mend(part, output, limits.keep)
         return Recording(session, part, resume=os.path.exists(part))
@@ -166,6 +182,15 @@ def _mend_part(part: str) -> int:
     return keep
 
 
+def _tells_without_events(meta: dict[str, Any], writer: _tracedata.Recorder) -> bool:
+    """As _may_be_empty(), of a spool whose session is gone."""
+    options = meta.get("options", {})
+    if options.get("rotate") or options.get("ring"):
+        return False
+    instances = list(meta.get("instances", {}).values())
+    return writer.matched() > 0 or outcome.looks_for_latency({"instances": instances})
+
+
 def _recover_part(part: str, output_name: str | None) -> int:
     """Make a trace of a spool whose session is gone, as after a recording that ran out of space."""
     if not part.endswith(".part") and output_name is None:
@@ -181,6 +206,8 @@ def _recover_part(part: str, output_name: str | None) -> int:
             raise CommandError(f"{part}: belongs to the session {session.path}; recover that instead")
     output = check_output(output_name or part.removesuffix(".part"))
     try:
+        if rotation.drop_unbegun(part):
+            raise CommandError(f"{part}: nothing was recorded; removed")
         keep = _mend_part(part)
         writer = _tracedata.Recorder(part, resume=True)
     except ValueError as error:
@@ -188,8 +215,11 @@ def _recover_part(part: str, output_name: str | None) -> int:
     except OSError as error:
         raise CommandError(outcome.write_failure(error, part)) from None
     try:
-        totals = writer.totals()
-        complete_spool(writer, part, output, _recovered(writer), keep if output_name is None else 1)
+        totals, meta = writer.totals(), _recovered(writer)
+        if not totals["records"] and not _tells_without_events(meta, writer):
+            os.unlink(part)
+            raise CommandError(f"{part}: nothing was recorded; removed")
+        complete_spool(writer, part, output, meta, keep if output_name is None else 1)
     except OSError as error:
         raise CommandError(f"{outcome.write_failure(error, output)}; nothing was removed") from None
     finally:

@@ -13,8 +13,8 @@ from funcgraph.commands._trace import (
     wanted_buffers,
     wanted_tasks,
 )
+from funcgraph.tracedata.option_words import options_help, parse_options
 from funcgraph.tracedata.pager import wants_color, write_text
-from funcgraph.tracedata.report_options import options_help, parse_options
 
 NAME = "report"
 HELP = "print a trace: which functions ran, nested, with durations"

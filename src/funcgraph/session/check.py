@@ -24,7 +24,7 @@ from funcgraph.settings.table import (
     SIZE,
     TIME,
 )
-from funcgraph.tracedata.report_options import report_options
+from funcgraph.tracedata.option_words import report_options
 
 __all__ = ["CHOICES", "RECORD_OPTIONS", "OptionError", "check", "check_file", "record_options"]
 

@@ -23,6 +23,7 @@ import shutil
 import struct
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from funcgraph.session import config, options
@@ -262,11 +263,18 @@ class Session:
         return names
 
     def remove(self) -> None:
-        """Delete the directory with its files, and the spare one."""
+        """Delete the directory with its files, and the spare one.
+
+        The lock is deleted last: a directory without one is no session, and nobody would find what is left of
+        it if this process is killed meanwhile.
+        """
         self.unlock()
         spare = os.path.realpath(f"{self.path}/{SPARE}")
         if spare.endswith(SPARE_SUFFIX):
             shutil.rmtree(spare, ignore_errors=True)
+        for name in sorted(_listing(self.path), key=lambda name: (name == "lock", name.startswith("config"))):
+            with suppress(OSError):
+                os.unlink(f"{self.path}/{name}")
         shutil.rmtree(self.path, ignore_errors=True)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from funcgraph import _tracedata
 from funcgraph.session import rotation
-from funcgraph.session.directory import PREFIX, Session, all_sessions, folders
+from funcgraph.session.directory import PAGE, PREFIX, Session, all_sessions, folders
 from funcgraph.session.memory_file import memory_file
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.session.process import ProcessWatch
@@ -176,8 +176,8 @@ def _is_dead(path: str, name: str) -> bool:
     if name.endswith(".spare"):
         owner = name.removesuffix(".spare")
         return not any(os.path.exists(f"{base}/{owner}") for base in folders()) and not _living(_names(path))
-    # Killed before it had its lock: `all_sessions` finds those that have one.
-    return name.startswith(f"{PREFIX}instance-") or not os.listdir(path)
+    # Killed before it had its lock, or after it deleted that: `all_sessions` finds those that have one.
+    return name.startswith(f"{PREFIX}instance-") or set(os.listdir(path)) <= {PAGE}
 
 
 def _living(names: Iterable[str]) -> set[int]:

@@ -109,6 +109,7 @@ class Recording:
         self.session = session
         self.part = part
         self.limits = limits
+        self.is_resumed = resume
         self.files = 0  # complete ones so far
         # Why what is kept in memory is to be written: a person or the program asks, or a process crashed.
         self.reasons: list[str] = []

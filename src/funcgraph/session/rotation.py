@@ -19,7 +19,9 @@ import os
 
 from funcgraph import _tracedata
 
-__all__ = ["change", "following", "mend", "place", "traces"]
+__all__ = ["change", "drop_unbegun", "following", "mend", "place", "traces"]
+
+_HEADER_BYTES = 16  # struct fg_spool_header, chunk.h
 
 
 def following(part: str) -> str:
@@ -55,6 +57,18 @@ def change(part: str, output: str, keep: int) -> None:
     if os.path.exists(part):
         place(part, output, keep)
     os.replace(following(part), part)
+
+
+def drop_unbegun(part: str) -> bool:
+    """Delete a spool whose recorder was killed before it wrote the header; return whether it was one.
+
+    Raises:
+        OSError: a file cannot be read or deleted.
+    """
+    if not os.path.lexists(part) or os.stat(part).st_size >= _HEADER_BYTES:
+        return False
+    os.unlink(part)
+    return True
 
 
 def mend(part: str, output: str, keep: int) -> None:

@@ -9,14 +9,16 @@ for row in trace.summary():
 
 from __future__ import annotations
 
-from funcgraph.tracedata.calls import Call
-from funcgraph.tracedata.description import Buffer, EventField, EventType, Function, Task, TraceError
-from funcgraph.tracedata.events import Columns, Event
-from funcgraph.tracedata.opened import Trace
-from funcgraph.tracedata.report_options import ReportOption, parse_options, report_options
-from funcgraph.tracedata.summary import FunctionSummary
-from funcgraph.tracedata.trace_file import TraceFile
-from funcgraph.tracedata.values import FieldValue, PartialValue, Value, decode_values
+TYPE_CHECKING = False  # as typing's, without importing typing
+if TYPE_CHECKING:
+    from funcgraph.tracedata.calls import Call
+    from funcgraph.tracedata.description import Buffer, EventField, EventType, Function, Task, TraceError
+    from funcgraph.tracedata.events import Columns, Event
+    from funcgraph.tracedata.opened import Trace
+    from funcgraph.tracedata.option_words import ReportOption, parse_options, report_options
+    from funcgraph.tracedata.summary import FunctionSummary
+    from funcgraph.tracedata.trace_file import TraceFile
+    from funcgraph.tracedata.values import FieldValue, PartialValue, Value, decode_values
 
 __all__ = [
     "Buffer",
@@ -39,3 +41,41 @@ __all__ = [
     "parse_options",
     "report_options",
 ]
+
+# Where each public name lies. A traced process that reads its own trace needs only some of these modules.
+_LAZY = {
+    "Buffer": "description",
+    "Call": "calls",
+    "Columns": "events",
+    "Event": "events",
+    "EventField": "description",
+    "EventType": "description",
+    "FieldValue": "values",
+    "Function": "description",
+    "FunctionSummary": "summary",
+    "PartialValue": "values",
+    "ReportOption": "option_words",
+    "Task": "description",
+    "Trace": "opened",
+    "TraceError": "description",
+    "TraceFile": "trace_file",
+    "Value": "values",
+    "decode_values": "values",
+    "parse_options": "option_words",
+    "report_options": "option_words",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from funcgraph.tracedata.report_options import known_options
+from funcgraph.tracedata.option_words import known_options
 
 META_VERSION = 1
 _COUNTS = ("lost", "overrun", "waits", "wait_ns")

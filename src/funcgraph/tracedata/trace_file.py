@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from funcgraph import _tracedata
 from funcgraph.tracedata.description import EventType, Task, TraceError, decode_description
-from funcgraph.tracedata.report_options import option_bits
+from funcgraph.tracedata.option_words import option_bits
 from funcgraph.tracedata.summary import FunctionSummary, summary_rows
 
 # The tracers whose traces have the layout `function`: of texts and single events, not of nested calls.
@@ -34,10 +34,10 @@ class TraceFile:
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
         try:
-            meta = open_reader(self.path).meta
+            self._opened = open_reader(self.path)
         except (ValueError, NotImplementedError) as error:
             raise TraceError(str(error)) from None
-        description = decode_description(meta)
+        description = decode_description(self._opened.meta)
         self.meta = description.meta
         self.functions = description.functions
         self.event_types = description.event_types
@@ -48,6 +48,10 @@ class TraceFile:
         self.events = description.events
         self.buffers = description.buffers
         self.killed = description.killed
+        try:
+            self._opened.set_events(event_rows(self.event_types))
+        except (ValueError, OverflowError) as error:
+            raise TraceError(str(error)) from None
 
     def find_buffers(self, wanted: Sequence[str]) -> list[int]:
         """Return the numbers of buffers.
@@ -157,15 +161,26 @@ class TraceFile:
             raise TraceError(str(error)) from None
 
     def _reader(self, tasks: Sequence[Task] | None) -> _tracedata.Reader:
-        """Open the file again, hand in all names, and select these tasks (None: all)."""
+        """Hand in all names, and select these tasks (None: all).
+
+        The trace is what it was when it was opened. While a report is still being read, the file is opened
+        once more; if it has grown meanwhile, its names are no longer these.
+        """
         functions = [
             (_text(function.name), _text(",".join(function.starred_arguments())), function.size_bytes)
             for function in self.functions
         ]
+        rows = task_rows(self.tasks, tasks)
+        reader = self._opened
         try:
-            reader = _tracedata.Reader(self.path)
-            reader.set_events(event_rows(self.event_types))
-            reader.set_names(functions, task_rows(self.tasks, tasks), tasks is None)
+            try:
+                reader.set_names(functions, rows, tasks is None)
+            except RuntimeError:
+                reader = _tracedata.Reader(self.path)
+                if reader.end != self._opened.end:
+                    raise TraceError("the file has grown since it was opened") from None
+                reader.set_events(event_rows(self.event_types))
+                reader.set_names(functions, rows, tasks is None)
         except (ValueError, OverflowError) as error:
             raise TraceError(str(error)) from None
         return reader

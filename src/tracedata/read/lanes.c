@@ -1,7 +1,6 @@
 /* See lanes.h. */
 #include "tracedata/read/lanes.h"
 
-#include "engine/core/array.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,34 +76,75 @@ static int find_buffers(const struct fg_contents *contents, struct fg_lanes *lan
     return 0;
 }
 
+/* When the last task of each lane of one buffer ends, as a tree: least[i] is the less of least[2 i] and
+ * least[2 i + 1], lane l is least[capacity + l], and 0 for lanes that no task has had. */
+struct lane_ends {
+    uint64_t *least;
+    uint32_t capacity; /* a power of two, above `used` */
+    uint32_t used;
+};
+
+static void lane_ends_set(struct lane_ends *ends, uint32_t lane, uint64_t end_ns)
+{
+    uint32_t at = ends->capacity + lane;
+
+    ends->least[at] = end_ns;
+    for (at /= 2; at > 0; at /= 2) {
+        uint64_t left = ends->least[2 * at], right = ends->least[2 * at + 1];
+
+        ends->least[at] = left < right ? left : right;
+    }
+}
+
+static int lane_ends_grow(struct lane_ends *ends)
+{
+    struct lane_ends larger = {.capacity = ends->capacity ? 2 * ends->capacity : 2, .used = ends->used};
+
+    larger.least = calloc(2 * (size_t)larger.capacity, sizeof(*larger.least));
+    if (larger.least == NULL)
+        return -ENOMEM;
+    for (uint32_t lane = 0; lane < ends->used; lane++)
+        lane_ends_set(&larger, lane, ends->least[ends->capacity + lane]);
+    free(ends->least);
+    *ends = larger;
+    return 0;
+}
+
+/* Has a task take the first lane whose last task ended before it began. */
+static int take_lane(struct lane_ends *ends, struct fg_lane_task *task)
+{
+    uint32_t at = 1;
+
+    if (ends->used + 1 >= ends->capacity && lane_ends_grow(ends) < 0)
+        return -ENOMEM;
+    task->lane = ends->used;
+    if (ends->least[1] < task->first_ns) {
+        while (at < ends->capacity)
+            at = 2 * at + (ends->least[2 * at] >= task->first_ns);
+        task->lane = at - ends->capacity;
+    }
+    if (task->lane == ends->used)
+        ends->used++;
+    lane_ends_set(ends, task->lane, task->last_ns);
+    return 0;
+}
+
 /* Assigns the tasks, which are in order of time, lanes within their buffers. */
 static int assign_cpus(struct fg_lanes *lanes)
 {
-    /* [b + lane * nr_buffers]: when the last task in that lane of buffer b ends. It grows with the lanes,
-     * of which there are fewer than tasks. */
-    uint64_t *ends = NULL;
-    size_t capacity = 0;
+    struct lane_ends *ends = calloc(lanes->nr_buffers, sizeof(*ends));
+    int error = ends ? 0 : -ENOMEM;
 
+    for (size_t i = 0; i < lanes->nr_tasks && error == 0; i++)
+        error = take_lane(&ends[lanes->tasks[i].buffer], &lanes->tasks[i]);
     lanes->nr_cpus = 0;
-    for (size_t i = 0; i < lanes->nr_tasks; i++) {
-        struct fg_lane_task *task = &lanes->tasks[i];
-
-        while (task->lane < lanes->nr_cpus &&
-               ends[task->buffer + (size_t)task->lane * lanes->nr_buffers] >= task->first_ns)
-            task->lane++;
-        if (task->lane == lanes->nr_cpus) {
-            size_t row = (size_t)lanes->nr_cpus * lanes->nr_buffers;
-
-            if (fg_array_reserve_zeroed(&ends, &capacity, row + lanes->nr_buffers) < 0) {
-                free(ends);
-                return -ENOMEM;
-            }
-            lanes->nr_cpus++;
-        }
-        ends[task->buffer + (size_t)task->lane * lanes->nr_buffers] = task->last_ns;
+    for (uint32_t i = 0; i < lanes->nr_buffers && ends; i++) {
+        if (ends[i].used > lanes->nr_cpus)
+            lanes->nr_cpus = ends[i].used;
+        free(ends[i].least);
     }
     free(ends);
-    return 0;
+    return error;
 }
 
 int fg_lanes_assign(const struct fg_contents *contents, struct fg_lanes *lanes)

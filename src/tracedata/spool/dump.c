@@ -2,6 +2,7 @@
 #include "tracedata/spool/dump.h"
 
 #include "engine/core/array.h"
+#include "engine/core/hash_table.h"
 #include "tracedata/base/new_file.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ struct dump {
     struct fg_chunk_reader reader;
     struct dump_ring *rings;
     size_t nr_rings, rings_capacity;
-    struct ring_place *places; /* by the segment's number */
+    struct fg_hash_table by_facts; /* ring's facts -> place in `rings` plus 1 */
+    struct ring_place *places;     /* by the segment's number */
     size_t nr_places, places_capacity;
     struct part *parts;
     size_t nr_parts, parts_capacity;
@@ -54,15 +56,16 @@ static int keep_part(struct dump *dump, const struct fg_spool_chunk *chunk, cons
     return 0;
 }
 
-/* Copies what the owners of a ring's sub-buffers have written. A claimed sub-buffer, whose append failed,
- * uses the reader's memory: such a ring is left alone. */
+/* Copies what the owners of a ring's sub-buffers have written. A claimed sub-buffer, whose append failed
+ * before, uses the reader's memory: that one is drained first. */
 static int peek_ring(struct dump *dump, struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
+    int64_t drained = ring->has_chunk ? fg_recorder_drain(recorder, number) : 0;
     struct fg_ring_chunk owned;
-    int found = 0;
+    int found = drained < 0 ? (int)drained : 0;
 
-    for (uint32_t i = 0; i < ring->nr_subbufs && !ring->has_chunk && found >= 0; i++) {
+    for (uint32_t i = 0; i < ring->nr_subbufs && found >= 0; i++) {
         struct fg_spool_chunk chunk;
 
         found = fg_ring_reader_peek(ring->reader, i, &owned);
@@ -85,11 +88,61 @@ static int peek_all(struct dump *dump, struct fg_recorder *recorder)
     return error;
 }
 
+static void drop_part(struct part *part)
+{
+    free(part->rows);
+    part->rows = NULL;
+}
+
+/* Return: whether the last segment has all of the sub-buffer: it was full when the ring was drained. */
+static bool is_drained(const struct fg_recorder *recorder, const struct fg_spool_chunk *part)
+{
+    const struct fg_trace_ring *ring = &recorder->contents.rings[part->ring];
+    uint64_t place = fg_hash_find(&ring->by_id, fg_hash_uint64(part->task));
+    const struct fg_trace_task *task = place ? &ring->tasks[place - 1] : NULL;
+
+    return task && task->nr_pieces && task->pieces[task->nr_pieces - 1].seq >= part->seq;
+}
+
+static int drain_all(struct fg_recorder *recorder)
+{
+    int64_t drained = 0;
+
+    for (uint32_t i = 0; i < recorder->nr_rings && drained >= 0; i++)
+        if (recorder->rings[i].reader)
+            drained = fg_recorder_drain(recorder, i);
+    return drained < 0 ? (int)drained : fg_recorder_refresh(recorder);
+}
+
+/* Takes what the tasks have written up to now. While one sub-buffer is copied its task may fill it and
+ * others, and leave gaps between the copies. So what is full is drained afterwards, and replaces its copy. If
+ * the last segment takes no more, or a ring cannot be read, the trace ends with what was drained before. */
+static void take_latest(struct dump *dump, struct fg_recorder *recorder)
+{
+    int error = peek_all(dump, recorder);
+
+    if (error == 0)
+        error = drain_all(recorder);
+    for (size_t i = 0; i < dump->nr_parts; i++)
+        if (error < 0 || is_drained(recorder, &dump->parts[i].chunk))
+            drop_part(&dump->parts[i]);
+}
+
+static uint64_t hash_facts(const void *facts, size_t bytes)
+{
+    return fg_hash_bytes(FG_HASH_BYTES_BEGIN, facts, bytes);
+}
+
 static uint32_t find_ring(const struct dump *dump, const void *facts, size_t bytes)
 {
-    for (size_t i = 0; i < dump->nr_rings; i++)
-        if (dump->rings[i].bytes == bytes && memcmp(dump->rings[i].facts, facts, bytes) == 0)
-            return (uint32_t)i;
+    const struct fg_hash_slot *slot = fg_hash_first(&dump->by_facts, hash_facts(facts, bytes));
+
+    for (; slot; slot = fg_hash_next(&dump->by_facts, slot)) {
+        const struct dump_ring *ring = &dump->rings[slot->value - 1];
+
+        if (ring->bytes == bytes && memcmp(ring->facts, facts, bytes) == 0)
+            return (uint32_t)(slot->value - 1);
+    }
     return UNKNOWN_RING;
 }
 
@@ -99,14 +152,15 @@ static int add_ring(struct dump *dump, const void *facts, size_t bytes)
 
     if (dump->nr_rings >= FG_CONTENTS_MAX_RINGS)
         return -ENOSPC;
-    if (fg_array_reserve(&dump->rings, &dump->rings_capacity, dump->nr_rings + 1) < 0)
+    if (fg_array_reserve(&dump->rings, &dump->rings_capacity, dump->nr_rings + 1) < 0 ||
+        fg_hash_reserve(&dump->by_facts) < 0)
         return -ENOMEM;
     copy = malloc(bytes + 1);
     if (copy == NULL)
         return -ENOMEM;
     memcpy(copy, facts, bytes);
     dump->rings[dump->nr_rings++] = (struct dump_ring){copy, bytes};
-    return 0;
+    return fg_hash_add(&dump->by_facts, hash_facts(facts, bytes), dump->nr_rings);
 }
 
 /* A RING chunk: says what the segment's number is in the dump. */
@@ -189,7 +243,7 @@ static int append_parts(struct dump *dump)
     for (size_t i = 0; i < dump->nr_parts && error == 0; i++) {
         struct part *part = &dump->parts[i];
 
-        if (!renumber(dump, &part->chunk))
+        if (part->rows == NULL || !renumber(dump, &part->chunk))
             continue;
         count(dump, &part->chunk);
         error = fg_spool_append(&dump->spool, &part->chunk, part->rows, part->bytes, &offset);
@@ -205,14 +259,13 @@ static int append_meta(struct dump *dump, const char *meta, size_t bytes)
     return fg_spool_append(&dump->spool, &chunk, meta, bytes, &offset);
 }
 
-/* The symbols of what peek_all() found are committed, and in the last segment after the refresh. */
+/* The symbols of the parts are committed, and in the last segment after its refresh. */
 static int write_dump(struct dump *dump, struct fg_recorder *recorder, const int *segments,
                       size_t nr_segments)
 {
-    int error = peek_all(dump, recorder);
+    int error = 0;
 
-    if (error == 0)
-        error = fg_recorder_refresh(recorder);
+    take_latest(dump, recorder);
     for (size_t i = 0; i < nr_segments && error == 0; i++)
         error = copy_segment(dump, segments[i]);
     if (error == 0)
@@ -225,8 +278,9 @@ static void dump_free(struct dump *dump)
     for (size_t i = 0; i < dump->nr_rings; i++)
         free(dump->rings[i].facts);
     for (size_t i = 0; i < dump->nr_parts; i++)
-        free(dump->parts[i].rows);
+        drop_part(&dump->parts[i]);
     free(dump->rings);
+    fg_hash_clear(&dump->by_facts);
     free(dump->places);
     free(dump->parts);
     fg_chunk_reader_free(&dump->reader);

@@ -15,10 +15,11 @@ struct fg_dumped {
  * @meta: the trace's description, a JSON object
  * @path: of the trace, which appears when it is whole; an existing file is replaced
  *
- * The trace also has what the tasks have written into the sub-buffers that they own. What later segments
- * repeat of a ring is left out: its name, the symbols and counts up to then. Drain the rings first.
+ * The rings are drained. The trace also has what the tasks have written into the sub-buffers that they own.
+ * What later segments repeat of a ring is left out: its name, the symbols and counts up to then.
  *
- * Return: 0; or a negative errno, and there is no trace.
+ * Return: 0; or a negative errno, and there is no trace. That the recorder's own spool takes no more is no
+ * error here: the trace has all that was drained before.
  */
 int fg_recorder_dump(struct fg_recorder *recorder, const int *segments, size_t nr_segments, const char *meta,
                      size_t meta_bytes, const char *path, struct fg_dumped *dumped);

@@ -326,14 +326,14 @@ static int append_symbols(struct fg_recorder *recorder, uint32_t number)
     return error;
 }
 
-/* Appends new symbols to the spool; those whose append fails are kept for the next call. */
-static int take_symbols(struct fg_recorder *recorder, uint32_t number)
+/* Appends new symbols to the spool, at most so many; those whose append fails are kept for the next call. */
+static int take_some_symbols(struct fg_recorder *recorder, uint32_t number, uint64_t most)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
     const struct fg_symbol *symbol;
     int error = 0;
 
-    while (error == 0 && (symbol = fg_ring_reader_next_symbol(ring->reader))) {
+    while (error == 0 && most-- > 0 && (symbol = fg_ring_reader_next_symbol(ring->reader))) {
         if (ring->symbols_to_skip > 0)
             ring->symbols_to_skip--;
         else
@@ -344,6 +344,11 @@ static int take_symbols(struct fg_recorder *recorder, uint32_t number)
             error = append_symbols(recorder, number);
     }
     return error < 0 ? error : append_symbols(recorder, number);
+}
+
+static int take_symbols(struct fg_recorder *recorder, uint32_t number)
+{
+    return take_some_symbols(recorder, number, UINT64_MAX);
 }
 
 static bool is_spooled(const struct fg_recorder_ring *ring, uint64_t seq)
@@ -544,8 +549,9 @@ static int carry_ring(struct fg_recorder *next, const struct fg_recorder *record
     next->nr_rings++;
     error = append_ring(next, number, fg_ring_reader_header(old->reader), known->name);
     fg_ring_reader_seek_symbols(old->reader, 0);
+    /* Those that the old file has, and none that came since: a dump (dump.h) leaves them out as repeated. */
     if (error == 0)
-        error = take_symbols(next, number);
+        error = take_some_symbols(next, number, known->nr_symbols);
     return error < 0 ? error : append_state(next, number, FG_SPOOL_BASE, &told, known->killed);
 }
 

@@ -87,7 +87,7 @@ int fg_recorder_complete(struct fg_recorder *recorder);
  * fg_recorder_carry() - Begin a recorder's next file (rotation.h).
  * @next: a recorder with a spool that has only its header
  *
- * The file gets the description, and of each mapped ring the name, all symbols and the counts that
+ * The file gets the description, and of each mapped ring the name, the symbols and the counts that
  * @recorder's file tells. Both recorders then have the readers, of which one must let go.
  *
  * Return: 0; or a negative errno, and the symbols of @recorder's rings are read from anywhere.

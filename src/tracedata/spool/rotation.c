@@ -13,7 +13,8 @@ static void close_without_rings(struct fg_recorder *recorder)
     fg_recorder_close(recorder);
 }
 
-/* Symbols that were read from the rings but are not in the old file are read again. */
+/* How far the old file has taken each ring's symbols. The new one begins with all of them: if the rotation
+ * fails, the old file goes on from here. */
 static int symbol_places(const struct fg_recorder *recorder, uint64_t **places)
 {
     *places = calloc(recorder->nr_rings + 1, sizeof(**places));
@@ -55,10 +56,10 @@ static int rotate(struct fg_recorder *recorder, struct fg_spool spool, struct fg
 {
     struct fg_recorder next = {.spool = spool, .clock = recorder->clock};
     uint64_t *places = NULL;
-    int error = symbol_places(recorder, &places);
+    int error = fg_recorder_refresh(recorder);
 
     if (error == 0)
-        error = fg_recorder_refresh(recorder);
+        error = symbol_places(recorder, &places);
     if (error == 0)
         error = fg_recorder_carry(&next, recorder);
     if (error == 0)

@@ -190,9 +190,9 @@ static void test_a_program_without_file_descriptors_loses_nothing(void)
     CHECK_EQ(session.tally.records_lost, 0);
 }
 
-/* A program that changes its root directory or its user opens no file of the session any more: neither the
- * lock nor the ring's. Fails if that counts as a dead recorder (all further records were lost, and nothing
- * was said), as a full disk, or if the symbols of further functions find no room. */
+/* A program that changes its root directory or its user can no longer open a file of the session: neither
+ * the lock nor the ring's. Fails if that counts as a dead recorder: all further records were lost, and
+ * nothing was said. Fails also if it counts as a full disk, or if symbols of new functions find no room. */
 static void test_a_program_that_no_longer_reaches_the_session_loses_nothing(void)
 {
     enum { NR_LATE = 2000 };

@@ -129,8 +129,8 @@ static void fork_and_call(bool calls_itself)
     wait_for(child);
 }
 
-/* Fails if the table is in the parent's ring (the second parent has none), if a process adds itself for each
- * of its instances, or if one that made a ring or left a note is in it. */
+/* Fails if the table is in the parent's ring: the second parent has none. Fails also if a process adds itself
+ * for each of its instances, or if one that made a ring or left a note is in it. */
 static void test_forked_process_that_cannot_be_traced_is_told(void)
 {
     struct session_trace trace = {.mode = FG_RING_DROP, .follow_fork = true};
