@@ -2,8 +2,8 @@
  *
  *     iterate TRACE ROUNDS
  *
- * prints {"events": N, "seconds": {"lanes": [...], "merged": [...]}}: CPU time of each round, with the lanes one
- * after the other, and merged in order of time. */
+ * prints {"events": N, "seconds": {"lanes": [...], "merged": [...]}}: CPU time of each round, with the lanes
+ * one after the other, and merged in order of time. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
