@@ -1,9 +1,11 @@
-"""Imports modules, each once, and does no work: a program that ends after its start-up.
+"""Imports modules, each once, and does no work: programs that end after their start-up.
 
-Usage: start_up.py
+Usage: start_up.py [PROCESSES]
 """
 
 import importlib
+import subprocess
+import sys
 
 MODULES = """
     argparse asyncio concurrent.futures ctypes dataclasses decimal email.mime.text fractions http.server
@@ -14,3 +16,5 @@ MODULES = """
 
 for name in MODULES.split():
     importlib.import_module(name)
+for _ in range(int(sys.argv[1]) - 1 if len(sys.argv) > 1 else 0):
+    subprocess.run([sys.executable, __file__], check=True)
