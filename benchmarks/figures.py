@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from benchmarks.harness import Bench, Figure, at_least, at_most, median_of, ratio_of_pairs
+from benchmarks import files
+from benchmarks.harness import Bench, Figure, at_most, median_of, ratio_of_pairs
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
 #: The cheapest possible hooks: benchmarks/least_callbacks.
@@ -27,8 +28,6 @@ _SHORT_THREADS = 2000
 #: fib's argument. BURST: all records fit into the default buffer. LONG: the recorder has to keep up.
 _BURST, _BURST_ROUNDS, _PAUSE_S = 24, 5, 0.3
 _LONG = 30
-#: fib's argument, for a trace that is read in Python.
-_OPENED = 27
 #: Numbers of users in C of fib, and of users of other functions; fib's argument; rounds within one process.
 _NATIVE_USERS = (1, 2, 4, 8)
 _OTHER_USERS = 63
@@ -177,36 +176,15 @@ def nothing_matches(bench: Bench) -> Iterator[Figure]:
 
 
 def sustained(bench: Bench) -> Iterator[Figure]:
-    """Record a program that does nothing but call; check the trace, and measure reading it."""
+    """Record a program that does nothing but call, and check the trace."""
     result = bench.result(bench.recorded("fib.py", _LONG, 1))
     calls = result["calls"]
     # The trace also has the calls of fib(12) before the measured round.
     summary = json.loads(bench.run([*bench.funcgraph, "summary", "--json", "-i", str(bench.trace)]).stdout)
     found = sum(row["calls"] for row in summary["functions"] if row["name"] == "__main__.fib")
-    size = bench.trace.stat().st_size
     yield Figure("sustained: calls recorded", f"{calls / result['seconds'][0] / 1e6:.1f} million/s")
     yield Figure("sustained: records lost", str(summary["lost"]), "0", summary["lost"] == 0)
     yield Figure("sustained: calls in the trace", f"{found:,}", f"{calls + 465:,}", found == calls + 465)
-    yield Figure("trace.dat: a call takes", f"{size / found:.1f} bytes")
-    events = 2 * sum(row["calls"] for row in summary["functions"])
-    for command, limit in (("report", 1), ("summary", 10)):
-        words = [*bench.funcgraph, command, "-i", str(bench.trace)]
-        seconds = statistics.median(bench.wall_s(words) for _ in range(bench.rounds))
-        rate = events / seconds / 1e6
-        yield at_least(f"`funcgraph {command}`, start-up included: events", rate, limit, " million/s")
-
-
-def opened(bench: Bench) -> Iterator[Figure]:
-    """Measure reading a trace in Python: in columns, and with an object for each event or call."""
-    trace = bench.folder / "opened.fg"
-    bench.run([*bench.funcgraph, "record", "-q", "-o", str(trace), *bench.program("fib.py", _OPENED, 1)])
-    result = bench.result(bench.plain("open_trace.py", trace, bench.rounds))
-    rates = {
-        way: result["events"] / statistics.median(times) / 1e6 for way, times in result["seconds"].items()
-    }
-    yield at_least("`funcgraph.open`, columns(): events", rates["columns"], 10, " million/s")
-    yield Figure("`funcgraph.open`, events(): events", f"{rates['events']:.1f} million/s")
-    yield Figure("`funcgraph.open`, calls(): events", f"{rates['calls']:.1f} million/s")
 
 
 def _slope(points: Mapping[int, float]) -> float:
@@ -490,21 +468,29 @@ def instructions(bench: Bench) -> Iterator[Figure]:
         yield Figure(f"instructions a call, {mode} adds", f"{per_call(mode) - untraced:.1f}")
 
 
-ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
-    "fib": fib,
-    "values": values,
-    "nothing-matches": nothing_matches,
-    "native-users": native_users,
-    "arguments": arguments,
-    "python-callbacks": python_callbacks,
-    "fprobes": fprobes,
-    "kprobes": kprobes,
-    "function-profile": function_profile,
-    "registration": registration,
-    "latency-tracers": latency_tracers,
-    "instances": instances,
-    "sustained": sustained,
-    "opened": opened,
-    "memory": memory,
-    "instructions": instructions,
+Measure = Callable[[Bench], Iterator[Figure]]
+
+#: The sections of docs/performance.md, with the figures of each.
+SECTIONS: dict[str, dict[str, Measure]] = {
+    "files": files.ALL,
+    "figures": {
+        "fib": fib,
+        "values": values,
+        "nothing-matches": nothing_matches,
+        "native-users": native_users,
+        "arguments": arguments,
+        "python-callbacks": python_callbacks,
+        "fprobes": fprobes,
+        "kprobes": kprobes,
+        "function-profile": function_profile,
+        "registration": registration,
+        "latency-tracers": latency_tracers,
+        "instances": instances,
+        "sustained": sustained,
+        "memory": memory,
+        "instructions": instructions,
+    },
+}
+ALL: dict[str, Measure] = {
+    name: measure for section in SECTIONS.values() for name, measure in section.items()
 }

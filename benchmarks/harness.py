@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -36,6 +37,14 @@ class Figure:
     good: bool | None = None
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a command took."""
+
+    wall_s: float
+    cpu_s: float
+
+
 def at_most(name: str, value: float, limit: float, unit: str = "", digits: int = 2) -> Figure:
     """Return the figure of a value that must not exceed `limit`."""
     return Figure(name, f"{value:.{digits}f}{unit}", f"≤ {limit:g}{unit}", value <= limit)
@@ -52,15 +61,21 @@ class Bench:
     Args:
         folder: working directory of the programs, for traces and other files.
         rounds: the number of rounds of each comparison.
+        share: the part of long programs to run, 1 for all, for a quick look at all figures.
     """
 
-    def __init__(self, folder: Path, rounds: int) -> None:
+    def __init__(self, folder: Path, rounds: int, share: float = 1) -> None:
         self.folder = folder
         self.rounds = rounds
-        self.trace = folder / "trace.dat"
+        self.share = share
+        self.trace = folder / "trace.fg"
         self.python = sys.executable
         self.funcgraph = [sys.executable, "-m", "funcgraph"]
         self.environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(folder)}
+
+    def sized(self, count: int) -> int:
+        """Return how many rounds or calls of a long program to run."""
+        return max(1, int(count * self.share))
 
     def program(self, name: str, *words: object) -> list[str]:
         """Return the command line of a benchmark program, without the interpreter."""
@@ -116,14 +131,26 @@ class Bench:
         """Measure all variants in turn, `rounds` times; return a dictionary per round."""
         return [{name: measure() for name, measure in variants.items()} for _ in range(self.rounds)]
 
+    def cost(self, command: Sequence[str]) -> Cost:
+        """Return what a command and its children take, start-up included. Its output is discarded."""
+        start = time.perf_counter()
+        with (self.folder / "errors").open("w+b") as errors:
+            process = subprocess.Popen(
+                command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=errors,
+            )  # fmt: skip
+            _, status, used = os.wait4(process.pid, 0)
+            wall_s = time.perf_counter() - start
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode != 0:
+                errors.seek(0)
+                text = errors.read().decode(errors="replace")
+                raise RuntimeError(f"status {process.returncode} from {' '.join(command)}\n{text}")
+        return Cost(wall_s, used.ru_utime + used.ru_stime)
+
     def wall_s(self, command: Sequence[str]) -> float:
         """Return the seconds that a command takes, its start-up included. Its output is discarded."""
-        start = time.perf_counter()
-        subprocess.run(
-            command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, check=True,
-        )  # fmt: skip
-        return time.perf_counter() - start
+        return self.cost(command).wall_s
 
     def instructions(self, command: Sequence[str], *, traced_by: Sequence[str] = ()) -> int:
         """Return the number of instructions of a program. Raise FileNotFoundError without valgrind."""
@@ -142,6 +169,21 @@ class Bench:
         includes = ["-I", sysconfig.get_paths()["include"], "-I", funcgraph.get_include()]
         compiler = os.environ.get("CC") or "cc"
         self.run([compiler, "-O3", "-fPIC", "-shared", *includes, str(source), "-o", str(target)])
+
+    def compile_program(self, name: str) -> str:
+        """Compile benchmarks/NAME/NAME.c with the code that reads traces; return the program's path."""
+        source = HERE.parent / "src"
+        rooms = ("engine/core", "engine/ring", "tracedata/base", "tracedata/spool", "tracedata/read")
+        sources = [str(path) for room in rooms for path in sorted((source / room).glob("*.c"))]
+        target = str(self.folder / name)
+        # The options of CMakeLists.txt.
+        options = ["-O3", "-flto", "-std=gnu11", "-fno-tree-slp-vectorize"]
+        if platform.machine() in ("x86_64", "AMD64"):
+            options.append("-mprfchw")
+        compiler = os.environ.get("CC") or "cc"
+        command = [compiler, *options, "-I", str(source), str(HERE / name / f"{name}.c"), *sources]
+        self.run([*command, "-o", target, "-pthread", "-ldl"])
+        return target
 
 
 def median_of(rounds: Sequence[Mapping[str, float]], value: Callable[[Mapping[str, float]], float]) -> float:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 import sizes
 
-from tools import console, lint, progress, sid
+from tools import bench, console, lint, progress, sid
 from tools import test as suites
 
 pytestmark = pytest.mark.one_python
@@ -136,3 +136,18 @@ def test_a_line_is_too_long_from_111_columns_on_and_of_markdown_only_code_counts
     fits, long = "x" * 110, "x" * 111
     assert lint.long_lines(f"{fits}\n{long}\n/* {fits} */\n") == [2, 3]
     assert lint.long_lines(f"{long}\n```python\n{long}\n```\n{long}\n```\n{long}\n```\n", True) == [3]
+
+
+def test_the_tables_of_one_section_leave_the_other_as_it_is() -> None:
+    page = (bench.ROOT / "docs" / "performance.md").read_text()
+    for section in bench._SECTIONS:
+        other = next(name for name in bench._SECTIONS if name != section)
+        changed = bench.with_tables(page, section, "Measured today.", ["| a table |", "| another |"])
+        assert "Measured today.\n\n| a table |\n\n| another |\n\n<!-- end of" in changed
+        mark = f"<!-- {other}: written by make bench -->"
+        kept = [text.partition(mark)[2].partition("<!-- ")[0] for text in (page, changed)]
+        assert kept[0] == kept[1] != ""
+        again = bench.with_tables(changed, section, "Measured today.", ["| a table |", "| another |"])
+        assert again == changed
+    with pytest.raises(LookupError):
+        bench.with_tables("no section here", "files", "", [])

@@ -1,7 +1,8 @@
 """`make bench`: measures the figures of docs/performance.md on CPython 3.11 and 3.13, and writes them there.
 
 benchmarks/ runs on the Python under test and measures. This module prepares the environments and writes the
-tables into the page. A missed target is shown as MISS and is not an error.
+tables into the page. A missed target is shown as MISS and is not an error. The page has two sections of
+tables: one can be measured without the other.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tools.pythons import Interpreter, choose
 from tools.venvs import installed
 
 _PAGE = ROOT / "docs" / "performance.md"
-_BEGIN, _END = "<!-- figures: written by make bench -->", "<!-- end of figures -->"
+_SECTIONS = ("files", "figures")  # as benchmarks/figures.py names them, and as the page has them
 
 
 def processor() -> str:
@@ -44,39 +45,49 @@ def as_markdown(python: Interpreter, figures: Sequence[dict[str, object]]) -> st
     return "\n".join(rows)
 
 
-def write_page(tables: Sequence[str]) -> None:
-    """Replace the page's tables."""
-    when = datetime.datetime.now(datetime.UTC).date()
-    text = _PAGE.read_text()
-    before, _, rest = text.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    head = f"Measured {when} on {processor()}."
-    _PAGE.write_text("\n\n".join([before + _BEGIN, head, *tables, _END + after]))
+def with_tables(page: str, section: str, head: str, tables: Sequence[str]) -> str:
+    """Return the page with these tables in a section."""
+    begin, end = f"<!-- {section}: written by make bench -->", f"<!-- end of {section} -->"
+    before, _, rest = page.partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise LookupError(f"{_PAGE.name} has no section {section}")
+    return "\n\n".join([before + begin, head, *tables, end + after])
+
+
+def _measured(tag: str, section: str, arguments: Sequence[str]) -> str:
+    """Measure a section on one Python; return its table."""
+    python = choose(tag)
+    heading(f"CPython {python.release}: {section}")
+    environment = installed(f"bench-{tag}", python, "bench")
+    found = BUILD / f"bench-{section}-{tag}.json"
+    found.parent.mkdir(parents=True, exist_ok=True)
+    run([environment.python, "-m", "benchmarks", "--section", section, "--json", found, *arguments])
+    return as_markdown(python, json.loads(found.read_text()))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.bench", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", action="append", metavar="TAG", help="3.11 and 3.13 if not given")
+    parser.add_argument("--section", action="append", choices=_SECTIONS, help="only these tables")
     parser.add_argument("--dry-run", action="store_true", help="leave docs/performance.md as it is")
     parser.add_argument(
         "arguments", nargs="*", metavar="ARGUMENT", help="after --: for `python -m benchmarks`"
     )
     options = parser.parse_args(argv)
-    tables = []
+    head = f"Measured {datetime.datetime.now(datetime.UTC).date()} on {processor()}."
+    sections = options.section or _SECTIONS
     try:
-        for tag in options.python or ("3.11", "3.13"):
-            python = choose(tag)
-            heading(f"CPython {python.release}")
-            environment = installed(f"bench-{tag}", python, "bench")
-            found = BUILD / f"bench-{tag}.json"
-            found.parent.mkdir(parents=True, exist_ok=True)
-            run([environment.python, "-m", "benchmarks", "--json", found, *options.arguments])
-            tables.append(as_markdown(python, json.loads(found.read_text())))
+        for section in sections:
+            tables = [
+                _measured(tag, section, options.arguments) for tag in options.python or ("3.11", "3.13")
+            ]
+            if not options.dry_run:
+                _PAGE.write_text(with_tables(_PAGE.read_text(), section, head, tables))
     except (CommandFailedError, LookupError) as error:
         say(f"bench: {error}")
         return 1
     if not options.dry_run:
-        write_page(tables)
         say(f"\n{_PAGE.relative_to(ROOT)} has these figures now")
     return 0
 

@@ -14,6 +14,8 @@ class _Decompressor(Protocol):
     def unused_data(self) -> bytes: ...
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
+CODECS: Final[tuple[str, ...]]  # all that there can be, the best first
+
 def codec_names() -> tuple[str, ...]:
     """Return the names of the codecs that are there: "zstd", "zlib" and "none", the best first.
 

@@ -142,9 +142,10 @@ static int decompress(void *state, void *into, size_t bytes, const void *from, s
 PyDoc_STRVAR(codec_names_doc, "codec_names($module, /)\n--\n\n"
                               "Return the names of the codecs that are there, the best first.");
 
+static const uint32_t best_first[] = {FG_CODEC_ZSTD, FG_CODEC_ZLIB, FG_CODEC_NONE};
+
 static PyObject *codec_names(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    static const uint32_t best_first[] = {FG_CODEC_ZSTD, FG_CODEC_ZLIB, FG_CODEC_NONE};
     const char *names[FG_NR_CODECS];
     size_t count = 0;
 
@@ -212,5 +213,11 @@ static PyMethodDef codec_functions[] = {
 
 int fg_add_codec_functions(PyObject *module)
 {
+    const char *names[FG_NR_ITEMS(best_first)];
+
+    for (size_t i = 0; i < FG_NR_ITEMS(best_first); i++)
+        names[i] = fg_codec_name(best_first[i]);
+    if (fg_add_names(module, "CODECS", names, FG_NR_ITEMS(names)) < 0)
+        return -1;
     return PyModule_AddFunctions(module, codec_functions);
 }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
-from funcgraph import _tracedata
 from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.commands._settings import add_setting, refusal
+from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
+from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.output import check_output
-from funcgraph.tracedata.codecs import provide
+from funcgraph.settings.table import BY_NAME
 
 NAME = "convert"
 HELP = "write a trace as a trace.dat, for trace-cmd and KernelShark"
@@ -23,34 +25,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "output", metavar="B.dat", nargs="?", help="the trace.dat (default: the trace's name with .dat)"
     )
-    parser.add_argument(
-        "--file-version",
-        metavar="N",
-        type=int,
-        choices=(6, 7),
-        default=7,
-        help="of the trace.dat: 7 (compressed, the default) or 6",
-    )
-    parser.add_argument(
-        "--compression",
-        metavar="C",
-        choices=("zstd", "zlib", "none"),
-        help="of version 7: zstd (the default, if this system has it), zlib or none",
-    )
+    for name in DAT_SETTINGS:
+        add_setting(parser, BY_NAME[name])
+    parser.set_defaults(**{name: BY_NAME[name].default for name in DAT_SETTINGS})
 
 
 def run(args: argparse.Namespace) -> int:
     """Convert one trace; return the exit status."""
-    if args.file_version == 6 and args.compression not in (None, "none"):
-        raise CommandError(f"--compression {args.compression}: version 6 has no compression")
+    try:
+        check_dat_format(vars(args))
+    except OptionError as error:
+        raise refusal(error) from None
     output = check_output(args.output or f"{os.path.splitext(args.source)[0]}.dat")
     if os.path.exists(output) and os.path.samefile(args.source, output):
         raise CommandError(f"{args.source}: is the output too")
-    provide()
     try:
-        damaged_at = _tracedata.convert(
-            args.source, output, version=args.file_version, compression=args.compression
-        )
+        damaged_at = DatFormat.of(vars(args)).convert(args.source, output)
     except ValueError as error:
         raise CommandError(f"{args.source}: {error}") from None
     except OSError as error:

@@ -11,16 +11,10 @@ from typing import Any
 
 import funcgraph
 from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.commands._settings import add_setting, refusal
 from funcgraph.events import asked
 from funcgraph.session import environ, outcome
-from funcgraph.session.check import (
-    CHOICES,
-    RECORD_OPTIONS,
-    OptionError,
-    check,
-    check_file,
-    record_options,
-)
+from funcgraph.session.check import OptionError, check, check_file, record_options
 from funcgraph.session.child import (
     Child,
     NotStartedError,
@@ -29,6 +23,7 @@ from funcgraph.session.child import (
     occupy_standard_descriptors,
     resolve,
 )
+from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session
 from funcgraph.session.limits import Limits, LimitWatch
 from funcgraph.session.options import DEFAULTS, RECORDING, describe, ring_bytes, wanted_patterns
@@ -36,18 +31,7 @@ from funcgraph.session.output import DEFAULT_OUTPUT, check_output
 from funcgraph.session.progress import ProgressLine, plural
 from funcgraph.session.recording import Recording
 from funcgraph.session.volume import VolumeWatch
-from funcgraph.settings.table import (
-    BY_NAME,
-    CHOICE,
-    EVENTS,
-    FLAG,
-    INSTANCE,
-    NUMBER,
-    PATTERNS,
-    SETTINGS,
-    WORDS,
-    Setting,
-)
+from funcgraph.settings.table import INSTANCE, SETTINGS
 from funcgraph.settings.table import RECORDING as RECORDING_SCOPE
 
 NAME = "record"
@@ -66,7 +50,8 @@ functions of a module.
 
 Several instances can record at once, each with its own options and into a buffer of its own in the one trace:
 options before the first -B configure the top instance, options after a -B that instance. -o, -C, --no-follow,
--q and the options for sizes and times belong to the whole recording and may stand anywhere."""
+-q and the options for sizes, times and the trace's format belong to the whole recording and may stand
+anywhere."""
 
 GRACE_S = 1.0  # for processes that outlive the command, to end by themselves
 
@@ -85,21 +70,6 @@ class _NextInstance(argparse.Action):
             parser.error("argument -B: invalid instance name '': must be non-empty")
         namespace.instances = [*namespace.instances, _take_instance(namespace)]
         namespace.name = values
-
-
-class _OneValue(argparse.Action):
-    """A flag that stands for a value, such as --drop and --overwrite: one of them for each instance."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        if getattr(namespace, self.dest) not in (None, self.const):
-            parser.error(f"argument {option_string}: not allowed with --{getattr(namespace, self.dest)}")
-        setattr(namespace, self.dest, self.const)
 
 
 class _EventFilter(argparse.Action):
@@ -139,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for setting in SETTINGS:
         if setting.scope == INSTANCE:
-            _add_setting(parser, setting)
+            add_setting(parser, setting)
     add(
         "-f",
         dest="event_filter",
@@ -157,7 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for setting in SETTINGS:
         if setting.scope == RECORDING_SCOPE:
-            _add_setting(parser, setting)
+            add_setting(parser, setting)
     add("-q", dest="quiet", action="store_true", help="no progress line, no closing summary")
     add(
         "--or-untraced",
@@ -165,40 +135,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="if the recording cannot start (no space left, no permission), run COMMAND untraced",
     )
     parser.set_defaults(**RECORDING, **dict.fromkeys(DEFAULTS), name="", instances=[])
-
-
-def _add_setting(parser: argparse.ArgumentParser, setting: Setting) -> None:
-    """Add the flag of a setting, which argparse stores under the setting's name."""
-    for value, text in setting.values.items():
-        parser.add_argument(
-            f"--{value}", dest=setting.name, action=_OneValue, nargs=0, const=value, help=text
-        )
-    if not setting.flag:
-        return
-    keywords: dict[str, Any] = {"dest": setting.name, "help": _help(setting)}
-    if setting.kind == FLAG:
-        keywords["action"] = "store_false" if setting.default else "store_true"
-    else:
-        keywords["metavar"] = setting.metavar
-        if setting.kind in (PATTERNS, WORDS, EVENTS):
-            keywords["action"] = "append"
-        elif setting.kind == NUMBER:
-            keywords["type"] = int
-    parser.add_argument(setting.flag, **keywords)
-
-
-def _help(setting: Setting) -> str:
-    text = setting.help
-    if setting.kind == CHOICE:
-        text += f": {', '.join(CHOICES[setting.name])}"
-    elif setting.kind == WORDS:
-        text += (
-            " ('funcgraph report --help' lists those of the report; these also say what is recorded: "
-            f"{', '.join(RECORD_OPTIONS)})"
-        )
-    if setting.kind in (CHOICE, NUMBER) and setting.default:
-        text += f" ({' '.join(filter(None, [str(setting.default), setting.unit]))})"
-    return text
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -224,8 +160,7 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
         check(settings)
         check_file(settings, args.output)
     except OptionError as error:
-        flag = "-B" if error.option == "name" else BY_NAME[error.option].flag or error.option
-        raise CommandError(f"{flag} {shlex.quote(str(error.value))}: {error.reason}") from None
+        raise refusal(error) from None
     for instance in instances:
         instance.update(record_options(instance["options"]))
     return settings
@@ -339,9 +274,18 @@ def _environment(*sessions: str) -> dict[str, str]:
 
 
 def _open_recording(session: Session, output: str, settings: dict[str, Any]) -> Recording:
-    part, limits = f"{output}.part", Limits.of(settings)
+    part = f"{output}.part"
     try:
-        return Recording(session, part, clock=settings["clock"], output=output, limits=limits)
+        return Recording(
+            session,
+            part,
+            clock=settings["clock"],
+            output=output,
+            limits=Limits.of(settings),
+            dat_format=DatFormat.of(settings),
+        )
+    except ValueError as error:
+        raise CommandError(f"{output}: {error}") from None
     except FileExistsError as error:
         part = error.filename or part
         raise CommandError(

@@ -12,12 +12,15 @@ from funcgraph import _tracedata
 from funcgraph.commands import CommandError, say
 from funcgraph.names import did_you_mean
 from funcgraph.session import outcome, rotation
+from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
+from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.leftovers import remove_temporaries
 from funcgraph.session.limits import Limits
 from funcgraph.session.options import describe, from_config
-from funcgraph.session.output import check_output
+from funcgraph.session.output import check_output, is_trace_dat
 from funcgraph.session.recording import Recording, complete_spool
+from funcgraph.settings.table import BY_NAME
 
 NAME = "recover"
 HELP = "make a trace of what a killed recorder left behind"
@@ -88,7 +91,7 @@ def _recover(session: Session, output_name: str | None) -> int:
         raise CommandError(f"{session.path}: {error}") from None
     output = check_output(output_name or planned)
     limits = Limits.of(settings)
-    recording = _open(session, part, planned, limits)
+    recording = _open(session, part, planned, limits, _dat_format(settings, output))
     has_part = recording.is_resumed
     recording.settle(0.0)
     totals = recording.totals()
@@ -127,7 +130,7 @@ def _may_be_empty(recording: Recording, settings: dict[str, Any]) -> bool:
     return recording.matched() > 0 or outcome.looks_for_latency(settings)
 
 
-def _open(session: Session, part: str, output: str, limits: Limits) -> Recording:
+def _open(session: Session, part: str, output: str, limits: Limits, dat_format: DatFormat) -> Recording:
     """Take in the spool, if there is one.
 
     That of `record --ring` was in memory. A FILE.part is then a whole trace that had not yet its name; or,
@@ -138,7 +141,7 @@ def _open(session: Session, part: str, output: str, limits: Limits) -> Recording
         if limits.ring and os.path.exists(part) and _tracedata.Reader(part).is_complete:
             rotation.place(part, output, limits.keep)
         rotation.mend(part, output, limits.keep)
-        return Recording(session, part, resume=os.path.exists(part))
+        return Recording(session, part, resume=os.path.exists(part), dat_format=dat_format)
     except (OSError, ValueError) as error:
         text = outcome.write_failure(error, part) if isinstance(error, OSError) else f"{part}: {error}"
         raise CommandError(text) from None
@@ -163,6 +166,19 @@ def _recovered(writer: _tracedata.Recorder) -> dict[str, Any]:
     except ValueError:
         described = {}  # killed before it was written, or damaged
     return {**described, "funcgraph": funcgraph.__version__, "recovered": True}
+
+
+def _dat_format(options: dict[str, Any], output: str) -> DatFormat:
+    """Return which trace.dat the recording was to make, by its settings or its description.
+
+    The default for another file, for what another version wrote, and for what is damaged.
+    """
+    settings = {name: options.get(name, BY_NAME[name].default) for name in DAT_SETTINGS}
+    try:
+        check_dat_format(settings)
+    except OptionError:
+        return DatFormat()
+    return DatFormat.of(settings) if is_trace_dat(output) else DatFormat()
 
 
 def _mend_part(part: str) -> int:
@@ -219,7 +235,11 @@ def _recover_part(part: str, output_name: str | None) -> int:
         if not totals["records"] and not _tells_without_events(meta, writer):
             os.unlink(part)
             raise CommandError(f"{part}: nothing was recorded; removed")
-        complete_spool(writer, part, output, meta, keep if output_name is None else 1)
+        dat_format = _dat_format(meta.get("options", {}), output)
+        dat_format.check_codec()
+        complete_spool(writer, part, output, meta, keep if output_name is None else 1, dat_format)
+    except ValueError as error:
+        raise CommandError(f"{output}: {error}; nothing was removed") from None
     except OSError as error:
         raise CommandError(f"{outcome.write_failure(error, output)}; nothing was removed") from None
     finally:

@@ -14,6 +14,7 @@ import sys
 from typing import Any, NoReturn
 
 from funcgraph.session import outcome
+from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session
 from funcgraph.session.limits import Limits, LimitWatch
 from funcgraph.session.options import describe, ring_bytes, wanted_patterns
@@ -95,6 +96,7 @@ class Background:
                 clock=settings["clock"],
                 output=output,
                 limits=Limits.of(settings),
+                dat_format=DatFormat.of(settings),
             )
             recording.describe(self._meta(request))
             session.write_config(settings, output=output, part=recording.part, command=request["command"])

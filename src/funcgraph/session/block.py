@@ -147,6 +147,8 @@ def record(
     rotate: int | str = 0,
     ring: int | str = 0,
     keep: int = 5,
+    file_version: int = 0,
+    compression: str = "",
     instances: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> RecordBlock:
     """Record the calls made in a `with` block, in all threads and in children started meanwhile.
@@ -194,6 +196,8 @@ def record(
             a process dies of a signal, the program calls ftrace_dump(), or the recorder gets SIGUSR2; an
             older trace of that name becomes output.1. Not together with rotate, max_size. 0: do not.
         keep: with rotate or ring: how many files are kept.
+        file_version: of a trace.dat: 7 (compressed) or 6, which also the oldest trace-cmd reads. 0: 7.
+        compression: of a trace.dat of version 7: "zstd", "zlib" or "none". "": the best that this system has.
         instances: name -> any of the keywords from `tracer` to `options`: further instances, which record
             at the same time, each into a buffer of its own in the trace. The keywords themselves configure
             the top instance; if all have their defaults, there is none.
@@ -203,7 +207,7 @@ def record(
 
     Raises:
         ValueError: an invalid pattern (with column and reason), tracer, mode, option, clock, name, number,
-            size, time.
+            size, time, compression; a setting that does not go with the name of the trace.
         TypeError: a single str where several patterns are needed; a keyword that an instance does not have.
         Entering and leaving the block raises OSError and RuntimeError; see RecordBlock.
 

@@ -26,7 +26,16 @@ from funcgraph.settings.table import (
 )
 from funcgraph.tracedata.option_words import report_options
 
-__all__ = ["CHOICES", "RECORD_OPTIONS", "OptionError", "check", "check_file", "record_options"]
+__all__ = [
+    "CHOICES",
+    "DAT_SETTINGS",
+    "RECORD_OPTIONS",
+    "OptionError",
+    "check",
+    "check_dat_format",
+    "check_file",
+    "record_options",
+]
 
 # The trace options that say what is recorded: name -> the setting, and the option's value that turns it
 # on.
@@ -37,7 +46,11 @@ CHOICES = {
     "tracer": (*_engine.TRACERS, *_engine.LATENCY_TRACERS),
     "mode": _engine.MODES,
     "clock": _tracedata.CLOCKS,
+    "compression": _tracedata.CODECS,
 }
+
+# The settings that say which trace.dat is written.
+DAT_SETTINGS = ("file_version", "compression")
 
 
 class OptionError(ValueError):
@@ -63,6 +76,7 @@ def check(settings: dict[str, Any]) -> None:
     """
     _checked("clock", settings["clock"], partial(valid.one_of, allowed=CHOICES["clock"]))
     _check_limits(settings)
+    check_dat_format(settings)
     names: set[str] = set()
     latency_tracers: set[str] = set()
     for instance in settings["instances"]:
@@ -77,6 +91,21 @@ def check_file(settings: dict[str, Any], output: str) -> None:
         if settings[option] and is_trace_dat(output):
             reason = "cannot write a trace.dat; 'funcgraph convert' makes one of a .fg"
             raise OptionError(option, output, reason)
+    for option in DAT_SETTINGS:
+        if settings[option] and not is_trace_dat(output):
+            reason = f"only for a trace.dat, and {output!r} is to be a .fg: must be given with a NAME.dat"
+            raise OptionError(option, settings[option], reason)
+
+
+def check_dat_format(settings: dict[str, Any]) -> None:
+    """Raise OptionError if `file_version` or `compression` is wrong; whether this system has the codec is not
+    asked (DatFormat.check_codec)."""
+    version, compression = settings["file_version"], settings["compression"]
+    _checked("file_version", version, partial(valid.number, BY_NAME["file_version"]))
+    if compression:
+        _checked("compression", compression, partial(valid.one_of, allowed=CHOICES["compression"]))
+    if version == 6 and compression not in ("", "none"):
+        raise OptionError("compression", compression, "version 6 has no compression")
 
 
 def _check_limits(settings: dict[str, Any]) -> None:

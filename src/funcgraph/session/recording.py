@@ -18,6 +18,7 @@ from typing import Any
 
 from funcgraph import _tracedata
 from funcgraph.session import rotation
+from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session
 from funcgraph.session.limits import Limits, Segments
 from funcgraph.session.output import is_trace_dat
@@ -30,6 +31,7 @@ __all__ = ["Recording", "complete_spool"]
 SUMS = ("records", "bytes", "lost", "overrun", "waits", "wait_ns")
 
 NO_LIMITS = Limits()
+DEFAULT_DAT_FORMAT = DatFormat()
 
 # The time between two scans of the rings. A writer whose buffer is full waits about the longest one at
 # most.
@@ -40,12 +42,17 @@ STOP_S = 0.1
 
 
 def complete_spool(
-    writer: _tracedata.Recorder, part: str, output: str, meta: dict[str, Any], keep: int = 1
+    writer: _tracedata.Recorder,
+    part: str,
+    output: str,
+    meta: dict[str, Any],
+    keep: int = 1,
+    dat_format: DatFormat = DEFAULT_DAT_FORMAT,
 ) -> None:
     """Complete the spool at `part`, and make the trace at `output` of it, as Recording.complete() does."""
     if is_trace_dat(output):
         writer.complete(json.dumps(meta))
-        _tracedata.convert(part, output)
+        dat_format.convert(part, output)
         os.unlink(part)
     elif os.stat(part).st_dev == os.stat(os.path.dirname(output)).st_dev:
         writer.complete(json.dumps(meta))
@@ -91,9 +98,12 @@ class Recording:
         resume: continue an existing spool, for `funcgraph recover`.
         output: path of the trace, for files that follow one another.
         limits: when another file begins, and how many are kept; or how much is kept in memory.
+        dat_format: which trace.dat is made at the end, if the trace's name asks for one.
 
     Raises:
         OSError: the spool cannot be made or read.
+        ValueError: this system does not have the compression of `dat_format`; or what is to be resumed is
+            no spool.
     """
 
     def __init__(
@@ -105,6 +115,7 @@ class Recording:
         resume: bool = False,
         output: str = "",
         limits: Limits = NO_LIMITS,
+        dat_format: DatFormat = DEFAULT_DAT_FORMAT,
     ) -> None:
         self.session = session
         self.part = part
@@ -120,6 +131,8 @@ class Recording:
         self.attached = 0  # number of rings found so far
         self.records: Counter[str] = Counter()  # instance -> records of rings that are finished
         provide()
+        dat_format.check_codec()
+        self._dat_format = dat_format
         self._output = output
         self._meta: dict[str, Any] = {}
         self.dumped: dict[str, int] = {}  # figures of the latest dump()
@@ -392,7 +405,7 @@ class Recording:
         """
         if self._is_changing:
             self._change()
-        complete_spool(self._writer, self.part, output, meta, keep or self.limits.keep)
+        complete_spool(self._writer, self.part, output, meta, keep or self.limits.keep, self._dat_format)
         self.files += 1
         self.close()
 

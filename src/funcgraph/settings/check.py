@@ -43,8 +43,10 @@ def flag(value: object) -> bool:
 
 
 def number(setting: Setting, value: object) -> int:
-    """Return a number within the setting's limits. Raises ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int) or not setting.least <= value <= setting.most:
+    """Return a number within the setting's limits, or its default. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"must be {range_text(setting)}")
+    if not setting.least <= value <= setting.most and value != setting.default:
         raise ValueError(f"must be {range_text(setting)}")
     return value
 

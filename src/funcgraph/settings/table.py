@@ -74,7 +74,8 @@ class Setting:
         kind: FLAG, NUMBER, SIZE, TIME, CHOICE, PATTERNS, THREADS, EVENTS, WORDS, NAMES or TEXT.
         help: one sentence for a person, without a capital letter and a full stop.
         scope: INSTANCE, RECORDING or LIVE.
-        default: the default of a recording; a tuple stands for any number of texts.
+        default: the default of a recording; a tuple stands for any number of texts. 0 of a NUMBER that begins
+            later, and "" of a CHOICE: what is best, as `help` says.
         least, most: the limits of a NUMBER, a SIZE or a TIME, or of each of the THREADS.
         unit: the unit of a NUMBER.
         flag: the flag of `funcgraph record`; "": none.
@@ -402,6 +403,26 @@ SETTINGS: tuple[Setting, ...] = (
         most=100000,
         flag="--keep",
         metavar="N",
+    ),
+    Setting(
+        "file_version",
+        NUMBER,
+        "version of a trace.dat: 7 (compressed, the default) or 6",
+        scope=RECORDING,
+        default=0,
+        least=6,
+        most=7,
+        flag="--file-version",
+        metavar="N",
+    ),
+    Setting(
+        "compression",
+        CHOICE,
+        "compression of a trace.dat of version 7, if not the best that this system has",
+        scope=RECORDING,
+        default="",
+        flag="--compression",
+        metavar="C",
     ),
     Setting("tracing_on", FLAG, "whether the tracer records", scope=LIVE, default=True, file="tracing_on"),
     Setting(

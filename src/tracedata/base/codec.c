@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The recorder has to keep up with programs that do nothing but call. */
-enum { ZSTD_LEVEL = 1, ZSTD_LEVEL_DENSE = 5, ZLIB_LEVEL = 1, ZLIB_LEVEL_DENSE = 6 };
+enum { ZSTD_LEVEL = 1, ZLIB_LEVEL = 1, ZLIB_LEVEL_DENSE = 6 };
 
 /* Loads a library and those of its functions that a table X(result, name, arguments) names, into the members
  * of the same names. False: the system does not have it, or not with all of them. */
@@ -90,7 +90,8 @@ static const struct fg_codec none = {
 #define ZSTD_FUNCTIONS(X)                                                                                    \
     X(void *, createCCtx, (void))                                                                            \
     X(size_t, freeCCtx, (void *))                                                                            \
-    X(size_t, compressCCtx, (void *, void *, size_t, const void *, size_t, int))                             \
+    X(size_t, CCtx_setParameter, (void *, int, int))                                                         \
+    X(size_t, compress2, (void *, void *, size_t, const void *, size_t))                                     \
     X(void *, createDCtx, (void))                                                                            \
     X(size_t, freeDCtx, (void *))                                                                            \
     X(size_t, decompressDCtx, (void *, void *, size_t, const void *, size_t))                                \
@@ -104,31 +105,58 @@ static struct {
 #undef X
 } zstd_library;
 
+/* ZSTD_cParameter and ZSTD_strategy of zstd.h. */
+enum zstd_parameter {
+    ZSTD_COMPRESSION_LEVEL = 100,
+    ZSTD_WINDOW_LOG,
+    ZSTD_HASH_LOG,
+    ZSTD_CHAIN_LOG,
+    ZSTD_SEARCH_LOG,
+    ZSTD_MIN_MATCH,
+    ZSTD_TARGET_LENGTH,
+    ZSTD_STRATEGY,
+};
+enum { ZSTD_LAZY2 = 5 };
+
+struct zstd_setting {
+    int parameter, value;
+};
+
+static const struct zstd_setting zstd_quick[] = {{ZSTD_COMPRESSION_LEVEL, ZSTD_LEVEL}, {0, 0}};
+
+/* For pages of events, where no level is as good: each event repeats all but a few bytes of one before it. A
+ * match of fewer than 6 bytes takes more to say where it is than the bytes themselves, and one more search
+ * finds the event that is alike. docs/performance.md has the figures. */
+static const struct zstd_setting zstd_dense[] = {
+    {ZSTD_WINDOW_LOG, 18}, {ZSTD_HASH_LOG, 17},     {ZSTD_CHAIN_LOG, 17},        {ZSTD_SEARCH_LOG, 3},
+    {ZSTD_MIN_MATCH, 6},   {ZSTD_TARGET_LENGTH, 0}, {ZSTD_STRATEGY, ZSTD_LAZY2}, {0, 0},
+};
+
 /* Each is made when it is first needed: a reader never compresses. */
 struct zstd_state {
     void *compressor, *decompressor;
-    int level;
+    const struct zstd_setting *settings;
 };
 
-static void *zstd_state_of_level(int level)
+static void *zstd_state_with(const struct zstd_setting *settings)
 {
     struct zstd_state *zstd = calloc(1, sizeof(*zstd));
 
     if (zstd)
-        zstd->level = level;
+        zstd->settings = settings;
     return zstd;
 }
 
 static void *zstd_state_new(const struct fg_codec *codec)
 {
     (void)codec;
-    return zstd_state_of_level(ZSTD_LEVEL);
+    return zstd_state_with(zstd_quick);
 }
 
 static void *zstd_state_new_dense(const struct fg_codec *codec)
 {
     (void)codec;
-    return zstd_state_of_level(ZSTD_LEVEL_DENSE);
+    return zstd_state_with(zstd_dense);
 }
 
 static void zstd_state_free(void *state)
@@ -147,16 +175,25 @@ static size_t zstd_bound(size_t bytes)
     return zstd_library.compressBound(bytes);
 }
 
+static void *zstd_compressor_new(const struct zstd_setting *setting)
+{
+    void *compressor = zstd_library.createCCtx();
+
+    for (; compressor && setting->parameter; setting++)
+        zstd_library.CCtx_setParameter(compressor, setting->parameter, setting->value);
+    return compressor;
+}
+
 static int64_t zstd_compress(void *state, void *into, size_t room, const void *from, size_t bytes)
 {
     struct zstd_state *zstd = state;
     size_t written;
 
     if (zstd->compressor == NULL)
-        zstd->compressor = zstd_library.createCCtx();
+        zstd->compressor = zstd_compressor_new(zstd->settings);
     if (zstd->compressor == NULL)
         return -ENOMEM;
-    written = zstd_library.compressCCtx(zstd->compressor, into, room, from, bytes, zstd->level);
+    written = zstd_library.compress2(zstd->compressor, into, room, from, bytes);
     if (!zstd_library.isError(written))
         return (int64_t)written;
     return room < zstd_bound(bytes) ? -ENOBUFS : -ENOMEM;

@@ -35,7 +35,8 @@ struct fg_codec {
     const char *name;
 
     /* What one thread at a time needs to compress or decompress; it is used again for each chunk. NULL:
-     * memory is short. A dense one takes two to three times as long to compress, for a tenth less. */
+     * memory is short. A dense one takes five times as long to compress pages of events, for an eighth
+     * less. */
     void *(*state_new)(const struct fg_codec *codec);
     void *(*state_new_dense)(const struct fg_codec *codec);
     void (*state_free)(void *state); /* NULL is let through */

@@ -1,0 +1,68 @@
+"""Flags of the commands that come from the table of settings (settings/table.py)."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import Any
+
+from funcgraph.commands import CommandError
+from funcgraph.session.check import CHOICES, RECORD_OPTIONS, OptionError
+from funcgraph.settings.table import BY_NAME, CHOICE, EVENTS, FLAG, NUMBER, PATTERNS, WORDS, Setting
+
+__all__ = ["add_setting", "refusal"]
+
+
+class _OneValue(argparse.Action):
+    """A flag that stands for a value, such as --drop and --overwrite: one of them for each instance."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) not in (None, self.const):
+            parser.error(f"argument {option_string}: not allowed with --{getattr(namespace, self.dest)}")
+        setattr(namespace, self.dest, self.const)
+
+
+def add_setting(parser: argparse.ArgumentParser, setting: Setting) -> None:
+    """Add the flag of a setting, which argparse stores under the setting's name."""
+    for value, text in setting.values.items():
+        parser.add_argument(
+            f"--{value}", dest=setting.name, action=_OneValue, nargs=0, const=value, help=text
+        )
+    if not setting.flag:
+        return
+    keywords: dict[str, Any] = {"dest": setting.name, "help": _help(setting)}
+    if setting.kind == FLAG:
+        keywords["action"] = "store_false" if setting.default else "store_true"
+    else:
+        keywords["metavar"] = setting.metavar
+        if setting.kind in (PATTERNS, WORDS, EVENTS):
+            keywords["action"] = "append"
+        elif setting.kind == NUMBER:
+            keywords["type"] = int
+    parser.add_argument(setting.flag, **keywords)
+
+
+def _help(setting: Setting) -> str:
+    text = setting.help
+    if setting.kind == CHOICE:
+        text += f": {', '.join(CHOICES[setting.name])}"
+    elif setting.kind == WORDS:
+        text += (
+            " ('funcgraph report --help' lists those of the report; these also say what is recorded: "
+            f"{', '.join(RECORD_OPTIONS)})"
+        )
+    if setting.kind in (CHOICE, NUMBER) and setting.default:
+        text += f" ({' '.join(filter(None, [str(setting.default), setting.unit]))})"
+    return text
+
+
+def refusal(error: OptionError) -> CommandError:
+    """Return what to raise for a setting with a wrong value: the flag, the value, and what would be right."""
+    flag = "-B" if error.option == "name" else BY_NAME[error.option].flag or error.option
+    return CommandError(f"{flag} {shlex.quote(str(error.value))}: {error.reason}")
