@@ -45,7 +45,8 @@ class Event(NamedTuple):
     - `mark`: a text that the program put in;
     - `wait`: the task waited `number` ns for the recorder; `overrun`: `number` calls of the task were not
       traced so far because its shadow stack was full;
-    - `other`: an event that a later version of funcgraph recorded.
+    - `other`: an event that a later version of funcgraph recorded; of a kernel's trace: any event but those
+      of the function tracers. `Trace.formats` tells what it is.
 
     Attributes:
         time_ns: when, on the trace's clock. The clock `counter` has the event's number here, `x86-tsc` ticks,
@@ -63,7 +64,8 @@ class Event(NamedTuple):
         irq: whether the interpreter made the call to handle a signal.
         lost: how many records of the task were lost just before this one; None: some, but nobody knows how
             many.
-        number: what `wait`, `overrun` and `repeats` count; else 0.
+        number: what `wait`, `overrun` and `repeats` count; of `other` in a kernel's trace: the event's id;
+            else 0.
         payload: recorded values or text, not decoded.
         stack: of `stack`: the callers, the nearest first.
     """

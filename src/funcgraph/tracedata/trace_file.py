@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from funcgraph import _tracedata
-from funcgraph.tracedata.description import Task, TraceError, decode_description
+from funcgraph.tracedata.description import Description, Task, TraceError, decode_description
 from funcgraph.tracedata.report_options import option_bits
 from funcgraph.tracedata.summary import FunctionSummary, summary_rows
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.kernel import KernelHead
 
 # The tracers whose traces have the layout `function`: of texts and single events, not of nested calls.
 _FLAT_TRACERS = ("function", "nop", "loopblock", "wakeup", "gilwait")
@@ -19,11 +23,11 @@ class TraceFile:
     """An opened trace.
 
     Args:
-        path: a file that `funcgraph record` wrote; or the descriptor of one, which stays open as long as the
-            trace is read.
+        path: a file that `funcgraph record` wrote, or a trace.dat that trace-cmd recorded on a kernel; or the
+            descriptor of one, which stays open as long as the trace is read.
 
     Raises:
-        TraceError: the file is not a trace of funcgraph's, or is truncated or damaged.
+        TraceError: the file is not a trace, or is truncated or damaged.
         OSError: it cannot be opened or read.
 
     Example:
@@ -34,10 +38,10 @@ class TraceFile:
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
         try:
-            meta = open_reader(self.path).meta
+            reader = open_reader(self.path)
         except (ValueError, NotImplementedError) as error:
             raise TraceError(str(error)) from None
-        description = decode_description(meta)
+        self._kernel, description = describe(reader)
         self.meta = description.meta
         self.functions = description.functions
         self.tasks = description.tasks
@@ -47,6 +51,11 @@ class TraceFile:
         self.events = description.events
         self.buffers = description.buffers
         self.killed = description.killed
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether trace-cmd recorded it on a kernel."""
+        return self._kernel is not None
 
     def find_buffers(self, wanted: Sequence[str]) -> list[int]:
         """Return the numbers of buffers.
@@ -83,6 +92,8 @@ class TraceFile:
     ) -> Iterator[bytes]:
         """Return the trace as text, each buffer in the kernel's layout of its tracer.
 
+        A kernel's trace has the layout of `trace-cmd report`, which has neither options nor colours.
+
         Args:
             options: option name -> on or off, as `parse_options` returns. Other options are as the
                 recording set them, or have their defaults.
@@ -102,6 +113,10 @@ class TraceFile:
         shown = self._shown(tasks, numbers)
         columns = max(len(_text(self.buffers[number].name)) for number in numbers)
         reader = self._reader(None if tasks is None and buffers is None else shown)
+        if self._kernel is not None:
+            named = range(len(self.buffers)) if buffers is None else numbers
+            yield from self._kernel_report(self._kernel, reader, named)
+            return
         threads = {(task.pid, task.tid, len(numbers) > 1 or task) for task in shown}
         styles = []
         for number, buffer in enumerate(self.buffers):
@@ -120,6 +135,22 @@ class TraceFile:
         for pid, reason in self.killed.items():
             line = f"# process {pid}: tracing ended for good: {reason}\n"
             yield line.encode("utf-8", "backslashreplace")
+
+    def _kernel_report(
+        self, kernel: KernelHead, reader: _tracedata.Reader, named: Sequence[int]
+    ) -> Iterator[bytes]:
+        """Return a kernel's trace as trace-cmd prints it. Lines of `named` buffers have their names."""
+        columns = max((len(_text(self.buffers[number].name)) for number in named), default=0)
+        styles = [
+            ("trace-cmd", 0, buffer.events, buffer.lost, self._prefix(number, named, columns))
+            for number, buffer in enumerate(self.buffers)
+        ]
+        try:
+            pieces = reader.report(styles, 0, False)
+            for piece in pieces:
+                yield kernel.fill(piece, pieces.holes())
+        except ValueError as error:
+            raise TraceError(str(error)) from None
 
     def _prefix(self, number: int, shown: Sequence[int], columns: int) -> str | None:
         """Return the beginning of a buffer's lines; None if only one buffer is shown."""
@@ -163,6 +194,8 @@ class TraceFile:
         ]
         try:
             reader = _tracedata.Reader(self.path)
+            if self._kernel is not None:
+                self._kernel.prepare(reader)
             reader.set_names(functions, task_rows(self.tasks, tasks), tasks is None)
         except (ValueError, OverflowError) as error:
             raise TraceError(str(error)) from None
@@ -178,6 +211,22 @@ def open_reader(path: str | int) -> _tracedata.Reader:
 
         codecs.provide()
         return _tracedata.Reader(path)
+
+
+def describe(reader: _tracedata.Reader) -> tuple[KernelHead | None, Description]:
+    """Return what describes a trace: its own description, or the head of a kernel's.
+
+    Raises:
+        TraceError: it is damaged.
+        OSError: it cannot be read.
+    """
+    meta = reader.meta
+    if meta is not None:
+        return None, decode_description(meta)
+    from funcgraph.tracedata.kernel import KernelHead  # only now, for the same reason
+
+    head = KernelHead(reader)
+    return head, head.description
 
 
 def task_rows(

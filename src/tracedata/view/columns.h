@@ -25,7 +25,7 @@
     X(calltime_ns, uint64_t, "Q", "the end of a call: when it began or was last resumed; else 0")            \
     X(rettime_ns, uint64_t, "Q", "the end of a call: when it ended or was suspended; else 0")                \
     X(lost, uint64_t, "Q", "records lost just before; FG_LOST_UNKNOWN: an unknown number")                   \
-    X(number, uint64_t, "Q", "wait: how long in ns; overrun: calls not traced so far; repeats: how often")   \
+    X(number, uint64_t, "Q", "wait: ns; overrun: calls not traced; repeats: how often; other: kernel's id")  \
     X(function, uint32_t, "I", "its index, or FG_FUNC_UNKNOWN")                                              \
     X(caller, uint32_t, "I", "index of the function that made the call, or FG_FUNC_UNKNOWN")                 \
     X(caller_line, uint32_t, "I", "the line at which it did (native code: the offset), or 0")                \
@@ -48,7 +48,7 @@
     X(mark, 9)                                                                                               \
     X(stack, 10)                                                                                             \
     X(repeats, 11)                                                                                           \
-    X(other, 12) /* of a later version */
+    X(other, 12) /* of a later version, or a kernel's */
 
 enum fg_column_kind {
 #define X(name, value) FG_COLUMN_##name = (value),
@@ -66,7 +66,7 @@ struct fg_columns {
 #undef X
     int32_t *data_offsets; /* n + 1 of them */
     /* entry, function: arguments, and return, raise, suspend: the outcome, as values (record.h);
-     * mark: the text; stack: u32 function indexes */
+     * mark: the text; stack: u32 function indexes; other: a kernel's record */
     uint8_t *data;
     size_t data_bytes;
 };
