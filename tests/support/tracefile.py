@@ -323,9 +323,7 @@ class Trace:
         sections = Sections(compression)
         sections.put(15, b"\0")
         texts = {number: b"text\n" * number for number in (21, 20, 19, 18, 17, 16)}
-        texts[18] = (
-            struct.pack("<I", 1) + b"funcgraph\0" + struct.pack("<IQ", 1, 3) + b"xy\n"
-        )  # systems of events
+        texts[18] = struct.pack("<I", 1) + b"funcgraph\0" + struct.pack("<IQ", 1, 3) + b"xy\n"
         texts[17] = struct.pack("<I", 0)
         parts = [(number, sections.put(number, text)) for number, text in texts.items()]
         sections.put_options(

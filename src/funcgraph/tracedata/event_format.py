@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from funcgraph.tracedata.print_format import Printer, PrintError, Symbols, compile_print, printable
+from funcgraph.tracedata.c_expression import PrintError
+from funcgraph.tracedata.print_format import Printer, Symbols, compile_print, printable
 
 FieldValue: TypeAlias = int | str | bytes
 
@@ -108,7 +109,7 @@ class Field:
             return f"ARRAY[{', '.join(f'{byte:02x}' for byte in self.data(record))}]"
         number = self.number(record)
         words = self.type.split()
-        if "*" in self.type or ("long" in words and words.count("long") == 1):
+        if "*" in self.type or ("long" in words and not self.signed):
             return f"{number & (1 << 8 * self.size) - 1:#x}"
         return str(number)
 
