@@ -219,7 +219,10 @@ class Lane:
 
 @dataclass
 class KernelTrace:
-    """A trace; `lanes[buffer][cpu]` take its records."""
+    """A trace; `lanes[buffer][cpu]` take its records.
+
+    The clock is named after the lanes of each buffer, and in an option if `names_clocks`; "": nowhere.
+    """
 
     cpus: int = 2
     buffers: tuple[str, ...] = ("",)
@@ -229,6 +232,7 @@ class KernelTrace:
     printk: str = ""
     cmdlines: str = "63 work\n64 other task\n"
     clock: str = "[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n"
+    names_clocks: bool = True
     options: list[tuple[int, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -261,7 +265,8 @@ class KernelTrace:
         out += struct.pack("<I", len(self.printk)) + self.printk.encode()
         out += struct.pack("<Q", len(self.cmdlines)) + self.cmdlines.encode()
         out += struct.pack("<I", self.cpus) + b"options  \0"
-        for number, data in [(4, self.clock.encode() + b"\0"), *self.options]:
+        clock_option = [(4, self.clock.encode() + b"\0" if self.names_clocks else b"")] if self.clock else []
+        for number, data in [*clock_option, *self.options]:
             out += struct.pack("<HI", number, len(data)) + data
         places = []
         for name in self.buffers[1:]:
@@ -270,15 +275,16 @@ class KernelTrace:
             out += bytes(8) + name.encode() + b"\0"
         out += struct.pack("<H", 0)
         tables = []
-        clock = self.clock.partition("[")[2].partition("]")[0] if self.clock else ""
+        clock = self.clock.partition("[")[2].partition("]")[0]
         for number in range(len(self.buffers)):
             if number:
                 struct.pack_into("<Q", out, places[number - 1], len(out))
             out += b"flyrecord\0"
             tables.append(len(out))
             out += bytes(16 * self.cpus)
-            text = f"[{clock}]".encode()
-            out += struct.pack("<Q", len(text)) + text
+            if self.clock:
+                text = f"[{clock}]".encode()
+                out += struct.pack("<Q", len(text)) + text
         for table, lanes in zip(tables, self.lanes, strict=True):
             for cpu, lane in enumerate(lanes):
                 out += bytes(-len(out) % PAGE)

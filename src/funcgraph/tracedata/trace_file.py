@@ -114,8 +114,7 @@ class TraceFile:
         columns = max(len(_text(self.buffers[number].name)) for number in numbers)
         reader = self._reader(None if tasks is None and buffers is None else shown)
         if self._kernel is not None:
-            named = range(len(self.buffers)) if buffers is None else numbers
-            yield from self._kernel_report(self._kernel, reader, named)
+            yield from self._kernel_report(self._kernel, reader, buffers)
             return
         threads = {(task.pid, task.tid, len(numbers) > 1 or task) for task in shown}
         styles = []
@@ -137,13 +136,15 @@ class TraceFile:
             yield line.encode("utf-8", "backslashreplace")
 
     def _kernel_report(
-        self, kernel: KernelHead, reader: _tracedata.Reader, named: Sequence[int]
+        self, kernel: KernelHead, reader: _tracedata.Reader, buffers: Sequence[int] | None
     ) -> Iterator[bytes]:
-        """Return a kernel's trace as trace-cmd prints it. Lines of `named` buffers have their names."""
-        columns = max((len(_text(self.buffers[number].name)) for number in named), default=0)
+        """Return a kernel's trace as trace-cmd prints it: of an instance, lines begin with its name."""
+        numbers = range(len(self.buffers)) if buffers is None else buffers
+        columns = max(len(_text(self.buffers[number].name)) for number in numbers)
+        named = columns > 0 if buffers is None else len(buffers) > 1
         styles = [
-            ("trace-cmd", 0, buffer.events, buffer.lost, self._prefix(number, named, columns))
-            for number, buffer in enumerate(self.buffers)
+            ("trace-cmd", 0, buffer.events, buffer.lost, _prefix(buffer.name, columns) if named else None)
+            for buffer in self.buffers
         ]
         try:
             pieces = reader.report(styles, 0, False)
@@ -154,10 +155,7 @@ class TraceFile:
 
     def _prefix(self, number: int, shown: Sequence[int], columns: int) -> str | None:
         """Return the beginning of a buffer's lines; None if only one buffer is shown."""
-        if len(shown) < 2:
-            return None
-        name = _text(self.buffers[number].name)
-        return f"{name:>{columns}}: " if name else " " * (columns + 2)
+        return _prefix(self.buffers[number].name, columns) if len(shown) > 1 else None
 
     def _shown(self, tasks: Sequence[Task] | None, buffers: Sequence[int]) -> list[Task]:
         """Return those of `tasks` that have their records in these buffers."""
@@ -238,6 +236,11 @@ def task_rows(
         (t.lane, t.tid, t.pid, _text(t.name), t.first_ns, t.last_ns, chosen is None or t in chosen)
         for t in tasks
     ]
+
+
+def _prefix(name: str, columns: int) -> str:
+    """Return the beginning of the lines of a buffer."""
+    return f"{_text(name):>{columns}}: " if name else " " * (columns + 2)
 
 
 def _no_buffer(name: str) -> int:
