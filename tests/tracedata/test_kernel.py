@@ -1,7 +1,8 @@
 """Traces that trace-cmd recorded on a kernel: their text, figures and events.
 
 The judge is stock trace-cmd: what it prints of the same file. data/ has traces of a Linux 7.2 kernel that
-trace-cmd 3.1.6 recorded; formats and symbols that they do not need were taken out. kerneldat.py writes others.
+trace-cmd 3.1.6 recorded; formats and symbols that they do not need were taken out. kerneldat.py writes
+others.
 """
 
 from __future__ import annotations

@@ -465,8 +465,8 @@ class ArgumentParser:
             items = min(as_number(count.evaluate(record)), len(data) // item if item in (1, 2, 4, 8) else -1)
             if items < 0:
                 raise PrintError("an array with impossible items")
-            return " ".join(
-                str(int.from_bytes(data[at : at + item], "little")) for at in range(0, items * item, item)
+            return _listed(
+                [int.from_bytes(data[at : at + item], "little") for at in range(0, items * item, item)]
             )
 
         return Expression(evaluate)
@@ -475,7 +475,7 @@ class ArgumentParser:
         item = self._dynamic()
         self._expect(",")
         self.expression()  # the size of an item, which is the field's
-        return Expression(lambda record: " ".join(map(str, item.items(record))))
+        return Expression(lambda record: _listed(item.items(record)))
 
     def _sizeof(self) -> Expression:
         words, ahead = [], 0
@@ -611,6 +611,11 @@ def _choice(condition: Expression, yes: Expression, no: Expression) -> Expressio
         return (yes if as_number(condition.evaluate(record)) else no).evaluate(record)
 
     return Expression(evaluate, bits, signed)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Return an array as the kernel prints it, and trace-cmd with libtraceevent 1.8.4."""
+    return f"{{{','.join(f'{number:#x}' for number in numbers)}}}"
 
 
 def bit_ranges(bits: int) -> str:
