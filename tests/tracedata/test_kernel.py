@@ -251,6 +251,25 @@ def test_lines_of_an_instance_alone_have_its_name(tmp_path: Path) -> None:
     assert ours(path) == trace_cmd(path)
 
 
+STACK = format_text(
+    "kernel_stack",
+    4,
+    [("int", "size", 8, 4, 1), ("unsigned long", "caller[8]", 16, 64, 0)],
+    '"\\t=> %ps\\n\\t=> %ps\\n", (void *)REC->caller[0], (void *)REC->caller[1]',
+)
+
+
+@needs_trace_cmd
+@pytest.mark.parametrize("depth", [0, 1, 8, 12])
+def test_a_stack_has_all_its_callers(depth: int, tmp_path: Path) -> None:
+    trace = KernelTrace(cpus=1, ftrace=[STACK, kerneldat.PRINT])
+    callers = [ONE + 4 + 0x100 * (n % 5) for n in range(depth)]
+    trace.add(0, S, common(4, 63) + struct.pack(f"<iI{depth}Q", depth, 0, *callers))
+    trace.add(0, S + 5, mark(63, ONE, b"after\n"))
+    path = trace.save(tmp_path / "trace.dat")
+    assert ours(path) == trace_cmd(path)
+
+
 # ---- where this differs from trace-cmd on purpose
 
 

@@ -21,6 +21,7 @@ from funcgraph.tracedata.description import (
     TraceError,
 )
 from funcgraph.tracedata.event_format import EventFormat, FormatError, parse_format
+from funcgraph.tracedata.print_format import printable
 
 _IDLE = "<idle>"  # what trace-cmd prints for the task 0 of each CPU
 _ADDRESS_ROW = struct.Struct("<QII")
@@ -86,7 +87,22 @@ class KernelHead:
         event = self.formats.get(number)
         if event is None:
             return f"no format for the event {number}"
+        if (event.system, event.name) == ("ftrace", "kernel_stack") and "caller" in event.fields:
+            return self._stack_text(event, record)
         return event.print(record, self._symbols.find).removesuffix("\n")
+
+    def _stack_text(self, event: EventFormat, record: bytes) -> str:
+        """Return the callers in a record. Its print fmt has a fixed number of them."""
+        caller = event.fields["caller"]
+        size = caller.item_size
+        lines = ["<stack trace >"]
+        for at in range(caller.offset, len(record) - size + 1, size):
+            address = int.from_bytes(record[at : at + size], "little")
+            if address == (1 << 8 * size) - 1:  # the end, in traces of old kernels
+                break
+            found = self._symbols.find(address)
+            lines.append(f"=> {found[0]} ({address:x})" if found else f"=> {address:x}")
+        return printable("\n".join(lines))
 
     def _set_events(self, reader: _tracedata.Reader) -> None:
         try:
@@ -257,6 +273,8 @@ def _event_row(event: EventFormat) -> tuple[int, str, str, tuple[tuple[int, int]
     for wanted in _tracedata.KERNEL_FIELDS:
         item = event.fields.get(wanted)
         size = (item.item_size if item.is_array else item.size) if item else 0
+        if wanted == "args" and item and "func" in event.fields:
+            size = event.fields["func"].size  # both are unsigned long: a word of the machine
         usable = item is not None and size in _WORD_SIZES and item.offset + size < 2**16
         places.append((item.offset, size) if item is not None and usable else (0, 0))
     needed = {"entry": ("func", "depth"), "exit": ("func", "depth", "calltime", "rettime")}
