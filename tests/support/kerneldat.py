@@ -253,17 +253,27 @@ class KernelTrace:
         if lost is not None and lost >= 0:
             lane.losses[len(lane.pages) - 1] = lost
 
+    def parts(self) -> dict[int, bytes]:
+        """Return the parts of the head, in their order, by the number that version 7 gives them."""
+        header = b"".join(
+            name + b"\0" + struct.pack("<Q", len(text)) + text.encode()
+            for name, text in ((b"header_page", HEADER_PAGE), (b"header_event", HEADER_EVENT))
+        )
+        systems = b"".join(
+            system.encode() + b"\0" + _formats(texts) for system, texts in self.systems.items()
+        )
+        return {
+            16: header,
+            17: _formats(self.ftrace),
+            18: struct.pack("<I", len(self.systems)) + systems,
+            19: struct.pack("<I", len(self.kallsyms)) + self.kallsyms.encode(),
+            20: struct.pack("<I", len(self.printk)) + self.printk.encode(),
+            21: struct.pack("<Q", len(self.cmdlines)) + self.cmdlines.encode(),
+        }
+
     def build(self) -> bytes:
         out = bytearray(b"\x17\x08\x44tracing6\0" + struct.pack("<BBI", 0, 8, PAGE))
-        for name, text in ((b"header_page", HEADER_PAGE), (b"header_event", HEADER_EVENT)):
-            out += name + b"\0" + struct.pack("<Q", len(text)) + text.encode()
-        out += _formats(self.ftrace)
-        out += struct.pack("<I", len(self.systems))
-        for system, texts in self.systems.items():
-            out += system.encode() + b"\0" + _formats(texts)
-        out += struct.pack("<I", len(self.kallsyms)) + self.kallsyms.encode()
-        out += struct.pack("<I", len(self.printk)) + self.printk.encode()
-        out += struct.pack("<Q", len(self.cmdlines)) + self.cmdlines.encode()
+        out += b"".join(self.parts().values())
         out += struct.pack("<I", self.cpus) + b"options  \0"
         clock_option = [(4, self.clock.encode() + b"\0" if self.names_clocks else b"")] if self.clock else []
         for number, data in [*clock_option, *self.options]:

@@ -30,6 +30,7 @@ from kerneldat import (
     retaddr_entry,
 )
 from sizes import NIGHTLY
+from tracefile import COMPRESSIONS, Sections
 
 import funcgraph
 from funcgraph.tracedata import TraceError, TraceFile
@@ -163,6 +164,37 @@ def random_trace(seed: int) -> KernelTrace:
 def test_a_made_trace_prints_as_trace_cmd_prints_it(seed: int, tmp_path: Path) -> None:
     path = random_trace(seed).save(tmp_path / "trace.dat")
     assert ours(path) == trace_cmd(path)
+
+
+@pytest.mark.parametrize("counts_itself", [True, False])
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_version_7_is_read_with_each_compression(
+    compression: str, counts_itself: bool, tmp_path: Path
+) -> None:
+    """trace-cmd leaves the number of chunks out of a lane's size. Lanes may have any CPU's number."""
+    trace = KernelTrace(cpus=1)
+    for n in range(400):
+        trace.add(0, S + 2 * n, entry(63, ONE, 0))
+        trace.add(0, S + 2 * n + 1, leave(63, ONE, 0, S, S + n))
+    sections = Sections(compression)
+    parts = [(number, sections.put(number, part)) for number, part in trace.parts().items()]
+    data = trace.lanes[0][0].data()
+    pages = [data[at : at + kerneldat.PAGE] for at in range(0, len(data), kerneldat.PAGE)]
+    option = bytearray(sections.put_buffer([pages]))
+    cpu, offset, size = struct.unpack("<IQQ", option[-20:])
+    if compression != "none" and not counts_itself:
+        size -= 4
+    option[-20:] = struct.pack("<IQQ", cpu + 5, offset, size)
+    options = [(number, struct.pack("<Q", at)) for number, at in parts]
+    sections.put_options([(4, b"[local] global\0"), (8, struct.pack("<I", 8)), *options])
+    sections.put_options([(3, bytes(option))])
+    path = tmp_path / "trace.dat"
+    path.write_bytes(sections.out)
+    lines = ours(path).splitlines()
+    assert (lines[0], len(lines)) == ("cpus=8", 401)
+    assert lines[-1] == (
+        "            work-63    [005]     1.000001: funcgraph_entry:        0.399 us   |  one();"
+    )
 
 
 DURATIONS = [9_999, 10_000, 10_001, 100_001, 1_000_001, 10_000_001, S + 1, 12_345_678_901, 99_999_999_999_999]
