@@ -177,6 +177,8 @@ def test_trace_cmd_prints_the_same(tmp_path: Path) -> None:
         '"%d", ' + "(" * 1000 + "1" + ")" * 1000,
         '"%d", ' + "-" * 1000 + "1",
         '"%d", ' + "1 ? 2 : " * 1000 + "3",
+        '"%d", ' + "1 + " * 5000 + "1",
+        '"%s", __print_flags(REC->u8, "|", { ' + "1 | " * 5000 + '1, "x" })',
     ],
 )
 def test_what_is_not_understood_is_printed_field_by_field(print_fmt: str) -> None:

@@ -13,7 +13,6 @@ from typing import Protocol, TypeAlias
 Value: TypeAlias = int | str | bytes
 _Evaluate: TypeAlias = Callable[[bytes], Value]
 
-_MAX_DEPTH = 60  # of nested expressions
 LONG_BITS = 64
 
 
@@ -193,7 +192,6 @@ class ArgumentParser:
         self._tokens = _tokens(text)
         self._at = 0
         self._fields = fields
-        self._depth = 0
 
     def parse(self) -> tuple[str, list[Expression]]:
         """Return the format, and an expression for each argument."""
@@ -237,13 +235,9 @@ class ArgumentParser:
     # ---- operators
 
     def expression(self) -> Expression:
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise PrintError("too many parentheses")
         condition = self._binary(0)
         if self._accept("?"):
-            condition = _choice(condition, self.expression(), self._after_colon())
-        self._depth -= 1
+            return _choice(condition, self.expression(), self._after_colon())
         return condition
 
     def _after_colon(self) -> Expression:
@@ -260,9 +254,6 @@ class ArgumentParser:
         return left
 
     def _unary(self) -> Expression:
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise PrintError("too many operators")
         token = self._peek()
         made = None
         if token.kind == "op":
@@ -280,7 +271,6 @@ class ArgumentParser:
                 raise PrintError("a pointer that is followed")
             elif (kind := self._cast()) is not None:
                 made = self._unary() if kind == _UNCHANGED else _cast(self._unary(), *kind)
-        self._depth -= 1
         return made or self._postfix()
 
     def _cast(self) -> tuple[int, bool] | None:

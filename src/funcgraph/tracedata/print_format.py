@@ -100,9 +100,13 @@ def compile_print(text: str, fields: Mapping[str, ExpressionField]) -> Printer:
             steps.append((part, [next(rest) for _ in range(part.arguments())]))
 
     def run(record: bytes, symbols: Symbols) -> str:
-        return "".join(
-            step if isinstance(step, str) else _print_one(step[0], step[1], record, symbols) for step in steps
-        )
+        try:
+            return "".join(
+                step if isinstance(step, str) else _print_one(step[0], step[1], record, symbols)
+                for step in steps
+            )
+        except RecursionError:
+            raise PrintError("too many operators") from None
 
     return run
 
