@@ -10,7 +10,6 @@ import os
 
 from funcgraph.session import config, environ, options, tracing
 
-
 _TOO_LARGE = "its limit of a file's size (ulimit -f) is too small for a ring buffer"  # ring_file.c has it too
 
 

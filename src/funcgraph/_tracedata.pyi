@@ -42,7 +42,11 @@ def provide_codec(
         ValueError: another name.
     """
 
-# Reading: src/binding/tracedata/reader.c
+# Reading: src/binding/tracedata/reader.c, kernel.c
+
+HEAD_PARTS: Final[tuple[str, ...]]  # of a trace.dat
+KERNEL_ROLES: Final[tuple[str, ...]]  # what the records of an event can be
+KERNEL_FIELDS: Final[tuple[str, ...]]  # those that are read, by their names in the kernel
 
 REPORT_OPTIONS: Final[
     tuple[tuple[str, int, Literal["on", "off", "auto"], str], ...]
@@ -50,21 +54,70 @@ REPORT_OPTIONS: Final[
 
 @final
 class Reader:
-    """An opened trace.dat.
+    """An opened trace.
 
     Args:
         path: its path, or a descriptor, which stays the caller's.
 
     Raises:
-        ValueError: the file is not a whole trace of funcgraph's; the message says why.
+        ValueError: the file is not a whole trace; the message says why.
         NotImplementedError: it is compressed, and nothing here can decompress it: provide_codec().
         OSError: it cannot be opened or read.
     """
 
     def __new__(cls, path: str | bytes | PathLike[str] | int) -> Reader: ...
     @property
-    def meta(self) -> bytes:
-        """The trace's own JSON, not decoded."""
+    def meta(self) -> bytes | None:
+        """The trace's own JSON, not decoded; None of a kernel's trace, which trace-cmd recorded."""
+    @property
+    def buffer_names(self) -> list[bytes]:
+        """The names of a trace.dat's buffers, as they are in its head."""
+    @property
+    def clock(self) -> bytes:
+        """The clocks in a trace.dat's head, the trace's own in brackets; empty if it has none."""
+    @property
+    def nr_cpus(self) -> int:
+        """How many lanes each buffer has."""
+    def part(self, name: str, /) -> bytes:
+        """Return a part of a trace.dat's head, decompressed.
+
+        Args:
+            name: one of HEAD_PARTS. FG_DAT_PARTS in dat_head.h says what each has.
+
+        Raises:
+            ValueError: no such part, or it is damaged.
+            OSError: the file cannot be read.
+        """
+    def set_formats(self, events: list[tuple[int, str, str, tuple[tuple[int, int], ...]]], /) -> None:
+        """Describe the events of a kernel's trace, once, before anything else is read.
+
+        Args:
+            events: id, name, one of KERNEL_ROLES, and offset and size of each of KERNEL_FIELDS: (0, 0) for a
+                field that it does not have.
+
+        Raises:
+            ValueError: two events have one id, or one lacks a field of its role.
+        """
+    def scan(self) -> tuple[list[tuple[int, int, int, int, int]], bytes, list[tuple[int, int]]]:
+        """Read all records of a kernel's trace, for what its head does not tell.
+
+        Returns:
+            Tasks, each with lane, tid, first_ns, last_ns and number of events; addresses of functions, as
+            64-bit words; of each lane the numbers of events and of lost ones. Data after damage in a lane is
+            left out.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+    def set_addresses(self, rows: bytes, /) -> None:
+        """Tell where the addresses of a kernel's trace lie, before `set_names`.
+
+        Args:
+            rows: sorted; of each address: itself (8 bytes), the function's index (4), the offset in it (4).
+
+        Raises:
+            ValueError: they are not sorted.
+        """
     @property
     def nr_lanes(self) -> int:
         """How many lanes the trace has in all buffers."""
@@ -98,8 +151,9 @@ class Reader:
         """Return an iterator over the report's text, in pieces of whole lines.
 
         Args:
-            buffers: for each of the trace's buffers: the layout, 'function_graph' or 'function'; bits of
-                REPORT_OPTIONS; events and lost records, for the header; the prefix of each line, or None.
+            buffers: for each of the trace's buffers: the layout, 'function_graph', 'function' or, of a
+                kernel's trace, 'trace-cmd'; bits of REPORT_OPTIONS; events and lost records, for the header;
+                the prefix of each line, or None.
             header: the number of the buffer whose header is printed.
             color: add escape sequences for a terminal.
 
@@ -148,6 +202,12 @@ class ReportIterator:
 
     def __iter__(self) -> ReportIterator: ...
     def __next__(self) -> bytes: ...
+    def holes(self) -> list[tuple[int, int, bytes]]:
+        """Return what the latest piece lacks, of a kernel's trace: the texts of events that are not calls.
+
+        Returns:
+            For each: where in the piece it is missing, the event's id, and the record.
+        """
 
 # Events as columns: src/binding/tracedata/column.c, columns.c, follower.c
 

@@ -322,7 +322,10 @@ class Trace:
         """Return it in version 7, in another order than funcgraph's writer."""
         sections = Sections(compression)
         sections.put(15, b"\0")
-        parts = [(number, sections.put(number, b"text\n" * number)) for number in (21, 20, 19, 18, 17, 16)]
+        texts = {number: b"text\n" * number for number in (21, 20, 19, 18, 17, 16)}
+        texts[18] = struct.pack("<I", 1) + b"funcgraph\0" + struct.pack("<IQ", 1, 3) + b"xy\n"
+        texts[17] = struct.pack("<I", 0)
+        parts = [(number, sections.put(number, text)) for number, text in texts.items()]
         sections.put_options(
             [(4, b"[mono]\0"), *((number, struct.pack("<Q", offset)) for number, offset in parts)]
         )

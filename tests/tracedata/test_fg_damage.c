@@ -108,7 +108,7 @@ static int read_fd(int fd, uint64_t *nr_rings)
         *nr_rings = file.recorded->contents.nr_rings;
     assert(fg_name_table_init(&names, 1, 1) == 0);
     assert(fg_name_table_set_function(&names, 0, "m.f", 3, "a,*args", 7, 0) == 0);
-    fg_name_table_sort(&names);
+    assert(fg_name_table_sort(&names) == 0);
     names.select_unknown = true;
     error = read_report(&file, &names);
     other = read_summary(&file, &names);

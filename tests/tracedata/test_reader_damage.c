@@ -432,7 +432,7 @@ static int read_all(const char *path, uint32_t options, size_t *bytes, uint64_t 
     assert(fg_name_table_set_function(&names, 0, "m.f", 3, "a,*args", 7, 0) == 0);
     assert(fg_name_table_set_function(&names, 1, "m.\x1b\xff [so]", 9, "", 0, 0xd0) == 0);
     assert(fg_name_table_add_task(&names, &task) == 0);
-    fg_name_table_sort(&names);
+    assert(fg_name_table_sort(&names) == 0);
     names.select_unknown = true;
     error = read_report(&file, &names, options, bytes);
     int summary_error = read_summary(&file, &names, calls);

@@ -445,14 +445,14 @@ def test_missing_unreadable_and_foreign_files(command: Command, tmp_path: Path) 
     file.write_bytes(b"\x17\x08\x44tracing8\0\0\x08\0\x10\0\0zstd\0")
     assert (
         reason(file)
-        == "not recorded by funcgraph: it is a trace.dat of version 8, funcgraph writes versions 6 and 7"
+        == "not recorded by funcgraph: it is a trace.dat of version 8, funcgraph reads versions 6 and 7"
     )
     file.write_bytes(b"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0lzma\0" + b"1\0" + bytes(8))
     assert reason(file) == "compressed with 'lzma', which funcgraph does not know"
     file.write_bytes(b"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0" + bytes(8))
     assert reason(file) == "damaged or truncated: it has no buffer"
     file.write_bytes(b"\x17\x08\x44tracing6\0\x01\x08\0\0\x10\0")
-    assert reason(file).startswith("not recorded by funcgraph: it has big-endian order")
+    assert reason(file).startswith("funcgraph cannot read it: it has big-endian order")
 
 
 @pytest.mark.usefixtures("each_format")

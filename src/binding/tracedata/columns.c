@@ -21,7 +21,8 @@ struct columns_iterator {
 
 /* ---- Reader.columns() */
 
-static int set_tasks(struct fg_name_table *names, PyObject *tasks, int select_unknown)
+static int set_tasks(struct fg_name_table *names, const struct fg_trace_file *file, PyObject *tasks,
+                     int select_unknown)
 {
     Py_ssize_t nr_tasks = PyList_GET_SIZE(tasks);
 
@@ -36,7 +37,11 @@ static int set_tasks(struct fg_name_table *names, PyObject *tasks, int select_un
     for (Py_ssize_t i = 0; i < nr_tasks; i++)
         if (fg_reader_add_task(names, PyList_GET_ITEM(tasks, i)) < 0)
             return -1;
-    fg_name_table_sort(names);
+    names->by_thread = file->kernel != NULL;
+    if (fg_name_table_sort(names) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
     names->select_unknown = select_unknown;
     return 0;
 }
@@ -58,7 +63,7 @@ PyObject *fg_reader_columns(PyObject *self, PyObject *args)
         return NULL;
     iterator->reader = (struct fg_reader *)Py_NewRef(self);
     iterator->size = (size_t)size;
-    if (set_tasks(&iterator->names, tasks, select_unknown) < 0) {
+    if (set_tasks(&iterator->names, &iterator->reader->file, tasks, select_unknown) < 0) {
         Py_DECREF(iterator);
         return NULL;
     }

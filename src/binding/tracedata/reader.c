@@ -9,6 +9,7 @@
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
 #include "binding/tracedata/columns.h"
+#include "binding/tracedata/kernel.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/report.h"
 #include "binding/tracedata/state.h"
@@ -150,7 +151,11 @@ static PyObject *reader_set_names(PyObject *self, PyObject *args)
     for (Py_ssize_t i = 0; i < nr_tasks; i++)
         if (fg_reader_add_task(&reader->names, PyList_GET_ITEM(tasks, i)) < 0)
             goto fail;
-    fg_name_table_sort(&reader->names);
+    reader->names.by_thread = reader->file.kernel != NULL;
+    if (fg_name_table_sort(&reader->names)) {
+        PyErr_NoMemory();
+        goto fail;
+    }
     reader->names.select_unknown = select_unknown;
     reader->has_names = true;
     Py_RETURN_NONE;
@@ -264,6 +269,8 @@ out:
 static PyObject *reader_get_meta(PyObject *self, void *Py_UNUSED(closure))
 {
     struct fg_reader *reader = (struct fg_reader *)self;
+    if (reader->file.kernel)
+        Py_RETURN_NONE;
     return PyBytes_FromStringAndSize(reader->file.meta, (Py_ssize_t)reader->file.meta_bytes);
 }
 
@@ -272,14 +279,14 @@ static PyObject *reader_get_nr_lanes(PyObject *self, void *Py_UNUSED(closure))
     return PyLong_FromUnsignedLong(((struct fg_reader *)self)->file.nr_lanes);
 }
 
-PyDoc_STRVAR(
-    report_doc,
-    "report($self, buffers, header, color)\n--\n\n"
-    "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
-    "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
-    "'function_graph' or\n'function'; bits of REPORT_OPTIONS; two counts for the header; text before "
-    "each line, or None.\nheader: index of the buffer whose header is printed.\n"
-    "Iterating raises ValueError if the file is damaged, and OSError.");
+PyDoc_STRVAR(report_doc,
+             "report($self, buffers, header, color)\n--\n\n"
+             "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
+             "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
+             "'function_graph',\n'function', or 'trace-cmd' for a kernel's trace; bits of REPORT_OPTIONS; "
+             "two counts for the header; text before "
+             "each line, or None.\nheader: index of the buffer whose header is printed.\n"
+             "Iterating raises ValueError if the file is damaged, and OSError.");
 
 static PyObject *reader_fileno(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -314,8 +321,31 @@ FG_ALONE(reader_set_events)
 FG_ALONE(fg_reader_report)
 FG_ALONE(reader_summary)
 FG_ALONE(fg_reader_columns)
+FG_ALONE(fg_reader_part)
+FG_ALONE(fg_reader_set_formats)
+FG_ALONE(fg_reader_scan)
+FG_ALONE(fg_reader_set_addresses)
+
+PyDoc_STRVAR(part_doc, "part($self, name, /)\n--\n\n"
+                       "Return a part of a trace.dat's head, one of HEAD_PARTS, as bytes.");
+PyDoc_STRVAR(set_formats_doc, "set_formats($self, events, /)\n--\n\n"
+                              "Describe the events of a kernel's trace, once: (id, name, role, places).\n\n"
+                              "role: one of KERNEL_ROLES. places: (offset, bytes) for each of KERNEL_FIELDS; "
+                              "(0, 0): there is none.");
+PyDoc_STRVAR(scan_doc, "scan($self, /)\n--\n\n"
+                       "Read a kernel's trace whole: (tasks, addresses, lanes).\n\n"
+                       "tasks: (lane, tid, first_ns, last_ns, events). addresses: of functions, as 64-bit "
+                       "words. lanes: (events, lost).\nData after damage in a lane is left out.");
+PyDoc_STRVAR(set_addresses_doc,
+             "set_addresses($self, rows, /)\n--\n\n"
+             "Hand in the addresses of a kernel's trace: rows of u64 address, u32 index of "
+             "the function, u32 offset in it,\nsorted.");
 
 static PyMethodDef reader_methods[] = {
+    {"part", fg_reader_part_alone, METH_VARARGS, part_doc},
+    {"set_formats", fg_reader_set_formats_alone, METH_VARARGS, set_formats_doc},
+    {"scan", fg_reader_scan_alone, METH_NOARGS, scan_doc},
+    {"set_addresses", fg_reader_set_addresses_alone, METH_VARARGS, set_addresses_doc},
     {"set_names", reader_set_names_alone, METH_VARARGS, set_names_doc},
     {"set_events", reader_set_events_alone, METH_O, set_events_doc},
     {"report", fg_reader_report_alone, METH_VARARGS, report_doc},
@@ -327,7 +357,10 @@ static PyMethodDef reader_methods[] = {
 };
 
 static PyGetSetDef reader_getset[] = {
-    {"meta", reader_get_meta, NULL, "JSON of the trace, undecoded.", NULL},
+    {"meta", reader_get_meta, NULL, "JSON of the trace, undecoded; None of a kernel's trace.", NULL},
+    {"buffer_names", fg_reader_get_buffer_names, NULL, "Names of a trace.dat's buffers.", NULL},
+    {"clock", fg_reader_get_clock, NULL, "A trace.dat's clocks, the trace's own in brackets.", NULL},
+    {"nr_cpus", fg_reader_get_nr_cpus, NULL, "Number of lanes in each buffer.", NULL},
     {"nr_lanes", reader_get_nr_lanes, NULL, "Number of lanes in all buffers.", NULL},
     {"end", reader_get_end, NULL, "Where the chunks of a .fg end in the file; None of a trace.dat.", NULL},
     {"is_complete", reader_get_is_complete, NULL, "Whether the recording has ended.", NULL},
@@ -336,8 +369,8 @@ static PyGetSetDef reader_getset[] = {
 
 PyDoc_STRVAR(reader_doc,
              "Reader(path)\n--\n\n"
-             "An opened trace.dat. Raises OSError, ValueError if the file is not a complete trace of "
-             "funcgraph's,\nor NotImplementedError if nothing can decompress it.");
+             "An opened trace. Raises OSError, ValueError if the file is not a complete trace,\nor "
+             "NotImplementedError if nothing can decompress it.");
 
 static PyType_Slot reader_slots[] = {
     {Py_tp_doc, (void *)reader_doc}, {Py_tp_new, (void *)reader_new}, {Py_tp_dealloc, (void *)reader_dealloc},

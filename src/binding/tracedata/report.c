@@ -4,6 +4,7 @@
 
 #include "binding/base/critical_section.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/kernel.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/state.h"
 #include "tracedata/view/report.h"
@@ -39,8 +40,11 @@ static int parse_style(PyObject *item, struct fg_report_style *style)
     style->nr_lost = nr_lost;
     if (strcmp(layout, "function") == 0) {
         style->layout = FG_LAYOUT_FUNCTION;
+    } else if (strcmp(layout, "trace-cmd") == 0) {
+        style->layout = FG_LAYOUT_TRACE_CMD;
     } else if (strcmp(layout, "function_graph") != 0) {
-        PyErr_Format(PyExc_ValueError, "layout must be 'function' or 'function_graph', got '%s'", layout);
+        PyErr_Format(PyExc_ValueError, "layout must be 'function', 'function_graph' or 'trace-cmd', got '%s'",
+                     layout);
         return -1;
     }
     return 0;
@@ -67,6 +71,12 @@ static struct fg_report_style *parse_styles(struct fg_reader *reader, PyObject *
     for (Py_ssize_t i = 0; i < nr_styles; i++) {
         styles[i].color = color;
         if (parse_style(PyList_GET_ITEM(buffers, i), &styles[i]) < 0) {
+            PyMem_Free(styles);
+            return NULL;
+        }
+        if ((styles[i].layout == FG_LAYOUT_TRACE_CMD) != (reader->file.kernel != NULL)) {
+            PyErr_SetString(PyExc_ValueError,
+                            "a kernel's trace has the layout 'trace-cmd', and no other has");
             PyMem_Free(styles);
             return NULL;
         }
@@ -157,11 +167,43 @@ static PyObject *report_iterator_next_alone(PyObject *self)
     return result;
 }
 
+PyDoc_STRVAR(holes_doc,
+             "holes($self, /)\n--\n\n"
+             "Return what the latest piece lacks, of a kernel's trace: (place in the piece, id of the "
+             "event, record).");
+
+static PyObject *report_iterator_holes(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct report_iterator *iterator = (struct report_iterator *)self;
+
+    if (iterator->reader->is_busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread is reading");
+        return NULL;
+    }
+    return fg_holes_list(fg_report_holes(iterator->report));
+}
+
+static PyObject *report_iterator_holes_alone(PyObject *self, PyObject *ignored)
+{
+    PyObject *result;
+
+    Py_BEGIN_CRITICAL_SECTION(((struct report_iterator *)self)->reader);
+    result = report_iterator_holes(self, ignored);
+    Py_END_CRITICAL_SECTION();
+    return result;
+}
+
+static PyMethodDef report_iterator_methods[] = {
+    {"holes", report_iterator_holes_alone, METH_NOARGS, holes_doc},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyType_Slot report_iterator_slots[] = {
     {Py_tp_doc, "Iterator over the text of a report, a piece at a time. Made by Reader.report()."},
     {Py_tp_dealloc, (void *)report_iterator_dealloc},
     {Py_tp_iter, (void *)PyObject_SelfIter},
     {Py_tp_iternext, (void *)report_iterator_next_alone},
+    {Py_tp_methods, report_iterator_methods},
     {0, NULL},
 };
 

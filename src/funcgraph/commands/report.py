@@ -23,6 +23,9 @@ Print a trace in the kernel's function_graph layout: nested calls with their dur
 suspends and resumes, and recorded arguments and results. A trace of the function tracer is printed in that
 tracer's layout.
 
+A trace.dat that trace-cmd recorded on a kernel is printed as `trace-cmd report` prints it; events that are
+not calls are printed by their own format.
+
 A trace of several instances is printed in order of time, and each line begins with the name of its instance.
 -B shows one instance alone."""
 
@@ -65,6 +68,10 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise CommandError(str(error)) from None
     trace = open_trace(args)
+    if trace.is_kernel and args.options:
+        raise CommandError(
+            f"{trace.path}: a kernel's trace is printed as trace-cmd prints it: it has no options -O"
+        )
     tasks = wanted_tasks(trace, args.task)
     buffers = wanted_buffers(trace, args.buffers)
     pieces = trace.report(options, tasks=tasks, buffers=buffers, color=wants_color(args.color))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -92,9 +92,17 @@ class _Open:
 _Key: TypeAlias = tuple[int, int, int]
 
 
-def calls_of(batches: Iterable[Columns], functions: Sequence[Function]) -> Iterator[Call]:
-    """Return an iterator over the calls that end in these batches, in the order of their ends."""
-    assembler = _Assembler(functions)
+def calls_of(
+    batches: Iterable[Columns], functions: Sequence[Function], *, threads_move: bool = False
+) -> Iterator[Call]:
+    """Return an iterator over the calls that end in these batches, in the order of their ends.
+
+    Args:
+        batches, functions: of the trace.
+        threads_move: a thread has a task in each lane that it ran in, and may be in the middle of calls when
+            it goes from one to the other: a kernel's trace, whose lanes are CPUs.
+    """
+    assembler = _Assembler(functions, threads_move)
     for batch in batches:
         yield from assembler.calls(batch)
 
@@ -102,9 +110,11 @@ def calls_of(batches: Iterable[Columns], functions: Sequence[Function]) -> Itera
 class _Assembler:
     """Keeps the calls in progress of each thread, and the suspended ones of all."""
 
-    def __init__(self, functions: Sequence[Function]) -> None:
+    def __init__(self, functions: Sequence[Function], threads_move: bool) -> None:
         self._functions = functions
-        self._stacks: dict[int, list[_Open | None]] = {}  # by task; None: the entry at this depth is unknown
+        self._threads_move = threads_move
+        self._threads: list[Hashable] = []  # by task
+        self._stacks: dict[Hashable, list[_Open | None]] = {}  # None: the entry at this depth is unknown
         self._parked: dict[_Key, _Open] = {}
 
     def calls(self, batch: Columns) -> Iterator[Call]:
@@ -123,12 +133,14 @@ class _Assembler:
             batch.payloads(),
             strict=True,
         )
+        threads = self._threads_of(batch.tasks)
         for kind, time, function, task, depth, start, calltime, rettime, caller, line, irq, payload in rows:
             if kind > _CLOSE:
                 continue
-            stack = self._stacks.get(task)
+            thread = threads[task]
+            stack = self._stacks.get(thread)
             if stack is None:
-                stack = self._stacks[task] = []
+                stack = self._stacks[thread] = []
             if kind == _ENTRY:
                 parent = _enter(stack, depth)
                 stack.append(_Open(function, time, parent, caller, line, payload, irq))
@@ -143,6 +155,14 @@ class _Assembler:
                 yield self._end(call, kind, batch.tasks[task], time, depth, irq, payload)
             elif start:
                 self._parked[key] = call
+
+    def _threads_of(self, tasks: Sequence[Task]) -> Sequence[Hashable]:
+        """Return what each task is a part of. Each CPU has an idle task with the thread id 0."""
+        if not self._threads_move:
+            return range(len(tasks))
+        for task in tasks[len(self._threads) :]:
+            self._threads.append((task.buffer, task.tid) if task.tid else (-1, task.lane))
+        return self._threads
 
     def _resume(self, key: _Key, parent: int, irq: bool) -> _Open:
         call = self._parked.get(key)

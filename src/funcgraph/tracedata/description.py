@@ -17,7 +17,7 @@ UNNAMED = "<...>"  # what the kernel prints for a task whose name it does not ha
 # enum fg_func_flags, ring_layout.h
 _VARARGS = 16
 _VARKEYWORDS = 32
-_NATIVE = 64
+NATIVE = 64
 
 
 class TraceError(Exception):
@@ -50,14 +50,14 @@ class Function:
 
         Native code is named as the kernel does: `symbol [module]`.
         """
-        if self.flags & _NATIVE:
+        if self.flags & NATIVE:
             return f"{self.qualname} [{self.module}]" if self.module else self.qualname
         return f"{self.module}.{self.qualname}" if self.module else self.qualname
 
     @property
     def size_bytes(self) -> int:
         """The size of native code; 0 of any other function."""
-        return self.line if self.flags & _NATIVE else 0
+        return self.line if self.flags & NATIVE else 0
 
     def starred_arguments(self) -> list[str]:
         """Return the argument names with the stars of `*args` and `**kwargs`."""

@@ -51,7 +51,8 @@ class Event(NamedTuple):
     - `wait`: the task waited `number` ns for the recorder; `overrun`: `number` calls of the task were not
       traced so far because its shadow stack was full;
     - `event`: an event that the program or its user defined: `type` says which, `fields` has its values;
-    - `other`: an event that a later version of funcgraph recorded.
+    - `other`: an event that a later version of funcgraph recorded; of a kernel's trace: any event but those
+      of the function tracers. `Trace.formats` tells what it is.
 
     Attributes:
         time_ns: when, on the trace's clock. The clock `counter` has the event's number here, `x86-tsc` ticks,
@@ -72,8 +73,8 @@ class Event(NamedTuple):
         lost: how many records of the task were lost just before this one; None: some, but nobody knows how
             many.
         number: what `wait`, `overrun` and `repeats` count; of `event`: the place of its type in the trace's
-            `event_types`; else 0.
-        payload: recorded values, text or fields, not decoded.
+            `event_types`; of `other` in a kernel's trace: the event's id; else 0.
+        payload: recorded values, text, fields or a kernel's record, not decoded.
         stack: of `stack`: the callers, the nearest first.
         type: of `event`: its system, name and fields. Else None.
         fields: of `event`: the value of each field by name; of an array a tuple. A `bool` field has a bool,

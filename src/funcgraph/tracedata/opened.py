@@ -20,8 +20,9 @@ from funcgraph.tracedata.description import (
     TraceError,
     decode_description,
 )
+from funcgraph.tracedata.event_format import EventFormat
 from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
-from funcgraph.tracedata.trace_file import event_rows, open_reader, task_rows
+from funcgraph.tracedata.trace_file import describe, open_reader, task_rows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
 _SMALL_BATCH = 4096
@@ -47,6 +48,8 @@ class Trace:
         overrun: how many calls were not traced because a shadow stack was full.
         waits, wait_ns: how often threads waited for the recorder, and how long.
         killed: process id -> why its tracing ended for good.
+        formats: event id -> `EventFormat`, of a trace that trace-cmd recorded on a kernel; else empty. An
+            event of the kind `other` has the id as its `number`, and the kernel's record as its `payload`.
     """
 
     path: str | int
@@ -62,6 +65,7 @@ class Trace:
     waits: int
     wait_ns: int
     killed: dict[int, str]
+    formats: dict[int, EventFormat]
 
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
@@ -69,11 +73,9 @@ class Trace:
             reader = open_reader(self.path)
         except ValueError as error:
             raise TraceError(str(error)) from None
-        description = decode_description(reader.meta)
-        try:
-            reader.set_events(event_rows(description.event_types))
-        except (ValueError, OverflowError) as error:
-            raise TraceError(str(error)) from None
+        head, description = describe(reader)
+        self._is_kernel = head is not None
+        self.formats = head.formats if head else {}
         self._reader: _tracedata.Reader | None = reader
         self._follower: _Follower | None = None
         self.meta = description.meta
@@ -183,7 +185,8 @@ class Trace:
         Example:
             >>> slow = heapq.nlargest(10, trace.calls(), key=lambda call: call.duration_ns or 0)
         """
-        return calls_of(self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers), self.functions)
+        batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers)
+        return calls_of(batches, self.functions, threads_move=self._is_kernel)
 
     def follow(self, *, timeout: float | None = None, interval: float = 0.1) -> Iterator[Event]:
         """Return an iterator over the events that were appended since, which waits for more.
@@ -331,14 +334,15 @@ def open_trace(path: str | os.PathLike[str] | int) -> Trace:
     """Open a trace, to read its events and calls. `funcgraph.open` is this function.
 
     Args:
-        path: a `.fg` or `trace.dat` that funcgraph wrote, also the `FILE.part` of a recording that runs; or
-            the descriptor of one, which may be closed after this call.
+        path: a `.fg` or `trace.dat` that funcgraph wrote, also the `FILE.part` of a recording that runs; a
+            `trace.dat` that trace-cmd recorded on a kernel, which this reads once as a whole; or the
+            descriptor of one of these, which may be closed after this call.
 
     Returns:
         The trace, which is a context manager that closes it. Its iterators read the file bit by bit.
 
     Raises:
-        TraceError: the file is not a trace of funcgraph's, or is truncated or damaged. A `.fg` with damage in
+        TraceError: the file is not a trace, or is truncated or damaged. A `.fg` with damage in
             it, or without its end, is opened: what is whole in it is a trace.
         OSError: it cannot be opened or read.
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from funcgraph import _tracedata
-from funcgraph.tracedata.description import EventType, Task, TraceError, decode_description
+from funcgraph.tracedata.description import Description, EventType, Task, TraceError, decode_description
 from funcgraph.tracedata.option_words import option_bits
 from funcgraph.tracedata.summary import FunctionSummary, summary_rows
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.kernel import KernelHead
 
 # The tracers whose traces have the layout `function`: of texts and single events, not of nested calls.
 _FLAT_TRACERS = ("function", "nop", "loopblock", "wakeup", "gilwait")
@@ -19,11 +23,11 @@ class TraceFile:
     """An opened trace.
 
     Args:
-        path: a file that `funcgraph record` wrote; or the descriptor of one, which stays open as long as the
-            trace is read.
+        path: a file that `funcgraph record` wrote, or a trace.dat that trace-cmd recorded on a kernel; or the
+            descriptor of one, which stays open as long as the trace is read.
 
     Raises:
-        TraceError: the file is not a trace of funcgraph's, or is truncated or damaged.
+        TraceError: the file is not a trace, or is truncated or damaged.
         OSError: it cannot be opened or read.
 
     Example:
@@ -37,7 +41,7 @@ class TraceFile:
             self._opened = open_reader(self.path)
         except (ValueError, NotImplementedError) as error:
             raise TraceError(str(error)) from None
-        description = decode_description(self._opened.meta)
+        self._kernel, description = describe(self._opened)
         self.meta = description.meta
         self.functions = description.functions
         self.event_types = description.event_types
@@ -48,10 +52,10 @@ class TraceFile:
         self.events = description.events
         self.buffers = description.buffers
         self.killed = description.killed
-        try:
-            self._opened.set_events(event_rows(self.event_types))
-        except (ValueError, OverflowError) as error:
-            raise TraceError(str(error)) from None
+    @property
+    def is_kernel(self) -> bool:
+        """Whether trace-cmd recorded it on a kernel."""
+        return self._kernel is not None
 
     def find_buffers(self, wanted: Sequence[str]) -> list[int]:
         """Return the numbers of buffers.
@@ -88,6 +92,8 @@ class TraceFile:
     ) -> Iterator[bytes]:
         """Return the trace as text, each buffer in the kernel's layout of its tracer.
 
+        A kernel's trace has the layout of `trace-cmd report`, which has neither options nor colours.
+
         Args:
             options: option name -> on or off, as `parse_options` returns. Other options are as the
                 recording set them, or have their defaults.
@@ -107,6 +113,9 @@ class TraceFile:
         shown = self._shown(tasks, numbers)
         columns = max(len(_text(self.buffers[number].name)) for number in numbers)
         reader = self._reader(None if tasks is None and buffers is None else shown)
+        if self._kernel is not None:
+            yield from self._kernel_report(self._kernel, reader, buffers)
+            return
         threads = {(task.pid, task.tid, len(numbers) > 1 or task) for task in shown}
         styles = []
         for number, buffer in enumerate(self.buffers):
@@ -126,12 +135,27 @@ class TraceFile:
             line = f"# process {pid}: tracing ended for good: {reason}\n"
             yield line.encode("utf-8", "backslashreplace")
 
+    def _kernel_report(
+        self, kernel: KernelHead, reader: _tracedata.Reader, buffers: Sequence[int] | None
+    ) -> Iterator[bytes]:
+        """Return a kernel's trace as trace-cmd prints it: of an instance, lines begin with its name."""
+        numbers = range(len(self.buffers)) if buffers is None else buffers
+        columns = max(len(_text(self.buffers[number].name)) for number in numbers)
+        named = columns > 0 if buffers is None else len(buffers) > 1
+        styles = [
+            ("trace-cmd", 0, buffer.events, buffer.lost, _prefix(buffer.name, columns) if named else None)
+            for buffer in self.buffers
+        ]
+        try:
+            pieces = reader.report(styles, 0, False)
+            for piece in pieces:
+                yield kernel.fill(piece, pieces.holes())
+        except ValueError as error:
+            raise TraceError(str(error)) from None
+
     def _prefix(self, number: int, shown: Sequence[int], columns: int) -> str | None:
         """Return the beginning of a buffer's lines; None if only one buffer is shown."""
-        if len(shown) < 2:
-            return None
-        name = _text(self.buffers[number].name)
-        return f"{name:>{columns}}: " if name else " " * (columns + 2)
+        return _prefix(self.buffers[number].name, columns) if len(shown) > 1 else None
 
     def _shown(self, tasks: Sequence[Task] | None, buffers: Sequence[int]) -> list[Task]:
         """Return those of `tasks` that have their records in these buffers."""
@@ -176,13 +200,21 @@ class TraceFile:
             try:
                 reader.set_names(functions, rows, tasks is None)
             except RuntimeError:
-                reader = _tracedata.Reader(self.path)
-                if reader.end != self._opened.end:
-                    raise TraceError("the file has grown since it was opened") from None
-                reader.set_events(event_rows(self.event_types))
+                reader = self._open_again()
                 reader.set_names(functions, rows, tasks is None)
         except (ValueError, OverflowError) as error:
             raise TraceError(str(error)) from None
+        return reader
+
+
+    def _open_again(self) -> _tracedata.Reader:
+        reader = _tracedata.Reader(self.path)
+        if reader.end != self._opened.end:
+            raise TraceError("the file has grown since it was opened")
+        if self._kernel is not None:
+            self._kernel.prepare(reader)
+        else:
+            reader.set_events(_event_rows(self.event_types))
         return reader
 
 
@@ -197,6 +229,27 @@ def open_reader(path: str | int) -> _tracedata.Reader:
         return _tracedata.Reader(path)
 
 
+def describe(reader: _tracedata.Reader) -> tuple[KernelHead | None, Description]:
+    """Return what describes a trace: its own description, or the head of a kernel's.
+
+    Raises:
+        TraceError: it is damaged.
+        OSError: it cannot be read.
+    """
+    meta = reader.meta
+    if meta is not None:
+        description = decode_description(meta)
+        try:
+            reader.set_events(_event_rows(description.event_types))
+        except (ValueError, OverflowError) as error:
+            raise TraceError(str(error)) from None
+        return None, description
+    from funcgraph.tracedata.kernel import KernelHead  # only now, for the same reason
+
+    head = KernelHead(reader)
+    return head, head.description
+
+
 def task_rows(
     tasks: Sequence[Task], selected: Sequence[Task] | None
 ) -> list[tuple[int, int, int, str, int, int, bool]]:
@@ -208,7 +261,7 @@ def task_rows(
     ]
 
 
-def event_rows(event_types: Sequence[EventType]) -> list[tuple[str, str, int, str]]:
+def _event_rows(event_types: Sequence[EventType]) -> list[tuple[str, str, int, str]]:
     """Return a trace's kinds of events as a Reader takes them."""
 
     def row(kind: EventType) -> tuple[str, str, int, str]:
@@ -216,6 +269,11 @@ def event_rows(event_types: Sequence[EventType]) -> list[tuple[str, str, int, st
         return _text(kind.system), _text(kind.name), kind.fields_at, fields
 
     return [row(kind) for kind in event_types]
+
+
+def _prefix(name: str, columns: int) -> str:
+    """Return the beginning of the lines of a buffer."""
+    return f"{_text(name):>{columns}}: " if name else " " * (columns + 2)
 
 
 def _no_buffer(name: str) -> int:

@@ -25,10 +25,13 @@
 
 /* Ids of options and sections. */
 enum fg_dat_id {
-    FG_DAT_END = 0, /* the last option: u64 offset of more options, or 0; a section: options */
+    FG_DAT_END = 0,  /* the last option: u64 offset of more options, or 0; a section: options */
+    FG_DAT_DATE = 1, /* text: microseconds to add to all times */
     FG_DAT_BUFFER = 3,
     FG_DAT_TRACECLOCK = 4,
+    FG_DAT_OFFSET = 7, /* text: nanoseconds to add to all times */
     FG_DAT_CPUCOUNT = 8,
+    FG_DAT_TSC2NSEC = 14,    /* u32 factor and u32 shift that make nanoseconds of times */
     FG_DAT_STRINGS = 15,     /* names of sections */
     FG_DAT_HEADER_INFO = 16, /* this one and the next five are the parts of version 6's head */
     FG_DAT_CMDLINES = 21,

@@ -9,6 +9,10 @@
 
 #include "tracedata/base/wire.h"
 
+/* An event of a kernel's trace that is none of wire.h's has this type + its number in the kernel. Its data is
+ * the kernel's record. */
+#define FG_EVENT_KERNEL 0x10000u
+
 #define FG_LOST_UNKNOWN UINT64_MAX
 #define FG_FUNC_UNKNOWN UINT32_MAX
 
@@ -17,7 +21,7 @@ struct fg_event {
     uint64_t lost;       /* records lost just before this one in its lane, or FG_LOST_UNKNOWN */
     const uint8_t *data; /* begins with the common fields */
     uint32_t size;
-    uint32_t type; /* enum fg_event_id, or one that a later version knows */
+    uint32_t type; /* enum fg_event_id, one that a later version knows, or from FG_EVENT_KERNEL on */
     int32_t tid;
     uint32_t lane;
     uint32_t buffer, cpu; /* the lane's buffer, and its number there */

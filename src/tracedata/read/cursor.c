@@ -12,6 +12,7 @@ enum { TYPE_LONG = 0, TYPE_MAX_WORDS = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND =
 #define COMMIT_MISSING (UINT64_C(1) << 31)
 #define COMMIT_MISSING_STORED (UINT64_C(1) << 30)
 #define DELTA_BITS 27
+#define TIME_STAMP_HIGH_BITS (UINT64_C(31) << 59)
 
 static int damaged(const struct fg_cursor *cursor, const uint8_t *at, const char *what,
                    char reason[FG_REASON_BYTES])
@@ -50,7 +51,7 @@ static int64_t read_chunk(struct fg_cursor *cursor, struct fg_window *window, ch
     struct fg_dat_block block;
     int error = fg_block_open(blocks, offset, cursor->file_end, FG_DAT_CHUNK_MAX_BYTES, &block, reason);
 
-    if (!error && block.bytes % FG_WIRE_PAGE_BYTES)
+    if (!error && block.bytes % cursor->file->head.page_bytes)
         error = fg_refuse(reason,
                           "damaged at byte %" PRIu64 " (lane %" PRIu32
                           "): a chunk is not a multiple of the page size",
@@ -86,11 +87,18 @@ static int read_window(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     return 0;
 }
 
+/* A word of the machine that wrote the trace. */
+static uint64_t load_word(const struct fg_cursor *cursor, const uint8_t *at)
+{
+    return cursor->file->head.word_bytes == sizeof(uint64_t) ? fg_load64(at) : fg_load32(at);
+}
+
 static int open_page(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
+    const struct fg_trace_file *file = cursor->file;
     const uint8_t *page = cursor->next_page;
-    uint64_t commit = fg_load64(page + 8), used = commit & COMMIT_BYTES;
-    const uint8_t *data = page + FG_WIRE_PAGE_HEADER_BYTES, *page_end = page + FG_WIRE_PAGE_BYTES;
+    uint64_t commit = load_word(cursor, page + 8), used = commit & COMMIT_BYTES;
+    const uint8_t *data = page + file->page_header_bytes, *page_end = page + file->head.page_bytes;
     if (used > (uint64_t)(page_end - data) || used % 4)
         return damaged(cursor, page, "a page claims to hold an impossible number of bytes", reason);
     cursor->time_ns = fg_load64(page);
@@ -98,8 +106,9 @@ static int open_page(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     cursor->page_end = data + used;
     cursor->next_page = page_end;
     if (commit & COMMIT_MISSING) {
-        bool stored = (commit & COMMIT_MISSING_STORED) && page_end - cursor->page_end >= 8;
-        uint64_t lost = stored ? fg_load64(cursor->page_end) : FG_LOST_UNKNOWN;
+        bool stored =
+            (commit & COMMIT_MISSING_STORED) && page_end - cursor->page_end >= file->head.word_bytes;
+        uint64_t lost = stored ? load_word(cursor, cursor->page_end) : FG_LOST_UNKNOWN;
         /* An empty page before this one may have had losses too. */
         cursor->lost = lost > FG_LOST_UNKNOWN - cursor->lost ? FG_LOST_UNKNOWN : cursor->lost + lost;
     }
@@ -131,7 +140,9 @@ static int take_record(struct fg_cursor *cursor, const uint8_t **data, uint32_t 
         at += 8;
         if (type == TYPE_TIME_EXTEND || type == TYPE_TIME_STAMP) {
             uint64_t time = ((uint64_t)second << DELTA_BITS) + delta;
-            cursor->time_ns = type == TYPE_TIME_STAMP ? time : cursor->time_ns + time;
+            /* A time stamp has 59 bits; the page's time tells those above. */
+            cursor->time_ns = type == TYPE_TIME_STAMP ? time | (cursor->time_ns & TIME_STAMP_HIGH_BITS)
+                                                      : cursor->time_ns + time;
             cursor->position = at;
             return 0;
         }
@@ -157,6 +168,19 @@ static int advance_rows(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     reason[0] = 0;
     cursor->at_end = result == 0;
     return result < 0 ? result : 0;
+}
+
+/* Makes an event of a kernel's record. */
+static int make_event(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
+{
+    const struct fg_kernel *kernel = cursor->file->kernel;
+    const uint8_t *record = cursor->head.data;
+
+    cursor->made_last = !cursor->made_last;
+    cursor->head.time_ns = fg_kernel_time(kernel, cursor->head.time_ns);
+    if (fg_kernel_convert(kernel, &cursor->made[cursor->made_last], &cursor->head))
+        return 0;
+    return damaged(cursor, record, "a record is shorter than its event's format says", reason);
 }
 
 static int advance_pages(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
@@ -188,7 +212,7 @@ static int advance_pages(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     cursor->head.type = common->common_type;
     cursor->head.tid = common->common_pid;
     cursor->lost = 0;
-    return 0;
+    return cursor->file->kernel ? make_event(cursor, reason) : 0;
 }
 
 /* Reads how many chunks the lane has. */
@@ -227,8 +251,16 @@ static int open_pages(struct fg_cursor *cursor, uint32_t lane, uint32_t window_b
 {
     const struct fg_lane_data *data = &cursor->file->lanes[lane];
 
+    if (cursor->file->kernel) {
+        cursor->made = calloc(2, sizeof(*cursor->made));
+        if (!cursor->made)
+            return -ENOMEM;
+    }
     cursor->file_offset = data->offset;
     cursor->file_end = data->offset + data->bytes;
+    /* trace-cmd does not count the number of chunks to a lane's bytes. */
+    if (cursor->file->kernel && cursor->file->has_chunks && data->bytes)
+        cursor->file_end += sizeof(uint32_t);
     cursor->window_bytes = data->bytes < window_bytes ? (uint32_t)data->bytes : window_bytes;
     return cursor->file->has_chunks && data->bytes ? open_chunks(cursor, reason) : 0;
 }
@@ -255,6 +287,7 @@ void fg_cursor_close(struct fg_cursor *cursor)
     if (cursor->rows)
         fg_row_lane_close(cursor->rows);
     free(cursor->rows);
+    free(cursor->made);
     for (int i = 0; i < 2; i++) {
         if (cursor->file && cursor->file->has_chunks)
             fg_window_free(cursor->file->blocks, &cursor->windows[i]);

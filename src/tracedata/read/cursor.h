@@ -6,7 +6,8 @@
  *     +----------------+  bit 30: their number lies after the data
  *     | u32 type_len:5 time_delta:27, payload
  *     | ...            |
- */
+ *
+ * Commit and the number of lost events are words of the machine: u32 on one of 32 bits. */
 #ifndef FG_CURSOR_H
 #define FG_CURSOR_H
 
@@ -35,6 +36,10 @@ struct fg_cursor {
     uint64_t file_offset, file_end; /* ends of the window and of the lane */
     uint64_t chunk_offset;          /* of the window's chunk */
     uint32_t chunks_left;
+
+    /* Of a kernel's trace: `head` and the event before it. */
+    struct fg_kernel_record *made;
+    unsigned made_last;
 };
 
 /* Moves to the lane's first event, or to its end if there is none. @pass is that of a .fg, else NULL. Return:

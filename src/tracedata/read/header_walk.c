@@ -2,8 +2,11 @@
 #include "tracedata/read/header_walk.h"
 
 #include "tracedata/base/trace_event.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+
+#define NAME_MAX_BYTES 4096
 
 void fg_walk_read(struct fg_header_walk *walk, void *into, size_t bytes)
 {
@@ -60,6 +63,22 @@ void fg_walk_text(struct fg_header_walk *walk, char *text, size_t room)
             text[length++] = c;
     }
     text[length] = 0;
+}
+
+void fg_walk_name(struct fg_header_walk *walk, struct fg_text *names)
+{
+    size_t begin = names->bytes;
+    char c = 1;
+
+    while (c && !walk->error) {
+        fg_walk_read(walk, &c, 1);
+        if (!walk->error)
+            fg_text_char(names, c);
+        if (names->bytes - begin > NAME_MAX_BYTES && !walk->error)
+            walk->error = fg_refuse(walk->reason, "damaged: a name has over %d bytes", NAME_MAX_BYTES);
+    }
+    if (names->failed && !walk->error)
+        walk->error = -ENOMEM;
 }
 
 void fg_walk_expect(struct fg_header_walk *walk, const char *expected, size_t bytes)

@@ -2,6 +2,7 @@
 #ifndef FG_HEADER_WALK_H
 #define FG_HEADER_WALK_H
 
+#include "tracedata/base/text.h"
 #include "tracedata/read/input.h"
 
 struct fg_header_walk {
@@ -19,6 +20,9 @@ void fg_walk_skip(struct fg_header_walk *walk, uint64_t bytes);
 
 /* Reads a text up to its NUL; what does not fit in `room` is left out. */
 void fg_walk_text(struct fg_header_walk *walk, char *text, size_t room);
+
+/* Appends a text with its NUL. */
+void fg_walk_name(struct fg_header_walk *walk, struct fg_text *names);
 
 /* Expects these bytes, at most 16, with the NUL of `expected`. */
 void fg_walk_expect(struct fg_header_walk *walk, const char *expected, size_t bytes);

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 
 #define WINDOWS_BYTES (32u << 20) /* of all lanes together, unless each then had less than a few pages */
+#define NO_LANE UINT32_MAX
 #define WINDOW_MAX_BYTES (256u << 10)
-#define WINDOW_MIN_BYTES (4u * FG_WIRE_PAGE_BYTES)
+#define WINDOW_MIN_PAGES 4u
 
 static bool earlier(const struct fg_merge *merge, uint32_t a, uint32_t b)
 {
@@ -42,6 +43,20 @@ static bool has_selected_task(const struct fg_name_table *names, uint32_t lane)
     return names->select_unknown;
 }
 
+uint32_t fg_merge_window_bytes(const struct fg_trace_file *file)
+{
+    uint32_t page_bytes = file->head.page_bytes; /* 0 of a .fg */
+    uint32_t window_bytes = WINDOWS_BYTES / 2 / (file->nr_lanes ? file->nr_lanes : 1);
+
+    if (!page_bytes)
+        return 0;
+    if (window_bytes > WINDOW_MAX_BYTES)
+        window_bytes = WINDOW_MAX_BYTES;
+    if (window_bytes < WINDOW_MIN_PAGES * page_bytes)
+        window_bytes = WINDOW_MIN_PAGES * page_bytes;
+    return window_bytes - window_bytes % page_bytes;
+}
+
 int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, struct fg_name_table *names)
 {
     *merge = (struct fg_merge){.file = file, .names = names};
@@ -52,12 +67,7 @@ int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, stru
     int error = file->recorded ? fg_row_pass_begin(&merge->pass, file->recorded) : 0;
     if (error)
         return error;
-    uint32_t window_bytes = WINDOWS_BYTES / 2 / (file->nr_lanes ? file->nr_lanes : 1);
-    window_bytes -= window_bytes % FG_WIRE_PAGE_BYTES;
-    if (window_bytes > WINDOW_MAX_BYTES)
-        window_bytes = WINDOW_MAX_BYTES;
-    if (window_bytes < WINDOW_MIN_BYTES)
-        window_bytes = WINDOW_MIN_BYTES;
+    uint32_t window_bytes = fg_merge_window_bytes(file);
     for (uint32_t lane = 0; lane < file->nr_lanes; lane++) {
         if (!has_selected_task(names, lane))
             continue;
@@ -110,18 +120,24 @@ static int end(struct fg_merge *merge)
     return -EINVAL;
 }
 
+/* Puts the heap in order after its top has moved on. */
+static inline void settle(struct fg_merge *merge)
+{
+    if (!merge->top_moved)
+        return;
+    merge->top_moved = false;
+    if (merge->lanes[merge->heap[0]].cursor.at_end)
+        merge->heap[0] = merge->heap[--merge->heap_lanes];
+    if (merge->heap_lanes > 1)
+        sift_down(merge, 0);
+}
+
 int fg_merge_next(struct fg_merge *merge, struct fg_event *event)
 {
     for (;;) {
         if (merge->error)
             return merge->error;
-        if (merge->top_moved) {
-            merge->top_moved = false;
-            if (merge->lanes[merge->heap[0]].cursor.at_end)
-                merge->heap[0] = merge->heap[--merge->heap_lanes];
-            if (merge->heap_lanes > 1)
-                sift_down(merge, 0);
-        }
+        settle(merge);
         if (!merge->heap_lanes)
             return end(merge);
         struct fg_merge_lane *lane = &merge->lanes[merge->heap[0]];
@@ -149,6 +165,46 @@ const struct fg_event *fg_merge_peek(const struct fg_merge *merge)
 void fg_merge_skip(struct fg_merge *merge)
 {
     merge->error = fg_cursor_advance(&merge->lanes[merge->heap[0]].cursor, merge->reason);
+}
+
+/* The lane below heap[at] with the earliest event of this buffer that is earlier than that of `best`, or
+ * `best`. Events of lanes further down are later than those above, so most of the heap is not looked at. */
+static uint32_t earliest_of(const struct fg_merge *merge, uint32_t at, uint32_t buffer, uint32_t best)
+{
+    if (at >= merge->heap_lanes || (best != NO_LANE && !earlier(merge, merge->heap[at], merge->heap[best])))
+        return best;
+    if (merge->lanes[merge->heap[at]].cursor.head.buffer == buffer)
+        return at;
+    best = earliest_of(merge, 2 * at + 1, buffer, best);
+    return earliest_of(merge, 2 * at + 2, buffer, best);
+}
+
+const struct fg_event *fg_merge_peek_buffer(struct fg_merge *merge, uint32_t buffer)
+{
+    if (merge->error)
+        return NULL;
+    settle(merge);
+    merge->peeked = earliest_of(merge, 0, buffer, NO_LANE);
+    return merge->peeked == NO_LANE ? NULL : &merge->lanes[merge->heap[merge->peeked]].cursor.head;
+}
+
+void fg_merge_skip_peeked(struct fg_merge *merge)
+{
+    uint32_t at = merge->peeked;
+
+    merge->error = fg_cursor_advance(&merge->lanes[merge->heap[at]].cursor, merge->reason);
+    if (merge->lanes[merge->heap[at]].cursor.at_end) {
+        merge->heap[at] = merge->heap[--merge->heap_lanes];
+        while (at && at < merge->heap_lanes && earlier(merge, merge->heap[at], merge->heap[(at - 1) / 2])) {
+            uint32_t parent = (at - 1) / 2, lane = merge->heap[at];
+
+            merge->heap[at] = merge->heap[parent];
+            merge->heap[parent] = lane;
+            at = parent;
+        }
+    }
+    if (at < merge->heap_lanes)
+        sift_down(merge, at);
 }
 
 int fg_merge_damaged(struct fg_merge *merge, const struct fg_event *event)

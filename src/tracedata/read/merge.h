@@ -19,6 +19,7 @@ struct fg_merge {
     uint32_t heap_lanes;
     struct fg_row_pass pass; /* of a .fg */
     bool top_moved;          /* heap[0] has moved on since the heap was put in order */
+    uint32_t peeked;         /* in the heap: what fg_merge_peek_buffer() showed */
     int error;               /* met after the latest event; the next call returns it */
     char reason[FG_REASON_BYTES];
 };
@@ -37,6 +38,16 @@ const struct fg_event *fg_merge_peek(const struct fg_merge *merge);
 
 /* Skips the event that fg_merge_peek() showed. */
 void fg_merge_skip(struct fg_merge *merge);
+
+/* The next event of this buffer, of whatever task and lane; NULL: there is none, or the lane of the latest event
+ * is damaged there. The latest event is no longer valid then, unless it is of a kernel's trace. */
+const struct fg_event *fg_merge_peek_buffer(struct fg_merge *merge, uint32_t buffer);
+
+/* Skips the event that fg_merge_peek_buffer() showed. */
+void fg_merge_skip_peeked(struct fg_merge *merge);
+
+/* How much of a lane of a trace.dat is read at once. */
+uint32_t fg_merge_window_bytes(const struct fg_trace_file *file);
 
 /* To be called for a record that is too short for its event's fields or has an impossible one: fills in
  * merge->reason. Returns -EINVAL. */

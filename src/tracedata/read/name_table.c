@@ -31,6 +31,7 @@ void fg_name_table_free(struct fg_name_table *table)
         free(table->tasks[i].name);
     free(table->functions);
     free(table->tasks);
+    fg_hash_clear(&table->threads);
     *table = (struct fg_name_table){0};
 }
 
@@ -109,15 +110,27 @@ static int compare_tasks(const void *left, const void *right)
     return a->first_ns < b->first_ns ? -1 : a->first_ns > b->first_ns;
 }
 
-void fg_name_table_sort(struct fg_name_table *table)
+static uint64_t hash_thread(uint32_t lane, int32_t tid)
 {
+    return fg_hash_uint64((uint64_t)lane << 32 | (uint32_t)tid);
+}
+
+int fg_name_table_sort(struct fg_name_table *table)
+{
+    int error = 0;
+
     qsort(table->tasks, table->nr_tasks, sizeof(*table->tasks), compare_tasks);
     table->nr_known_tasks = table->nr_tasks;
+    for (uint32_t i = 0; table->by_thread && i < table->nr_tasks && !error; i++)
+        error = fg_hash_add(&table->threads, hash_thread(table->tasks[i].lane, table->tasks[i].tid), i + 1);
+    return error;
 }
 
 static uint32_t find_known(const struct fg_name_table *table, uint32_t lane, int32_t tid, uint64_t time_ns)
 {
     uint32_t low = 0, high = table->nr_known_tasks;
+    if (table->by_thread)
+        return (uint32_t)fg_hash_find(&table->threads, hash_thread(lane, tid)) - 1;
     while (low < high) { /* the first task that begins later, or in a later lane */
         uint32_t middle = low + (high - low) / 2;
         const struct fg_task_name *task = &table->tasks[middle];

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/core/hash_table.h"
+
 struct fg_label {
     const char *text;
     uint32_t bytes;
@@ -38,6 +40,9 @@ struct fg_name_table {
     uint32_t nr_known_tasks;
     size_t tasks_capacity;
     bool select_unknown;
+    bool by_thread; /* to be set before the sort: no two tasks have the same lane and thread id, as in a
+                     * kernel's trace. Its lanes have thousands, and are searched at each task switch */
+    struct fg_hash_table threads;
 };
 
 /* Return, here and below: 0 or -ENOMEM. The table must be freed in any case. */
@@ -55,7 +60,7 @@ int fg_name_table_set_function(struct fg_name_table *table, uint32_t index, cons
 /* Adds a task; its name is copied. */
 int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_name *task);
 /* Must be called once, after the last fg_name_table_add_task(). */
-void fg_name_table_sort(struct fg_name_table *table);
+int fg_name_table_sort(struct fg_name_table *table);
 
 /* The index of the task that ran in `lane` with this thread id at that time. A task that the JSON does not
  * know is added as "<...>", which is what the kernel prints for an unknown name. UINT32_MAX: memory is

@@ -3,6 +3,7 @@
 
 #include "engine/core/array.h"
 #include "tracedata/base/wire.h"
+#include "tracedata/read/dat_options.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,37 +25,31 @@ static struct fg_dat_section walk_section_header(struct fg_header_walk *walk, ui
     return section;
 }
 
-/* The text of the option TRACECLOCK, as in version 6. */
-static void walk_clock(struct fg_header_walk *walk, uint32_t bytes, struct fg_section_walk *found)
-{
-    char text[128] = "";
-
-    if (bytes >= sizeof(text))
-        return;
-    fg_walk_read(walk, text, bytes);
-    found->unit = fg_trace_clock_unit_in(text);
-}
-
-static void walk_lane(struct fg_header_walk *walk, struct fg_section_walk *found, uint32_t cpu,
+static void walk_lane(struct fg_header_walk *walk, struct fg_section_walk *found, uint32_t number,
                       uint64_t section_begin, uint64_t section_end)
 {
     struct fg_dat_lane lane;
+    uint32_t page_bytes = found->head->page_bytes;
 
     fg_walk_read(walk, &lane, sizeof(lane));
     if (walk->error)
         return;
-    found->lanes[found->nr_lanes++] = (struct fg_lane_data){lane.offset, lane.bytes};
-    if (lane.cpu != cpu)
-        walk->error = fg_refuse(walk->reason, "not recorded by funcgraph: lane %u has the number %" PRIu32,
-                                cpu, lane.cpu);
+    found->listed[found->nr_listed++] =
+        (struct fg_section_lane){{lane.offset, lane.bytes}, found->nr_buffers, lane.cpu};
+    if (lane.cpu != number)
+        fg_dat_deviates(found->head, "lane %u has the number %" PRIu32, number, lane.cpu);
+    if (lane.cpu >= FG_DAT_LANES_MAX)
+        walk->error = fg_refuse(walk->reason, "damaged: there is no CPU %" PRIu32, lane.cpu);
     else if (lane.bytes && (lane.offset < section_begin || lane.offset > section_end ||
                             lane.bytes > section_end - lane.offset))
-        walk->error = fg_refuse(walk->reason, "damaged: the data of lane %u does not lie in its section",
-                                found->nr_lanes - 1);
-    else if (!found->is_compressed && lane.bytes % FG_WIRE_PAGE_BYTES)
+        walk->error = fg_refuse(walk->reason, "damaged: the data of lane %zu does not lie in its section",
+                                found->nr_listed - 1);
+    else if (!found->is_compressed && lane.bytes % page_bytes)
         walk->error =
-            fg_refuse(walk->reason, "damaged: the data of lane %u is not a multiple of the page size",
-                      found->nr_lanes - 1);
+            fg_refuse(walk->reason, "damaged: the data of lane %zu is not a multiple of the page size",
+                      found->nr_listed - 1);
+    if (lane.cpu >= found->nr_cpus)
+        found->nr_cpus = lane.cpu + 1;
 }
 
 /* The header of a buffer's section. All buffers are compressed, or none. */
@@ -75,26 +70,30 @@ static struct fg_dat_section walk_buffer_header(struct fg_header_walk *walk, str
     return section;
 }
 
-/* The numbers of an option BUFFER before its lanes, which are checked against `end`, that of the option. */
-static void walk_buffer_sizes(struct fg_header_walk *walk, struct fg_section_walk *found, uint64_t end)
+/* The numbers of an option BUFFER before its lanes, which are checked against `end`, that of the option.
+ * Returns how many lanes there are. */
+static uint32_t walk_buffer_sizes(struct fg_header_walk *walk, struct fg_section_walk *found, uint64_t end)
 {
     uint32_t page_bytes = fg_walk_u32(walk), nr_cpus = fg_walk_u32(walk);
 
     if (walk->error)
-        return;
+        return 0;
     if (page_bytes != FG_WIRE_PAGE_BYTES)
-        walk->error = fg_refuse(walk->reason, "not recorded by funcgraph: it has pages of %" PRIu32 " bytes",
-                                page_bytes);
+        fg_dat_deviates(found->head, "it has pages of %" PRIu32 " bytes", page_bytes);
+    if (nr_cpus == 0 || (found->nr_buffers && nr_cpus != found->nr_cpus))
+        fg_dat_deviates(found->head, "a buffer of it has %" PRIu32 " lanes", nr_cpus);
+    if (page_bytes != found->head->page_bytes)
+        walk->error =
+            fg_refuse(walk->reason, "a buffer of it has pages of %" PRIu32 " bytes, the file of %" PRIu32,
+                      page_bytes, found->head->page_bytes);
     else if (walk->offset > end || nr_cpus > (end - walk->offset) / sizeof(struct fg_dat_lane))
         walk->error =
             fg_refuse(walk->reason,
                       "damaged or truncated: it is too short for its table of %" PRIu32 " lanes", nr_cpus);
-    else if (nr_cpus == 0 || (found->nr_buffers && nr_cpus != found->nr_cpus))
-        walk->error = fg_refuse(walk->reason,
-                                "not recorded by funcgraph: a buffer of it has %" PRIu32 " lanes", nr_cpus);
-    else if (fg_array_reserve(&found->lanes, &found->lanes_capacity, found->nr_lanes + (size_t)nr_cpus) < 0)
+    else if (fg_array_reserve(&found->listed, &found->listed_capacity, found->nr_listed + (size_t)nr_cpus) <
+             0)
         walk->error = -ENOMEM;
-    found->nr_cpus = nr_cpus;
+    return walk->error ? 0 : nr_cpus;
 }
 
 static void walk_buffer(struct fg_header_walk *walk, struct fg_section_walk *found, uint64_t end)
@@ -102,14 +101,24 @@ static void walk_buffer(struct fg_header_walk *walk, struct fg_section_walk *fou
     uint64_t offset = fg_walk_u64(walk), option = walk->offset;
     struct fg_dat_section section = walk_buffer_header(walk, found, offset);
     char skipped[2];
+    uint32_t nr_cpus;
 
     walk->offset = option;
-    fg_walk_text(walk, skipped, sizeof(skipped)); /* its name, which the JSON has */
+    fg_walk_name(walk, &found->head->names);
     fg_walk_text(walk, skipped, sizeof(skipped)); /* its clock */
-    walk_buffer_sizes(walk, found, end);
-    found->nr_buffers++;
-    for (uint32_t cpu = 0; cpu < found->nr_cpus && !walk->error; cpu++)
+    nr_cpus = walk_buffer_sizes(walk, found, end);
+    for (uint32_t cpu = 0; cpu < nr_cpus && !walk->error; cpu++)
         walk_lane(walk, found, cpu, offset + sizeof(section), offset + sizeof(section) + section.bytes);
+    found->nr_buffers++;
+}
+
+/* A section that is a part of the head. */
+static void walk_part(struct fg_header_walk *walk, struct fg_section_walk *found, uint16_t id)
+{
+    struct fg_dat_part *part = &found->head->parts[id - FG_DAT_HEADER_INFO];
+    struct fg_dat_section section = walk_section_header(walk, fg_walk_u64(walk), id);
+
+    *part = (struct fg_dat_part){walk->offset, section.bytes, (section.flags & FG_DAT_COMPRESSED) != 0};
 }
 
 /* Walks the option that ends at `end`. Those that are not needed are only checked. */
@@ -118,10 +127,10 @@ static void walk_option(struct fg_header_walk *walk, struct fg_section_walk *fou
 {
     if (id == FG_DAT_BUFFER)
         walk_buffer(walk, found, end);
-    else if (id == FG_DAT_TRACECLOCK)
-        walk_clock(walk, bytes, found);
     else if (id >= FG_DAT_HEADER_INFO && id <= FG_DAT_CMDLINES)
-        walk_section_header(walk, fg_walk_u64(walk), id);
+        walk_part(walk, found, id);
+    else
+        fg_walk_dat_option(walk, found->head, id, bytes);
     if (!walk->error && id == FG_DAT_BUFFER && walk->offset > end)
         walk->error = fg_refuse(walk->reason, "damaged: the option of a buffer is too long");
     walk->offset = end;
@@ -134,7 +143,7 @@ static uint64_t walk_options(struct fg_header_walk *walk, struct fg_section_walk
     uint64_t end = offset + sizeof(section) + section.bytes;
 
     if (!walk->error && section.flags & FG_DAT_COMPRESSED)
-        walk->error = fg_refuse(walk->reason, "not recorded by funcgraph: its options are compressed");
+        walk->error = fg_refuse(walk->reason, "damaged: its options are compressed");
     while (!walk->error) {
         uint16_t id = fg_walk_u16(walk);
         uint32_t bytes = fg_walk_u32(walk);
@@ -147,6 +156,33 @@ static uint64_t walk_options(struct fg_header_walk *walk, struct fg_section_walk
         walk_option(walk, found, id, bytes, walk->offset + bytes);
     }
     return 0;
+}
+
+/* Gives each buffer a lane for each CPU. Those that no option lists have no data. */
+static void place_lanes(struct fg_header_walk *walk, struct fg_section_walk *found)
+{
+    uint64_t nr_lanes;
+
+    if (walk->error)
+        return;
+    if (found->nr_cpus == 0)
+        found->nr_cpus = 1;
+    nr_lanes = (uint64_t)found->nr_cpus * found->nr_buffers;
+    if (nr_lanes > FG_DAT_LANES_MAX) {
+        walk->error = fg_refuse(walk->reason, "damaged: it has %" PRIu32 " buffers of %" PRIu32 " CPUs",
+                                found->nr_buffers, found->nr_cpus);
+        return;
+    }
+    if (fg_array_reserve_zeroed(&found->lanes, &found->lanes_capacity, (size_t)nr_lanes) < 0) {
+        walk->error = -ENOMEM;
+        return;
+    }
+    found->nr_lanes = (uint32_t)nr_lanes;
+    for (size_t i = 0; i < found->nr_listed; i++) {
+        const struct fg_section_lane *lane = &found->listed[i];
+
+        found->lanes[lane->buffer * found->nr_cpus + lane->cpu] = lane->data;
+    }
 }
 
 void fg_section_walk(struct fg_header_walk *walk, struct fg_section_walk *found)
@@ -167,6 +203,7 @@ void fg_section_walk(struct fg_header_walk *walk, struct fg_section_walk *found)
     }
     if (!walk->error && found->nr_buffers == 0)
         walk->error = fg_refuse(walk->reason, "damaged or truncated: it has no buffer");
+    place_lanes(walk, found);
 }
 
 static int read_compressed(struct fg_blocks *blocks, uint64_t offset, uint64_t end, char **json,

@@ -4,6 +4,7 @@
 
 #include "tracedata/base/trace_clock.h"
 #include "tracedata/read/blocks.h"
+#include "tracedata/read/dat_head.h"
 #include "tracedata/read/header_walk.h"
 #include <stdbool.h>
 
@@ -11,6 +12,15 @@ struct fg_lane_data {
     uint64_t offset;
     uint64_t bytes;
 };
+
+/* A lane that an option lists. */
+struct fg_section_lane {
+    struct fg_lane_data data;
+    uint32_t buffer, cpu;
+};
+
+/* More lanes than any machine has: room for 512 CPUs in each of 512 instances. */
+#define FG_DAT_LANES_MAX (1u << 18)
 
 struct fg_section_walk {
     struct fg_blocks *blocks;
@@ -21,10 +31,13 @@ struct fg_section_walk {
     struct fg_lane_data *lanes;
     size_t lanes_capacity;
     enum fg_clock_unit unit;
+    struct fg_dat_head *head;
+    struct fg_section_lane *listed; /* as the options list them; fg_section_walk() makes `lanes` of them */
+    size_t nr_listed, listed_capacity;
 };
 
-/* Continues @walk after the first bytes, which say what the machine is. Errors are in @walk; whatever is in
- * @found then is to be freed. */
+/* Continues @walk after the first bytes, which say what the machine is. @found has its head. Errors are in
+ * @walk; whatever is in @found then is to be freed. */
 void fg_section_walk(struct fg_header_walk *walk, struct fg_section_walk *found);
 
 /* Reads the JSON of a section of @bytes with its header, to which the footer leads. Return: as

@@ -15,6 +15,7 @@
 #include "engine/core/array.h"
 #include "tracedata/base/sections.h"
 #include "tracedata/base/trace_event.h"
+#include "tracedata/read/dat_options.h"
 #include "tracedata/read/header_walk.h"
 
 #define MAGIC "\x17\x08\x44tracing"
@@ -58,20 +59,33 @@ static bool walk_start(struct fg_header_walk *walk)
     if (!walk->error && strcmp(version, "6") != 0 && strcmp(version, "7") != 0)
         walk->error = fg_refuse(
             walk->reason,
-            "not recorded by funcgraph: it is a trace.dat of version %s, funcgraph writes versions 6 and 7",
+            "not recorded by funcgraph: it is a trace.dat of version %s, funcgraph reads versions 6 and 7",
             version);
     return strcmp(version, "7") == 0;
 }
 
-static void walk_machine(struct fg_header_walk *walk)
+static bool is_page_size(uint32_t bytes)
+{
+    return bytes >= FG_PAGE_MIN_BYTES && bytes <= FG_PAGE_MAX_BYTES && (bytes & (bytes - 1)) == 0;
+}
+
+static void walk_machine(struct fg_header_walk *walk, struct fg_trace_file *file)
 {
     uint8_t machine[2];
     fg_walk_read(walk, machine, sizeof(machine));
     uint32_t page_bytes = fg_walk_u32(walk);
-    if (!walk->error && (machine[0] != 0 || machine[1] != 8 || page_bytes != FG_WIRE_PAGE_BYTES))
+    if (walk->error)
+        return;
+    if (machine[0] != 0 || (machine[1] != 4 && machine[1] != 8) || !is_page_size(page_bytes))
         walk->error = fg_refuse(
-            walk->reason, "not recorded by funcgraph: it has %s order, %d-byte words and pages of %u bytes",
+            walk->reason, "funcgraph cannot read it: it has %s order, %d-byte words and pages of %u bytes",
             machine[0] ? "big-endian" : "little-endian", machine[1], page_bytes);
+    if (machine[1] != 8 || page_bytes != FG_WIRE_PAGE_BYTES)
+        fg_dat_deviates(&file->head, "it has %d-byte words and pages of %u bytes", machine[1], page_bytes);
+    file->head.word_bytes = machine[1];
+    file->head.page_bytes = page_bytes;
+    /* u64 timestamp, and the number of bytes as a word */
+    file->page_header_bytes = (uint32_t)sizeof(uint64_t) + machine[1];
 }
 
 /* Reads the table of lanes of one buffer. */
@@ -102,45 +116,40 @@ static void walk_lanes(struct fg_header_walk *walk, struct fg_trace_file *file)
             walk->error = fg_refuse(
                 walk->reason, "truncated: it ends at byte %" PRIu64 ", inside or before the data of lane %u",
                 file->bytes, file->nr_lanes - 1);
-        else if (lane->bytes % FG_WIRE_PAGE_BYTES)
+        else if (lane->bytes % file->head.page_bytes)
             walk->error =
                 fg_refuse(walk->reason, "damaged: the data of lane %u is not a multiple of the page size",
                           file->nr_lanes - 1);
     }
 }
 
-/* The text of the option TRACECLOCK. trace-cmd writes the option without a text: its clocks count nanoseconds
- * unless the text that follows a buffer's lanes says otherwise, which is not read here. */
-static void walk_clock(struct fg_header_walk *walk, uint32_t bytes, struct fg_trace_file *file)
-{
-    char text[128] = "";
-
-    if (bytes >= sizeof(text)) {
-        fg_walk_skip(walk, bytes);
-        return;
-    }
-    fg_walk_read(walk, text, bytes);
-    file->unit = fg_trace_clock_unit_in(text);
-}
-
-/* Walks one option. *buffer_offset is that of a BUFFER option, else 0. False after the last option. */
-static bool walk_option(struct fg_header_walk *walk, struct fg_trace_file *file, uint64_t *buffer_offset)
+/* Walks one option, for the first or second time. *buffer_offset is that of a BUFFER option, else 0. False
+ * after the last option. */
+static bool walk_option(struct fg_header_walk *walk, struct fg_trace_file *file, bool is_first,
+                        uint64_t *buffer_offset)
 {
     uint16_t id = fg_walk_u16(walk);
+    uint64_t end;
     uint32_t bytes;
 
     *buffer_offset = 0;
     if (walk->error || id == FG_DAT_END)
         return false;
     bytes = fg_walk_u32(walk);
+    end = walk->offset + bytes;
+    if (!walk->error && bytes > walk->input.bytes - walk->offset)
+        walk->error = fg_refuse(walk->reason, "truncated: it ends at byte %" PRIu64 ", inside of an option",
+                                walk->input.bytes);
     if (id == FG_DAT_BUFFER && bytes > sizeof(*buffer_offset)) {
         *buffer_offset = fg_walk_u64(walk);
-        bytes -= sizeof(*buffer_offset);
+        if (is_first)
+            fg_walk_name(walk, &file->head.names);
+    } else if (is_first) {
+        fg_walk_dat_option(walk, &file->head, id, bytes);
     }
-    if (id == FG_DAT_TRACECLOCK)
-        walk_clock(walk, bytes, file);
-    else
-        fg_walk_skip(walk, bytes);
+    if (!walk->error && walk->offset > end)
+        walk->error = fg_refuse(walk->reason, "damaged: an option is too long");
+    walk->offset = end;
     return !walk->error;
 }
 
@@ -151,11 +160,15 @@ static void walk_buffers(struct fg_header_walk *walk, struct fg_trace_file *file
 
     fg_walk_expect(walk, "options  ", sizeof("options  "));
     options = walk->offset;
-    while (walk_option(walk, file, &buffer_offset))
+    fg_text_char(&file->head.names, 0); /* the top instance has none */
+    while (walk_option(walk, file, true, &buffer_offset))
         ;
     walk_lanes(walk, file);
+    /* trace-cmd may write the option TRACECLOCK without a text, and the clock here. */
+    if (file->head.has_clock_option && !file->head.clock[0])
+        fg_walk_dat_clock(walk, &file->head);
     walk->offset = options;
-    while (walk_option(walk, file, &buffer_offset)) {
+    while (walk_option(walk, file, false, &buffer_offset)) {
         uint64_t next = walk->offset;
 
         if (!buffer_offset)
@@ -166,49 +179,61 @@ static void walk_buffers(struct fg_header_walk *walk, struct fg_trace_file *file
     }
 }
 
-static void read_meta(struct fg_header_walk *walk, struct fg_trace_file *file)
+/* Reads the footer. False: there is none, which is so in a trace of trace-cmd's, or an error. */
+static bool read_footer(struct fg_header_walk *walk, struct fg_trace_file *file,
+                        struct fg_wire_footer *footer)
 {
-    struct fg_wire_footer footer;
-    if (walk->error)
-        return;
-    if (file->bytes < sizeof(footer)) {
-        walk->error = fg_refuse(walk->reason, "not recorded by funcgraph");
-        return;
-    }
-    walk->offset = file->bytes - sizeof(footer);
-    fg_walk_read(walk, &footer, sizeof(footer));
-    if (walk->error)
-        return;
-    if (memcmp(footer.magic, FG_WIRE_FOOTER_MAGIC, sizeof(footer.magic)) != 0) {
-        walk->error = fg_refuse(
-            walk->reason, "truncated, or not recorded by funcgraph: its last %zu bytes are not the footer",
-            sizeof(footer));
-        return;
-    }
-    if (footer.offset > file->bytes || footer.bytes > file->bytes - footer.offset) {
+    if (walk->error || file->bytes < sizeof(*footer))
+        return false;
+    walk->offset = file->bytes - sizeof(*footer);
+    fg_walk_read(walk, footer, sizeof(*footer));
+    return !walk->error && memcmp(footer->magic, FG_WIRE_FOOTER_MAGIC, sizeof(footer->magic)) == 0;
+}
+
+static void read_meta(struct fg_header_walk *walk, struct fg_trace_file *file,
+                      const struct fg_wire_footer *footer)
+{
+    if (footer->offset > file->bytes || footer->bytes > file->bytes - footer->offset) {
         walk->error =
-            fg_refuse(walk->reason, "damaged: its description cannot lie at byte %" PRIu64, footer.offset);
+            fg_refuse(walk->reason, "damaged: its description cannot lie at byte %" PRIu64, footer->offset);
+        return;
+    }
+    if (file->head.deviation[0]) {
+        walk->error = fg_refuse(walk->reason, "not recorded by funcgraph: %.150s", file->head.deviation);
         return;
     }
     if (file->blocks) {
-        walk->error = fg_section_read_description(file->blocks, footer.offset, footer.bytes, &file->meta,
+        walk->error = fg_section_read_description(file->blocks, footer->offset, footer->bytes, &file->meta,
                                                   &file->meta_bytes, walk->reason);
         return;
     }
-    file->meta = malloc(footer.bytes + 1);
+    file->meta = malloc(footer->bytes + 1);
     if (!file->meta) {
         walk->error = -ENOMEM;
         return;
     }
-    file->meta_bytes = footer.bytes;
-    walk->error = fg_trace_file_read(file, footer.offset, file->meta, footer.bytes, walk->reason);
+    file->meta_bytes = footer->bytes;
+    walk->error = fg_trace_file_read(file, footer->offset, file->meta, footer->bytes, walk->reason);
+}
+
+/* The file has no footer: its head tells what it holds. */
+static void become_kernel(struct fg_header_walk *walk, struct fg_trace_file *file)
+{
+    struct fg_dat_head *head = &file->head;
+
+    head->time.has_units = head->time.mult != 0 || fg_dat_clock_has_units(head->clock);
+    file->unit = head->time.has_units ? FG_UNIT_NS : FG_UNIT_TICKS;
+    file->kernel = fg_kernel_new(&head->time);
+    if (!file->kernel || head->names.failed)
+        walk->error = -ENOMEM;
 }
 
 static void walk_sections(struct fg_header_walk *walk, struct fg_trace_file *file)
 {
-    struct fg_section_walk found = {.unit = FG_UNIT_NS};
+    struct fg_section_walk found = {.head = &file->head};
 
     fg_section_walk(walk, &found);
+    free(found.listed);
     file->blocks = found.blocks;
     file->has_chunks = found.is_compressed;
     file->nr_cpus = found.nr_cpus;
@@ -216,25 +241,48 @@ static void walk_sections(struct fg_header_walk *walk, struct fg_trace_file *fil
     file->nr_lanes = found.nr_lanes;
     file->lanes = found.lanes;
     file->lanes_capacity = found.lanes_capacity;
-    file->unit = found.unit;
+}
+
+/* Begins a part of the head. */
+static void begin_part(struct fg_header_walk *walk, struct fg_trace_file *file, enum fg_dat_part_name name)
+{
+    file->head.parts[name].offset = walk->offset;
+}
+
+static void end_part(struct fg_header_walk *walk, struct fg_trace_file *file, enum fg_dat_part_name name)
+{
+    if (!walk->error)
+        file->head.parts[name].bytes = walk->offset - file->head.parts[name].offset;
 }
 
 static void walk_version_6(struct fg_header_walk *walk, struct fg_trace_file *file)
 {
     char system[2]; /* its name is not needed */
 
+    begin_part(walk, file, FG_DAT_PART_header);
     walk_section(walk, "header_page");
     fg_walk_skip(walk, fg_walk_u64(walk));
     walk_section(walk, "header_event");
     fg_walk_skip(walk, fg_walk_u64(walk));
+    end_part(walk, file, FG_DAT_PART_header);
+    begin_part(walk, file, FG_DAT_PART_ftrace);
     walk_skip_formats(walk);
+    end_part(walk, file, FG_DAT_PART_ftrace);
+    begin_part(walk, file, FG_DAT_PART_events);
     for (uint32_t systems = fg_walk_u32(walk); systems && !walk->error; systems--) {
         fg_walk_text(walk, system, sizeof(system));
         walk_skip_formats(walk);
     }
-    fg_walk_skip(walk, fg_walk_u32(walk)); /* kallsyms: the JSON has more */
-    fg_walk_skip(walk, fg_walk_u32(walk)); /* printk formats */
-    fg_walk_skip(walk, fg_walk_u64(walk)); /* command lines */
+    end_part(walk, file, FG_DAT_PART_events);
+    begin_part(walk, file, FG_DAT_PART_kallsyms);
+    fg_walk_skip(walk, fg_walk_u32(walk));
+    end_part(walk, file, FG_DAT_PART_kallsyms);
+    begin_part(walk, file, FG_DAT_PART_printk);
+    fg_walk_skip(walk, fg_walk_u32(walk));
+    end_part(walk, file, FG_DAT_PART_printk);
+    begin_part(walk, file, FG_DAT_PART_cmdlines);
+    fg_walk_skip(walk, fg_walk_u64(walk));
+    end_part(walk, file, FG_DAT_PART_cmdlines);
     file->nr_cpus = fg_walk_u32(walk);
     walk_buffers(walk, file);
 }
@@ -242,15 +290,50 @@ static void walk_version_6(struct fg_header_walk *walk, struct fg_trace_file *fi
 static void walk_header(struct fg_header_walk *walk, struct fg_trace_file *file)
 {
     bool has_sections = walk_start(walk);
+    struct fg_wire_footer footer;
 
-    walk_machine(walk);
+    walk_machine(walk, file);
     if (walk->error)
         return;
     if (has_sections)
         walk_sections(walk, file);
     else
         walk_version_6(walk, file);
-    read_meta(walk, file);
+    file->unit = fg_trace_clock_unit_in(file->head.clock);
+    if (read_footer(walk, file, &footer))
+        read_meta(walk, file, &footer);
+    else if (!walk->error)
+        become_kernel(walk, file);
+}
+
+int fg_trace_file_read_part(const struct fg_trace_file *file, enum fg_dat_part_name name,
+                            struct fg_text *text, char reason[FG_REASON_BYTES])
+{
+    const struct fg_dat_part *part = &file->head.parts[name];
+    struct fg_dat_block block;
+    uint64_t bytes = part->bytes;
+    int error;
+
+    reason[0] = 0;
+    if (part->is_compressed) {
+        error = fg_block_open(file->blocks, part->offset, part->offset + part->bytes,
+                              FG_DAT_DESCRIPTION_MAX_BYTES, &block, reason);
+        if (error)
+            return error;
+        bytes = block.bytes;
+    }
+    if (bytes > FG_DAT_DESCRIPTION_MAX_BYTES)
+        return fg_refuse(reason, "damaged: a part of its head has %" PRIu64 " bytes", bytes);
+    if (!bytes)
+        return 0;
+    if (!fg_text_reserve(text, (size_t)bytes))
+        return -ENOMEM;
+    if (part->is_compressed)
+        error = fg_block_read(file->blocks, part->offset, &block, text->data + text->bytes, reason);
+    else
+        error = fg_trace_file_read(file, part->offset, text->data + text->bytes, (size_t)bytes, reason);
+    text->bytes += error ? 0 : (size_t)bytes;
+    return error;
 }
 
 /* ---- .fg */
@@ -353,6 +436,8 @@ void fg_trace_file_close(struct fg_trace_file *file)
     free(file->recorded);
     fg_event_table_free(&file->own_events);
     fg_blocks_free(file->blocks);
+    fg_kernel_free(file->kernel);
+    fg_dat_head_free(&file->head);
     free(file->lanes);
     free(file->meta);
     *file = (struct fg_trace_file){.fd = -1};

@@ -1,5 +1,6 @@
 /* A trace, opened and checked: a `.fg` (recorded.h), or a trace.dat of version 6 or 7: where each lane's
- * pages lie, and the trace's own JSON.
+ * pages lie, and the trace's own JSON. A trace.dat that trace-cmd recorded has no JSON: its head has the texts
+ * that tell its events and names (dat_head.h, kernel.h).
  *
  * It is read with pread() and not mapped. So a file that is truncated meanwhile gives an error and no
  * SIGBUS, and no more memory is used than is asked for. */
@@ -7,6 +8,8 @@
 #define FG_TRACE_FILE_H
 
 #include "tracedata/base/trace_clock.h"
+#include "tracedata/read/dat_head.h"
+#include "tracedata/read/kernel.h"
 #include "tracedata/read/recorded.h"
 #include "tracedata/read/section_walk.h"
 #include <stddef.h>
@@ -21,15 +24,18 @@ struct fg_trace_file {
     struct fg_lane_data *lanes; /* of the top instance's buffer, then of the others */
     size_t lanes_capacity;
     enum fg_clock_unit unit; /* of the times of events */
-    char *meta;              /* JSON */
+    char *meta;              /* JSON; NULL of a kernel's trace */
     size_t meta_bytes;
+    struct fg_dat_head head;          /* of a trace.dat */
+    uint32_t page_header_bytes;       /* before the data of a page */
+    struct fg_kernel *kernel;         /* of a kernel's trace: what its records are; NULL of funcgraph's own */
     struct fg_blocks *blocks;         /* of version 7, for one thread at a time; NULL of version 6 */
     bool has_chunks;                  /* the lanes are compressed, see sections.h */
     struct fg_recorded *recorded;     /* of a .fg, which has no `lanes` here; NULL of a trace.dat */
     struct fg_event_table own_events; /* of a trace.dat: those that its JSON names */
 };
 
-/* Return: 0; -EINVAL: the file is not a trace of funcgraph's, or -ENOTSUP: it is compressed, and nothing here
+/* Return: 0; -EINVAL: the file is not a trace, or -ENOTSUP: it is compressed, and nothing here
  * can decompress it (codec.h), and in both cases `reason` says why; or another negative errno, and `reason`
  * is empty. */
 int fg_trace_file_open(const char *path, struct fg_trace_file *file, char reason[FG_REASON_BYTES]);
@@ -46,6 +52,10 @@ static inline const struct fg_event_table *fg_trace_file_events(const struct fg_
 {
     return file->recorded ? &file->recorded->contents.events : &file->own_events;
 }
+
+/* Appends a part of a trace.dat's head; nothing if the file lacks it. Return: as fg_trace_file_read(). */
+int fg_trace_file_read_part(const struct fg_trace_file *file, enum fg_dat_part_name name,
+                            struct fg_text *text, char reason[FG_REASON_BYTES]);
 
 /* Reads exactly `bytes` at `offset`. Return: as fg_trace_file_open(). */
 int fg_trace_file_read(const struct fg_trace_file *file, uint64_t offset, void *into, size_t bytes,

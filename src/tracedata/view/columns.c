@@ -219,8 +219,13 @@ FG_NOINLINE static bool add_rare(struct fg_columns *columns, size_t i, const str
         columns->number[i] = fg_event_overrun(event)->total;
         break;
     default:
-        if (type)
+        if (type) {
             add_event(columns, i, event, type);
+        } else if (event->type >= FG_EVENT_KERNEL) {
+            columns->number[i] = event->type - FG_EVENT_KERNEL;
+            put_data(columns, event->data, event->size);
+        }
+        break;
     }
     return true;
 }

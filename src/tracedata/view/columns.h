@@ -27,7 +27,7 @@
     X(lost, uint64_t, "Q", "records lost just before; FG_LOST_UNKNOWN: an unknown number")                   \
     X(number, uint64_t, "Q",                                                                                 \
       "wait: how long in ns; overrun: calls not traced so far; repeats: how often; event: number of its "    \
-      "kind")                                                                                                \
+      "kind; other: a kernel's id")                                                                          \
     X(function, uint32_t, "I", "its index, or FG_FUNC_UNKNOWN")                                              \
     X(caller, uint32_t, "I", "index of the function that made the call, or FG_FUNC_UNKNOWN")                 \
     X(caller_line, uint32_t, "I", "the line at which it did (native code: the offset), or 0")                \
@@ -50,7 +50,7 @@
     X(mark, 9)                                                                                               \
     X(stack, 10)                                                                                             \
     X(repeats, 11)                                                                                           \
-    X(other, 12) /* of a later version */                                                                    \
+    X(other, 12) /* of a later version, or a kernel's */                                                     \
     X(event, 13) /* that a program or its user defined */
 
 enum fg_column_kind {
@@ -69,7 +69,7 @@ struct fg_columns {
 #undef X
     int32_t *data_offsets; /* n + 1 of them */
     /* entry, function: arguments, and return, raise, suspend: the outcome, as values (record.h);
-     * mark: the text; stack: u32 function indexes; event: its image (field.h) */
+     * mark: the text; stack: u32 function indexes; event: its image (field.h); other: a kernel's record */
     uint8_t *data;
     size_t data_bytes;
 };

@@ -21,6 +21,7 @@ struct fg_report {
     uint32_t nr_parts;
     uint32_t header;
     struct fg_text line; /* to which a prefix is added */
+    struct fg_kernel_holes holes;
     bool has_begun;
 };
 
@@ -70,13 +71,16 @@ void fg_report_free(struct fg_report *report)
     }
     free(report->parts);
     fg_text_free(&report->line);
+    fg_kernel_holes_free(&report->holes);
     free(report);
 }
 
 static void put_header(struct fg_report *report, struct fg_text *text)
 {
     const struct part *part = &report->parts[report->header];
-    if (part->style.layout == FG_LAYOUT_FUNCTION)
+    if (part->style.layout == FG_LAYOUT_TRACE_CMD)
+        fg_kernel_text_header(text, report->merge->file);
+    else if (part->style.layout == FG_LAYOUT_FUNCTION)
         fg_function_text_header(text, &part->style, report->merge->file->nr_cpus);
     else
         fg_graph_put_header(text, &part->graph.columns);
@@ -120,6 +124,7 @@ static int put_prefixed_event(struct fg_report *report, struct part *part, struc
 int fg_report_next(struct fg_report *report, struct fg_text *text, size_t bytes)
 {
     text->bytes = 0;
+    report->holes.n = report->holes.records.bytes = 0;
     if (!report->has_begun) {
         put_header(report, text);
         report->has_begun = true;
@@ -130,12 +135,22 @@ int fg_report_next(struct fg_report *report, struct fg_text *text, size_t bytes)
         if (result <= 0)
             return result;
         struct part *part = &report->parts[event.buffer];
-        int error = part->prefix ? put_prefixed_event(report, part, text, &event)
-                                 : put_event(report, part, text, &event);
+        int error;
+        if (part->style.layout == FG_LAYOUT_TRACE_CMD)
+            error = fg_kernel_text_event(text, &part->style, report->merge, &event, &report->holes);
+        else if (part->prefix)
+            error = put_prefixed_event(report, part, text, &event);
+        else
+            error = put_event(report, part, text, &event);
         if (error)
             return error;
         if (text->failed)
             return -ENOMEM;
     }
     return 1;
+}
+
+const struct fg_kernel_holes *fg_report_holes(const struct fg_report *report)
+{
+    return &report->holes;
 }

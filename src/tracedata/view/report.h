@@ -1,10 +1,12 @@
 /* A trace as text, line by line in order of time: in the kernel's function_graph layout, or in its
- * `function` layout for buffers of that tracer. graph_text and function_text print the lines. */
+ * `function` layout for buffers of that tracer; a kernel's own trace as trace-cmd prints it. graph_text,
+ * function_text and kernel_text print the lines. */
 #ifndef FG_REPORT_H
 #define FG_REPORT_H
 
 #include "tracedata/base/text.h"
 #include "tracedata/read/merge.h"
+#include "tracedata/view/kernel_text.h"
 #include "tracedata/view/report_style.h"
 
 struct fg_report;
@@ -27,5 +29,9 @@ void fg_report_free(struct fg_report *report);
 /* Replaces `text` by the next lines, at least `bytes` of them if so much is left. Return: 1; 0: these are
  * the last lines; or an error of fg_merge_next(), before which come the lines in `text`. */
 int fg_report_next(struct fg_report *report, struct fg_text *text, size_t bytes);
+
+/* What the latest text lacks. Of a kernel's trace only; the holes are valid until the next call of
+ * fg_report_next(). */
+const struct fg_kernel_holes *fg_report_holes(const struct fg_report *report);
 
 #endif

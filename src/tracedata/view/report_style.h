@@ -35,7 +35,8 @@ enum fg_report_option {
 #undef X
 };
 
-enum fg_layout { FG_LAYOUT_FUNCTION_GRAPH, FG_LAYOUT_FUNCTION };
+/* TRACE_CMD: as trace-cmd prints a kernel's trace, which it must be. */
+enum fg_layout { FG_LAYOUT_FUNCTION_GRAPH, FG_LAYOUT_FUNCTION, FG_LAYOUT_TRACE_CMD };
 
 /* How a buffer of the trace is printed. */
 struct fg_report_style {

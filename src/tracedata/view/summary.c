@@ -2,11 +2,13 @@
 #include "tracedata/view/summary.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/ring/record.h"
 #include "tracedata/view/parked_calls.h"
 #include "tracedata/view/summary_lane.h"
+#include "tracedata/view/summary_threads.h"
 
 #define NO_TASK UINT32_MAX
 #define NO_FUNCTION UINT32_MAX
@@ -15,7 +17,8 @@ struct fg_summary {
     struct fg_merge *merge;
     struct fg_function_summary *functions;
     uint32_t nr_functions;
-    struct fg_summary_lane *lanes;
+    struct fg_summary_lane *lanes;      /* of funcgraph's traces: a lane's tasks run one after the other */
+    struct fg_summary_threads *threads; /* of a kernel's: they take turns, and move from lane to lane */
     struct fg_parked_calls parked;
 };
 
@@ -29,7 +32,9 @@ int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary)
     made->nr_functions = nr_functions;
     made->functions = calloc(nr_functions + (size_t)1, sizeof(*made->functions));
     made->lanes = calloc(nr_lanes + (size_t)1, sizeof(*made->lanes));
-    if (!made->functions || !made->lanes) {
+    if (merge->file->kernel)
+        made->threads = fg_summary_threads_new(nr_functions);
+    if (!made->functions || !made->lanes || (merge->file->kernel && !made->threads)) {
         fg_summary_free(made);
         return -ENOMEM;
     }
@@ -48,6 +53,7 @@ void fg_summary_free(struct fg_summary *summary)
     for (uint32_t i = 0; summary->lanes && i < summary->merge->file->nr_lanes; i++)
         fg_summary_lane_free(&summary->lanes[i]);
     free(summary->lanes);
+    fg_summary_threads_free(summary->threads);
     free(summary->functions);
     fg_parked_calls_free(&summary->parked);
     free(summary);
@@ -279,14 +285,61 @@ static int add_event(struct fg_summary *summary, struct fg_summary_lane *lane, c
     }
 }
 
+static int finish_threads(struct fg_summary *summary)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < summary->threads->n && !error; i++)
+        if (summary->threads->lanes[i])
+            error = finish_task(summary, summary->threads->lanes[i]);
+    return error;
+}
+
 static int finish(struct fg_summary *summary)
 {
+    if (summary->threads)
+        return finish_threads(summary);
     for (uint32_t i = 0; i < summary->merge->file->nr_lanes; i++) {
         int error = finish_task(summary, &summary->lanes[i]);
         if (error)
             return error;
     }
     return 0;
+}
+
+static inline int add_lane_event(struct fg_summary *summary, const struct fg_event *event)
+{
+    struct fg_summary_lane *lane = &summary->lanes[event->lane];
+
+    if (lane->task != event->task) {
+        int error = finish_task(summary, lane);
+
+        lane->task = event->task;
+        if (error)
+            return error;
+    }
+    lane->last_ns = event->time_ns;
+    return add_event(summary, lane, event);
+}
+
+static int add_thread_event(struct fg_summary *summary, const struct fg_event *event)
+{
+    struct fg_summary_threads *threads = summary->threads;
+    size_t number;
+    int error = fg_summary_thread_begin(threads, event, &number);
+
+    if (error == -ENOSPC) {
+        snprintf(summary->merge->reason, sizeof(summary->merge->reason),
+                 "too many threads are in calls at the same time");
+        return -EINVAL;
+    }
+    if (error)
+        return error;
+    threads->lanes[number]->last_ns = event->time_ns;
+    error = add_event(summary, threads->lanes[number], event);
+    if (!error)
+        fg_summary_thread_end(threads, number);
+    return error;
 }
 
 int fg_summary_run(struct fg_summary *summary, uint64_t events)
@@ -298,15 +351,7 @@ int fg_summary_run(struct fg_summary *summary, uint64_t events)
             return result;
         if (result == 0)
             return finish(summary);
-        struct fg_summary_lane *lane = &summary->lanes[event.lane];
-        int error = 0;
-        if (lane->task != event.task) {
-            error = finish_task(summary, lane);
-            lane->task = event.task;
-        }
-        lane->last_ns = event.time_ns;
-        if (!error)
-            error = add_event(summary, lane, &event);
+        int error = summary->threads ? add_thread_event(summary, &event) : add_lane_event(summary, &event);
         if (error)
             return error;
     }

@@ -1,0 +1,99 @@
+/* See summary_threads.h. */
+#include "tracedata/view/summary_threads.h"
+
+#include "engine/core/array.h"
+#include <errno.h>
+#include <stdlib.h>
+
+struct fg_summary_threads *fg_summary_threads_new(uint32_t nr_functions)
+{
+    struct fg_summary_threads *threads = calloc(1, sizeof(*threads));
+
+    if (threads)
+        threads->nr_functions = nr_functions;
+    return threads;
+}
+
+static void free_lane(struct fg_summary_lane *lane)
+{
+    fg_summary_lane_free(lane);
+    free(lane);
+}
+
+void fg_summary_threads_free(struct fg_summary_threads *threads)
+{
+    if (!threads)
+        return;
+    for (size_t i = 0; i < threads->nr_spare; i++)
+        free_lane(threads->spare[i]);
+    for (size_t i = 0; i < threads->n; i++)
+        if (threads->lanes[i])
+            free_lane(threads->lanes[i]);
+    free((void *)threads->lanes);
+    free((void *)threads->spare);
+    fg_hash_clear(&threads->numbers);
+    free(threads);
+}
+
+/* One-to-one: no trace has 2^31 lanes. */
+static uint64_t hash_of(const struct fg_event *event)
+{
+    uint64_t group = event->tid ? event->buffer : UINT64_C(1) << 31 | event->lane;
+
+    return fg_hash_uint64(group << 32 | (uint32_t)event->tid);
+}
+
+static int find_number(struct fg_summary_threads *threads, const struct fg_event *event, size_t *number)
+{
+    uint64_t hash = hash_of(event), found = fg_hash_find(&threads->numbers, hash);
+
+    if (!found) {
+        if (fg_array_reserve(&threads->lanes, &threads->capacity, threads->n + 1) < 0 ||
+            fg_hash_add(&threads->numbers, hash, threads->n + 1) < 0)
+            return -ENOMEM;
+        threads->lanes[threads->n] = NULL;
+        found = ++threads->n;
+    }
+    *number = (size_t)found - 1;
+    return 0;
+}
+
+/* Makes a spare one. Both its arrays are as long as there are functions. */
+static int add_spare(struct fg_summary_threads *threads)
+{
+    uint64_t bytes = (threads->nr_functions + UINT64_C(1)) * 2 * sizeof(uint32_t);
+
+    if (threads->nr_lanes >= FG_SUMMARY_THREADS_MIN && threads->nr_lanes >= FG_SUMMARY_THREADS_BYTES / bytes)
+        return -ENOSPC;
+    if (fg_array_reserve(&threads->spare, &threads->spare_capacity, threads->nr_lanes + 1) < 0)
+        return -ENOMEM;
+    threads->spare[0] = calloc(1, sizeof(*threads->spare[0]));
+    if (!threads->spare[0])
+        return -ENOMEM;
+    threads->nr_spare = 1;
+    threads->nr_lanes++;
+    return 0;
+}
+
+int fg_summary_thread_begin(struct fg_summary_threads *threads, const struct fg_event *event, size_t *number)
+{
+    int error = find_number(threads, event, number);
+
+    if (error || threads->lanes[*number])
+        return error;
+    if (!threads->nr_spare)
+        error = add_spare(threads);
+    if (!error)
+        threads->lanes[*number] = threads->spare[--threads->nr_spare];
+    return error;
+}
+
+void fg_summary_thread_end(struct fg_summary_threads *threads, size_t number)
+{
+    struct fg_summary_lane *lane = threads->lanes[number];
+
+    if (lane->depth || lane->nr_unrooted)
+        return;
+    threads->lanes[number] = NULL;
+    threads->spare[threads->nr_spare++] = lane;
+}
