@@ -50,7 +50,7 @@ static void put_page_layout(struct fg_text *text)
 #define X(event, id, system, print)                                                                          \
     static void put_format_##event(struct fg_text *text)                                                     \
     {                                                                                                        \
-        typedef struct fg_wire_##event record;                                                               \
+        __attribute__((unused)) typedef struct fg_wire_##event record; /* there may be no fields */          \
         size_t begin = fg_begin_format(text, #event, id);                                                    \
                                                                                                              \
         FG_WIRE_FIELDS_##event(PUT) fg_end_format(text, begin, print);                                       \
