@@ -83,7 +83,7 @@ def damaged(draw: strategies.DrawFn) -> str:
 
 
 def check(text: str) -> HistSpec | None:
-    """Parse a text; return the trigger or None."""
+    """Parse a text; return the trigger, or None if it was refused."""
     try:
         spec = hist.parse(text, "syscalls", "sys_enter_read", EVENTS["syscalls", "sys_enter_read"], Some())
     except HistError as error:
@@ -95,10 +95,13 @@ def check(text: str) -> HistSpec | None:
         assert str(error).endswith("^")
         return None
     compile_plan(spec)
-    assert spec.info().startswith("hist:")
+    # What reads back is the same trigger.
+    again = hist.parse(spec.text, "syscalls", "sys_enter_read", EVENTS["syscalls", "sys_enter_read"], Some())
+    assert again.text == spec.text
     return spec
 
 
+@pytest.mark.timeout(3600)  # at night, on a busy machine
 @hypothesis.seed(14)
 @hypothesis.settings(
     max_examples=100_000 if NIGHTLY else 5000,

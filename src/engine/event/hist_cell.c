@@ -6,17 +6,18 @@
 #define SET 2u
 #define STATES 3u /* the bits of these */
 
-/* Returns the state before; CHANGES: the cell is not ours. */
+/* @wanted: a bit for each state, EMPTY or SET, in which it may be. Returns the state before; CHANGES: the
+ * cell is not ours. */
 static uint64_t begin(_Atomic uint64_t *cell, uint64_t wanted)
 {
     uint64_t state = atomic_load_explicit(cell, memory_order_relaxed);
 
-    if ((state & STATES) == CHANGES || !(wanted >> (state & STATES) & 1))
-        return CHANGES;
-    /* acquire: pairs with end() of whoever changed it before */
-    if (!atomic_compare_exchange_strong_explicit(cell, &state, (state & ~(uint64_t)STATES) | CHANGES,
-                                                 memory_order_acquire, memory_order_relaxed))
-        return CHANGES;
+    do {
+        if (!(wanted >> (state & STATES) & 1))
+            return CHANGES;
+        /* acquire: pairs with end() of whoever changed it before */
+    } while (!atomic_compare_exchange_weak_explicit(cell, &state, (state & ~(uint64_t)STATES) | CHANGES,
+                                                    memory_order_acquire, memory_order_relaxed));
     return state;
 }
 
