@@ -1,11 +1,13 @@
 """Codecs: the system's libraries, and Python's where there are none.
 
-A library is taken away by a file of its name that is none: the dynamic loader finds it first.
+A library is taken away by a file of its name that is none: the dynamic loader finds it first. Where Python's
+own codec needs that library, it is taken away from us alone: dlopen() refuses it.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -17,6 +19,19 @@ from ringfile import leaf
 from tracefile import Trace
 from tracereader import Desk, read_trace
 
+#: Refuses the library to whoever asks for it by its name, as we do. A module that is linked with it finds it.
+REFUSE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+
+void *dlopen(const char *file, int mode)
+{
+    void *(*next)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+
+    return file && strcmp(file, "libzstd.so.1") == 0 ? NULL : next(file, mode);
+}
+"""
 PYTHON_ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 
@@ -29,7 +44,9 @@ def run(code: str, *words: Path, without: Path | None = None) -> str:
         without: a folder; if it is given, the system has no zstd library.
     """
     environ = dict(os.environ)
-    if without:
+    if without and (without / "refuse.so").exists():
+        environ["LD_PRELOAD"] = str(without / "refuse.so")
+    elif without:
         (without / "libzstd.so.1").touch()
         environ["LD_LIBRARY_PATH"] = str(without)
     command = [sys.executable, "-c", code, *words]
@@ -44,9 +61,18 @@ def run(code: str, *words: Path, without: Path | None = None) -> str:
 def no_library(tmp_path: Path) -> Path:
     """A folder for run(): Python has zstd without the system's library."""
     try:
+        run(f"import {PYTHON_ZSTD}")
+    except subprocess.CalledProcessError:
+        pytest.skip("Python has no zstd")
+    try:
         run(f"import {PYTHON_ZSTD}", without=tmp_path)
     except subprocess.CalledProcessError:
-        pytest.skip("Python has no zstd, or needs the same library")
+        if shutil.which("gcc") is None:
+            pytest.skip("Python needs the same library, and no C compiler is here")
+        source = tmp_path / "refuse.c"
+        source.write_text(REFUSE)
+        command = ["gcc", "-shared", "-fPIC", str(source), "-o", str(tmp_path / "refuse.so"), "-ldl"]
+        subprocess.run(command, check=True)
     return tmp_path
 
 
