@@ -1,7 +1,7 @@
-/* Promise: whatever a kernel's trace holds, reading it ends; at worst with an error, never beyond a buffer. For
- * the sanitizers (make asan): a whole trace is damaged at random, thousands of times, with events whose fields
- * lie anywhere, on machines of 32 and 64 bits and with pages of 4 KB and 64 KB; everything that can be read is
- * read. */
+/* Promise: whatever a kernel's trace holds, reading it ends; at worst with an error, never beyond a buffer.
+ * For the sanitizers (make asan): a whole trace is damaged at random, thousands of times, with events whose
+ * fields lie anywhere, on machines of 32 and 64 bits and with pages of 4 KB and 64 KB; everything that can
+ * be read is read. */
 #define _GNU_SOURCE
 #undef NDEBUG
 #include <assert.h>
@@ -87,8 +87,8 @@ static uint64_t function_at(unsigned n, unsigned depth)
     return BASE + 0x100 * ((n / 10 + depth) % 7) + n / 10 % 2;
 }
 
-/* The n-th record of a page. In ten: three calls within each other, the innermost a leaf; their ends; and what
- * is not a call. */
+/* The n-th record of a page. In ten: three calls within each other, the innermost a leaf; their ends; and
+ * what is not a call. */
 static void put_record(struct fg_text *record, unsigned n, unsigned tid, uint64_t time)
 {
     unsigned step = n % 10;

@@ -15,8 +15,8 @@
 #include "binding/core/state.h"
 #include "binding/event/trigger.h"
 
-/* A probe of an event. It is registered while an instance records the event: else its functions run as if there
- * were no event. The engine calls it while it is registered, so it does not move. */
+/* A probe of an event. It is registered while an instance records the event: else its functions run as if
+ * there were no event. The engine calls it while it is registered, so it does not move. */
 struct probe {
     struct fg_probe_event hits;
     struct fg_fetch_program *program;
@@ -471,8 +471,8 @@ static struct fg_trigger **triggers_of(const struct event_object *self, PyObject
     return triggers;
 }
 
-/* The event keeps the triggers that the engine may use: those that an instance wants now, and in the middle of a
- * change those that it wants next. Return: 0, or -1 with an exception. */
+/* The event keeps the triggers that the engine may use: those that an instance wants now, and in the middle
+ * of a change those that it wants next. Return: 0, or -1 with an exception. */
 static int keep_triggers(struct event_object *self, int handle, PyObject *tuple)
 {
     PyObject *key = PyLong_FromLong(handle);

@@ -401,7 +401,8 @@ static void fill_common(const struct fg_event *event, const struct fg_event_site
     memcpy(image + sizeof(common), places, event->fields_at - sizeof(common));
 }
 
-/* What is wanted when the event is hit: its record first, so that a trigger which stops recording leaves it. */
+/* What is wanted when the event is hit: its record first, so that a trigger which stops recording leaves it.
+ * */
 static void hit_file(const struct fg_event_file *file, const struct fg_event *event,
                      const struct fg_event_site *site, const uint8_t *image, uint32_t bytes)
 {

@@ -1,9 +1,10 @@
 /* Events of this process: kinds of them, and which instances want each.
  *
- * An event is a kind: a system, a name and fields. It is hit by a probe (probe_event.h) or by the program, which
- * make an image (field.h) of it. An instance that wants events of that kind has a file of the event, as the
- * kernel's events/SYSTEM/NAME of an instance. The event has a list of its files, which a hit reads
- * without a lock. Adding a file publishes a copy. What is unpublished is freed when no callback can read it. */
+ * An event is a kind: a system, a name and fields. It is hit by a probe (probe_event.h) or by the program,
+ * which make an image (field.h) of it. An instance that wants events of that kind has a file of the event,
+ * as the kernel's events/SYSTEM/NAME of an instance. The event has a list of its files, which a hit reads
+ * without a lock. Adding a file publishes a copy. What is unpublished is freed when no callback can read it.
+ * */
 #ifndef FG_EVENT_H
 #define FG_EVENT_H
 
@@ -73,7 +74,8 @@ void fg_event_free(struct fg_event *event);
 /**
  * fg_event_set() - Say what an instance wants of an event.
  * @handle: the instance's
- * @want: it replaces what the instance wanted before, so that each hit sees one of both. On success the filter
+ * @want: it replaces what the instance wanted before, so that each hit sees one of both. On success the
+ * filter
  *   is the event's to free; the triggers stay the caller's, and must stay until something else is wanted.
  *
  * When it returns, no hit sees what was wanted before.

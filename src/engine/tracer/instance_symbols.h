@@ -44,8 +44,8 @@ void fg_instance_name_function(struct fg_instance *instance, uint32_t id);
 void fg_instance_forget_symbols(struct fg_instance *instance);
 
 /**
- * fg_instance_put_first() - Put the first symbols of each ring: the process's, and those of the events that the
- * instance records.
+ * fg_instance_put_first() - Put the first symbols of each ring: the process's, and those of the events that
+ * the instance records.
  *
  * Context: takes the engine's lock.
  */

@@ -36,13 +36,13 @@ class Trigger(NamedTuple):
 
     Attributes:
         kind: one of KINDS.
-        count: how often it acts, or UNLIMITED.
+        times: how often it acts, or UNLIMITED.
         filter: at which hits; None: at all.
         hist: what a "hist" counts.
     """
 
     kind: str
-    count: int
+    times: int
     filter: event_filter.Filter | None
     hist: HistSpec | None
 

@@ -35,7 +35,7 @@ class _LiveTrigger:
         self.asked = asked
         program = asked.filter.program.pack() if asked.filter else None
         plan = compile_plan(asked.hist) if asked.hist else None
-        self.engine: _engine.Trigger = event.engine.trigger(asked.kind, asked.count, program, plan)
+        self.engine: _engine.Trigger = event.engine.trigger(asked.kind, asked.times, program, plan)
         if asked.hist and asked.hist.control == "pause":
             self.engine.pause(True)
 

@@ -52,6 +52,7 @@ class TraceFile:
         self.events = description.events
         self.buffers = description.buffers
         self.killed = description.killed
+
     @property
     def is_kernel(self) -> bool:
         """Whether trace-cmd recorded it on a kernel."""
@@ -205,7 +206,6 @@ class TraceFile:
         except (ValueError, OverflowError) as error:
             raise TraceError(str(error)) from None
         return reader
-
 
     def _open_again(self) -> _tracedata.Reader:
         reader = _tracedata.Reader(self.path)
