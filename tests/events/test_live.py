@@ -355,7 +355,23 @@ def test_a_recording_with_a_wrong_event_does_not_start(fg: Funcgraph) -> None:
     assert wrong.returncode == 2 and "Field not found" in wrong.stderr
     wrong = fg.record("-f", "m == 3", app, "plain")
     assert wrong.returncode == 2 and "-f" in wrong.stderr
+    first, other = "f:job/start __main__.work n=job.n", "f:job/start __main__.main n=\\1:u8"
+    wrong = fg.record("-e", first, "-B", "two", "-e", other, app, "plain")
+    assert wrong.returncode == 2 and "different from existing probe" in wrong.stderr
     assert not os.path.exists(fg.trace) and fg.sessions() == []
+
+
+def test_two_instances_record_the_same_event(fg: Funcgraph) -> None:
+    event = ("-e", "f:job/start __main__.work n=job.n", "-f")
+    result = fg.record("-q", *event, "n == 1", "-B", "two", *event, "n == 2", fg.script(APP), "plain")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert recorded(fg) == [f"start: (__main__.work) n={n}" for n in (1, 2)]
+
+
+def test_an_event_that_nobody_hits_is_told_with_names_like_its(fg: Funcgraph) -> None:
+    result = fg.record("-q", "-e", "f:job/start __main__.wrok n=job.n", fg.script(APP), "plain")
+    assert result.returncode == 0
+    assert "nothing matched __main__.wrok; the nearest names that ran: __main__.work" in result.stderr
 
 
 # ---- triggers and histograms

@@ -10,6 +10,7 @@
 #include "arch/cpython/register/events.h"
 #include "arch/cpython/register/fprobes.h"
 #include "arch/cpython/register/users.h"
+#include "binding/base/critical_section.h"
 #include "binding/base/raise.h"
 #include "binding/core/filter.h"
 #include "binding/core/state.h"
@@ -266,8 +267,10 @@ static void detach_unused(struct fg_interp *interp)
     for (Py_ssize_t i = 0; all && i < PyTuple_GET_SIZE(all); i++) {
         struct event_object *self = (struct event_object *)PyTuple_GET_ITEM(all, i);
 
+        Py_BEGIN_CRITICAL_SECTION(self);
         if (is_unused(self))
             detach(self);
+        Py_END_CRITICAL_SECTION();
     }
     Py_XDECREF(all);
     fg_exception_put_back(before);
@@ -588,6 +591,11 @@ static PyObject *get_nmissed(PyObject *object, void *Py_UNUSED(closure))
     return sum(object, nmissed_of);
 }
 
+FG_ALONE(add_probe)
+FG_ALONE(remove_probe)
+FG_ALONE(set_wanted)
+FG_ALONE(event_close)
+
 static PyGetSetDef attributes[] = {
     {"number", get_number, NULL, "Number of the event in this process.", NULL},
     {"used", get_used, NULL, "Whether an instance records it.", NULL},
@@ -598,18 +606,18 @@ static PyGetSetDef attributes[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"add_probe", add_probe, METH_VARARGS,
+    {"add_probe", add_probe_alone, METH_VARARGS,
      "add_probe(functions, fields, is_pending): hit the event at functions that match the patterns; "
      "is_pending: "
      "also if none matches yet."},
-    {"remove_probe", remove_probe, METH_O,
+    {"remove_probe", remove_probe_alone, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
     {"trigger", trigger, METH_VARARGS,
      "trigger(name, count, filter, plan) -> Trigger: make one for its hits."},
-    {"set", set_wanted, METH_VARARGS,
+    {"set", set_wanted_alone, METH_VARARGS,
      "set(handle, records, filter, triggers): say what the instance wants of the event."},
     {"is_recorded", is_recorded, METH_O, "is_recorded(handle) -> bool: whether the instance records it."},
-    {"close", event_close, METH_NOARGS, "close(): remove the event with its probes."},
+    {"close", event_close_alone, METH_NOARGS, "close(): remove the event with its probes."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -10,12 +10,13 @@ from typing import NamedTuple
 from funcgraph.events import filter as event_filter
 from funcgraph.events.definition import Definition
 from funcgraph.events.parse import parse_definition
+from funcgraph.events.registry import AnyDefinition, Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = ["Asked", "filter_fields", "parse", "with_filter"]
+__all__ = ["Asked", "Together", "filter_fields", "parse", "with_filter"]
 
 
 class Asked(NamedTuple):
@@ -72,3 +73,34 @@ def filter_fields(
     """
     places = ("__probe_func", "__probe_ret_ip") if definition.is_return else ("__probe_ip",)
     return event_filter.Fields(definition.fields, places, functions)
+
+
+class Together:
+    """The events of all instances of a recording: can one process have them all?"""
+
+    def __init__(self) -> None:
+        self._registry = Registry(_NoEngine())
+
+    def add(self, text: str) -> None:
+        """Add an event; the same definition may be there already.
+
+        Raises:
+            ValueError: as parse(); or it cannot be there beside those before it.
+        """
+        asked = parse(text)
+        if all(definition.text != asked.definition.text for definition in self._registry):
+            self._registry.define(asked.text)
+
+
+class _NoEngine:
+    """Makes no events: the table of dynamic events alone says what it would refuse."""
+
+    def install(self, definition: AnyDefinition) -> None:
+        """Accept it."""
+
+    def remove(self, handle: None) -> None:
+        """Have nothing to remove."""
+
+    def is_busy(self, handle: None) -> bool:
+        """Return that it is not."""
+        return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,6 @@ from funcgraph.settings import check as valid
 from funcgraph.settings.table import (
     BY_NAME,
     CHOICE,
-    EVENTS,
     EXCLUSIVE,
     NAME_BYTES,
     NUMBER,
@@ -77,6 +76,7 @@ def check(settings: dict[str, Any]) -> None:
     _checked("clock", settings["clock"], partial(valid.one_of, allowed=CHOICES["clock"]))
     _check_limits(settings)
     check_dat_format(settings)
+    _check_events(settings["instances"])
     names: set[str] = set()
     latency_tracers: set[str] = set()
     for instance in settings["instances"]:
@@ -106,6 +106,13 @@ def check_dat_format(settings: dict[str, Any]) -> None:
         _checked("compression", compression, partial(valid.one_of, allowed=CHOICES["compression"]))
     if version == 6 and compression not in ("", "none"):
         raise OptionError("compression", compression, "version 6 has no compression")
+
+
+def _check_events(instances: Sequence[dict[str, Any]]) -> None:
+    together = asked.Together()
+    for instance in instances:
+        for text in instance["events"]:
+            _checked("events", text, together.add)
 
 
 def _check_limits(settings: dict[str, Any]) -> None:
@@ -160,9 +167,6 @@ def _check_instance(instance: dict[str, Any]) -> None:
         if setting.kind == PATTERNS:
             for pattern in value:
                 _checked(option, pattern, _engine.check_pattern)
-        elif setting.kind == EVENTS:
-            for text in value:
-                _checked(option, text, asked.parse)
         elif setting.kind == CHOICE:
             _checked(option, value, partial(valid.one_of, allowed=CHOICES[option]))
         elif setting.kind == NUMBER:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from funcgraph import _engine
+from funcgraph.events import asked
 from funcgraph.names import nearest_names
 from funcgraph.session.progress import bytes_text, plural
 
@@ -160,12 +161,20 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Seque
 
 
 def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
+    if instance["tracer"] == "nop":
+        return _no_hit([asked.parse(text).definition.symbol for text in instance["events"]], names)
     patterns = [*instance["filter"], *instance["graph"]]
     is_known = all(any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)
     is_quick = instance["thresh_us"] and is_known  # no call took that long
-    if not patterns or instance["tracer"] == "nop" or is_quick:
+    if not patterns or is_quick:
         return ""
     return nothing_matched(patterns, names)
+
+
+def _no_hit(symbols: Sequence[str], names: Sequence[str]) -> str:
+    """Return why events on these functions have no hits; "": some of the functions ran."""
+    unknown = [symbol for symbol in symbols if not any(fnmatchcase(name, symbol) for name in names)]
+    return nothing_matched(unknown, names) if symbols and unknown == list(symbols) else ""
 
 
 def _no_section(tracer: str, thresh_us: int) -> str:
