@@ -20,9 +20,9 @@
 _Static_assert(FG_EVENT_FIRST_DYNAMIC + FG_EVENT_MAX_TYPES <= FG_EVENT_unknown_event, "types have 16 bits");
 
 struct fg_event_field {
-    struct fg_field at;
     const char *name; /* not ended by a NUL */
     uint32_t name_bytes;
+    struct fg_field at;
 };
 
 struct fg_event_type {
