@@ -477,3 +477,43 @@ def test_a_wrong_trigger_changes_nothing(one: funcgraph.Instance) -> None:
             event.trigger = text
     assert event.trigger.startswith("# Available triggers:")
     assert funcgraph.users() == []
+
+
+# ---- files
+
+
+def test_the_kernels_files_of_events(one: funcgraph.Instance) -> None:
+    files = one.files
+    files.write("dynamic_events", f"f:shop/co {HERE}.total n=order.amount:u32\n", append=True)
+    assert files["dynamic_events"] == f"f:shop/co {HERE}.total n=order.amount:u32\n"
+    folder = "events/shop/co"
+    assert [name for name in files if name.startswith("events/")] == [
+        f"{folder}/{file}" for file in ("enable", "filter", "hist", "id", "trigger")
+    ]
+    assert (files[f"{folder}/enable"], files[f"{folder}/filter"]) == ("0\n", "none\n")
+    files[f"{folder}/filter"] = "n > 1\n"
+    files[f"{folder}/enable"] = "1\n"
+    files.write(f"{folder}/trigger", "hist:keys=n\n", append=True)
+    assert files[f"{folder}/enable"] == "1*\n"
+    total(Order(1, BOB))
+    total(Order(2, BOB))
+    assert hits(one) == ["co: (total) n=2"]
+    assert "    Hits: 2\n" in files[f"{folder}/hist"]
+    files[f"{folder}/trigger"] = "hist:keys=n.log2"
+    assert files[f"{folder}/trigger"].startswith("hist:keys=n.log2:")
+    assert files[f"{folder}/trigger"].count("hist:") == 1
+    for file, text in ("enable", "yes"), ("filter", "m == 1"), ("trigger", "hist:keys=m"), ("id", "3"):
+        with pytest.raises(OSError) as refused:
+            files[f"{folder}/{file}"] = text
+        assert refused.value.errno == errno.EINVAL
+    assert files["error_log"].count("error: ") == 2
+    assert files["error_log"].count("^") == 2
+    files["error_log"] = ""
+    assert files["error_log"] == ""
+    assert files[f"{folder}/filter"] == "n > 1\n"
+    with pytest.raises(FileNotFoundError):
+        files["events/shop/other/enable"]
+    files[f"{folder}/enable"] = "0"
+    files.write(f"{folder}/trigger", "!hist:keys=n.log2", append=True)
+    files["dynamic_events"] = ""
+    assert files["dynamic_events"] == ""

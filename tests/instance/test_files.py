@@ -52,7 +52,8 @@ def refused(files: Files, name: str, text: str, number: int, append: bool = Fals
 
 
 def test_there_are_the_tables_files_and_one_for_each_option(files: Files) -> None:
-    assert list(files) == [*BY_FILE, *(f"options/{name}" for name in OPTIONS)]
+    of_events = ("dynamic_events", "kprobe_events", "synthetic_events", "error_log")
+    assert list(files) == [*BY_FILE, *(f"options/{name}" for name in OPTIONS), *of_events]
     assert len(files) == len(list(files))
     assert "current_tracer" in files
     assert "options/overwrite" in files

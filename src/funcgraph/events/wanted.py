@@ -86,6 +86,17 @@ class Wanted:
         lines = [one.text() for one in self._triggers]
         return "".join(f"{line}\n" for line in lines) or _NONE
 
+    @property
+    def has_triggers(self) -> bool:
+        """Whether there are any."""
+        return bool(self._triggers)
+
+    def remove_histograms(self) -> None:
+        """Take all histograms away. Raises: as set_records()."""
+        staying = [one for one in self._triggers if one.asked.hist is None]
+        if len(staying) < len(self._triggers):
+            self._apply(self.records, self.filter, staying)
+
     def write_trigger(self, text: str) -> None:
         """Add a trigger; with `!` before it, take it away: `echo TEXT >> trigger`.
 

@@ -99,6 +99,20 @@ class EventFile:
             self._wanted().write_trigger(text.strip())
 
     @property
+    def has_triggers(self) -> bool:
+        """Whether it has any triggers."""
+        return self._wanted().has_triggers
+
+    def remove_histograms(self) -> None:
+        """Take all histograms away, as opening the kernel's file `trigger` with `>` does.
+
+        Raises:
+            OSError: as enable.
+        """
+        with self._state.lock:
+            self._wanted().remove_histograms()
+
+    @property
     def hist(self) -> str:
         """The histograms of its triggers as they are now; "": it has none."""
         return self._wanted().hist_text(FunctionNames())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from errno import EBADF, EBUSY, EINVAL, EISDIR, ENODEV, ENOENT, ENOMEM, ERANGE
+from types import ModuleType
 from typing import Any
 
 from funcgraph import _engine
@@ -106,12 +107,17 @@ class Files:
         yield from BY_FILE
         for option in OPTIONS:
             yield _FOLDER + option
+        yield from _event_files().names(self._state)
 
     def __len__(self) -> int:
-        return len(BY_FILE) + len(OPTIONS)
+        return len(list(iter(self)))
 
     def __contains__(self, name: object) -> bool:
-        return name in BY_FILE or (isinstance(name, str) and _option_of(name) in OPTIONS)
+        if name in BY_FILE:
+            return True
+        return isinstance(name, str) and (
+            _option_of(name) in OPTIONS or _event_files().exists(self._state, name)
+        )
 
     def __repr__(self) -> str:
         return f"<files of instance {self._state.name!r}>"
@@ -140,6 +146,9 @@ class Files:
         state, option = self._state, _option_of(name)
         if option:
             return f"{state.options[option]:d}\n"
+        if name not in BY_FILE:
+            text: str = _event_files().read(state, name)
+            return text
         setting = BY_FILE[name]
         if setting.access == "w":
             raise OSError(EINVAL, f"invalid read of {name}: it is write-only")
@@ -154,6 +163,9 @@ class Files:
             if number > 1:
                 raise _invalid(name, text, "must be 0 or 1")
             set_options(state, {option: bool(number)})
+            return
+        if name not in BY_FILE:
+            _event_files().write(state, name, text, append)
             return
         setting = BY_FILE[name]
         if setting.access == "r":
@@ -178,6 +190,13 @@ class Files:
             state.engine.mark(text.removesuffix("\n"))
         else:
             raise OSError(EBADF, f"invalid write to {name}: tracing_on is 0")
+
+
+def _event_files() -> ModuleType:
+    """Return the module for the files of events, which is loaded when one is used."""
+    from funcgraph.instance import event_files
+
+    return event_files
 
 
 def _option_of(name: str) -> str:
