@@ -88,7 +88,7 @@ def recorder(bench: Bench) -> Iterator[Figure]:
         f"{statistics.median(one['few'] for one in rounds) * 1e3:.0f} ms",
     )
     for label, words in (
-        ("an empty program", bench.program("loop.py", 0)),
+        ("a thousand calls", bench.program("loop.py", 0)),
         (f"{_million(events)} events", bench.program("loop.py", events // 2)),
     ):
         seconds = statistics.median(_end_s(bench, trace, words) for _ in range(bench.rounds))
