@@ -88,7 +88,7 @@ def recorder(bench: Bench) -> Iterator[Figure]:
         f"{statistics.median(one['few'] for one in rounds) * 1e3:.0f} ms",
     )
     for label, words in (
-        ("an empty program", bench.program("loop.py", 0)),
+        ("a thousand calls", bench.program("loop.py", 0)),
         (f"{_million(events)} events", bench.program("loop.py", events // 2)),
     ):
         seconds = statistics.median(_end_s(bench, trace, words) for _ in range(bench.rounds))
@@ -138,7 +138,9 @@ def integrate(bench: Bench) -> Iterator[Figure]:
         "untraced": bench.plain(*words),
         "funcgraph": [*bench.funcgraph, "record", "-q", "-o", str(trace), *bench.program(*words)],
         "cProfile": bench.cprofile(*words),
+        "empty": bench.plain(*words, "empty"),
     }
+    bench.compile_extension("least_callbacks")
     bench.wall_s(commands["untraced"])  # sympy is compiled
     walls: list[dict[str, float]] = []
     cpus: list[dict[str, float]] = []
@@ -154,7 +156,11 @@ def integrate(bench: Bench) -> Iterator[Figure]:
     yield at_least("sympy's integrate: calls", events / 2e6, _INTEGRATE_CALLS / 1e6, " million")
     label = f"sympy's integrate, {_million(events / 2)} calls"
     yield Figure(f"{label}, untraced", f"{median_of(walls, lambda one: one['untraced']):.1f} s")
-    for name, tool in (("funcgraph", "`funcgraph record`"), ("cProfile", "cProfile")):
+    for name, tool in (
+        ("funcgraph", "`funcgraph record`"),
+        ("cProfile", "cProfile"),
+        ("empty", "hooks that do nothing"),
+    ):
         wall = median_of(walls, lambda one, name=name: one[name] / one["untraced"])
         cpu = median_of(cpus, lambda one, name=name: one[name] / one["untraced"])
         row = f"{label}: {tool}, from start to finished file: of untraced"
