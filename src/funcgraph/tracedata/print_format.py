@@ -49,7 +49,8 @@ def _escape(c: str) -> str:
 
 _CONVERSION = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d+|\*)?(?:\.(?P<precision>\d+|\*)?)?(?P<length>hh|h|ll|l|L|q|z|j|t|Z)?"
-    r"(?P<kind>[diuxXocsp%])(?P<pointer>(?<=p)(?:I[46]c?|i[46]|ISp?c?|MF?|m|U[bBlL]?|h[CDN]?|bl?|[sSfFBKxe]))?",
+    r"(?P<kind>[diuxXocsp%])"
+    r"(?P<pointer>(?<=p)(?:I[46]c?|i[46]|ISp?c?|MF?|m|U[bBlL]?|h[CDN]?|bl?|[sSfFBKxe]))?",
 )
 _PRECISION = re.compile(r"\.")
 _LENGTHS = {"hh": 8, "h": 16, "": 32}

@@ -1,5 +1,5 @@
-/* What stands before the data of a trace.dat, besides the lanes: where its texts lie, and what its options say.
- * A trace of funcgraph's has the same in its JSON, which is preferred. */
+/* What stands before the data of a trace.dat, besides the lanes: where its texts lie, and what its options
+ * say. A trace of funcgraph's has the same in its JSON, which is preferred. */
 #ifndef FG_DAT_HEAD_H
 #define FG_DAT_HEAD_H
 

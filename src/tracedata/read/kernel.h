@@ -118,8 +118,8 @@ static inline uint64_t fg_kernel_number(const uint8_t *record, struct fg_kernel_
 /* The trace's time of a time in a page. */
 uint64_t fg_kernel_time(const struct fg_kernel *kernel, uint64_t time);
 
-/* Makes an event of a record, with head's data, size and type. @made stays as long as they are used. False: the
- * record is too short. */
+/* Makes an event of a record, with head's data, size and type. @made stays as long as they are used. False:
+ * the record is too short. */
 bool fg_kernel_convert(const struct fg_kernel *kernel, struct fg_kernel_record *made, struct fg_event *head);
 
 #endif

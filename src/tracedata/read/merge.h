@@ -39,8 +39,8 @@ const struct fg_event *fg_merge_peek(const struct fg_merge *merge);
 /* Skips the event that fg_merge_peek() showed. */
 void fg_merge_skip(struct fg_merge *merge);
 
-/* The next event of this buffer, of whatever task and lane; NULL: there is none, or the lane of the latest event
- * is damaged there. The latest event is no longer valid then, unless it is of a kernel's trace. */
+/* The next event of this buffer, of whatever task and lane; NULL: there is none, or the lane of the latest
+ * event is damaged there. The latest event is no longer valid then, unless it is of a kernel's trace. */
 const struct fg_event *fg_merge_peek_buffer(struct fg_merge *merge, uint32_t buffer);
 
 /* Skips the event that fg_merge_peek_buffer() showed. */

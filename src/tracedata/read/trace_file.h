@@ -1,6 +1,6 @@
 /* A trace, opened and checked: a `.fg` (recorded.h), or a trace.dat of version 6 or 7: where each lane's
- * pages lie, and the trace's own JSON. A trace.dat that trace-cmd recorded has no JSON: its head has the texts
- * that tell its events and names (dat_head.h, kernel.h).
+ * pages lie, and the trace's own JSON. A trace.dat that trace-cmd recorded has no JSON: its head has the
+ * texts that tell its events and names (dat_head.h, kernel.h).
  *
  * It is read with pread() and not mapped. So a file that is truncated meanwhile gives an error and no
  * SIGBUS, and no more memory is used than is asked for. */

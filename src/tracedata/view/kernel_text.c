@@ -1,6 +1,6 @@
-/* See kernel_text.h. The layout was found out by comparing with trace-cmd 3.1.6, byte by byte. In one case this
- * prints more: a call's end before which events were lost is not folded into its beginning, so that the loss is
- * shown. */
+/* See kernel_text.h. The layout was found out by comparing with trace-cmd 3.1.6, byte by byte. In one case
+ * this prints more: a call's end before which events were lost is not folded into its beginning, so that the
+ * loss is shown. */
 #include "tracedata/view/kernel_text.h"
 
 #include "engine/core/array.h"
