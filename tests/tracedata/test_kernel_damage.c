@@ -1,7 +1,7 @@
 /* Promise: whatever a kernel's trace holds, reading it ends; at worst with an error, never beyond a buffer.
  * For the sanitizers (make asan): a whole trace is damaged at random, thousands of times, with events whose
- * fields lie anywhere, on machines of 32 and 64 bits and with pages of 4 KB and 64 KB; everything that can
- * be read is read. */
+ * fields lie anywhere, on machines of 32 and 64 bits and with pages of 4 KB and 64 KB; everything that can be
+ * read is read. */
 #define _GNU_SOURCE
 #undef NDEBUG
 #include <assert.h>
@@ -437,6 +437,8 @@ static void damage(struct fg_text *file)
 {
     static const uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff};
 
+    assert(file->bytes > 0);
+
     for (long changes = random() % 12; changes >= 0; changes--) {
         size_t at = (size_t)random() % (random() % 2 ? 400 : file->bytes);
 
@@ -450,6 +452,8 @@ static int read_damaged(int fd, const struct fg_text *whole, int rounds, bool ho
     struct fg_text damaged = {0};
     struct found found;
     int nr_errors = 0;
+
+    assert(whole->bytes > 0);
 
     for (int round = 0; round < rounds; round++) {
         damaged.bytes = 0;

@@ -1,6 +1,6 @@
-/* The threads of a kernel's trace, for a summary. A thread may go on in another lane in the middle of a
- * call, so its calls are kept by thread. What they are kept in (summary_lane.h) grows with the number of
- * functions: a thread has it only while it is within a call, and threads that are not hand it on. */
+/* The threads of a kernel's trace, for a summary. A thread may go on in another lane in the middle of a call,
+ * so its calls are kept by thread. What they are kept in (summary_lane.h) grows with the number of functions:
+ * a thread has it only while it is within a call, and threads that are not hand it on. */
 #ifndef FG_SUMMARY_THREADS_H
 #define FG_SUMMARY_THREADS_H
 
@@ -27,7 +27,7 @@ struct fg_summary_threads *fg_summary_threads_new(uint32_t nr_functions);
 void fg_summary_threads_free(struct fg_summary_threads *threads); /* NULL is let through */
 
 /* Sets *number to that of the event's thread, and gives the thread what its calls are kept in. A lane's idle
- * task is a thread of its own: all have the id 0. Return: 0; -ENOSPC: too many threads are in calls;
+ * task is a thread of its own: all have the id 0. Return: 0; -ENOSPC: too many threads are in calls; or
  * -ENOMEM. */
 int fg_summary_thread_begin(struct fg_summary_threads *threads, const struct fg_event *event, size_t *number);
 
