@@ -28,7 +28,7 @@ from ringfile import FULL, OWNED, RingFile, leaf
 
 import funcgraph
 from funcgraph import cli
-from funcgraph.session import options, rotation
+from funcgraph.session import directory, leftovers, memory_file, options, rotation
 from funcgraph.session.directory import Session
 from funcgraph.session.limits import Limits
 from funcgraph.session.recording import Recording
@@ -174,11 +174,9 @@ def dumping(folder: Path, made: Made) -> Callable[[], None]:
         desk.scan()
         desk.recording.rotate()
         dump(desk)
-        desk.call(steady, 3)
+        desk.call(steady)
         brief.finish()
         desk.scan()
-        desk.call(steady)
-        dump(desk)
         desk.recording.settle(0.0)
         dump(desk)
         desk.recording.close()
@@ -400,7 +398,14 @@ def kill_recover_everywhere(library: ctypes.CDLL, folder: Path, scene: str) -> t
     raise AssertionError("not reached")
 
 
+def only_ours() -> list[str]:
+    """Stand for folders(): `status --clean` touches none of this machine's other sessions."""
+    return [os.environ["XDG_RUNTIME_DIR"]]
+
+
 def main() -> None:
+    for module in (directory, leftovers, memory_file):
+        module.folders = only_ours
     library, folder, scene = ctypes.CDLL(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     is_twice = scene.startswith("recovering ")
     function = kill_recover_everywhere if is_twice else kill_everywhere

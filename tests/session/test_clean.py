@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 
+from funcgraph.session import leftovers
+from funcgraph.session.directory import Session
+
 pytestmark = pytest.mark.one_python
 
 PROGRAM = """
@@ -76,6 +79,11 @@ def test_a_session_with_records_is_kept_until_it_is_recovered(fg: Funcgraph) -> 
     assert fg.calls()["__main__.step"] == 100
     assert not left.exists()
     assert clean(fg) == []
+
+
+def test_a_session_that_ends_meanwhile_is_passed_over(tmp_path: Path) -> None:
+    session = Session(str(tmp_path / f"funcgraph-{dead_process()}-gone"))
+    assert list(leftovers._clean_session(session)) == []
 
 
 def test_a_session_without_records_is_removed_with_its_spool(fg: Funcgraph) -> None:

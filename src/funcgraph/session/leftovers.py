@@ -80,8 +80,11 @@ def _clean_session(session: Session) -> Iterator[str]:
     pid = _process_of(os.path.basename(session.path))
     if not os.path.exists(f"{session.path}/config") and pid is not None and not ProcessWatch(pid).gone():
         return  # its recorder starts just now
-    if not session.lock():
-        return  # it is recording
+    try:
+        if not session.lock():
+            return  # it is recording
+    except FileNotFoundError:
+        return  # it was removed just now
     try:
         part = _check_nothing_recorded(session)
         if part is not None:
