@@ -130,6 +130,15 @@ def reading(bench: Bench) -> Iterator[Figure]:
         yield Figure(f"{name}, merged in order of time", f"{rates['merged']:.0f} million/s")
 
 
+def _beside_untraced(name: str) -> Callable[[dict[str, float]], float]:
+    """Return what makes of the times of a round how often longer this one is than that of the plain program."""
+
+    def ratio(times: dict[str, float]) -> float:
+        return times[name] / times["untraced"]
+
+    return ratio
+
+
 def integrate(bench: Bench) -> Iterator[Figure]:
     """Measure sympy's integrate from start to finished file: untraced, and under each tool."""
     words = ("integrate.py", bench.sized(_INTEGRATE))
@@ -161,8 +170,8 @@ def integrate(bench: Bench) -> Iterator[Figure]:
         ("cProfile", "cProfile"),
         ("empty", "hooks that do nothing"),
     ):
-        wall = median_of(walls, lambda one, name=name: one[name] / one["untraced"])
-        cpu = median_of(cpus, lambda one, name=name: one[name] / one["untraced"])
+        wall = median_of(walls, _beside_untraced(name))
+        cpu = median_of(cpus, _beside_untraced(name))
         row = f"{label}: {tool}, from start to finished file: of untraced"
         yield at_most(row, wall, _INTEGRATE_RATIO) if name == "funcgraph" else Figure(row, f"{wall:.2f}")
         yield Figure(f"{label}: {tool}: CPU time of the program, of untraced", f"{cpu:.2f}")
