@@ -131,7 +131,7 @@ def reading(bench: Bench) -> Iterator[Figure]:
 
 
 def _beside_untraced(name: str) -> Callable[[dict[str, float]], float]:
-    """Return what makes of the times of a round how often longer this one is than that of the plain program."""
+    """Return what makes of the times of a round how often longer this one is than the plain program."""
 
     def ratio(times: dict[str, float]) -> float:
         return times[name] / times["untraced"]
