@@ -436,6 +436,17 @@ def test_a_histogram_is_paused_and_cleared(one: funcgraph.Instance) -> None:
     assert [re.sub(" +", " ", row) for row in hist_rows(event.hist)] == ["{ n: 2 } hitcount: 1"]
 
 
+def test_a_histogram_keeps_the_largest_and_what_came_with_it(one: funcgraph.Instance) -> None:
+    event = one.events[define("f:shop/co HERE.total n=order.amount:s32 who=order.user.name:string")]
+    event.trigger = "hist:keys=common_pid:most=n:onmax($most).save(who)"
+    for amount, name in (3, "ann"), (7, "bob"), (-9, "zoe"), (5, "eve"):
+        total(Order(amount, User(name, 1)))
+    text = re.sub(" +", " ", event.hist)
+    assert "hitcount: 4\n\tmax: 7 who: bob" in text, event.hist
+    with pytest.raises(OSError):
+        event.trigger = "hist:keys=n:name=shared"
+
+
 def test_a_histogram_by_stack_and_by_function(one: funcgraph.Instance) -> None:
     event = one.events[define("f:shop/any HERE.*total $symbol")]
     event.trigger = "hist:keys=common_stacktrace"

@@ -60,7 +60,9 @@ static int modifier_by_name(const char *name)
     return strcmp(name, "buckets") == 0 ? FG_HIST_BUCKETS : -1;
 }
 
-static int fill_term(struct fg_hist_term *term, PyObject *tuple, const struct fg_hist_fields *fields)
+/* *is_signed: it is a number that can be negative. */
+static int fill_term(struct fg_hist_term *term, PyObject *tuple, const struct fg_hist_fields *fields,
+                     int *is_signed)
 {
     unsigned long long bucket;
     const char *kind, *modifier;
@@ -69,7 +71,7 @@ static int fill_term(struct fg_hist_term *term, PyObject *tuple, const struct fg
 
     if (!PyTuple_Check(tuple))
         return refuse("a term must be a tuple");
-    if (!PyArg_ParseTuple(tuple, "sO!sK", &kind, &PyTuple_Type, &steps, &modifier, &bucket))
+    if (!PyArg_ParseTuple(tuple, "sO!sKp", &kind, &PyTuple_Type, &steps, &modifier, &bucket, is_signed))
         return -1;
     kind_number = fg_hist_kind_by_name(kind);
     modifier_number = modifier_by_name(modifier);
@@ -86,36 +88,65 @@ static int fill_term(struct fg_hist_term *term, PyObject *tuple, const struct fg
     return 0;
 }
 
+/* A list of terms of a plan; *signs gets a bit for each that is signed. */
 static int fill_terms(struct fg_hist_term *terms, uint32_t most, uint32_t *n, PyObject *tuple,
-                      const struct fg_hist_fields *fields)
+                      const struct fg_hist_fields *fields, uint32_t *signs)
 {
     if (PyTuple_GET_SIZE(tuple) > (Py_ssize_t)most)
         return refuse("too many terms");
     *n = (uint32_t)PyTuple_GET_SIZE(tuple);
+    *signs = 0;
     for (uint32_t i = 0; i < *n; i++) {
-        if (fill_term(&terms[i], PyTuple_GET_ITEM(tuple, i), fields) != 0)
+        int is_signed;
+
+        if (fill_term(&terms[i], PyTuple_GET_ITEM(tuple, i), fields, &is_signed) != 0)
             return -1;
+        *signs |= (uint32_t)is_signed << i;
+    }
+    return 0;
+}
+
+static int fill_tracked(struct fg_hist_plan *plan, PyObject *tuple)
+{
+    if (PyTuple_GET_SIZE(tuple) > (Py_ssize_t)FG_HIST_MAX_TRACKED)
+        return refuse("too many actions");
+    plan->nr_tracked = (uint32_t)PyTuple_GET_SIZE(tuple);
+    for (uint32_t i = 0; i < plan->nr_tracked; i++) {
+        PyObject *track = PyTuple_GET_ITEM(tuple, i);
+        int is_change;
+
+        if (!PyTuple_Check(track))
+            return refuse("a track must be a tuple");
+        if (!PyArg_ParseTuple(track, "bp", &plan->tracked[i].variable, &is_change))
+            return -1;
+        plan->tracked[i].is_change = is_change;
     }
     return 0;
 }
 
 int fg_hist_plan_fill(struct fg_hist_plan *plan, PyObject *tuple, const struct fg_hist_fields *fields)
 {
-    PyObject *keys, *values, *variables, *references;
-    int keeps_comm;
+    PyObject *keys, *values, *variables, *references, *tracked, *saved;
+    uint32_t ignored;
+    int keeps_comm, saver;
 
     memset(plan, 0, sizeof(*plan));
     if (!PyTuple_Check(tuple))
         return refuse("must be a tuple");
-    if (!PyArg_ParseTuple(tuple, "IO!O!O!pO!", &plan->size, &PyTuple_Type, &keys, &PyTuple_Type, &values,
-                          &PyTuple_Type, &variables, &keeps_comm, &PyTuple_Type, &references))
+    if (!PyArg_ParseTuple(tuple, "IO!O!O!pO!O!iO!", &plan->size, &PyTuple_Type, &keys, &PyTuple_Type, &values,
+                          &PyTuple_Type, &variables, &keeps_comm, &PyTuple_Type, &references, &PyTuple_Type,
+                          &tracked, &saver, &PyTuple_Type, &saved))
         return -1;
     plan->keeps_comm = keeps_comm;
+    plan->saver = saver > 0 ? (uint32_t)saver : 0;
     if (PyTuple_GET_SIZE(references))
         return refuse("variables of other events cannot be read yet");
-    return fill_terms(plan->keys, FG_HIST_MAX_KEYS, &plan->nr_keys, keys, fields) ||
-                   fill_terms(plan->values, FG_HIST_MAX_VALUES, &plan->nr_values, values, fields) ||
-                   fill_terms(plan->variables, FG_HIST_MAX_VARIABLES, &plan->nr_variables, variables, fields)
+    return fill_terms(plan->keys, FG_HIST_MAX_KEYS, &plan->nr_keys, keys, fields, &ignored) ||
+                   fill_terms(plan->values, FG_HIST_MAX_VALUES, &plan->nr_values, values, fields, &ignored) ||
+                   fill_terms(plan->variables, FG_HIST_MAX_VARIABLES, &plan->nr_variables, variables, fields,
+                              &plan->signed_variables) ||
+                   fill_terms(plan->saved, FG_HIST_MAX_SAVED, &plan->nr_saved, saved, fields, &ignored) ||
+                   fill_tracked(plan, tracked)
                ? -1
                : 0;
 }

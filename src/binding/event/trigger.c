@@ -47,6 +47,7 @@ int fg_trigger_make_hist(PyObject *object, PyObject *plan_tuple, const struct fg
     if (fg_hist_plan_fill(&plan, plan_tuple, fields) != 0)
         return -1;
     error = fg_hist_new(&plan, &fg_trigger_of(object)->hist);
+    fg_trigger_of(object)->nr_tracked = plan.nr_tracked;
     ((struct trigger_object *)object)->size = plan.size;
     if (error)
         fg_raise_errno(error, NULL);

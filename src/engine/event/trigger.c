@@ -27,10 +27,12 @@ int fg_trigger_by_name(const char *name)
 }
 
 /* What the histogram needs of the hit beside its image is asked for only then. */
-static void count(struct fg_hist *hist, const struct fg_event_site *site, const uint8_t *image,
+static void count(const struct fg_trigger *trigger, const struct fg_event_site *site, const uint8_t *image,
                   uint32_t bytes)
 {
+    struct fg_hist *hist = trigger->hist;
     struct fg_hit hit = {.image = image, .bytes = bytes};
+    struct fg_hist_element *element;
     uint32_t needs = fg_hist_needs(hist);
     struct fg_caller callers[FG_HIST_MAX_STACK];
     char comm[COMM_BYTES];
@@ -49,7 +51,9 @@ static void count(struct fg_hist *hist, const struct fg_event_site *site, const 
             1 + (site->regs ? fg_regs_callers(site->regs, callers + 1, FG_HIST_MAX_STACK - 1) : 0);
         hit.callers = callers;
     }
-    fg_hist_count(hist, &hit);
+    element = fg_hist_count(hist, &hit);
+    for (uint32_t i = 0; element && i < trigger->nr_tracked; i++)
+        fg_hist_track(hist, element, i, &hit);
 }
 
 /* A handler of a signal that interrupted the ring's own work must not take the ring's lock. */
@@ -83,7 +87,7 @@ void fg_trigger_run(struct fg_trigger *trigger, struct fg_instance *instance,
         return;
     switch (trigger->kind) {
     case FG_TRIGGER_HIST:
-        count(trigger->hist, site, image, bytes);
+        count(trigger, site, image, bytes);
         return;
     case FG_TRIGGER_TRACEON:
         set_tracing(instance, site->task, true);

@@ -32,6 +32,7 @@ struct fg_trigger {
     _Atomic int64_t left;           /* how often it still acts, or FG_TRIGGER_UNLIMITED */
     struct fg_event_filter *filter; /* at which hits; NULL: at all */
     struct fg_hist *hist;           /* HIST */
+    uint32_t nr_tracked;            /* of its plan */
 };
 
 /* The trigger of this name, or -1. */

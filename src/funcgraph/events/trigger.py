@@ -91,8 +91,9 @@ def parse(
     found = None
     if key == "hist":
         spec = hist.parse(text, system, event, fields)
-        if spec.actions or spec.name:
-            raise TriggerError(errno.EOPNOTSUPP, "histograms with actions or a name cannot be made yet")
+        if spec.name or any(action.action != "save" for action in spec.actions):
+            what = "a name" if spec.name else "actions other than save()"
+            raise TriggerError(errno.EOPNOTSUPP, f"histograms with {what} cannot be made yet")
         if spec.filter:
             found = event_filter.parse(spec.filter, names)
         return Trigger("hist", UNLIMITED, found, spec)
