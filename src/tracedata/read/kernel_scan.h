@@ -1,5 +1,6 @@
 /* Reads all records of a kernel's trace once, for what its head does not tell: which tasks have events in
- * each lane, and which addresses occur. Data after damage in a lane is left out; reading it later tells of it. */
+ * each lane, and which addresses occur. Data after damage in a lane is left out; reading it later tells of
+ * it. */
 #ifndef FG_KERNEL_SCAN_H
 #define FG_KERNEL_SCAN_H
 
