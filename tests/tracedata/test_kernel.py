@@ -483,6 +483,26 @@ def test_events_before_damage_are_printed(tmp_path: Path) -> None:
     assert read.events == 1
 
 
+def test_an_instance_that_lies_nowhere_is_damage(tmp_path: Path) -> None:
+    data = bytearray(KernelTrace(buffers=("", "second")).build())
+    place = data.index(b"second\0")
+    data[place - 8 : place] = bytes(8)
+    path = tmp_path / "trace.dat"
+    path.write_bytes(data)
+    with pytest.raises(TraceError, match="damaged: it has 2 lanes, and names of 2 buffers"):
+        TraceFile(path)
+
+
+def test_a_symbol_ends_where_the_next_one_begins(tmp_path: Path) -> None:
+    trace = KernelTrace(cpus=1, kallsyms="100 T one\n140 T two\n140 t alias\n200 T last\n")
+    for address in (0x100, 0x144, 0x200, 0x204):
+        trace.add(0, S, entry(63, address, 0))
+    with funcgraph.open(trace.save(tmp_path / "trace.dat")) as read:
+        sizes = {function.qualname: function.size_bytes for function in read.functions}
+    assert (sizes["one"], sizes["last"], sizes["0x204"]) == (0x40, 1, 0)
+    assert sizes.get("two", sizes.get("alias")) == 0xC0
+
+
 def test_a_trace_of_funcgraphs_without_its_end_is_no_kernels_trace(tmp_path: Path) -> None:
     trace = KernelTrace(systems={"funcgraph": []})
     with pytest.raises(TraceError, match="truncated, or not recorded by funcgraph"):

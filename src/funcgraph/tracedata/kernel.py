@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from funcgraph import _tracedata
@@ -53,7 +54,7 @@ class KernelHead:
             OSError: the file cannot be read.
         """
         try:
-            parts = {name: reader.part(name) for name in _tracedata.HEAD_PARTS}
+            parts = {name: reader.part(name) for name in ("ftrace", "events", "kallsyms", "cmdlines")}
         except ValueError as error:
             raise TraceError(str(error)) from None
         self.formats = _formats(parts["ftrace"], parts["events"])
@@ -189,8 +190,9 @@ class SymbolTable:
     def size(self, place: int) -> int:
         """Return the bytes up to the next symbol."""
         begin = self._addresses[place]
-        following = (at for at in self._addresses[place + 1 :] if at > begin)
-        return min(next(following, begin + 1) - begin, 2**32 - 1)
+        following = bisect_right(self._addresses, begin)
+        end = self._addresses[following] if following < len(self._addresses) else begin + 1
+        return min(end - begin, 2**32 - 1)
 
     def find(self, address: int) -> tuple[str, int] | None:
         """Return the name of the symbol in which an address lies, and its place there."""
@@ -296,9 +298,11 @@ def _describe(
     comms: dict[int, str],
     functions: list[Function],
 ) -> Description:
-    cpus = reader.nr_cpus
+    cpus = reader.nr_cpus or 1
     names = [name.decode("utf-8", "backslashreplace") for name in reader.buffer_names]
     clock = reader.clock.decode("utf-8", "backslashreplace").partition("[")[2].partition("]")[0] or "local"
+    if len(names) * cpus != max(reader.nr_lanes, 1):
+        raise TraceError(f"damaged: it has {reader.nr_lanes} lanes, and names of {len(names)} buffers")
     buffers = []
     for number, name in enumerate(names):
         figures = lanes[number * cpus : (number + 1) * cpus]

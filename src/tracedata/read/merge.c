@@ -37,10 +37,22 @@ static void sift_down(struct fg_merge *merge, uint32_t index)
 
 static bool has_selected_task(const struct fg_name_table *names, uint32_t lane)
 {
-    for (uint32_t i = 0; i < names->nr_known_tasks; i++)
-        if (names->tasks[i].lane == lane && names->tasks[i].selected)
+    uint32_t low = 0, high = names->nr_known_tasks;
+
+    if (names->select_unknown)
+        return true;
+    while (low < high) { /* the lane's first task: they are sorted by lane */
+        uint32_t middle = low + (high - low) / 2;
+
+        if (names->tasks[middle].lane < lane)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < names->nr_known_tasks && names->tasks[low].lane == lane; low++)
+        if (names->tasks[low].selected)
             return true;
-    return names->select_unknown;
+    return false;
 }
 
 uint32_t fg_merge_window_bytes(const struct fg_trace_file *file)

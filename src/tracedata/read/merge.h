@@ -40,10 +40,10 @@ const struct fg_event *fg_merge_peek(const struct fg_merge *merge);
 void fg_merge_skip(struct fg_merge *merge);
 
 /* The next event of this buffer, of whatever task and lane; NULL: there is none, or the lane of the latest
- * event is damaged there. The latest event is no longer valid then, unless it is of a kernel's trace. */
+ * event is damaged there. */
 const struct fg_event *fg_merge_peek_buffer(struct fg_merge *merge, uint32_t buffer);
 
-/* Skips the event that fg_merge_peek_buffer() showed. */
+/* Skips the event that fg_merge_peek_buffer() showed. The data of the latest event is no longer valid then. */
 void fg_merge_skip_peeked(struct fg_merge *merge);
 
 /* How much of a lane of a trace.dat is read at once. */

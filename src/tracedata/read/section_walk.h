@@ -19,8 +19,8 @@ struct fg_section_lane {
     uint32_t buffer, cpu;
 };
 
-/* More lanes than any machine has: room for 512 CPUs in each of 512 instances. */
-#define FG_DAT_LANES_MAX (1u << 18)
+/* More lanes than any machine has: room for 512 CPUs in each of 128 instances. */
+#define FG_DAT_LANES_MAX (1u << 16)
 
 struct fg_section_walk {
     struct fg_blocks *blocks;
