@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.harness import Bench, Figure, at_least, at_most, median_of
@@ -130,10 +130,10 @@ def reading(bench: Bench) -> Iterator[Figure]:
         yield Figure(f"{name}, merged in order of time", f"{rates['merged']:.0f} million/s")
 
 
-def _beside_untraced(name: str) -> Callable[[dict[str, float]], float]:
+def _beside_untraced(name: str) -> Callable[[Mapping[str, float]], float]:
     """Return what makes of the times of a round how often longer this one is than the plain program."""
 
-    def ratio(times: dict[str, float]) -> float:
+    def ratio(times: Mapping[str, float]) -> float:
         return times[name] / times["untraced"]
 
     return ratio

@@ -43,7 +43,7 @@ void fg_merge_skip(struct fg_merge *merge);
  * event is damaged there. */
 const struct fg_event *fg_merge_peek_buffer(struct fg_merge *merge, uint32_t buffer);
 
-/* Skips the event that fg_merge_peek_buffer() showed. The data of the latest event is no longer valid then. */
+/* Skips the event that fg_merge_peek_buffer() showed. The latest event's data is no longer valid then. */
 void fg_merge_skip_peeked(struct fg_merge *merge);
 
 /* How much of a lane of a trace.dat is read at once. */
