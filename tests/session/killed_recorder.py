@@ -4,9 +4,10 @@ A program, preloaded with kill_at.c: it repeats one recording in a child, which 
 each time, until a child comes to its end. What was left is then recovered, and each event is looked for.
 The rings are written by the child itself, so all runs are the same.
 
-    killed_recorder.py LIBRARY FOLDER SCENE
+    killed_recorder.py LIBRARY FOLDER SCENE EVERY
 
-It prints what is wrong, a line for each killed child; then how many children were killed.
+EVERY is 1 for each of its calls, N for one in N. It prints what is wrong, a line for each killed child; then
+how many children were killed.
 """
 
 from __future__ import annotations
@@ -360,11 +361,11 @@ class Case:
         self.check(self.output, self.made)
 
 
-def kill_everywhere(library: ctypes.CDLL, folder: Path, scene: str) -> tuple[int, list[str]]:
-    """Kill the recorder of a scene at each of its calls; return how often, and what was wrong then."""
+def kill_everywhere(library: ctypes.CDLL, folder: Path, scene: str, every: int) -> tuple[int, list[str]]:
+    """Kill the recorder of a scene at one in `every` of its calls; return how often, and what was wrong."""
     killed, wrong = 0, []
     for moment, text in enumerate(MOMENTS):
-        for call in itertools.count(1):
+        for call in itertools.count(1 + moment % every, every):
             case = Case(library, folder, scene, moment, call)
             was_killed = case.record()
             killed += was_killed
@@ -377,12 +378,14 @@ def kill_everywhere(library: ctypes.CDLL, folder: Path, scene: str) -> tuple[int
     return killed, wrong
 
 
-def kill_recover_everywhere(library: ctypes.CDLL, folder: Path, scene: str) -> tuple[int, list[str]]:
-    """Also kill `recover` after each of its calls, after some of the kills of the recorder."""
+def kill_recover_everywhere(
+    library: ctypes.CDLL, folder: Path, scene: str, every: int
+) -> tuple[int, list[str]]:
+    """Also kill `recover` after one in `every` of its calls, after some of the kills of the recorder."""
     killed, wrong = 0, []
     moment, text = 0, MOMENTS[0]
     for call in itertools.count(1, 31):
-        for second in itertools.count(1):
+        for second in itertools.count(1 + call % every, every):
             case = Case(library, folder, scene, moment, call)
             if not case.record():
                 return killed, wrong
@@ -409,7 +412,7 @@ def main() -> None:
     library, folder, scene = ctypes.CDLL(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     is_twice = scene.startswith("recovering ")
     function = kill_recover_everywhere if is_twice else kill_everywhere
-    killed, wrong = function(library, folder, scene.removeprefix("recovering "))
+    killed, wrong = function(library, folder, scene.removeprefix("recovering "), int(sys.argv[4]))
     for line in wrong:
         print(line)
     print(killed)

@@ -53,7 +53,7 @@ def test_functions_that_match_but_were_not_called() -> None:
 
 def test_an_instance_in_which_nothing_matched_is_named() -> None:
     def instance(name: str, *patterns: str, **others: object) -> dict[str, object]:
-        settings = {"tracer": "function_graph", "filter": patterns, "graph": [], "thresh_us": 0}
+        settings = {"tracer": "function_graph", "filter": patterns, "graph": [], "thresh_us": 0, "events": []}
         return {"name": name, **settings, **others}
 
     instances = [
@@ -68,6 +68,8 @@ def test_an_instance_in_which_nothing_matched_is_named() -> None:
         instance("block", "no.such", tracer="loopblock", thresh_us=5),
         instance("wait", tracer="wakeup"),
         instance("lock", tracer="gilwait"),
+        instance("event", tracer="nop", events=["f:a/b json.lods s"]),
+        instance("hit", tracer="nop", events=["f:a/b json.lods s", "f:a/c json.loads s"]),
     ]
     assert outcome.silent({"instances": instances}, {"has": 3, "typo": 0, "lock": 1}, NAMES) == [
         "the top instance: nothing matched mian; the nearest names that ran: __main__.main",
@@ -76,6 +78,7 @@ def test_an_instance_in_which_nothing_matched_is_named() -> None:
         "instance 'graph': no function that matches re.compile was called",
         "instance 'block': loopblock found no section of 5 us or more",
         "instance 'wait': wakeup found no section; it cannot hear uvloop",
+        "instance 'event': nothing matched json.lods; the nearest names that ran: json.loads",
     ]
 
 
