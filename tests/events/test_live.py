@@ -403,6 +403,7 @@ def test_a_histogram_counts_what_a_counter_counts(one: funcgraph.Instance) -> No
     assert funcgraph.users() == []
 
 
+@pytest.mark.one_python  # for its length
 def test_a_histogram_of_a_million_hits_from_eight_threads_is_exact(one: funcgraph.Instance) -> None:
     name = define("f:shop/co HERE.total n=order.amount:u32")
     event = one.events[name]
