@@ -5,7 +5,6 @@ session. So the module is short, imports few modules and never raises. It leaves
 session's directory, and the recorder reports it.
 """
 
-import errno
 import os
 
 from funcgraph.session import config, environ, options, tracing
@@ -31,6 +30,8 @@ def _attach(directory: str) -> None:
     except FileNotFoundError:
         pass  # no config: the recorder has finished; a process that outlived it started this one
     except Exception as error:
+        import errno  # only now: the program may import it, too, and its imports are counted
+
         reason = f"{type(error).__name__}: {error}"
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
             reason = _TOO_LARGE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -117,11 +118,24 @@ def test_the_keywords_of_a_block_are_checked_as_the_options(tmp_path: Path) -> N
         funcgraph.record(tmp_path / "x.fg", file_version=6)
 
 
+def _knows_step(fg: Funcgraph, options: Sequence[str]) -> bool:
+    """Return whether the recorder knows the function; it takes events of full buffers only."""
+    name = options[options.index("-o") + 1] if "-o" in options else fg.trace.name
+    try:
+        with funcgraph.open(fg.folder / f"{name}.part") as trace:
+            return any(function.name == "__main__.step" for function in trace.functions)
+    except (OSError, funcgraph.TraceError):
+        return False
+
+
 def killed(fg: Funcgraph, *options: str) -> Path:
     """Kill the recorder of a program that has made its calls; return the session's directory."""
     process = fg.start("record", "-l", "__main__.step", *options, fg.script(STEPS))
     deadline = time.monotonic() + 30
     while not (fg.folder / "ready").exists():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.01)
+    while not _knows_step(fg, options):
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.01)
     process.kill()
