@@ -132,6 +132,7 @@ def test_one_event_on_many_functions(one: funcgraph.Instance) -> None:
     assert hits(one) == [f"all: (many.f{i}) arg1=many.f{i} x={i}" for i in range(2000)]
 
 
+@pytest.mark.one_python  # for its length: each probe looks for functions that nobody has met yet
 def test_many_events_on_one_function(one: funcgraph.Instance) -> None:
     names = [define(f"f:many/e{i} HERE.total n=\\{i}") for i in range(200)]
     for name in names:
