@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import ENOENT, EOPNOTSUPP
+from errno import EOPNOTSUPP
 from typing import NamedTuple
 
 from funcgraph import _engine
@@ -113,14 +113,3 @@ class Installer:
     def is_busy(self, handle: Installed) -> bool:
         """Return whether an instance records the event."""
         return handle.event.engine.used
-
-    def find(self, group: str, name: str) -> LiveEvent:
-        """Return an event.
-
-        Raises:
-            OSError: ENOENT: there is none of that name.
-        """
-        try:
-            return self.events[group, name]
-        except KeyError:
-            raise OSError(ENOENT, "no such event", f"{group}/{name}") from None
