@@ -64,12 +64,13 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "tracedata": ("extensions", "settings"),
     "session": ("tracedata", "events"),
     "events": ("settings", "api"),
+    "merge": ("session",),
     "instance": ("session", "events"),
     "control": ("instance",),
     "package": ("instance",),
     "boot": ("instance",),
     "selftest": ("package",),
-    "commands": ("selftest",),
+    "commands": ("selftest", "merge"),
     "command line": ("commands",),
 }
 
