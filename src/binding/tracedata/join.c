@@ -93,8 +93,9 @@ static PyObject *join_files(PyObject *Py_UNUSED(module), PyObject *args)
     return Py_BuildValue("KK", (unsigned long long)joined.records, (unsigned long long)joined.damaged);
 }
 
-PyDoc_STRVAR(real_time_doc, "real_time($module, /)\n--\n\nReturn (CLOCK_MONOTONIC, CLOCK_REALTIME, how far it "
-                            "may be off or None), in ns.");
+PyDoc_STRVAR(real_time_doc,
+             "real_time($module, /)\n--\n\nReturn (CLOCK_MONOTONIC, CLOCK_REALTIME, how far it "
+             "may be off or None), in ns.");
 
 static PyObject *real_time(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args))
 {

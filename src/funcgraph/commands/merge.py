@@ -17,9 +17,9 @@ DESCRIPTION = """\
 Make one trace of several. The traces of several machines get one time line, that of the first trace: each
 machine is a buffer of the result, and its name stands before each line of the report.
 
-How a machine's clock becomes the first one's is known from exchanged stamps (--stamps), from messages that one
-recorded as sent and another as received (--match), or else from the real-time clocks, which each recording
-notes. How far off the times may be is printed, and is in the trace."""
+How a machine's clock becomes the first one's is known from exchanged stamps (--stamps), from messages that
+one recorded as sent and another as received (--match), or else from the real-time clocks, which each
+recording notes. How far off the times may be is printed, and is in the trace."""
 
 #: Less than this is not a clock that was set, but one that runs a little faster or slower for a while.
 _SET_NS = 1_000_000
@@ -27,13 +27,15 @@ _SET_NS = 1_000_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("traces", metavar="TRACE.fg", nargs="+", help="the traces; the first one has the clock")
+    parser.add_argument(
+        "traces", metavar="TRACE.fg", nargs="+", help="the traces; the first one has the clock"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the trace to write, a .fg")
     parser.add_argument(
         "--stamps",
         metavar="FILE",
-        help="exchanged stamps: a JSON object, of each host a list of [sent, received, answered, returned], in "
-        "ns of CLOCK_MONOTONIC; sent and returned are the first trace's",
+        help="exchanged stamps: a JSON object, of each host a list of [sent, received, answered, returned], "
+        "in ns of CLOCK_MONOTONIC; sent and returned are the first trace's",
     )
     parser.add_argument(
         "--match",
@@ -54,7 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Merge the traces; return the exit status."""
     if args.output.endswith(".dat"):
-        raise CommandError(f"{args.output}: a merged trace is a .fg; `funcgraph convert` makes a trace.dat of it")
+        raise CommandError(
+            f"{args.output}: a merged trace is a .fg; `funcgraph convert` makes a trace.dat of it"
+        )
     try:
         merged = merge(
             args.traces,
@@ -86,7 +90,9 @@ def _tell(merged: Merged) -> int:
     for host in merged.hosts if len(merged.hosts) > 1 else ():
         print(_line(host))
         if host.source == "clocks" and host.jump_ns > max(host.error_ns or 0, _SET_NS):
-            say(f"{host.name}: its real-time clock was set by {duration_text(host.jump_ns)} while it recorded")
+            say(
+                f"{host.name}: its real-time clock was set by {duration_text(host.jump_ns)} while it recorded"
+            )
         if host.slack_ns:
             say(f"{host.name}: what is known of its clock is wrong by up to {duration_text(host.slack_ns)}")
     if merged.damaged:
@@ -97,8 +103,9 @@ def _tell(merged: Merged) -> int:
 def _line(host: MergedHost) -> str:
     if host.source == "reference":
         return f"{host.name}: {_count(host)}, the clock of all"
-    known = host.error_ns is not None
-    error = f"by at most {duration_text(host.error_ns)}" if known else "by how much is not known"
+    error = "by how much is not known"
+    if host.error_ns is not None:
+        error = f"by at most {duration_text(host.error_ns)}"
     return f"{host.name}: {_count(host)}, times off {error} ({host.source}, {host.drift_ppm:+.1f} ppm)"
 
 

@@ -2,9 +2,9 @@
 
 What is known of two clocks are bounds: a message cannot arrive before it was sent, and a clock that is
 synchronised is off by no more than it says. Each bound is a half plane in the plane of all lines (offset,
-drift). What is left of that plane is a polygon, and all lines in it are possible: its middle is taken, and its
-width is how far off that may be. (Duda, Harrus, Haddad and Bernard, "Estimating global time in distributed
-systems", ICDCS 1987, bound clocks of different hosts in this way.)
+drift). What is left of that plane is a polygon, and all lines in it are possible: its middle is taken, and
+its width is how far off that may be. (Duda, Harrus, Haddad and Bernard, "Estimating global time in
+distributed systems", ICDCS 1987, bound clocks of different hosts in this way.)
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 __all__ = ["IDENTITY", "Bound", "ClockLine", "fit"]
 
-#: Quartz and a kernel that slews a clock together differ by less: adjtimex(2) slews by 500 parts in a million,
-#: and crystals are off by some 100.
+#: Quartz and a kernel that slews a clock together differ by less: adjtimex(2) slews by 500 parts in a
+#: million, and crystals are off by some 100.
 _MAX_DRIFT = 1e-3
 _FIRST_SLACK_NS = 1.0
 #: In a recording as short as this no drift is seen.

@@ -36,7 +36,7 @@ class Host(NamedTuple):
 
 def host_of(meta: Mapping[str, Any]) -> Host | None:
     """Return the host that a trace's JSON names; None: it names none."""
-    said = meta.get("host")
+    said: Any = meta.get("host")
     try:
         clocks = tuple(_instant(item) for item in said["clocks"])
         return Host(str(said["name"]) or "unknown", str(said["boot_id"]), clocks) if clocks else None

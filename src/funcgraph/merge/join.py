@@ -92,6 +92,10 @@ class _Machine:
         is_monotonic = all(part.trace.clock in _MONOTONIC for part in self.parts)
         return min(times), max(times + ends) if is_monotonic else max(times)
 
+    def first_ns(self) -> int:
+        """Return when it was first recorded, on the line of all; negative: before the first had booted."""
+        return self.line.at(self.span_ns()[0])
+
     def ends(self, matches: Sequence[Match]) -> Ends:
         """Return its ends of messages."""
         for part in self.parts:
@@ -190,7 +194,9 @@ def _find_lines(
     reference, *others = machines
     if unknown := sorted(set(stamps).difference(machine.name for machine in others)):
         known = ", ".join(machine.name for machine in others) or "none"
-        raise MergeError(f"there are stamps of {unknown[0]!r}, which is no host but the first; those are: {known}")
+        raise MergeError(
+            f"there are stamps of {unknown[0]!r}, which is no host but the first; those are: {known}"
+        )
     reference_ends = reference.ends(matches) if matches else None
     for machine in others:
         if machine.parts[0].host.boot_id and _is_same_boot(machine, reference):
@@ -226,6 +232,7 @@ def _unbounded(machine: _Machine, reference: _Machine) -> ClockLine:
 def _write(machines: Sequence[_Machine], output: str) -> Merged:
     hosts = tuple(machine.summary() for machine in machines)
     is_named = len(machines) > 1
+    shift = max(0, -min(machine.first_ns() for machine in machines))
     with ExitStack() as stack:
         parts = []
         for number, machine in enumerate(machines):
@@ -234,7 +241,8 @@ def _write(machines: Sequence[_Machine], output: str) -> Merged:
             for part in machine.parts:
                 fd = os.open(part.path, os.O_RDONLY | os.O_CLOEXEC)
                 stack.callback(os.close, fd)
-                parts.append((fd, name, number, *line.first, *line.last, line.error_ns))
+                (begin, at), (end, at_end) = line.first, line.last
+                parts.append((fd, name, number, begin, at + shift, end, at_end + shift, line.error_ns))
         try:
             records, damaged = _tracedata.join(tuple(parts), json.dumps(_meta(machines, hosts)), output)
         except ValueError as error:
@@ -250,7 +258,7 @@ def _meta(machines: Sequence[_Machine], hosts: Sequence[MergedHost]) -> dict[str
             for name, recorded in part.trace.meta.get("instances", {}).items():
                 instances.setdefault(_buffer(machine.name if len(machines) > 1 else "", name), recorded)
     first = machines[0].parts[0].trace.meta
-    kept = {name: first[name] for name in ("tracer", "options") if name in first}
+    kept: dict[str, Any] = {name: first[name] for name in ("tracer", "options") if name in first}
     return {
         **kept,
         "funcgraph": installed_version(),

@@ -41,7 +41,7 @@ class Match(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The messages of a host: value -> time on the host's clock, in ns. A value that came twice is not there."""
+    """The messages of a host: value -> time on its clock, in ns. A value that came twice is not there."""
 
     sent: dict[object, int]
     received: dict[object, int]

@@ -1,4 +1,4 @@
-"""Exchanged stamps: what two hosts with a connection know of each other's clocks, as NTP does it (RFC 5905)."""
+"""Exchanged stamps: what two connected hosts know of each other's clocks, as by NTP (RFC 5905)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def stamp_bounds(exchanges: Sequence[Exchange]) -> Iterator[Bound]:
 
 
 def read_stamps(path: str) -> Mapping[str, list[Exchange]]:
-    """Read a file of stamps: a JSON object, of each host's name a list of [sent, received, answered, returned].
+    """Read a file of stamps.
+
+    It is a JSON object: of each host's name a list of [sent, received, answered, returned].
 
     Raises:
         ValueError: it is not that.

@@ -38,7 +38,7 @@
     X(STATE, 4, "struct fg_spool_state, then the kill switch's message: the ring's latest counts")           \
     X(CLOCK, 5, "struct fg_spool_clock: the trace's clock and its time now; belongs to no ring")             \
     X(META, 6, "a JSON object: what the recording was asked for; the last one counts; of no ring")           \
-    X(DIRECTORY, 7, "struct fg_spool_place ...: the chunks before it, in their order; of no ring")            \
+    X(DIRECTORY, 7, "struct fg_spool_place ...: the chunks before it, in their order; of no ring")           \
     X(HOST, 8, "struct fg_spool_host, then the host's name: where the ring's process ran; in merged traces")
 
 enum fg_spool_chunk_type {

@@ -10,8 +10,8 @@
 /* A trace that becomes part of another. */
 struct fg_join_part {
     int fd;
-    const char *host_name;           /* NULL: the whole trace is of one host */
-    struct fg_spool_host host;       /* name_bytes is filled in */
+    const char *host_name;     /* NULL: the whole trace is of one host */
+    struct fg_spool_host host; /* name_bytes is filled in */
 };
 
 struct fg_joined {
