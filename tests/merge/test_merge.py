@@ -149,7 +149,7 @@ class TestTwoHosts:
         assert not (tmp_path / "no.fg").exists()
 
     def test_stamps_of_an_unknown_host_are_refused(self, parts: dict[str, Any], tmp_path: Path) -> None:
-        with pytest.raises(MergeError, match="stamps of 'web3'"):
+        with pytest.raises(MergeError, match="stamps of 'web3', which is no host"):
             merge([parts["one"], parts["two"]], tmp_path / "no.fg", stamps={"web3": []})
 
 

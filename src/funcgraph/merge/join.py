@@ -9,10 +9,11 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from funcgraph import _tracedata
-from funcgraph.merge.clock_line import IDENTITY, ClockLine, fit
+from funcgraph.merge.clock_line import IDENTITY, Bound, ClockLine, fit
 from funcgraph.merge.hosts import Host, Instant, clock_bounds, clock_offset_ns, host_of, jump_ns
 from funcgraph.merge.messages import Ends, Match, message_bounds, message_ends
 from funcgraph.merge.stamps import Exchange, stamp_bounds
+from funcgraph.session.host import HostFacts
 from funcgraph.session.output import check_output
 from funcgraph.tracedata.description import TraceError
 from funcgraph.tracedata.opened import Trace, open_trace
@@ -73,17 +74,19 @@ class _Part(NamedTuple):
 
 
 class _Machine:
-    """The traces of one host, and its line."""
+    """A host, its traces, and the line of its clock."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, boot_id: str, clocks: Sequence[Instant] = ()) -> None:
         self.name = name
+        self.boot_id = boot_id
+        self.clocks = list(clocks)
         self.parts: list[_Part] = []
         self.line: ClockLine = IDENTITY
         self.source = "reference"
 
-    @property
-    def clocks(self) -> list[Instant]:
-        return [clock for part in self.parts for clock in part.host.clocks]
+    def add(self, part: _Part) -> None:
+        self.parts.append(part)
+        self.clocks += part.host.clocks
 
     def span_ns(self) -> tuple[int, int]:
         """Return when its recordings began and ended, on its CLOCK_MONOTONIC."""
@@ -124,6 +127,7 @@ def merge(
     stamps: Mapping[str, Sequence[Exchange]] | None = None,
     matches: Sequence[Match] = (),
     names: Mapping[str, str] | None = None,
+    here: bool = False,
 ) -> Merged:
     """Write one trace of several, from one host or many.
 
@@ -137,6 +141,7 @@ def merge(
         stamps: host's name -> what was exchanged with the first trace's host: exchange().
         matches: which events are the two ends of a message.
         names: path -> name of its host, for hosts that call themselves alike.
+        here: the line of time is the CLOCK_MONOTONIC of this process, and stamps were exchanged with it.
 
     Returns:
         What was written.
@@ -157,7 +162,7 @@ def merge(
         if not parts:
             raise MergeError("no traces to merge")
         machines = _machines(parts)
-        _find_lines(machines, stamps or {}, matches)
+        _find_lines(_here() if here else machines[0], machines, stamps or {}, matches)
         return _write(machines, target)
 
 
@@ -174,12 +179,18 @@ def _open(stack: ExitStack, path: str, names: Mapping[str, str]) -> _Part:
     return _Part(path, trace, host._replace(name=names.get(path, host.name)))
 
 
+def _here() -> _Machine:
+    host = host_of(HostFacts().facts())
+    assert host is not None
+    return _Machine(host.name, host.boot_id, host.clocks)
+
+
 def _machines(parts: Sequence[_Part]) -> list[_Machine]:
     """Return the hosts, the first trace's first. One that was booted between two traces is two of them."""
     machines: dict[object, _Machine] = {}
     for number, part in enumerate(parts):
-        key = (part.host.name, part.host.boot_id or number)
-        machines.setdefault(key, _Machine(part.host.name)).parts.append(part)
+        name, boot_id, _ = part.host
+        machines.setdefault((name, boot_id or number), _Machine(name, boot_id)).add(part)
     taken: dict[str, int] = {}
     for machine in machines.values():
         taken[machine.name] = taken.get(machine.name, 0) + 1
@@ -189,37 +200,39 @@ def _machines(parts: Sequence[_Part]) -> list[_Machine]:
 
 
 def _find_lines(
-    machines: Sequence[_Machine], stamps: Mapping[str, Sequence[Exchange]], matches: Sequence[Match]
+    reference: _Machine,
+    machines: Sequence[_Machine],
+    stamps: Mapping[str, Sequence[Exchange]],
+    matches: Sequence[Match],
 ) -> None:
-    reference, *others = machines
+    others = [machine for machine in machines if machine is not reference]
     if unknown := sorted(set(stamps).difference(machine.name for machine in others)):
         known = ", ".join(machine.name for machine in others) or "none"
-        raise MergeError(
-            f"there are stamps of {unknown[0]!r}, which is no host but the first; those are: {known}"
-        )
-    reference_ends = reference.ends(matches) if matches else None
+        raise MergeError(f"stamps of {unknown[0]!r}, which is no host but the first; those are: {known}")
+    ends = reference.ends(matches) if matches else Ends({}, {})
     for machine in others:
-        if machine.parts[0].host.boot_id and _is_same_boot(machine, reference):
-            continue  # one machine under two names
-        messages = list(message_bounds(machine.ends(matches), reference_ends)) if reference_ends else []
-        clocks = list(clock_bounds(machine.clocks, reference.clocks))
-        exchanged = list(stamp_bounds(stamps.get(machine.name, ())))
-        for source, bounds in (
-            ("stamps", exchanged),
-            ("messages", messages),
-            ("messages", [*messages, *clocks] if messages else []),
-            ("clocks", clocks),
-        ):
-            line = fit(bounds, *machine.span_ns())
-            if line is not None:
-                machine.line, machine.source = line, source
-                break
-        else:
-            machine.line, machine.source = _unbounded(machine, reference), "clocks"
+        if machine.boot_id and machine.boot_id == reference.boot_id:
+            continue  # one machine, under two names if they differ
+        messages = list(message_bounds(machine.ends(matches), ends)) if matches else []
+        _find_line(machine, reference, list(stamp_bounds(stamps.get(machine.name, ()))), messages)
 
 
-def _is_same_boot(machine: _Machine, reference: _Machine) -> bool:
-    return machine.parts[0].host.boot_id == reference.parts[0].host.boot_id
+def _find_line(
+    machine: _Machine, reference: _Machine, exchanged: Sequence[Bound], messages: Sequence[Bound]
+) -> None:
+    """Take the first of these that bounds the line on both sides."""
+    clocks = list(clock_bounds(machine.clocks, reference.clocks))
+    for source, bounds in (
+        ("stamps", exchanged),
+        ("messages", messages),
+        ("messages", [*messages, *clocks] if messages else []),
+        ("clocks", clocks),
+    ):
+        line = fit(bounds, *machine.span_ns())
+        if line is not None:
+            machine.line, machine.source = line, source
+            return
+    machine.line, machine.source = _unbounded(machine, reference), "clocks"
 
 
 def _unbounded(machine: _Machine, reference: _Machine) -> ClockLine:
