@@ -2,6 +2,7 @@
 #include "tracedata/read/lanes.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +56,21 @@ static int collect(const struct fg_contents *contents, struct fg_lanes *lanes)
     return 0;
 }
 
-/* HOST, HOST/INSTANCE, or INSTANCE where the trace is of one host. NULL: memory is short. */
-static char *buffer_name(const struct fg_trace_ring *ring)
+/* A buffer is named HOST, HOST/INSTANCE, or INSTANCE where the trace is of one host. */
+static bool has_name(const struct fg_trace_ring *ring, const char *name)
+{
+    size_t bytes = ring->host.name ? strlen(ring->host.name) : 0;
+
+    if (bytes == 0)
+        return strcmp(name, ring->instance) == 0;
+    if (strncmp(name, ring->host.name, bytes) != 0)
+        return false;
+    name += bytes;
+    return *ring->instance ? *name == '/' && strcmp(name + 1, ring->instance) == 0 : *name == 0;
+}
+
+/* NULL: memory is short. */
+static char *make_name(const struct fg_trace_ring *ring)
 {
     const char *host = ring->host.name ? ring->host.name : "";
     size_t bytes = strlen(host) + strlen(ring->instance) + 2;
@@ -70,17 +84,16 @@ static char *buffer_name(const struct fg_trace_ring *ring)
 /* The number of the ring's buffer, which is added if it is new; -ENOMEM. */
 static int64_t find_buffer(const struct fg_trace_ring *ring, struct fg_lanes *lanes)
 {
-    char *name = buffer_name(ring);
     uint32_t buffer = 0;
 
-    if (name == NULL)
-        return -ENOMEM;
-    while (buffer < lanes->nr_buffers && strcmp(lanes->buffers[buffer], name) != 0)
+    while (buffer < lanes->nr_buffers && !has_name(ring, lanes->buffers[buffer]))
         buffer++;
-    if (buffer == lanes->nr_buffers)
-        lanes->buffers[lanes->nr_buffers++] = name;
-    else
-        free(name);
+    if (buffer == lanes->nr_buffers) {
+        lanes->buffers[buffer] = make_name(ring);
+        if (lanes->buffers[buffer] == NULL)
+            return -ENOMEM;
+        lanes->nr_buffers++;
+    }
     return buffer;
 }
 
