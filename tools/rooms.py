@@ -65,6 +65,8 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "session": ("tracedata", "events"),
     "events": ("settings", "api"),
     "merge": ("session",),
+    "cluster": ("merge",),
+    "adapters": ("cluster",),
     "instance": ("session", "events"),
     "control": ("instance",),
     "package": ("instance",),
@@ -81,6 +83,7 @@ PYTHON_GROUPS = {
     "api": ("fgraph", "fprobe", "multi", "kretprobe", "kprobe", "_include"),
     "package": ("__init__",),
     "boot": ("_boot",),
+    "adapters": ("dask", "ray"),
     "command line": ("cli", "__main__"),
 }
 

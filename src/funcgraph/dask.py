@@ -28,7 +28,7 @@ from funcgraph.cluster import worker as here
 from funcgraph.cluster.collector import Collected, Collector
 from funcgraph.cluster.worker import Piece
 
-__all__ = ["Record", "TASK_EVENTS"]
+__all__ = ["TASK_EVENTS", "Record"]
 
 #: The events that tie calls to task keys. A key is a text, or a tuple: its first parts are name, i and j.
 _KEY = "key=task.key name=task.key[0] i=task.key[1] j=task.key[2]"

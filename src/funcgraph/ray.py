@@ -74,7 +74,7 @@ class Record:
 
     def stop(self) -> None:
         """End the recording in all worker processes, and wait until their traces are complete."""
-        _on_nodes(_node_stop, {node: (self.folder, self.name) for node in _nodes()})
+        _on_nodes(_node_stop, dict.fromkeys(_nodes(), (self.folder, self.name)))
 
     def collector(self, folder: str | os.PathLike[str]) -> Collector:
         """Return what brings the nodes' traces to this machine, also while they are recorded.
@@ -218,7 +218,7 @@ class _Workers:
         self._folder = folder
 
     def files(self, name: str) -> Mapping[str, Sequence[str]]:
-        return _on_nodes(_node_files, {node: (self._folder, name) for node in _nodes()})
+        return _on_nodes(_node_files, dict.fromkeys(_nodes(), (self._folder, name)))
 
     def read(self, name: str, wanted: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
         return _on_nodes(_node_read, {node: (self._folder, name, *one) for node, one in wanted.items()})
@@ -227,4 +227,4 @@ class _Workers:
         _on_nodes(_node_forget, {worker: (self._folder, name, file)})
 
     def stamps(self) -> Mapping[str, int]:
-        return _on_nodes(here.stamp, {node: () for node in _nodes()})
+        return _on_nodes(here.stamp, dict.fromkeys(_nodes(), ()))

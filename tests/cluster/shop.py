@@ -12,9 +12,9 @@ def item() -> int:
     return 1
 
 
-class Failed(Exception):
+class FailedError(Exception):
     pass
 
 
 def fail() -> None:
-    raise Failed
+    raise FailedError

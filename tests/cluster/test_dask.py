@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ def test_one_trace_has_each_call_and_each_task_key_of_all_workers(client: Any, t
     pure.append(client.submit(shop.order, 2, key=("order", 7, 3)))
     assert sum(client.gather(pure)) == sum(range(30)) + 2
     failed = client.submit(shop.fail, key="fails")
-    assert isinstance(failed.exception(), shop.Failed)
+    assert isinstance(failed.exception(), shop.FailedError)
     collected = record.collect(client, tmp_path / "all.fg")
     client.unregister_worker_plugin(record.name)
     assert collected.missing == ()
@@ -152,7 +152,7 @@ class Names:
     def files(self, name: str) -> dict[str, list[str]]:
         return {"w": ["../out.fg", "a/b.fg", "/etc/x.fg", "ok.fg"]}
 
-    def read(self, name: str, wanted: dict[str, tuple[str, int]]) -> dict[str, Any]:
+    def read(self, name: str, wanted: Mapping[str, tuple[str, int]]) -> Mapping[str, Any]:
         assert all(file == "ok.fg" for file, _ in wanted.values())
         return {}
 

@@ -1,1 +1,1 @@
-"""Recording in the workers of a cluster, and collecting their traces. funcgraph.dask and funcgraph.ray use it."""
+"""Recording in the workers of a cluster, and collecting their traces: for funcgraph.dask, funcgraph.ray."""

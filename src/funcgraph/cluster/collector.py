@@ -1,4 +1,4 @@
-"""The collector's side: copies of all workers' traces, which grow as these do, and one trace of them at the end."""
+"""The collector's side: copies of all workers' traces, which grow as these do; at the end one trace."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from funcgraph.merge.stamps import stamp
 from funcgraph.session.block import RecordBlock, record
 
-__all__ = ["Piece", "read", "start", "stamp", "stop"]
+__all__ = ["Piece", "read", "stamp", "start", "stop"]
 
 #: What one answer brings at most.
 PIECE_BYTES = 4 << 20
