@@ -64,12 +64,15 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "tracedata": ("extensions", "settings"),
     "session": ("tracedata", "events"),
     "events": ("settings", "api"),
+    "merge": ("session",),
+    "cluster": ("merge",),
+    "adapters": ("cluster",),
     "instance": ("session", "events"),
     "control": ("instance",),
     "package": ("instance",),
     "boot": ("instance",),
     "selftest": ("package",),
-    "commands": ("selftest",),
+    "commands": ("selftest", "merge"),
     "command line": ("commands",),
 }
 
@@ -80,6 +83,7 @@ PYTHON_GROUPS = {
     "api": ("fgraph", "fprobe", "multi", "kretprobe", "kprobe", "_include"),
     "package": ("__init__",),
     "boot": ("_boot",),
+    "adapters": ("dask", "ray"),
     "command line": ("cli", "__main__"),
 }
 

@@ -289,6 +289,40 @@ def convert(
         OSError: a file cannot be read or written; or `output` is a device or the like.
     """
 
+def real_time() -> tuple[int, int, int | None]:
+    """Return the same instant on two clocks.
+
+    Returns:
+        CLOCK_MONOTONIC and CLOCK_REALTIME, in ns, read within some 100 ns; and how far CLOCK_REALTIME may be
+        off, in ns, as the kernel knows it (adjtimex(2), maxerror); None: nothing synchronises it.
+    """
+
+def join(
+    parts: tuple[tuple[int, str | None, int, int, int, int, int, int | None], ...],
+    meta: str,
+    output: str | bytes | PathLike[str],
+    /,
+) -> tuple[int, int]:
+    """Write one .fg trace of several.
+
+    There is a whole trace at `output` or none. What the parts say of their host and clock is replaced.
+
+    Args:
+        parts: of each: the descriptor of a .fg trace; the name of its host, or None: all parts are of one
+            host; the host's number, below 65536: parts with one number have clocks that agree; two instants
+            of the host's CLOCK_MONOTONIC, each with the trace's time then, in ns; and how far off the
+            trace's times may be, in ns, or None: not known.
+        meta: the trace's description, a JSON object.
+        output: path of the trace; a file of that name is replaced.
+
+    Returns:
+        How many records it has; how many damaged places the parts have, whose events are missing.
+
+    Raises:
+        ValueError: a part is no .fg trace.
+        OSError: ENOSPC: the parts have too many processes; or a file cannot be read or written.
+    """
+
 def replace_file(path: str | bytes | PathLike[str], data: bytes | bytearray | memoryview, /) -> None:
     """Write a file that appears under its name when it is whole, or not at all. A file of that name is
     replaced.

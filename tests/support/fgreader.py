@@ -20,7 +20,7 @@ FILE_HEADER = b"FGTRACE\1"
 MAGIC = b"FGCK"
 FOOTER_MAGIC = b"FGFOOTER"
 MAX_BYTES = 64 << 20
-RING, SYMBOLS, DATA, STATE, CLOCK, META, DIRECTORY = range(1, 8)
+RING, SYMBOLS, DATA, STATE, CLOCK, META, DIRECTORY, HOST = range(1, 9)
 (
     ENTRY,
     RESUME,
@@ -138,7 +138,7 @@ def sound_chunk(header: bytes, offset: int, file_bytes: int) -> Chunk | None:
         return None
     magic, kind, codec, flags, ring, stored, size, crc, header_crc, *rest = CHUNK.unpack(header)
     chunk = Chunk(offset, kind, codec, flags, ring, stored, size, crc, *rest)
-    if magic != MAGIC or not RING <= kind <= DIRECTORY or max(stored, size) > MAX_BYTES:
+    if magic != MAGIC or not RING <= kind <= HOST or max(stored, size) > MAX_BYTES:
         return None
     if zlib.crc32(header[:24] + bytes(4) + header[28:]) != header_crc or chunk.end > file_bytes:
         return None
@@ -357,6 +357,14 @@ def line_between(first: tuple[int, int], last: tuple[int, int]) -> Line:
     return Line(*first, slope)
 
 
+def on_clock(line: Line, first: tuple[int, int], last: tuple[int, int]) -> Line:
+    """Return the line to another clock, of which two instants are known."""
+    second = line_between(first, last)
+    if last[0] - first[0] < 10_000_000 or abs(second.ns_per_tick - ONE) > ONE // 1000:
+        second = Line(*first)
+    return Line(line.ticks, second.at(line.ns), second.span(line.ns_per_tick))
+
+
 # ---- the trace
 
 
@@ -383,6 +391,10 @@ class Ring:
     clock_latest: tuple[int, int] = (0, 0)
     clock_base: tuple[int, int] = (0, 0)  # the latest one when the file began
     instance: str = ""
+    host: str = ""
+    host_number: int = 0
+    host_times: tuple[tuple[int, int], tuple[int, int]] | tuple[()] = ()
+    host_error_ns: int | None = None
     name: str = ""
     argv: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
@@ -520,7 +532,12 @@ class FgTrace:
             raise DamagedError("a second directory")
         else:
             ring = self._ring(chunk.ring)
-            take = {RING: self._take_ring, SYMBOLS: self._take_symbols, STATE: self._take_state}
+            take = {
+                RING: self._take_ring,
+                SYMBOLS: self._take_symbols,
+                STATE: self._take_state,
+                HOST: self._take_host,
+            }
             take[chunk.type](ring, payload)
             if chunk.type == STATE:
                 self._subtract_base(ring, chunk.flags & 2 != 0)
@@ -542,6 +559,14 @@ class FgTrace:
         ring.name = decoded(payload[96 : 96 + size])
         if ring.clock_latest[1] == 0:
             ring.clock_latest = ring.clock_start
+
+    def _take_host(self, ring: Ring, payload: bytes) -> None:
+        number, size, *times, error_ns = struct.unpack_from("<II5Q", payload)
+        if number >= 65536 or not 0 < size <= len(payload) - 48:
+            raise DamagedError("an impossible host")
+        ring.host, ring.host_number = decoded(payload[48 : 48 + size].split(b"\0")[0]), number
+        ring.host_times = ((times[0], times[1]), (times[2], times[3]))
+        ring.host_error_ns = None if error_ns == WORD else error_ns
 
     def _take_state(self, ring: Ring, payload: bytes) -> None:
         ticks, ns, lost, overrun, waits, wait_ticks, symbols_lost, tasks, finished, size = struct.unpack_from(
@@ -619,29 +644,29 @@ class FgTrace:
         """Return the line from a ring's ticks to nanoseconds of the trace's clock."""
         line = Line()
         if ring.clock_kind == 1:
-            counters = [other for other in self.rings if other.clock_kind == 1]
+            here = [other for other in self.rings if other.host_number == ring.host_number]
+            counters = [other for other in here if other.clock_kind == 1]
             last = max((other.clock_latest for other in counters), key=lambda pair: pair[1])
             starts = [other.clock_base if other.clock_base[1] else other.clock_start for other in counters]
             first = min(starts, key=lambda pair: pair[1])
             if last[1] - first[1] < 1_000_000_000:
                 first = min((other.clock_start for other in counters), key=lambda pair: pair[1])
             line = line_between(first, last)
-        if not self._clock_pairs:
-            return line
-        begin, end = self._clock_pairs[0], self._clock_pairs[-1]
-        second = line_between(begin, end)
-        if end[0] - begin[0] < 10_000_000 or abs(second.ns_per_tick - ONE) > ONE // 1000:
-            second = Line(*begin)
-        return Line(line.ticks, second.at(line.ns), second.span(line.ns_per_tick))
+        if ring.host_times:
+            line = on_clock(line, *ring.host_times)
+        if self._clock_pairs:
+            line = on_clock(line, self._clock_pairs[0], self._clock_pairs[-1])
+        return line
 
     # ---- lanes
 
     def _assign_lanes(self) -> None:
         self.buffers = [""]
         for ring in self.rings:
-            if ring.instance not in self.buffers:
-                self.buffers.append(ring.instance)
-            ring.buffer = self.buffers.index(ring.instance)
+            name = "/".join(part for part in (ring.host, ring.instance) if part)
+            if name not in self.buffers:
+                self.buffers.append(name)
+            ring.buffer = self.buffers.index(name)
         self.tasks: list[Task] = []
         spans = {}
         for ring in self.rings:

@@ -20,6 +20,7 @@ from funcgraph import _tracedata
 from funcgraph.session import rotation
 from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session
+from funcgraph.session.host import HostFacts
 from funcgraph.session.limits import Limits, Segments
 from funcgraph.session.output import is_trace_dat
 from funcgraph.session.process import ProcessWatch
@@ -135,6 +136,8 @@ class Recording:
         self._dat_format = dat_format
         self._output = output
         self._meta: dict[str, Any] = {}
+        # What is recovered was recorded before: its own description says where.
+        self._host = None if resume else HostFacts()
         self.dumped: dict[str, int] = {}  # figures of the latest dump()
         self._before: Counter[str] = Counter()  # SUMS of complete files
         self._written_before = 0  # bytes of complete files
@@ -333,7 +336,7 @@ class Recording:
             return None
         if os.path.lexists(self.part):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.part)
-        meta = {**self._meta, "dump": reasons}
+        meta = self._with_host({**self._meta, "dump": reasons})
         self.dumped = self._writer.dump(self.part, self._segments.older, json.dumps(meta))
         rotation.place(self.part, self._output, self.limits.keep)
         self.files += 1
@@ -390,7 +393,10 @@ class Recording:
     def describe(self, meta: dict[str, Any]) -> None:
         """Note in the spool what is recorded, for who reads it before it is complete."""
         self._meta = meta
-        self._writer.describe(json.dumps(meta))
+        self._writer.describe(json.dumps(self._with_host(meta)))
+
+    def _with_host(self, meta: dict[str, Any]) -> dict[str, Any]:
+        return {**meta, **self._host.facts()} if self._host else meta
 
     def complete(self, output: str, meta: dict[str, Any], keep: int | None = None) -> None:
         """Complete the trace: the spool becomes `output`, or a trace.dat is made of it and it is deleted.
@@ -405,6 +411,7 @@ class Recording:
         """
         if self._is_changing:
             self._change()
+        meta = self._with_host(meta)
         complete_spool(self._writer, self.part, output, meta, keep or self.limits.keep, self._dat_format)
         self.files += 1
         self.close()

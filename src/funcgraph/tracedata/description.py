@@ -121,6 +121,7 @@ class Task:
         last_ns: time of its last record.
         records: how many it has.
         buffer: the number of its buffer in Trace.buffers.
+        host: the machine that it ran on, in a merged trace; else "".
     """
 
     lane: int
@@ -132,6 +133,7 @@ class Task:
     last_ns: int
     records: int
     buffer: int
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ class Description:
         lost, overrun, waits, wait_ns, events: totals of all buffers.
         buffers: the top instance's first.
         killed: process id -> the reason, for each process whose kill switch tripped.
+        hosts: of a merged trace: each machine, and how far off its times may be, in ns; None: not known.
         event_types: the kinds of events that the program or its user defined, by number.
     """
 
@@ -182,6 +185,7 @@ class Description:
     events: int
     buffers: list[Buffer]
     killed: dict[int, str]
+    hosts: dict[str, int | None] = field(default_factory=dict)
     event_types: list[EventType] = field(default_factory=list)
 
 
@@ -194,7 +198,7 @@ def decode_description(text: bytes) -> Description:
     meta = _decode_meta(text)
     try:
         functions = [_function(item) for item in meta["functions"]]
-        processes = [shlex.join(map(str, item["argv"])) for item in meta.get("processes", [])]
+        processes = [_process(item) for item in meta.get("processes", [])]
         cpus = _number(meta.get("cpus", 2**31)) or 1
         tasks = [_task(item, processes, cpus) for item in meta["tasks"]]
         totals = {key: _number(meta.get(key, 0)) for key in (*_COUNTS, "events")}
@@ -211,6 +215,7 @@ def decode_description(text: bytes) -> Description:
             **totals,
             buffers=[_buffer(meta, name, counts) for name, counts in zip(names, figures, strict=True)],
             killed=_killed(meta),
+            hosts=_hosts(meta),
             event_types=[_event_type(item) for item in meta.get("event_types", [])],
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -258,13 +263,18 @@ def _event_type(item: Sequence[Any]) -> EventType:
     )
 
 
-def _task(item: Mapping[str, Any], processes: Sequence[str], cpus: int) -> Task:
+def _process(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the command line and the host of a ring's process."""
+    return shlex.join(map(str, item["argv"])), str(item.get("host", ""))
+
+
+def _task(item: Mapping[str, Any], processes: Sequence[tuple[str, str]], cpus: int) -> Task:
     lane, pid, tid = (_number(item[key], 2**31) for key in ("lane", "pid", "tid"))
     first_ns, last_ns, records = (_number(item.get(key, 0)) for key in ("first_ns", "last_ns", "records"))
     number = _number(item.get("process", 0))
-    process = processes[number] if number < len(processes) else ""
+    process, host = processes[number] if number < len(processes) else ("", "")
     name = str(item["name"]) or UNNAMED
-    return Task(lane, pid, tid, name, process, first_ns, last_ns, records, lane // cpus)
+    return Task(lane, pid, tid, name, process, first_ns, last_ns, records, lane // cpus, host)
 
 
 def _buffer_figures(meta: Mapping[str, Any], tasks: Iterable[Task], number: int) -> dict[str, int]:
@@ -277,6 +287,12 @@ def _buffer_figures(meta: Mapping[str, Any], tasks: Iterable[Task], number: int)
 def _killed(meta: Mapping[str, Any]) -> dict[int, str]:
     rings = [ring for ring in meta.get("processes", []) if ring.get("killed")]
     return {_number(ring["pid"], 2**32): " ".join(str(ring["killed"]).split()) for ring in rings}
+
+
+def _hosts(meta: Mapping[str, Any]) -> dict[str, int | None]:
+    rings = [ring for ring in meta.get("processes", []) if ring.get("host")]
+    errors = {str(ring["host"]): ring["host_error_ns"] for ring in rings}
+    return {name: None if error is None else _number(error) for name, error in errors.items()}
 
 
 def _buffer(meta: Mapping[str, Any], name: str, figures: Mapping[str, int]) -> Buffer:

@@ -65,6 +65,7 @@ class Trace:
     waits: int
     wait_ns: int
     killed: dict[int, str]
+    hosts: dict[str, int | None]
     formats: dict[int, EventFormat]
 
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
@@ -88,6 +89,7 @@ class Trace:
         self.lost, self.overrun = description.lost, description.overrun
         self.waits, self.wait_ns = description.waits, description.wait_ns
         self.killed = description.killed
+        self.hosts = description.hosts
 
     def __enter__(self) -> Self:
         return self

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from funcgraph import _tracedata
 from funcgraph.tracedata.description import Description, EventType, Task, TraceError, decode_description
 from funcgraph.tracedata.option_words import option_bits
-from funcgraph.tracedata.summary import FunctionSummary, summary_rows
+from funcgraph.tracedata.summary import FunctionSummary, duration_text, summary_rows
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.kernel import KernelHead
@@ -52,6 +52,7 @@ class TraceFile:
         self.events = description.events
         self.buffers = description.buffers
         self.killed = description.killed
+        self.hosts = description.hosts
 
     @property
     def is_kernel(self) -> bool:
@@ -132,9 +133,18 @@ class TraceFile:
                 header = b""
         except ValueError as error:
             raise TraceError(str(error)) from None
+        for line in self._notes():
+            yield f"# {line}\n".encode("utf-8", "backslashreplace")
+
+    def _notes(self) -> Iterator[str]:
+        """Yield what is to be said below the whole report."""
         for pid, reason in self.killed.items():
-            line = f"# process {pid}: tracing ended for good: {reason}\n"
-            yield line.encode("utf-8", "backslashreplace")
+            yield f"process {pid}: tracing ended for good: {reason}"
+        for host, error_ns in self.hosts.items():
+            if error_ns is None:
+                yield f"host {host}: how far off its times are is not known"
+            elif error_ns:
+                yield f"host {host}: times may be off by {duration_text(error_ns)}"
 
     def _kernel_report(
         self, kernel: KernelHead, reader: _tracedata.Reader, buffers: Sequence[int] | None

@@ -45,21 +45,26 @@ enum fg_clock_unit fg_trace_clock_unit_in(const char *text)
     return FG_UNIT_NS;
 }
 
-struct fg_trace_clock_pair fg_trace_clock_read(enum fg_trace_clock clock)
+struct fg_trace_clock_pair fg_trace_clock_read_id(clockid_t id)
 {
     struct fg_trace_clock_pair best = {0};
     uint64_t shortest = UINT64_MAX;
 
     for (int i = 0; i < TRIES; i++) {
         uint64_t before = fg_clock_ns_of(CLOCK_MONOTONIC);
-        uint64_t clock_ns = fg_clock_ns_of(clock_ids[clock]);
+        uint64_t clock_ns = fg_clock_ns_of(id);
         uint64_t took = fg_clock_ns_of(CLOCK_MONOTONIC) - before;
 
         if (took < shortest) {
             shortest = took;
             best.monotonic_ns = before + took / 2;
-            best.clock_ns = clock_ids[clock] == CLOCK_MONOTONIC ? best.monotonic_ns : clock_ns;
+            best.clock_ns = id == CLOCK_MONOTONIC ? best.monotonic_ns : clock_ns;
         }
     }
     return best;
+}
+
+struct fg_trace_clock_pair fg_trace_clock_read(enum fg_trace_clock clock)
+{
+    return fg_trace_clock_read_id(clock_ids[clock]);
 }

@@ -9,6 +9,7 @@
 #define FG_TRACE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 /* The unit of a clock's times. */
 enum fg_clock_unit {
@@ -57,5 +58,7 @@ enum fg_clock_unit fg_trace_clock_unit_in(const char *text);
 
 /* Reads both clocks a few times, and returns the pair that was read in the shortest time. Any thread. */
 struct fg_trace_clock_pair fg_trace_clock_read(enum fg_trace_clock clock);
+/* The same for any clock of the system. */
+struct fg_trace_clock_pair fg_trace_clock_read_id(clockid_t id);
 
 #endif

@@ -56,9 +56,8 @@ static void leave_task(struct fg_follow *follow)
 static void enter_task(struct fg_follow *follow, const struct fg_trace_ring *ring)
 {
     const struct fg_follow_task *task = &follow->tasks[follow->current];
-    const struct fg_time_scales scales = fg_contents_time_scales(&follow->contents);
 
-    follow->convert.scale = *fg_time_scale_of(&scales, ring);
+    follow->convert.scale = ring->scale;
     follow->convert.unit = fg_trace_clock_unit(follow->contents.clock);
     if (follow->convert.unit == FG_UNIT_COUNT) /* numbers are given here */
         follow->convert.unit = FG_UNIT_NS;
@@ -206,8 +205,6 @@ static struct fg_lane_task lane_task_of(const struct fg_follow *follow, const st
 {
     const struct fg_trace_ring *ring = &follow->contents.rings[task->ring];
     const struct fg_trace_task *known = &ring->tasks[task->place];
-    const struct fg_time_scales scales = fg_contents_time_scales(&follow->contents);
-    const struct fg_time_scale *scale = fg_time_scale_of(&scales, ring);
     uint32_t buffer = lanes->ring_buffers[task->ring];
 
     return (struct fg_lane_task){
@@ -215,8 +212,8 @@ static struct fg_lane_task lane_task_of(const struct fg_follow *follow, const st
         .task = task->place,
         .buffer = buffer,
         .lane = buffer,
-        .first_ns = fg_time_scale_ns(scale, known->first_ticks),
-        .last_ns = fg_time_scale_ns(scale, known->last_ticks),
+        .first_ns = fg_time_scale_ns(&ring->scale, known->first_ticks),
+        .last_ns = fg_time_scale_ns(&ring->scale, known->last_ticks),
         .events = known->nr_records,
     };
 }

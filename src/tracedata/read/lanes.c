@@ -2,6 +2,8 @@
 #include "tracedata/read/lanes.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +29,6 @@ static int by_lane(const void *a, const void *b)
 
 static int collect(const struct fg_contents *contents, struct fg_lanes *lanes)
 {
-    struct fg_time_scales scales = fg_contents_time_scales(contents);
     size_t count = 0;
 
     for (size_t i = 0; i < contents->nr_rings; i++)
@@ -37,7 +38,6 @@ static int collect(const struct fg_contents *contents, struct fg_lanes *lanes)
         return -ENOMEM;
     for (size_t i = 0; i < contents->nr_rings; i++) {
         const struct fg_trace_ring *ring = &contents->rings[i];
-        const struct fg_time_scale *scale = fg_time_scale_of(&scales, ring);
 
         for (size_t j = 0; j < ring->nr_tasks; j++) {
             const struct fg_trace_task *task = &ring->tasks[j];
@@ -48,32 +48,71 @@ static int collect(const struct fg_contents *contents, struct fg_lanes *lanes)
                 .ring = (uint32_t)i,
                 .task = (uint32_t)j,
                 .buffer = lanes->ring_buffers[i],
-                .first_ns = fg_time_scale_ns(scale, task->first_ticks),
-                .last_ns = fg_time_scale_ns(scale, task->last_ticks),
+                .first_ns = fg_time_scale_ns(&ring->scale, task->first_ticks),
+                .last_ns = fg_time_scale_ns(&ring->scale, task->last_ticks),
             };
         }
     }
     return 0;
 }
 
+/* A buffer is named HOST, HOST/INSTANCE, or INSTANCE where the trace is of one host. */
+static bool has_name(const struct fg_trace_ring *ring, const char *name)
+{
+    size_t bytes = ring->host.name ? strlen(ring->host.name) : 0;
+
+    if (bytes == 0)
+        return strcmp(name, ring->instance) == 0;
+    if (strncmp(name, ring->host.name, bytes) != 0)
+        return false;
+    name += bytes;
+    return *ring->instance ? *name == '/' && strcmp(name + 1, ring->instance) == 0 : *name == 0;
+}
+
+/* NULL: memory is short. */
+static char *make_name(const struct fg_trace_ring *ring)
+{
+    const char *host = ring->host.name ? ring->host.name : "";
+    size_t bytes = strlen(host) + strlen(ring->instance) + 2;
+    char *name = malloc(bytes);
+
+    if (name)
+        snprintf(name, bytes, "%s%s%s", host, *host && *ring->instance ? "/" : "", ring->instance);
+    return name;
+}
+
+/* The number of the ring's buffer, which is added if it is new; -ENOMEM. */
+static int64_t find_buffer(const struct fg_trace_ring *ring, struct fg_lanes *lanes)
+{
+    uint32_t buffer = 0;
+
+    while (buffer < lanes->nr_buffers && !has_name(ring, lanes->buffers[buffer]))
+        buffer++;
+    if (buffer == lanes->nr_buffers) {
+        lanes->buffers[buffer] = make_name(ring);
+        if (lanes->buffers[buffer] == NULL)
+            return -ENOMEM;
+        lanes->nr_buffers++;
+    }
+    return buffer;
+}
+
 /* Finds the buffers, in the order of their first rings, and the buffer of each ring. */
 static int find_buffers(const struct fg_contents *contents, struct fg_lanes *lanes)
 {
+    const struct fg_trace_ring top = {0};
+    int64_t buffer;
+
     lanes->buffers = calloc(contents->nr_rings + 1, sizeof(*lanes->buffers));
     lanes->ring_buffers = calloc(contents->nr_rings + 1, sizeof(*lanes->ring_buffers));
     if (lanes->buffers == NULL || lanes->ring_buffers == NULL)
         return -ENOMEM;
-    lanes->buffers[lanes->nr_buffers++] = "";
-    for (size_t i = 0; i < contents->nr_rings; i++) {
-        uint32_t buffer = 0;
-
-        while (buffer < lanes->nr_buffers && strcmp(lanes->buffers[buffer], contents->rings[i].instance) != 0)
-            buffer++;
-        if (buffer == lanes->nr_buffers)
-            lanes->buffers[lanes->nr_buffers++] = contents->rings[i].instance;
-        lanes->ring_buffers[i] = buffer;
+    buffer = find_buffer(&top, lanes);
+    for (size_t i = 0; i < contents->nr_rings && buffer >= 0; i++) {
+        buffer = find_buffer(&contents->rings[i], lanes);
+        lanes->ring_buffers[i] = (uint32_t)buffer;
     }
-    return 0;
+    return buffer < 0 ? (int)buffer : 0;
 }
 
 /* When the last task of each lane of one buffer ends, as a tree: least[i] is the less of least[2 i] and
@@ -175,7 +214,9 @@ int fg_lanes_assign(const struct fg_contents *contents, struct fg_lanes *lanes)
 void fg_lanes_free(struct fg_lanes *lanes)
 {
     free(lanes->tasks);
-    free((void *)lanes->buffers);
+    for (uint32_t i = 0; i < lanes->nr_buffers; i++)
+        free(lanes->buffers[i]);
+    free(lanes->buffers);
     free(lanes->ring_buffers);
     *lanes = (struct fg_lanes){0};
 }

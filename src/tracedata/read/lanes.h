@@ -1,7 +1,7 @@
 /* Lanes: the pseudo CPUs of a trace. The records of a task lie in one lane. A task that began after a
  * lane's last task had ended may reuse the lane, so thousands of short tasks need few lanes.
  *
- * Each instance has a buffer in the trace, with lanes of its own. trace-cmd knows one number of CPUs for
+ * Each instance, of each host if the trace was merged, has a buffer in the trace, with lanes of its own. trace-cmd knows one number of CPUs for
  * all buffers of a file: the buffer with the most lanes sets it, and the others have empty lanes after
  * theirs. Lane `cpu` of buffer b is number b * nr_cpus + cpu of the trace. */
 #ifndef FG_LANES_H
@@ -23,7 +23,7 @@ struct fg_lane_task {
 struct fg_lanes {
     struct fg_lane_task *tasks; /* those with records, by lane, and in a lane by time */
     size_t nr_tasks;
-    const char **buffers; /* their names; the first is "", the top instance's, even if it recorded nothing */
+    char **buffers; /* their names; the first is "", the top instance's, even if it recorded nothing */
     uint32_t nr_buffers;
     uint32_t *ring_buffers; /* place in contents->rings -> place in `buffers` */
     uint32_t nr_cpus;       /* at least one: trace-cmd refuses a trace without CPUs */

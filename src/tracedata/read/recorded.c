@@ -124,7 +124,6 @@ int fg_recorded_open(int fd, struct fg_recorded *recorded)
     if (error < 0)
         return error;
     recorded->unit = fg_trace_clock_unit(recorded->contents.clock);
-    recorded->scales = fg_contents_time_scales(&recorded->contents);
     sort_pieces(&recorded->contents);
     error = fg_lanes_assign(&recorded->contents, &recorded->lanes);
     if (error == 0)
@@ -183,14 +182,13 @@ static int rank_task(struct fg_row_pass *pass, const struct fg_lane_task *task)
 {
     const struct fg_trace_ring *ring = ring_of(pass->recorded, task);
     const struct fg_trace_task *known = &ring->tasks[task->task];
-    const struct fg_time_scale *scale = fg_time_scale_of(&pass->recorded->scales, ring);
     size_t bytes = 0;
 
     for (size_t i = 0; i < known->nr_pieces; i++) {
         int result = fg_row_pass_read(pass, &known->pieces[i], &bytes);
 
         if (result > 0)
-            result = fg_ranks_add(&pass->ranks, scale, task->lane, pass->chunks.records, bytes);
+            result = fg_ranks_add(&pass->ranks, &ring->scale, task->lane, pass->chunks.records, bytes);
         if (result < 0)
             return result;
     }

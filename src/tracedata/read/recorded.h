@@ -16,7 +16,6 @@ struct fg_recorded {
     struct fg_lanes lanes;
     size_t *first_tasks;  /* lane -> its first one in lanes.tasks; one more element ends the last */
     uint32_t **addresses; /* per ring: function id -> synthetic address */
-    struct fg_time_scales scales;
     enum fg_clock_unit unit;
     bool is_complete; /* the recording has ended */
     uint64_t end;     /* of its chunks in the file */

@@ -41,7 +41,7 @@ static bool begin_task(struct fg_row_lane *lane)
     lane->piece = task->pieces;
     lane->end_piece = task->pieces + task->nr_pieces;
     lane->was_damaged = false;
-    lane->convert.scale = *fg_time_scale_of(&recorded->scales, ring);
+    lane->convert.scale = ring->scale;
     lane->convert.addresses = recorded->addresses[lane_task->ring];
     lane->convert.nr_addresses = ring->functions_capacity;
     lane->convert.event_numbers = ring->events;

@@ -107,9 +107,9 @@ static void put_argv(struct fg_text *json, const struct fg_text *argv)
     fg_text_char(json, ']');
 }
 
-static uint64_t wait_ns(const struct fg_time_scales *scales, const struct fg_trace_ring *ring)
+static uint64_t wait_ns(const struct fg_trace_ring *ring)
 {
-    return fg_time_scale_span(fg_time_scale_of(scales, ring), ring->state.wait_ticks);
+    return fg_time_scale_span(&ring->scale, ring->state.wait_ticks);
 }
 
 static void put_buffers(struct fg_text *json, const struct fg_lanes *lanes)
@@ -125,11 +125,23 @@ static void put_buffers(struct fg_text *json, const struct fg_lanes *lanes)
     fg_json_number(json, "cpus", lanes->nr_cpus);
 }
 
+/* Of a merged trace. */
+static void put_host(struct fg_text *json, const struct fg_trace_ring *ring)
+{
+    if (ring->host.name == NULL)
+        return;
+    fg_json_key(json, "host");
+    fg_json_string(json, ring->host.name, strlen(ring->host.name));
+    fg_json_key(json, "host_error_ns");
+    if (ring->host.error_ns == FG_SPOOL_ERROR_UNKNOWN)
+        fg_text_lit(json, "null");
+    else
+        fg_text_u64(json, ring->host.error_ns, 0, ' ');
+}
+
 static void put_processes(struct fg_text *json, const struct fg_contents *contents,
                           const struct fg_lanes *lanes)
 {
-    struct fg_time_scales scales = fg_contents_time_scales(contents);
-
     fg_json_key(json, "processes");
     fg_text_char(json, '[');
     for (size_t i = 0; i < contents->nr_rings; i++) {
@@ -139,11 +151,12 @@ static void put_processes(struct fg_text *json, const struct fg_contents *conten
         fg_json_number(json, "pid", ring->pid);
         fg_json_number(json, "ppid", ring->ppid);
         fg_json_number(json, "buffer", lanes->ring_buffers[i]);
+        put_host(json, ring);
         put_argv(json, &ring->argv);
         fg_json_number(json, "lost", fg_trace_ring_lost(ring));
         fg_json_number(json, "overrun", ring->state.overrun);
         fg_json_number(json, "waits", ring->state.wait_count);
-        fg_json_number(json, "wait_ns", wait_ns(&scales, ring));
+        fg_json_number(json, "wait_ns", wait_ns(ring));
         fg_json_key(json, "killed");
         if (ring->killed)
             fg_json_string(json, ring->killed, strlen(ring->killed));
@@ -158,7 +171,6 @@ static void put_processes(struct fg_text *json, const struct fg_contents *conten
 
 static void put_totals(struct fg_text *json, const struct fg_contents *contents, const struct fg_lanes *lanes)
 {
-    struct fg_time_scales scales = fg_contents_time_scales(contents);
     uint64_t lost = contents->nr_gaps, overrun = 0, waits = 0, waited_ns = 0, events = 0;
 
     for (size_t i = 0; i < contents->nr_rings; i++) {
@@ -167,7 +179,7 @@ static void put_totals(struct fg_text *json, const struct fg_contents *contents,
         lost += fg_trace_ring_lost(ring);
         overrun += ring->state.overrun;
         waits += ring->state.wait_count;
-        waited_ns += wait_ns(&scales, ring);
+        waited_ns += wait_ns(ring);
     }
     for (size_t i = 0; i < lanes->nr_tasks; i++)
         events += lanes->tasks[i].events;

@@ -10,7 +10,8 @@
  *     buffers      names of the instances, first "", the top one: lane l belongs to buffer l / cpus
  *     cpus         lanes of each buffer
  *     processes    for each buffer of each process: {pid, ppid, buffer (index), argv, lost, overrun,
- *                  waits, wait_ns, killed (text or null), finished}
+ *                  waits, wait_ns, killed (text or null), finished}; in a merged trace also {host (its name),
+ *                  host_error_ns (how far off its times may be; null: not known)}
  *     lost, overrun, waits, wait_ns, events
  *                  totals; each damaged place of the spool counts as one lost record
  *

@@ -38,12 +38,14 @@
     X(STATE, 4, "struct fg_spool_state, then the kill switch's message: the ring's latest counts")           \
     X(CLOCK, 5, "struct fg_spool_clock: the trace's clock and its time now; belongs to no ring")             \
     X(META, 6, "a JSON object: what the recording was asked for; the last one counts; of no ring")           \
-    X(DIRECTORY, 7, "struct fg_spool_place ...: the chunks before it, in their order; of no ring")
+    X(DIRECTORY, 7, "struct fg_spool_place ...: the chunks before it, in their order; of no ring")           \
+    X(HOST, 8, "struct fg_spool_host, then the host's name: where the ring's process ran; in merged traces")
 
 enum fg_spool_chunk_type {
 #define X(name, value, payload) FG_SPOOL_##name = (value),
     FG_SPOOL_CHUNKS(X)
 #undef X
+        FG_SPOOL_CHUNKS_END
 };
 
 struct fg_spool_header {
@@ -99,6 +101,17 @@ struct fg_spool_state {
     uint32_t finished;
     uint64_t killed_bytes;
 };
+
+/* Rings of one host have one number, and clocks that agree. The host's CLOCK_MONOTONIC is brought onto the
+ * trace's line by two instants of it, of which the second may be that of the first. */
+struct fg_spool_host {
+    uint32_t host;
+    uint32_t name_bytes;
+    struct fg_trace_clock_pair first, last; /* `clock_ns` is on the trace's line */
+    uint64_t error_ns;                      /* the line may be so far off; FG_SPOOL_ERROR_UNKNOWN */
+};
+
+#define FG_SPOOL_ERROR_UNKNOWN UINT64_MAX
 
 /* In the file a place has 0 for the chunk's magic number: who looks for chunks in a damaged or cut directory
  * must not take its places for them. */

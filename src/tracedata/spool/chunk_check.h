@@ -15,7 +15,7 @@ static inline uint32_t fg_chunk_header_crc(struct fg_spool_chunk chunk)
 static inline bool fg_chunk_is_sound(const struct fg_spool_chunk *chunk)
 {
     return chunk->magic == FG_SPOOL_CHUNK_MAGIC && chunk->type >= FG_SPOOL_RING &&
-           chunk->type <= FG_SPOOL_DIRECTORY && chunk->stored_bytes <= FG_SPOOL_MAX_BYTES &&
+           chunk->type < FG_SPOOL_CHUNKS_END && chunk->stored_bytes <= FG_SPOOL_MAX_BYTES &&
            chunk->bytes <= FG_SPOOL_MAX_BYTES && chunk->header_crc == fg_chunk_header_crc(*chunk);
 }
 

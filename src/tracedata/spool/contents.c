@@ -16,9 +16,6 @@
 #define MAX_IDS (UINT64_C(1) << 25)
 #define MAX_IDS_A_SYMBOL 16u
 
-/* A pair's two clocks are read some 100 ns apart, which is 1 in 10,000,000 of this. */
-#define OWN_LINE_NS UINT64_C(1000000000)
-
 static int contents_ring(struct fg_contents *contents, uint32_t number, struct fg_trace_ring **ring)
 {
     size_t count = (size_t)number + 1;
@@ -274,6 +271,28 @@ static int take_state(struct fg_contents *contents, struct fg_trace_ring *ring, 
     return replace_text(&ring->killed, (const char *)(state + 1), state->killed_bytes);
 }
 
+static int take_host(struct fg_contents *contents, struct fg_trace_ring *ring, const void *payload,
+                     size_t bytes)
+{
+    const struct fg_spool_host *facts = payload;
+    int error;
+
+    if (bytes < sizeof(*facts) || facts->name_bytes > bytes - sizeof(*facts) || facts->name_bytes == 0 ||
+        facts->name_bytes > FG_SPOOL_MAX_TEXT_BYTES || facts->host >= FG_CONTENTS_MAX_RINGS) {
+        contents->nr_gaps++;
+        return 0;
+    }
+    error = replace_text(&ring->host.name, (const char *)(facts + 1), facts->name_bytes);
+    if (error < 0)
+        return error;
+    mend_name(ring->host.name);
+    ring->host.number = facts->host;
+    ring->host.first = facts->first;
+    ring->host.last = facts->last;
+    ring->host.error_ns = facts->error_ns;
+    return 0;
+}
+
 static void take_clock(struct fg_contents *contents, const void *payload, size_t bytes)
 {
     const struct fg_spool_clock *clock = payload;
@@ -349,6 +368,8 @@ static int take_of_ring(struct fg_contents *contents, const struct fg_spool_plac
         return take_symbols(contents, ring, chunk, payload);
     case FG_SPOOL_DATA:
         return take_data(ring, place);
+    case FG_SPOOL_HOST:
+        return take_host(contents, ring, payload, chunk->bytes);
     default:
         return take_state(contents, ring, chunk->flags, payload, chunk->bytes);
     }
@@ -366,8 +387,10 @@ int fg_contents_take(struct fg_contents *contents, const struct fg_spool_place *
     case FG_SPOOL_SYMBOLS:
     case FG_SPOOL_DATA:
     case FG_SPOOL_STATE:
+    case FG_SPOOL_HOST:
         return take_of_ring(contents, place, payload);
     case FG_SPOOL_DIRECTORY:
+    case FG_SPOOL_CHUNKS_END:
         break;
     }
     contents->nr_gaps++;
@@ -430,7 +453,7 @@ int fg_contents_load(struct fg_contents *contents, struct fg_chunk_reader *reade
         if (contents->nr_gaps != nr_gaps && contents->damaged_at == 0)
             contents->damaged_at = index->places[i].offset;
     }
-    return error;
+    return error < 0 ? error : fg_contents_set_time_scales(contents);
 }
 
 static int survey_piece(struct fg_trace_ring *ring, const struct fg_piece *piece,
@@ -458,63 +481,6 @@ int fg_contents_survey_all(struct fg_contents *contents, struct fg_chunk_reader 
     return error;
 }
 
-/* The first pair of all rings; with @of_file the first one that was read while this file was written. */
-static const struct fg_clock_pair *first_pair(const struct fg_contents *contents, bool of_file)
-{
-    const struct fg_clock_pair *first = NULL;
-
-    for (size_t i = 0; i < contents->nr_rings; i++) {
-        const struct fg_trace_ring *ring = &contents->rings[i];
-        const struct fg_clock_pair *pair = &ring->clock_start;
-
-        if (of_file && ring->base.clock_latest.monotonic_ns)
-            pair = &ring->base.clock_latest;
-        if (ring->clock_kind == FG_CLOCK_TSC && (first == NULL || pair->monotonic_ns < first->monotonic_ns))
-            first = pair;
-    }
-    return first;
-}
-
-static const struct fg_clock_pair *last_pair(const struct fg_contents *contents)
-{
-    const struct fg_clock_pair *last = NULL;
-
-    for (size_t i = 0; i < contents->nr_rings; i++) {
-        const struct fg_trace_ring *ring = &contents->rings[i];
-
-        if (ring->clock_kind == FG_CLOCK_TSC &&
-            (last == NULL || ring->state.clock_latest.monotonic_ns > last->monotonic_ns))
-            last = &ring->state.clock_latest;
-    }
-    return last;
-}
-
-/* A file of a recording that runs for months has its own line: over months the clocks' rates change, and
- * the machine may have slept. A short file takes the line from the beginning of its rings. */
-static struct fg_time_scale monotonic_scale(const struct fg_contents *contents, uint32_t clock_kind)
-{
-    const struct fg_clock_pair *first = first_pair(contents, true), *last = last_pair(contents);
-
-    if (clock_kind != FG_CLOCK_TSC || first == NULL)
-        return fg_time_scale_monotonic();
-    if (last->monotonic_ns - first->monotonic_ns < OWN_LINE_NS || last->monotonic_ns < first->monotonic_ns)
-        first = first_pair(contents, false);
-    return fg_time_scale_between(*first, *last);
-}
-
-struct fg_time_scales fg_contents_time_scales(const struct fg_contents *contents)
-{
-    struct fg_time_scales scales;
-
-    for (uint32_t kind = FG_CLOCK_MONOTONIC; kind <= FG_CLOCK_TSC; kind++) {
-        scales.of[kind] = monotonic_scale(contents, kind);
-        if (contents->clock_first.monotonic_ns)
-            scales.of[kind] =
-                fg_time_scale_on_clock(scales.of[kind], contents->clock_first, contents->clock_last);
-    }
-    return scales;
-}
-
 uint64_t fg_trace_ring_lost(const struct fg_trace_ring *ring)
 {
     return ring->state.records_lost + ring->nr_damaged;
@@ -527,6 +493,7 @@ static void ring_free(struct fg_trace_ring *ring)
         free(ring->tasks[i].pieces);
     }
     free(ring->name);
+    free(ring->host.name);
     free(ring->killed);
     fg_text_free(&ring->argv);
     free(ring->functions);

@@ -38,8 +38,18 @@ struct fg_trace_task {
     uint64_t first_ticks, last_ticks; /* of its records; 0 if it has none */
 };
 
+/* Where a ring's process ran. */
+struct fg_trace_host {
+    char *name; /* NULL: the trace is of one host, and does not say */
+    uint32_t number;
+    struct fg_trace_clock_pair first, last;
+    uint64_t error_ns;
+};
+
 struct fg_trace_ring {
     char *name; /* of the ring file, without folder; NULL if its RING chunk is damaged */
+    struct fg_trace_host host;
+    struct fg_time_scale scale; /* from its ticks to the trace's clock: set by fg_contents_load() */
     char instance[FG_INSTANCE_NAME_BYTES]; /* empty for the process's top instance */
     uint32_t pid, ppid;
     uint32_t clock_kind;
@@ -106,19 +116,9 @@ int fg_contents_load(struct fg_contents *contents, struct fg_chunk_reader *reade
  * Return: as fg_contents_load(). */
 int fg_contents_survey_all(struct fg_contents *contents, struct fg_chunk_reader *reader);
 
-/* The session's conversions from ticks to the trace's clock, by enum fg_clock_kind. They depend on all rings:
- * who has many tasks to convert asks once. */
-struct fg_time_scales {
-    struct fg_time_scale of[2];
-};
-
-struct fg_time_scales fg_contents_time_scales(const struct fg_contents *contents);
-
-static inline const struct fg_time_scale *fg_time_scale_of(const struct fg_time_scales *scales,
-                                                           const struct fg_trace_ring *ring)
-{
-    return &scales->of[ring->clock_kind == FG_CLOCK_TSC];
-}
+/* Sets the scale of each ring, which depends on all rings of its host: fg_contents_load() does it at its end.
+ * Return: 0 or -ENOMEM. */
+int fg_contents_set_time_scales(struct fg_contents *contents);
 
 /* Counts of @state without those of @base. */
 struct fg_spool_state fg_spool_state_since(struct fg_spool_state state, const struct fg_spool_state *base);

@@ -1,0 +1,145 @@
+/* See join.h. */
+#include "tracedata/spool/join.h"
+
+#include "tracedata/base/file_io.h"
+#include "tracedata/base/new_file.h"
+#include "tracedata/base/text.h"
+#include "tracedata/spool/contents.h"
+#include "tracedata/spool/spool.h"
+#include <errno.h>
+#include <string.h>
+
+struct join {
+    struct fg_spool spool;
+    struct fg_text stored; /* the payload of a chunk, as it lies in its file */
+    uint32_t nr_rings;     /* of the parts before the present one */
+    struct fg_joined joined;
+};
+
+static int append_host(struct join *join, const struct fg_join_part *part, uint32_t ring)
+{
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_HOST, .ring = ring};
+    struct fg_spool_host facts = part->host;
+    struct fg_text payload = {0};
+    uint64_t offset;
+    int error;
+
+    facts.name_bytes = (uint32_t)strlen(part->host_name);
+    fg_text_put(&payload, &facts, sizeof(facts));
+    fg_text_put(&payload, part->host_name, facts.name_bytes);
+    error = payload.failed ? -ENOMEM
+                           : fg_spool_append(&join->spool, &chunk, payload.data, payload.bytes, &offset);
+    fg_text_free(&payload);
+    return error;
+}
+
+static int read_stored(struct join *join, int fd, const struct fg_spool_place *place)
+{
+    size_t bytes = place->chunk.stored_bytes;
+
+    join->stored.bytes = 0;
+    if (!fg_text_reserve(&join->stored, bytes + 1))
+        return -ENOMEM;
+    return fg_file_read(fd, join->stored.data, bytes, place->offset + sizeof(place->chunk));
+}
+
+/* A chunk whose payload is damaged is so in the joined trace, too. */
+static int copy_chunk(struct join *join, const struct fg_join_part *part, const struct fg_spool_place *place)
+{
+    struct fg_spool_chunk chunk = place->chunk;
+    int error;
+
+    if (chunk.ring >= FG_CONTENTS_MAX_RINGS - join->nr_rings)
+        return -ENOSPC;
+    error = read_stored(join, part->fd, place);
+    chunk.ring += join->nr_rings;
+    if (error == 0)
+        error = fg_spool_append_stored(&join->spool, &chunk, join->stored.data);
+    if (error == 0 && chunk.type == FG_SPOOL_RING && part->host_name)
+        error = append_host(join, part, chunk.ring);
+    join->joined.records += chunk.type == FG_SPOOL_DATA ? chunk.nr_records : 0;
+    return error;
+}
+
+/* Of no ring, or said anew. */
+static bool is_replaced(uint8_t type)
+{
+    return type == FG_SPOOL_CLOCK || type == FG_SPOOL_META || type == FG_SPOOL_HOST;
+}
+
+static int copy_part(struct join *join, const struct fg_join_part *part)
+{
+    struct fg_spool_index index;
+    uint32_t nr_rings = 0;
+    int error = fg_spool_index_read(part->fd, &index);
+
+    for (size_t i = 0; i < index.nr_places && error == 0; i++) {
+        if (is_replaced(index.places[i].chunk.type))
+            continue;
+        error = copy_chunk(join, part, &index.places[i]);
+        if (index.places[i].chunk.ring >= nr_rings)
+            nr_rings = index.places[i].chunk.ring + 1;
+    }
+    join->joined.damaged += index.nr_gaps;
+    join->nr_rings += nr_rings;
+    fg_spool_index_free(&index);
+    return error;
+}
+
+/* All times are on one host's CLOCK_MONOTONIC: the clock needs no pairs. */
+static int append_clock(struct join *join)
+{
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_CLOCK};
+    const struct fg_spool_clock clock = {.clock = FG_TRACE_CLOCK_MONO};
+    uint64_t offset;
+
+    return fg_spool_append(&join->spool, &chunk, &clock, sizeof(clock), &offset);
+}
+
+static int append_meta(struct join *join, const char *meta, size_t bytes)
+{
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_META};
+    uint64_t offset;
+
+    return fg_spool_append(&join->spool, &chunk, meta, bytes, &offset);
+}
+
+static int join_into(struct join *join, int fd, const struct fg_join_part *parts, size_t nr_parts,
+                     size_t *failed)
+{
+    int error = fg_spool_create_in(&join->spool, fd);
+
+    if (error == 0)
+        error = append_clock(join);
+    for (size_t i = 0; i < nr_parts && error == 0; i++) {
+        error = copy_part(join, &parts[i]);
+        if (error < 0)
+            *failed = i;
+    }
+    return error;
+}
+
+int fg_join(const struct fg_join_part *parts, size_t nr_parts, const char *meta, size_t meta_bytes,
+            const char *path, struct fg_joined *joined, size_t *failed)
+{
+    struct join join = {.spool.fd = -1};
+    struct fg_new_file file;
+    int error = fg_new_file_create(&file, path);
+
+    *failed = nr_parts;
+    if (error < 0)
+        return error;
+    error = join_into(&join, file.fd, parts, nr_parts, failed);
+    if (error == 0)
+        error = append_meta(&join, meta, meta_bytes);
+    if (error == 0)
+        error = fg_spool_complete(&join.spool);
+    *joined = join.joined;
+    fg_text_free(&join.stored);
+    fg_spool_close(&join.spool);
+    if (error < 0)
+        fg_new_file_discard(&file);
+    else
+        error = fg_new_file_publish(&file);
+    return error;
+}
