@@ -303,6 +303,10 @@ class Instance:
         """Whether a consuming copy would find records."""
 
     @property
+    def has_snapshot(self) -> bool:
+        """Whether it has memory for snapshots."""
+
+    @property
     def settings(self) -> dict[str, Any]:
         """max_graph_depth, thresh_us and the settings of INSTANCE_FLAGS."""
 
@@ -364,6 +368,18 @@ class Instance:
             consume: remove the records from the buffer.
 
         Errors: OSError (the file exists; it cannot be written).
+        """
+
+    def copy_snapshot(self, path: str | PathLike[str] | int, /) -> int:
+        """Write the snapshot's records as copy() does those of the buffer.
+
+        Errors: OSError (as copy(); ENOENT: there is no memory for snapshots).
+        """
+
+    def write_snapshot(self, number: int, /) -> None:
+        """Do what a number asks for: 0 frees the snapshot, 1 takes one, any other empties it.
+
+        Errors: MemoryError.
         """
 
     def mark(self, text: str, /) -> int:

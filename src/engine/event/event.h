@@ -33,6 +33,7 @@ struct fg_event {
 struct fg_event_want {
     bool records;                       /* the hits are recorded */
     struct fg_event_filter *filter;     /* which hits are; NULL: all */
+    const struct fg_event_switch *soft; /* they are while this is on; NULL: always. The caller's */
     struct fg_trigger *const *triggers; /* what all hits do */
     uint32_t nr_triggers;
 };
@@ -41,7 +42,7 @@ struct fg_event_want {
 struct fg_event_file {
     struct fg_instance *instance; /* it stops only after its files are gone */
     int handle;                   /* the instance's */
-    struct fg_event_want want;    /* the filter is the file's, the triggers are not */
+    struct fg_event_want want;    /* the filter is the file's, triggers and switch are not */
     struct fg_event_file *next;   /* of those that are to be freed */
     struct fg_trigger *triggers[];
 };
@@ -78,7 +79,7 @@ void fg_event_free(struct fg_event *event);
  * filter
  *   is the event's to free; the triggers stay the caller's, and must stay until something else is wanted.
  *
- * When it returns, no hit sees what was wanted before.
+ * When it returns, no hit sees what was wanted before. The switch must stay as the triggers must.
  *
  * Return: 0; -EINVAL: no such instance; -ENOMEM; -ENOSPC: no slot is free; -EBUSY: another thread changes
  * the instance.
@@ -88,6 +89,19 @@ int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want 
 bool fg_event_is_recorded(struct fg_event *event, int handle);
 /* True if any instance wants something of it. */
 bool fg_event_is_used(struct fg_event *event);
+
+/* Has events and commands (func_command.h) end with their instances. Before the first of them. */
+void fg_event_watch_instances(void);
+
+/**
+ * fg_event_take_slot() - Have an instance ready for records that hits write.
+ *
+ * Return: 0 or a negative errno, as fgraph_register().
+ * Context: the caller may change the instance (instance_tracer.h).
+ */
+int fg_event_take_slot(struct fg_instance *instance);
+/* Undoes it. Context: no lock of the engine held. */
+void fg_event_leave_slot(int handle);
 
 /* True if a hit has any effect. Inside the guard. */
 static inline bool fg_event_is_wanted(struct fg_event *event)

@@ -23,6 +23,8 @@ void fg_ring_close(struct fg_ring *ring);
 void fg_ring_retire_all(struct fg_ring *ring);
 /* As fg_ring_retire_all(), with the ring's lock held and for a ring that is open. */
 void fg_ring_retire_all_locked(struct fg_ring *ring);
+/* Hands each sub-buffer of @memory that a task owns to the reader: @ring itself, or its spare. As above. */
+void fg_ring_retire_owners(struct fg_ring *ring, struct fg_ring *memory);
 
 /**
  * fg_ring_set_room() - Close each task's sub-buffer to further records, or open it again.

@@ -14,6 +14,7 @@
 #include "engine/core/clock.h"
 #include "engine/ring/record.h"
 #include "engine/ring/ring_room.h"
+#include "engine/ring/ring_swap.h"
 
 #define WAIT_STEP_NS 5000000   /* a waiting writer wakes up this often */
 #define LIFE_CHECK_NS 20000000 /* writers without room check at most this often whether the recorder lives */
@@ -51,7 +52,7 @@ void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor)
         return;
     atomic_store_explicit(&cursor->end, NULL, memory_order_relaxed);
     cursor->subbuf = NULL;
-    disown(ring, subbuf);
+    disown(fg_ring_home(ring, subbuf), subbuf);
 }
 
 static bool is_shared(const struct fg_ring *ring, uint32_t index)

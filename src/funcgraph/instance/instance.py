@@ -11,7 +11,7 @@ from errno import EEXIST, EINVAL, ENAMETOOLONG
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING
 
-from funcgraph.instance import profiling, snapshot_file
+from funcgraph.instance import profiling
 from funcgraph.instance.access import checked
 from funcgraph.instance.attributes import FileAttributes
 from funcgraph.instance.files import Files
@@ -167,7 +167,6 @@ class Instance(FileAttributes):
             self._state.check_no_pipe()
             stop_latency(self._state)
             profiling.set_enabled(self._state, False)
-            snapshot_file.free(self._state)
             self._state.engine.close()
             if _living.get(self.name) is self:
                 del _living[self.name]

@@ -87,6 +87,28 @@ def read_text(
         return text_of(trace, tracer, options)
 
 
+class _SnapshotOf:
+    """The snapshot of an engine's instance, to be copied."""
+
+    def __init__(self, engine: _engine.Instance) -> None:
+        self._engine = engine
+        self.bytes = 0
+
+    def copy(self, path: int, *, consume: bool = False) -> int:
+        """Write its records to a file."""
+        self.bytes = self._engine.copy_snapshot(path)
+        return self.bytes
+
+
+def snapshot_text(engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str) -> str:
+    """Return the text of an instance's snapshot, with its header; "": it has no records."""
+    tracer = engine.tracer
+    snapshot = _SnapshotOf(engine)
+    with memory_file() as trace:
+        write_trace(snapshot, trace, describe(tracer, name), consume=False, clock=clock)
+        return text_of(trace, tracer, options) if snapshot.bytes else ""
+
+
 def trace_bytes(engine: _engine.Instance, name: str, *, clock: str) -> bytes:
     """Return a trace of an instance's buffer: the bytes of a .fg."""
     with memory_file() as trace:

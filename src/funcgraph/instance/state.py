@@ -32,7 +32,6 @@ class State:
         latency: the latency tracer, if that is the current tracer.
         profile: the function profiler, once it was enabled.
         wanted: name of an event -> what this instance wants of it.
-        snapshot: the Snapshot of the file `snapshot`; True: it was emptied; None: there is none.
     """
 
     __slots__ = (
@@ -46,7 +45,6 @@ class State:
         "options",
         "pipes",
         "profile",
-        "snapshot",
         "wanted",
     )
 
@@ -61,7 +59,6 @@ class State:
         self.clock = "mono"
         self.latency: InstanceLatency | None = None
         self.profile: FunctionProfile | None = None
-        self.snapshot: object = None
         self.wanted: dict[str, Wanted] = {}
 
     def check_no_pipe(self) -> None:
