@@ -26,6 +26,7 @@ from funcgraph.settings import check
 from funcgraph.settings.table import BY_NAME, NAME_BYTES, OPTIONS, PATTERNS, SETTINGS, THREADS
 
 if TYPE_CHECKING:
+    from funcgraph.instance.commands import FunctionCommands
     from funcgraph.instance.events import Events
 
 __all__ = ["Instance", "instances"]
@@ -167,6 +168,8 @@ class Instance(FileAttributes):
             self._state.check_no_pipe()
             stop_latency(self._state)
             profiling.set_enabled(self._state, False)
+            if self._state.commands:
+                self._state.commands.close()
             self._state.engine.close()
             if _living.get(self.name) is self:
                 del _living[self.name]
@@ -199,6 +202,14 @@ class Instance(FileAttributes):
         from funcgraph.instance.events import Events
 
         return Events(self._state)
+
+    @property
+    def function_commands(self) -> FunctionCommands:
+        """What calls of functions do in this instance: the function commands of the kernel's set_ftrace_filter.
+
+            i.function_commands.add("shop.retry:traceon:3")
+        """
+        return self._state.function_commands()
 
     def clear(self) -> None:
         """Empty the buffer, as writing to the kernel's file `trace` does."""
