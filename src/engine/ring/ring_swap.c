@@ -11,12 +11,17 @@
 #include "engine/ring/ring_pool.h"
 #include "engine/ring/ring_symbols.h"
 
+/* Two mappings may lie beside each other, and the sub-buffers of one do not begin at a page boundary. */
+static bool holds(const struct fg_ring *ring, const struct fg_subbuf *subbuf)
+{
+    uintptr_t at = (uintptr_t)subbuf, begin = (uintptr_t)ring->data;
+
+    return at >= begin && at - begin < (size_t)ring->header->nr_subbufs * ring->header->subbuf_bytes;
+}
+
 struct fg_ring *fg_ring_home(struct fg_ring *ring, const struct fg_subbuf *subbuf)
 {
-    struct fg_ring *spare = ring->spare;
-    uintptr_t at = (uintptr_t)subbuf, begin = spare ? (uintptr_t)spare->data : 0;
-
-    return spare && at >= begin && at - begin < spare->data_mapping_bytes ? spare : ring;
+    return ring->spare && holds(ring->spare, subbuf) ? ring->spare : ring;
 }
 
 static struct fg_ring *spare_new(const struct fg_ring *ring)
