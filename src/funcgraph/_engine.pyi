@@ -320,6 +320,12 @@ class FuncCommand:
     def close(self) -> None:
         """Take it off its functions. A second call does nothing."""
 
+def set_print_dump(function: Callable[[int, int], object], /) -> None:
+    """Have function(handle, tid) print the trace of an instance that a command dumps; tid 0: of all threads.
+
+    The main thread calls it. Only the first function is kept.
+    """
+
 def command_action(name: str, count: int, target: EventSwitch | None, /) -> Trigger:
     """Make an action for a FuncCommand. Errors: ValueError: no such command, or not with that target."""
 

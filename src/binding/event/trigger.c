@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arch/cpython/register/users.h"
 #include "binding/base/raise.h"
 #include "binding/core/state.h"
 #include "binding/event/event_switch.h"
@@ -207,7 +208,21 @@ static PyObject *command_action(PyObject *module, PyObject *args)
     return made;
 }
 
+/* Kept for good: a dump may be on its way. */
+static PyObject *set_print_dump(PyObject *Py_UNUSED(module), PyObject *function)
+{
+    struct fg_interp *interp = fg_engine_here();
+
+    if (!interp)
+        return NULL;
+    if (!interp->print_dump)
+        interp->print_dump = Py_NewRef(function);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef fg_trigger_functions[] = {
+    {"set_print_dump", set_print_dump, METH_O,
+     "set_print_dump(function): have function(handle, tid) print the trace of an instance that a command dumps."},
     {"command_action", command_action, METH_VARARGS,
      "command_action(name, count, target) -> Trigger: make one for calls of a function."},
     {NULL, NULL, 0, NULL},

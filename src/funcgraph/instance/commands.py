@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph import _engine
 from funcgraph.events.trigger import UNLIMITED, TriggerError, count_of
+from funcgraph.instance import dump
 from funcgraph.instance.events import find_wanted
 
 if TYPE_CHECKING:
@@ -154,6 +155,8 @@ class FunctionCommands:
         if not functions:
             return
         target = find_wanted(self._state, *asked.event) if asked.event else None
+        if asked.command in _FIXED:
+            dump.prepare()
         switch = target.switch if target else None
         times = _FIXED.get(asked.command, asked.count)
         actions = [
