@@ -1,4 +1,5 @@
 /* See instance_snapshot.h. */
+#define _GNU_SOURCE
 #include "engine/tracer/instance_snapshot.h"
 
 #include <errno.h>
