@@ -26,6 +26,7 @@ def schedule() -> None: ...
 def irq_entry() -> None: ...
 def irq_exit() -> None: ...
 def process_fork() -> None: ...
+def process_exec() -> None: ...
 def pi_setprio(pid: int, comm: str, oldprio: int) -> None: ...
 def process_exit(comm: str, pid: int) -> None: ...
 
@@ -40,6 +41,7 @@ _EVENTS = (
     "f:sched/sched_pi_setprio HERE.pi_setprio pid:s32 comm:string oldprio:s32",
     "f:sched/sched_process_fork HERE.process_fork",
     "f:sched/sched_process_exit HERE.process_exit comm:string pid:s32",
+    "f:sched/sched_process_exec HERE.process_exec",
     "f:sched/sched_switch HERE.schedule",
     "f:irq/irq_handler_entry HERE.irq_entry",
     "f:irq/irq_handler_exit HERE.irq_exit",
@@ -122,7 +124,8 @@ class Shell:
             shown = self._command(command.partition(" # ")[0].strip(), line)
             printed = None if shown is None or printed is None else [*printed, *shown]
         if printed:
-            assert [theirs(text) for text in printed] == line.output, line.number
+            shown = [theirs(text) for text in printed]
+            assert shown == line.output, (line.number, shown, line.output)
             self.compared += 1
 
     def write(self, file: str, text: str, append: bool) -> int:
@@ -142,7 +145,7 @@ class Shell:
             self._write_words(file, text, redirection == ">>", line)
             return []
         if found := re.fullmatch(r": > (\S+)", command):
-            assert self.write(found[1], "", False) == (line.errno), line.number
+            assert self.write(found[1], "", False) == line.errno, line.number
             return []
         if command.startswith("cat ") and not {"|", ">"} & set(command):
             return self._cat(command.split()[1:])
@@ -150,7 +153,7 @@ class Shell:
 
     def _write_words(self, file: str, text: str, append: bool, line: Line) -> None:
         numbers = [self.write(file, part, append) for part in text.splitlines() or [""]]
-        assert max(numbers) == line.errno, (line.number, line.text)
+        assert max(numbers) == line.errno, (line.number, line.text, numbers)
 
     def _cat(self, names: list[str]) -> list[str] | None:
         files = self.instance.files

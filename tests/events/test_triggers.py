@@ -52,6 +52,11 @@ LEFT_OUT = {
     "in an instance": "folders",
     "stacktrace at work (nop tracer)": "a file of /proc",
 }
+# Lines of others, with the reason.
+LINES_LEFT_OUT = {
+    ("triggers_lifetime.txt", 21): "the kernel frees the trigger later; here the event is free at once",
+    ("function_commands.txt", 181): "the state after lines of the other form",
+}
 
 
 def replay(shell: Shell, name: str) -> int:
@@ -59,7 +64,8 @@ def replay(shell: Shell, name: str) -> int:
     for line in lines_of(name):
         if not line.is_shell or any(line.section.startswith(section) for section in LEFT_OUT):
             continue
-        shell.run(line)
+        if (name, line.number) not in LINES_LEFT_OUT:
+            shell.run(line)
     return shell.compared
 
 
@@ -218,7 +224,7 @@ def test_a_stack_is_in_a_trace_dat(one: funcgraph.Instance, tmp_path: Any) -> No
     retry(1)
     one.save(tmp_path / "t.dat")
     with funcgraph.open(tmp_path / "t.dat") as trace:
-        assert [event.name for event in trace.events()] == ["kernel_stack"]
+        assert ["stack"] == [event.kind for event in trace.events()]
 
 
 def test_an_event_that_fired_stays_as_it_is_when_the_trigger_goes(one: funcgraph.Instance) -> None:
@@ -226,7 +232,7 @@ def test_an_event_that_fired_stays_as_it_is_when_the_trigger_goes(one: funcgraph
     file = f"events/{other.name}/enable"
     event.trigger = "enable_event:app:step:1 if n == 2"
     assert one.files[file] == "0*\n" and not other.enable
-    with pytest.raises(OSError, match="busy|used") as caught:
+    with pytest.raises(OSError, match="in use") as caught:
         events.delete("-:app/step")
     assert caught.value.errno == errno.EBUSY
     retry(1)

@@ -58,6 +58,11 @@ class _Asked(NamedTuple):
     count: int
     is_counted: bool
 
+    @property
+    def kind(self) -> tuple[str, bool]:
+        """The kernel's kinds: a command with a count is another than one without."""
+        return self.command, self.is_counted and self.command not in _FIXED
+
 
 class _Action(NamedTuple):
     """What one function does."""
@@ -69,9 +74,7 @@ class _Action(NamedTuple):
 
     def is_as(self, asked: _Asked) -> bool:
         """Return whether a command is the same, but for its functions and its count."""
-        own = self.asked
-        is_counted = own.is_counted == asked.is_counted or own.command in _FIXED
-        return (own.command, own.event) == (asked.command, asked.event) and is_counted
+        return (self.asked.kind, self.asked.event) == (asked.kind, asked.event)
 
 
 class _Command:
@@ -168,11 +171,17 @@ class FunctionCommands:
         if target:
             target.hold()
         try:
-            self._commands.insert(0, _Command(self._state.engine.handle, actions, target))
+            made = _Command(self._state.engine.handle, actions, target)
         except BaseException:
             if target:
                 target.release()
             raise
+        self._commands.insert(self._place_of(asked), made)
+
+    def _place_of(self, asked: _Asked) -> int:
+        """The kernel lists commands of one kind together: those of the newest kind first."""
+        kinds = [one.actions[0].asked.kind for one in self._commands]
+        return kinds.index(asked.kind) if asked.kind in kinds else 0
 
     def remove(self, command: str) -> None:
         """Take a command from functions.

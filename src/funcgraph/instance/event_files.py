@@ -94,6 +94,7 @@ def _write_of_event(event: EventFile, file: str, text: str, append: bool) -> Non
     elif file == "trigger":
         if not append:
             event.remove_histograms()
-        event.write_trigger(text)
+        if text or append:  # `: > trigger` writes nothing
+            event.write_trigger(text)
     else:
         raise OSError(EINVAL, f"invalid write to {file}: it is read-only")

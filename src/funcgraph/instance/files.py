@@ -132,6 +132,8 @@ class Files:
             raise OSError(ENOENT, text, name)
         try:
             return serve(name)
+        except OSError:  # those of events are a ValueError, too
+            raise
         except RuntimeError as error:  # no hook is free
             raise OSError(EBUSY, str(error), name) from None
         except ValueError as error:  # another thread has closed the instance
