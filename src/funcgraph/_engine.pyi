@@ -310,8 +310,8 @@ class FuncCommand:
         functions: the functions.
         actions: what each of them does; all of one kind.
 
-    Errors: OSError: EINVAL: no such instance, or no functions; ENOENT: one is gone; ENOSPC: no free slot; EBUSY:
-    another thread changes the instance. RuntimeError: no hook is free. MemoryError.
+    Errors: OSError: EINVAL: no such instance, or no functions; ENOENT: one is gone; ENOSPC: no free slot;
+    EBUSY: another thread changes the instance. RuntimeError: no hook is free. MemoryError.
     """
 
     def __new__(

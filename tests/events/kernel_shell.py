@@ -1,7 +1,7 @@
-"""Replays transcripts of a kernel's shell in an instance: writes to its files, what they read back, and errnos.
+"""Replays transcripts of a kernel's shell in an instance: writes to its files, what they read back, errnos.
 
-The kernel's functions and events are those of this module: `vfs_read` in a transcript is the function vfs_read
-here. `work` and other programs of the transcripts call what the kernel calls for them.
+The kernel's functions and events are those of this module: `vfs_read` in a transcript is the function
+vfs_read here. `work` and other programs of the transcripts call what the kernel calls for them.
 """
 
 from __future__ import annotations
@@ -157,6 +157,7 @@ class Shell:
 
     def _cat(self, names: list[str]) -> list[str] | None:
         files = self.instance.files
+        vfs_read(9, "cat", 0)
         if not all(name in files and "trace" not in name.split("/") and name != "snapshot" for name in names):
             return None
         return [text for name in names for text in files[name].splitlines()]

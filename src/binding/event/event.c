@@ -551,8 +551,8 @@ static PyObject *set_wanted(PyObject *object, PyObject *args)
     PyObject *program, *tuple, *soft = Py_None;
     int handle, records, error;
 
-    if (!self || !PyArg_ParseTuple(args, "ipOO!|O:set", &handle, &records, &program, &PyTuple_Type, &tuple,
-                                   &soft))
+    if (!self ||
+        !PyArg_ParseTuple(args, "ipOO!|O:set", &handle, &records, &program, &PyTuple_Type, &tuple, &soft))
         return NULL;
     if (soft != Py_None && !PyObject_TypeCheck(soft, self->switch_type))
         return fg_raise_type("switch", "an EventSwitch or None", soft);

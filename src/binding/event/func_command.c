@@ -58,9 +58,9 @@ static int start(struct command_object *self, PyObject *module, int handle, PyOb
 
     if (fg_probe_target_functions(module, &target, functions) == 0 &&
         take_actions(self, &target, fg_engine_state(module)->trigger_type) == 0) {
-        error = target.n ? fg_cpython_add_command(&self->command, handle, target.funcs, target.cookies,
-                                                  target.n)
-                         : -EINVAL;
+        error = target.n
+                    ? fg_cpython_add_command(&self->command, handle, target.funcs, target.cookies, target.n)
+                    : -EINVAL;
         if (error && !PyErr_Occurred())
             fg_raise_errno(error, NULL);
     }

@@ -10,6 +10,7 @@
 #include "binding/event/event_switch.h"
 #include "binding/event/hist_plan.h"
 #include "engine/core/task.h"
+#include "engine/event/event.h"
 #include "engine/graph/users.h"
 
 /* It lives as long as an event has it: the Event holds a reference. */
@@ -50,7 +51,7 @@ void fg_trigger_set_target(PyObject *object, PyObject *kept, struct fg_event_swi
 
     ((struct trigger_object *)object)->kept = Py_XNewRef(kept);
     trigger->switched = switched;
-    trigger->target = event;
+    trigger->target = event ? &event->files : NULL;
 }
 
 int fg_trigger_make_hist(PyObject *object, PyObject *plan_tuple, const struct fg_hist_fields *fields)
@@ -222,7 +223,8 @@ static PyObject *set_print_dump(PyObject *Py_UNUSED(module), PyObject *function)
 
 PyMethodDef fg_trigger_functions[] = {
     {"set_print_dump", set_print_dump, METH_O,
-     "set_print_dump(function): have function(handle, tid) print the trace of an instance that a command dumps."},
+     "set_print_dump(function): have function(handle, tid) print the trace of an instance that a command "
+     "dumps."},
     {"command_action", command_action, METH_VARARGS,
      "command_action(name, count, target) -> Trigger: make one for calls of a function."},
     {NULL, NULL, 0, NULL},

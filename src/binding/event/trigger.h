@@ -8,6 +8,8 @@
 #include "binding/event/hist_plan.h"
 #include "engine/event/trigger.h"
 
+struct fg_event;
+
 extern PyType_Spec fg_trigger_spec;
 
 /* Functions of the module. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/core/root.h"
-#include "engine/event/func_command.h"
+#include "engine/event/trigger.h"
 #include "engine/graph/users.h"
 #include "engine/ring/ring_symbols.h"
 #include "engine/tracer/instance_snapshot.h"
@@ -161,12 +161,16 @@ static void put_symbols(struct fg_instance *instance)
     fg_engine_unlock();
 }
 
+static _Atomic(void (*)(struct fg_instance *instance)) also_stopping;
+
 /* The lists that become empty stay with their events, which go on as before. */
 static void stopping(struct fg_instance *instance)
 {
+    void (*also)(struct fg_instance * instance) = atomic_load(&also_stopping);
     struct leftover left = {0};
 
-    fg_func_commands_stop(instance);
+    if (also)
+        also(instance);
     fg_engine_lock();
     for (struct fg_event *event = events.first; event; event = event->next)
         unpublish_file(event, instance, &left);
@@ -177,8 +181,10 @@ static void stopping(struct fg_instance *instance)
 
 static const struct fg_instance_event_ops event_ops = {put_symbols, stopping};
 
-void fg_event_watch_instances(void)
+void fg_event_watch_instances(void (*stopping_too)(struct fg_instance *instance))
 {
+    if (stopping_too)
+        atomic_store(&also_stopping, stopping_too);
     fg_instance_set_event_ops(&event_ops);
 }
 
@@ -197,7 +203,7 @@ int fg_event_new(const char *system, const char *name, const char *fields, uint3
         event_destroy(event);
         return -ENOMEM;
     }
-    fg_event_watch_instances();
+    fg_event_watch_instances(NULL);
     fg_engine_lock();
     event->number = ++events.latest_number;
     event->next = events.first;

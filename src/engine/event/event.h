@@ -12,13 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/event/event_file.h"
 #include "engine/event/event_record.h"
-#include "engine/event/filter.h"
-#include "engine/event/trigger.h"
 #include "engine/ring/field.h"
 #include "engine/tracer/instance.h"
-
-struct fg_event_files;
 
 struct fg_event {
     char *system, *name;
@@ -27,30 +24,6 @@ struct fg_event {
     uint32_t number;                        /* in this process; never reused */
     _Atomic(struct fg_event_files *) files; /* NULL: there are none. Changed under the engine's lock */
     struct fg_event *next;                  /* of the process's; under the engine's lock */
-};
-
-/* What an instance wants of an event. */
-struct fg_event_want {
-    bool records;                       /* the hits are recorded */
-    struct fg_event_filter *filter;     /* which hits are; NULL: all */
-    const struct fg_event_switch *soft; /* they are while this is on; NULL: always. The caller's */
-    struct fg_trigger *const *triggers; /* what all hits do */
-    uint32_t nr_triggers;
-};
-
-/* An event in an instance that wants something of it. */
-struct fg_event_file {
-    struct fg_instance *instance; /* it stops only after its files are gone */
-    int handle;                   /* the instance's */
-    struct fg_event_want want;    /* the filter is the file's, triggers and switch are not */
-    struct fg_event_file *next;   /* of those that are to be freed */
-    struct fg_trigger *triggers[];
-};
-
-/* A file that goes is replaced by NULL: that needs no memory. */
-struct fg_event_files {
-    uint32_t n;
-    _Atomic(struct fg_event_file *) files[];
 };
 
 /**
@@ -90,8 +63,11 @@ bool fg_event_is_recorded(struct fg_event *event, int handle);
 /* True if any instance wants something of it. */
 bool fg_event_is_used(struct fg_event *event);
 
-/* Has events and commands (func_command.h) end with their instances. Before the first of them. */
-void fg_event_watch_instances(void);
+/**
+ * fg_event_watch_instances() - Have events end with their instances. Before the first of them.
+ * @stopping: NULL, or also to be called when an instance stops
+ */
+void fg_event_watch_instances(void (*stopping)(struct fg_instance *instance));
 
 /**
  * fg_event_take_slot() - Have an instance ready for records that hits write.

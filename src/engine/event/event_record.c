@@ -32,8 +32,8 @@ static void write_record(struct fg_ring_cursor *cursor, uint32_t number, const s
     fg_ring_commit(cursor, (size_t)nr_words * 8);
 }
 
-/* The task's data of the instance, held for writing a record. NULL: none can be written, because the tracer is
- * being changed, which empties the ring; or in a handler of a signal. */
+/* The task's data of the instance, held for writing a record. NULL: none can be written, because the tracer
+ * is being changed, which empties the ring; or in a handler of a signal. */
 static struct fg_task_user *hold(struct fg_instance *instance, struct fg_task *task)
 {
     if (!fgraph_is_registered(&instance->ops) || !fg_instance_hold(task, &instance->ops))

@@ -27,6 +27,23 @@ static int at_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, s
     return 1;
 }
 
+/* Takes the instance, which stops, from its commands. */
+static void stop(struct fg_instance *instance)
+{
+    bool had_any = false;
+
+    fg_engine_lock();
+    for (struct fg_func_command *command = first_command; command; command = command->next) {
+        if (atomic_load(&command->instance) != instance)
+            continue;
+        atomic_store(&command->instance, NULL);
+        had_any = true;
+    }
+    fg_engine_unlock();
+    if (had_any)
+        fg_users_synchronize();
+}
+
 /* What the actions need of the instance, which the caller may change. */
 static int prepare(struct fg_instance *instance, enum fg_trigger_kind kind)
 {
@@ -55,7 +72,7 @@ int fg_func_command_add(struct fg_func_command *command, int handle, enum fg_tri
             command->fp.entry_handler = at_entry;
             command->writes = fg_trigger_writes(&(struct fg_trigger){.kind = kind});
             command->handle = handle;
-            fg_event_watch_instances();
+            fg_event_watch_instances(stop);
             link_command(command, instance);
         }
         fg_instance_change_end(instance);
@@ -79,20 +96,4 @@ void fg_func_command_remove(struct fg_func_command *command)
     fg_engine_unlock();
     if (is_alive && command->writes)
         fg_event_leave_slot(command->handle);
-}
-
-void fg_func_commands_stop(struct fg_instance *instance)
-{
-    bool had_any = false;
-
-    fg_engine_lock();
-    for (struct fg_func_command *command = first_command; command; command = command->next) {
-        if (atomic_load(&command->instance) != instance)
-            continue;
-        atomic_store(&command->instance, NULL);
-        had_any = true;
-    }
-    fg_engine_unlock();
-    if (had_any)
-        fg_users_synchronize();
 }

@@ -1,8 +1,8 @@
 /* Commands of functions: what calls of functions do in an instance (Documentation/trace/ftrace.rst, "Filter
  * commands": `FUNCTION:traceoff:3`), whichever tracer it has.
  *
- * A command is an fprobe of its own on the functions that were named. Each function has an action of its own, so
- * its count is its own, too. */
+ * A command is an fprobe of its own on the functions that were named. Each function has an action of its own,
+ * so its count is its own, too. */
 #ifndef FG_FUNC_COMMAND_H
 #define FG_FUNC_COMMAND_H
 
@@ -21,18 +21,15 @@ struct fg_func_command {
  * fg_func_command_add() - Prepare a command of an instance, which is all zeros.
  * @kind: of all its actions
  *
- * The caller then registers command->fp on functions with the addresses of their actions, struct fg_trigger, as
- * cookies. The actions stay until it is unregistered.
+ * The caller then registers command->fp on functions with the addresses of their actions, struct fg_trigger,
+ * as cookies. The actions stay until it is unregistered.
  *
  * Return: 0; -EINVAL: no such instance; -ENOMEM; -ENOSPC; -EBUSY: another thread changes the instance.
  * Context: no lock of the engine held.
  */
 int fg_func_command_add(struct fg_func_command *command, int handle, enum fg_trigger_kind kind);
 
-/* Undoes fg_func_command_add(): its fprobe is not registered any longer. Context: no lock of the engine held. */
+/* Undoes fg_func_command_add(): its fprobe is not registered any longer. No lock of the engine is held. */
 void fg_func_command_remove(struct fg_func_command *command);
-
-/* Takes the instance, which stops, from its commands. Waits for callbacks. */
-void fg_func_commands_stop(struct fg_instance *instance);
 
 #endif

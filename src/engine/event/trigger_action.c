@@ -2,6 +2,7 @@
 #include "engine/event/trigger_action.h"
 
 #include "engine/core/task.h"
+#include "engine/event/trigger_event.h"
 #include "engine/tracer/instance_dump.h"
 #include "engine/tracer/instance_snapshot.h"
 

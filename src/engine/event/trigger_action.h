@@ -2,7 +2,8 @@
 #ifndef FG_TRIGGER_ACTION_H
 #define FG_TRIGGER_ACTION_H
 
-#include "engine/event/trigger.h"
+#include "engine/event/event_record.h"
+#include "engine/event/trigger_kind.h"
 
 struct fg_trigger_action {
     /* Optional. True: there is nothing to do, which is not counted: tracing is off already. */
@@ -14,12 +15,5 @@ struct fg_trigger_action {
 
 /* By kind; that of HIST is empty. */
 extern const struct fg_trigger_action fg_trigger_actions[FG_NR_TRIGGERS];
-
-/* trigger_event.c: what triggers do with other events of the instance. */
-bool fg_trigger_event_is_so(const struct fg_trigger *trigger, const struct fg_instance *instance);
-void fg_trigger_switch_event(const struct fg_trigger *trigger, struct fg_instance *instance,
-                             const struct fg_event_site *site);
-void fg_trigger_pause_hists(const struct fg_trigger *trigger, struct fg_instance *instance,
-                            const struct fg_event_site *site);
 
 #endif

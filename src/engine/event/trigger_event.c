@@ -1,6 +1,7 @@
-/* Triggers that enable and disable other events of the instance, and their histograms. */
-#include "engine/event/event.h"
-#include "engine/event/trigger_action.h"
+/* See trigger_event.h. */
+#include "engine/event/trigger_event.h"
+
+#include "engine/event/event_file.h"
 
 bool fg_trigger_event_is_so(const struct fg_trigger *trigger, const struct fg_instance *instance)
 {
@@ -26,7 +27,7 @@ static void pause_in(const struct fg_event_file *file, bool is_paused)
 void fg_trigger_pause_hists(const struct fg_trigger *trigger, struct fg_instance *instance,
                             const struct fg_event_site *site)
 {
-    struct fg_event_files *list = atomic_load_explicit(&trigger->target->files, memory_order_acquire);
+    struct fg_event_files *list = atomic_load_explicit(trigger->target, memory_order_acquire);
 
     (void)site;
     for (uint32_t i = 0; list && i < list->n; i++) {

@@ -10,7 +10,6 @@
 #include "engine/core/signal_stack.h"
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_pool.h"
-#include "engine/ring/ring_swap.h"
 #include "engine/ring/ring_symbols.h"
 
 static void clock_renew(struct fg_ring_header *header)
@@ -305,18 +304,6 @@ void fg_ring_retire_all(struct fg_ring *ring)
     pthread_mutex_unlock(&ring->lock);
 }
 
-void fg_ring_set_room(struct fg_ring *ring, bool has_room)
-{
-    for (uint32_t i = 0; ring->header && i < ring->pool.nr_fresh; i++) {
-        struct fg_ring_cursor *cursor = ring->pool.owners[i].cursor;
-
-        if (cursor)
-            atomic_store_explicit(&cursor->end,
-                                  has_room ? (uint8_t *)cursor->subbuf + ring->header->subbuf_bytes : NULL,
-                                  memory_order_relaxed);
-    }
-}
-
 void fg_ring_set_paused(struct fg_ring *ring, bool paused)
 {
     pthread_mutex_lock(&ring->lock);
@@ -343,7 +330,7 @@ void fg_ring_close(struct fg_ring *ring)
         atomic_store(&ring->header->finished, 1);
     }
     fg_ring_forget(ring);
-    fg_ring_spare_drop(ring);
+    fg_ring_forget_spare(ring);
     fg_session_page_unmap(ring->page);
     ring->page = NULL;
     free(ring->directory);

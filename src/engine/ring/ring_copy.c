@@ -14,6 +14,7 @@
 
 #include "engine/core/clock.h"
 #include "engine/ring/record.h"
+#include "engine/ring/ring_clear.h"
 #include "engine/ring/ring_swap.h"
 
 struct place {
@@ -257,29 +258,6 @@ static int write_rest(const struct copy *copy)
     return error ? error : write_all(copy->fd, header, sizeof(*header), 0);
 }
 
-/* Frees the full sub-buffers whose records are all consumed. Ring's lock held. */
-static void free_consumed(struct fg_ring *ring)
-{
-    struct fg_ring_header *header = ring->header;
-    uint64_t tail = header ? atomic_load(&header->full_tail) : 0,
-             head = header ? atomic_load(&header->full_head) : 0;
-    uint64_t kept = tail;
-
-    for (uint64_t at = tail; at != head; at++) {
-        uint32_t index = atomic_load(&ring->full_queue[at % header->nr_subbufs]);
-        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, index);
-
-        if (subbuf->consumed == atomic_load(&subbuf->commit)) {
-            atomic_store(&subbuf->state, FG_SUBBUF_FREE);
-            ring->pool.free[ring->pool.nr_free++] = index;
-        } else {
-            atomic_store(&ring->full_queue[kept++ % header->nr_subbufs], index);
-        }
-    }
-    if (header)
-        atomic_store(&header->full_head, kept);
-}
-
 static int copy_ring(struct copy *copy)
 {
     struct fg_ring *ring = copy->ring;
@@ -298,7 +276,7 @@ static int copy_ring(struct copy *copy)
         error = write_rest(copy);
     if (copy->options->consumes) {
         pthread_mutex_lock(&copy->main->lock);
-        free_consumed(ring);
+        fg_ring_free_consumed(ring);
         pthread_mutex_unlock(&copy->main->lock);
     }
     free(copy->places);
@@ -349,24 +327,6 @@ bool fg_ring_has_unread(struct fg_ring *ring)
     }
     pthread_mutex_unlock(&ring->lock);
     return has_unread;
-}
-
-void fg_ring_clear_locked(struct fg_ring *ring)
-{
-    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
-        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
-
-        subbuf->consumed = atomic_load_explicit(&subbuf->commit, memory_order_acquire);
-        subbuf->lost_in_copy = 0;
-        atomic_store(&subbuf->lost, 0);
-        if (ring->pool.owners[i].cursor)
-            ring->pool.owners[i].cursor->lost = 0;
-    }
-    memset(ring->pool.orphans, 0, sizeof(ring->pool.orphans));
-    free_consumed(ring);
-    ring->pool.lost_consumed = 0;
-    atomic_store(&ring->header->records_lost, 0);
-    atomic_store(&ring->header->overrun, 0);
 }
 
 void fg_ring_clear(struct fg_ring *ring)

@@ -41,7 +41,5 @@ bool fg_ring_has_unread(struct fg_ring *ring);
 
 /* Drops all records and all counts of lost ones. Takes the ring's locks. */
 void fg_ring_clear(struct fg_ring *ring);
-/* As fg_ring_clear(), with both locks held and for a ring that is open. */
-void fg_ring_clear_locked(struct fg_ring *ring);
 
 #endif

@@ -177,6 +177,15 @@ void fg_ring_forget(struct fg_ring *ring)
     ring->path = NULL;
 }
 
+void fg_ring_forget_spare(struct fg_ring *ring)
+{
+    if (!ring->spare)
+        return;
+    fg_ring_forget(ring->spare);
+    free(ring->spare);
+    ring->spare = NULL;
+}
+
 static int open_file_in(struct fg_ring *ring, const char *folder, const struct fg_ring_header *layout)
 {
     char *temporary = NULL;
@@ -263,7 +272,7 @@ void fg_ring_empty(struct fg_ring *ring)
 {
     pthread_mutex_lock(&ring->copying);
     pthread_mutex_lock(&ring->lock);
-    fg_ring_spare_keep_symbols(ring);
+    fg_ring_keep_symbols(ring);
     fg_ring_forget(ring);
     atomic_store(&ring->stopped, false);
     atomic_store(&ring->reopen, FG_RING_TO_REOPEN);
@@ -273,7 +282,7 @@ void fg_ring_empty(struct fg_ring *ring)
 
 void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh)
 {
-    fg_ring_spare_keep_symbols(ring);
+    fg_ring_keep_symbols(ring);
     fg_ring_forget(ring);
     ring->header = fresh->header;
     ring->full_queue = fresh->full_queue;
@@ -300,7 +309,7 @@ void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh)
 void fg_ring_fork_child(struct fg_ring *ring, bool follow)
 {
     fg_ring_forget(ring);
-    fg_ring_spare_drop(ring);
+    fg_ring_forget_spare(ring);
     atomic_store(&ring->swap_is_due, false);
     atomic_store(&ring->moves, false);        /* the thread that moved it is not in the child, */
     pthread_mutex_init(&ring->copying, NULL); /* nor is the one that held this lock, */

@@ -1,46 +1,25 @@
-/* A snapshot of a ring without a file: a second memory of the same size, the spare, and the exchange of both.
+/* A snapshot of a ring without a file: a second memory of the same size, the spare (ring_spare.h), and the
+ * exchange of both.
  *
- * As in the kernel a snapshot is no copy. The spare is emptied and takes the place of the ring's memory, which
+ * As in the kernel a snapshot is no copy. The spare is emptied and takes the place of the ring's memory. That
  * is the snapshot from then on. Symbols stay with the ring: both memories are read with them.
  *
  * A task may be in the middle of a record at that moment. It ends it in the snapshot. Its cursor has no room
  * there any longer, so its next record takes a sub-buffer of the ring's new memory, and only then does the
  * task leave its old one. So nobody waits for anybody, and any hook may take a snapshot.
  *
- * While somebody reads the ring or its snapshot the two cannot be exchanged. The snapshot is due then, and the
- * reader takes it when it has finished. */
+ * While somebody reads the ring or its snapshot, the two cannot be exchanged. The snapshot is due then, and
+ * the reader takes it when it has finished. */
 #ifndef FG_RING_SWAP_H
 #define FG_RING_SWAP_H
 
 #include "engine/ring/ring.h"
 
-/**
- * fg_ring_spare_alloc() - Give a ring the memory for snapshots, of its own size.
- *
- * Return: 0, also if it has it already; -EBUSY: a ring with a file; -ENOMEM.
- * Context: takes the ring's locks.
- */
-int fg_ring_spare_alloc(struct fg_ring *ring);
-
-/**
- * fg_ring_spare_part() - Take no further snapshots: the first half of freeing the spare.
- *
- * Context: takes the ring's lock.
- */
-void fg_ring_spare_part(struct fg_ring *ring);
-
-/**
- * fg_ring_spare_free() - Free the memory for snapshots, with the snapshot; there may be none.
- *
- * Context: takes the ring's locks. Each callback that ran at fg_ring_spare_part() has ended.
- */
-void fg_ring_spare_free(struct fg_ring *ring);
-
 /* True if there is memory for snapshots. Takes the ring's lock. */
 bool fg_ring_has_spare(struct fg_ring *ring);
 
-/* Empties the snapshot. Takes the ring's locks. */
-void fg_ring_spare_clear(struct fg_ring *ring);
+/* Empties a spare. Both locks of its ring held. */
+void fg_ring_spare_clear_locked(struct fg_ring *spare);
 
 /**
  * fg_ring_swap() - Take a snapshot: at once, or when the ring's reader has finished.
@@ -64,14 +43,5 @@ void fg_ring_swap_due(struct fg_ring *ring);
  * fg_ring_copying_end() - Leave a section that held ring->copying, and take a snapshot that became due there.
  */
 void fg_ring_copying_end(struct fg_ring *ring);
-
-/* Before the ring's symbols are freed: the snapshot keeps them. Ring's lock held. */
-void fg_ring_spare_keep_symbols(struct fg_ring *ring);
-
-/* Unmaps the spare, if there is one: no task writes there, or it is the parent's. Ring's lock held. */
-void fg_ring_spare_drop(struct fg_ring *ring);
-
-/* The ring that the sub-buffer of a cursor belongs to: @ring itself or its spare. Ring's lock held. */
-struct fg_ring *fg_ring_home(struct fg_ring *ring, const struct fg_subbuf *subbuf);
 
 #endif

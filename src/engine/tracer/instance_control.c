@@ -9,6 +9,7 @@
 #include "engine/graph/users.h"
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_move.h"
+#include "engine/ring/ring_spare.h"
 #include "engine/ring/ring_swap.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_symbols.h"

@@ -11,6 +11,7 @@
 
 #include "engine/core/clock.h"
 #include "engine/graph/users.h"
+#include "engine/ring/ring_spare.h"
 #include "engine/ring/ring_swap.h"
 #include "engine/tracer/instance_tracer.h"
 
@@ -32,7 +33,7 @@ static void ask_recorder(const struct fg_ring *ring, const char *why)
     close(fd);
 }
 
-/* A handler of a signal may have interrupted the ring's own work: it leaves the exchange to the next reader. */
+/* A handler of a signal may have interrupted the ring's own work: it leaves that to the next reader. */
 void fg_instance_snapshot(struct fg_instance *instance, struct fg_task *task, const char *why)
 {
     struct fg_ring *ring = &instance->ring;

@@ -14,10 +14,20 @@ from funcgraph.events import hist
 from funcgraph.events.command import number
 from funcgraph.events.hist_spec import EventField, HistSpec
 
-__all__ = ["KINDS", "UNLIMITED", "WITH_EVENT", "Key", "Trigger", "TriggerError", "count_of", "key_of", "parse"]
+__all__ = [
+    "KINDS",
+    "UNLIMITED",
+    "WITH_EVENT",
+    "Key",
+    "Trigger",
+    "TriggerError",
+    "count_of",
+    "key_of",
+    "parse",
+]
 
-#: The triggers that an event can have, and what of them there is one of: traceon and traceoff are one kind. Of
-#: those that name an event there is one of a kind for each such event.
+#: The triggers that an event can have, and what of them there is one of: traceon and traceoff are one kind.
+#: Of those that name an event there is one of a kind for each such event.
 KINDS = {
     "traceon": "trace",
     "traceoff": "trace",
@@ -124,7 +134,8 @@ def parse(
     """Return the trigger that a text means for an event.
 
     Args:
-        text: `NAME[:COUNT][ if FILTER]`, `NAME:GROUP:EVENT[:COUNT][ if FILTER]`, or a histogram: hist.parse().
+        text: `NAME[:COUNT][ if FILTER]`, `NAME:GROUP:EVENT[:COUNT][ if FILTER]`, or a histogram, as for
+            hist.parse().
         system, event: the event's names.
         fields: its fields.
         names: the names that a filter can have.

@@ -53,7 +53,7 @@ class Wanted:
     Args:
         event: the event.
         handle: the instance's, in the engine.
-        find: returns what the instance wants of the event of this group and name; None: there is no such event.
+        find: returns what the instance wants of the event of a group and name; None: there is none.
     """
 
     def __init__(self, event: LiveEvent, handle: int, find: Callable[[str, str], Wanted | None]) -> None:
@@ -83,7 +83,7 @@ class Wanted:
 
     @property
     def is_soft(self) -> bool:
-        """Whether triggers or commands have it, whether it is recorded or not: the `*` of the kernel's `enable`."""
+        """Whether triggers or commands have to do with it: the `*` in the kernel's file `enable`."""
         return bool(self._triggers) or self._nr_holds > 0
 
     def hold(self) -> None:

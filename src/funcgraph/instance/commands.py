@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from errno import EINVAL, ENODEV
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph import _engine
 from funcgraph.events.trigger import UNLIMITED, TriggerError, count_of
-from funcgraph.instance import dump
 from funcgraph.instance.events import find_wanted
 
 if TYPE_CHECKING:
@@ -101,9 +101,9 @@ class FunctionCommands:
         i.function_commands.remove("shop.retry:traceon:0")
 
     A command is `FUNCTION:traceon`, `traceoff`, `snapshot`, `stacktrace`, `dump`, `cpudump`,
-    `enable_event:GROUP:EVENT` or `disable_event:GROUP:EVENT`, each but the dumps with `[:COUNT]` behind it. FUNCTION
-    may be a glob: it stands for the functions that exist now, and each has a count of its own. Iterating gives the
-    newest first.
+    `enable_event:GROUP:EVENT` or `disable_event:GROUP:EVENT`, each but the dumps with `[:COUNT]` behind it.
+    FUNCTION may be a glob: it stands for the functions that exist now, and each has a count of its own.
+    Iterating gives the newest kind first. docs/events-triggers.md says what each does.
     """
 
     def __init__(self, state: State) -> None:
@@ -144,8 +144,8 @@ class FunctionCommands:
             command: the functions and what they do.
 
         Raises:
-            OSError: EINVAL: it is no command; no function has the name; there is no such event. Also ENOSPC: all
-                slots for users are taken; EBUSY: another thread changes the instance.
+            OSError: EINVAL: it is no command; no function has the name; there is no such event. ENOSPC: all
+                slots for users are taken. EBUSY: another thread changes the instance.
             RuntimeError: no hook is free.
         """
         asked = self._parse(command)
@@ -159,13 +159,11 @@ class FunctionCommands:
             return
         target = find_wanted(self._state, *asked.event) if asked.event else None
         if asked.command in _FIXED:
-            dump.prepare()
+            _dump().prepare(self._state)
         switch = target.switch if target else None
         times = _FIXED.get(asked.command, asked.count)
         actions = [
-            _Action(
-                function, function.name, asked, _engine.command_action(asked.command, times, switch)
-            )
+            _Action(function, function.name, asked, _engine.command_action(asked.command, times, switch))
             for function in functions
         ]
         if target:
@@ -187,8 +185,8 @@ class FunctionCommands:
         """Take a command from functions.
 
         Args:
-            command: as for add(). With a count, whichever it is, the commands that have one are meant; without
-                one those that have none. That is so in the kernel.
+            command: as for add(). With a count, whichever it is, the commands that have one are meant;
+                without one those that have none. That is so in the kernel.
 
         Raises:
             OSError: ENODEV: no function has it. EINVAL: it is no command.
@@ -217,6 +215,8 @@ class FunctionCommands:
         """Take all commands from their functions. The instance ends: what they held of it goes with it."""
         for command in self._commands:
             command.engine.close()
+            if command.actions[0].asked.command in _FIXED:
+                _dump().forget(self._state)
         self._commands.clear()
 
     def _parse(self, word: str) -> _Asked:
@@ -242,6 +242,13 @@ class FunctionCommands:
         if not found:
             raise _invalid(asked.functions, "no function has that name")
         return found
+
+
+def _dump() -> ModuleType:
+    """Return the module for dumps. It imports now what reading needs, not in the program's work."""
+    from funcgraph.instance import dump
+
+    return dump
 
 
 def _is_meant(action: _Action, asked: _Asked) -> bool:

@@ -1,5 +1,6 @@
-"""Prints an instance's trace that a function command dumps: the kernel's ftrace_dump(), with standard error as the
-console.
+"""Prints an instance's trace that a function command dumps: the kernel's ftrace_dump().
+
+Standard error is the console.
 
 The command stops the recording, so the trace is still what it was then when the main thread gets here.
 """
@@ -9,18 +10,27 @@ from __future__ import annotations
 import os
 
 from funcgraph import _engine
+from funcgraph.instance import reading
 
-__all__ = ["prepare"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from funcgraph.instance.state import State
+
+__all__ = ["forget", "prepare"]
 
 _STDERR = 2
+_instances: dict[int, State] = {}  # by their handles: those that have such a command
 
 
-def prepare() -> None:
-    """Have dumps printed, from now on. What that needs is imported now: not in the middle of the program's work."""
-    from funcgraph.instance import reading
-
-    assert reading
+def prepare(state: State) -> None:
+    """Have dumps of an instance printed."""
+    _instances[state.engine.handle] = state
     _engine.set_print_dump(_print)
+
+
+def forget(state: State) -> None:
+    """Have them printed no longer. It may not have been prepared."""
+    _instances.pop(state.engine.handle, None)
 
 
 def _print(handle: int, tid: int) -> None:
@@ -32,15 +42,10 @@ def _print(handle: int, tid: int) -> None:
 
 
 def _write(handle: int, tid: int) -> None:
-    from funcgraph.instance import reading
-    from funcgraph.instance.instance import instances
-
-    for instance in instances().values():
-        state = instance._state
-        if state.engine.handle == handle:
-            with state.lock:
-                text = reading.dump_text(state.engine, state.name, state.options, clock=state.clock, tid=tid)
-            _put(f"funcgraph: dump of instance {state.name!r}\n{text}".encode("utf-8", "backslashreplace"))
+    state = _instances[handle]
+    with state.lock:
+        text = reading.dump_text(state.engine, state.name, state.options, clock=state.clock, tid=tid)
+    _put(f"funcgraph: dump of instance {state.name!r}\n{text}".encode("utf-8", "backslashreplace"))
 
 
 def _put(data: bytes) -> None:

@@ -84,9 +84,9 @@ class EventFile:
             i.events["shop/co"].trigger = "traceoff:1 if amount < 0"
             i.events["shop/co"].trigger = "hist:keys=user:vals=amount:sort=amount.descending"
 
-        Kinds: `traceon`, `traceoff`, `snapshot`, `stacktrace`, `enable_event:GROUP:EVENT`, `disable_event:...`,
-        `enable_hist:...`, `disable_hist:...`, each with `[:COUNT]` and ` if FILTER` (docs/events-triggers.md), and
-        histograms (docs/events-hist.md).
+        Kinds: `traceon`, `traceoff`, `snapshot`, `stacktrace`, `enable_event:GROUP:EVENT`,
+        `disable_event:...`, `enable_hist:...`, `disable_hist:...`, each with `[:COUNT]` and ` if FILTER`
+        (docs/events-triggers.md), and histograms (docs/events-hist.md).
 
         Raises:
             ValueError: it is no trigger; the text has the place. Some are OSError, too, with the kernel's

@@ -205,9 +205,9 @@ class Instance(FileAttributes):
 
     @property
     def function_commands(self) -> FunctionCommands:
-        """What calls of functions do in this instance: the function commands of the kernel's set_ftrace_filter.
+        """What calls of functions do here: the function commands of the kernel's set_ftrace_filter.
 
-            i.function_commands.add("shop.retry:traceon:3")
+        i.function_commands.add("shop.retry:traceon:3")
         """
         return self._state.function_commands()
 

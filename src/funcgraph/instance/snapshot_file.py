@@ -1,7 +1,7 @@
 """The file `snapshot` of an instance: takes, empties and frees the snapshot that the engine keeps for it.
 
-A snapshot is the buffer's contents at one moment. They leave the buffer for it, as in the kernel. Triggers and
-function commands take it, too. Instance.snapshot() returns copies that belong to the caller; they are apart.
+A snapshot is the buffer's contents at one moment. They leave the buffer for it, as in the kernel. Triggers
+and function commands take it, too. Instance.snapshot() returns copies, which are apart from it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-/* Triggers and commands of functions act at the hit, as often as they say, in whichever thread; a snapshot takes
- * what was recorded until then and nothing else, whoever records or reads at that moment. */
+/* Triggers and commands of functions act at the hit, as often as they say, in whichever thread; a snapshot
+ * takes what was recorded until then and nothing else, whoever records or reads at that moment. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

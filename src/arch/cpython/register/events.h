@@ -21,7 +21,8 @@ void fg_cpython_instance_stopped(void);
  * @command: all zeros; it stays until fg_cpython_remove_command()
  * @actions: addresses of struct fg_trigger, all of one kind, one for each of the @n functions
  *
- * Return: as fg_func_command_add() and fg_fprobe_register_ips(); -EIO with an exception: CPython has no free hook.
+ * Return: as fg_func_command_add() and fg_fprobe_register_ips(); -EIO with an exception: CPython has no free
+ * hook.
  */
 int fg_cpython_add_command(struct fg_func_command *command, int handle, struct fg_func *const funcs[],
                            const uint64_t actions[], size_t n);
