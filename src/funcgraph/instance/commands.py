@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from funcgraph.events.wanted import Wanted
     from funcgraph.instance.state import State
 
-__all__ = ["COMMANDS", "FunctionCommand", "FunctionCommands"]
+__all__ = ["COMMANDS", "FunctionCommand", "FunctionCommands", "commands_of"]
 
 _EVENT_COMMANDS = ("enable_event", "disable_event")
 #: The commands that a function can have.
@@ -242,6 +242,14 @@ class FunctionCommands:
         if not found:
             raise _invalid(asked.functions, "no function has that name")
         return found
+
+
+def commands_of(state: State) -> FunctionCommands:
+    """Return the function commands of an instance."""
+    if state.commands is None:
+        state.commands = FunctionCommands(state)
+    commands: FunctionCommands = state.commands
+    return commands
 
 
 def _dump() -> ModuleType:

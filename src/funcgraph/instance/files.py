@@ -183,7 +183,7 @@ class Files:
         state = self._state
         words = text.split()
         with state.lock:
-            commands = state.function_commands()
+            commands = _commands().commands_of(state)
             for word in words:
                 if _is_command(word):
                     commands.check(word)
@@ -214,6 +214,13 @@ def _event_files() -> ModuleType:
     from funcgraph.instance import event_files
 
     return event_files
+
+
+def _commands() -> ModuleType:
+    """Return the module for function commands, which is loaded when one is used."""
+    from funcgraph.instance import commands
+
+    return commands
 
 
 def _is_command(word: str) -> bool:

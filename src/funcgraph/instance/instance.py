@@ -209,7 +209,9 @@ class Instance(FileAttributes):
 
         i.function_commands.add("shop.retry:traceon:3")
         """
-        return self._state.function_commands()
+        from funcgraph.instance.commands import commands_of
+
+        return commands_of(self._state)
 
     def clear(self) -> None:
         """Empty the buffer, as writing to the kernel's file `trace` does."""

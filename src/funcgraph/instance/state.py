@@ -11,7 +11,6 @@ from funcgraph.settings.table import OPTIONS
 
 if TYPE_CHECKING:
     from funcgraph.events.wanted import Wanted
-    from funcgraph.instance.commands import FunctionCommands
     from funcgraph.instance.latency_instance import InstanceLatency
     from funcgraph.instance.profile import FunctionProfile
 
@@ -32,7 +31,7 @@ class State:
         clock: trace_clock.
         latency: the latency tracer, if that is the current tracer.
         profile: the function profiler, once it was enabled.
-        commands: the function commands, once somebody looked at them.
+        commands: its FunctionCommands, once somebody looked at them.
         wanted: name of an event -> what this instance wants of it.
     """
 
@@ -62,16 +61,8 @@ class State:
         self.clock = "mono"
         self.latency: InstanceLatency | None = None
         self.profile: FunctionProfile | None = None
-        self.commands: FunctionCommands | None = None
+        self.commands: Any = None
         self.wanted: dict[str, Wanted] = {}
-
-    def function_commands(self) -> FunctionCommands:
-        """Return its function commands."""
-        if self.commands is None:
-            from funcgraph.instance.commands import FunctionCommands
-
-            self.commands = FunctionCommands(self)
-        return self.commands
 
     def check_no_pipe(self) -> None:
         """Raise OSError EBUSY if a trace_pipe is open."""
