@@ -125,7 +125,7 @@ def test_wrong_function_commands_are_refused_as_in_the_kernel(shell: Shell) -> N
 # ---- in a program
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     pass
 
 
@@ -139,7 +139,7 @@ def step(n: int) -> int:
 
 def fail(n: int) -> None:
     step(n)
-    raise Refused(n)
+    raise RefusedError(n)
 
 
 def define(definition: str) -> str:
@@ -160,10 +160,10 @@ def test_trace_from_the_third_retry_and_keep_what_led_to_an_exception(one: funcg
     one.events[raised].trigger = "snapshot:1"
     for n in range(1, 6):
         retry(n)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         fail(1)
     retry(7)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         fail(2)
     kept = one.files["snapshot"]
     # The third retry began before the trace did; the call that raises has not ended yet.
@@ -267,7 +267,7 @@ def test_hits_pause_histograms_of_another_event(one: funcgraph.Instance) -> None
     define("f:app/step HERE.step n")
     one.events["app/step"].trigger = "disable_hist:app:fail if n == 100"
     for n in (5, 6):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             fail(n)
         retry(1)
     assert "[active]" in counted.trigger and counted.hist.count("{ n:") == 1

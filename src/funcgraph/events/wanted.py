@@ -37,7 +37,7 @@ class _LiveTrigger:
         program = asked.filter.program.pack() if asked.filter else None
         plan = compile_plan(asked.hist) if asked.hist else None
         self.engine: _engine.Trigger = event.engine.trigger(
-            asked.kind, asked.times, program, plan, target and target.acted_on(asked.key.kind)
+            asked.kind, asked.times, program, plan, target.acted_on(asked.key.kind) if target else None
         )
         if asked.hist and asked.hist.control == "pause":
             self.engine.pause(True)

@@ -55,7 +55,7 @@ class _Asked(NamedTuple):
     functions: str
     command: str
     event: tuple[str, str] | None
-    count: int
+    times: int
     is_counted: bool
 
     @property
@@ -161,7 +161,7 @@ class FunctionCommands:
         if asked.command in _FIXED:
             _dump().prepare(self._state)
         switch = target.switch if target else None
-        times = _FIXED.get(asked.command, asked.count)
+        times = _FIXED.get(asked.command, asked.times)
         actions = [
             _Action(function, function.name, asked, _engine.command_action(asked.command, times, switch))
             for function in functions

@@ -162,7 +162,7 @@ def _wanted(state: State, event: LiveEvent) -> Wanted:
 def find_wanted(state: State, group: str, name: str) -> Wanted | None:
     """Return what an instance wants of an event, by the event's names; None: there is no such event."""
     event = live.events().get((group, name))
-    return event and _wanted(state, event)
+    return _wanted(state, event) if event else None
 
 
 class FunctionNames(Names):

@@ -1,6 +1,7 @@
 /* Triggers and commands of functions act at the hit, as often as they say, in whichever thread; a snapshot
  * takes what was recorded until then and nothing else, whoever records or reads at that moment. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -327,6 +328,53 @@ static void test_a_reader_takes_the_snapshot_that_became_due(void)
     close_instance(one);
 }
 
+/* Returns how many requests for a dump there are, and removes them. */
+static int take_requests(void)
+{
+    DIR *directory = opendir(session.directory);
+    struct dirent *entry;
+    int n = 0;
+
+    CHECK(directory);
+    while ((entry = readdir(directory)) != NULL) {
+        char path[512], why[16] = "";
+        FILE *file;
+
+        if (!strstr(entry->d_name, ".dump"))
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", session.directory, entry->d_name);
+        file = fopen(path, "r");
+        CHECK(file);
+        CHECK(fgets(why, sizeof(why), file));
+        CHECK_TEXT(why, "snapshot");
+        fclose(file);
+        unlink(path);
+        n++;
+    }
+    closedir(directory);
+    return n;
+}
+
+/* Its recorder drains the ring: there is nothing to exchange. */
+static void test_a_snapshot_of_a_recording_asks_the_recorder(void)
+{
+    int handle = session_trace(&session, &(struct session_trace){.mode = FG_RING_DROP});
+    struct fg_instance *one = fg_instance_get(handle);
+    struct fg_trigger snapshot = {.kind = FG_TRIGGER_SNAPSHOT, .left = 2};
+    struct event event;
+
+    event_begin(&event, "snap", funcs[0]);
+    set_trigger(&event, one, &snapshot, true);
+    CHECK(!fg_ring_has_spare(&one->ring));
+    CHECK_EQ(take_requests(), 0);
+    for (int i = 0; i < 5; i++)
+        sim_call_return(funcs[0]);
+    CHECK_EQ(take_requests(), 2);
+    CHECK_EQ(fg_instance_write_snapshot(one, 1), -EBUSY);
+    event_end(&event);
+    close_instance(one);
+}
+
 /* ---- commands of functions */
 
 static void command_begin(struct fg_func_command *command, const struct fg_instance *instance,
@@ -391,6 +439,7 @@ int main(void)
     test_a_snapshot_loses_no_record_of_other_threads();
     test_snapshots_while_others_record_and_read();
     test_a_reader_takes_the_snapshot_that_became_due();
+    test_a_snapshot_of_a_recording_asks_the_recorder();
     test_each_function_of_a_command_has_its_count();
     test_a_command_ends_with_its_instance();
     session_end(&session);
