@@ -439,9 +439,9 @@ int main(void)
     test_a_snapshot_loses_no_record_of_other_threads();
     test_snapshots_while_others_record_and_read();
     test_a_reader_takes_the_snapshot_that_became_due();
-    test_a_snapshot_of_a_recording_asks_the_recorder();
     test_each_function_of_a_command_has_its_count();
     test_a_command_ends_with_its_instance();
+    test_a_snapshot_of_a_recording_asks_the_recorder(); /* leaves a file in the session's directory */
     session_end(&session);
     return 0;
 }
