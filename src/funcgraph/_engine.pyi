@@ -228,24 +228,40 @@ class Event:
     def remove_probe(self, index: int, /) -> None:
         """Remove the probe that was added as this one, from 0. OSError ENOENT: there is none."""
 
-    def set(self, handle: int, records: bool, filter: bytes | None, triggers: tuple[Trigger, ...], /) -> None:
+    def set(
+        self,
+        handle: int,
+        records: bool,
+        filter: bytes | None,
+        triggers: tuple[Trigger, ...],
+        switch: EventSwitch | None = None,
+        /,
+    ) -> None:
         """Say what an instance wants of it: to record all hits or those that a filter's program accepts, and
-        what all hits do besides. It replaces what the instance wanted before.
+        what all hits do besides. With a switch, hits are recorded while that is on. It replaces what the
+        instance wanted before.
 
         Errors: OSError: EINVAL: no such instance, or no program for its fields; ENOSPC: no free slot; EBUSY:
         another thread changes the instance. RuntimeError: no hook is free. ValueError: it is closed.
         """
 
     def trigger(
-        self, name: str, count: int, filter: bytes | None, plan: tuple[Any, ...] | None, /
+        self,
+        name: str,
+        count: int,
+        filter: bytes | None,
+        plan: tuple[Any, ...] | None,
+        target: EventSwitch | Event | None = None,
+        /,
     ) -> Trigger:
         """Make a trigger for its hits.
 
         Args:
-            name: "traceon", "traceoff" or "hist".
+            name: the trigger's.
             count: how often it acts; -1: at each hit.
             filter: a filter's program, or None.
             plan: of a "hist": hist_plan.Plan.
+            target: of an "enable_event" the switch that it turns; of an "enable_hist" the event.
 
         Errors: ValueError: no such trigger, no plan for its fields. OSError EINVAL: no such program or plan.
         """
@@ -277,6 +293,42 @@ class Trigger:
     def snapshot(self) -> tuple[bytes, int]:
         """Return the rows of its histogram, which hist_rows.py decodes, and how many hits were dropped."""
 
+class EventSwitch:
+    """Whether an instance records the hits of an event. Triggers may turn it."""
+
+    def __new__(cls) -> EventSwitch: ...
+    @property
+    def on(self) -> bool: ...
+    @on.setter
+    def on(self, value: bool) -> None: ...
+
+class FuncCommand:
+    """What calls of functions do in an instance.
+
+    Args:
+        handle: the instance's.
+        functions: the functions.
+        actions: what each of them does; all of one kind.
+
+    Errors: OSError: EINVAL: no such instance, or no functions; ENOENT: one is gone; ENOSPC: no free slot;
+    EBUSY: another thread changes the instance. RuntimeError: no hook is free. MemoryError.
+    """
+
+    def __new__(
+        cls, handle: int, functions: Sequence[Function], actions: tuple[Trigger, ...]
+    ) -> FuncCommand: ...
+    def close(self) -> None:
+        """Take it off its functions. A second call does nothing."""
+
+def set_print_dump(function: Callable[[int, int], object], /) -> None:
+    """Have function(handle, tid) print the trace of an instance that a command dumps; tid 0: of all threads.
+
+    The main thread calls it. Only the first function is kept.
+    """
+
+def command_action(name: str, count: int, target: EventSwitch | None, /) -> Trigger:
+    """Make an action for a FuncCommand. Errors: ValueError: no such command, or not with that target."""
+
 class Instance:
     """An instance in this process's memory. funcgraph.Instance wraps it.
 
@@ -301,6 +353,10 @@ class Instance:
     @property
     def has_unread(self) -> bool:
         """Whether a consuming copy would find records."""
+
+    @property
+    def has_snapshot(self) -> bool:
+        """Whether it has memory for snapshots."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -364,6 +420,18 @@ class Instance:
             consume: remove the records from the buffer.
 
         Errors: OSError (the file exists; it cannot be written).
+        """
+
+    def copy_snapshot(self, path: str | PathLike[str] | int, /) -> int:
+        """Write the snapshot's records as copy() does those of the buffer.
+
+        Errors: OSError (as copy(); ENOENT: there is no memory for snapshots).
+        """
+
+    def write_snapshot(self, number: int, /) -> None:
+        """Do what a number asks for: 0 frees the snapshot, 1 takes one, any other empties it.
+
+        Errors: MemoryError.
         """
 
     def mark(self, text: str, /) -> int:

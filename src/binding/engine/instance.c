@@ -18,7 +18,9 @@
 #include "binding/engine/marker.h"
 #include "engine/core/clock.h"
 #include "engine/ring/ring_copy.h"
+#include "engine/ring/ring_swap.h"
 #include "engine/tracer/instance_control.h"
+#include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_start.h"
 
 /* ---- making and closing */
@@ -138,6 +140,7 @@ static PyObject *clear(PyObject *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+/* Without options: the snapshot. */
 static int64_t copy_to(struct fg_instance *instance, const struct fg_file_arg *file,
                        const struct fg_ring_copy_options *options)
 {
@@ -147,7 +150,12 @@ static int64_t copy_to(struct fg_instance *instance, const struct fg_file_arg *f
     Py_BEGIN_ALLOW_THREADS;
     fd = file->path ? open(PyBytes_AS_STRING(file->path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
                     : file->fd;
-    bytes = fd < 0 ? -errno : fg_ring_copy(&instance->ring, fd, options);
+    if (fd < 0)
+        bytes = -errno;
+    else if (options)
+        bytes = fg_ring_copy(&instance->ring, fd, options);
+    else
+        bytes = fg_ring_copy_snapshot(&instance->ring, fd);
     if (file->path && fd >= 0)
         close(fd);
     Py_END_ALLOW_THREADS;
@@ -176,6 +184,37 @@ static PyObject *copy(PyObject *self, PyObject *args, PyObject *kwargs)
         return NULL;
     fg_instance_put(instance);
     return bytes < 0 ? fg_instance_result((int)bytes) : PyLong_FromLongLong(bytes);
+}
+
+static PyObject *copy_snapshot(PyObject *self, PyObject *path)
+{
+    struct fg_file_arg file = {.fd = -1};
+    struct fg_instance *instance;
+    int64_t bytes;
+
+    if (!fg_file_arg_convert(path, &file))
+        return NULL;
+    instance = fg_instance_take(self);
+    bytes = instance ? copy_to(instance, &file, NULL) : 0;
+    fg_file_arg_clear(&file);
+    if (!instance)
+        return NULL;
+    fg_instance_put(instance);
+    return bytes < 0 ? fg_instance_result((int)bytes) : PyLong_FromLongLong(bytes);
+}
+
+static PyObject *write_snapshot(PyObject *self, PyObject *argument)
+{
+    unsigned long long number = PyLong_AsUnsignedLongLong(argument);
+    struct fg_instance *instance =
+        number == (unsigned long long)-1 && PyErr_Occurred() ? NULL : fg_instance_take(self);
+    int error;
+
+    if (!instance)
+        return NULL;
+    error = fg_instance_write_snapshot(instance, number);
+    fg_instance_put(instance);
+    return fg_instance_result(error);
 }
 
 /* ---- attributes */
@@ -212,6 +251,11 @@ static PyObject *tracing_on(struct fg_instance *instance)
 static PyObject *has_unread(struct fg_instance *instance)
 {
     return PyBool_FromLong(fg_ring_has_unread(&instance->ring));
+}
+
+static PyObject *has_snapshot(struct fg_instance *instance)
+{
+    return PyBool_FromLong(fg_ring_has_spare(&instance->ring));
 }
 
 static PyObject *max_latency_us(struct fg_instance *instance)
@@ -253,7 +297,7 @@ static int set_max_latency_us(PyObject *self, PyObject *value, void *Py_UNUSED(c
 
 static const struct attribute of_tracer = {tracer_name}, of_buffer = {buffer_kb}, of_on = {tracing_on},
                               of_unread = {has_unread}, of_settings = {fg_instance_py_settings},
-                              of_latency = {max_latency_us};
+                              of_latency = {max_latency_us}, of_snapshot = {has_snapshot};
 
 static PyGetSetDef attributes[] = {
     {"tracer", get_attribute, NULL, "Name of its tracer.", (void *)&of_tracer},
@@ -263,6 +307,7 @@ static PyGetSetDef attributes[] = {
     {"settings", get_attribute, NULL, "Dict of all settings; set_setting() changes them.",
      (void *)&of_settings},
     {"max_latency_us", get_attribute, set_max_latency_us, "Longest time so far, in us.", (void *)&of_latency},
+    {"has_snapshot", get_attribute, NULL, "Whether it has memory for snapshots.", (void *)&of_snapshot},
     {"handle", get_handle, NULL, "Number by which the engine knows it; 0: closed.", NULL},
     {"closed", get_closed, NULL, "Whether it was closed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -282,6 +327,9 @@ static PyMethodDef methods[] = {
     {"clear", clear, METH_NOARGS, "clear(): discard all records."},
     {"copy", FG_KEYWORDS(copy),
      "copy(path, *, consume=False) -> int: write the records to a ring-buffer file."},
+    {"copy_snapshot", copy_snapshot, METH_O, "copy_snapshot(path) -> int: as copy(), of its snapshot."},
+    {"write_snapshot", write_snapshot, METH_O,
+     "write_snapshot(number): 0 frees the snapshot, 1 takes one, any other empties it."},
     {"mark", fg_instance_py_mark, METH_O, "mark(text) -> int: put a text into the trace."},
     {"printk", FG_FASTCALL(fg_instance_py_printk),
      "printk(format, *args) -> int: as mark(), shown as from the calling function."},

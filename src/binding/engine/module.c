@@ -20,6 +20,8 @@
 #include "binding/engine/tracers.h"
 #include "binding/engine/untraced.h"
 #include "binding/event/event.h"
+#include "binding/event/event_switch.h"
+#include "binding/event/func_command.h"
 #include "binding/event/trigger.h"
 #include "binding/graph/function.h"
 #include "binding/graph/ops.h"
@@ -179,6 +181,8 @@ static int add_types(PyObject *module)
         {&fg_instance_spec, &state->instance_type},
         {&fg_event_spec, &state->event_type},
         {&fg_trigger_spec, &state->trigger_type},
+        {&fg_event_switch_spec, &state->event_switch_type},
+        {&fg_func_command_spec, &state->func_command_type},
     };
 
     for (size_t i = 0; i < FG_NR_ITEMS(types); i++) {
@@ -221,7 +225,8 @@ static int exec_module(PyObject *module)
     return add_types(module) || add_sequences(module) || PyModule_AddFunctions(module, fg_fprobe_functions) ||
                    PyModule_AddFunctions(module, fg_kprobe_multi_functions) ||
                    PyModule_AddFunctions(module, fg_kprobe_functions) ||
-                   PyModule_AddFunctions(module, fg_event_functions) || fg_exit_add(module) ||
+                   PyModule_AddFunctions(module, fg_event_functions) ||
+                   PyModule_AddFunctions(module, fg_trigger_functions) || fg_exit_add(module) ||
                    fg_capi_add(module) || fg_latency_add(module) || fg_tracers_add(module) ||
                    fg_recording_add(module)
                ? -1

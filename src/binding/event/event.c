@@ -14,6 +14,7 @@
 #include "binding/base/raise.h"
 #include "binding/core/filter.h"
 #include "binding/core/state.h"
+#include "binding/event/event_switch.h"
 #include "binding/event/trigger.h"
 
 /* A probe of an event. It is registered while an instance records the event: else its functions run as if
@@ -32,8 +33,8 @@ struct event_object {
     struct fg_field *fields;              /* for filters and triggers */
     const char **names;                   /* of the fields; one allocation with their texts */
     uint32_t nr_fields;
-    PyTypeObject *trigger_type;
-    PyObject *triggers; /* dict: handle of an instance -> its triggers */
+    PyTypeObject *trigger_type, *switch_type;
+    PyObject *triggers; /* dict: handle of an instance -> its triggers and its switch */
     bool is_return;
     bool is_attached;     /* its probes are registered */
     struct probe *probes; /* the latest first */
@@ -299,6 +300,8 @@ static void close_event(struct event_object *self)
     }
     if (event)
         fg_event_free(event);
+    if (self->triggers)
+        PyDict_Clear(self->triggers); /* one may keep an event whose trigger keeps this one */
 }
 
 /* Copies names, of which there are n. NULL with MemoryError. */
@@ -348,6 +351,7 @@ static int take_types(struct event_object *self)
     if (!module)
         return -1;
     self->trigger_type = (PyTypeObject *)Py_NewRef(fg_engine_state(module)->trigger_type);
+    self->switch_type = (PyTypeObject *)Py_NewRef(fg_engine_state(module)->event_switch_type);
     self->triggers = PyDict_New();
     return self->triggers ? 0 : -1;
 }
@@ -390,6 +394,7 @@ static void event_dealloc(PyObject *object)
     free(self->fields);
     Py_XDECREF(self->triggers);
     Py_XDECREF(self->trigger_type);
+    Py_XDECREF(self->switch_type);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -420,23 +425,59 @@ static int make_filter(const struct event_object *self, PyObject *program, struc
     return error ? -1 : 0;
 }
 
+/* What a trigger of a kind acts on: NULL: nothing else. */
+static PyTypeObject *target_type(const struct event_object *self, int kind)
+{
+    switch (kind) {
+    case FG_TRIGGER_ENABLE_EVENT:
+    case FG_TRIGGER_DISABLE_EVENT:
+        return self->switch_type;
+    case FG_TRIGGER_ENABLE_HIST:
+    case FG_TRIGGER_DISABLE_HIST:
+        return Py_TYPE(self);
+    default:
+        return NULL;
+    }
+}
+
+/* Return: a kind with its plan and its target; -1 with ValueError. */
+static int kind_of(const struct event_object *self, const char *name, PyObject *plan, PyObject *target)
+{
+    int kind = fg_trigger_by_name(name);
+    PyTypeObject *type = target_type(self, kind);
+    bool has_target = type ? PyObject_TypeCheck(target, type) : target == Py_None;
+
+    if (kind >= 0 && has_target && (plan != Py_None) == (kind == FG_TRIGGER_HIST))
+        return kind;
+    PyErr_Format(PyExc_ValueError, "no such trigger: %s", name);
+    return -1;
+}
+
+/* An event outlives its own triggers. */
+static void set_target(const struct event_object *self, PyObject *made, PyObject *target)
+{
+    if (PyObject_TypeCheck(target, self->switch_type))
+        fg_trigger_set_target(made, target, fg_event_switch_of(target), NULL);
+    else if (target != Py_None)
+        fg_trigger_set_target(made, target == (PyObject *)self ? NULL : target, NULL,
+                              ((struct event_object *)target)->event);
+}
+
 static PyObject *trigger(PyObject *object, PyObject *args)
 {
     struct event_object *self = open_event(object);
     struct fg_hist_fields fields;
     struct fg_event_filter *filter;
-    PyObject *program, *plan, *made;
+    PyObject *program, *plan, *target = Py_None, *made;
     const char *name;
     long long count;
     int kind;
 
-    if (!self || !PyArg_ParseTuple(args, "sLOO:trigger", &name, &count, &program, &plan))
+    if (!self || !PyArg_ParseTuple(args, "sLOO|O:trigger", &name, &count, &program, &plan, &target))
         return NULL;
-    kind = fg_trigger_by_name(name);
-    if (kind < 0 || (plan != Py_None) != (kind == FG_TRIGGER_HIST)) {
-        PyErr_Format(PyExc_ValueError, "no such trigger: %s", name);
+    kind = kind_of(self, name, plan, target);
+    if (kind < 0)
         return NULL;
-    }
     if (make_filter(self, program, &filter) != 0)
         return NULL;
     made = PyType_GenericAlloc(self->trigger_type, 0);
@@ -445,6 +486,7 @@ static PyObject *trigger(PyObject *object, PyObject *args)
         return NULL;
     }
     fg_trigger_fill(made, kind, count, filter);
+    set_target(self, made, target);
     fields = (struct fg_hist_fields){self->names, self->fields, self->nr_fields};
     if (kind == FG_TRIGGER_HIST && fg_trigger_make_hist(made, plan, &fields) != 0)
         Py_CLEAR(made);
@@ -476,16 +518,18 @@ static struct fg_trigger **triggers_of(const struct event_object *self, PyObject
 
 /* The event keeps the triggers that the engine may use: those that an instance wants now, and in the middle
  * of a change those that it wants next. Return: 0, or -1 with an exception. */
-static int keep_triggers(struct event_object *self, int handle, PyObject *tuple)
+static int keep_triggers(struct event_object *self, int handle, PyObject *tuple, PyObject *soft)
 {
-    PyObject *key = PyLong_FromLong(handle);
+    bool keeps = PyTuple_GET_SIZE(tuple) || soft != Py_None;
+    PyObject *key = PyLong_FromLong(handle), *kept = keeps ? PyTuple_Pack(2, tuple, soft) : NULL;
     int error = -1;
 
-    if (key && PyTuple_GET_SIZE(tuple))
-        error = PyDict_SetItem(self->triggers, key, tuple);
-    else if (key)
+    if (key && kept)
+        error = PyDict_SetItem(self->triggers, key, kept);
+    else if (key && !keeps)
         error = PyDict_Contains(self->triggers, key) > 0 ? PyDict_DelItem(self->triggers, key) : 0;
     Py_XDECREF(key);
+    Py_XDECREF(kept);
     return error;
 }
 
@@ -504,11 +548,14 @@ static PyObject *set_wanted(PyObject *object, PyObject *args)
     struct event_object *self = open_event(object);
     struct fg_event_want want = {.records = false};
     struct fg_trigger **triggers;
-    PyObject *program, *tuple;
+    PyObject *program, *tuple, *soft = Py_None;
     int handle, records, error;
 
-    if (!self || !PyArg_ParseTuple(args, "ipOO!:set", &handle, &records, &program, &PyTuple_Type, &tuple))
+    if (!self ||
+        !PyArg_ParseTuple(args, "ipOO!|O:set", &handle, &records, &program, &PyTuple_Type, &tuple, &soft))
         return NULL;
+    if (soft != Py_None && !PyObject_TypeCheck(soft, self->switch_type))
+        return fg_raise_type("switch", "an EventSwitch or None", soft);
     triggers = triggers_of(self, tuple);
     if (!triggers)
         return NULL;
@@ -517,6 +564,7 @@ static PyObject *set_wanted(PyObject *object, PyObject *args)
         return NULL;
     }
     want.records = records;
+    want.soft = soft == Py_None ? NULL : fg_event_switch_of(soft);
     want.triggers = triggers;
     want.nr_triggers = (uint32_t)PyTuple_GET_SIZE(tuple);
     error = fg_cpython_event_set(self->event, handle, &want);
@@ -525,7 +573,7 @@ static PyObject *set_wanted(PyObject *object, PyObject *args)
         fg_event_filter_free(want.filter);
     if (error)
         return raise_for(error);
-    if (keep_triggers(self, handle, tuple) != 0 || follow_use(self) != 0) {
+    if (keep_triggers(self, handle, tuple, soft) != 0 || follow_use(self) != 0) {
         fg_cpython_event_set(self->event, handle, &(struct fg_event_want){.records = false});
         return NULL;
     }
@@ -613,9 +661,9 @@ static PyMethodDef methods[] = {
     {"remove_probe", remove_probe_alone, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
     {"trigger", trigger, METH_VARARGS,
-     "trigger(name, count, filter, plan) -> Trigger: make one for its hits."},
+     "trigger(name, count, filter, plan, target=None) -> Trigger: make one for its hits."},
     {"set", set_wanted_alone, METH_VARARGS,
-     "set(handle, records, filter, triggers): say what the instance wants of the event."},
+     "set(handle, records, filter, triggers, switch=None): say what the instance wants of the event."},
     {"is_recorded", is_recorded, METH_O, "is_recorded(handle) -> bool: whether the instance records it."},
     {"close", event_close_alone, METH_NOARGS, "close(): remove the event with its probes."},
     {NULL, NULL, 0, NULL},

@@ -4,15 +4,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arch/cpython/register/users.h"
 #include "binding/base/raise.h"
+#include "binding/core/state.h"
+#include "binding/event/event_switch.h"
 #include "binding/event/hist_plan.h"
 #include "engine/core/task.h"
+#include "engine/event/event.h"
 #include "engine/graph/users.h"
 
 /* It lives as long as an event has it: the Event holds a reference. */
 struct trigger_object {
     PyObject_HEAD struct fg_trigger trigger;
-    uint32_t size; /* of its histogram's table */
+    uint32_t size;  /* of its histogram's table */
+    PyObject *kept; /* what it acts on, or NULL */
 };
 
 struct fg_trigger *fg_trigger_of(PyObject *object)
@@ -39,6 +44,16 @@ void fg_trigger_fill(PyObject *object, int kind, int64_t count, struct fg_event_
     trigger->filter = filter;
 }
 
+void fg_trigger_set_target(PyObject *object, PyObject *kept, struct fg_event_switch *switched,
+                           struct fg_event *event)
+{
+    struct fg_trigger *trigger = fg_trigger_of(object);
+
+    ((struct trigger_object *)object)->kept = Py_XNewRef(kept);
+    trigger->switched = switched;
+    trigger->target = event ? &event->files : NULL;
+}
+
 int fg_trigger_make_hist(PyObject *object, PyObject *plan_tuple, const struct fg_hist_fields *fields)
 {
     struct fg_hist_plan plan;
@@ -62,6 +77,7 @@ static void trigger_dealloc(PyObject *object)
     fg_event_filter_free(trigger->filter);
     if (trigger->hist)
         fg_hist_free(trigger->hist);
+    Py_XDECREF(((struct trigger_object *)object)->kept);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -154,4 +170,62 @@ PyType_Spec fg_trigger_spec = {
     .basicsize = sizeof(struct trigger_object),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
+};
+
+/* ---- functions of the module */
+
+/* Return: the kind of a command's action; -1 with ValueError. */
+static int action_kind(const char *name, PyObject *target)
+{
+    int kind = fg_trigger_by_name(name);
+    bool is_switch = kind == FG_TRIGGER_ENABLE_EVENT || kind == FG_TRIGGER_DISABLE_EVENT;
+
+    if (kind >= 0 && kind != FG_TRIGGER_HIST && kind != FG_TRIGGER_ENABLE_HIST &&
+        kind != FG_TRIGGER_DISABLE_HIST && is_switch == (target != Py_None))
+        return kind;
+    PyErr_Format(PyExc_ValueError, "no such command: %s", name);
+    return -1;
+}
+
+static PyObject *command_action(PyObject *module, PyObject *args)
+{
+    const struct fg_engine_state *state = fg_engine_state(module);
+    PyObject *target = Py_None, *made;
+    const char *name;
+    long long count;
+    int kind;
+
+    if (!PyArg_ParseTuple(args, "sLO:command_action", &name, &count, &target))
+        return NULL;
+    if (target != Py_None && !PyObject_TypeCheck(target, state->event_switch_type))
+        return fg_raise_type("target", "an EventSwitch or None", target);
+    kind = action_kind(name, target);
+    made = kind < 0 ? NULL : PyType_GenericAlloc(state->trigger_type, 0);
+    if (!made)
+        return NULL;
+    fg_trigger_fill(made, kind, count, NULL);
+    if (target != Py_None)
+        fg_trigger_set_target(made, target, fg_event_switch_of(target), NULL);
+    return made;
+}
+
+/* Kept for good: a dump may be on its way. */
+static PyObject *set_print_dump(PyObject *Py_UNUSED(module), PyObject *function)
+{
+    struct fg_interp *interp = fg_engine_here();
+
+    if (!interp)
+        return NULL;
+    if (!interp->print_dump)
+        interp->print_dump = Py_NewRef(function);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef fg_trigger_functions[] = {
+    {"set_print_dump", set_print_dump, METH_O,
+     "set_print_dump(function): have function(handle, tid) print the trace of an instance that a command "
+     "dumps."},
+    {"command_action", command_action, METH_VARARGS,
+     "command_action(name, count, target) -> Trigger: make one for calls of a function."},
+    {NULL, NULL, 0, NULL},
 };

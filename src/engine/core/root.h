@@ -81,6 +81,9 @@ struct fg_process_ops {
     /* Optional. An instance of the scope has ended (fg_instance_has_ended): a thread that is outside of
      * callbacks should stop it soon. Called inside the guard, by any thread. */
     void (*instance_ended)(const void *scope);
+    /* Optional. Prints what an instance has recorded, soon, in a thread that is outside of callbacks. @tid:
+     * of the thread whose records are meant; 0: all. Called inside the guard, by any thread. */
+    void (*dump)(int handle, int tid);
 };
 
 /**

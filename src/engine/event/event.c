@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "engine/core/root.h"
+#include "engine/event/trigger.h"
 #include "engine/graph/users.h"
 #include "engine/ring/ring_symbols.h"
+#include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_symbols.h"
 #include "engine/tracer/instance_tracer.h"
 
@@ -122,6 +124,21 @@ static void free_leftover(struct leftover *left)
     }
 }
 
+static bool is_recorded(const struct fg_event_want *want)
+{
+    return want->records && (!want->soft || atomic_load_explicit(&want->soft->is_on, memory_order_relaxed));
+}
+
+/* Whether records are written into the instance: its user needs a slot then. */
+static bool writes(const struct fg_event_want *want)
+{
+    bool does = want->records;
+
+    for (uint32_t i = 0; i < want->nr_triggers && !does; i++)
+        does = fg_trigger_writes(want->triggers[i]);
+    return does;
+}
+
 /* ---- events */
 
 static void event_destroy(struct fg_event *event)
@@ -138,17 +155,22 @@ static void put_symbols(struct fg_instance *instance)
     for (struct fg_event *event = events.first; event; event = event->next) {
         _Atomic(struct fg_event_file *) *place = find_place(files_of(event), instance);
 
-        if (place && atomic_load_explicit(place, memory_order_relaxed)->want.records)
+        if (place && writes(&atomic_load_explicit(place, memory_order_relaxed)->want))
             put_symbol(instance, event);
     }
     fg_engine_unlock();
 }
 
+static _Atomic(void (*)(struct fg_instance *instance)) also_stopping;
+
 /* The lists that become empty stay with their events, which go on as before. */
 static void stopping(struct fg_instance *instance)
 {
+    void (*also)(struct fg_instance * instance) = atomic_load(&also_stopping);
     struct leftover left = {0};
 
+    if (also)
+        also(instance);
     fg_engine_lock();
     for (struct fg_event *event = events.first; event; event = event->next)
         unpublish_file(event, instance, &left);
@@ -158,6 +180,13 @@ static void stopping(struct fg_instance *instance)
 }
 
 static const struct fg_instance_event_ops event_ops = {put_symbols, stopping};
+
+void fg_event_watch_instances(void (*stopping_too)(struct fg_instance *instance))
+{
+    if (stopping_too)
+        atomic_store(&also_stopping, stopping_too);
+    fg_instance_set_event_ops(&event_ops);
+}
 
 int fg_event_new(const char *system, const char *name, const char *fields, uint32_t fields_at,
                  struct fg_event **made)
@@ -174,7 +203,7 @@ int fg_event_new(const char *system, const char *name, const char *fields, uint3
         event_destroy(event);
         return -ENOMEM;
     }
-    fg_instance_set_event_ops(&event_ops);
+    fg_event_watch_instances(NULL);
     fg_engine_lock();
     event->number = ++events.latest_number;
     event->next = events.first;
@@ -187,7 +216,7 @@ int fg_event_new(const char *system, const char *name, const char *fields, uint3
 /* ---- enabling */
 
 /* Counts an event of the instance, which takes a slot for the first one. */
-static int count_event(struct fg_instance *instance)
+int fg_event_take_slot(struct fg_instance *instance)
 {
     int error = 0;
 
@@ -233,18 +262,25 @@ static void remove_file(struct fg_event *event, const struct fg_instance *instan
     free_leftover(&left);
 }
 
-/* Whether the instance wants something of the event, and whether it is records. */
-static struct fg_event_want wanted(struct fg_event *event, const struct fg_instance *instance)
+/* What is known of an instance's file; nothing if it has none. */
+struct use {
+    bool writes, is_recorded;
+};
+
+static struct use use_of(struct fg_event *event, const struct fg_instance *instance)
 {
     _Atomic(struct fg_event_file *) *place;
-    struct fg_event_want want = {0};
+    struct use use = {false, false};
 
     fg_engine_lock();
     place = find_place(files_of(event), instance);
-    if (place)
-        want = atomic_load_explicit(place, memory_order_relaxed)->want;
+    if (place) {
+        const struct fg_event_file *file = atomic_load_explicit(place, memory_order_relaxed);
+
+        use = (struct use){writes(&file->want), is_recorded(&file->want)};
+    }
     fg_engine_unlock();
-    return want;
+    return use;
 }
 
 static struct fg_event_file *file_new(struct fg_instance *instance, int handle,
@@ -258,6 +294,7 @@ static struct fg_event_file *file_new(struct fg_instance *instance, int handle,
     *file = (struct fg_event_file){.instance = instance, .handle = handle, .want = *want};
     if (bytes)
         memcpy(file->triggers, want->triggers, bytes);
+    file->want.triggers = file->triggers;
     return file;
 }
 
@@ -273,13 +310,25 @@ static int put_new_file(struct fg_event *event, struct fg_instance *instance, in
     return error;
 }
 
+/* The kernel allocates it with the trigger, too: a hit cannot. */
+static int make_room_for_snapshots(struct fg_instance *instance, const struct fg_event_want *want)
+{
+    for (uint32_t i = 0; i < want->nr_triggers; i++) {
+        if (want->triggers[i]->kind == FG_TRIGGER_SNAPSHOT)
+            return fg_instance_alloc_snapshot(instance);
+    }
+    return 0;
+}
+
 /* The caller may change the instance. */
 static int set(struct fg_event *event, struct fg_instance *instance, int handle,
                const struct fg_event_want *want)
 {
-    bool recorded = wanted(event, instance).records, is_first = want->records && !recorded;
-    int error = is_first ? count_event(instance) : 0;
+    bool wrote = use_of(event, instance).writes, is_first = writes(want) && !wrote;
+    int error = make_room_for_snapshots(instance, want);
 
+    if (!error && is_first)
+        error = fg_event_take_slot(instance);
     if (error)
         return error;
     if (is_first)
@@ -288,7 +337,7 @@ static int set(struct fg_event *event, struct fg_instance *instance, int handle,
         error = put_new_file(event, instance, handle, want);
     else
         remove_file(event, instance);
-    if (error ? is_first : recorded && !want->records)
+    if (error ? is_first : wrote && !writes(want))
         uncount_event(instance);
     return error;
 }
@@ -327,11 +376,11 @@ int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want 
 bool fg_event_is_recorded(struct fg_event *event, int handle)
 {
     struct fg_instance *instance = fg_instance_get(handle);
-    bool is_recorded = instance && wanted(event, instance).records;
+    bool is_on = instance && use_of(event, instance).is_recorded;
 
     if (instance)
         fg_instance_put(instance);
-    return is_recorded;
+    return is_on;
 }
 
 bool fg_event_is_used(struct fg_event *event)
@@ -348,7 +397,7 @@ bool fg_event_is_used(struct fg_event *event)
 
 /* An event of the instance is gone. If another thread changes the instance now, an unneeded slot stays until
  * the instance's next event. */
-static void uncount_of(int handle)
+void fg_event_leave_slot(int handle)
 {
     struct fg_instance *instance = fg_instance_get(handle);
 
@@ -382,8 +431,8 @@ void fg_event_free(struct fg_event *event)
     publish(event, NULL, &left);
     fg_engine_unlock();
     for (const struct fg_event_file *file = left.files; file; file = file->next) {
-        if (file->want.records)
-            uncount_of(file->handle);
+        if (writes(&file->want))
+            fg_event_leave_slot(file->handle);
     }
     free_leftover(&left);
     event_destroy(event);
@@ -408,7 +457,7 @@ static void hit_file(const struct fg_event_file *file, const struct fg_event *ev
 {
     const struct fg_event_want *want = &file->want;
 
-    if (want->records && (!want->filter || fg_event_filter_matches(want->filter, image, bytes)))
+    if (is_recorded(want) && (!want->filter || fg_event_filter_matches(want->filter, image, bytes)))
         fg_event_record(file->instance, event->number, site, image + event->fields_at,
                         bytes - event->fields_at);
     for (uint32_t i = 0; i < want->nr_triggers; i++)

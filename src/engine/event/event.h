@@ -12,13 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/event/event_file.h"
 #include "engine/event/event_record.h"
-#include "engine/event/filter.h"
-#include "engine/event/trigger.h"
 #include "engine/ring/field.h"
 #include "engine/tracer/instance.h"
-
-struct fg_event_files;
 
 struct fg_event {
     char *system, *name;
@@ -27,29 +24,6 @@ struct fg_event {
     uint32_t number;                        /* in this process; never reused */
     _Atomic(struct fg_event_files *) files; /* NULL: there are none. Changed under the engine's lock */
     struct fg_event *next;                  /* of the process's; under the engine's lock */
-};
-
-/* What an instance wants of an event. */
-struct fg_event_want {
-    bool records;                       /* the hits are recorded */
-    struct fg_event_filter *filter;     /* which hits are; NULL: all */
-    struct fg_trigger *const *triggers; /* what all hits do */
-    uint32_t nr_triggers;
-};
-
-/* An event in an instance that wants something of it. */
-struct fg_event_file {
-    struct fg_instance *instance; /* it stops only after its files are gone */
-    int handle;                   /* the instance's */
-    struct fg_event_want want;    /* the filter is the file's, the triggers are not */
-    struct fg_event_file *next;   /* of those that are to be freed */
-    struct fg_trigger *triggers[];
-};
-
-/* A file that goes is replaced by NULL: that needs no memory. */
-struct fg_event_files {
-    uint32_t n;
-    _Atomic(struct fg_event_file *) files[];
 };
 
 /**
@@ -78,7 +52,7 @@ void fg_event_free(struct fg_event *event);
  * filter
  *   is the event's to free; the triggers stay the caller's, and must stay until something else is wanted.
  *
- * When it returns, no hit sees what was wanted before.
+ * When it returns, no hit sees what was wanted before. The switch must stay as the triggers must.
  *
  * Return: 0; -EINVAL: no such instance; -ENOMEM; -ENOSPC: no slot is free; -EBUSY: another thread changes
  * the instance.
@@ -88,6 +62,22 @@ int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want 
 bool fg_event_is_recorded(struct fg_event *event, int handle);
 /* True if any instance wants something of it. */
 bool fg_event_is_used(struct fg_event *event);
+
+/**
+ * fg_event_watch_instances() - Have events end with their instances. Before the first of them.
+ * @stopping: NULL, or also to be called when an instance stops
+ */
+void fg_event_watch_instances(void (*stopping)(struct fg_instance *instance));
+
+/**
+ * fg_event_take_slot() - Have an instance ready for records that hits write.
+ *
+ * Return: 0 or a negative errno, as fgraph_register().
+ * Context: the caller may change the instance (instance_tracer.h).
+ */
+int fg_event_take_slot(struct fg_instance *instance);
+/* Undoes it. Context: no lock of the engine held. */
+void fg_event_leave_slot(int handle);
 
 /* True if a hit has any effect. Inside the guard. */
 static inline bool fg_event_is_wanted(struct fg_event *event)

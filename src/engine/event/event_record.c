@@ -32,18 +32,81 @@ static void write_record(struct fg_ring_cursor *cursor, uint32_t number, const s
     fg_ring_commit(cursor, (size_t)nr_words * 8);
 }
 
+/* The task's data of the instance, held for writing a record. NULL: none can be written, because the tracer
+ * is being changed, which empties the ring; or in a handler of a signal. */
+static struct fg_task_user *hold(struct fg_instance *instance, struct fg_task *task)
+{
+    if (!fgraph_is_registered(&instance->ops) || !fg_instance_hold(task, &instance->ops))
+        return NULL;
+    return &task->users[fg_user_of(&instance->ops)->idx];
+}
+
 void fg_event_record(struct fg_instance *instance, uint32_t number, const struct fg_event_site *site,
                      const uint8_t *fields, uint32_t bytes)
 {
     struct fg_task *task = site->task;
-    struct fg_task_user *user;
+    struct fg_task_user *user = hold(instance, task);
 
-    if (!fgraph_is_registered(&instance->ops))
-        return; /* its tracer is being changed, which empties the ring */
-    user = &task->users[fg_user_of(&instance->ops)->idx];
-    if (!fg_instance_hold(task, &instance->ops))
+    if (!user)
         return;
     if (fg_ring_reserve(&instance->ring, task, &user->cursor, HEAD_BYTES + bytes + 7))
         write_record(&user->cursor, number, site, user->depth, fields, bytes);
     fg_task_release(task);
+}
+
+/* ---- stacks */
+
+#define MAX_STACK 64u
+
+struct stack {
+    uint32_t ids[MAX_STACK + 2]; /* 0 ends them */
+    uint32_t n;
+};
+
+/* Functions that nobody has met yet are left out. */
+static void add(struct stack *stack, uint32_t func)
+{
+    if (func && stack->n < MAX_STACK)
+        stack->ids[stack->n++] = func;
+}
+
+/* At a return the hook knows no more than who called. */
+static void read_stack(struct stack *stack, const struct fg_event_site *site)
+{
+    struct fg_caller callers[MAX_STACK];
+    size_t n = site->regs ? fg_regs_callers(site->regs, callers, MAX_STACK) : 0;
+
+    add(stack, site->func);
+    for (size_t i = 0; i < n; i++)
+        add(stack, callers[i].func);
+    if (!n)
+        add(stack, site->caller.func);
+}
+
+static void write_stack(struct fg_ring_cursor *cursor, const struct stack *stack, uint32_t depth)
+{
+    struct fg_record *record = (struct fg_record *)cursor->pos;
+    uint32_t words = sizeof(*record) / 8 + stack->n / 2 + 1;
+
+    memcpy(record + 1, stack->ids, words * 8 - sizeof(*record));
+    *record = (struct fg_record){
+        .time = fg_clock_now(),
+        .func = stack->ids[0],
+        .info = FG_RECORD_INFO(FG_RECORD_STACK, words, depth) | FG_RECORD_HAS_VALUES,
+    };
+    fg_ring_commit(cursor, (size_t)words * 8);
+}
+
+void fg_event_record_stack(struct fg_instance *instance, const struct fg_event_site *site)
+{
+    struct stack stack = {.n = 0};
+    struct fg_task_user *user;
+
+    read_stack(&stack, site);
+    user = hold(instance, site->task);
+    if (!user)
+        return;
+    if (fg_ring_reserve(&instance->ring, site->task, &user->cursor, FG_RECORD_MAX_WORDS * 8))
+        write_stack(&user->cursor, &stack, user->depth);
+    fg_task_release(site->task);
 }

@@ -28,4 +28,13 @@ struct fg_event_site {
 void fg_event_record(struct fg_instance *instance, uint32_t number, const struct fg_event_site *site,
                      const uint8_t *fields, uint32_t bytes);
 
+/**
+ * fg_event_record_stack() - Write the functions in progress where an event was hit, the innermost first.
+ *
+ * A record that finds no room is lost, and counted.
+ *
+ * Context: inside the guard.
+ */
+void fg_event_record_stack(struct fg_instance *instance, const struct fg_event_site *site);
+
 #endif

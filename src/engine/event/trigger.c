@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 
 #include "engine/core/clock.h"
-#include "engine/core/task.h"
+#include "engine/event/trigger_action.h"
 
 #define COMM_BYTES 16
 
@@ -56,15 +56,6 @@ static void count(const struct fg_trigger *trigger, const struct fg_event_site *
         fg_hist_track(hist, element, i, &hit);
 }
 
-/* A handler of a signal that interrupted the ring's own work must not take the ring's lock. */
-static void set_tracing(struct fg_instance *instance, struct fg_task *task, bool on)
-{
-    if (atomic_load(&instance->ring.paused) == !on || !fg_task_hold(task))
-        return;
-    fg_ring_set_paused(&instance->ring, !on);
-    fg_task_release(task);
-}
-
 /* Takes one of the times that are left. */
 static bool is_due(struct fg_trigger *trigger)
 {
@@ -78,24 +69,22 @@ static bool is_due(struct fg_trigger *trigger)
     return left == FG_TRIGGER_UNLIMITED;
 }
 
+void fg_trigger_act(struct fg_trigger *trigger, struct fg_instance *instance,
+                    const struct fg_event_site *site)
+{
+    const struct fg_trigger_action *action = &fg_trigger_actions[trigger->kind];
+
+    if (!(action->is_done && action->is_done(trigger, instance)) && is_due(trigger))
+        action->run(trigger, instance, site);
+}
+
 void fg_trigger_run(struct fg_trigger *trigger, struct fg_instance *instance,
                     const struct fg_event_site *site, const uint8_t *image, uint32_t bytes)
 {
     if (trigger->filter && !fg_event_filter_matches(trigger->filter, image, bytes))
         return;
-    if (!is_due(trigger))
-        return;
-    switch (trigger->kind) {
-    case FG_TRIGGER_HIST:
+    if (trigger->kind != FG_TRIGGER_HIST)
+        fg_trigger_act(trigger, instance, site);
+    else if (is_due(trigger))
         count(trigger, site, image, bytes);
-        return;
-    case FG_TRIGGER_TRACEON:
-        set_tracing(instance, site->task, true);
-        return;
-    case FG_TRIGGER_TRACEOFF:
-        set_tracing(instance, site->task, false);
-        return;
-    case FG_NR_TRIGGERS:
-        return;
-    }
 }

@@ -274,17 +274,25 @@ void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_rin
     pthread_mutex_unlock(&ring->lock);
 }
 
-void fg_ring_retire_all_locked(struct fg_ring *ring)
+void fg_ring_retire_owners(struct fg_ring *ring, struct fg_ring *memory)
 {
-    count_lost_in_signals(ring);
-    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
-        struct fg_ring_owner owner = ring->pool.owners[i];
+    for (uint32_t i = 0; i < memory->pool.nr_fresh; i++) {
+        struct fg_ring_owner owner = memory->pool.owners[i];
 
         if (!owner.task)
             continue;
-        count_overrun(ring, owner.task, owner.cursor);
+        if (ring->header)
+            count_overrun(ring, owner.task, owner.cursor);
         fg_ring_retire(ring, owner.cursor);
     }
+}
+
+void fg_ring_retire_all_locked(struct fg_ring *ring)
+{
+    count_lost_in_signals(ring);
+    fg_ring_retire_owners(ring, ring);
+    if (ring->spare)
+        fg_ring_retire_owners(ring, ring->spare);
     fg_ring_retire_shared(ring);
 }
 
@@ -294,18 +302,6 @@ void fg_ring_retire_all(struct fg_ring *ring)
     if (ring->header)
         fg_ring_retire_all_locked(ring);
     pthread_mutex_unlock(&ring->lock);
-}
-
-void fg_ring_set_room(struct fg_ring *ring, bool has_room)
-{
-    for (uint32_t i = 0; ring->header && i < ring->pool.nr_fresh; i++) {
-        struct fg_ring_cursor *cursor = ring->pool.owners[i].cursor;
-
-        if (cursor)
-            atomic_store_explicit(&cursor->end,
-                                  has_room ? (uint8_t *)cursor->subbuf + ring->header->subbuf_bytes : NULL,
-                                  memory_order_relaxed);
-    }
 }
 
 void fg_ring_set_paused(struct fg_ring *ring, bool paused)
@@ -334,6 +330,7 @@ void fg_ring_close(struct fg_ring *ring)
         atomic_store(&ring->header->finished, 1);
     }
     fg_ring_forget(ring);
+    fg_ring_forget_spare(ring);
     fg_session_page_unmap(ring->page);
     ring->page = NULL;
     free(ring->directory);

@@ -23,15 +23,8 @@ void fg_ring_close(struct fg_ring *ring);
 void fg_ring_retire_all(struct fg_ring *ring);
 /* As fg_ring_retire_all(), with the ring's lock held and for a ring that is open. */
 void fg_ring_retire_all_locked(struct fg_ring *ring);
-
-/**
- * fg_ring_set_room() - Close each task's sub-buffer to further records, or open it again.
- *
- * A task whose sub-buffer is closed calls fg_ring_switch() for each record.
- *
- * Context: ring's lock held.
- */
-void fg_ring_set_room(struct fg_ring *ring, bool has_room);
+/* Hands each sub-buffer of @memory that a task owns to the reader: @ring itself, or its spare. As above. */
+void fg_ring_retire_owners(struct fg_ring *ring, struct fg_ring *memory);
 
 /**
  * fg_ring_set_paused() - Stop recording, keeping what is recorded; or resume.

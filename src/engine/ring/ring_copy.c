@@ -14,6 +14,8 @@
 
 #include "engine/core/clock.h"
 #include "engine/ring/record.h"
+#include "engine/ring/ring_clear.h"
+#include "engine/ring/ring_swap.h"
 
 struct place {
     uint64_t seq;
@@ -21,7 +23,8 @@ struct place {
 };
 
 struct copy {
-    struct fg_ring *ring;
+    struct fg_ring *ring; /* whose records */
+    struct fg_ring *main; /* whose locks, and whose symbols if `ring` has none of its own */
     const struct fg_ring_copy_options *options;
     int fd;
     struct place *places; /* the sub-buffers with records when the copy began, the oldest first */
@@ -187,9 +190,9 @@ static int copy_pieces(struct copy *copy)
         struct fg_subbuf *piece = (struct fg_subbuf *)copy->piece;
         bool is_taken;
 
-        pthread_mutex_lock(&copy->ring->lock);
+        pthread_mutex_lock(&copy->main->lock);
         is_taken = take_piece(copy, &copy->places[i]);
-        pthread_mutex_unlock(&copy->ring->lock);
+        pthread_mutex_unlock(&copy->main->lock);
         if (!is_taken)
             continue;
         piece_to_ns(piece);
@@ -206,9 +209,11 @@ static int copy_pieces(struct copy *copy)
 /* Ring's lock held: a new symbol may move the others in memory. */
 static int take_symbols(struct copy *copy)
 {
-    const struct fg_ring *ring = copy->ring;
+    const struct fg_ring *ring = copy->ring->symbols.memory ? copy->ring : copy->main;
     struct fg_ring_header *header = &copy->header;
 
+    if (!ring->header)
+        return 0;
     header->symbols_committed = atomic_load(&ring->header->symbols_committed);
     header->symbols_lost = atomic_load(&ring->header->symbols_lost);
     copy->symbols = malloc(header->symbols_committed + 1);
@@ -226,7 +231,7 @@ static int take_counts(struct copy *copy)
     struct fg_ring_header *header = &copy->header;
     int error = 0;
 
-    pthread_mutex_lock(&ring->lock);
+    pthread_mutex_lock(&copy->main->lock);
     if (ring->header) {
         error = take_symbols(copy);
         header->records_lost = atomic_load(&ring->header->records_lost) - ring->pool.lost_consumed;
@@ -235,7 +240,7 @@ static int take_counts(struct copy *copy)
         header->overrun = atomic_load(&ring->header->overrun);
         header->nr_tasks = atomic_load(&ring->header->nr_tasks);
     }
-    pthread_mutex_unlock(&ring->lock);
+    pthread_mutex_unlock(&copy->main->lock);
     header->symbols_capacity = fg_ring_page_round(header->symbols_committed);
     header->file_bytes = header->symbols_offset + header->symbols_capacity;
     header->full_head = copy->nr_copied;
@@ -253,39 +258,16 @@ static int write_rest(const struct copy *copy)
     return error ? error : write_all(copy->fd, header, sizeof(*header), 0);
 }
 
-/* Frees the full sub-buffers whose records are all consumed. Ring's lock held. */
-static void free_consumed(struct fg_ring *ring)
-{
-    struct fg_ring_header *header = ring->header;
-    uint64_t tail = header ? atomic_load(&header->full_tail) : 0,
-             head = header ? atomic_load(&header->full_head) : 0;
-    uint64_t kept = tail;
-
-    for (uint64_t at = tail; at != head; at++) {
-        uint32_t index = atomic_load(&ring->full_queue[at % header->nr_subbufs]);
-        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, index);
-
-        if (subbuf->consumed == atomic_load(&subbuf->commit)) {
-            atomic_store(&subbuf->state, FG_SUBBUF_FREE);
-            ring->pool.free[ring->pool.nr_free++] = index;
-        } else {
-            atomic_store(&ring->full_queue[kept++ % header->nr_subbufs], index);
-        }
-    }
-    if (header)
-        atomic_store(&header->full_head, kept);
-}
-
 static int copy_ring(struct copy *copy)
 {
     struct fg_ring *ring = copy->ring;
     int error;
 
-    pthread_mutex_lock(&ring->lock);
+    pthread_mutex_lock(&copy->main->lock);
     error = find_places(copy);
     if (!error)
         lay_out(copy);
-    pthread_mutex_unlock(&ring->lock);
+    pthread_mutex_unlock(&copy->main->lock);
     if (!error)
         error = copy_pieces(copy);
     if (!error)
@@ -293,9 +275,9 @@ static int copy_ring(struct copy *copy)
     if (!error)
         error = write_rest(copy);
     if (copy->options->consumes) {
-        pthread_mutex_lock(&ring->lock);
-        free_consumed(ring);
-        pthread_mutex_unlock(&ring->lock);
+        pthread_mutex_lock(&copy->main->lock);
+        fg_ring_free_consumed(ring);
+        pthread_mutex_unlock(&copy->main->lock);
     }
     free(copy->places);
     free(copy->piece);
@@ -305,14 +287,31 @@ static int copy_ring(struct copy *copy)
 
 int64_t fg_ring_copy(struct fg_ring *ring, int fd, const struct fg_ring_copy_options *options)
 {
-    struct copy copy = {.ring = ring, .fd = fd, .options = options};
+    struct copy copy = {.ring = ring, .main = ring, .fd = fd, .options = options};
     int error;
 
     if (ring->directory)
         return -EINVAL; /* a recorder reads it */
+    fg_ring_swap_due(ring);
     pthread_mutex_lock(&ring->copying);
     error = copy_ring(&copy);
-    pthread_mutex_unlock(&ring->copying);
+    fg_ring_copying_end(ring);
+    return error ? error : (int64_t)copy.bytes;
+}
+
+int64_t fg_ring_copy_snapshot(struct fg_ring *ring, int fd)
+{
+    const struct fg_ring_copy_options all = {0};
+    struct copy copy = {.main = ring, .fd = fd, .options = &all};
+    int error = -ENOENT;
+
+    fg_ring_swap_due(ring);
+    pthread_mutex_lock(&ring->copying);
+    if (fg_ring_has_spare(ring)) {
+        copy.ring = ring->spare; /* it stays while `copying` is held */
+        error = copy_ring(&copy);
+    }
+    fg_ring_copying_end(ring);
     return error ? error : (int64_t)copy.bytes;
 }
 
@@ -330,30 +329,12 @@ bool fg_ring_has_unread(struct fg_ring *ring)
     return has_unread;
 }
 
-static void clear_locked(struct fg_ring *ring)
-{
-    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
-        struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
-
-        subbuf->consumed = atomic_load_explicit(&subbuf->commit, memory_order_acquire);
-        subbuf->lost_in_copy = 0;
-        atomic_store(&subbuf->lost, 0);
-        if (ring->pool.owners[i].cursor)
-            ring->pool.owners[i].cursor->lost = 0;
-    }
-    memset(ring->pool.orphans, 0, sizeof(ring->pool.orphans));
-    free_consumed(ring);
-    ring->pool.lost_consumed = 0;
-    atomic_store(&ring->header->records_lost, 0);
-    atomic_store(&ring->header->overrun, 0);
-}
-
 void fg_ring_clear(struct fg_ring *ring)
 {
     pthread_mutex_lock(&ring->copying);
     pthread_mutex_lock(&ring->lock);
     if (ring->header)
-        clear_locked(ring);
+        fg_ring_clear_locked(ring);
     pthread_mutex_unlock(&ring->lock);
-    pthread_mutex_unlock(&ring->copying);
+    fg_ring_copying_end(ring);
 }

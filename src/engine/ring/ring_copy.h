@@ -25,6 +25,17 @@ struct fg_ring_copy_options {
  */
 int64_t fg_ring_copy(struct fg_ring *ring, int fd, const struct fg_ring_copy_options *options);
 
+/**
+ * fg_ring_copy_snapshot() - Copy the records of a ring's snapshot (ring_swap.h).
+ * @fd: an empty file
+ *
+ * A snapshot that is due is taken first. None is taken while this one is copied.
+ *
+ * Return: as fg_ring_copy(); -ENOENT: the ring has no memory for snapshots.
+ * Context: takes the ring's locks.
+ */
+int64_t fg_ring_copy_snapshot(struct fg_ring *ring, int fd);
+
 /* True if a consumer would find records. Takes the ring's lock. */
 bool fg_ring_has_unread(struct fg_ring *ring);
 

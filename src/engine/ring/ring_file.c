@@ -15,6 +15,7 @@
 #include "engine/core/address_space.h"
 #include "engine/core/clock.h"
 #include "engine/ring/ring_room.h"
+#include "engine/ring/ring_swap.h"
 #include "engine/ring/ring_symbols.h"
 
 /* _boot.py has this text too. */
@@ -176,6 +177,15 @@ void fg_ring_forget(struct fg_ring *ring)
     ring->path = NULL;
 }
 
+void fg_ring_forget_spare(struct fg_ring *ring)
+{
+    if (!ring->spare)
+        return;
+    fg_ring_forget(ring->spare);
+    free(ring->spare);
+    ring->spare = NULL;
+}
+
 static int open_file_in(struct fg_ring *ring, const char *folder, const struct fg_ring_header *layout)
 {
     char *temporary = NULL;
@@ -262,15 +272,17 @@ void fg_ring_empty(struct fg_ring *ring)
 {
     pthread_mutex_lock(&ring->copying);
     pthread_mutex_lock(&ring->lock);
+    fg_ring_keep_symbols(ring);
     fg_ring_forget(ring);
     atomic_store(&ring->stopped, false);
     atomic_store(&ring->reopen, FG_RING_TO_REOPEN);
     pthread_mutex_unlock(&ring->lock);
-    pthread_mutex_unlock(&ring->copying);
+    fg_ring_copying_end(ring);
 }
 
 void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh)
 {
+    fg_ring_keep_symbols(ring);
     fg_ring_forget(ring);
     ring->header = fresh->header;
     ring->full_queue = fresh->full_queue;
@@ -291,12 +303,14 @@ void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh)
     pthread_mutex_lock(&ring->lock);
     fg_ring_adopt_locked(ring, fresh);
     pthread_mutex_unlock(&ring->lock);
-    pthread_mutex_unlock(&ring->copying);
+    fg_ring_copying_end(ring);
 }
 
 void fg_ring_fork_child(struct fg_ring *ring, bool follow)
 {
     fg_ring_forget(ring);
+    fg_ring_forget_spare(ring);
+    atomic_store(&ring->swap_is_due, false);
     atomic_store(&ring->moves, false);        /* the thread that moved it is not in the child, */
     pthread_mutex_init(&ring->copying, NULL); /* nor is the one that held this lock, */
     atomic_store(&ring->has_ended, false);    /* nor perhaps the one that acts on the end */

@@ -21,6 +21,10 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config);
  */
 void fg_ring_forget(struct fg_ring *ring);
 
+/* Unmaps the memory for snapshots, if there is any: no task writes there, or it is the parent's. Ring's lock
+ * held. */
+void fg_ring_forget_spare(struct fg_ring *ring);
+
 /**
  * fg_ring_empty() - Drop a ring's memory; its next record creates it again.
  * @ring: a ring without a file

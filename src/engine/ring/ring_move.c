@@ -7,6 +7,7 @@
 #include "engine/ring/ring_buffer.h"
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_pool.h"
+#include "engine/ring/ring_swap.h"
 
 /* Counts and symbols. A symbol is put once, so those put before the move belong to the new memory. */
 static void move_head(struct fg_ring *to, struct fg_ring *from)
@@ -91,5 +92,5 @@ void fg_ring_move_end(struct fg_ring *ring, struct fg_ring *fresh)
     fg_ring_adopt_locked(ring, fresh);
     atomic_store(&ring->moves, false);
     pthread_mutex_unlock(&ring->lock);
-    pthread_mutex_unlock(&ring->copying);
+    fg_ring_copying_end(ring);
 }

@@ -43,6 +43,20 @@ static void disown(struct fg_ring *ring, struct fg_subbuf *subbuf)
     queue_full(ring, subbuf);
 }
 
+/* Two mappings may lie beside each other, and the sub-buffers of one do not begin at a page boundary. */
+static bool holds(const struct fg_ring *ring, const struct fg_subbuf *subbuf)
+{
+    uintptr_t at = (uintptr_t)subbuf, begin = (uintptr_t)ring->data;
+
+    return at >= begin && at - begin < (size_t)ring->header->nr_subbufs * ring->header->subbuf_bytes;
+}
+
+/* The ring that a sub-buffer of a cursor belongs to: the ring itself or its spare. */
+static struct fg_ring *home_of(struct fg_ring *ring, const struct fg_subbuf *subbuf)
+{
+    return ring->spare && holds(ring->spare, subbuf) ? ring->spare : ring;
+}
+
 void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor)
 {
     struct fg_subbuf *subbuf = cursor->subbuf;
@@ -51,7 +65,19 @@ void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor)
         return;
     atomic_store_explicit(&cursor->end, NULL, memory_order_relaxed);
     cursor->subbuf = NULL;
-    disown(ring, subbuf);
+    disown(home_of(ring, subbuf), subbuf);
+}
+
+void fg_ring_set_room(struct fg_ring *ring, bool has_room)
+{
+    for (uint32_t i = 0; ring->header && i < ring->pool.nr_fresh; i++) {
+        struct fg_ring_cursor *cursor = ring->pool.owners[i].cursor;
+
+        if (cursor)
+            atomic_store_explicit(&cursor->end,
+                                  has_room ? (uint8_t *)cursor->subbuf + ring->header->subbuf_bytes : NULL,
+                                  memory_order_relaxed);
+    }
 }
 
 static bool is_shared(const struct fg_ring *ring, uint32_t index)

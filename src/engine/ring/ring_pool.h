@@ -25,6 +25,15 @@ bool fg_ring_take(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cur
  */
 void fg_ring_retire(struct fg_ring *ring, struct fg_ring_cursor *cursor);
 
+/**
+ * fg_ring_set_room() - Close each task's sub-buffer to further records, or open it again.
+ *
+ * A task whose sub-buffer is closed calls fg_ring_switch() for each record.
+ *
+ * Context: ring's lock held.
+ */
+void fg_ring_set_room(struct fg_ring *ring, bool has_room);
+
 /* Queues all shared sub-buffers for the reader. */
 void fg_ring_retire_shared(struct fg_ring *ring);
 

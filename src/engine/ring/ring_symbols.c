@@ -30,6 +30,18 @@ void fg_ring_forget_symbols(struct fg_ring *ring)
     *symbols = (struct fg_ring_symbols){0};
 }
 
+void fg_ring_keep_symbols(struct fg_ring *ring)
+{
+    struct fg_ring *spare = ring->spare;
+
+    if (!spare || !ring->header || !ring->symbols.memory || spare->symbols.memory)
+        return;
+    atomic_store(&spare->header->symbols_committed, atomic_load(&ring->header->symbols_committed));
+    atomic_store(&spare->header->symbols_lost, atomic_load(&ring->header->symbols_lost));
+    spare->symbols = ring->symbols;
+    ring->symbols = (struct fg_ring_symbols){0};
+}
+
 int fg_ring_map_symbols(struct fg_ring *ring, int fd, uint64_t from, uint64_t bytes)
 {
     const struct fg_ring_header *header = ring->header;

@@ -19,6 +19,10 @@ int fg_ring_map_symbols(struct fg_ring *ring, int fd, uint64_t from, uint64_t by
 /* Unmaps or frees the memory of the symbols. Context: as fg_ring_map_symbols(). */
 void fg_ring_forget_symbols(struct fg_ring *ring);
 
+/* Before the symbols of a ring without a file are freed: its snapshot (ring_swap.h) keeps them. Ring's lock
+ * held. */
+void fg_ring_keep_symbols(struct fg_ring *ring);
+
 /**
  * fg_ring_put_symbol() - Append a symbol; counted as lost if there is no room.
  * @strings: @symbol->nr_strings NUL-terminated texts

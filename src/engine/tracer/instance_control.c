@@ -9,6 +9,9 @@
 #include "engine/graph/users.h"
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_move.h"
+#include "engine/ring/ring_spare.h"
+#include "engine/ring/ring_swap.h"
+#include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_symbols.h"
 #include "engine/tracer/instance_tracer.h"
 
@@ -54,6 +57,15 @@ int fg_instance_set_tracer(struct fg_instance *instance, const struct fg_tracer 
     return error;
 }
 
+/* A snapshot goes: its memory gets the new size, too. */
+static int resize_snapshot(struct fg_instance *instance)
+{
+    if (!fg_ring_has_spare(&instance->ring))
+        return 0;
+    fg_instance_free_snapshot(instance);
+    return fg_instance_alloc_snapshot(instance);
+}
+
 static int set_buffer(struct fg_instance *instance, size_t bytes)
 {
     struct fg_ring fresh;
@@ -64,12 +76,12 @@ static int set_buffer(struct fg_instance *instance, size_t bytes)
     if (fg_ring_is_unopened(&instance->ring)) {
         fg_ring_forget(&fresh); /* there is memory for it */
         instance->ring.buffer_bytes = bytes;
-        return 0;
+        return resize_snapshot(instance);
     }
     fg_ring_move_begin(&instance->ring);
     fg_users_synchronize(); /* a callback may be writing a record */
     fg_ring_move_end(&instance->ring, &fresh);
-    return 0;
+    return resize_snapshot(instance);
 }
 
 int fg_instance_set_buffer(struct fg_instance *instance, size_t bytes)

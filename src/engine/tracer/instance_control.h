@@ -20,7 +20,8 @@ int fg_instance_set_tracer(struct fg_instance *instance, const struct fg_tracer 
  * fg_instance_set_buffer() - Change the size of the buffer.
  * @bytes: of all sub-buffers together
  *
- * Records stay, as many as there is room for. Entries and returns meanwhile are counted as lost.
+ * Records stay, as many as there is room for. Entries and returns meanwhile are counted as lost. A snapshot
+ * is emptied: its memory always has the buffer's size. Without memory for that there is none any longer.
  *
  * Return: 0; -EINVAL: too small or too large; -ENOMEM; -EBUSY, also for an instance with a file.
  */

@@ -14,10 +14,34 @@ from funcgraph.events import hist
 from funcgraph.events.command import number
 from funcgraph.events.hist_spec import EventField, HistSpec
 
-__all__ = ["KINDS", "UNLIMITED", "Trigger", "TriggerError", "key_of", "parse"]
+__all__ = [
+    "KINDS",
+    "UNLIMITED",
+    "WITH_EVENT",
+    "Key",
+    "Trigger",
+    "TriggerError",
+    "count_of",
+    "key_of",
+    "parse",
+]
 
 #: The triggers that an event can have, and what of them there is one of: traceon and traceoff are one kind.
-KINDS = {"traceon": "trace", "traceoff": "trace", "hist": "hist"}
+#: Of those that name an event there is one of a kind for each such event.
+KINDS = {
+    "traceon": "trace",
+    "traceoff": "trace",
+    "snapshot": "snapshot",
+    "stacktrace": "stacktrace",
+    "enable_event": "event",
+    "disable_event": "event",
+    "enable_hist": "hist of",
+    "disable_hist": "hist of",
+    "hist": "hist",
+}
+
+#: The kinds of those that name an event: `enable_event:GROUP:EVENT`.
+WITH_EVENT = ("event", "hist of")
 
 #: The count of a trigger that acts at each hit.
 UNLIMITED = -1
@@ -31,6 +55,18 @@ class TriggerError(OSError, ValueError):
     """
 
 
+class Key(NamedTuple):
+    """What of triggers an event has one of; any number only of histograms.
+
+    Attributes:
+        kind: a value of KINDS.
+        target: group and name of the event that the trigger names, if it names one.
+    """
+
+    kind: str
+    target: tuple[str, str] | None = None
+
+
 class Trigger(NamedTuple):
     """A trigger as it was asked for.
 
@@ -39,12 +75,19 @@ class Trigger(NamedTuple):
         times: how often it acts, or UNLIMITED.
         filter: at which hits; None: at all.
         hist: what a "hist" counts.
+        target: group and name of the event that it names, if it names one.
     """
 
     kind: str
     times: int
     filter: event_filter.Filter | None
     hist: HistSpec | None
+    target: tuple[str, str] | None = None
+
+    @property
+    def key(self) -> Key:
+        """What of it an event has one of."""
+        return Key(KINDS[self.kind], self.target)
 
     def text(self, left: int, is_paused: bool) -> str:
         """Return how it reads back.
@@ -56,20 +99,33 @@ class Trigger(NamedTuple):
         if self.hist:
             return self.hist.info(is_paused)
         count = "unlimited" if left == UNLIMITED else f"count={left}"
-        return f"{self.kind}:{count}" + (f" if {self.filter.text}" if self.filter else "")
+        words = (self.kind, *(self.target or ()), count)
+        return ":".join(words) + (f" if {self.filter.text}" if self.filter else "")
 
 
-def key_of(text: str) -> str:
-    """Return what there is one of in an event: "trace"; "hist" for any histogram.
+def key_of(text: str) -> Key:
+    """Return what of a trigger an event has one of; its count and its filter are not looked at.
 
     Raises:
         TriggerError: there is no such trigger.
     """
-    name = text.partition(" ")[0].partition(":")[0]
+    return _split(hist.split_filter(text)[0])[1]
+
+
+def _split(command: str) -> tuple[str, Key, str]:
+    """Return a trigger's name, its key, and what follows these."""
+    name, _, rest = command.rstrip().partition(":")
     if name not in KINDS:
+        word = name.partition(" ")[0]
         names = ", ".join(KINDS)
-        raise TriggerError(errno.EINVAL, f"no such trigger: {name!r}; the triggers are {names}")
-    return KINDS[name]
+        raise TriggerError(errno.EINVAL, f"no such trigger: {word!r}; the triggers are {names}")
+    if KINDS[name] not in WITH_EVENT:
+        return name, Key(KINDS[name]), rest
+    group, _, rest = rest.partition(":")
+    event, _, rest = rest.partition(":")
+    if not group or not event:
+        raise TriggerError(errno.EINVAL, f"{name} needs an event: {name}:GROUP:EVENT")
+    return name, Key(KINDS[name], (group, event)), rest
 
 
 def parse(
@@ -78,7 +134,8 @@ def parse(
     """Return the trigger that a text means for an event.
 
     Args:
-        text: `NAME[:COUNT][ if FILTER]`, or a histogram: hist.parse().
+        text: `NAME[:COUNT][ if FILTER]`, `NAME:GROUP:EVENT[:COUNT][ if FILTER]`, or a histogram, as for
+            hist.parse().
         system, event: the event's names.
         fields: its fields.
         names: the names that a filter can have.
@@ -86,10 +143,10 @@ def parse(
     Raises:
         TriggerError, HistError, FilterError: it means none.
     """
-    key = key_of(text)
     command, condition = hist.split_filter(text)
+    name, key, count = _split(command)
     found = None
-    if key == "hist":
+    if key.kind == "hist":
         spec = hist.parse(text, system, event, fields)
         if spec.name or any(action.action != "save" for action in spec.actions):
             what = "a name" if spec.name else "actions other than save()"
@@ -97,14 +154,18 @@ def parse(
         if spec.filter:
             found = event_filter.parse(spec.filter, names)
         return Trigger("hist", UNLIMITED, found, spec)
+    times = count_of(count)
     if condition is not None:
         found = event_filter.parse(condition, names)
-    name, _, count = command.partition(":")
-    return Trigger(name, _count(count), found, None)
+    return Trigger(name, times, found, None, key.target)
 
 
-def _count(text: str) -> int:
-    """Return the number after the name; what comes after a second colon is passed over, as in the kernel."""
+def count_of(text: str) -> int:
+    """Return the number after a name; what comes after a second colon is passed over, as in the kernel.
+
+    Raises:
+        TriggerError: it is none.
+    """
     digits = text.partition(":")[0]
     if not digits:
         return UNLIMITED

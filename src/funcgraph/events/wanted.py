@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
+from funcgraph import _engine
 from funcgraph.events import hist, trigger
 from funcgraph.events.hist_plan import compile_plan
 from funcgraph.events.hist_rows import decode_rows
@@ -14,7 +15,6 @@ from funcgraph.events.trigger import Trigger, TriggerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from funcgraph import _engine
     from funcgraph.events.filter import Filter
     from funcgraph.events.installer import LiveEvent
 
@@ -29,13 +29,16 @@ _NONE = (
 class _LiveTrigger:
     """A trigger that an event has in an instance."""
 
-    __slots__ = ("asked", "engine")
+    __slots__ = ("asked", "engine", "target")
 
-    def __init__(self, asked: Trigger, event: LiveEvent) -> None:
+    def __init__(self, asked: Trigger, event: LiveEvent, target: Wanted | None) -> None:
         self.asked = asked
+        self.target = target
         program = asked.filter.program.pack() if asked.filter else None
         plan = compile_plan(asked.hist) if asked.hist else None
-        self.engine: _engine.Trigger = event.engine.trigger(asked.kind, asked.times, program, plan)
+        self.engine: _engine.Trigger = event.engine.trigger(
+            asked.kind, asked.times, program, plan, target.acted_on(asked.key.kind) if target else None
+        )
         if asked.hist and asked.hist.control == "pause":
             self.engine.pause(True)
 
@@ -50,12 +53,15 @@ class Wanted:
     Args:
         event: the event.
         handle: the instance's, in the engine.
+        find: returns what the instance wants of the event of a group and name; None: there is none.
     """
 
-    def __init__(self, event: LiveEvent, handle: int) -> None:
+    def __init__(self, event: LiveEvent, handle: int, find: Callable[[str, str], Wanted | None]) -> None:
         self.event = event
         self._handle = handle
-        self.records = False
+        self._find = find
+        self.switch = _engine.EventSwitch()
+        self._nr_holds = 0
         self.filter: Filter | None = None
         self._triggers: list[_LiveTrigger] = []
 
@@ -68,16 +74,46 @@ class Wanted:
             RuntimeError: no hook is free.
             MemoryError.
         """
-        self._apply(on, self.filter, self._triggers)
+        before, self.switch.on = self.switch.on, on
+        try:
+            self._apply(self.filter, self._triggers)
+        except BaseException:
+            self.switch.on = before
+            raise
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether triggers or commands have to do with it: the `*` in the kernel's file `enable`."""
+        return bool(self._triggers) or self._nr_holds > 0
+
+    def hold(self) -> None:
+        """Have the event ready: a trigger or a command may start recording it. Raises: as set_records()."""
+        self._nr_holds += 1
+        try:
+            self._apply(self.filter, self._triggers)
+        except BaseException:
+            self._nr_holds -= 1
+            raise
+
+    def release(self) -> None:
+        """Undo hold(). The event is recorded afterwards as it is now. Raises: as set_records()."""
+        self._nr_holds -= 1
+        self._apply(self.filter, self._triggers)
+
+    def acted_on(self, kind: str) -> _engine.EventSwitch | _engine.Event:
+        """Return what a trigger of a kind acts on that names this event."""
+        return self.switch if kind == "event" else self.event.engine
 
     def set_filter(self, filter: Filter | None) -> None:
         """Choose which hits are recorded; None: all. Raises: as set_records()."""
-        self._apply(self.records, filter, self._triggers)
+        self._apply(filter, self._triggers)
 
-    def _apply(self, records: bool, filter: Filter | None, triggers: list[_LiveTrigger]) -> None:
+    def _apply(self, filter: Filter | None, triggers: list[_LiveTrigger]) -> None:
         program = filter.program.pack() if filter else None
-        self.event.engine.set(self._handle, records, program, tuple(one.engine for one in triggers))
-        self.records, self.filter, self._triggers = records, filter, triggers
+        is_ready = self.switch.on or self._nr_holds > 0
+        engines = tuple(one.engine for one in triggers)
+        self.event.engine.set(self._handle, is_ready, program, engines, self.switch if is_ready else None)
+        self.filter, self._triggers = filter, triggers
 
     # ---- triggers
 
@@ -86,19 +122,17 @@ class Wanted:
         lines = [one.text() for one in self._triggers]
         return "".join(f"{line}\n" for line in lines) or _NONE
 
-    @property
-    def has_triggers(self) -> bool:
-        """Whether there are any."""
-        return bool(self._triggers)
-
     def remove_histograms(self) -> None:
         """Take all histograms away. Raises: as set_records()."""
         staying = [one for one in self._triggers if one.asked.hist is None]
         if len(staying) < len(self._triggers):
-            self._apply(self.records, self.filter, staying)
+            self._apply(self.filter, staying)
 
-    def write_trigger(self, text: str) -> None:
+    def write_trigger(self, text: str) -> bool:
         """Add a trigger; with `!` before it, take it away: `echo TEXT >> trigger`.
+
+        Returns:
+            False: there was none to take away.
 
         Raises:
             TriggerError, HistError, FilterError: it is none. TriggerError EEXIST: the event has one of that
@@ -106,27 +140,46 @@ class Wanted:
             OSError: as set_records().
         """
         if text.startswith("!"):
-            self._remove(text[1:])
-            return
+            return self._remove(text[1:])
+        self._add(text)
+        return True
+
+    def _add(self, text: str) -> None:
         event = self.event
         asked = trigger.parse(text, event.group, event.name, event.fields, event.filter_fields)
         if asked.hist and asked.hist.control and self._control(asked.hist, text):
             return
         self._check_new(asked, text)
-        made = _LiveTrigger(asked, event)
-        triggers = [*self._triggers, made] if asked.hist else [made, *self._triggers]
-        self._apply(self.records, self.filter, triggers)
+        target = self._target_of(asked)
+        made = _LiveTrigger(asked, event, target)
+        if target:
+            target.hold()
+        try:
+            triggers = [*self._triggers, made] if asked.hist else [made, *self._triggers]
+            self._apply(self.filter, triggers)
+        except BaseException:
+            if target:
+                target.release()
+            raise
+
+    def _target_of(self, asked: Trigger) -> Wanted | None:
+        if asked.target is None:
+            return None
+        found = self._find(*asked.target)
+        if found is None:
+            raise TriggerError(errno.EINVAL, f"{asked.kind}: no such event: {':'.join(asked.target)}")
+        return found
 
     def _check_new(self, asked: Trigger, text: str) -> None:
         for one in self._triggers:
             if asked.hist and one.asked.hist and asked.hist.is_same(one.asked.hist):
                 raise hist.already_exists(asked.hist, text)
-            if not asked.hist and trigger.KINDS[one.asked.kind] == trigger.KINDS[asked.kind]:
+            if not asked.hist and one.asked.key == asked.key:
                 raise TriggerError(errno.EEXIST, f"the event has a trigger of that kind: {one.text()}")
 
     def _control(self, spec: hist.HistSpec, text: str) -> bool:
         """Do what `:pause`, `:cont` or `:clear` asks of a histogram; return whether there is one."""
-        found = self._find_hist(spec)
+        found = self._hist_like(spec)
         if found is None:
             if spec.control != "pause":
                 raise hist.nonexistent(spec, text)
@@ -137,21 +190,27 @@ class Wanted:
             found.engine.pause(spec.control == "pause")
         return True
 
-    def _find_hist(self, spec: hist.HistSpec) -> _LiveTrigger | None:
+    def _hist_like(self, spec: hist.HistSpec) -> _LiveTrigger | None:
         return next((one for one in self._triggers if one.asked.hist and one.asked.hist.is_same(spec)), None)
 
-    def _remove(self, text: str) -> None:
-        """Take a trigger away. Removing what is not there succeeds, as in the kernel."""
+    def _remove(self, text: str) -> bool:
+        """Take a trigger away; return whether there was one."""
         is_meant = self._removal(text)
-        staying = [one for one in self._triggers if not is_meant(one)]
-        if len(staying) < len(self._triggers):
-            self._apply(self.records, self.filter, staying)
+        leaving = [one for one in self._triggers if is_meant(one)]
+        if leaving:
+            self._apply(self.filter, [one for one in self._triggers if one not in leaving])
+        for one in leaving:
+            if one.target:
+                one.target.release()
+        return bool(leaving)
 
     def _removal(self, text: str) -> Callable[[_LiveTrigger], bool]:
         """Return which triggers a text takes away: count and filter matter only of a histogram."""
         key = trigger.key_of(text)
-        if key != "hist":
-            return lambda one: trigger.KINDS[one.asked.kind] == key
+        if key.target and self._find(*key.target) is None:
+            raise TriggerError(errno.EINVAL, f"no such event: {':'.join(key.target)}")
+        if key.kind != "hist":
+            return lambda one: one.asked.key == key
         event = self.event
         spec = trigger.parse(text, event.group, event.name, event.fields, event.filter_fields).hist
         assert spec is not None

@@ -57,7 +57,7 @@ def read(state: State, name: str) -> str:
     assert found is not None
     event, file = found
     if file == "enable":
-        return f"{event.enable:d}{'*' if event.has_triggers else ''}\n"
+        return f"{event.enable:d}{'*' if event.is_soft else ''}\n"
     text: str = getattr(event, file) if file != "id" else str(event.id)
     return text if file in ("trigger", "hist") else f"{text}\n"
 
@@ -94,6 +94,7 @@ def _write_of_event(event: EventFile, file: str, text: str, append: bool) -> Non
     elif file == "trigger":
         if not append:
             event.remove_histograms()
-        event.trigger = text
+        if text or append:  # `: > trigger` writes nothing
+            event.write_trigger(text)
     else:
         raise OSError(EINVAL, f"invalid write to {file}: it is read-only")

@@ -10,6 +10,7 @@ from funcgraph import _engine
 from funcgraph.events import filter as event_filter
 from funcgraph.events import live
 from funcgraph.events.hist_text import Names
+from funcgraph.events.trigger import TriggerError
 from funcgraph.events.wanted import Wanted
 from funcgraph.names import did_you_mean
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from funcgraph.events.installer import LiveEvent
     from funcgraph.instance.state import State
 
-__all__ = ["EventFile", "Events", "FunctionNames"]
+__all__ = ["EventFile", "Events", "FunctionNames", "find_wanted"]
 
 
 class EventFile:
@@ -83,12 +84,13 @@ class EventFile:
             i.events["shop/co"].trigger = "traceoff:1 if amount < 0"
             i.events["shop/co"].trigger = "hist:keys=user:vals=amount:sort=amount.descending"
 
-        Kinds: `traceon[:COUNT]`, `traceoff[:COUNT]`, each with ` if FILTER`, and histograms
-        (docs/events-hist.md).
+        Kinds: `traceon`, `traceoff`, `snapshot`, `stacktrace`, `enable_event:GROUP:EVENT`,
+        `disable_event:...`, `enable_hist:...`, `disable_hist:...`, each with `[:COUNT]` and ` if FILTER`
+        (docs/events-triggers.md), and histograms (docs/events-hist.md).
 
         Raises:
             ValueError: it is no trigger; the text has the place. Some are OSError, too, with the kernel's
-                number: EEXIST: the event has one of that kind.
+                number: EEXIST: the event has one of that kind. ENOENT: it has none that could be taken away.
             OSError: as enable.
         """
         return self._wanted().trigger_text()
@@ -96,12 +98,25 @@ class EventFile:
     @trigger.setter
     def trigger(self, text: str) -> None:
         with self._state.lock:
-            self._wanted().write_trigger(text.strip())
+            if not self.write_trigger(text):
+                raise TriggerError(ENOENT, f"the event has no such trigger: {text.strip()[1:]}")
+
+    def write_trigger(self, text: str) -> bool:
+        """Do as `echo TEXT >> trigger`: take away what is not there, too.
+
+        Returns:
+            False: it was not there.
+
+        Raises:
+            ValueError, OSError: as `trigger`.
+        """
+        with self._state.lock:
+            return self._wanted().write_trigger(text.strip())
 
     @property
-    def has_triggers(self) -> bool:
-        """Whether it has any triggers."""
-        return self._wanted().has_triggers
+    def is_soft(self) -> bool:
+        """Whether triggers or function commands have it: the `*` in the kernel's file `enable`."""
+        return self._wanted().is_soft
 
     def remove_histograms(self) -> None:
         """Take all histograms away, as opening the kernel's file `trigger` with `>` does.
@@ -132,10 +147,22 @@ class EventFile:
             raise OSError(ENODEV, f"the instance {self._state.name!r} is closed", self.name)
         if not self._event.has_probes:
             raise OSError(ENODEV, "the event was removed", self.name)
-        wanted = self._state.wanted.get(self.name)
-        if wanted is None or wanted.event is not self._event:
-            wanted = self._state.wanted[self.name] = Wanted(self._event, self._state.engine.handle)
-        return wanted
+        return _wanted(self._state, self._event)
+
+
+def _wanted(state: State, event: LiveEvent) -> Wanted:
+    name = f"{event.group}/{event.name}"
+    wanted = state.wanted.get(name)
+    if wanted is None or wanted.event is not event:
+        wanted = Wanted(event, state.engine.handle, lambda group, name: find_wanted(state, group, name))
+        state.wanted[name] = wanted
+    return wanted
+
+
+def find_wanted(state: State, group: str, name: str) -> Wanted | None:
+    """Return what an instance wants of an event, by the event's names; None: there is no such event."""
+    event = live.events().get((group, name))
+    return _wanted(state, event) if event else None
 
 
 class FunctionNames(Names):

@@ -36,12 +36,7 @@ __all__ = ["Files"]
 
 _FOLDER = "options/"
 _ULONG_MAX = 2**64 - 1
-
-# The kernel's function commands ("f:traceoff"), of which an instance has none: removing one is ENODEV,
-# as is removing one that is not set in the kernel.
-_COMMANDS = frozenset(
-    ("traceon", "traceoff", "snapshot", "stacktrace", "dump", "cpudump", "enable_event", "disable_event")
-)
+_WITH_COMMANDS = "set_ftrace_filter"
 
 
 class Files:
@@ -84,6 +79,8 @@ class Files:
           available_filter_functions. "!a.*" removes the patterns in the list that are or match a.*.
         - set_ftrace_pid takes thread ids with white space between them, trace_options one option, with "no"
           before it to turn it off.
+        - set_ftrace_filter takes function commands, too: "a.f:traceoff:3", "!a.f:traceoff:0"
+          (Instance.function_commands).
         - trace_marker puts the text into the trace; any text written to trace empties the buffer.
         - snapshot takes a snapshot at "1", frees it at "0", and empties it at any other number.
         - Numbers are in base 10. A buffer size under the least is rounded up, as in the kernel.
@@ -135,6 +132,8 @@ class Files:
             raise OSError(ENOENT, text, name)
         try:
             return serve(name)
+        except OSError:  # those of events are a ValueError, too
+            raise
         except RuntimeError as error:  # no hook is free
             raise OSError(EBUSY, str(error), name) from None
         except ValueError as error:  # another thread has closed the instance
@@ -154,7 +153,8 @@ class Files:
             raise OSError(EINVAL, f"invalid read of {name}: it is write-only")
         if setting.kind == TEXT:
             return _TEXTS[name](state)
-        return _FORMATS[setting.kind](setting, get(state, name))
+        text = _FORMATS[setting.kind](setting, get(state, name))
+        return text + state.commands.text() if name == _WITH_COMMANDS and state.commands else text
 
     def _write(self, name: str, text: str, append: bool) -> None:
         state, option = self._state, _option_of(name)
@@ -172,9 +172,26 @@ class Files:
             raise OSError(EINVAL, f"invalid write to {name}: it is read-only")
         if setting.kind == TEXT:
             self._write_text(name, text, append)
+        elif name == _WITH_COMMANDS and any(_is_command(word) for word in text.split()):
+            self._write_commands(text, append)
         else:
             with state.lock:  # between reading a list and extending it
                 put(state, name, _PARSERS[setting.kind](setting, text, get(state, name) if append else ()))
+
+    def _write_commands(self, text: str, append: bool) -> None:
+        """Write patterns and commands to set_ftrace_filter. `>` empties the list of patterns alone."""
+        state = self._state
+        words = text.split()
+        with state.lock:
+            commands = _commands().commands_of(state)
+            for word in words:
+                if _is_command(word):
+                    commands.check(word)
+            self._write(_WITH_COMMANDS, " ".join(word for word in words if not _is_command(word)), append)
+            for word in words:
+                if _is_command(word):
+                    change = commands.remove if word.startswith("!") else commands.add
+                    change(word.removeprefix("!"))
 
     def _write_text(self, name: str, text: str, append: bool) -> None:
         state = self._state
@@ -197,6 +214,19 @@ def _event_files() -> ModuleType:
     from funcgraph.instance import event_files
 
     return event_files
+
+
+def _commands() -> ModuleType:
+    """Return the module for function commands, which is loaded when one is used."""
+    from funcgraph.instance import commands
+
+    return commands
+
+
+def _is_command(word: str) -> bool:
+    """Return whether a word of set_ftrace_filter is a function command: `a.b:mod:c` is a pattern."""
+    _, colon, rest = word.partition(":")
+    return bool(colon) and rest.partition(":")[0] != "mod"
 
 
 def _option_of(name: str) -> str:
@@ -299,9 +329,7 @@ def _parse_patterns(setting: Setting, text: str, kept: Sequence[str]) -> list[st
 def _remove(setting: Setting, patterns: list[str], word: str) -> None:
     """Remove from the patterns those that `word`, after its "!", is or matches."""
     wanted = word[1:]
-    _, colon, command = wanted.partition(":")
-    if command.partition(":")[0] in _COMMANDS:
-        raise OSError(ENODEV, f"invalid {setting.file} {word!r}: that command is not set")
+    colon = ":" in wanted
     if wanted.isdecimal():
         wanted = _function_at(setting, wanted)
     kept = [

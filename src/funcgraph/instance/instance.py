@@ -11,7 +11,7 @@ from errno import EEXIST, EINVAL, ENAMETOOLONG
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING
 
-from funcgraph.instance import profiling, snapshot_file
+from funcgraph.instance import profiling
 from funcgraph.instance.access import checked
 from funcgraph.instance.attributes import FileAttributes
 from funcgraph.instance.files import Files
@@ -26,6 +26,7 @@ from funcgraph.settings import check
 from funcgraph.settings.table import BY_NAME, NAME_BYTES, OPTIONS, PATTERNS, SETTINGS, THREADS
 
 if TYPE_CHECKING:
+    from funcgraph.instance.commands import FunctionCommands
     from funcgraph.instance.events import Events
 
 __all__ = ["Instance", "instances"]
@@ -167,7 +168,8 @@ class Instance(FileAttributes):
             self._state.check_no_pipe()
             stop_latency(self._state)
             profiling.set_enabled(self._state, False)
-            snapshot_file.free(self._state)
+            if self._state.commands:
+                self._state.commands.close()
             self._state.engine.close()
             if _living.get(self.name) is self:
                 del _living[self.name]
@@ -200,6 +202,16 @@ class Instance(FileAttributes):
         from funcgraph.instance.events import Events
 
         return Events(self._state)
+
+    @property
+    def function_commands(self) -> FunctionCommands:
+        """What calls of functions do here: the function commands of the kernel's set_ftrace_filter.
+
+        i.function_commands.add("shop.retry:traceon:3")
+        """
+        from funcgraph.instance.commands import commands_of
+
+        return commands_of(self._state)
 
     def clear(self) -> None:
         """Empty the buffer, as writing to the kernel's file `trace` does."""

@@ -70,11 +70,17 @@ def describe(tracer: str, name: str) -> dict[str, Any]:
     return {"tracer": tracer, "instance": name, "command": command}
 
 
-def text_of(trace: int, tracer: str, options: Mapping[str, bool]) -> str:
-    """Return the text of a trace that `write_trace` wrote to a descriptor, with its header."""
+def text_of(trace: int, tracer: str, options: Mapping[str, bool], tid: int = 0) -> str:
+    """Return the text of a trace that `write_trace` wrote to a descriptor, with its header.
+
+    Args:
+        tid: only what this thread recorded; 0: all.
+    """
     if tracer == "function":  # the report has one option for the arguments of both tracers
         options = {**options, "funcgraph-args": options["func-args"]}
-    return b"".join(TraceFile(trace).report(options)).decode("utf-8", "replace")
+    file = TraceFile(trace)
+    tasks = file.find_tasks(str(tid)) if tid else None
+    return b"".join(file.report(options, tasks=tasks)).decode("utf-8", "replace")
 
 
 def read_text(
@@ -85,6 +91,38 @@ def read_text(
     with memory_file() as trace:
         write_trace(engine, trace, describe(tracer, name), consume=consume, clock=clock)
         return text_of(trace, tracer, options)
+
+
+def dump_text(
+    engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str, tid: int
+) -> str:
+    """Return the text of an instance's buffer; tid: only what this thread recorded, 0: all."""
+    tracer = engine.tracer
+    with memory_file() as trace:
+        write_trace(engine, trace, describe(tracer, name), consume=False, clock=clock)
+        return text_of(trace, tracer, options, tid)
+
+
+class _SnapshotOf:
+    """The snapshot of an engine's instance, to be copied."""
+
+    def __init__(self, engine: _engine.Instance) -> None:
+        self._engine = engine
+        self.bytes = 0
+
+    def copy(self, path: int, *, consume: bool = False) -> int:
+        """Write its records to a file."""
+        self.bytes = self._engine.copy_snapshot(path)
+        return self.bytes
+
+
+def snapshot_text(engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str) -> str:
+    """Return the text of an instance's snapshot, with its header; "": it has no records."""
+    tracer = engine.tracer
+    snapshot = _SnapshotOf(engine)
+    with memory_file() as trace:
+        write_trace(snapshot, trace, describe(tracer, name), consume=False, clock=clock)
+        return text_of(trace, tracer, options) if snapshot.bytes else ""
 
 
 def trace_bytes(engine: _engine.Instance, name: str, *, clock: str) -> bytes:

@@ -1,14 +1,17 @@
-"""The file `snapshot` of an instance: takes, empties and frees the snapshot that the instance keeps for it.
+"""The file `snapshot` of an instance: takes, empties and frees the snapshot that the engine keeps for it.
 
-Instance.snapshot() returns snapshots that belong to the caller; the one of the file is apart from them.
+A snapshot is the buffer's contents at one moment. They leave the buffer for it, as in the kernel. Triggers
+and function commands take it, too. Instance.snapshot() returns copies, which are apart from it.
 """
 
 from __future__ import annotations
 
-from funcgraph.instance.snapshot import Snapshot
+from typing import Any
+
+from funcgraph import _engine
 from funcgraph.instance.state import State
 
-__all__ = ["free", "read", "write"]
+__all__ = ["read", "write"]
 
 _COMMANDS = """\
 #
@@ -23,27 +26,23 @@ _COMMANDS = """\
 
 
 def read(state: State) -> str:
-    """Return the text of the snapshot; if there is none, how to take one."""
-    kept = state.snapshot
-    if isinstance(kept, Snapshot):
-        return kept.trace()
-    return f"# tracer: {state.engine.tracer}\n" + _COMMANDS.format(state="empty" if kept else "freed")
+    """Return the text of the snapshot; if it has no records, how to take one."""
+    with state.lock:
+        text: str = _engine.untraced(_text, state) if state.engine.has_snapshot else ""
+    kept = "allocated" if state.engine.has_snapshot else "freed"
+    return text or f"# tracer: {state.engine.tracer}\n" + _COMMANDS.format(state=kept)
+
+
+def _text(state: State) -> Any:
+    from funcgraph.instance import reading
+
+    return reading.snapshot_text(state.engine, state.name, state.options, clock=state.clock)
 
 
 def write(state: State, number: int) -> None:
     """Carry out what a number asks for. The caller holds the lock.
 
     Raises:
-        OSError: a snapshot was asked for and its file cannot be written; the one before is kept.
+        MemoryError: there is none for a snapshot.
     """
-    taken = Snapshot(state) if number == 1 else None
-    stays = number > 1 and state.snapshot is not None
-    free(state)
-    state.snapshot = taken or (True if stays else None)
-
-
-def free(state: State) -> None:
-    """Remove the snapshot, if there is one."""
-    kept, state.snapshot = state.snapshot, None
-    if isinstance(kept, Snapshot):
-        kept.close()
+    state.engine.write_snapshot(number)

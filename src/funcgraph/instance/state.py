@@ -31,13 +31,14 @@ class State:
         clock: trace_clock.
         latency: the latency tracer, if that is the current tracer.
         profile: the function profiler, once it was enabled.
+        commands: its FunctionCommands, once somebody looked at them.
         wanted: name of an event -> what this instance wants of it.
-        snapshot: the Snapshot of the file `snapshot`; True: it was emptied; None: there is none.
     """
 
     __slots__ = (
         "c_calls",
         "clock",
+        "commands",
         "engine",
         "filters",
         "latency",
@@ -46,7 +47,6 @@ class State:
         "options",
         "pipes",
         "profile",
-        "snapshot",
         "wanted",
     )
 
@@ -61,7 +61,7 @@ class State:
         self.clock = "mono"
         self.latency: InstanceLatency | None = None
         self.profile: FunctionProfile | None = None
-        self.snapshot: object = None
+        self.commands: Any = None
         self.wanted: dict[str, Wanted] = {}
 
     def check_no_pipe(self) -> None:

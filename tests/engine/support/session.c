@@ -208,7 +208,8 @@ static void read_record(struct tally *tally, uint32_t task, const struct fg_reco
     CHECK(record->time >= tally->task_time[task] || tally->has_signals);
     tally->task_time[task] = record->time;
     CHECK(record->func < SESSION_MAX_FUNCS);
-    CHECK(tally->knows_func[record->func] || (kind == FG_RECORD_EVENT && tally->knows_caller[record->func]));
+    CHECK(tally->knows_func[record->func] ||
+          ((kind == FG_RECORD_EVENT || kind == FG_RECORD_STACK) && tally->knows_caller[record->func]));
     tally->records++;
     tally->task_records[task]++;
     if (tally->on_record)

@@ -31,6 +31,7 @@ struct fg_interp {
     _Atomic bool has_ended;       /* an instance has, see ended.h */
     void *hooks;                  /* data of the backend */
     PyObject *events;             /* list, or NULL: those that are not closed; the binding's */
+    PyObject *print_dump;         /* prints an instance's trace (dump.h), or NULL; the binding's */
     void *native_kprobes;         /* those of the C API; under FG_LOCK_CONTROL */
     _Atomic(struct fg_c_functions *) c_functions; /* see cfunction.c */
     _Atomic(struct fg_orphan *) orphans;          /* see object.c */

@@ -8,6 +8,7 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/object.h"
 #include "arch/cpython/base/tstate.h"
+#include "arch/cpython/hook/dump.h"
 #include "arch/cpython/hook/ended.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/gen_close.h"
@@ -64,6 +65,7 @@ static const struct fg_process_ops process_ops = {
     .wait_begin = wait_begin,
     .wait_end = wait_end,
     .instance_ended = fg_ended_note,
+    .dump = fg_dump_note,
 };
 
 static const struct fg_discovery_ops discovery_ops = {

@@ -1,0 +1,284 @@
+"""Function commands of an instance: what calls of functions do in it, whichever tracer it has.
+
+Documentation/trace/ftrace.rst, "Filter commands"; the kernel has them in its file set_ftrace_filter:
+`FUNCTION:COMMAND[:COUNT]`, `FUNCTION:enable_event:GROUP:EVENT[:COUNT]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from errno import EINVAL, ENODEV
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
+
+from funcgraph import _engine
+from funcgraph.events.trigger import UNLIMITED, TriggerError, count_of
+from funcgraph.instance.events import find_wanted
+
+if TYPE_CHECKING:
+    from funcgraph.events.wanted import Wanted
+    from funcgraph.instance.state import State
+
+__all__ = ["COMMANDS", "FunctionCommand", "FunctionCommands", "commands_of"]
+
+_EVENT_COMMANDS = ("enable_event", "disable_event")
+#: The commands that a function can have.
+COMMANDS = ("traceon", "traceoff", "snapshot", "stacktrace", "dump", "cpudump", *_EVENT_COMMANDS)
+# These take no count, as in the kernel: one dump, and one of a thread at each call.
+_FIXED = {"dump": 1, "cpudump": UNLIMITED}
+_GLOB = frozenset("*?[")
+
+
+class FunctionCommand(NamedTuple):
+    """A command that a function has.
+
+    Attributes:
+        function: the function's name.
+        command: one of COMMANDS.
+        left: how often it still acts; -1: without limit.
+        event: "GROUP/EVENT" of an enable_event or disable_event; else "".
+    """
+
+    function: str
+    command: str
+    left: int
+    event: str
+
+    def __str__(self) -> str:
+        count = "unlimited" if self.left == UNLIMITED else f"count={self.left}"
+        return ":".join(word for word in (self.function, self.command, *self.event.split("/"), count) if word)
+
+
+class _Asked(NamedTuple):
+    """A command as it was written."""
+
+    functions: str
+    command: str
+    event: tuple[str, str] | None
+    times: int
+    is_counted: bool
+
+    @property
+    def kind(self) -> tuple[str, bool]:
+        """The kernel's kinds: a command with a count is another than one without."""
+        return self.command, self.is_counted and self.command not in _FIXED
+
+
+class _Action(NamedTuple):
+    """What one function does."""
+
+    function: _engine.Function
+    name: str
+    asked: _Asked
+    engine: _engine.Trigger
+
+    def is_as(self, asked: _Asked) -> bool:
+        """Return whether a command is the same, but for its functions and its count."""
+        return (self.asked.kind, self.asked.event) == (asked.kind, asked.event)
+
+
+class _Command:
+    """Actions of one kind, with the engine's command that has them at the calls of their functions."""
+
+    def __init__(self, handle: int, actions: list[_Action], target: Wanted | None) -> None:
+        self.actions = actions
+        self.target = target
+        self.engine = _attach(handle, actions)
+
+
+def _attach(handle: int, actions: list[_Action]) -> _engine.FuncCommand:
+    functions = [action.function for action in actions]
+    return _engine.FuncCommand(handle, functions, tuple(action.engine for action in actions))
+
+
+class FunctionCommands:
+    """The function commands of an instance: Instance.function_commands.
+
+        i.function_commands.add("shop.retry:traceon:3")
+        i.function_commands.add("shop.fail:snapshot:1")
+        for command in i.function_commands:
+            print(command.function, command.command, command.left)
+        i.function_commands.remove("shop.retry:traceon:0")
+
+    A command is `FUNCTION:traceon`, `traceoff`, `snapshot`, `stacktrace`, `dump`, `cpudump`,
+    `enable_event:GROUP:EVENT` or `disable_event:GROUP:EVENT`, each but the dumps with `[:COUNT]` behind it.
+    FUNCTION may be a glob: it stands for the functions that exist now, and each has a count of its own.
+    Iterating gives the newest kind first. docs/events-triggers.md says what each does.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._commands: list[_Command] = []  # the newest first
+
+    def __iter__(self) -> Iterator[FunctionCommand]:
+        for command in self._commands:
+            for action in command.actions:
+                own = action.asked
+                left = _FIXED.get(own.command, action.engine.left)
+                yield FunctionCommand(action.name, own.command, left, "/".join(own.event or ()))
+
+    def __len__(self) -> int:
+        return sum(len(command.actions) for command in self._commands)
+
+    def __repr__(self) -> str:
+        return f"<function commands of instance {self._state.name!r}: {', '.join(map(str, self)) or 'none'}>"
+
+    def text(self) -> str:
+        """Return the lines that set_ftrace_filter has behind its patterns."""
+        return "".join(f"{command}\n" for command in self)
+
+    def check(self, word: str) -> None:
+        """Raise what add(), or remove() of what follows a `!`, would raise for a word that is wrong."""
+        asked = self._parse(word.removeprefix("!"))
+        if not word.startswith("!"):
+            self._functions(asked)
+        elif not self._having(asked):
+            raise OSError(ENODEV, f"invalid set_ftrace_filter {word!r}: that command is not set")
+
+    def add(self, command: str) -> None:
+        """Have the calls of functions do something.
+
+        A function that has this command already keeps it with its count.
+
+        Args:
+            command: the functions and what they do.
+
+        Raises:
+            OSError: EINVAL: it is no command; no function has the name; there is no such event. ENOSPC: all
+                slots for users are taken. EBUSY: another thread changes the instance.
+            RuntimeError: no hook is free.
+        """
+        asked = self._parse(command)
+        functions = self._functions(asked)
+        with self._state.lock:
+            taken = {action.name for one in self._commands for action in one.actions if action.is_as(asked)}
+            self._add(asked, [function for function in functions if function.name not in taken])
+
+    def _add(self, asked: _Asked, functions: list[_engine.Function]) -> None:
+        if not functions:
+            return
+        target = find_wanted(self._state, *asked.event) if asked.event else None
+        if asked.command in _FIXED:
+            _dump().prepare(self._state)
+        switch = target.switch if target else None
+        times = _FIXED.get(asked.command, asked.times)
+        actions = [
+            _Action(function, function.name, asked, _engine.command_action(asked.command, times, switch))
+            for function in functions
+        ]
+        if target:
+            target.hold()
+        try:
+            made = _Command(self._state.engine.handle, actions, target)
+        except BaseException:
+            if target:
+                target.release()
+            raise
+        self._commands.insert(self._place_of(asked), made)
+
+    def _place_of(self, asked: _Asked) -> int:
+        """The kernel lists commands of one kind together: those of the newest kind first."""
+        kinds = [one.actions[0].asked.kind for one in self._commands]
+        return kinds.index(asked.kind) if asked.kind in kinds else 0
+
+    def remove(self, command: str) -> None:
+        """Take a command from functions.
+
+        Args:
+            command: as for add(). With a count, whichever it is, the commands that have one are meant;
+                without one those that have none. That is so in the kernel.
+
+        Raises:
+            OSError: ENODEV: no function has it. EINVAL: it is no command.
+        """
+        with self._state.lock:
+            self.check(f"!{command}")
+            asked = self._parse(command)
+            for one in self._having(asked):
+                self._take(one, asked)
+
+    def _having(self, asked: _Asked) -> list[_Command]:
+        return [one for one in self._commands if any(_is_meant(action, asked) for action in one.actions)]
+
+    def _take(self, command: _Command, asked: _Asked) -> None:
+        """Take actions from a command; the others keep their counts."""
+        command.engine.close()
+        command.actions = [action for action in command.actions if not _is_meant(action, asked)]
+        if command.actions:
+            command.engine = _attach(self._state.engine.handle, command.actions)
+            return
+        self._commands.remove(command)
+        if command.target:
+            command.target.release()
+
+    def close(self) -> None:
+        """Take all commands from their functions. The instance ends: what they held of it goes with it."""
+        for command in self._commands:
+            command.engine.close()
+            if command.actions[0].asked.command in _FIXED:
+                _dump().forget(self._state)
+        self._commands.clear()
+
+    def _parse(self, word: str) -> _Asked:
+        functions, _, rest = word.partition(":")
+        command, colon, rest = rest.partition(":")
+        if not functions or command not in COMMANDS:
+            allowed = ", ".join(COMMANDS)
+            raise _invalid(word, f"must be FUNCTION:COMMAND[:COUNT] with one of the commands {allowed}")
+        event = None
+        if command in _EVENT_COMMANDS:
+            group, _, rest = rest.partition(":")
+            name, colon, rest = rest.partition(":")
+            event = (group, name)
+            if find_wanted(self._state, *event) is None:
+                raise _invalid(word, f"no such event: {group}:{name}")
+        try:
+            return _Asked(functions, command, event, count_of(rest), bool(colon))
+        except TriggerError as error:
+            raise _invalid(word, str(error.args[-1])) from None
+
+    def _functions(self, asked: _Asked) -> list[_engine.Function]:
+        found: list[_engine.Function] = _engine.untraced(_matching, asked.functions)
+        if not found:
+            raise _invalid(asked.functions, "no function has that name")
+        return found
+
+
+def commands_of(state: State) -> FunctionCommands:
+    """Return the function commands of an instance."""
+    if state.commands is None:
+        state.commands = FunctionCommands(state)
+    commands: FunctionCommands = state.commands
+    return commands
+
+
+def _dump() -> ModuleType:
+    """Return the module for dumps. It imports now what reading needs, not in the program's work."""
+    from funcgraph.instance import dump
+
+    return dump
+
+
+def _is_meant(action: _Action, asked: _Asked) -> bool:
+    from fnmatch import fnmatchcase
+
+    return action.is_as(asked) and bool(_engine.untraced(fnmatchcase, action.name, asked.functions))
+
+
+def _matching(pattern: str) -> list[_engine.Function]:
+    """Return the functions that exist and match; a glob leaves out those of this package."""
+    from funcgraph.fgraph import available_filter_functions
+
+    names = [pattern]
+    if _GLOB & set(pattern):
+        try:
+            names = available_filter_functions(pattern)
+        except ValueError as error:
+            raise _invalid(pattern, str(error)) from None
+        names = [name for name in names if not name.startswith("funcgraph.")]
+    by_name = _engine.functions_named(names)
+    return [function for name in names for function in by_name[name]]
+
+
+def _invalid(word: str, reason: str) -> OSError:
+    return OSError(EINVAL, f"invalid set_ftrace_filter {word!r}: {reason}")
