@@ -15,7 +15,19 @@ struct fg_trigger *fg_trigger_of(PyObject *object);
 
 /* Fills a new Trigger, which is all zeros; the filter becomes its own. */
 void fg_trigger_fill(PyObject *object, int kind, int64_t count, struct fg_event_filter *filter);
-/* Gives it a histogram. Return: 0, or -1 with an exception. */
-int fg_trigger_make_hist(PyObject *object, PyObject *plan, const struct fg_hist_fields *fields);
+/* The type Event, and what others make of one; NULL: nothing does. */
+struct fg_event_type_of {
+    PyTypeObject *type;
+    struct fg_made_event *(*made)(PyObject *event);
+};
+
+/**
+ * fg_trigger_make_hist() - Give it a histogram.
+ * @links: (share, references, actions): see the type stub of Event.trigger()
+ *
+ * Return: 0, or -1 with an exception.
+ */
+int fg_trigger_make_hist(PyObject *object, PyObject *plan, PyObject *links,
+                         const struct fg_hist_fields *fields, const struct fg_event_type_of *events);
 
 #endif

@@ -134,14 +134,11 @@ static struct layout lay_out(const struct fg_hist_plan *plan)
     return at;
 }
 
-int fg_hist_new(const struct fg_hist_plan *plan, struct fg_hist **hist)
+/* @map: NULL: one of its own is made. */
+static int make(const struct fg_hist_plan *plan, struct fg_hist_map *map, struct fg_hist **hist)
 {
-    struct fg_hist *made;
-    int error = check(plan);
+    struct fg_hist *made = (struct fg_hist *)calloc(1, sizeof(*made));
 
-    if (error)
-        return error;
-    made = (struct fg_hist *)calloc(1, sizeof(*made));
     if (!made)
         return -ENOMEM;
     made->plan = *plan;
@@ -149,13 +146,54 @@ int fg_hist_new(const struct fg_hist_plan *plan, struct fg_hist **hist)
     made->needs = needs_of(plan->keys, plan->nr_keys) | needs_of(plan->values, plan->nr_values) |
                   needs_of(plan->variables, plan->nr_variables) | needs_of(plan->saved, plan->nr_saved) |
                   (plan->keeps_comm ? FG_HIST_NEEDS_COMM : 0);
-    made->map = fg_hist_map_new(plan->size, key_words(plan), made->at.end);
+    made->map = map ? map : fg_hist_map_new(plan->size, key_words(plan), made->at.end);
     if (!made->map) {
         free(made);
         return -ENOMEM;
     }
     *hist = made;
     return 0;
+}
+
+int fg_hist_new(const struct fg_hist_plan *plan, struct fg_hist **hist)
+{
+    int error = check(plan);
+
+    return error ? error : make(plan, NULL, hist);
+}
+
+static bool are_same_kinds(const struct fg_hist_term *a, const struct fg_hist_term *b, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (a[i].kind != b[i].kind || a[i].modifier != b[i].modifier || a[i].bucket != b[i].bucket)
+            return false;
+    }
+    return true;
+}
+
+static bool has_same_rows(const struct fg_hist_plan *a, const struct fg_hist_plan *b)
+{
+    return a->nr_keys == b->nr_keys && a->nr_values == b->nr_values && a->nr_variables == b->nr_variables &&
+           a->nr_saved == b->nr_saved && a->nr_tracked == b->nr_tracked && a->saver == b->saver &&
+           a->keeps_comm == b->keeps_comm && a->signed_variables == b->signed_variables &&
+           memcmp(a->tracked, b->tracked, sizeof(a->tracked)) == 0 &&
+           are_same_kinds(a->keys, b->keys, a->nr_keys) &&
+           are_same_kinds(a->values, b->values, a->nr_values) &&
+           are_same_kinds(a->variables, b->variables, a->nr_variables) &&
+           are_same_kinds(a->saved, b->saved, a->nr_saved);
+}
+
+int fg_hist_new_sharing(const struct fg_hist_plan *plan, const struct fg_hist *other, struct fg_hist **hist)
+{
+    int error = check(plan);
+
+    if (!error && !has_same_rows(plan, &other->plan))
+        error = -EEXIST;
+    if (!error)
+        error = make(plan, other->map, hist);
+    if (!error)
+        fg_hist_map_share(other->map);
+    return error;
 }
 
 void fg_hist_free(struct fg_hist *hist)
@@ -181,9 +219,16 @@ bool fg_hist_is_paused(const struct fg_hist *hist)
     return atomic_load_explicit(&hist->is_paused, memory_order_relaxed);
 }
 
+void fg_hist_close(struct fg_hist *hist)
+{
+    atomic_store_explicit(&hist->map->is_closed, true, memory_order_relaxed);
+}
+
 void fg_hist_clear(struct fg_hist *hist)
 {
     fg_hist_map_clear(hist->map);
+    /* release: a hit that finds it open finds it empty */
+    atomic_store_explicit(&hist->map->is_closed, false, memory_order_release);
 }
 
 /* ---- counting */
@@ -258,6 +303,13 @@ static void set_variables(const struct fg_hist *hist, _Atomic uint64_t *at, cons
     }
 }
 
+bool fg_hist_is_open(const struct fg_hist *hist)
+{
+    /* acquire: pairs with fg_hist_clear() */
+    return !atomic_load_explicit(&hist->is_paused, memory_order_relaxed) &&
+           !atomic_load_explicit(&hist->map->is_closed, memory_order_acquire);
+}
+
 struct fg_hist_element *fg_hist_count(struct fg_hist *hist, const struct fg_hit *hit)
 {
     const struct fg_hist_plan *plan = &hist->plan;
@@ -265,7 +317,7 @@ struct fg_hist_element *fg_hist_count(struct fg_hist *hist, const struct fg_hit 
     struct fg_hist_element *element;
     _Atomic uint64_t *counters, *sum;
 
-    if (fg_unlikely(atomic_load_explicit(&hist->is_paused, memory_order_relaxed)))
+    if (fg_unlikely(!fg_hist_is_open(hist)))
         return NULL;
     hash = make_key(plan, hit, key);
     element = fg_hist_map_get(hist->map, key, hash);
@@ -288,27 +340,43 @@ struct fg_hist_element *fg_hist_count(struct fg_hist *hist, const struct fg_hit 
     return element;
 }
 
-struct fg_loaded fg_hist_take(struct fg_hist *hist, const struct fg_hist *keys, const struct fg_hit *hit,
-                              uint32_t index, uint64_t *words)
+/* False: @hist has no such key. */
+static bool make_key_of(const struct fg_hist_plan *plan, const struct fg_hist_plan *keys,
+                        const struct fg_hit *hit, uint64_t *key, uint64_t *hash)
+{
+    *hash = 0;
+    if (plan->nr_keys != keys->nr_keys)
+        return false;
+    for (uint32_t i = 0; i < plan->nr_keys; i++) {
+        if (!fg_hist_term_key_as(plan->keys[i].kind, &keys->keys[i], hit, key, hash))
+            return false;
+        key += fg_hist_kind_words(plan->keys[i].kind);
+    }
+    return true;
+}
+
+bool fg_hist_take(struct fg_hist *hist, const struct fg_hist *keys, const struct fg_hit *hit, uint32_t index,
+                  uint64_t *words, struct fg_loaded *value)
 {
     uint64_t key[FG_HIST_MAX_KEYS * FG_HIST_MAX_KEY_WORDS], hash;
-    struct fg_loaded none = {.kind = FG_LOADED_NONE};
     const struct fg_hist_term *terms = hist->plan.variables;
     struct fg_hist_element *element;
     _Atomic uint64_t *at;
 
-    if (hist->map->key_words != keys->map->key_words || index >= hist->plan.nr_variables)
-        return none;
-    hash = make_key(&keys->plan, hit, key);
+    if (index >= hist->plan.nr_variables ||
+        atomic_load_explicit(&hist->map->is_closed, memory_order_acquire) ||
+        !make_key_of(&hist->plan, &keys->plan, hit, key, &hash))
+        return false;
     element = fg_hist_map_find(hist->map, key, hash);
     if (!element)
-        return none;
+        return false;
     at = fg_hist_counters(hist->map, element) + hist->at.variables;
     for (uint32_t i = 0; i < index; i++)
         at += cell_words(&terms[i]);
     if (!fg_hist_cell_take(at, words, fg_hist_kind_words(terms[index].kind)))
-        return none;
-    return fg_hist_term_value(terms[index].kind, hist->plan.signed_variables >> index & 1, words);
+        return false;
+    *value = fg_hist_term_value(terms[index].kind, hist->plan.signed_variables >> index & 1, words);
+    return true;
 }
 
 /* ---- onmax() and onchange() */

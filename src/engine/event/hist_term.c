@@ -6,6 +6,7 @@
 
 #include "engine/core/compiler.h"
 #include "engine/core/hash_table.h"
+#include "engine/ring/record.h"
 
 static const struct {
     const char *name;
@@ -238,7 +239,7 @@ static struct fg_loaded load_comm(const struct fg_hit *hit)
     return (struct fg_loaded){
         .kind = FG_LOADED_TEXT,
         .text = hit->comm,
-        .bytes = (uint32_t)strnlen(hit->comm, 16),
+        .bytes = (uint16_t)strnlen(hit->comm, 16),
     };
 }
 
@@ -367,30 +368,21 @@ static uint32_t put_text(uint64_t *words, uint32_t room, const struct fg_loaded 
     return 1 + (bytes + 7) / 8;
 }
 
-/* The tag of a field's tagged value: fg_loaded has the same kind for str and bytes, for an object and a
- * container. */
-static uint8_t tag_of(const struct fg_hist_term *term, const struct fg_hit *hit)
-{
-    const struct fg_hist_step *step = &term->steps[0];
-    uint32_t place;
-
-    if (term->nr_steps != 1 || step->op != FG_HIST_FIELD || step->field.offset + 4u > hit->bytes)
-        return 0;
-    memcpy(&place, hit->image + step->field.offset, sizeof(place));
-    return place >> 16 && (place & 0xffff) < hit->bytes ? hit->image[place & 0xffff] : 0;
-}
-
-static uint32_t put_value(uint64_t *words, const struct fg_loaded *value, uint8_t tag)
+/* The tag tells str from bytes, and an object from a container. */
+static uint32_t put_value(uint64_t *words, const struct fg_loaded *value)
 {
     uint32_t room = 8u * (kinds[FG_HIST_KIND_VALUE].words - 2u);
     uint32_t bytes = value->text ? value->bytes : 0;
+    enum fg_loaded_kind kind = value->kind;
 
+    if (kind == FG_LOADED_UNSIGNED && value->number <= INT64_MAX)
+        kind = FG_LOADED_SIGNED; /* one number is one key, whatever the type of the field was */
     bytes = bytes > room ? room : bytes;
     memset(words, 0, room + 16);
-    words[0] = (uint64_t)value->kind | (uint64_t)bytes << 8;
-    if (value->kind != FG_LOADED_SIGNED && value->kind != FG_LOADED_UNSIGNED &&
-        value->kind != FG_LOADED_FLOAT)
-        words[0] |= (uint64_t)tag << 16; /* True is 1, and an int is one key in whatever bytes it came */
+    words[0] = (uint64_t)kind | (uint64_t)bytes << 8;
+    if (kind != FG_LOADED_SIGNED && kind != FG_LOADED_UNSIGNED && kind != FG_LOADED_FLOAT)
+        words[0] |= (uint64_t)value->tag
+                    << 16; /* True is 1, and an int is one key in whatever bytes it came */
     words[1] = value->kind == FG_LOADED_FLOAT ? real_word(value->real) : value->number;
     if (bytes)
         memcpy(words + 2, value->text, bytes);
@@ -409,37 +401,82 @@ static uint32_t put_stack(uint64_t *words, const struct fg_hit *hit)
     return 1 + (n + 1) / 2;
 }
 
-static uint32_t put(const struct fg_hist_term *term, const struct fg_hit *hit, uint64_t *words)
+static uint32_t put_loaded(enum fg_hist_kind kind, const struct fg_loaded *value, uint64_t *words)
 {
-    struct fg_loaded value;
-
-    if (term->kind == FG_HIST_KIND_STACK)
-        return put_stack(words, hit);
-    value = fg_hist_term_run(term, hit);
-    if (term->modifier != FG_HIST_PLAIN)
-        modify(&value, term);
-    switch ((enum fg_hist_kind)term->kind) {
+    switch (kind) {
     case FG_HIST_KIND_NUMBER:
-        words[0] = fg_hist_integer(&value);
+        words[0] = fg_hist_integer(value);
         return 1;
     case FG_HIST_KIND_REAL:
-        words[0] = real_word(fg_hist_real(&value));
+        words[0] = real_word(fg_hist_real(value));
         return 1;
     case FG_HIST_KIND_VALUE:
-        return put_value(words, &value, tag_of(term, hit));
+        return put_value(words, value);
     default:
-        return put_text(words, kinds[term->kind].words - 1u, &value);
+        return put_text(words, kinds[kind].words - 1u, value);
     }
+}
+
+static uint64_t hash_words(uint64_t hash, const uint64_t *words, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        hash = hash_word(hash, words[i]);
+    return hash;
+}
+
+static struct fg_loaded run_modified(const struct fg_hist_term *term, const struct fg_hit *hit)
+{
+    struct fg_loaded value = fg_hist_term_run(term, hit);
+
+    if (term->modifier != FG_HIST_PLAIN)
+        modify(&value, term);
+    return value;
 }
 
 uint64_t fg_hist_term_key(const struct fg_hist_term *term, const struct fg_hit *hit, uint64_t *words,
                           uint64_t hash)
 {
-    uint32_t n = put(term, hit, words);
+    struct fg_loaded value;
 
-    for (uint32_t i = 0; i < n; i++)
-        hash = hash_word(hash, words[i]);
-    return hash;
+    if (term->kind == FG_HIST_KIND_STACK)
+        return hash_words(hash, words, put_stack(words, hit));
+    value = run_modified(term, hit);
+    return hash_words(hash, words, put_loaded(term->kind, &value, words));
+}
+
+/* True if a key of this kind has the value itself. */
+static bool is_held_by(enum fg_hist_kind kind, const struct fg_loaded *value)
+{
+    switch (kind) {
+    case FG_HIST_KIND_NUMBER:
+        return is_number(value) &&
+               (value->kind != FG_LOADED_FLOAT || value->real == (double)(int64_t)cut(value->real));
+    case FG_HIST_KIND_REAL:
+        return is_number(value);
+    case FG_HIST_KIND_TEXT:
+    case FG_HIST_KIND_COMM:
+        return value->kind == FG_LOADED_TEXT;
+    default:
+        return kind == FG_HIST_KIND_VALUE;
+    }
+}
+
+bool fg_hist_term_key_as(enum fg_hist_kind kind, const struct fg_hist_term *term, const struct fg_hit *hit,
+                         uint64_t *words, uint64_t *hash)
+{
+    struct fg_loaded value;
+
+    if (kind == term->kind) {
+        *hash = fg_hist_term_key(term, hit, words, *hash);
+        return true;
+    }
+    value = run_modified(term, hit);
+    if (kind == FG_HIST_KIND_VALUE && value.kind == FG_LOADED_TEXT && !value.tag)
+        value.tag = FG_VALUE_STR;
+    if (term->kind == FG_HIST_KIND_STACK || !is_held_by(kind, &value))
+        return false;
+    *hash = hash_words(*hash, words, put_loaded(kind, &value, words));
+    return true;
 }
 
 static struct fg_loaded text_value(const uint64_t *words, uint64_t bytes)
@@ -447,7 +484,7 @@ static struct fg_loaded text_value(const uint64_t *words, uint64_t bytes)
     return (struct fg_loaded){
         .kind = FG_LOADED_TEXT,
         .text = (const char *)words,
-        .bytes = (uint32_t)bytes,
+        .bytes = (uint16_t)bytes,
     };
 }
 
@@ -482,6 +519,7 @@ struct fg_loaded fg_hist_term_value(enum fg_hist_kind kind, bool is_signed, cons
         return real_value(words[1]);
     value = text_value(words + 2, words[0] >> 8 & 0xff);
     value.kind = (enum fg_loaded_kind)(uint8_t)words[0];
+    value.tag = (uint8_t)(words[0] >> 16);
     value.number = words[1];
     return value;
 }

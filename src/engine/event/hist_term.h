@@ -135,6 +135,16 @@ struct fg_loaded fg_hist_term_run(const struct fg_hist_term *term, const struct 
 uint64_t fg_hist_term_key(const struct fg_hist_term *term, const struct fg_hit *hit, uint64_t *words,
                           uint64_t hash);
 
+/**
+ * fg_hist_term_key_as() - Make a key of a hit for a histogram whose key is of another kind.
+ * @kind: that kind
+ * @hash: of the keys before it; set to that of these and this one
+ *
+ * Return: false: no key of that kind has the value, as a number's none has a text.
+ */
+bool fg_hist_term_key_as(enum fg_hist_kind kind, const struct fg_hist_term *term, const struct fg_hit *hit,
+                         uint64_t *words, uint64_t *hash);
+
 /* The value that fg_hist_term_key() made words of. Its text is in @words. A stack is FG_LOADED_NONE. */
 struct fg_loaded fg_hist_term_value(enum fg_hist_kind kind, bool is_signed, const uint64_t *words);
 

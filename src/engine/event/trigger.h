@@ -8,7 +8,7 @@
 
 #include "engine/event/event_record.h"
 #include "engine/event/filter.h"
-#include "engine/event/hist.h"
+#include "engine/event/hist_action.h"
 #include "engine/tracer/instance.h"
 
 /* X(kind, its name): what a trigger does. */
@@ -32,7 +32,7 @@ struct fg_trigger {
     _Atomic int64_t left;           /* how often it still acts, or FG_TRIGGER_UNLIMITED */
     struct fg_event_filter *filter; /* at which hits; NULL: at all */
     struct fg_hist *hist;           /* HIST */
-    uint32_t nr_tracked;            /* of its plan */
+    struct fg_hist_actions actions; /* of its hits */
 };
 
 /* The trigger of this name, or -1. */

@@ -14,7 +14,7 @@ from funcgraph.events.wanted import Wanted
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:
-    from funcgraph.events.installer import LiveEvent
+    from funcgraph.events.installer import AnyEvent
     from funcgraph.instance.state import State
 
 __all__ = ["EventFile", "Events", "FunctionNames"]
@@ -29,7 +29,7 @@ class EventFile:
         name: "GROUP/EVENT".
     """
 
-    def __init__(self, state: State, event: LiveEvent) -> None:
+    def __init__(self, state: State, event: AnyEvent) -> None:
         self._state = state
         self._event = event
         self.name = f"{event.group}/{event.name}"
@@ -134,7 +134,8 @@ class EventFile:
             raise OSError(ENODEV, "the event was removed", self.name)
         wanted = self._state.wanted.get(self.name)
         if wanted is None or wanted.event is not self._event:
-            wanted = self._state.wanted[self.name] = Wanted(self._event, self._state.engine.handle)
+            everything = self._state.wanted
+            wanted = everything[self.name] = Wanted(self._event, self._state.engine.handle, everything)
         return wanted
 
 
