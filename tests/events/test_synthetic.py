@@ -84,7 +84,7 @@ def test_a_match_generates_an_event_with_what_both_have(one: funcgraph.Instance)
     dequeue(Job(3))  # it was never put in
     found = [re.sub(r"lat=\d+", "lat=N", text) for text in hits(one)]
     assert found == [
-        'latency: lat=N job=1 who="job1" name="job1"',
-        'latency: lat=N job=22222 who="job22222" name="job22222"',
+        "latency: lat=N job=1 who=job1 name=job1",
+        "latency: lat=N job=22222 who=job22222 name=job22222",
     ]
     assert rows(one.events["q/out"].hist) == ["{ job: 1 } hitcount: 1", "{ job: 22222 } hitcount: 1"]

@@ -295,6 +295,25 @@ static void unlist(PyObject *object)
     }
 }
 
+/* Forgets the triggers of instances that have stopped. Return: 0, or -1 with an exception. */
+static int drop_stale_triggers(struct event_object *self)
+{
+    PyObject *handles = PyDict_Keys(self->triggers);
+    int error = handles ? 0 : -1;
+
+    for (Py_ssize_t i = 0; !error && i < PyList_GET_SIZE(handles); i++) {
+        PyObject *handle = PyList_GET_ITEM(handles, i);
+        struct fg_instance *instance = fg_instance_get((int)PyLong_AsLong(handle));
+
+        if (instance)
+            fg_instance_put(instance);
+        else
+            error = PyDict_DelItem(self->triggers, handle);
+    }
+    Py_XDECREF(handles);
+    return error;
+}
+
 static bool is_unused(const struct event_object *self)
 {
     return self->event && self->is_attached && !fg_event_is_used(self->event);
@@ -312,6 +331,8 @@ static void detach_unused(struct fg_interp *interp)
         Py_BEGIN_CRITICAL_SECTION(self);
         if (is_unused(self))
             detach(self);
+        if (drop_stale_triggers(self) != 0)
+            PyErr_Clear(); /* they go with the event */
         Py_END_CRITICAL_SECTION();
     }
     Py_XDECREF(all);
@@ -348,6 +369,8 @@ static void close_event(struct event_object *self)
     }
     if (event)
         fg_event_free(event);
+    if (self->triggers)
+        PyDict_Clear(self->triggers); /* they may refer to this event */
 }
 
 /* Copies names, of which there are n. NULL with MemoryError. */

@@ -57,7 +57,7 @@ def read(state: State, name: str) -> str:
     assert found is not None
     event, file = found
     if file == "enable":
-        return f"{event.enable:d}{'*' if event.has_triggers else ''}\n"
+        return f"{event.enable:d}{'*' if event.has_triggers or event.is_base else ''}\n"
     text: str = getattr(event, file) if file != "id" else str(event.id)
     return text if file in ("trigger", "hist") else f"{text}\n"
 

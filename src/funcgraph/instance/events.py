@@ -103,6 +103,11 @@ class EventFile:
         """Whether it has any triggers."""
         return self._wanted().has_triggers
 
+    @property
+    def is_base(self) -> bool:
+        """Whether an event on its fields (`e`) is in use, in whichever instance."""
+        return self._event.has_probes and self._event.engine.is_base
+
     def remove_histograms(self) -> None:
         """Take all histograms away, as opening the kernel's file `trigger` with `>` does.
 

@@ -135,6 +135,8 @@ class Files:
             raise OSError(ENOENT, text, name)
         try:
             return serve(name)
+        except OSError:
+            raise  # some are ValueErrors, too
         except RuntimeError as error:  # no hook is free
             raise OSError(EBUSY, str(error), name) from None
         except ValueError as error:  # another thread has closed the instance
