@@ -141,8 +141,9 @@ class Shell:
             return self._write(found[3], found[1], is_append=found[2] == ">>")
         if found := re.fullmatch(r": > (\S+)", command):
             return self._write(found[1], "", is_append=False)
-        if found := re.fullmatch(r"cat ((?:[\w/]+ ?)+)", command):
-            return "".join(self._files[file] for file in found[1].split()).splitlines()
+        if found := re.fullmatch(r"cat ([\w/]+(?: [\w/]+)*)", command):
+            lines = "".join(self._files[file] for file in found[1].split()).splitlines()
+            return [line for line in lines if not line.startswith("f:")]
         if found := re.fullmatch(r"grep -v '\^#' (\S+)", command):
             return self._shown(found[1])
         if found := re.fullmatch(r"work read (\d+) (\d+)", command):
@@ -159,6 +160,7 @@ class Shell:
     def _write(self, file: str, text: str, *, is_append: bool) -> list[str]:
         if text.startswith("hist:") and ":on" in text:
             self._forget()
+            self._instance.clear()
         try:
             if text or file.endswith("_events"):
                 self._files.write(file, text, append=is_append)

@@ -3,6 +3,7 @@ with the engine: what is accepted, what is refused and how, what each file and t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -12,8 +13,12 @@ from tests.events.session import Shell, Step, same, steps
 
 #: Steps whose answer differs, and why.
 DIFFERENT = {
+    "synthetic:163": "all are deleted or none; the kernel deletes until it comes to one in use",
     "hist_actions_part2:10": "the kernel looks at what is left of the trigger that it refused just before",
 }
+
+#: Files that an instance does not have, or that have other events in them.
+_NOT_THERE = ("/format", "set_event", "show_event", "events/synthetic/enable")
 
 
 @pytest.fixture
@@ -28,7 +33,7 @@ def check(shell: Shell, session: list[Step]) -> int:
     """Run the steps; return how many of them have been compared."""
     compared = 0
     for step in session:
-        if "/format" in step.command or "set_event" in step.command or "show_event" in step.command:
+        if any(file in step.command for file in _NOT_THERE):
             continue
         ours = shell.run(step.command)
         if ours is None or step.place in DIFFERENT:
@@ -57,9 +62,14 @@ def test_deletion_in_the_wrong_order(shell: Shell) -> None:
 
 
 def test_a_table_with_a_name(shell: Shell) -> None:
-    assert check(shell, [step for step in steps("hist_named")]) > 25
+    assert check(shell, list(steps("hist_named"))) > 25
 
 
 def test_definitions(shell: Shell) -> None:
     session = [step for step in steps("synthetic") if not step.section.startswith("format")]
-    assert check(shell, session) > 20
+    at = next(place for place, step in enumerate(session) if step.section == "redefinition")
+    compared = check(shell, session[:at])
+    for step in session[:at]:  # without showing it, the session defines them again
+        if re.match(r"echo 'e[13468] ", step.command) and not step.printed:
+            shell.run(step.command)
+    assert compared + check(shell, session[at:]) > 30

@@ -141,6 +141,16 @@ static uint32_t put_counted(uint8_t *at, uint32_t room, uint32_t most, uint8_t t
     return TAGGED_HEAD + bytes;
 }
 
+/* A str's length is that of its text here: the field may have kept only its beginning. */
+static uint64_t count_characters(const struct fg_loaded *value)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < value->bytes; i++)
+        n += ((uint8_t)value->text[i] & 0xc0) != 0x80;
+    return n;
+}
+
 /* @at has MIN_ROOM. */
 static uint32_t put_tagged(uint8_t *at, uint32_t room, const struct fg_loaded *value)
 {
@@ -152,8 +162,9 @@ static uint32_t put_tagged(uint8_t *at, uint32_t room, const struct fg_loaded *v
         at[0] = FG_VALUE_FLOAT;
         return put_word(at, &value->real);
     case FG_LOADED_TEXT:
-        return put_counted(at, room, FG_VALUE_MAX_TEXT,
-                           value->tag == FG_VALUE_BYTES ? FG_VALUE_BYTES : FG_VALUE_STR, value->bytes, value);
+        if (value->tag == FG_VALUE_BYTES)
+            return put_counted(at, room, FG_VALUE_MAX_TEXT, FG_VALUE_BYTES, value->bytes, value);
+        return put_counted(at, room, FG_VALUE_MAX_TEXT, FG_VALUE_STR, count_characters(value), value);
     case FG_LOADED_OBJECT:
         return put_counted(at, room, FG_VALUE_MAX_TYPE,
                            value->tag == FG_VALUE_SIZED ? FG_VALUE_SIZED : FG_VALUE_OBJECT, value->number,
