@@ -34,6 +34,10 @@ def exit_read(ret: int) -> None:
     pass
 
 
+def exit_group(code: int) -> None:
+    pass
+
+
 def waking(comm: str, pid: int) -> None:
     pass
 
@@ -48,6 +52,7 @@ EVENTS = {
     "syscalls/sys_enter_pread64": "pread fd=fd:u32 count=count:u64",
     "syscalls/sys_enter_write": "exit_read fd=\\1:u32 count=\\1:u64",
     "syscalls/sys_exit_read": "exit_read ret=ret:s64",
+    "syscalls/sys_enter_exit_group": "exit_group error_code=code:s32",
     "sched/sched_process_fork": "exit_read child_pid=\\1:s32",
     "sched/sched_waking": "waking comm=comm:string pid=pid:s32 prio=\\120:s32",
     "sched/sched_switch": "switch next_comm=next_comm:string next_pid=next_pid:s32 next_prio=\\120:s32",
@@ -83,7 +88,7 @@ def steps(name: str) -> Iterator[Step]:
                 section = line[3:]
             elif line.startswith("$ "):
                 step = Step(f"{part}:{number}", section, line[2:], ())
-            elif step:
+            elif step and not step.printed[:1] == ("  -1 EBUSY (Device or resource busy)",):  # it logs nothing
                 step = step._replace(printed=(*step.printed, line))
         if step:
             yield step
@@ -146,6 +151,8 @@ class Shell:
             return [line for line in lines if not line.startswith("f:")]
         if found := re.fullmatch(r"grep -v '\^#' (\S+)", command):
             return self._shown(found[1])
+        if found := re.fullmatch(r"grep '\^{\\\|Hits' (\S+)", command):
+            return [line for line in self._shown(found[1]) if line.startswith("{") or "Hits" in line]
         if found := re.fullmatch(r"work read (\d+) (\d+)", command):
             return self._work(lambda: self._read(int(found[1]), int(found[2])))
         if found := re.fullmatch(r"work io (\d+)", command):
@@ -186,6 +193,7 @@ class Shell:
         def named() -> None:
             ctypes.CDLL(None).prctl(_PR_SET_NAME, b"work", 0, 0, 0)
             body()
+            exit_group(0)
 
         thread = threading.Thread(target=named, name="work")
         thread.start()

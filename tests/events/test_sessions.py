@@ -48,6 +48,17 @@ def test_actions(shell: Shell) -> None:
     assert check(shell, session) > 40
 
 
+def test_variables_of_another_event(shell: Shell) -> None:
+    sections = "a variable of another event, by key", "a variable is read once", "the variable is in use"
+    session = [step for step in steps("hist_vars") if step.section.startswith(sections)]
+    assert check(shell, session) > 12
+
+
+def test_variables_with_the_same_name(shell: Shell) -> None:
+    section = "a variable of the same name on two events"
+    assert check(shell, [step for step in steps("hist_vars2") if step.section.startswith(section)]) == 8
+
+
 def test_the_wakeup_latency_example(shell: Shell) -> None:
     session = [step for step in steps("hist_wakeup") if step.section == "the wakeup latency example whole"]
     session = [step for step in session if "wakeup_latency/hist" not in step.command]

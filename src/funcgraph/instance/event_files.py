@@ -79,8 +79,9 @@ def write(state: State, name: str, text: str, append: bool) -> None:
     try:
         _write_of_event(*found, text, append)
     except (FilterError, HistError) as error:
-        if error.component:
-            dynamic_events.log.add(error.component, error.message, error.command, error.caret)
+        entries = error.entries if isinstance(error, HistError) else ((error.message, error.caret),)
+        for message, caret in entries if error.component else ():
+            dynamic_events.log.add(error.component, message, error.command, caret)
         raise OSError(error.errno, str(error), name) from error
 
 
