@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "engine/event/hist_key.h"
+
 static int refuse(const char *what)
 {
     PyErr_Format(PyExc_ValueError, "a histogram's plan: %s", what);

@@ -1,40 +1,14 @@
 /* See hist.h. */
-#define _GNU_SOURCE
 #include "engine/event/hist.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/core/compiler.h"
 #include "engine/event/hist_cell.h"
-
-#define COMM_WORDS 2u
-/* A row is read again while another thread counts in it: at once, then each millisecond, as that thread may
- * not run now. In a forked child it never ends what it began. */
-#define READ_TRIES 100u
-#define READ_WAITS 1000u
-
-/* Where an element's counters are, after its key. */
-struct layout {
-    uint32_t sums;      /* hitcount is before them */
-    uint32_t ended;     /* as hitcount, counted after the sums */
-    uint32_t comm;      /* what comes from here on is not read again */
-    uint32_t tracked;   /* a word each, in an order in which 0 is least: order_of() */
-    uint32_t saved;     /* a cell: the value that was tracked then, and what was saved */
-    uint32_t variables; /* cells */
-    uint32_t saved_words;
-    uint32_t end;
-};
-
-struct fg_hist {
-    struct fg_hist_map *map;
-    _Atomic bool is_paused;
-    uint32_t needs;
-    struct layout at;
-    struct fg_hist_plan plan;
-};
+#include "engine/event/hist_key.h"
+#include "engine/event/hist_rows.h"
 
 static bool is_numeric(const struct fg_hist_term *term)
 {
@@ -115,15 +89,15 @@ static uint32_t cell_words(const struct fg_hist_term *term)
     return 1 + fg_hist_kind_words(term->kind);
 }
 
-static struct layout lay_out(const struct fg_hist_plan *plan)
+static struct fg_hist_layout lay_out(const struct fg_hist_plan *plan)
 {
-    struct layout at = {.sums = 1};
+    struct fg_hist_layout at = {.sums = 1};
 
     at.ended = at.sums;
     for (uint32_t i = 0; i < plan->nr_values; i++)
         at.ended += sum_words(&plan->values[i]);
     at.comm = at.ended + (plan->nr_values ? 1 : 0);
-    at.tracked = at.comm + (plan->keeps_comm ? COMM_WORDS : 0);
+    at.tracked = at.comm + (plan->keeps_comm ? FG_HIST_COMM_WORDS : 0);
     at.saved = at.tracked + plan->nr_tracked;
     for (uint32_t i = 0; i < plan->nr_saved; i++)
         at.saved_words += fg_hist_kind_words(plan->saved[i].kind);
@@ -280,12 +254,12 @@ static void add_value(_Atomic uint64_t *sum, const struct fg_hist_term *term, co
 /* The same comm may be stored by several threads of one pid: they all store its words whole. */
 static void keep_comm(_Atomic uint64_t *at, const struct fg_hit *hit)
 {
-    uint64_t words[COMM_WORDS] = {0, 0};
+    uint64_t words[FG_HIST_COMM_WORDS] = {0, 0};
 
     if (!hit->comm || atomic_load_explicit(at, memory_order_relaxed))
         return;
     memcpy(words, hit->comm, strnlen(hit->comm, sizeof(words)));
-    for (uint32_t i = 0; i < COMM_WORDS; i++)
+    for (uint32_t i = 0; i < FG_HIST_COMM_WORDS; i++)
         atomic_store_explicit(&at[i], words[i], memory_order_relaxed);
 }
 
@@ -377,183 +351,4 @@ bool fg_hist_take(struct fg_hist *hist, const struct fg_hist *keys, const struct
         return false;
     *value = fg_hist_term_value(terms[index].kind, hist->plan.signed_variables >> index & 1, words);
     return true;
-}
-
-/* ---- onmax() and onchange() */
-
-#define SIGN (UINT64_C(1) << 63)
-
-/* How a tracked value is ordered: words compare as the numbers do. */
-enum order { UNSIGNED, SIGNED, REAL };
-
-static enum order order_of(const struct fg_hist_plan *plan, uint32_t index)
-{
-    uint32_t variable = plan->tracked[index].variable;
-
-    if (plan->variables[variable].kind != FG_HIST_KIND_NUMBER)
-        return REAL;
-    return plan->signed_variables >> variable & 1 ? SIGNED : UNSIGNED;
-}
-
-/* 0 is less than all others: what a fresh element has. The bits of positive doubles are ordered as they are,
- * those of negative ones the other way round. */
-static uint64_t ordered(enum order order, const struct fg_loaded *value)
-{
-    double real = fg_hist_real(value) + 0.0; /* -0 is 0 */
-    uint64_t word;
-
-    if (order != REAL)
-        return fg_hist_integer(value) ^ (order == SIGNED ? SIGN : 0);
-    memcpy(&word, &real, sizeof(word));
-    return word & SIGN ? ~word : word | SIGN;
-}
-
-/* The integer or the double's bits that ordered() was given. */
-static uint64_t as_it_was(enum order order, uint64_t word)
-{
-    if (order == UNSIGNED || !word)
-        return word;
-    if (order == SIGNED)
-        return word ^ SIGN;
-    return word & SIGN ? word & ~SIGN : ~word;
-}
-
-static bool raise_word(_Atomic uint64_t *at, uint64_t word)
-{
-    uint64_t before = atomic_load_explicit(at, memory_order_relaxed);
-
-    while (word > before) {
-        if (atomic_compare_exchange_weak_explicit(at, &before, word, memory_order_relaxed,
-                                                  memory_order_relaxed))
-            return true;
-    }
-    return false;
-}
-
-static void save(const struct fg_hist *hist, _Atomic uint64_t *cell, const struct fg_hit *hit, uint64_t word)
-{
-    uint64_t words[1 + FG_HIST_MAX_SAVED * FG_HIST_MAX_KEY_WORDS], *at = words;
-
-    *at++ = word;
-    for (uint32_t i = 0; i < hist->plan.nr_saved; i++) {
-        fg_hist_term_key(&hist->plan.saved[i], hit, at, 0);
-        at += fg_hist_kind_words(hist->plan.saved[i].kind);
-    }
-    fg_hist_cell_put(cell, words, 1 + hist->at.saved_words);
-}
-
-bool fg_hist_track(struct fg_hist *hist, struct fg_hist_element *element, uint32_t index,
-                   const struct fg_hit *hit)
-{
-    const struct fg_hist_track *track = &hist->plan.tracked[index];
-    struct fg_loaded value = fg_hist_term_run(&hist->plan.variables[track->variable], hit);
-    _Atomic uint64_t *counters = fg_hist_counters(hist->map, element);
-    _Atomic uint64_t *at = counters + hist->at.tracked + index;
-    uint64_t word = ordered(order_of(&hist->plan, index), &value);
-    bool is_due;
-
-    if (!fg_hist_is_number(&value))
-        return false;
-    if (track->is_change)
-        is_due = atomic_exchange_explicit(at, word, memory_order_relaxed) != word;
-    else
-        is_due = raise_word(at, word);
-    if (is_due && hist->plan.nr_saved && hist->plan.saver == index)
-        save(hist, counters + hist->at.saved, hit, word);
-    return is_due;
-}
-
-/* ---- reading */
-
-struct reading {
-    struct fg_hist *hist;
-    uint64_t *rows;
-    uint32_t room, n;
-};
-
-uint32_t fg_hist_row_words(const struct fg_hist *hist)
-{
-    const struct layout *at = &hist->at;
-
-    return 1 + hist->map->key_words + at->ended + (at->saved - at->comm) +
-           (hist->plan.nr_saved ? 1 + at->saved_words : 0);
-}
-
-static void wait_for(unsigned tries)
-{
-    if (tries >= READ_TRIES)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
-/* `ended` is read first, hitcount last. Equal numbers mean that no hit was in progress, and that none began
- * until the sums had been read. The acquires pair with add(). */
-static void read_counters(const struct layout *at, _Atomic uint64_t *counters, uint64_t *out)
-{
-    bool has_sums = at->ended > at->sums;
-
-    for (unsigned i = 0; i < READ_TRIES + READ_WAITS; i++) {
-        uint64_t ended = has_sums ? atomic_load_explicit(&counters[at->ended], memory_order_acquire) : 0;
-
-        for (uint32_t k = at->sums; k < at->ended; k++)
-            out[k] = atomic_load_explicit(&counters[k], memory_order_acquire);
-        out[0] = atomic_load_explicit(&counters[0], memory_order_relaxed);
-        if (!has_sums || out[0] == ended)
-            break;
-        wait_for(i);
-    }
-}
-
-/* Stores whether something was saved, and that. */
-static void read_saved(const struct fg_hist *hist, _Atomic uint64_t *cell, uint64_t *out)
-{
-    uint64_t words[1 + FG_HIST_MAX_SAVED * FG_HIST_MAX_KEY_WORDS];
-    enum fg_hist_cell_read read = FG_HIST_CELL_CHANGES;
-
-    for (unsigned i = 0; read == FG_HIST_CELL_CHANGES && i < READ_TRIES + READ_WAITS; i++) {
-        wait_for(i);
-        read = fg_hist_cell_read(cell, words, 1 + hist->at.saved_words);
-    }
-    memset(out, 0, sizeof(*out) * (1 + hist->at.saved_words));
-    if (read != FG_HIST_CELL_SET)
-        return;
-    out[0] = 1;
-    memcpy(out + 1, words + 1, sizeof(*out) * hist->at.saved_words);
-}
-
-static void read_row(struct fg_hist_element *element, uint32_t number, void *arg)
-{
-    struct reading *reading = (struct reading *)arg;
-    const struct fg_hist *hist = reading->hist;
-    const struct layout *at = &hist->at;
-    uint32_t key_words = hist->map->key_words;
-    _Atomic uint64_t *counters = fg_hist_counters(hist->map, element);
-    uint64_t *row;
-
-    /* Its first hit is in progress. */
-    if (!atomic_load_explicit(counters, memory_order_relaxed))
-        return;
-    if (reading->n++ >= reading->room)
-        return;
-    row = reading->rows + (size_t)(reading->n - 1) * fg_hist_row_words(hist);
-    *row++ = number;
-    memcpy(row, element->words, sizeof(*row) * key_words);
-    row += key_words;
-    read_counters(at, counters, row);
-    row += at->ended;
-    for (uint32_t i = at->comm; i < at->tracked; i++)
-        *row++ = atomic_load_explicit(&counters[i], memory_order_relaxed);
-    for (uint32_t i = 0; i < hist->plan.nr_tracked; i++)
-        *row++ = as_it_was(order_of(&hist->plan, i),
-                           atomic_load_explicit(&counters[at->tracked + i], memory_order_relaxed));
-    if (hist->plan.nr_saved)
-        read_saved(hist, counters + at->saved, row);
-}
-
-uint32_t fg_hist_snapshot(struct fg_hist *hist, uint64_t *rows, uint32_t room, uint64_t *dropped)
-{
-    struct reading reading = {.hist = hist, .rows = rows, .room = rows ? room : 0};
-
-    fg_hist_map_each(hist->map, read_row, &reading);
-    *dropped = fg_hist_map_dropped(hist->map);
-    return reading.n;
 }
