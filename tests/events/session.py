@@ -88,7 +88,7 @@ def steps(name: str) -> Iterator[Step]:
                 section = line[3:]
             elif line.startswith("$ "):
                 step = Step(f"{part}:{number}", section, line[2:], ())
-            elif step and not step.printed[:1] == ("  -1 EBUSY (Device or resource busy)",):  # it logs nothing
+            elif step and step.printed[:1] != ("  -1 EBUSY (Device or resource busy)",):  # it logs nothing
                 step = step._replace(printed=(*step.printed, line))
         if step:
             yield step

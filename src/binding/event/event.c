@@ -569,9 +569,11 @@ static int make_filter(const struct event_object *self, PyObject *program, struc
     return error ? -1 : 0;
 }
 
-static struct fg_made_event *made_of(PyObject *object)
+static struct fg_hist_sink *sink_of(PyObject *object)
 {
-    return ((struct event_object *)object)->made;
+    struct fg_made_event *made = ((struct event_object *)object)->made;
+
+    return made ? &made->sink : NULL;
 }
 
 static PyObject *trigger(PyObject *object, PyObject *args)
@@ -602,7 +604,7 @@ static PyObject *trigger(PyObject *object, PyObject *args)
     fields = described(self);
     if (kind == FG_TRIGGER_HIST &&
         fg_trigger_make_hist(made, plan, links, &fields,
-                             &(struct fg_event_type_of){Py_TYPE(object), made_of}) != 0)
+                             &(struct fg_event_type_of){Py_TYPE(object), sink_of}) != 0)
         Py_CLEAR(made);
     return made;
 }
@@ -706,7 +708,9 @@ static PyObject *get_number(PyObject *object, void *Py_UNUSED(closure))
 
 static bool makes(const struct fg_trigger *trigger, const void *made)
 {
-    return trigger->kind == FG_TRIGGER_HIST && fg_hist_actions_make(&trigger->actions, made);
+    const struct fg_made_event *event = made;
+
+    return trigger->kind == FG_TRIGGER_HIST && fg_hist_actions_have(&trigger->actions, &event->sink);
 }
 
 static PyObject *get_used(PyObject *object, void *Py_UNUSED(closure))

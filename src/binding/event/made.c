@@ -70,10 +70,12 @@ struct fg_made_event *fg_made_event_of(PyObject *fields, PyObject *limits, const
         fg_raise_os_error(E2BIG, PyUnicode_FromString("the fields do not fit into an event"));
         error = -1;
     }
-    if (!error)
-        return made;
-    free(made);
-    return NULL;
+    if (error) {
+        free(made);
+        return NULL;
+    }
+    fg_made_event_init(made);
+    return made;
 }
 
 /* ---- a probe on another event */

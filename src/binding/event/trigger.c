@@ -107,8 +107,8 @@ static int fill_action(struct fg_hist_action *action, PyObject *tuple, const str
     if (!PyArg_ParseTuple(tuple, "iOO!", &action->tracked, &event, &PyTuple_Type, &values))
         return -1;
     if (event != Py_None)
-        action->made = PyObject_TypeCheck(event, events->type) ? events->made(event) : NULL;
-    if (event != Py_None && !action->made)
+        action->sink = PyObject_TypeCheck(event, events->type) ? events->sink(event) : NULL;
+    if (event != Py_None && !action->sink)
         return refuse("an action's event is one that others make");
     return fill_values(action, values, fields);
 }

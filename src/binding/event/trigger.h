@@ -18,7 +18,7 @@ void fg_trigger_fill(PyObject *object, int kind, int64_t count, struct fg_event_
 /* The type Event, and what others make of one; NULL: nothing does. */
 struct fg_event_type_of {
     PyTypeObject *type;
-    struct fg_made_event *(*made)(PyObject *event);
+    struct fg_hist_sink *(*sink)(PyObject *event);
 };
 
 /**

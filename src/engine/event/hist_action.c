@@ -5,7 +5,6 @@
 
 #include "engine/core/compiler.h"
 #include "engine/event/hit.h"
-#include "engine/event/made_event.h"
 
 int fg_hist_actions_check(struct fg_hist_actions *actions, uint32_t nr_tracked)
 {
@@ -14,7 +13,7 @@ int fg_hist_actions_check(struct fg_hist_actions *actions, uint32_t nr_tracked)
         const struct fg_hist_action *action = &actions->actions[i];
 
         if (action->tracked >= (int)nr_tracked ||
-            (action->made && action->nr_values != action->made->form.nr_fields))
+            (action->sink && action->nr_values != action->sink->nr_values))
             return -EINVAL;
         for (uint32_t k = 0; k < action->nr_values; k++) {
             if (fg_hist_term_check(&action->values[k]))
@@ -25,10 +24,10 @@ int fg_hist_actions_check(struct fg_hist_actions *actions, uint32_t nr_tracked)
     return 0;
 }
 
-bool fg_hist_actions_make(const struct fg_hist_actions *actions, const struct fg_made_event *made)
+bool fg_hist_actions_have(const struct fg_hist_actions *actions, const struct fg_hist_sink *sink)
 {
     for (uint32_t i = 0; i < actions->nr_actions; i++) {
-        if (actions->actions[i].made == made)
+        if (actions->actions[i].sink == sink)
             return true;
     }
     return false;
@@ -65,20 +64,20 @@ static struct fg_loaded stack_of(const struct fg_hit *hit, uint32_t *functions)
         .kind = FG_LOADED_STACK, .text = (const char *)functions, .bytes = (uint16_t)(4 * n)};
 }
 
-static FG_NOINLINE void make_event(const struct fg_hist_action *action, const struct fg_event_site *site,
-                                   const struct fg_hit *hit)
+static FG_NOINLINE void give_values(const struct fg_hist_action *action, const struct fg_event_site *site,
+                                    const struct fg_hit *hit)
 {
     struct fg_loaded values[FG_EVENT_MAX_FIELDS];
     uint32_t functions[FG_HIST_MAX_STACK];
 
-    if (!fg_made_event_is_wanted(action->made))
+    if (!action->sink->is_wanted(action->sink))
         return;
     for (uint32_t i = 0; i < action->nr_values; i++) {
         const struct fg_hist_term *term = &action->values[i];
 
         values[i] = term->kind == FG_HIST_KIND_STACK ? stack_of(hit, functions) : fg_hist_term_run(term, hit);
     }
-    fg_made_event_hit(action->made, site, values);
+    action->sink->take(action->sink, site, values);
 }
 
 static void act(struct fg_hist *hist, struct fg_hist_element *element, const struct fg_hist_actions *actions,
@@ -89,8 +88,8 @@ static void act(struct fg_hist *hist, struct fg_hist_element *element, const str
 
         if (action->tracked >= 0 && !fg_hist_track(hist, element, (uint32_t)action->tracked, hit))
             continue;
-        if (action->made)
-            make_event(action, site, hit);
+        if (action->sink)
+            give_values(action, site, hit);
     }
 }
 

@@ -14,7 +14,14 @@
 #define FG_HIST_MAX_REFERENCES 16u
 #define FG_HIST_MAX_ACTIONS 16u
 
-struct fg_made_event;
+/* Takes the values of an action: an event that is made of them (made_event.h). */
+struct fg_hist_sink {
+    uint32_t nr_values;
+    /* True if taking values has any effect. */
+    bool (*is_wanted)(const struct fg_hist_sink *sink);
+    /* @site: of the hit that acts; @values: nr_values of them */
+    void (*take)(struct fg_hist_sink *sink, const struct fg_event_site *site, const struct fg_loaded *values);
+};
 
 /* A variable of another histogram. Whoever made the reference keeps that histogram. */
 struct fg_hist_reference {
@@ -23,10 +30,10 @@ struct fg_hist_reference {
 };
 
 struct fg_hist_action {
-    int tracked;                /* the plan's: it must be due; -1: each hit acts */
-    struct fg_made_event *made; /* the event that it makes; NULL: it only keeps what is saved */
+    int tracked;               /* the plan's: it must be due; -1: each hit acts */
+    struct fg_hist_sink *sink; /* what takes its values; NULL: it only keeps what is saved */
     uint32_t nr_values;
-    struct fg_hist_term *values; /* one for each of the event's fields */
+    struct fg_hist_term *values;
 };
 
 struct fg_hist_actions {
@@ -36,7 +43,7 @@ struct fg_hist_actions {
     struct fg_hist_action actions[FG_HIST_MAX_ACTIONS];
 };
 
-/* Return: 0; -EINVAL: a value is no term, or there are not as many as the event has fields. */
+/* Return: 0; -EINVAL: a value is no term, or there are not as many as the sink takes. */
 int fg_hist_actions_check(struct fg_hist_actions *actions, uint32_t nr_tracked);
 
 /**
@@ -47,7 +54,7 @@ int fg_hist_actions_check(struct fg_hist_actions *actions, uint32_t nr_tracked);
 void fg_hist_hit(struct fg_hist *hist, const struct fg_hist_actions *actions,
                  const struct fg_event_site *site, const uint8_t *image, uint32_t bytes);
 
-/* Whether one of the actions makes this event. */
-bool fg_hist_actions_make(const struct fg_hist_actions *actions, const struct fg_made_event *made);
+/* Whether one of the actions has this sink. */
+bool fg_hist_actions_have(const struct fg_hist_actions *actions, const struct fg_hist_sink *sink);
 
 #endif

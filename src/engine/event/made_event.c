@@ -3,6 +3,26 @@
 
 #include "engine/core/compiler.h"
 
+static struct fg_made_event *made_of(const struct fg_hist_sink *sink)
+{
+    return fg_container_of(sink, struct fg_made_event, sink);
+}
+
+static bool is_wanted(const struct fg_hist_sink *sink)
+{
+    return fg_made_event_is_wanted(made_of(sink));
+}
+
+static void take(struct fg_hist_sink *sink, const struct fg_event_site *site, const struct fg_loaded *values)
+{
+    fg_made_event_hit(made_of(sink), site, values);
+}
+
+void fg_made_event_init(struct fg_made_event *made)
+{
+    made->sink = (struct fg_hist_sink){made->form.nr_fields, is_wanted, take};
+}
+
 /* Nothing that makes an event can make it again, directly or by others. */
 static bool may_make(const struct fg_event *event, const struct fg_event_site *site)
 {

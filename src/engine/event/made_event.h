@@ -12,11 +12,15 @@
 #define FG_MADE_EVENT_MAX_CHAIN 4u
 
 struct fg_made_event {
+    struct fg_hist_sink sink; /* for actions */
     /* Its owner sets it to NULL, waits for callbacks, then frees the event: a trigger may still name it. */
     _Atomic(struct fg_event *) event;
     struct fg_image_form form;
     _Atomic uint64_t nmissed; /* how often it would have made itself, or the chain was too long */
 };
+
+/* Prepares one whose form is laid out, and whose other members are zeros. */
+void fg_made_event_init(struct fg_made_event *made);
 
 /* True if making it has any effect. Inside the guard. */
 static inline bool fg_made_event_is_wanted(const struct fg_made_event *made)

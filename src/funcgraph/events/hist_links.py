@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from funcgraph.events import hist, live
 from funcgraph.events.hist_plan import Reference, compile_hist
@@ -19,7 +19,6 @@ from funcgraph.events.trigger import UNLIMITED, Trigger, TriggerError
 if TYPE_CHECKING:
     from funcgraph import _engine
     from funcgraph.events.installer import AnyEvent
-    from funcgraph.events.wanted import Wanted
 
 __all__ = ["InstanceHists", "LiveTrigger"]
 
@@ -56,6 +55,20 @@ class LiveTrigger:
         return self.asked.text(self.engine.left, is_paused)
 
 
+class HistOwner(Protocol):
+    """What an instance wants of an event (wanted.Wanted), as far as its histograms go."""
+
+    @property
+    def event(self) -> AnyEvent: ...
+    @property
+    def histograms(self) -> list[LiveTrigger]: ...
+    @property
+    def users(self) -> list[LiveTrigger]: ...
+    @property
+    def hidden(self) -> list[LiveTrigger]: ...
+    def hide(self, hidden: list[LiveTrigger]) -> None: ...
+
+
 class InstanceHists:
     """The histograms of an instance: hist_spec.Others. Whoever uses it holds the instance's lock.
 
@@ -63,7 +76,7 @@ class InstanceHists:
         all: what the instance wants of each event, by "GROUP/EVENT".
     """
 
-    def __init__(self, all: Mapping[str, Wanted]) -> None:
+    def __init__(self, all: Mapping[str, HistOwner]) -> None:
         self._all = all
 
     # ---- what the parser asks
@@ -139,10 +152,10 @@ class InstanceHists:
 
     # ---- names
 
-    def _existing(self) -> Iterator[Wanted]:
+    def _existing(self) -> Iterator[HistOwner]:
         return (wanted for wanted in self._all.values() if wanted.event.has_probes)
 
-    def _wanted(self, system: str, event: str) -> Wanted | None:
+    def _wanted(self, system: str, event: str) -> HistOwner | None:
         return next(
             (one for one in self._existing() if (one.event.group, one.event.name) == (system, event)), None
         )
@@ -198,7 +211,7 @@ class InstanceHists:
             raise
         return made
 
-    def _matching(self, wanted: Wanted, nr_keys: int) -> LiveTrigger | None:
+    def _matching(self, wanted: HistOwner, nr_keys: int) -> LiveTrigger | None:
         specs = ((one, one.asked.hist) for one in wanted.histograms)
         return next((one for one, spec in specs if spec and len(spec.keys) == nr_keys), None)
 
@@ -210,7 +223,7 @@ class InstanceHists:
                 wanted.hide(staying)
 
 
-def _specs(wanted: Wanted) -> Iterator[HistSpec]:
+def _specs(wanted: HistOwner) -> Iterator[HistSpec]:
     return (one.asked.hist for one in wanted.histograms if one.asked.hist)
 
 

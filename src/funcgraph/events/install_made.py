@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from errno import EINVAL, ENODEV
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from funcgraph import _engine
 from funcgraph.events import filter as event_filter
@@ -17,13 +17,21 @@ from funcgraph.events.filter import FilterError
 from funcgraph.events.hist_plan import Term, compile_field
 from funcgraph.events.synthetic_definition import SyntheticDefinition
 
-if TYPE_CHECKING:
-    from funcgraph.events.installer import AnyEvent
-
 __all__ = ["MadeEvent", "make_event"]
 
 #: Functions of a stack that an event keeps: FG_HIST_MAX_STACK of src/engine/event/hist_term.h.
 _STACK = 16
+
+
+class BaseEvent(Protocol):
+    """An event that another one can be on: what this needs of it."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]: ...
+    @property
+    def filter_fields(self) -> event_filter.Fields: ...
+    @property
+    def engine(self) -> _engine.Event: ...
 
 
 class MadeEvent:
@@ -57,7 +65,7 @@ class MadeEvent:
 
 
 def make_event(
-    definition: Definition | SyntheticDefinition, events: Mapping[tuple[str, str], AnyEvent]
+    definition: Definition | SyntheticDefinition, events: Mapping[tuple[str, str], BaseEvent]
 ) -> MadeEvent:
     """Make the event that an `s` or an `e` defines.
 
@@ -89,7 +97,7 @@ def _synthetic(definition: SyntheticDefinition) -> MadeEvent:
 # ---- events on events
 
 
-def _on_event(definition: Definition, base: AnyEvent) -> MadeEvent:
+def _on_event(definition: Definition, base: BaseEvent) -> MadeEvent:
     types = _types(base)
     for field in definition.fields:
         if field.source[0] == "field" and field.source[1] not in types:
@@ -106,7 +114,7 @@ def _on_event(definition: Definition, base: AnyEvent) -> MadeEvent:
     return made
 
 
-def _types(base: AnyEvent) -> dict[str, str]:
+def _types(base: BaseEvent) -> dict[str, str]:
     """Return the types of an event's fields; two may have the same name, and the first one counts."""
     return {field.name: field.type for field in reversed(base.fields) if not field.count}
 
@@ -129,7 +137,7 @@ def _value(field: Field, types: Mapping[str, str]) -> Term | str:
     return value if isinstance(value, str) else Term("number", (("number", value % (1 << 64)),))
 
 
-def _filter(definition: Definition, base: AnyEvent) -> bytes | None:
+def _filter(definition: Definition, base: BaseEvent) -> bytes | None:
     if not definition.filter:
         return None
     try:

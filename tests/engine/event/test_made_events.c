@@ -95,6 +95,7 @@ static void made_begin(struct fg_made_event *made, const char *name, uint32_t nr
     for (uint32_t i = 0; i < nr_fields; i++)
         made->form.fields[i].type = FG_FIELD_U64;
     CHECK_EQ(fg_image_lay_out(&made->form), 0);
+    fg_made_event_init(made);
     CHECK_EQ(fg_event_new("synthetic", name, "", FG_EVENT_PLAIN_FIELDS_AT, &event), 0);
     atomic_store(&made->event, event);
 }
@@ -123,7 +124,7 @@ static struct fg_trigger hist_trigger(struct fg_hist *hist)
 static void add_action(struct fg_trigger *trigger, struct fg_made_event *made, struct fg_hist_term *values)
 {
     trigger->actions.actions[trigger->actions.nr_actions++] = (struct fg_hist_action){
-        .tracked = -1, .made = made, .nr_values = made->form.nr_fields, .values = values};
+        .tracked = -1, .sink = &made->sink, .nr_values = made->form.nr_fields, .values = values};
     CHECK_EQ(fg_hist_actions_check(&trigger->actions, 0), 0);
 }
 
@@ -336,7 +337,9 @@ static struct fg_made_event links[NR_LINKS];
 
 static bool makes(const struct fg_trigger *trigger, const void *made)
 {
-    return trigger->kind == FG_TRIGGER_HIST && fg_hist_actions_make(&trigger->actions, made);
+    const struct fg_made_event *event = made;
+
+    return trigger->kind == FG_TRIGGER_HIST && fg_hist_actions_have(&trigger->actions, &event->sink);
 }
 
 /* Each link makes the next one and itself. */

@@ -1,4 +1,4 @@
-/* See hist.h. */
+/* Making a histogram, and counting hits. See hist.h. */
 #include "engine/event/hist.h"
 
 #include <errno.h>
