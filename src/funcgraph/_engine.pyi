@@ -197,7 +197,13 @@ class Event:
     """
 
     def __new__(
-        cls, system: str, name: str, fields: Sequence[tuple[Any, ...]], *, is_return: bool = False
+        cls,
+        system: str,
+        name: str,
+        fields: Sequence[tuple[Any, ...]],
+        *,
+        is_return: bool = False,
+        limits: tuple[int, ...] | None = None,
     ) -> Event: ...
     @property
     def number(self) -> int:

@@ -10,7 +10,7 @@ import ctypes
 import errno
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -153,12 +153,8 @@ class Shell:
             return self._shown(found[1])
         if found := re.fullmatch(r"grep '\^{\\\|Hits' (\S+)", command):
             return [line for line in self._shown(found[1]) if line.startswith("{") or "Hits" in line]
-        if found := re.fullmatch(r"work read (\d+) (\d+)", command):
-            return self._work(lambda: self._read(int(found[1]), int(found[2])))
-        if found := re.fullmatch(r"work io (\d+)", command):
-            return self._work(lambda: [pread(3, 64) for _ in range(int(found[1]))])
-        if found := re.fullmatch(r"work sleep (\d+) \d+", command):
-            return self._work(lambda: self._sleep(int(found[1])))
+        if found := re.fullmatch(r"work (read|io|sleep) (\d+)(?: (\d+))?", command):
+            return self._work(found[1], int(found[2]), int(found[3] or 0))
         if found := re.fullmatch(r"cmp (\S+) (\S+) && echo same", command):
             texts = {self._files[file].partition("\n\n")[2] for file in found.groups()}
             return ["same"] if len(texts) == 1 else ["different"]
@@ -189,10 +185,10 @@ class Shell:
             self._instance.clear()
         return [line for line in text.splitlines() if not line.startswith("#")]
 
-    def _work(self, body: Callable[[], object]) -> list[str]:
+    def _work(self, what: str, first: int, second: int) -> list[str]:
         def named() -> None:
             ctypes.CDLL(None).prctl(_PR_SET_NAME, b"work", 0, 0, 0)
-            body()
+            _ACTIVITIES[what](first, second)
             exit_group(0)
 
         thread = threading.Thread(target=named, name="work")
@@ -200,18 +196,26 @@ class Shell:
         thread.join()
         return []
 
-    def _read(self, size: int, n: int) -> None:
-        for _ in range(n):
-            enter_read(3, size)
-            exit_read(size)
 
-    def _sleep(self, n: int) -> None:
-        pid = threading.get_native_id()
-        for _ in range(n):
-            waking("work", pid)
-            switch("work", pid)
+def _read(size: int, n: int) -> None:
+    for _ in range(n):
+        enter_read(3, size)
+        exit_read(size)
 
 
+def _io(n: int, _: int) -> None:
+    for _ in range(n):
+        pread(3, 64)
+
+
+def _sleep(n: int, _: int) -> None:
+    pid = threading.get_native_id()
+    for _ in range(n):
+        waking("work", pid)
+        switch("work", pid)
+
+
+_ACTIVITIES = {"read": _read, "io": _io, "sleep": _sleep}
 _STRINGS = {
     "EINVAL": "Invalid argument",
     "EBUSY": "Device or resource busy",

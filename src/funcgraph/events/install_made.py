@@ -53,8 +53,8 @@ class MadeEvent:
         self.engine = _engine.Event(group, name, fields, limits=limits)
         self._exists = True
 
-    def remove_probe(self, probe: None) -> None:
-        """Remove the event."""
+    def remove_probe(self, probe: object) -> None:
+        """Remove the event: it has no probes of its own."""
         self._exists = False
         self.engine.close()
 
