@@ -188,13 +188,22 @@ class Event:
         system, name: its names, which go into traces. Nobody checks that they are given once.
         fields: (name, type, count, source, steps) of each field: funcgraph.events.field.Field.
         is_return: hits are at the return of functions; False: at the entry.
+        limits: of an event that other events make: the most bytes of the text that each field is, 0: no
+            limit. Its fields have no source and no steps; an array is of symbols, for a stack. None: probes
+            hit it.
 
     Errors: ValueError: it is closed, or the fields are none. OSError: E2BIG: the fields take too much room.
     MemoryError.
     """
 
     def __new__(
-        cls, system: str, name: str, fields: Sequence[tuple[Any, ...]], *, is_return: bool = False
+        cls,
+        system: str,
+        name: str,
+        fields: Sequence[tuple[Any, ...]],
+        *,
+        is_return: bool = False,
+        limits: tuple[int, ...] | None = None,
     ) -> Event: ...
     @property
     def number(self) -> int:
@@ -202,7 +211,11 @@ class Event:
 
     @property
     def used(self) -> bool:
-        """Whether an instance records it."""
+        """Whether an instance wants something of it, a trigger makes it, or an event on it is used."""
+
+    @property
+    def is_base(self) -> bool:
+        """Whether an event on its fields is used."""
 
     @property
     def layout(self) -> str:
@@ -214,7 +227,8 @@ class Event:
 
     @property
     def nmissed(self) -> int:
-        """How many calls its probes missed."""
+        """How many calls its probes missed; of an event that others make, how often it would have made
+        itself, or was at the end of too long a chain."""
 
     def add_probe(
         self, functions: Sequence[str], fields: Sequence[tuple[Any, ...]], is_pending: bool, /
@@ -245,13 +259,25 @@ class Event:
         another thread changes the instance. RuntimeError: no hook is free. ValueError: it is closed.
         """
 
+    def set_base(self, event: Event, values: tuple[Any, ...], filter: bytes | None, /) -> None:
+        """Have the hits of another event make this one, which others make, while it is used.
+
+        Args:
+            event: the other one.
+            values: for each field a hist_plan.Term of the other event's hits, or a text.
+            filter: a filter's program for the other event's fields, or None.
+
+        Errors: ValueError: it is on another one already, probes hit it, or a value is none.
+        """
+
     def trigger(
         self,
         name: str,
         count: int,
         filter: bytes | None,
         plan: tuple[Any, ...] | None,
-        target: EventSwitch | Event | None = None,
+        target: EventSwitch | Event | None,
+        links: tuple[Trigger | None, tuple[Any, ...], tuple[Any, ...]] | None,
         /,
     ) -> Trigger:
         """Make a trigger for its hits.
@@ -261,9 +287,13 @@ class Event:
             count: how often it acts; -1: at each hit.
             filter: a filter's program, or None.
             plan: of a "hist": hist_plan.Plan.
-            target: of an "enable_event" the switch that it turns; of an "enable_hist" the event.
+            target: of an "enable_event" the switch that it turns; of an "enable_hist" the event; else None.
+            links: of a "hist": whose table it counts in, or None for one of its own; the variables of others
+                 that it takes, each (Trigger, index); its actions, each (index of what must be due or -1,
+                 the Event that it makes or None, the terms of that event's fields).
 
-        Errors: ValueError: no such trigger, no plan for its fields. OSError EINVAL: no such program or plan.
+        Errors: ValueError: no such trigger, no plan for its fields. OSError: EINVAL: no such program or plan;
+        EEXIST: the rows of the table are made otherwise.
         """
 
     def is_recorded(self, handle: int, /) -> bool: ...

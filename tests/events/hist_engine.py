@@ -16,7 +16,8 @@ from funcgraph.events.hist_spec import HistSpec
 from tests.events.hist_replay import Field
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SOURCES = [*sorted((ROOT / "src/engine/event").glob("hist*.c")), ROOT / "src/engine/ring/field.c"]
+_PARTS = ("hist_cell", "hist_count", "hist_key", "hist_map", "hist_read", "hist_term", "hist_track")
+SOURCES = [*(ROOT / f"src/engine/event/{part}.c" for part in _PARTS), ROOT / "src/engine/ring/field.c"]
 FIELDS_AT = 8
 
 _FORMATS = {
@@ -93,7 +94,7 @@ class _Hit(ctypes.Structure):
 
 class _Loaded(ctypes.Structure):
     _fields_ = (
-        *(("kind", ctypes.c_int), ("bytes", ctypes.c_uint32)),
+        *(("kind", ctypes.c_int), ("bytes", ctypes.c_uint16), ("tag", ctypes.c_uint8)),
         *(("number", ctypes.c_uint64), ("text", ctypes.c_char_p)),
     )
 
@@ -105,7 +106,7 @@ def build(folder: Path) -> ctypes.CDLL:
     subprocess.run([*command, *map(str, SOURCES), "-o", str(library)], check=True)
     loaded = ctypes.CDLL(str(library))
     loaded.fg_hist_count.restype = ctypes.c_void_p
-    loaded.fg_hist_take.restype = _Loaded
+    loaded.fg_hist_take.restype = ctypes.c_bool
     loaded.fg_hist_track.restype = ctypes.c_bool
     return loaded
 
@@ -227,8 +228,9 @@ class Histogram:
         """Take a variable of another histogram for a hit of this one."""
         made = self.hit(**hit)
         self._words = (ctypes.c_uint64 * 15)()
-        taken: _Loaded = self._library.fg_hist_take(
-            other._hist, self._hist, ctypes.byref(made), index, self._words
+        taken = _Loaded()
+        self._library.fg_hist_take(
+            other._hist, self._hist, ctypes.byref(made), index, self._words, ctypes.byref(taken)
         )
         return taken
 

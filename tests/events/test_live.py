@@ -446,8 +446,6 @@ def test_a_histogram_keeps_the_largest_and_what_came_with_it(one: funcgraph.Inst
         total(Order(amount, User(name, 1)))
     text = re.sub(" +", " ", event.hist)
     assert "hitcount: 4\n\tmax: 7 who: bob" in text, event.hist
-    with pytest.raises(OSError):
-        event.trigger = "hist:keys=n:name=shared"
 
 
 def test_a_histogram_by_stack_and_by_function(one: funcgraph.Instance) -> None:

@@ -15,7 +15,9 @@
 #include "binding/core/filter.h"
 #include "binding/core/state.h"
 #include "binding/event/event_switch.h"
+#include "binding/event/made.h"
 #include "binding/event/trigger.h"
+#include "engine/graph/users.h"
 
 /* A probe of an event. It is registered while an instance records the event: else its functions run as if
  * there were no event. The engine calls it while it is registered, so it does not move. */
@@ -36,8 +38,11 @@ struct event_object {
     PyTypeObject *trigger_type, *switch_type;
     PyObject *triggers; /* dict: handle of an instance -> its triggers and its switch */
     bool is_return;
-    bool is_attached;     /* its probes are registered */
-    struct probe *probes; /* the latest first */
+    bool is_attached;           /* its probes are registered */
+    struct probe *probes;       /* the latest first */
+    struct fg_made_event *made; /* of an event that others make; else NULL */
+    struct fg_eprobe_parts *on; /* of one on the fields of another event */
+    struct event_object *base;  /* that one */
 };
 
 /* ---- the layout of the fields: `TYPE NAME COUNT OFFSET` of each, joined by ';' */
@@ -49,16 +54,16 @@ static const char *const type_names[] = {
 };
 
 /* Return: a new text, or NULL with MemoryError. */
-static char *layout_of(const struct fg_fetch_program *program)
+static char *layout_of(const struct fg_hist_fields *fields)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
 
-    for (uint32_t i = 0; stream && i < program->nr_fields; i++) {
-        const struct fg_field *field = &program->fields[i];
+    for (uint32_t i = 0; stream && i < fields->n; i++) {
+        const struct fg_field *field = &fields->fields[i];
 
-        fprintf(stream, "%s%s %s %u %u", i ? ";" : "", type_names[field->type], program->names[i],
+        fprintf(stream, "%s%s %s %u %u", i ? ";" : "", type_names[field->type], fields->names[i],
                 field->count, field->offset);
     }
     if (stream && fclose(stream) == 0)
@@ -88,16 +93,23 @@ static struct event_object *open_event(PyObject *object)
     return NULL;
 }
 
+static struct fg_hist_fields fields_of(const struct fg_fetch_program *program)
+{
+    return (struct fg_hist_fields){program->names, program->fields, program->nr_fields, 0};
+}
+
 /* NULL with an exception: the fields are no fields, or others than the event's. */
 static struct fg_fetch_program *program_of(const struct event_object *self, PyObject *fields)
 {
     struct fg_fetch_program *program = NULL;
+    struct fg_hist_fields its_fields;
     char *layout;
     bool is_same;
 
     if (fg_fetch_program_new(fields, self->is_return, &program) != 0)
         return NULL;
-    layout = layout_of(program);
+    its_fields = fields_of(program);
+    layout = layout_of(&its_fields);
     is_same = layout && (!self->layout || strcmp(layout, self->layout) == 0);
     if (layout && !is_same)
         fg_raise_os_error(EEXIST, PyUnicode_FromFormat("the event has other fields: %s", self->layout));
@@ -142,11 +154,39 @@ static int with_filter(struct probe *probe, filter_function function)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* What the instance wants of the event is changed: attach or detach the probes. */
+static int follow_use(struct event_object *self);
+
+/* The other event is used by whoever listens to it. Return: 0, or -1 with an exception. */
+static int follow_base(struct event_object *self)
+{
+    int error;
+
+    Py_BEGIN_CRITICAL_SECTION(self->base);
+    error = self->base->event ? follow_use(self->base) : 0;
+    Py_END_CRITICAL_SECTION();
+    return error;
+}
+
 static void detach(struct event_object *self)
 {
     self->is_attached = false;
     for (struct probe *probe = self->probes; probe; probe = probe->next)
         fg_cpython_unregister_fprobe(&probe->hits.fp);
+    if (self->on && self->base->event) {
+        fg_event_unlisten(self->base->event, &self->on->probe.listener);
+        follow_base(self);
+    }
+}
+
+/* Return: 0, or -1 with an exception. */
+static int attach_to_base(struct event_object *self)
+{
+    int error = self->base->event ? fg_event_listen(self->base->event, &self->on->probe.listener) : -ENODEV;
+
+    if (error)
+        fg_raise_errno(error, NULL);
+    return error ? -1 : follow_base(self);
 }
 
 /* The first probe first: functions of several have their hits in the order in which the probes were added.
@@ -163,7 +203,7 @@ static int attach(struct event_object *self)
     if (self->is_attached)
         return 0;
     self->is_attached = true;
-    if (attach_from(self->probes) == 0)
+    if ((self->on ? attach_to_base(self) : attach_from(self->probes)) == 0)
         return 0;
     detach(self);
     return -1;
@@ -200,6 +240,8 @@ static PyObject *add_probe(PyObject *object, PyObject *args)
 
     if (!self || !PyArg_ParseTuple(args, "OOp:add_probe", &patterns, &fields, &is_pending))
         return NULL;
+    if (self->made)
+        return PyErr_Format(PyExc_ValueError, "the event has no probes");
     probe = probe_new(self, patterns, fields, is_pending);
     if (!probe)
         return NULL;
@@ -254,6 +296,25 @@ static void unlist(PyObject *object)
     }
 }
 
+/* Forgets the triggers of instances that have stopped. Return: 0, or -1 with an exception. */
+static int drop_stale_triggers(struct event_object *self)
+{
+    PyObject *handles = PyDict_Keys(self->triggers);
+    int error = handles ? 0 : -1;
+
+    for (Py_ssize_t i = 0; !error && i < PyList_GET_SIZE(handles); i++) {
+        PyObject *handle = PyList_GET_ITEM(handles, i);
+        struct fg_instance *instance = fg_instance_get((int)PyLong_AsLong(handle));
+
+        if (instance)
+            fg_instance_put(instance);
+        else
+            error = PyDict_DelItem(self->triggers, handle);
+    }
+    Py_XDECREF(handles);
+    return error;
+}
+
 static bool is_unused(const struct event_object *self)
 {
     return self->event && self->is_attached && !fg_event_is_used(self->event);
@@ -271,6 +332,8 @@ static void detach_unused(struct fg_interp *interp)
         Py_BEGIN_CRITICAL_SECTION(self);
         if (is_unused(self))
             detach(self);
+        if (drop_stale_triggers(self) != 0)
+            PyErr_Clear(); /* they go with the event */
         Py_END_CRITICAL_SECTION();
     }
     Py_XDECREF(all);
@@ -290,8 +353,15 @@ static void close_event(struct event_object *self)
     struct probe *probes = self->probes;
     struct fg_event *event = self->event;
 
+    if (self->is_attached && self->on)
+        detach(self);
     self->probes = NULL;
     self->event = NULL;
+    if (self->made) {
+        /* A thread that sets a trigger may have found it before it was removed. */
+        atomic_store(&self->made->event, NULL);
+        fg_users_synchronize();
+    }
     while (probes) {
         struct probe *probe = probes;
 
@@ -327,19 +397,19 @@ static const char **copy_names(const char *const *names, uint32_t n)
 }
 
 /* Return: 0, or -1 with an exception. */
-static int take_fields(struct event_object *self, const struct fg_fetch_program *program)
+static int take_fields(struct event_object *self, const struct fg_hist_fields *fields)
 {
-    size_t bytes = program->nr_fields * sizeof(self->fields[0]);
+    size_t bytes = fields->n * sizeof(self->fields[0]);
 
-    self->layout = layout_of(program);
-    self->names = copy_names(program->names, program->nr_fields);
+    self->layout = layout_of(fields);
+    self->names = copy_names(fields->names, fields->n);
     self->fields = malloc(bytes + 1);
     if (!self->fields)
         PyErr_NoMemory();
     if (!self->layout || !self->names || !self->fields)
         return -1;
-    memcpy(self->fields, program->fields, bytes);
-    self->nr_fields = program->nr_fields;
+    memcpy(self->fields, fields->fields, bytes);
+    self->nr_fields = fields->n;
     return 0;
 }
 
@@ -356,31 +426,105 @@ static int take_types(struct event_object *self)
     return self->triggers ? 0 : -1;
 }
 
+/* Return: 0, or -1 with an exception. */
+static int make_event(struct event_object *self, const char *system, const char *name, uint32_t fields_at)
+{
+    if (fg_event_new(system, name, self->layout, fields_at, &self->event) == 0)
+        return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+/* An event that probes hit. Return: 0, or -1 with an exception. */
+static int make_probed(struct event_object *self, const char *system, const char *name, PyObject *fields)
+{
+    struct fg_fetch_program *program = program_of(self, fields);
+    struct fg_hist_fields its_fields;
+    int error = -1;
+
+    if (program) {
+        its_fields = fields_of(program);
+        error = take_fields(self, &its_fields) || make_event(self, system, name, program->fields_at) ? -1 : 0;
+    }
+    fg_fetch_program_free(program);
+    return error;
+}
+
+/* An event that other events make. Return: 0, or -1 with an exception. */
+static int make_made(struct event_object *self, const char *system, const char *name, PyObject *fields,
+                     PyObject *limits)
+{
+    const char **names = NULL;
+    int error = -1;
+
+    self->made = fg_made_event_of(fields, limits, &names);
+    if (self->made) {
+        struct fg_hist_fields its_fields = {names, self->made->form.fields, self->made->form.nr_fields, 0};
+
+        error = take_fields(self, &its_fields) || make_event(self, system, name, FG_EVENT_PLAIN_FIELDS_AT)
+                    ? -1
+                    : 0;
+    }
+    if (error == 0)
+        atomic_store(&self->made->event, self->event);
+    free(names);
+    return error;
+}
+
 static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"system", "name", "fields", "is_return", NULL};
+    static char *names[] = {"system", "name", "fields", "is_return", "limits", NULL};
     struct event_object *self;
-    struct fg_fetch_program *program;
     const char *system, *name;
-    PyObject *fields;
-    int is_return = 0;
+    PyObject *fields, *limits = Py_None;
+    int is_return = 0, error;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|$p:Event", names, &system, &name, &fields,
-                                     &is_return))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|$pO:Event", names, &system, &name, &fields,
+                                     &is_return, &limits))
         return NULL;
     self = (struct event_object *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
     self->is_return = is_return;
-    program = program_of(self, fields);
-    if (program && take_types(self) == 0 && take_fields(self, program) == 0 &&
-        fg_event_new(system, name, self->layout, program->fields_at, &self->event) != 0)
-        PyErr_NoMemory();
-    fg_fetch_program_free(program);
-    if (self->event && enlist((PyObject *)self) == 0)
+    error = take_types(self);
+    if (!error)
+        error = limits == Py_None ? make_probed(self, system, name, fields)
+                                  : make_made(self, system, name, fields, limits);
+    if (!error && enlist((PyObject *)self) == 0)
         return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
+}
+
+/* ---- an event on the fields of another one */
+
+static int make_filter(const struct event_object *self, PyObject *program, struct fg_event_filter **filter);
+
+static struct fg_hist_fields described(const struct event_object *self)
+{
+    return (struct fg_hist_fields){self->names, self->fields, self->nr_fields, 0};
+}
+
+static PyObject *set_base(PyObject *object, PyObject *args)
+{
+    struct event_object *self = open_event(object);
+    struct fg_event_filter *filter = NULL;
+    struct fg_hist_fields fields;
+    PyObject *base, *values, *program;
+
+    if (!self ||
+        !PyArg_ParseTuple(args, "O!O!O:set_base", Py_TYPE(object), &base, &PyTuple_Type, &values, &program))
+        return NULL;
+    if (!self->made || self->base || !open_event(base))
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "the event cannot be on another one");
+    if (make_filter((struct event_object *)base, program, &filter) != 0)
+        return NULL;
+    fields = described((struct event_object *)base);
+    self->on = fg_eprobe_parts_new(self->made, values, &fields, filter);
+    if (!self->on)
+        return NULL;
+    self->base = (struct event_object *)Py_NewRef(base);
+    Py_RETURN_NONE;
 }
 
 static void event_dealloc(PyObject *object)
@@ -389,6 +533,9 @@ static void event_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
 
     close_event(self);
+    fg_eprobe_parts_free(self->on);
+    free(self->made);
+    Py_XDECREF(self->base);
     free(self->layout);
     free(self->names);
     free(self->fields);
@@ -463,17 +610,24 @@ static void set_target(const struct event_object *self, PyObject *made, PyObject
                               ((struct event_object *)target)->event);
 }
 
+static struct fg_hist_sink *sink_of(PyObject *object)
+{
+    struct fg_made_event *made = ((struct event_object *)object)->made;
+
+    return made ? &made->sink : NULL;
+}
+
 static PyObject *trigger(PyObject *object, PyObject *args)
 {
     struct event_object *self = open_event(object);
     struct fg_hist_fields fields;
     struct fg_event_filter *filter;
-    PyObject *program, *plan, *target = Py_None, *made;
+    PyObject *program, *plan, *target, *links, *made;
     const char *name;
     long long count;
     int kind;
 
-    if (!self || !PyArg_ParseTuple(args, "sLOO|O:trigger", &name, &count, &program, &plan, &target))
+    if (!self || !PyArg_ParseTuple(args, "sLOOOO:trigger", &name, &count, &program, &plan, &target, &links))
         return NULL;
     kind = kind_of(self, name, plan, target);
     if (kind < 0)
@@ -487,8 +641,10 @@ static PyObject *trigger(PyObject *object, PyObject *args)
     }
     fg_trigger_fill(made, kind, count, filter);
     set_target(self, made, target);
-    fields = (struct fg_hist_fields){self->names, self->fields, self->nr_fields};
-    if (kind == FG_TRIGGER_HIST && fg_trigger_make_hist(made, plan, &fields) != 0)
+    fields = described(self);
+    if (kind == FG_TRIGGER_HIST &&
+        fg_trigger_make_hist(made, plan, links, &fields,
+                             &(struct fg_event_type_of){Py_TYPE(object), sink_of}) != 0)
         Py_CLEAR(made);
     return made;
 }
@@ -533,7 +689,6 @@ static int keep_triggers(struct event_object *self, int handle, PyObject *tuple,
     return error;
 }
 
-/* What the instance wants of the event is changed: attach or detach the probes. */
 static int follow_use(struct event_object *self)
 {
     if (!is_unused(self))
@@ -597,11 +752,28 @@ static PyObject *get_number(PyObject *object, void *Py_UNUSED(closure))
     return self ? PyLong_FromUnsignedLong(self->event->number) : NULL;
 }
 
+static bool makes(const struct fg_trigger *trigger, const void *made)
+{
+    const struct fg_made_event *event = made;
+
+    return trigger->kind == FG_TRIGGER_HIST && fg_hist_actions_have(&trigger->actions, &event->sink);
+}
+
 static PyObject *get_used(PyObject *object, void *Py_UNUSED(closure))
 {
     const struct event_object *self = open_event(object);
 
-    return self ? PyBool_FromLong(fg_event_is_used(self->event)) : NULL;
+    if (!self)
+        return NULL;
+    return PyBool_FromLong(fg_event_is_used(self->event) ||
+                           (self->made && fg_event_find_trigger(makes, self->made)));
+}
+
+static PyObject *get_is_base(PyObject *object, void *Py_UNUSED(closure))
+{
+    const struct event_object *self = open_event(object);
+
+    return self ? PyBool_FromLong(fg_event_has_listeners(self->event)) : NULL;
 }
 
 static PyObject *get_layout(PyObject *object, void *Py_UNUSED(closure))
@@ -636,6 +808,10 @@ static PyObject *get_faults(PyObject *object, void *Py_UNUSED(closure))
 
 static PyObject *get_nmissed(PyObject *object, void *Py_UNUSED(closure))
 {
+    const struct event_object *self = (struct event_object *)object;
+
+    if (self->made)
+        return PyLong_FromUnsignedLongLong(atomic_load(&self->made->nmissed));
     return sum(object, nmissed_of);
 }
 
@@ -646,10 +822,14 @@ FG_ALONE(event_close)
 
 static PyGetSetDef attributes[] = {
     {"number", get_number, NULL, "Number of the event in this process.", NULL},
-    {"used", get_used, NULL, "Whether an instance records it.", NULL},
+    {"used", get_used, NULL, "Whether an instance, a trigger or another event uses it.", NULL},
+    {"is_base", get_is_base, NULL, "Whether an event on its fields is used.", NULL},
     {"layout", get_layout, NULL, "`TYPE NAME COUNT OFFSET` of each field, joined by ';'.", NULL},
     {"faults", get_faults, NULL, "How many fields could not be read.", NULL},
-    {"nmissed", get_nmissed, NULL, "Calls that its probes missed.", NULL},
+    {"nmissed", get_nmissed, NULL,
+     "Calls that its probes missed; of an event that others make, hits that would have made "
+     "it in itself.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -660,8 +840,10 @@ static PyMethodDef methods[] = {
      "also if none matches yet."},
     {"remove_probe", remove_probe_alone, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
+    {"set_base", set_base, METH_VARARGS,
+     "set_base(event, values, filter): have the hits of another event make this one."},
     {"trigger", trigger, METH_VARARGS,
-     "trigger(name, count, filter, plan, target=None) -> Trigger: make one for its hits."},
+     "trigger(name, count, filter, plan, target, links) -> Trigger: make one for its hits."},
     {"set", set_wanted_alone, METH_VARARGS,
      "set(handle, records, filter, triggers, switch=None): say what the instance wants of the event."},
     {"is_recorded", is_recorded, METH_O, "is_recorded(handle) -> bool: whether the instance records it."},

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "engine/event/hist_key.h"
+
 static int refuse(const char *what)
 {
     PyErr_Format(PyExc_ValueError, "a histogram's plan: %s", what);
@@ -30,6 +32,8 @@ static int fill_argument(struct fg_hist_step *step, PyObject *argument, const st
     if (!PyLong_Check(argument) || (step->op != FG_HIST_NUMBER && step->op != FG_HIST_VARIABLE))
         return PyErr_Occurred() ? -1 : refuse("no argument for this step");
     step->number = PyLong_AsUnsignedLongLongMask(argument);
+    if (step->op == FG_HIST_VARIABLE && step->number >= fields->nr_references)
+        return PyErr_Occurred() ? -1 : refuse("no such variable");
     step->index = (uint8_t)step->number;
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -88,6 +92,14 @@ static int fill_term(struct fg_hist_term *term, PyObject *tuple, const struct fg
     return 0;
 }
 
+int fg_hist_term_fill(struct fg_hist_term *term, PyObject *tuple, const struct fg_hist_fields *fields)
+{
+    int ignored;
+
+    memset(term, 0, sizeof(*term));
+    return fill_term(term, tuple, fields, &ignored);
+}
+
 /* A list of terms of a plan; *signs gets a bit for each that is signed. */
 static int fill_terms(struct fg_hist_term *terms, uint32_t most, uint32_t *n, PyObject *tuple,
                       const struct fg_hist_fields *fields, uint32_t *signs)
@@ -126,21 +138,19 @@ static int fill_tracked(struct fg_hist_plan *plan, PyObject *tuple)
 
 int fg_hist_plan_fill(struct fg_hist_plan *plan, PyObject *tuple, const struct fg_hist_fields *fields)
 {
-    PyObject *keys, *values, *variables, *references, *tracked, *saved;
+    PyObject *keys, *values, *variables, *tracked, *saved;
     uint32_t ignored;
     int keeps_comm, saver;
 
     memset(plan, 0, sizeof(*plan));
     if (!PyTuple_Check(tuple))
         return refuse("must be a tuple");
-    if (!PyArg_ParseTuple(tuple, "IO!O!O!pO!O!iO!", &plan->size, &PyTuple_Type, &keys, &PyTuple_Type, &values,
-                          &PyTuple_Type, &variables, &keeps_comm, &PyTuple_Type, &references, &PyTuple_Type,
-                          &tracked, &saver, &PyTuple_Type, &saved))
+    if (!PyArg_ParseTuple(tuple, "IO!O!O!pO!iO!", &plan->size, &PyTuple_Type, &keys, &PyTuple_Type, &values,
+                          &PyTuple_Type, &variables, &keeps_comm, &PyTuple_Type, &tracked, &saver,
+                          &PyTuple_Type, &saved))
         return -1;
     plan->keeps_comm = keeps_comm;
     plan->saver = saver > 0 ? (uint32_t)saver : 0;
-    if (PyTuple_GET_SIZE(references))
-        return refuse("variables of other events cannot be read yet");
     return fill_terms(plan->keys, FG_HIST_MAX_KEYS, &plan->nr_keys, keys, fields, &ignored) ||
                    fill_terms(plan->values, FG_HIST_MAX_VALUES, &plan->nr_values, values, fields, &ignored) ||
                    fill_terms(plan->variables, FG_HIST_MAX_VARIABLES, &plan->nr_variables, variables, fields,

@@ -16,8 +16,9 @@
 /* It lives as long as an event has it: the Event holds a reference. */
 struct trigger_object {
     PyObject_HEAD struct fg_trigger trigger;
-    uint32_t size;  /* of its histogram's table */
-    PyObject *kept; /* what it acts on, or NULL */
+    uint32_t size;   /* of its histogram's table */
+    PyObject *kept;  /* what it acts on, or NULL */
+    PyObject *links; /* keeps the histograms and events that its own refers to */
 };
 
 struct fg_trigger *fg_trigger_of(PyObject *object)
@@ -54,19 +55,139 @@ void fg_trigger_set_target(PyObject *object, PyObject *kept, struct fg_event_swi
     trigger->target = event ? &event->files : NULL;
 }
 
-int fg_trigger_make_hist(PyObject *object, PyObject *plan_tuple, const struct fg_hist_fields *fields)
+/* ---- a histogram, and what it refers to */
+
+static int refuse(const char *what)
 {
-    struct fg_hist_plan plan;
+    PyErr_Format(PyExc_ValueError, "a histogram's links: %s", what);
+    return -1;
+}
+
+/* Return: the histogram of a Trigger, or NULL with an exception. */
+static struct fg_hist *other_hist(PyObject *self, PyObject *other)
+{
+    if (PyObject_TypeCheck(other, Py_TYPE(self)))
+        return hist_of(other);
+    fg_raise_type("a linked trigger", "a Trigger", other);
+    return NULL;
+}
+
+static int fill_references(PyObject *self, struct fg_hist_actions *actions, PyObject *tuple)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+
+    if (n > (Py_ssize_t)FG_HIST_MAX_REFERENCES)
+        return refuse("too many variables of others");
+    for (Py_ssize_t i = 0; i < n; i++) {
+        struct fg_hist_reference *reference = &actions->references[i];
+        PyObject *pair = PyTuple_GET_ITEM(tuple, i), *other;
+
+        if (!PyTuple_Check(pair))
+            return refuse("a reference must be a tuple");
+        if (!PyArg_ParseTuple(pair, "OI", &other, &reference->index))
+            return -1;
+        reference->hist = other_hist(self, other);
+        if (!reference->hist)
+            return -1;
+    }
+    actions->nr_references = (uint32_t)n;
+    return 0;
+}
+
+static int fill_values(struct fg_hist_action *action, PyObject *values, const struct fg_hist_fields *fields)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(values);
+
+    action->values = calloc((size_t)n + 1, sizeof(action->values[0]));
+    if (!action->values) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; action->nr_values < (uint32_t)n; action->nr_values++) {
+        PyObject *value = PyTuple_GET_ITEM(values, action->nr_values);
+
+        if (fg_hist_term_fill(&action->values[action->nr_values], value, fields) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int fill_action(struct fg_hist_action *action, PyObject *tuple, const struct fg_hist_fields *fields,
+                       const struct fg_event_type_of *events)
+{
+    PyObject *event, *values;
+
+    if (!PyTuple_Check(tuple))
+        return refuse("an action must be a tuple");
+    if (!PyArg_ParseTuple(tuple, "iOO!", &action->tracked, &event, &PyTuple_Type, &values))
+        return -1;
+    if (event != Py_None)
+        action->sink = PyObject_TypeCheck(event, events->type) ? events->sink(event) : NULL;
+    if (event != Py_None && !action->sink)
+        return refuse("an action's event is one that others make");
+    return fill_values(action, values, fields);
+}
+
+static int fill_actions(struct fg_hist_actions *actions, PyObject *tuple, const struct fg_hist_fields *fields,
+                        const struct fg_event_type_of *events)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+
+    if (n > (Py_ssize_t)FG_HIST_MAX_ACTIONS)
+        return refuse("too many actions");
+    for (; actions->nr_actions < (uint32_t)n;) {
+        struct fg_hist_action *action = &actions->actions[actions->nr_actions++];
+
+        if (fill_action(action, PyTuple_GET_ITEM(tuple, actions->nr_actions - 1), fields, events) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* @share: None, or whose table it counts in. Return: 0, or -1 with an exception. */
+static int make_table(PyObject *object, const struct fg_hist_plan *plan, PyObject *share)
+{
+    struct fg_trigger *trigger = fg_trigger_of(object);
+    const struct fg_hist *other = share == Py_None ? NULL : other_hist(object, share);
     int error;
 
-    if (fg_hist_plan_fill(&plan, plan_tuple, fields) != 0)
+    if (share != Py_None && !other)
         return -1;
-    error = fg_hist_new(&plan, &fg_trigger_of(object)->hist);
-    fg_trigger_of(object)->nr_tracked = plan.nr_tracked;
-    ((struct trigger_object *)object)->size = plan.size;
+    error = other ? fg_hist_new_sharing(plan, other, &trigger->hist) : fg_hist_new(plan, &trigger->hist);
+    ((struct trigger_object *)object)->size = other ? ((struct trigger_object *)share)->size : plan->size;
+    if (!error)
+        error = fg_hist_actions_check(&trigger->actions, plan->nr_tracked);
     if (error)
         fg_raise_errno(error, NULL);
     return error ? -1 : 0;
+}
+
+int fg_trigger_make_hist(PyObject *object, PyObject *plan_tuple, PyObject *links,
+                         const struct fg_hist_fields *fields, const struct fg_event_type_of *events)
+{
+    struct fg_hist_actions *actions = &fg_trigger_of(object)->actions;
+    struct fg_hist_fields all = *fields;
+    struct fg_hist_plan plan;
+    PyObject *share, *references, *its_actions;
+
+    if (!PyTuple_Check(links))
+        return refuse("must be a tuple");
+    if (!PyArg_ParseTuple(links, "OO!O!", &share, &PyTuple_Type, &references, &PyTuple_Type, &its_actions))
+        return -1;
+    ((struct trigger_object *)object)->links = Py_NewRef(links);
+    if (fill_references(object, actions, references) != 0)
+        return -1;
+    all.nr_references = actions->nr_references;
+    if (fg_hist_plan_fill(&plan, plan_tuple, &all) != 0 ||
+        fill_actions(actions, its_actions, &all, events) != 0)
+        return -1;
+    return make_table(object, &plan, share);
+}
+
+static void free_actions(struct fg_hist_actions *actions)
+{
+    for (uint32_t i = 0; i < actions->nr_actions; i++)
+        free(actions->actions[i].values);
 }
 
 static void trigger_dealloc(PyObject *object)
@@ -78,6 +199,8 @@ static void trigger_dealloc(PyObject *object)
     if (trigger->hist)
         fg_hist_free(trigger->hist);
     Py_XDECREF(((struct trigger_object *)object)->kept);
+    free_actions(&trigger->actions);
+    Py_XDECREF(((struct trigger_object *)object)->links);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -109,15 +232,12 @@ static PyObject *pause_hist(PyObject *object, PyObject *on)
 static PyObject *clear_hist(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     struct fg_hist *hist = hist_of(object);
-    bool was_paused;
 
     if (!hist)
         return NULL;
-    was_paused = fg_hist_is_paused(hist);
-    fg_hist_pause(hist, true);
+    fg_hist_close(hist);
     fg_users_synchronize();
     fg_hist_clear(hist);
-    fg_hist_pause(hist, was_paused);
     Py_RETURN_NONE;
 }
 

@@ -23,7 +23,20 @@ void fg_trigger_fill(PyObject *object, int kind, int64_t count, struct fg_event_
 /* Has it act on an EventSwitch, or on the histograms of an Event, which it keeps. */
 void fg_trigger_set_target(PyObject *object, PyObject *kept, struct fg_event_switch *switched,
                            struct fg_event *event);
-/* Gives it a histogram. Return: 0, or -1 with an exception. */
-int fg_trigger_make_hist(PyObject *object, PyObject *plan, const struct fg_hist_fields *fields);
+
+/* The type Event, and what others make of one; NULL: nothing does. */
+struct fg_event_type_of {
+    PyTypeObject *type;
+    struct fg_hist_sink *(*sink)(PyObject *event);
+};
+
+/**
+ * fg_trigger_make_hist() - Give it a histogram.
+ * @links: (share, references, actions): see the type stub of Event.trigger()
+ *
+ * Return: 0, or -1 with an exception.
+ */
+int fg_trigger_make_hist(PyObject *object, PyObject *plan, PyObject *links,
+                         const struct fg_hist_fields *fields, const struct fg_event_type_of *events);
 
 #endif

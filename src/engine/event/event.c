@@ -44,20 +44,19 @@ static uint32_t count_files(const struct fg_event_files *list)
     return n;
 }
 
-/* The place of an instance's file in a list, which may be NULL; NULL: it has none. */
-static _Atomic(struct fg_event_file *) *find_place(struct fg_event_files *list,
-                                                   const struct fg_instance *instance)
+/* The place of an owner's file in a list, which may be NULL; NULL: it has none. */
+static _Atomic(struct fg_event_file *) *find_place(struct fg_event_files *list, const void *owner)
 {
     for (uint32_t i = 0; list && i < list->n; i++) {
         const struct fg_event_file *file = atomic_load_explicit(&list->files[i], memory_order_relaxed);
 
-        if (file && file->instance == instance)
+        if (file && file->owner == owner)
             return &list->files[i];
     }
     return NULL;
 }
 
-/* A copy of the list, which may be NULL, with one file more. It takes the place of the instance's file in the
+/* A copy of the list, which may be NULL, with one file more. It takes the place of its owner's file in the
  * list, *replaced. NULL: no memory. */
 static struct fg_event_files *list_with(const struct fg_event_files *old, struct fg_event_file *file,
                                         struct fg_event_file **replaced)
@@ -71,7 +70,7 @@ static struct fg_event_files *list_with(const struct fg_event_files *old, struct
     for (uint32_t i = 0; old && i < old->n; i++) {
         struct fg_event_file *kept = atomic_load_explicit(&old->files[i], memory_order_relaxed);
 
-        if (kept && kept->instance == file->instance)
+        if (kept && kept->owner == file->owner)
             *replaced = kept;
         else if (kept)
             atomic_init(&list->files[list->n++], kept);
@@ -93,10 +92,10 @@ static void publish(struct fg_event *event, struct fg_event_files *list, struct 
     atomic_store_explicit(&event->files, list, memory_order_release);
 }
 
-/* Takes an instance's file away from an event. */
-static bool unpublish_file(struct fg_event *event, const struct fg_instance *instance, struct leftover *left)
+/* Takes an owner's file away from an event. */
+static bool unpublish_file(struct fg_event *event, const void *owner, struct leftover *left)
 {
-    _Atomic(struct fg_event_file *) *place = find_place(files_of(event), instance);
+    _Atomic(struct fg_event_file *) *place = find_place(files_of(event), owner);
     struct fg_event_file *file;
 
     if (!place)
@@ -250,12 +249,12 @@ static int put_file(struct fg_event *event, struct fg_event_file *file)
     return list ? 0 : -ENOMEM;
 }
 
-static void remove_file(struct fg_event *event, const struct fg_instance *instance)
+static void remove_file(struct fg_event *event, const void *owner)
 {
     struct leftover left = {0};
 
     fg_engine_lock();
-    unpublish_file(event, instance, &left);
+    unpublish_file(event, owner, &left);
     if (!count_files(files_of(event)))
         publish(event, NULL, &left);
     fg_engine_unlock();
@@ -291,7 +290,7 @@ static struct fg_event_file *file_new(struct fg_instance *instance, int handle,
 
     if (!file)
         return NULL;
-    *file = (struct fg_event_file){.instance = instance, .handle = handle, .want = *want};
+    *file = (struct fg_event_file){.owner = instance, .instance = instance, .handle = handle, .want = *want};
     if (bytes)
         memcpy(file->triggers, want->triggers, bytes);
     file->want.triggers = file->triggers;
@@ -393,6 +392,68 @@ bool fg_event_is_used(struct fg_event *event)
     return is_used;
 }
 
+/* ---- listeners, and questions about triggers */
+
+int fg_event_listen(struct fg_event *event, struct fg_event_listener *listener)
+{
+    struct fg_event_file *file = calloc(1, sizeof(*file));
+    int error;
+
+    if (!file)
+        return -ENOMEM;
+    file->owner = file->listener = listener;
+    error = put_file(event, file);
+    if (error)
+        free(file);
+    return error;
+}
+
+void fg_event_unlisten(struct fg_event *event, const struct fg_event_listener *listener)
+{
+    remove_file(event, listener);
+}
+
+bool fg_event_has_listeners(struct fg_event *event)
+{
+    struct fg_event_files *list;
+    bool found = false;
+
+    fg_engine_lock();
+    list = files_of(event);
+    for (uint32_t i = 0; list && i < list->n; i++) {
+        const struct fg_event_file *file = atomic_load_explicit(&list->files[i], memory_order_relaxed);
+
+        found |= file && file->listener;
+    }
+    fg_engine_unlock();
+    return found;
+}
+
+static bool visit_triggers(const struct fg_event_files *list,
+                           bool (*visit)(const struct fg_trigger *trigger, const void *arg), const void *arg)
+{
+    for (uint32_t i = 0; list && i < list->n; i++) {
+        const struct fg_event_file *file = atomic_load_explicit(&list->files[i], memory_order_relaxed);
+
+        for (uint32_t k = 0; file && k < file->want.nr_triggers; k++) {
+            if (visit(file->triggers[k], arg))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool fg_event_find_trigger(bool (*visit)(const struct fg_trigger *trigger, const void *arg), const void *arg)
+{
+    bool found = false;
+
+    fg_engine_lock();
+    for (const struct fg_event *event = events.first; event && !found; event = event->next)
+        found = visit_triggers(files_of(event), visit, arg);
+    fg_engine_unlock();
+    return found;
+}
+
 /* ---- the end of an event */
 
 /* An event of the instance is gone. If another thread changes the instance now, an unneeded slot stays until
@@ -426,7 +487,7 @@ void fg_event_free(struct fg_event *event)
         const struct fg_event_file *file = atomic_load_explicit(&list->files[i], memory_order_relaxed);
 
         if (file)
-            unpublish_file(event, file->instance, &left);
+            unpublish_file(event, file->owner, &left);
     }
     publish(event, NULL, &left);
     fg_engine_unlock();
@@ -457,6 +518,10 @@ static void hit_file(const struct fg_event_file *file, const struct fg_event *ev
 {
     const struct fg_event_want *want = &file->want;
 
+    if (file->listener) {
+        file->listener->hit(file->listener, site, image, bytes);
+        return;
+    }
     if (is_recorded(want) && (!want->filter || fg_event_filter_matches(want->filter, image, bytes)))
         fg_event_record(file->instance, event->number, site, image + event->fields_at,
                         bytes - event->fields_at);

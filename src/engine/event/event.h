@@ -26,6 +26,12 @@ struct fg_event {
     struct fg_event *next;                  /* of the process's; under the engine's lock */
 };
 
+/* Called at each hit of an event, inside the guard, with the whole image: an event on that event. */
+struct fg_event_listener {
+    void (*hit)(struct fg_event_listener *listener, const struct fg_event_site *site, const uint8_t *image,
+                uint32_t bytes);
+};
+
 /**
  * fg_event_new() - Make a kind of event, which no instance wants yet.
  * @fields: `TYPE NAME COUNT OFFSET` of each field, joined by ';'
@@ -60,7 +66,7 @@ void fg_event_free(struct fg_event *event);
  */
 int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want *want);
 bool fg_event_is_recorded(struct fg_event *event, int handle);
-/* True if any instance wants something of it. */
+/* True if any instance wants something of it, or somebody listens to it. */
 bool fg_event_is_used(struct fg_event *event);
 
 /**
@@ -78,6 +84,21 @@ void fg_event_watch_instances(void (*stopping)(struct fg_instance *instance));
 int fg_event_take_slot(struct fg_instance *instance);
 /* Undoes it. Context: no lock of the engine held. */
 void fg_event_leave_slot(int handle);
+
+/**
+ * fg_event_listen() - Have a listener called at each hit of an event.
+ *
+ * Return: 0; -ENOMEM.
+ * Context: no lock of the engine held.
+ */
+int fg_event_listen(struct fg_event *event, struct fg_event_listener *listener);
+/* When it returns, the listener is not called any longer, unless the caller is in a callback. */
+void fg_event_unlisten(struct fg_event *event, const struct fg_event_listener *listener);
+bool fg_event_has_listeners(struct fg_event *event);
+
+/* Calls @visit for each trigger that an instance has on any event, until it returns true. Then returns true.
+ * The engine's lock is held meanwhile. */
+bool fg_event_find_trigger(bool (*visit)(const struct fg_trigger *trigger, const void *arg), const void *arg);
 
 /* True if a hit has any effect. Inside the guard. */
 static inline bool fg_event_is_wanted(struct fg_event *event)

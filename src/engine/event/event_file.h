@@ -14,12 +14,16 @@ struct fg_event_want {
     uint32_t nr_triggers;
 };
 
-/* An event in an instance that wants something of it. */
+struct fg_event_listener;
+
+/* An event in an instance that wants something of it, or a listener of the event. */
 struct fg_event_file {
-    struct fg_instance *instance; /* it stops only after its files are gone */
-    int handle;                   /* the instance's */
-    struct fg_event_want want;    /* the filter is the file's, triggers and switch are not */
-    struct fg_event_file *next;   /* of those that are to be freed */
+    const void *owner;                  /* the instance or the listener */
+    struct fg_event_listener *listener; /* or NULL */
+    struct fg_instance *instance;       /* it stops only after its files are gone; NULL for a listener */
+    int handle;                         /* the instance's */
+    struct fg_event_want want;          /* the filter is the file's, triggers and switch are not */
+    struct fg_event_file *next;         /* of those that are to be freed */
     struct fg_trigger *triggers[];
 };
 

@@ -8,12 +8,17 @@
 #include "engine/core/task.h"
 #include "engine/tracer/instance.h"
 
+struct fg_event;
+
 /* Who hits an event, and where. */
 struct fg_event_site {
     struct fg_task *task;
     uint32_t func;                  /* the function's id, or 0 */
     struct fg_caller caller;        /* at a return: who called it; func 0: not known */
     const struct ftrace_regs *regs; /* or NULL */
+    /* Of an event that another one makes (made_event.h): the event, and the site of the other one. */
+    const struct fg_event *made;
+    const struct fg_event_site *maker;
 };
 
 /**

@@ -52,6 +52,14 @@ struct fg_hist;
  * Return: 0; -EINVAL: no key, too many of something, or a bad term; -ENOMEM.
  */
 int fg_hist_new(const struct fg_hist_plan *plan, struct fg_hist **hist);
+
+/**
+ * fg_hist_new_sharing() - Make a histogram of another event that counts in the same table.
+ * @plan: the fields may lie elsewhere in its event; all else must be as in @other. Its size does not matter.
+ *
+ * Return: as fg_hist_new(); -EEXIST: its rows are not made as those of @other.
+ */
+int fg_hist_new_sharing(const struct fg_hist_plan *plan, const struct fg_hist *other, struct fg_hist **hist);
 /* Context: no thread counts any longer. */
 void fg_hist_free(struct fg_hist *hist);
 
@@ -69,15 +77,16 @@ struct fg_hist_element *fg_hist_count(struct fg_hist *hist, const struct fg_hit 
 /**
  * fg_hist_take() - Take a variable that a hit with the same keys has set.
  * @hist: whose variable it is
- * @keys: the histogram whose keys are made of the hit; they need not have the same names or number
+ * @keys: the histogram whose keys are made of the hit; they need not have the same names or types
  * @index: of the variable
  * @words: FG_HIST_MAX_KEY_WORDS; a text is kept there
+ * @value: set to its value
  *
- * Return: its value, once; FG_LOADED_NONE: there is no such element, or another hit has taken it.
+ * Return: false: there is no such element, or another hit has taken it.
  * Context: any.
  */
-struct fg_loaded fg_hist_take(struct fg_hist *hist, const struct fg_hist *keys, const struct fg_hit *hit,
-                              uint32_t index, uint64_t *words);
+bool fg_hist_take(struct fg_hist *hist, const struct fg_hist *keys, const struct fg_hit *hit, uint32_t index,
+                  uint64_t *words, struct fg_loaded *value);
 
 /**
  * fg_hist_track() - Keep what onmax() or onchange() keeps of a hit.
@@ -95,8 +104,12 @@ bool fg_hist_track(struct fg_hist *hist, struct fg_hist_element *element, uint32
 
 void fg_hist_pause(struct fg_hist *hist, bool is_paused);
 bool fg_hist_is_paused(const struct fg_hist *hist);
+/* Whether it counts hits: it is not paused, and its table is not being emptied. */
+bool fg_hist_is_open(const struct fg_hist *hist);
 
-/* Forgets all keys and what was dropped. Context: it is paused, and no thread counts any longer. */
+/* Closes its table, also for those that share it: hits are not counted until fg_hist_clear() opens it. */
+void fg_hist_close(struct fg_hist *hist);
+/* Forgets all keys and what was dropped. Context: it is closed, and no thread counts any longer. */
 void fg_hist_clear(struct fg_hist *hist);
 
 /* ---- reading */

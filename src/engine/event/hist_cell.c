@@ -1,10 +1,13 @@
 /* See hist_cell.h. */
 #include "engine/event/hist_cell.h"
 
+#include "engine/core/compiler.h"
+
 #define EMPTY 0u
 #define CHANGES 1u
 #define SET 2u
 #define STATES 3u /* the bits of these */
+#define WAITS 1000u
 
 /* @wanted: a bit for each state, EMPTY or SET, in which it may be. Returns the state before; CHANGES: the
  * cell is not ours. */
@@ -12,6 +15,10 @@ static uint64_t begin(_Atomic uint64_t *cell, uint64_t wanted)
 {
     uint64_t state = atomic_load_explicit(cell, memory_order_relaxed);
 
+    for (unsigned i = 0; (state & STATES) == CHANGES && i < WAITS; i++) {
+        fg_pause();
+        state = atomic_load_explicit(cell, memory_order_relaxed);
+    }
     do {
         if (!(wanted >> (state & STATES) & 1))
             return CHANGES;

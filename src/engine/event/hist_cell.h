@@ -1,7 +1,8 @@
 /* A cell: a few words of a row that are written, taken and read as one, without a lock.
  *
  * Its first word is its state: how often it has changed, and below that whether it is empty, set, or being
- * changed. A thread that finds it being changed goes on without it: it may have interrupted that change. */
+ * changed. A thread that finds it being changed waits for a moment, then goes on without it: it may be in a
+ * handler of a signal which interrupted that change. */
 #ifndef FG_HIST_CELL_H
 #define FG_HIST_CELL_H
 
@@ -9,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False: another thread changes it at this moment, or the one that this handler of a signal interrupted. */
+/* False: another thread has been changing it for too long, or the one that this handler of a signal
+ * interrupted changes it. */
 bool fg_hist_cell_put(_Atomic uint64_t *cell, const uint64_t *words, uint32_t n);
 
 /* Empties it. False: it was empty, or is being changed. */

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "engine/event/hist_map.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -47,12 +46,18 @@ struct fg_hist_map *fg_hist_map_new(uint32_t size, uint32_t key_words, uint32_t 
     map->element_bytes = (uint32_t)element_bytes;
     map->slots = (_Atomic uint64_t *)((uint8_t *)map + slots_at);
     map->elements = (uint8_t *)map + slots_at + slot_bytes;
+    atomic_init(&map->nr_owners, 1);
     return map;
+}
+
+void fg_hist_map_share(struct fg_hist_map *map)
+{
+    atomic_fetch_add(&map->nr_owners, 1);
 }
 
 void fg_hist_map_free(struct fg_hist_map *map)
 {
-    if (map)
+    if (map && atomic_fetch_sub(&map->nr_owners, 1) == 1)
         munmap(map, map->mapping_bytes);
 }
 

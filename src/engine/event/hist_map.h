@@ -18,6 +18,7 @@
 #define FG_HIST_MAP_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,8 @@ struct fg_hist_map {
     uint32_t key_words, element_bytes;
     _Atomic uint64_t *slots;
     uint8_t *elements;
+    _Atomic uint32_t nr_owners;                         /* histograms of several events may share it */
+    _Atomic bool is_closed;                             /* it is being emptied, and takes no hits */
     _Atomic uint32_t used __attribute__((aligned(64))); /* elements that were ever given out */
     _Atomic uint64_t
         given_back; /* the newest: its number in the low half; how many came so far in the high */
@@ -57,6 +60,9 @@ uint32_t fg_hist_map_size(uint64_t wanted);
  * Return: the table; NULL: memory is short.
  */
 struct fg_hist_map *fg_hist_map_new(uint32_t size, uint32_t key_words, uint32_t words);
+/* One owner more. */
+void fg_hist_map_share(struct fg_hist_map *map);
+/* One owner less: the last one frees it. NULL is allowed. */
 void fg_hist_map_free(struct fg_hist_map *map);
 
 /* Returns the element of a key; NULL: there is none. Any context. */

@@ -5,36 +5,12 @@
 #include <string.h>
 
 #include "engine/core/compiler.h"
-#include "engine/core/hash_table.h"
-
-static const struct {
-    const char *name;
-    uint8_t words;
-} kinds[] = {
-#define X(kind, name, words) {name, words},
-    FG_HIST_KINDS(X)
-#undef X
-};
 
 static const char *const ops[] = {
 #define X(op, name) name,
     FG_HIST_STEPS(X)
 #undef X
 };
-
-uint32_t fg_hist_kind_words(enum fg_hist_kind kind)
-{
-    return kinds[kind].words;
-}
-
-int fg_hist_kind_by_name(const char *name)
-{
-    for (int i = 0; i < FG_NR_HIST_KINDS; i++) {
-        if (strcmp(kinds[i].name, name) == 0)
-            return i;
-    }
-    return -1;
-}
 
 int fg_hist_op_by_name(const char *name)
 {
@@ -109,15 +85,9 @@ uint32_t fg_hist_term_needs(const struct fg_hist_term *term)
 
 /* ---- numbers */
 
-static bool is_number(const struct fg_loaded *value)
-{
-    return value->kind == FG_LOADED_SIGNED || value->kind == FG_LOADED_UNSIGNED ||
-           value->kind == FG_LOADED_FLOAT || value->kind == FG_LOADED_OBJECT;
-}
-
 bool fg_hist_is_number(const struct fg_loaded *value)
 {
-    return is_number(value) && (value->kind != FG_LOADED_FLOAT || value->real == value->real);
+    return fg_hist_has_number(value) && (value->kind != FG_LOADED_FLOAT || value->real == value->real);
 }
 
 static uint64_t cut(double real)
@@ -135,7 +105,7 @@ uint64_t fg_hist_integer(const struct fg_loaded *value)
 {
     if (fg_unlikely(value->kind == FG_LOADED_FLOAT))
         return cut(value->real);
-    return is_number(value) ? value->number : 0;
+    return fg_hist_has_number(value) ? value->number : 0;
 }
 
 double fg_hist_real(const struct fg_loaded *value)
@@ -146,7 +116,7 @@ double fg_hist_real(const struct fg_loaded *value)
     case FG_LOADED_SIGNED:
         return (double)(int64_t)value->number;
     default:
-        return is_number(value) ? (double)value->number : 0;
+        return fg_hist_has_number(value) ? (double)value->number : 0;
     }
 }
 
@@ -186,7 +156,7 @@ static struct fg_loaded combine(enum fg_hist_op op, const struct fg_loaded *a, c
     struct fg_loaded result = {.kind = is_signed || op == FG_HIST_SUBTRACT ? FG_LOADED_SIGNED
                                                                            : FG_LOADED_UNSIGNED};
 
-    if (!is_number(a) || !is_number(b))
+    if (!fg_hist_has_number(a) || !fg_hist_has_number(b))
         return (struct fg_loaded){.kind = FG_LOADED_NONE};
     if (a->kind == FG_LOADED_FLOAT || b->kind == FG_LOADED_FLOAT)
         return combine_reals(op, fg_hist_real(a), fg_hist_real(b));
@@ -208,7 +178,7 @@ static struct fg_loaded combine(enum fg_hist_op op, const struct fg_loaded *a, c
 
 static struct fg_loaded negative(const struct fg_loaded *a)
 {
-    if (!is_number(a))
+    if (!fg_hist_has_number(a))
         return (struct fg_loaded){.kind = FG_LOADED_NONE};
     if (a->kind == FG_LOADED_FLOAT)
         return (struct fg_loaded){.kind = FG_LOADED_FLOAT, .real = -a->real};
@@ -238,7 +208,7 @@ static struct fg_loaded load_comm(const struct fg_hit *hit)
     return (struct fg_loaded){
         .kind = FG_LOADED_TEXT,
         .text = hit->comm,
-        .bytes = (uint32_t)strnlen(hit->comm, 16),
+        .bytes = (uint16_t)strnlen(hit->comm, 16),
     };
 }
 
@@ -288,200 +258,4 @@ struct fg_loaded fg_hist_term_run(const struct fg_hist_term *term, const struct 
         depth++;
     }
     return stack[0];
-}
-
-/* ---- keys */
-
-/* The hash of all words so far, so that 1, 2 and 2, 1 differ. */
-static uint64_t hash_word(uint64_t hash, uint64_t word)
-{
-    return fg_hash_uint64(hash ^ word);
-}
-
-static uint64_t least_power(uint64_t number)
-{
-    return number <= 1 ? 0 : 64u - (unsigned)__builtin_clzll(number - 1);
-}
-
-/* A negative float is beyond all powers, as is a negative integer. */
-static uint64_t least_power_of_real(double real)
-{
-    uint64_t whole = cut(real);
-
-    if (real < 0 || whole == UINT64_MAX)
-        return 64;
-    return least_power((double)whole < real ? whole + 1 : whole);
-}
-
-static uint64_t bucket_of(const struct fg_loaded *value, uint64_t size)
-{
-    uint64_t number = fg_hist_integer(value), over;
-    bool is_negative = value->kind != FG_LOADED_UNSIGNED && (int64_t)number < 0;
-
-    if (value->kind == FG_LOADED_FLOAT && value->real < 0 && (double)(int64_t)number > value->real)
-        number--; /* it was cut upwards */
-    if (value->kind == FG_LOADED_FLOAT)
-        is_negative = value->real < 0;
-    if (!is_negative)
-        return number - number % size;
-    over = (0 - number) % size;
-    return over ? number - (size - over) : number;
-}
-
-static void modify(struct fg_loaded *value, const struct fg_hist_term *term)
-{
-    if (!is_number(value))
-        return;
-    if (term->modifier == FG_HIST_LOG2) {
-        value->number =
-            value->kind == FG_LOADED_FLOAT ? least_power_of_real(value->real) : least_power(value->number);
-        value->kind = FG_LOADED_UNSIGNED;
-    } else {
-        value->number = bucket_of(value, term->bucket);
-        value->kind = value->kind == FG_LOADED_UNSIGNED ? FG_LOADED_UNSIGNED : FG_LOADED_SIGNED;
-    }
-}
-
-/* One word for each number that compares as equal: -0 as 0, all NaN as one. */
-static uint64_t real_word(double real)
-{
-    uint64_t word;
-
-    real = real == 0 ? 0 : real;
-    if (real != real)
-        real = __builtin_nan("");
-    memcpy(&word, &real, sizeof(word));
-    return word;
-}
-
-/* Returns how many of the words are not only padding. */
-static uint32_t put_text(uint64_t *words, uint32_t room, const struct fg_loaded *value)
-{
-    uint32_t bytes = value->kind == FG_LOADED_TEXT ? value->bytes : 0;
-
-    bytes = bytes > room * 8 ? room * 8 : bytes;
-    memset(words, 0, 8u * (room + 1));
-    words[0] = bytes;
-    if (bytes)
-        memcpy(words + 1, value->text, bytes);
-    return 1 + (bytes + 7) / 8;
-}
-
-/* The tag of a field's tagged value: fg_loaded has the same kind for str and bytes, for an object and a
- * container. */
-static uint8_t tag_of(const struct fg_hist_term *term, const struct fg_hit *hit)
-{
-    const struct fg_hist_step *step = &term->steps[0];
-    uint32_t place;
-
-    if (term->nr_steps != 1 || step->op != FG_HIST_FIELD || step->field.offset + 4u > hit->bytes)
-        return 0;
-    memcpy(&place, hit->image + step->field.offset, sizeof(place));
-    return place >> 16 && (place & 0xffff) < hit->bytes ? hit->image[place & 0xffff] : 0;
-}
-
-static uint32_t put_value(uint64_t *words, const struct fg_loaded *value, uint8_t tag)
-{
-    uint32_t room = 8u * (kinds[FG_HIST_KIND_VALUE].words - 2u);
-    uint32_t bytes = value->text ? value->bytes : 0;
-
-    bytes = bytes > room ? room : bytes;
-    memset(words, 0, room + 16);
-    words[0] = (uint64_t)value->kind | (uint64_t)bytes << 8;
-    if (value->kind != FG_LOADED_SIGNED && value->kind != FG_LOADED_UNSIGNED &&
-        value->kind != FG_LOADED_FLOAT)
-        words[0] |= (uint64_t)tag << 16; /* True is 1, and an int is one key in whatever bytes it came */
-    words[1] = value->kind == FG_LOADED_FLOAT ? real_word(value->real) : value->number;
-    if (bytes)
-        memcpy(words + 2, value->text, bytes);
-    return 2 + (bytes + 7) / 8;
-}
-
-static uint32_t put_stack(uint64_t *words, const struct fg_hit *hit)
-{
-    uint32_t n = hit->nr_callers < FG_HIST_MAX_STACK ? (uint32_t)hit->nr_callers : FG_HIST_MAX_STACK;
-    uint8_t *at = (uint8_t *)(words + 1);
-
-    memset(words, 0, 8u * kinds[FG_HIST_KIND_STACK].words);
-    words[0] = n;
-    for (uint32_t i = 0; i < n; i++)
-        memcpy(at + 4 * i, &hit->callers[i].func, 4);
-    return 1 + (n + 1) / 2;
-}
-
-static uint32_t put(const struct fg_hist_term *term, const struct fg_hit *hit, uint64_t *words)
-{
-    struct fg_loaded value;
-
-    if (term->kind == FG_HIST_KIND_STACK)
-        return put_stack(words, hit);
-    value = fg_hist_term_run(term, hit);
-    if (term->modifier != FG_HIST_PLAIN)
-        modify(&value, term);
-    switch ((enum fg_hist_kind)term->kind) {
-    case FG_HIST_KIND_NUMBER:
-        words[0] = fg_hist_integer(&value);
-        return 1;
-    case FG_HIST_KIND_REAL:
-        words[0] = real_word(fg_hist_real(&value));
-        return 1;
-    case FG_HIST_KIND_VALUE:
-        return put_value(words, &value, tag_of(term, hit));
-    default:
-        return put_text(words, kinds[term->kind].words - 1u, &value);
-    }
-}
-
-uint64_t fg_hist_term_key(const struct fg_hist_term *term, const struct fg_hit *hit, uint64_t *words,
-                          uint64_t hash)
-{
-    uint32_t n = put(term, hit, words);
-
-    for (uint32_t i = 0; i < n; i++)
-        hash = hash_word(hash, words[i]);
-    return hash;
-}
-
-static struct fg_loaded text_value(const uint64_t *words, uint64_t bytes)
-{
-    return (struct fg_loaded){
-        .kind = FG_LOADED_TEXT,
-        .text = (const char *)words,
-        .bytes = (uint32_t)bytes,
-    };
-}
-
-static struct fg_loaded real_value(uint64_t word)
-{
-    struct fg_loaded value = {.kind = FG_LOADED_FLOAT};
-
-    memcpy(&value.real, &word, sizeof(value.real));
-    return value;
-}
-
-struct fg_loaded fg_hist_term_value(enum fg_hist_kind kind, bool is_signed, const uint64_t *words)
-{
-    struct fg_loaded value = {.kind = FG_LOADED_NONE};
-
-    switch (kind) {
-    case FG_HIST_KIND_NUMBER:
-        value.kind = is_signed ? FG_LOADED_SIGNED : FG_LOADED_UNSIGNED;
-        value.number = words[0];
-        return value;
-    case FG_HIST_KIND_REAL:
-        return real_value(words[0]);
-    case FG_HIST_KIND_TEXT:
-    case FG_HIST_KIND_COMM:
-        return text_value(words + 1, words[0]);
-    case FG_HIST_KIND_VALUE:
-        break;
-    default:
-        return value;
-    }
-    if ((uint8_t)words[0] == FG_LOADED_FLOAT)
-        return real_value(words[1]);
-    value = text_value(words + 2, words[0] >> 8 & 0xff);
-    value.kind = (enum fg_loaded_kind)(uint8_t)words[0];
-    value.number = words[1];
-    return value;
 }

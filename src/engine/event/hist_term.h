@@ -107,15 +107,13 @@ enum fg_hist_need {
     FG_HIST_NEEDS_CALLERS = 8u,
 };
 
-/* The step or kind of this name, or -1. */
+/* The step of this name, or -1. */
 int fg_hist_op_by_name(const char *name);
-int fg_hist_kind_by_name(const char *name);
 
 /* 0, or -EINVAL: a step that has no operands, more than one result, a field that is an array, no bucket. */
 int fg_hist_term_check(const struct fg_hist_term *term);
 /* A set of enum fg_hist_need. */
 uint32_t fg_hist_term_needs(const struct fg_hist_term *term);
-uint32_t fg_hist_kind_words(enum fg_hist_kind kind);
 
 /**
  * fg_hist_term_run() - The value of a term at a hit.
@@ -125,18 +123,12 @@ uint32_t fg_hist_kind_words(enum fg_hist_kind kind);
  */
 struct fg_loaded fg_hist_term_run(const struct fg_hist_term *term, const struct fg_hit *hit);
 
-/**
- * fg_hist_term_key() - Make a key of a hit.
- * @words: fg_hist_kind_words() of it; each is written
- * @hash: of the keys before it
- *
- * Return: the hash of these keys and this one.
- */
-uint64_t fg_hist_term_key(const struct fg_hist_term *term, const struct fg_hit *hit, uint64_t *words,
-                          uint64_t hash);
-
-/* The value that fg_hist_term_key() made words of. Its text is in @words. A stack is FG_LOADED_NONE. */
-struct fg_loaded fg_hist_term_value(enum fg_hist_kind kind, bool is_signed, const uint64_t *words);
+/* False for a text, None, a stack and what could not be read. */
+static inline bool fg_hist_has_number(const struct fg_loaded *value)
+{
+    return value->kind == FG_LOADED_SIGNED || value->kind == FG_LOADED_UNSIGNED ||
+           value->kind == FG_LOADED_FLOAT || value->kind == FG_LOADED_OBJECT;
+}
 
 /* False for a text, None and what could not be read, and for a float that is not a number. */
 bool fg_hist_is_number(const struct fg_loaded *value);

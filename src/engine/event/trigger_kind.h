@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "engine/event/filter.h"
-#include "engine/event/hist.h"
+#include "engine/event/hist_action.h"
 
 struct fg_event_files;
 
@@ -46,7 +46,7 @@ struct fg_trigger {
     _Atomic int64_t left;           /* how often it still acts, or FG_TRIGGER_UNLIMITED */
     struct fg_event_filter *filter; /* at which hits; NULL: at all */
     struct fg_hist *hist;           /* HIST */
-    uint32_t nr_tracked;            /* of its plan */
+    struct fg_hist_actions actions; /* of its hits */
     /* ENABLE_HIST, DISABLE_HIST: the list of the event whose histograms are meant. It outlives this. */
     _Atomic(struct fg_event_files *) *target;
     struct fg_event_switch *switched; /* ENABLE_EVENT, DISABLE_EVENT. It outlives the trigger */

@@ -84,9 +84,9 @@ static struct fg_loaded counted_string(const uint8_t *at, uint32_t bytes)
     return loaded;
 }
 
-static struct fg_loaded load_value(const uint8_t *at, uint32_t bytes)
+static struct fg_loaded load_tagged(uint8_t tag, const uint8_t *at, uint32_t bytes)
 {
-    switch (bytes ? at[0] : FG_VALUE_END) {
+    switch (tag) {
     case FG_VALUE_TRUE:
         return signed_number(1);
     case FG_VALUE_FALSE:
@@ -110,6 +110,15 @@ static struct fg_loaded load_value(const uint8_t *at, uint32_t bytes)
     }
 }
 
+static struct fg_loaded load_value(const uint8_t *at, uint32_t bytes)
+{
+    uint8_t tag = bytes ? at[0] : FG_VALUE_END;
+    struct fg_loaded loaded = load_tagged(tag, at, bytes);
+
+    loaded.tag = tag;
+    return loaded;
+}
+
 static struct fg_loaded load_referred(const uint8_t *image, uint32_t bytes, const uint8_t *at,
                                       enum fg_field_type type)
 {
@@ -122,7 +131,7 @@ static struct fg_loaded load_referred(const uint8_t *image, uint32_t bytes, cons
     return (struct fg_loaded){
         .kind = FG_LOADED_TEXT,
         .text = (const char *)image + offset,
-        .bytes = (uint32_t)strnlen((const char *)image + offset, length),
+        .bytes = (uint16_t)strnlen((const char *)image + offset, length),
     };
 }
 

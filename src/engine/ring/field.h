@@ -87,11 +87,13 @@ enum fg_loaded_kind {
     FG_LOADED_FLOAT,
     FG_LOADED_TEXT,   /* text and bytes; without the NUL */
     FG_LOADED_OBJECT, /* number: its address, or for a container its length; text: its type's name */
+    FG_LOADED_STACK,  /* text: the ids of functions, u32 each, the innermost first. No field has this kind */
 };
 
 struct fg_loaded {
     enum fg_loaded_kind kind;
-    uint32_t bytes;
+    uint16_t bytes; /* of the text */
+    uint8_t tag;    /* of a tagged value: enum fg_value_tag; 0: it comes from another field */
     union {
         uint64_t number; /* a signed one in two's complement */
         double real;

@@ -115,6 +115,8 @@ def _parse_body(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ..
     if steps and source[0] in ("symbol", "imm"):
         raise RefusedError(messages.BAD_FETCH_ARG, end)
     name, count = kind or _usual_type(source)
+    if scope.kind == "e" and (steps or count):
+        raise RefusedError(messages.BAD_FETCH_ARG, end, "A field of an event is a number or a text.")
     return name, count, source, steps
 
 

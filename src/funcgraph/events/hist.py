@@ -217,7 +217,7 @@ class _Parser:
         keys = []
         for piece in pieces:
             key = self._expressions.parse(piece)
-            if isinstance(key, VariableRef):
+            if any(isinstance(leaf, VariableRef) for leaf in leaves(key)):
                 raise self._source.error(("Using variable references in keys not supported", piece))
             usable_in(self._source, key, piece, "key")
             keys.append(key)

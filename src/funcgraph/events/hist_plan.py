@@ -16,13 +16,27 @@ from funcgraph.events.hist_spec import (
     HistSpec,
     Negated,
     Number,
+    Param,
     VariableRef,
     is_real,
     is_signed,
     leaves,
 )
 
-__all__ = ["KIND_WORDS", "Plan", "Step", "Term", "Track", "compile_plan", "sum_of"]
+__all__ = [
+    "KIND_WORDS",
+    "ActionPlan",
+    "Compiled",
+    "Plan",
+    "Reference",
+    "Step",
+    "Term",
+    "Track",
+    "compile_field",
+    "compile_hist",
+    "compile_plan",
+    "sum_of",
+]
 
 Step = tuple[str | int, ...]
 
@@ -65,6 +79,35 @@ class Track(NamedTuple):
     is_change: bool
 
 
+class Reference(NamedTuple):
+    """A variable of another histogram.
+
+    Attributes:
+        system, event: the event whose histogram has it.
+        name: the variable; or a field of the event in onmatch(), which a histogram of its own keeps.
+        is_field: it is such a field.
+    """
+
+    system: str
+    event: str
+    name: str
+    is_field: bool = False
+
+
+class ActionPlan(NamedTuple):
+    """What a hit does beside being counted: struct fg_hist_action.
+
+    Attributes:
+        tracked: the one of the plan's that must be due; -1: each hit acts.
+        synthetic: the event that it generates; "": it generates none.
+        values: of the event's fields.
+    """
+
+    tracked: int
+    synthetic: str
+    values: tuple[Term, ...]
+
+
 class Plan(NamedTuple):
     """What a histogram is made of: struct fg_hist_plan.
 
@@ -74,7 +117,6 @@ class Plan(NamedTuple):
         values: what is summed; a sum that is printed twice (`count,count.percent`) is there once.
         variables: as in the trigger.
         keeps_comm: each row keeps the comm of the thread that hit it first.
-        references: variables of other histograms, (system, event, name), by the number in ("variable", N).
         tracked: one for each action with onmax() or onchange(), in order.
         saver: the one of them that has save(); -1: none.
         saved: its fields.
@@ -85,13 +127,41 @@ class Plan(NamedTuple):
     values: tuple[Term, ...]
     variables: tuple[Term, ...]
     keeps_comm: bool
-    references: tuple[tuple[str, str, str], ...]
     tracked: tuple[Track, ...]
     saver: int
     saved: tuple[Term, ...]
 
 
+class Compiled(NamedTuple):
+    """What the engine is told of a trigger.
+
+    Attributes:
+        plan: of its histogram.
+        references: variables of other histograms, by the number in ("variable", N).
+        actions: in order.
+    """
+
+    plan: Plan
+    references: tuple[Reference, ...]
+    actions: tuple[ActionPlan, ...]
+
+
 def compile_plan(spec: HistSpec) -> Plan:
+    """Return what the engine is told of a trigger's histogram."""
+    return compile_hist(spec).plan
+
+
+def compile_field(name: str, type: str) -> Term:
+    """Return the term that is a field of an event.
+
+    Args:
+        name: the field's.
+        type: one of FIELD_TYPES.
+    """
+    return _Compiler().key(FieldRef(name, "field", type))
+
+
+def compile_hist(spec: HistSpec) -> Compiled:
     """Return what the engine is told of a trigger."""
     compiler = _Compiler()
     keys = tuple(compiler.key(key) for key in spec.keys)
@@ -104,8 +174,22 @@ def compile_plan(spec: HistSpec) -> Plan:
     saver = kinds.index("save") if "save" in kinds else -1
     saved = tuple(compiler.key(param.value) for param in tracking[saver].params) if saver >= 0 else ()
     keeps_comm = any(isinstance(key, FieldRef) and key.modifier == "execname" for key in spec.keys)
-    references = tuple(compiler.references)
-    return Plan(spec.size, keys, values, variables, keeps_comm, references, tracked, saver, saved)
+    plan = Plan(spec.size, keys, values, variables, keeps_comm, tracked, saver, saved)
+    actions = _actions(spec, compiler)
+    return Compiled(plan, tuple(compiler.references), actions)
+
+
+def _actions(spec: HistSpec, compiler: _Compiler) -> tuple[ActionPlan, ...]:
+    found = []
+    nr_tracked = 0
+    for action in spec.actions:
+        tracked = -1
+        if action.handler != "onmatch":
+            tracked, nr_tracked = nr_tracked, nr_tracked + 1
+        params = action.params if action.action == "trace" else ()
+        values = tuple(compiler.param(param, action.match) for param in params)
+        found.append(ActionPlan(tracked, action.synthetic, values))
+    return tuple(found)
 
 
 def sum_of(spec: HistSpec, place: int) -> int | None:
@@ -129,7 +213,15 @@ def _sums(values: Sequence[Expression]) -> list[Expression]:
 
 class _Compiler:
     def __init__(self) -> None:
-        self.references: list[tuple[str, str, str]] = []
+        self.references: list[Reference] = []
+
+    def param(self, param: Param, match: tuple[str, str]) -> Term:
+        """A parameter of an action: it may be a field of the event in onmatch()."""
+        if not param.is_of_match:
+            return self.key(param.value)
+        assert isinstance(param.value, FieldRef)
+        step = self._variable(Reference(*match, param.value.name, is_field=True))
+        return Term(_kind(param.value), (step,), is_signed=is_signed(param.value))
 
     def key(self, key: Expression) -> Term:
         kind = _kind(key)
@@ -159,7 +251,9 @@ class _Compiler:
         return (_field_step(expression),)
 
     def _reference(self, variable: VariableRef) -> Step:
-        reference = (variable.system, variable.event, variable.name)
+        return self._variable(Reference(variable.system, variable.event, variable.name))
+
+    def _variable(self, reference: Reference) -> Step:
         if reference not in self.references:
             self.references.append(reference)
         return ("variable", self.references.index(reference))

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from funcgraph import _engine
 from funcgraph.events.asked import filter_fields
 from funcgraph.events.definition import Definition
+from funcgraph.events.install_made import MadeEvent, make_event
 from funcgraph.events.synthetic_definition import SyntheticDefinition
 from funcgraph.fprobe import nobody
 
-__all__ = ["Installed", "Installer", "LiveEvent"]
+__all__ = ["AnyEvent", "Installed", "Installer", "LiveEvent"]
 
 
 def _numbers_of(name: str) -> list[int]:
@@ -71,10 +72,14 @@ class LiveEvent:
         return bool(self._probes)
 
 
+#: An event that functions hit, or one that other events make.
+AnyEvent = LiveEvent | MadeEvent
+
+
 class Installed(NamedTuple):
     """The handle of one definition."""
 
-    event: LiveEvent
+    event: AnyEvent
     probe: object
 
 
@@ -87,7 +92,7 @@ class Installer:
     """
 
     def __init__(self) -> None:
-        self.events: dict[tuple[str, str], LiveEvent] = {}
+        self.events: dict[tuple[str, str], AnyEvent] = {}
         self.is_pending = False
 
     def install(self, definition: Definition | SyntheticDefinition) -> Installed:
@@ -96,10 +101,15 @@ class Installer:
         Raises:
             OSError: ENOENT: no function has the name. EOPNOTSUPP: events of this kind cannot be made.
         """
-        if isinstance(definition, SyntheticDefinition) or definition.kind not in "fpr" or definition.place:
-            raise OSError(EOPNOTSUPP, "only events at entries and returns of functions can be made")
         key = (definition.group, definition.event)
+        if definition.kind in "es":
+            made = self.events[key] = make_event(definition, self.events)
+            return Installed(made, None)
+        assert isinstance(definition, Definition)
+        if definition.kind not in "fpr" or definition.place:
+            raise OSError(EOPNOTSUPP, "only events at entries and returns of functions can be made")
         event = self.events.get(key) or LiveEvent(definition)
+        assert isinstance(event, LiveEvent)  # the registry lets no event have probes of two kinds
         probe = event.add_probe(definition, is_pending=self.is_pending)
         self.events[key] = event
         return Installed(event, probe)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funcgraph.events.asked import Asked
-from funcgraph.events.installer import Installer, LiveEvent
+from funcgraph.events.installer import AnyEvent, Installer
 from funcgraph.events.registry import Registry
 
 __all__ = ["dynamic_events", "events", "start"]
@@ -27,7 +27,7 @@ dynamic_events = Registry(_installer, parameters=_parameters)
 """The definitions of this process: the kernel's files dynamic_events, kprobe_events and synthetic_events."""
 
 
-def events() -> dict[tuple[str, str], LiveEvent]:
+def events() -> dict[tuple[str, str], AnyEvent]:
     """Return the events by group and name, the oldest first."""
     return dict(_installer.events)
 

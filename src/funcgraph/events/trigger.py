@@ -12,7 +12,7 @@ from typing import NamedTuple
 from funcgraph.events import filter as event_filter
 from funcgraph.events import hist
 from funcgraph.events.command import number
-from funcgraph.events.hist_spec import EventField, HistSpec
+from funcgraph.events.hist_spec import EventField, HistSpec, Others
 
 __all__ = [
     "KINDS",
@@ -129,7 +129,12 @@ def _split(command: str) -> tuple[str, Key, str]:
 
 
 def parse(
-    text: str, system: str, event: str, fields: Sequence[EventField], names: event_filter.Fields
+    text: str,
+    system: str,
+    event: str,
+    fields: Sequence[EventField],
+    names: event_filter.Fields,
+    others: Others | None = None,
 ) -> Trigger:
     """Return the trigger that a text means for an event.
 
@@ -139,6 +144,7 @@ def parse(
         system, event: the event's names.
         fields: its fields.
         names: the names that a filter can have.
+        others: what else a histogram may refer to.
 
     Raises:
         TriggerError, HistError, FilterError: it means none.
@@ -147,10 +153,9 @@ def parse(
     name, key, count = _split(command)
     found = None
     if key.kind == "hist":
-        spec = hist.parse(text, system, event, fields)
-        if spec.name or any(action.action != "save" for action in spec.actions):
-            what = "a name" if spec.name else "actions other than save()"
-            raise TriggerError(errno.EOPNOTSUPP, f"histograms with {what} cannot be made yet")
+        spec = hist.parse(text, system, event, fields, others)
+        if any(action.action == "snapshot" for action in spec.actions):
+            raise TriggerError(errno.EOPNOTSUPP, "the action snapshot() cannot be made yet")
         if spec.filter:
             found = event_filter.parse(spec.filter, names)
         return Trigger("hist", UNLIMITED, found, spec)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from funcgraph import _engine
 from funcgraph.events import hist, trigger
-from funcgraph.events.hist_plan import compile_plan
+from funcgraph.events.hist_links import InstanceHists, LiveTrigger
 from funcgraph.events.hist_rows import decode_rows
 from funcgraph.events.hist_text import Names, hist_file, hist_text
 from funcgraph.events.trigger import Trigger, TriggerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from funcgraph.events.filter import Filter
-    from funcgraph.events.installer import LiveEvent
+    from funcgraph.events.installer import AnyEvent
 
 __all__ = ["Wanted"]
 
@@ -26,27 +26,6 @@ _NONE = (
 )
 
 
-class _LiveTrigger:
-    """A trigger that an event has in an instance."""
-
-    __slots__ = ("asked", "engine", "target")
-
-    def __init__(self, asked: Trigger, event: LiveEvent, target: Wanted | None) -> None:
-        self.asked = asked
-        self.target = target
-        program = asked.filter.program.pack() if asked.filter else None
-        plan = compile_plan(asked.hist) if asked.hist else None
-        self.engine: _engine.Trigger = event.engine.trigger(
-            asked.kind, asked.times, program, plan, target.acted_on(asked.key.kind) if target else None
-        )
-        if asked.hist and asked.hist.control == "pause":
-            self.engine.pause(True)
-
-    def text(self) -> str:
-        is_paused = self.asked.hist is not None and self.engine.paused
-        return self.asked.text(self.engine.left, is_paused)
-
-
 class Wanted:
     """What an instance wants of an event. Whoever changes it holds the instance's lock.
 
@@ -54,16 +33,35 @@ class Wanted:
         event: the event.
         handle: the instance's, in the engine.
         find: returns what the instance wants of the event of a group and name; None: there is none.
+        all: what the instance wants of each event, by "GROUP/EVENT".
     """
 
-    def __init__(self, event: LiveEvent, handle: int, find: Callable[[str, str], Wanted | None]) -> None:
+    def __init__(
+        self,
+        event: AnyEvent,
+        handle: int,
+        find: Callable[[str, str], Wanted | None],
+        all: Mapping[str, Wanted],
+    ) -> None:
         self.event = event
         self._handle = handle
         self._find = find
+        self._others = InstanceHists(all)
         self.switch = _engine.EventSwitch()
         self._nr_holds = 0
         self.filter: Filter | None = None
-        self._triggers: list[_LiveTrigger] = []
+        self._triggers: list[LiveTrigger] = []
+        self._hidden: list[LiveTrigger] = []  # histograms that keep fields for actions of other events
+
+    @property
+    def histograms(self) -> list[LiveTrigger]:
+        """Its histograms, in the order in which they were set."""
+        return [one for one in self._triggers if one.asked.hist]
+
+    @property
+    def users(self) -> list[LiveTrigger]:
+        """All its triggers."""
+        return [*self._triggers, *self._hidden]
 
     def set_records(self, on: bool) -> None:
         """Have the instance record its hits, or not.
@@ -108,12 +106,26 @@ class Wanted:
         """Choose which hits are recorded; None: all. Raises: as set_records()."""
         self._apply(filter, self._triggers)
 
-    def _apply(self, filter: Filter | None, triggers: list[_LiveTrigger]) -> None:
+    def _apply(self, filter: Filter | None, triggers: list[LiveTrigger]) -> None:
         program = filter.program.pack() if filter else None
         is_ready = self.switch.on or self._nr_holds > 0
-        engines = tuple(one.engine for one in triggers)
+        engines = tuple(one.engine for one in (*self._hidden, *triggers))
         self.event.engine.set(self._handle, is_ready, program, engines, self.switch if is_ready else None)
         self.filter, self._triggers = filter, triggers
+
+    def hide(self, hidden: list[LiveTrigger]) -> None:
+        """Choose the histograms that keep fields for others. Raises: as set_records()."""
+        before, self._hidden = self._hidden, hidden
+        try:
+            self._apply(self.filter, self._triggers)
+        except BaseException:
+            self._hidden = before
+            raise
+
+    @property
+    def hidden(self) -> list[LiveTrigger]:
+        """The histograms that keep fields for others."""
+        return list(self._hidden)
 
     # ---- triggers
 
@@ -123,10 +135,8 @@ class Wanted:
         return "".join(f"{line}\n" for line in lines) or _NONE
 
     def remove_histograms(self) -> None:
-        """Take all histograms away. Raises: as set_records()."""
-        staying = [one for one in self._triggers if one.asked.hist is None]
-        if len(staying) < len(self._triggers):
-            self._apply(self.filter, staying)
+        """Take all histograms away but those whose variables are used. Raises: as set_records()."""
+        self._remove_each([one for one in self._triggers if one.asked.hist and not self._others.is_used(one)])
 
     def write_trigger(self, text: str) -> bool:
         """Add a trigger; with `!` before it, take it away: `echo TEXT >> trigger`.
@@ -136,7 +146,7 @@ class Wanted:
 
         Raises:
             TriggerError, HistError, FilterError: it is none. TriggerError EEXIST: the event has one of that
-                kind.
+                kind; EBUSY: others use a variable of the histogram that is to go.
             OSError: as set_records().
         """
         if text.startswith("!"):
@@ -145,21 +155,19 @@ class Wanted:
         return True
 
     def _add(self, text: str) -> None:
-        event = self.event
-        asked = trigger.parse(text, event.group, event.name, event.fields, event.filter_fields)
+        asked = self._parse(text)
         if asked.hist and asked.hist.control and self._control(asked.hist, text):
             return
         self._check_new(asked, text)
         target = self._target_of(asked)
-        made = _LiveTrigger(asked, event, target)
+        made = self._others.make(asked, self.event, text, target)
         if target:
             target.hold()
         try:
             triggers = [*self._triggers, made] if asked.hist else [made, *self._triggers]
             self._apply(self.filter, triggers)
         except BaseException:
-            if target:
-                target.release()
+            self._others.forget(made)
             raise
 
     def _target_of(self, asked: Trigger) -> Wanted | None:
@@ -169,6 +177,11 @@ class Wanted:
         if found is None:
             raise TriggerError(errno.EINVAL, f"{asked.kind}: no such event: {':'.join(asked.target)}")
         return found
+
+    def _parse(self, text: str) -> Trigger:
+        event = self.event
+        fields, names = event.fields, event.filter_fields
+        return trigger.parse(text, event.group, event.name, fields, names, self._others)
 
     def _check_new(self, asked: Trigger, text: str) -> None:
         for one in self._triggers:
@@ -190,29 +203,34 @@ class Wanted:
             found.engine.pause(spec.control == "pause")
         return True
 
-    def _hist_like(self, spec: hist.HistSpec) -> _LiveTrigger | None:
+    def _hist_like(self, spec: hist.HistSpec) -> LiveTrigger | None:
         return next((one for one in self._triggers if one.asked.hist and one.asked.hist.is_same(spec)), None)
 
     def _remove(self, text: str) -> bool:
         """Take a trigger away; return whether there was one."""
         is_meant = self._removal(text)
         leaving = [one for one in self._triggers if is_meant(one)]
-        if leaving:
-            self._apply(self.filter, [one for one in self._triggers if one not in leaving])
         for one in leaving:
-            if one.target:
-                one.target.release()
+            if self._others.is_used(one):
+                raise TriggerError(errno.EBUSY, f"a variable of the histogram is used: {one.text()}")
+        self._remove_each(leaving)
         return bool(leaving)
 
-    def _removal(self, text: str) -> Callable[[_LiveTrigger], bool]:
+    def _remove_each(self, leaving: list[LiveTrigger]) -> None:
+        if not leaving:
+            return
+        self._apply(self.filter, [one for one in self._triggers if one not in leaving])
+        for one in leaving:
+            self._others.forget(one)
+
+    def _removal(self, text: str) -> Callable[[LiveTrigger], bool]:
         """Return which triggers a text takes away: count and filter matter only of a histogram."""
         key = trigger.key_of(text)
         if key.target and self._find(*key.target) is None:
             raise TriggerError(errno.EINVAL, f"no such event: {':'.join(key.target)}")
         if key.kind != "hist":
             return lambda one: one.asked.key == key
-        event = self.event
-        spec = trigger.parse(text, event.group, event.name, event.fields, event.filter_fields).hist
+        spec = self._parse(text).hist
         assert spec is not None
         return lambda one: one.asked.hist is not None and one.asked.hist.is_same(spec)
 

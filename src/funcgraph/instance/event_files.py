@@ -57,7 +57,7 @@ def read(state: State, name: str) -> str:
     assert found is not None
     event, file = found
     if file == "enable":
-        return f"{event.enable:d}{'*' if event.is_soft else ''}\n"
+        return f"{event.enable:d}{'*' if event.is_soft or event.is_base else ''}\n"
     text: str = getattr(event, file) if file != "id" else str(event.id)
     return text if file in ("trigger", "hist") else f"{text}\n"
 
@@ -79,8 +79,9 @@ def write(state: State, name: str, text: str, append: bool) -> None:
     try:
         _write_of_event(*found, text, append)
     except (FilterError, HistError) as error:
-        if error.component:
-            dynamic_events.log.add(error.component, error.message, error.command, error.caret)
+        entries = error.entries if isinstance(error, HistError) else ((error.message, error.caret),)
+        for message, caret in entries if error.component else ():
+            dynamic_events.log.add(error.component, message, error.command, caret)
         raise OSError(error.errno, str(error), name) from error
 
 

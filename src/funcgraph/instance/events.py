@@ -15,7 +15,7 @@ from funcgraph.events.wanted import Wanted
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:
-    from funcgraph.events.installer import LiveEvent
+    from funcgraph.events.installer import AnyEvent
     from funcgraph.instance.state import State
 
 __all__ = ["EventFile", "Events", "FunctionNames", "find_wanted"]
@@ -30,7 +30,7 @@ class EventFile:
         name: "GROUP/EVENT".
     """
 
-    def __init__(self, state: State, event: LiveEvent) -> None:
+    def __init__(self, state: State, event: AnyEvent) -> None:
         self._state = state
         self._event = event
         self.name = f"{event.group}/{event.name}"
@@ -118,6 +118,11 @@ class EventFile:
         """Whether triggers or function commands have it: the `*` in the kernel's file `enable`."""
         return self._wanted().is_soft
 
+    @property
+    def is_base(self) -> bool:
+        """Whether an event on its fields (`e`) is in use, in whichever instance."""
+        return self._event.has_probes and self._event.engine.is_base
+
     def remove_histograms(self) -> None:
         """Take all histograms away, as opening the kernel's file `trigger` with `>` does.
 
@@ -150,12 +155,15 @@ class EventFile:
         return _wanted(self._state, self._event)
 
 
-def _wanted(state: State, event: LiveEvent) -> Wanted:
+def _wanted(state: State, event: AnyEvent) -> Wanted:
     name = f"{event.group}/{event.name}"
-    wanted = state.wanted.get(name)
+    everything = state.wanted
+    wanted = everything.get(name)
     if wanted is None or wanted.event is not event:
-        wanted = Wanted(event, state.engine.handle, lambda group, name: find_wanted(state, group, name))
-        state.wanted[name] = wanted
+        wanted = Wanted(
+            event, state.engine.handle, lambda group, name: find_wanted(state, group, name), everything
+        )
+        everything[name] = wanted
     return wanted
 
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* An image that a record has room for. */
 #define FG_EVENT_IMAGE_BYTES (FG_EVENT_RETURN_FIELDS_AT + FG_EVENT_MAX_FIELD_BYTES)
@@ -64,6 +65,12 @@ static inline const struct fg_event_type *fg_event_table_find(const struct fg_ev
 {
     return type - FG_EVENT_FIRST_DYNAMIC < table->nr_types ? &table->types[type - FG_EVENT_FIRST_DYNAMIC]
                                                            : NULL;
+}
+
+/* As in the kernel, its texts print without quotes. An array is a stack, which ends before the first 0. */
+static inline bool fg_event_is_synthetic(const struct fg_event_type *type)
+{
+    return strcmp(type->system, "synthetic") == 0;
 }
 
 /* A function that the image names before its fields: its index, or FG_FUNC_UNKNOWN. */

@@ -74,6 +74,7 @@ static void put_loaded(struct fg_text *text, const struct fg_loaded *loaded)
         break;
     case FG_LOADED_NONE:
     case FG_LOADED_OBJECT: /* of tagged values only */
+    case FG_LOADED_STACK:  /* of no field */
         put_fault(text);
     }
 }

@@ -58,6 +58,7 @@ void fg_dat_put_word(struct fg_text *text, const char *name, size_t bytes)
 struct format {
     struct fg_text *text;
     struct fg_text print, arguments;
+    bool has_bare_texts;
 };
 
 static void put_argument(struct format *format, const char *before, const struct fg_event_field *field,
@@ -115,7 +116,8 @@ static void put_element(struct format *format, const struct fg_event_field *fiel
 {
     enum fg_field_type type = (enum fg_field_type)field->at.type;
 
-    fg_text_puts(&format->print, plain[type].print);
+    fg_text_puts(&format->print,
+                 type == FG_FIELD_STRING && format->has_bare_texts ? "%s" : plain[type].print);
     if (type == FG_FIELD_STRING)
         put_argument(format, "__get_str(", field, ")");
     else
@@ -184,7 +186,7 @@ static void put_fields(struct format *format, const struct fg_event_type *type,
 void fg_dat_event_put_format(struct fg_text *text, const struct fg_event_type *type,
                              const struct fg_dat_event *dat, uint32_t id)
 {
-    struct format format = {.text = text};
+    struct format format = {.text = text, .has_bare_texts = fg_event_is_synthetic(type)};
     struct fg_text name = {0};
     size_t begin, skipped; /* a blank that comes first */
 

@@ -283,8 +283,11 @@ static void set_symbol_fields(const struct fg_convert *convert, const struct fg_
         for (uint32_t item = 0; item < items; item++) {
             uint8_t *at = image + field->offset + item * sizeof(uint64_t);
             uint64_t id = fg_load64(at);
-            uint64_t address =
-                id <= UINT32_MAX ? caller_address(convert, (uint32_t)id) : FG_WIRE_FUNC_UNKNOWN;
+            uint64_t address;
+
+            if (!id && fg_event_is_synthetic(type))
+                break; /* the end of a stack */
+            address = id <= UINT32_MAX ? caller_address(convert, (uint32_t)id) : FG_WIRE_FUNC_UNKNOWN;
 
             memcpy(at, &address, sizeof(address));
         }

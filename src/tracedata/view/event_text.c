@@ -34,6 +34,35 @@ static void put_place(struct fg_text *text, const struct fg_name_table *names,
     fg_text_char(text, ')');
 }
 
+static void put_stack(struct fg_text *text, const struct fg_name_table *names, const struct fg_event *event,
+                      const struct fg_field *field)
+{
+    fg_text_char(text, '{');
+    for (uint32_t i = 0; i < field->count; i++) {
+        const struct fg_loaded function = fg_field_load(event->data, event->size, field, i);
+
+        if (!function.number)
+            break;
+        if (i)
+            fg_text_char(text, ',');
+        put_address(text, names, function.number);
+    }
+    fg_text_char(text, '}');
+}
+
+static void put_of_synthetic(struct fg_text *text, const struct fg_name_table *names,
+                             const struct fg_event *event, const struct fg_field *field)
+{
+    const struct fg_loaded loaded = fg_field_load(event->data, event->size, field, 0);
+
+    if (field->type == FG_FIELD_SYMBOL && field->count)
+        put_stack(text, names, event, field);
+    else if (loaded.kind == FG_LOADED_TEXT && field->type == FG_FIELD_STRING)
+        fg_text_escaped(text, loaded.text, loaded.bytes, 0);
+    else
+        fg_put_field(text, event->data, event->size, field, put_address, names);
+}
+
 void fg_put_event(struct fg_text *text, const struct fg_name_table *names, const struct fg_event_type *type,
                   const struct fg_event *event)
 {
@@ -46,6 +75,9 @@ void fg_put_event(struct fg_text *text, const struct fg_name_table *names, const
         fg_text_char(text, ' ');
         fg_text_escaped(text, field->name, field->name_bytes, 0);
         fg_text_char(text, '=');
-        fg_put_field(text, event->data, event->size, &field->at, put_address, names);
+        if (fg_event_is_synthetic(type))
+            put_of_synthetic(text, names, event, &field->at);
+        else
+            fg_put_field(text, event->data, event->size, &field->at, put_address, names);
     }
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "engine/core/hash_table.h"
-#include "engine/event/hist_term.h"
+#include "engine/event/hist_key.h"
 #include "engine/ring/record.h"
 #include "support/check.h"
 

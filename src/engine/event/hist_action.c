@@ -1,0 +1,126 @@
+/* See hist_action.h. */
+#include "engine/event/hist_action.h"
+
+#include <errno.h>
+
+#include "engine/core/compiler.h"
+#include "engine/event/hit.h"
+
+int fg_hist_actions_check(struct fg_hist_actions *actions, uint32_t nr_tracked)
+{
+    actions->needs = 0;
+    for (uint32_t i = 0; i < actions->nr_actions; i++) {
+        const struct fg_hist_action *action = &actions->actions[i];
+
+        if (action->tracked >= (int)nr_tracked ||
+            (action->sink && action->nr_values != action->sink->nr_values))
+            return -EINVAL;
+        for (uint32_t k = 0; k < action->nr_values; k++) {
+            if (fg_hist_term_check(&action->values[k]))
+                return -EINVAL;
+            actions->needs |= fg_hist_term_needs(&action->values[k]);
+        }
+    }
+    return 0;
+}
+
+bool fg_hist_actions_have(const struct fg_hist_actions *actions, const struct fg_hist_sink *sink)
+{
+    for (uint32_t i = 0; i < actions->nr_actions; i++) {
+        if (actions->actions[i].sink == sink)
+            return true;
+    }
+    return false;
+}
+
+/* ---- at a hit */
+
+/* The variables that a hit has taken; texts of them are in `words`. */
+struct taken {
+    struct fg_loaded values[FG_HIST_MAX_REFERENCES];
+    uint64_t words[FG_HIST_MAX_REFERENCES][FG_HIST_MAX_KEY_WORDS];
+};
+
+/* False: one of them is not there. Those before it are taken all the same, as in the kernel. */
+static bool take(const struct fg_hist *hist, const struct fg_hist_actions *actions, const struct fg_hit *hit,
+                 struct taken *taken)
+{
+    for (uint32_t i = 0; i < actions->nr_references; i++) {
+        const struct fg_hist_reference *reference = &actions->references[i];
+
+        if (!fg_hist_take(reference->hist, hist, hit, reference->index, taken->words[i], &taken->values[i]))
+            return false;
+    }
+    return true;
+}
+
+static struct fg_loaded stack_of(const struct fg_hit *hit, uint32_t *functions)
+{
+    uint32_t n = hit->nr_callers < FG_HIST_MAX_STACK ? (uint32_t)hit->nr_callers : FG_HIST_MAX_STACK;
+
+    for (uint32_t i = 0; i < n; i++)
+        functions[i] = hit->callers[i].func;
+    return (struct fg_loaded){
+        .kind = FG_LOADED_STACK, .text = (const char *)functions, .bytes = (uint16_t)(4 * n)};
+}
+
+static FG_NOINLINE void give_values(const struct fg_hist_action *action, const struct fg_event_site *site,
+                                    const struct fg_hit *hit)
+{
+    struct fg_loaded values[FG_EVENT_MAX_FIELDS];
+    uint32_t functions[FG_HIST_MAX_STACK];
+
+    if (!action->sink->is_wanted(action->sink))
+        return;
+    for (uint32_t i = 0; i < action->nr_values; i++) {
+        const struct fg_hist_term *term = &action->values[i];
+
+        values[i] = term->kind == FG_HIST_KIND_STACK ? stack_of(hit, functions) : fg_hist_term_run(term, hit);
+    }
+    action->sink->take(action->sink, site, values);
+}
+
+static void act(struct fg_hist *hist, struct fg_hist_element *element, const struct fg_hist_actions *actions,
+                const struct fg_event_site *site, const struct fg_hit *hit)
+{
+    for (uint32_t i = 0; i < actions->nr_actions; i++) {
+        const struct fg_hist_action *action = &actions->actions[i];
+
+        if (action->tracked >= 0 && !fg_hist_track(hist, element, (uint32_t)action->tracked, hit))
+            continue;
+        if (action->sink)
+            give_values(action, site, hit);
+    }
+}
+
+static FG_NOINLINE void hit_with_variables(struct fg_hist *hist, const struct fg_hist_actions *actions,
+                                           const struct fg_event_site *site, struct fg_hit *hit)
+{
+    struct taken taken;
+    struct fg_hist_element *element;
+
+    /* A variable is taken only if the hit then counts. */
+    if (!fg_hist_is_open(hist) || !take(hist, actions, hit, &taken))
+        return;
+    hit->variables = taken.values;
+    element = fg_hist_count(hist, hit);
+    if (element)
+        act(hist, element, actions, site, hit);
+}
+
+void fg_hist_hit(struct fg_hist *hist, const struct fg_hist_actions *actions,
+                 const struct fg_event_site *site, const uint8_t *image, uint32_t bytes)
+{
+    struct fg_hist_element *element;
+    struct fg_hit_room room;
+    struct fg_hit hit;
+
+    fg_hit_fill(&hit, &room, fg_hist_needs(hist) | actions->needs, site, image, bytes);
+    if (actions->nr_references) {
+        hit_with_variables(hist, actions, site, &hit);
+        return;
+    }
+    element = fg_hist_count(hist, &hit);
+    if (element && actions->nr_actions)
+        act(hist, element, actions, site, &hit);
+}

@@ -1,0 +1,269 @@
+"""What the triggers of an instance have to do with each other: variables, tables with a name, actions.
+
+A histogram takes variables of other events' histograms, counts in the table of another one, and generates
+synthetic events. Here the names in its text become the engine's objects.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from funcgraph.events import hist, live
+from funcgraph.events.hist_plan import Reference, compile_hist
+from funcgraph.events.hist_spec import EventField, Expression, FieldRef, HistSpec, SortKey, Variable
+from funcgraph.events.synthetic_definition import GROUP
+from funcgraph.events.trigger import UNLIMITED, Trigger, TriggerError
+
+if TYPE_CHECKING:
+    from funcgraph import _engine
+    from funcgraph.events.installer import AnyEvent
+
+__all__ = ["InstanceHists", "LiveTrigger"]
+
+_MAX_REFERENCES = 16
+
+Links = tuple["_engine.Trigger | None", tuple[Any, ...], tuple[Any, ...]]
+
+
+class Target(Protocol):
+    """What an instance wants of an event (wanted.Wanted), as far as triggers of others act on it."""
+
+    def acted_on(self, kind: str) -> _engine.EventSwitch | _engine.Event: ...
+    def release(self) -> None: ...
+
+
+class LiveTrigger:
+    """A trigger that an event has in an instance.
+
+    Attributes:
+        asked: as it was asked for.
+        engine: the engine's half.
+        uses: the histograms whose variables it takes.
+        target: what it acts on, or None. That is held while an event has the trigger.
+    """
+
+    __slots__ = ("asked", "engine", "target", "uses")
+
+    def __init__(
+        self,
+        asked: Trigger,
+        event: AnyEvent,
+        links: Links | None = None,
+        uses: Sequence[LiveTrigger] = (),
+        target: Target | None = None,
+    ) -> None:
+        self.asked = asked
+        self.uses = tuple(uses)
+        self.target = target
+        program = asked.filter.program.pack() if asked.filter else None
+        plan = compile_hist(asked.hist).plan if asked.hist else None
+        self.engine: _engine.Trigger = event.engine.trigger(
+            asked.kind,
+            asked.times,
+            program,
+            plan,
+            target.acted_on(asked.key.kind) if target else None,
+            links,
+        )
+        if asked.hist and asked.hist.control == "pause":
+            self.engine.pause(True)
+
+    def text(self) -> str:
+        """Return how it reads back now."""
+        is_paused = self.asked.hist is not None and self.engine.paused
+        return self.asked.text(self.engine.left, is_paused)
+
+
+class HistOwner(Protocol):
+    """What an instance wants of an event (wanted.Wanted), as far as its histograms go."""
+
+    @property
+    def event(self) -> AnyEvent: ...
+    @property
+    def histograms(self) -> list[LiveTrigger]: ...
+    @property
+    def users(self) -> list[LiveTrigger]: ...
+    @property
+    def hidden(self) -> list[LiveTrigger]: ...
+    def hide(self, hidden: list[LiveTrigger]) -> None: ...
+
+
+class InstanceHists:
+    """The histograms of an instance: hist_spec.Others. Whoever uses it holds the instance's lock.
+
+    Args:
+        all: what the instance wants of each event, by "GROUP/EVENT".
+    """
+
+    def __init__(self, all: Mapping[str, HistOwner]) -> None:
+        self._all = all
+
+    # ---- what the parser asks
+
+    def event_fields(self, system: str, event: str) -> Sequence[EventField] | None:
+        """Return the fields of an event; None: there is no such event."""
+        found = live.events().get((system, event))
+        return found.fields if found else None
+
+    def synthetic_fields(self, event: str) -> Sequence[EventField] | None:
+        """Return the fields of a synthetic event; None: there is no such event."""
+        return self.event_fields(GROUP, event)
+
+    def variables(self) -> Mapping[tuple[str, str], Mapping[str, Expression]]:
+        """Return what the variables of all histograms are set to, by (system, event) and name."""
+        found: dict[tuple[str, str], dict[str, Expression]] = {}
+        for wanted in self._existing():
+            for spec in _specs(wanted):
+                names = found.setdefault((spec.system, spec.event), {})
+                for variable in spec.variables:
+                    names.setdefault(variable.name, variable.value)
+        return found
+
+    # ---- making and removing
+
+    def make(self, asked: Trigger, event: AnyEvent, text: str, target: Target | None = None) -> LiveTrigger:
+        """Make the trigger of an event.
+
+        Args:
+            asked: what it is to be.
+            event: the event.
+            text: as it was written.
+            target: what it acts on, if it names an event.
+
+        Raises:
+            HistError: a table of that name has other keys, values or variables.
+            TriggerError: what it refers to is not there.
+        """
+        spec = asked.hist
+        if spec is None:
+            return LiveTrigger(asked, event, target=target)
+        shared = self._named(spec.name)
+        if shared is not None:
+            other = shared.asked.hist
+            assert other is not None
+            if not spec.shares_with(other):
+                raise hist.named_differs(spec, text)
+            spec = spec._replace(size=other.size)
+        compiled = compile_hist(spec)
+        if len(compiled.references) > _MAX_REFERENCES:
+            raise TriggerError(errno.EINVAL, f"at most {_MAX_REFERENCES} variables of other histograms")
+        hidden = self._keep_fields(spec, compiled.references)
+        try:
+            found = [self._find(reference, hidden) for reference in compiled.references]
+            actions = tuple(
+                (action.tracked, self._synthetic(action.synthetic), action.values)
+                for action in compiled.actions
+            )
+            links = shared.engine if shared else None, tuple((one.engine, at) for one, at in found), actions
+            return LiveTrigger(asked._replace(hist=spec), event, links, [one for one, _ in found])
+        except BaseException as error:
+            self._drop_fields(hidden)
+            if isinstance(error, OSError) and error.errno == errno.EEXIST and shared:
+                raise hist.named_differs(spec, text) from None
+            raise
+
+    def forget(self, one: LiveTrigger) -> None:
+        """Undo what make() did for a trigger that no event has any longer."""
+        if one.target:
+            one.target.release()
+        self._drop_fields([used for used in one.uses if not self.is_used(used)])
+
+    def is_used(self, one: LiveTrigger) -> bool:
+        """Return whether another trigger of the instance uses a variable of this one."""
+        return any(one in user.uses for wanted in self._existing() for user in wanted.users)
+
+    # ---- names
+
+    def _existing(self) -> Iterator[HistOwner]:
+        return (wanted for wanted in self._all.values() if wanted.event.has_probes)
+
+    def _wanted(self, system: str, event: str) -> HistOwner | None:
+        return next(
+            (one for one in self._existing() if (one.event.group, one.event.name) == (system, event)), None
+        )
+
+    def _named(self, name: str) -> LiveTrigger | None:
+        everything = (one for wanted in self._existing() for one in wanted.histograms)
+        return next(
+            (one for one in everything if name and one.asked.hist and one.asked.hist.name == name), None
+        )
+
+    def _synthetic(self, name: str) -> _engine.Event | None:
+        if not name:
+            return None
+        event = live.events().get((GROUP, name))
+        if event is None:  # another thread has just deleted it
+            raise TriggerError(errno.ENOENT, f"no such synthetic event: {name!r}")
+        return event.engine
+
+    def _find(self, reference: Reference, hidden: Sequence[LiveTrigger]) -> tuple[LiveTrigger, int]:
+        """Return the histogram that has a variable, and which of its variables that is."""
+        wanted = self._wanted(reference.system, reference.event)
+        ones = hidden if reference.is_field else wanted.histograms if wanted else ()
+        for one in ones:
+            assert one.asked.hist is not None
+            spec = one.asked.hist
+            names = [variable.name for variable in spec.variables]
+            if (spec.system, spec.event) == reference[:2] and reference.name in names:
+                return one, names.index(reference.name)
+        raise TriggerError(errno.EINVAL, f"no histogram has the variable {reference.name!r}")
+
+    # ---- fields of the event in onmatch(): a histogram of its own keeps them, with the keys of the event's
+
+    def _keep_fields(self, spec: HistSpec, references: Sequence[Reference]) -> list[LiveTrigger]:
+        """Make the histograms that keep what the references need; return them.
+
+        Raises:
+            TriggerError EINVAL: the event has no histogram with as many keys. OSError.
+        """
+        made: list[LiveTrigger] = []
+        places = dict.fromkeys(reference[:2] for reference in references if reference.is_field)
+        try:
+            for system, event in places:
+                names = [one.name for one in references if one.is_field and one[:2] == (system, event)]
+                wanted = self._wanted(system, event)
+                pattern = self._matching(wanted, len(spec.keys)) if wanted else None
+                if wanted is None or pattern is None:
+                    raise TriggerError(errno.EINVAL, "Matching event histogram not found")
+                one = LiveTrigger(_keeping(pattern.asked, wanted.event, names), wanted.event, (None, (), ()))
+                wanted.hide([*wanted.hidden, one])
+                made.append(one)
+        except BaseException:
+            self._drop_fields(made)
+            raise
+        return made
+
+    def _matching(self, wanted: HistOwner, nr_keys: int) -> LiveTrigger | None:
+        specs = ((one, one.asked.hist) for one in wanted.histograms)
+        return next((one for one, spec in specs if spec and len(spec.keys) == nr_keys), None)
+
+    def _drop_fields(self, ones: Sequence[LiveTrigger]) -> None:
+        for wanted in self._existing():
+            hidden = wanted.hidden
+            staying = [one for one in hidden if one not in ones]
+            if len(staying) < len(hidden):
+                wanted.hide(staying)
+
+
+def _specs(wanted: HistOwner) -> Iterator[HistSpec]:
+    return (one.asked.hist for one in wanted.histograms if one.asked.hist)
+
+
+def _keeping(pattern: Trigger, event: AnyEvent, names: Sequence[str]) -> Trigger:
+    """Return a histogram with the keys and the filter of another one, whose variables are fields."""
+    spec = pattern.hist
+    assert spec is not None
+    types = {field.name: field.type for field in reversed(event.fields)}
+    variables = tuple(Variable(name, FieldRef(name, "field", types[name])) for name in names)
+    kept = spec._replace(
+        name="",
+        values=(),
+        variables=variables,
+        sort=(SortKey("hitcount", 0, False, "hitcount"),),
+        actions=(),
+        has_hitcount=True,
+        control="",
+    )
+    return Trigger("hist", UNLIMITED, pattern.filter, kept)
