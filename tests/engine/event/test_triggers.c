@@ -18,7 +18,7 @@
 #include "support/session.h"
 #include "support/sim_arch.h"
 
-enum { NR_THREADS = 4, NR_CALLS = 4000, FIELDS_AT = 16 };
+enum { NR_THREADS = 4, NR_CALLS = 4000, FIELDS_AT = 16, MANY = 70000 };
 
 static struct fg_func *funcs[2];
 static struct session session;
@@ -101,10 +101,14 @@ static void set_trigger(const struct event *event, const struct fg_instance *ins
     CHECK_EQ(fg_event_set(event->event, instance->handle, &want), 0);
 }
 
+static pthread_barrier_t barrier;
+static int nr_calls = NR_CALLS;
+
 static void *call_many(void *arg)
 {
     (void)arg;
-    for (int i = 0; i < NR_CALLS; i++)
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < nr_calls; i++)
         sim_call_return(funcs[i % 2]);
     return NULL;
 }
@@ -113,6 +117,7 @@ static void call_in_threads(void)
 {
     pthread_t threads[NR_THREADS];
 
+    pthread_barrier_init(&barrier, NULL, NR_THREADS);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], call_many, NULL);
     for (int i = 0; i < NR_THREADS; i++)
@@ -125,14 +130,16 @@ static void call_in_threads(void)
 static void test_a_trigger_acts_as_often_as_it_says(void)
 {
     struct fg_instance *one = open_instance(&fg_tracer_nop);
-    struct fg_trigger stack = {.kind = FG_TRIGGER_STACKTRACE, .left = 1234};
+    struct fg_trigger stack = {.kind = FG_TRIGGER_STACKTRACE, .left = MANY};
     struct event event;
 
     event_begin(&event, "stack", funcs[0]);
     set_trigger(&event, one, &stack, false);
+    nr_calls = 10 * NR_CALLS;
     call_in_threads();
-    CHECK_EQ(read_kind(one, false, FG_RECORD_STACK), 1234);
-    CHECK_EQ(session.tally.records, 1234); /* the event itself is off */
+    nr_calls = NR_CALLS;
+    CHECK_EQ(read_kind(one, false, FG_RECORD_STACK), MANY);
+    CHECK_EQ(session.tally.records, MANY); /* the event itself is off */
     CHECK_EQ(stack.left, 0);
     atomic_store(&stack.left, FG_TRIGGER_UNLIMITED);
     fg_ring_clear(&one->ring);
