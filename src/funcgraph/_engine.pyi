@@ -209,6 +209,10 @@ class Event:
         """TYPE NAME COUNT OFFSET of each field in its image, joined by ";"."""
 
     @property
+    def fields_at(self) -> int:
+        """Where the fields begin in its image, in bytes."""
+
+    @property
     def faults(self) -> int:
         """How many fields could not be read."""
 
@@ -341,6 +345,13 @@ class Instance:
         """Replace the whole filter. The arguments are as for FgraphOps; `c_calls`: C functions too.
 
         Errors: ValueError (an invalid pattern), TypeError.
+        """
+
+    def set_event_tids(self, only: Iterable[int] | None, never: Iterable[int] | None, /) -> None:
+        """See only hits of events in these threads, and none in those; None: in all, in none.
+
+        Errors: OSError: EINVAL: the instance is closed; EBUSY: another thread changes it. ValueError,
+        TypeError: no thread ids. MemoryError.
         """
 
     def set_setting(self, name: str, value: int, /) -> None:

@@ -289,6 +289,19 @@ def convert(
         OSError: a file cannot be read or written; or `output` is a device or the like.
     """
 
+def event_format(system: str, name: str, fields: str, fields_at: int, id: int, /) -> str:
+    """Return the format text of an event, as the kernel's file events/SYSTEM/NAME/format has it.
+
+    It is the text that a trace.dat has of the event. A field of any kind of value is a text in it.
+
+    Args:
+        system, name: the event's names.
+        fields, fields_at: as _engine.Event has them.
+        id: its number.
+
+    Errors: OSError: EINVAL: these describe no event. MemoryError.
+    """
+
 def replace_file(path: str | bytes | PathLike[str], data: bytes | bytearray | memoryview, /) -> None:
     """Write a file that appears under its name when it is whole, or not at all. A file of that name is
     replaced.

@@ -561,6 +561,13 @@ static PyObject *get_layout(PyObject *object, void *Py_UNUSED(closure))
     return PyUnicode_FromString(((struct event_object *)object)->layout);
 }
 
+static PyObject *get_fields_at(PyObject *object, void *Py_UNUSED(closure))
+{
+    const struct event_object *self = open_event(object);
+
+    return self ? PyLong_FromUnsignedLong(self->event->fields_at) : NULL;
+}
+
 /* What @count counts, of all probes together. */
 static PyObject *sum(PyObject *object, unsigned long long (*count)(const struct probe *probe))
 {
@@ -600,6 +607,7 @@ static PyGetSetDef attributes[] = {
     {"number", get_number, NULL, "Number of the event in this process.", NULL},
     {"used", get_used, NULL, "Whether an instance records it.", NULL},
     {"layout", get_layout, NULL, "`TYPE NAME COUNT OFFSET` of each field, joined by ';'.", NULL},
+    {"fields_at", get_fields_at, NULL, "Where they begin in its image, in bytes.", NULL},
     {"faults", get_faults, NULL, "How many fields could not be read.", NULL},
     {"nmissed", get_nmissed, NULL, "Calls that its probes missed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -6,9 +6,16 @@ from funcgraph.events.asked import Asked
 from funcgraph.events.installer import Installer, LiveEvent
 from funcgraph.events.registry import Registry
 
-__all__ = ["dynamic_events", "events", "start"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from funcgraph.events.definition import Definition
+
+__all__ = ["define", "dynamic_events", "events", "remove", "start", "stop"]
 
 _installer = Installer()
+_made: dict[int, list[Definition]] = {}  # handle of a recording's instance -> what was defined for it
 
 
 def _parameters(symbol: str) -> list[str] | None:
@@ -38,12 +45,48 @@ def start(handle: int, asked: Asked) -> None:
     Raises:
         OSError, ValueError: the event cannot be made.
     """
-    key = (asked.definition.group, asked.definition.event)
-    if all(definition.text != asked.definition.text for definition in dynamic_events):
-        _installer.is_pending = True
-        try:
-            dynamic_events.define(asked.text)
-        finally:
-            _installer.is_pending = False
+    if define(asked):
+        _made.setdefault(handle, []).append(asked.definition)
+    event = _installer.events[asked.definition.group, asked.definition.event]
+    if asked.triggers:
+        from funcgraph.events.wanted import Wanted  # with all of histograms
+
+        wanted = Wanted(event, handle)
+        wanted.set_filter(asked.filter)
+        for text in asked.triggers:
+            wanted.write_trigger(text)
+        wanted.set_records(True)
+        return
     program = asked.filter.program.pack() if asked.filter else None
-    _installer.events[key].engine.set(handle, True, program, ())
+    event.engine.set(handle, True, program, ())
+
+
+def define(asked: Asked) -> bool:
+    """Make an event whose functions may be defined later; return False if there is such a definition already.
+
+    Raises:
+        OSError, ValueError: the event cannot be made.
+    """
+    if any(definition.text == asked.definition.text for definition in dynamic_events):
+        return False
+    _installer.is_pending = True
+    try:
+        dynamic_events.define(asked.text)
+    finally:
+        _installer.is_pending = False
+    return True
+
+
+def stop(handles: Iterable[int]) -> None:
+    """Delete the events that were defined for instances of recordings, which have ended."""
+    remove([definition for handle in handles for definition in _made.pop(handle, ())])
+
+
+def remove(definitions: Iterable[Definition]) -> None:
+    """Delete events by their definitions, but those that somebody uses by now, or has deleted."""
+    for definition in definitions:
+        words = (f"-:{definition.group}/{definition.event}", definition.target, *definition.arguments)
+        try:
+            dynamic_events.delete(" ".join(words))
+        except OSError:
+            pass  # EBUSY: an instance of the program uses it; ENOENT: the program has deleted it

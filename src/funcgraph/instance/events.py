@@ -14,6 +14,7 @@ from funcgraph.events.wanted import Wanted
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:
+    from funcgraph.events.filter import Filter
     from funcgraph.events.installer import LiveEvent
     from funcgraph.instance.state import State
 
@@ -69,9 +70,17 @@ class EventFile:
 
     @filter.setter
     def filter(self, text: str) -> None:
-        found = None if event_filter.clears(text) else event_filter.parse(text, self._event.filter_fields)
+        found = self.check_filter(text)
         with self._state.lock:
             self._wanted().set_filter(found)
+
+    def check_filter(self, text: str) -> Filter | None:
+        """Return what a filter means for the event; None: "0", which takes the filter away.
+
+        Raises:
+            ValueError: it is no filter for the event's fields.
+        """
+        return None if event_filter.clears(text) else event_filter.parse(text, self._event.filter_fields)
 
     @property
     def trigger(self) -> str:
@@ -123,6 +132,21 @@ class EventFile:
         return self._event.engine.number
 
     @property
+    def format(self) -> str:
+        """The layout of its records as the kernel's file `format` describes it: a line for each field, and how
+        a hit is printed.
+
+        A trace.dat has the same text, but for fields of any type of value: there they are numbers if all
+        values are.
+
+        Raises:
+            OSError: ENODEV: the event is gone.
+        """
+        self._wanted()
+        text: str = _engine.untraced(_format, self._event)
+        return text
+
+    @property
     def fields(self) -> tuple[str, ...]:
         """The names of its fields."""
         return tuple(field.name for field in self._event.fields)
@@ -136,6 +160,13 @@ class EventFile:
         if wanted is None or wanted.event is not self._event:
             wanted = self._state.wanted[self.name] = Wanted(self._event, self._state.engine.handle)
         return wanted
+
+
+def _format(event: LiveEvent) -> str:
+    from funcgraph import _tracedata
+
+    engine = event.engine
+    return _tracedata.event_format(event.group, event.name, engine.layout, engine.fields_at, engine.number)
 
 
 class FunctionNames(Names):

@@ -82,8 +82,9 @@ class Files:
         - Filters take patterns with white space between them: "a.* b.f" sets both, "" empties the list.
           ":mod:x" and "a.*:mod:x" select by module, a number selects that line of
           available_filter_functions. "!a.*" removes the patterns in the list that are or match a.*.
-        - set_ftrace_pid takes thread ids with white space between them, trace_options one option, with "no"
-          before it to turn it off.
+        - set_ftrace_pid, set_event_pid and set_event_notrace_pid take thread ids with white space between
+          them, trace_options one option, with "no" before it to turn it off.
+        - set_event takes events with white space between them, GROUP:EVENT; "!" before one turns it off.
         - trace_marker puts the text into the trace; any text written to trace empties the buffer.
         - snapshot takes a snapshot at "1", frees it at "0", and empties it at any other number.
         - Numbers are in base 10. A buffer size under the least is rounded up, as in the kernel.
@@ -135,6 +136,8 @@ class Files:
             raise OSError(ENOENT, text, name)
         try:
             return serve(name)
+        except OSError:
+            raise  # some are ValueErrors, too
         except RuntimeError as error:  # no hook is free
             raise OSError(EBUSY, str(error), name) from None
         except ValueError as error:  # another thread has closed the instance
@@ -219,7 +222,9 @@ _TEXTS: dict[str, Callable[[State], str]] = {
 
 
 def _format_list(setting: Setting, items: Sequence[object]) -> str:
-    return "".join(f"{item}\n" for item in items or (setting.empty,))
+    if not items and setting.empty:
+        return f"{setting.empty}\n"
+    return "".join(f"{item}\n" for item in items)
 
 
 def _format_choice(setting: Setting, value: str) -> str:

@@ -26,7 +26,6 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from funcgraph import _engine
 from funcgraph.names import did_you_mean
 from funcgraph.session import environ, tracing
 from funcgraph.session.check import check, check_file, record_options
@@ -112,11 +111,7 @@ class RecordBlock:
             warnings.warn(f"funcgraph: {text}", RuntimeWarning, stacklevel=2)
 
     def _stop(self) -> None:
-        while self._handles:
-            try:
-                _engine.stop(self._handles.pop())
-            except ValueError:
-                pass  # the recorder stopped it: no space left
+        tracing.stop(self._handles)
 
 
 def record(
@@ -164,8 +159,9 @@ def record(
         max_graph_depth: how many levels of calls to record, from the outermost; 0: all.
         thresh_us: only calls that take at least so many microseconds; 0: all.
         events: events to record besides calls, as lines of dynamic_events; ` if FILTER` behind one chooses
-            its hits: "f:shop/co shop.checkout amount user=order.user.name if amount > 1000". With
-            tracer="nop" nothing else is recorded.
+            its hits: "f:shop/co shop.checkout amount user=order.user.name if amount > 1000". A further line
+            of the text is a trigger: "traceoff:1 if amount < 0". With tracer="nop" nothing else is recorded.
+            Events that do not exist yet are defined for the block.
         args: record arguments too; this runs no code of the program.
         retval: record return values too, in the same way.
         retaddr: record where calls are made (funcgraph-retaddr). "function_graph" only.
