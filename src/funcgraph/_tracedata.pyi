@@ -161,12 +161,16 @@ class Reader:
             ValueError: the trace has another number of buffers. From the iterator: the file is damaged.
             OSError: from the iterator: the file cannot be read.
         """
-    def summary(self) -> list[tuple[int, int, int, int, int, int, int, int, int, int]]:
-        """Read the whole trace; return a row for each function with events.
+    def summary(
+        self,
+    ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int]], list[tuple[int, int]]]:
+        """Read the whole trace; return a row for each function that was called, and one for each kind of
+        event that was hit.
 
         Returns:
             Rows of index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, ended_ns. The
-            index after the last function's stands for all functions that the trace does not name.
+            index after the last function's stands for all functions that the trace does not name. Then rows
+            of number and hits: of the trace's event_types.
 
         Raises:
             ValueError: the file is damaged.
