@@ -13,6 +13,8 @@ from conftest import Funcgraph
 import funcgraph
 from funcgraph.instance.files import Files
 
+pytestmark = pytest.mark.one_python
+
 events = funcgraph.dynamic_events
 HERE = __name__
 

@@ -5,12 +5,12 @@ Documentation/trace/events.rst, sections 2.1, 2.2 and 5.3.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from errno import EINVAL
 from typing import TYPE_CHECKING
 
 from funcgraph import _engine
-from funcgraph.events.filter import FilterError
+from funcgraph.events import filter as event_filter
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -162,21 +162,8 @@ def write_group_filter(events: Collection[EventFile], text: str) -> None:
     Raises:
         FilterError: it is none for any of them; nothing has changed.
     """
-    able = list(_able(events, text))
-    for event in able:
-        event.filter = text
-
-
-def _able(events: Collection[EventFile], text: str) -> Iterator[EventFile]:
-    """Yield the events that take a filter. Raises the error of the first if there are none."""
-    first = None
-    any_takes = False
+    fields = {event.name: event.filter_fields for event in events}
+    able = fields if event_filter.clears(text) else event_filter.parse_for_each(text, fields)
     for event in events:
-        try:
-            event.check_filter(text)
-            any_takes = True
-            yield event
-        except FilterError as error:
-            first = first or error
-    if first and not any_takes:
-        raise first
+        if event.name in able:
+            event.filter = text

@@ -14,7 +14,6 @@ from funcgraph.events.wanted import Wanted
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:
-    from funcgraph.events.filter import Filter
     from funcgraph.events.installer import LiveEvent
     from funcgraph.instance.state import State
 
@@ -70,17 +69,14 @@ class EventFile:
 
     @filter.setter
     def filter(self, text: str) -> None:
-        found = self.check_filter(text)
+        found = None if event_filter.clears(text) else event_filter.parse(text, self._event.filter_fields)
         with self._state.lock:
             self._wanted().set_filter(found)
 
-    def check_filter(self, text: str) -> Filter | None:
-        """Return what a filter means for the event; None: "0", which takes the filter away.
-
-        Raises:
-            ValueError: it is no filter for the event's fields.
-        """
-        return None if event_filter.clears(text) else event_filter.parse(text, self._event.filter_fields)
+    @property
+    def filter_fields(self) -> event_filter.Fields:
+        """The names that a filter of it can have."""
+        return self._event.filter_fields
 
     @property
     def trigger(self) -> str:
