@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from support.sizes import DAMAGED_WRITES
 
 import funcgraph
+from funcgraph.events import live
+from funcgraph.events.definition import Definition
 from funcgraph.instance.files import Files
 
 pytestmark = pytest.mark.one_python
@@ -109,8 +111,7 @@ def test_what_is_refused_leaves_nothing_behind(counts: dict[str, int]) -> None:
     def write_all(texts: list[tuple[str, str]]) -> None:
         with funcgraph.Instance("damaged") as instance:
             files = instance.files
-            if events.read() != BASE:
-                files.write("dynamic_events", BASE, append=False)
+            begin()
             for file, text in texts:
                 write(files, file, text, counts)
             first(3, "abc")
@@ -122,6 +123,15 @@ def test_what_is_refused_leaves_nothing_behind(counts: dict[str, int]) -> None:
     assert len(events) == 0
     # Neither so much damage nor so little that one of the two is never met.
     assert min(counts.values()) > DAMAGED_WRITES // 20, counts
+
+
+def begin() -> None:
+    """Have the events of BASE and no others."""
+    wanted = BASE.splitlines()
+    live.remove(one for one in list(events) if isinstance(one, Definition) and one.text not in wanted)
+    if not set(wanted) <= set(events.read().splitlines()) or len(events) > len(wanted):
+        events.clear()
+        events.write("dynamic_events", BASE)
 
 
 def write(files: Files, file: str, text: str, counts: dict[str, int]) -> None:

@@ -286,7 +286,7 @@ def start(text: str) -> None:
 def _start_events(instance: Instance, wanted: BootInstance, made: list[Definition]) -> None:
     from funcgraph.instance import boot_events
 
-    boot_events.start(instance, wanted, made)
+    boot_events.start(instance, wanted.events, wanted.enabled_events, wanted.event_triggers, made)
 
 
 def _remove(made: list[Definition]) -> None:

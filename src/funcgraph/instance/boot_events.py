@@ -18,7 +18,6 @@ from funcgraph.instance import event_set
 
 if TYPE_CHECKING:
     from funcgraph.events.definition import Definition
-    from funcgraph.instance.boot import BootInstance
     from funcgraph.instance.instance import Instance
 
 __all__ = ["PARSERS", "start"]
@@ -85,17 +84,26 @@ PARSERS: Mapping[str, Callable[[str], list[Any]]] = {
 }
 
 
-def start(instance: Instance, wanted: BootInstance, made: list[Definition]) -> None:
+def start(
+    instance: Instance,
+    definitions: list[str],
+    enabled: list[str],
+    triggers: list[tuple[str, str]],
+    made: list[Definition],
+) -> None:
     """Have an instance record what it is to record of events.
 
     Args:
+        definitions: what is to be defined and recorded.
+        enabled: words of set_event.
+        triggers: event and trigger of each.
         made: gets the definitions that are made.
 
     Raises:
         OSError, ValueError: an event cannot be made, or there is none of a name.
     """
     events = instance.events
-    for text in wanted.events:
+    for text in definitions:
         event = asked.parse(text)
         if live.define(event):
             made.append(event.definition)
@@ -103,11 +111,11 @@ def start(instance: Instance, wanted: BootInstance, made: list[Definition]) -> N
         if event.filter:
             file.filter = event.filter.text
         file.enable = True
-    for name, text in wanted.event_triggers:
+    for name, text in triggers:
         chosen = event_set.chosen(list(events), name)
         if not chosen:
             raise OSError(EINVAL, f"trace_trigger: no event {name!r}")
         for one in chosen:
             events[one].trigger = text
-    if wanted.enabled_events:
-        event_set.write_set_event(events, " ".join(wanted.enabled_events), append=True)
+    if enabled:
+        event_set.write_set_event(events, " ".join(enabled), append=True)
