@@ -52,12 +52,9 @@ def run(command: str, folder: Path) -> str:
 
 
 def without_varying(text: str) -> list[str]:
-    lines = []
-    for line in text.strip("\n").splitlines():
-        for pattern, stands in VARYING.items():
-            line = re.sub(pattern, stands, line)
-        lines.append(re.sub(r"^ +(TASK|\|)", r"\1", line.rstrip()))
-    return lines
+    for pattern, stands in VARYING.items():
+        text = re.sub(pattern, stands, text, flags=re.MULTILINE)
+    return [re.sub(r"^ +(TASK|\|)", r"\1", line.rstrip()) for line in text.strip("\n").splitlines()]
 
 
 def test_each_command_prints_what_the_page_shows(tmp_path: Path) -> None:

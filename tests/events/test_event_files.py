@@ -1,4 +1,4 @@
-"""The kernel's files of several events: available_events, set_event, set_event_pid, a group's files; `format`."""
+"""The kernel's files of events: available_events, set_event, set_event_pid, those of a group, `format`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ def pay(amount: float) -> float:
 @pytest.fixture
 def one() -> Iterator[funcgraph.Instance]:
     with funcgraph.Instance("one") as instance:
-        for line in ("f:shop/buy HERE.buy count:u32", "f:shop/pay HERE.pay amount:s64", "f:other/pay HERE.pay"):
+        for line in (
+            "f:shop/buy HERE.buy count:u32",
+            "f:shop/pay HERE.pay amount:s64",
+            "f:other/pay HERE.pay",
+        ):
             events.define(line.replace("HERE", HERE))
         yield instance
     events.clear()
@@ -114,8 +118,27 @@ def test_a_word_adds_takes_away_or_replaces(one: funcgraph.Instance) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("nosuch", "shop:nosuch", "nosuch:*", "shop:buy:x", "::", "!", "!nosuch", "SHOP:BUY", "shop:buy,shop:pay"),
-        *(":mod:shop", "*:mod:", "shop:*:mod:shop", "!:mod:shop", "shop:pay nosuch other", "x" * 5000, "[", "sho"),
+        *(
+            "nosuch",
+            "shop:nosuch",
+            "nosuch:*",
+            "shop:buy:x",
+            "::",
+            "!",
+            "!nosuch",
+            "SHOP:BUY",
+            "shop:buy,shop:pay",
+        ),
+        *(
+            ":mod:shop",
+            "*:mod:",
+            "shop:*:mod:shop",
+            "!:mod:shop",
+            "shop:pay nosuch other",
+            "x" * 5000,
+            "[",
+            "sho",
+        ),
     ],
 )
 def test_a_word_that_names_no_event_changes_nothing(one: funcgraph.Instance, text: str) -> None:
@@ -172,7 +195,14 @@ def test_there_are_the_kernels_files_and_no_others(one: funcgraph.Instance) -> N
     assert len(listed) == 5 + 3 * 6
     for name in listed:
         assert name in one.files and isinstance(one.files[name], str)
-    for name in ("events", "events/", "events/filter", "events/shop", "events/shop/format", "events/no/enable"):
+    for name in (
+        "events",
+        "events/",
+        "events/filter",
+        "events/shop",
+        "events/shop/format",
+        "events/no/enable",
+    ):
         assert name not in one.files
         with pytest.raises(FileNotFoundError):
             one.files[name]
@@ -274,7 +304,9 @@ format:
 
 def test_the_format_of_an_entry_with_all_kinds_of_fields(one: funcgraph.Instance) -> None:
     """As shared captures of the kernel have it for the same types: offsets, sizes, signs, print fmt."""
-    arguments = "c8=count:u8 d16=count:s16 h64=count:x64 s=item.name:string a=count:x8[2] w=$symbol f=count:f64"
+    arguments = (
+        "c8=count:u8 d16=count:s16 h64=count:x64 s=item.name:string a=count:x8[2] w=$symbol f=count:f64"
+    )
     events.define(f"f:shop/all {HERE}.buy {arguments} item")
     event = one.events["shop/all"]
     assert event.format == (
@@ -304,7 +336,8 @@ def test_the_format_of_a_return(one: funcgraph.Instance) -> None:
         "	field:unsigned long __probe_func;	offset:8;	size:8;	signed:0;\n"
         "	field:unsigned long __probe_ret_ip;	offset:16;	size:8;	signed:0;\n"
         "	field:s64 arg1;	offset:24;	size:8;	signed:1;\n"
-        '\nprint fmt: "(%ps <- %ps) arg1=%Ld", (void *)REC->__probe_ret_ip, (void *)REC->__probe_func, REC->arg1\n'
+        '\nprint fmt: "(%ps <- %ps) arg1=%Ld", '
+        "(void *)REC->__probe_ret_ip, (void *)REC->__probe_func, REC->arg1\n"
     )
 
 

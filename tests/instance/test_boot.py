@@ -65,15 +65,18 @@ def test_instances_record_from_the_first_line_on_and_each_its_own() -> None:
 
 
 def test_events_from_the_first_line_on() -> None:
-    code = APP + """
+    code = (
+        APP
+        + """
 for i in funcgraph.instances().values():
     print(i.name, i.files["set_event"].split(), i.trace().count("n="), i.tracing_on)
     print(i.events["g/leaf"].hist.count("{ n:"))
 """
+    )
     result = run(
         code,
         "kprobe_event=f:g/leaf,__main__.leaf,n trace_instance=few trace_event=g:leaf"
-        " \"trace_trigger=leaf.traceoff:1 if n == 1,g:leaf.hist:keys=n\"",
+        ' "trace_trigger=leaf.traceoff:1 if n == 1,g:leaf.hist:keys=n"',
     )
     assert result.stderr == ""
     assert result.stdout == "top ['g:leaf'] 3 True\n0\nfew ['g:leaf'] 2 False\n3\n"

@@ -86,7 +86,7 @@ def test_blanks_in_quotes_belong_to_the_value() -> None:
     assert top.event_triggers == triggers and top.keywords == {"tracer": "function"}
     (top,) = read('"trace_trigger=a.traceoff if n == 2"')
     assert top.event_triggers == triggers[:1]
-    (top,) = read('kprobe_event="f:e m.f a[\"x,y\"];f:f m.f"'.replace("\\", ""))
+    (top,) = read('kprobe_event="f:e m.f a["x,y"];f:f m.f"'.replace("\\", ""))
     assert top.events == ['f:e m.f a["x,y"]', "f:f m.f"]
 
 

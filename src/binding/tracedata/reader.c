@@ -243,12 +243,13 @@ static PyObject *event_rows(const struct fg_summary *summary)
     return rows;
 }
 
-PyDoc_STRVAR(summary_doc, "summary($self)\n--\n\n"
-                          "Read the whole trace. Return two lists: a row for each function that was called in it,\n"
-                          "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
-                          "ended_ns). An index beyond\n"
-                          "the last function stands for functions without a name. Raises ValueError "
-                          "if the file is damaged, and OSError.");
+PyDoc_STRVAR(summary_doc,
+             "summary($self)\n--\n\n"
+             "Read the whole trace. Return two lists: a row for each function that was called in it,\n"
+             "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
+             "ended_ns). An index beyond\n"
+             "the last function stands for functions without a name. Raises ValueError "
+             "if the file is damaged, and OSError.");
 
 static PyObject *reader_summary(PyObject *self, PyObject *Py_UNUSED(ignored))
 {

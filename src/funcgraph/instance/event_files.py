@@ -60,7 +60,7 @@ def exists(state: State, name: str) -> bool:
 
 
 def _find(state: State, name: str) -> _Found | None:
-    """Return the events of a file of the folder and the last part of its name; None: there is no such file."""
+    """Return which file of the folder a name is; None: there is none of that name."""
     if not name.startswith(_FOLDER):
         return None
     folder, _, file = name.removeprefix(_FOLDER).rpartition("/")

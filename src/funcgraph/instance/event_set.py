@@ -1,4 +1,4 @@
-"""Several events of an instance at once: `available_events`, `set_event`, and `enable` and `filter` of a group.
+"""Several events of an instance at once: `available_events`, `set_event`, `enable` and `filter` of a group.
 
 Documentation/trace/events.rst, sections 2.1, 2.2 and 5.3.
 """

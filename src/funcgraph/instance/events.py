@@ -129,8 +129,8 @@ class EventFile:
 
     @property
     def format(self) -> str:
-        """The layout of its records as the kernel's file `format` describes it: a line for each field, and how
-        a hit is printed.
+        """The layout of its records, as the kernel's file `format` has it: a line for each field, and how a
+        hit is printed.
 
         A trace.dat has the same text, but for fields of any type of value: there they are numbers if all
         values are.
