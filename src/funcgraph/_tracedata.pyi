@@ -293,6 +293,12 @@ def convert(
         OSError: a file cannot be read or written; or `output` is a device or the like.
     """
 
+def header_page() -> str:
+    """Return how a page of a trace.dat begins: the kernel's file events/header_page."""
+
+def header_event() -> str:
+    """Return how a record in it begins: the kernel's file events/header_event."""
+
 def event_format(system: str, name: str, fields: str, fields_at: int, id: int, /) -> str:
     """Return the format text of an event, as the kernel's file events/SYSTEM/NAME/format has it.
 

@@ -185,14 +185,16 @@ def test_enable_of_a_group_and_of_all(one: funcgraph.Instance) -> None:
 
 def test_there_are_the_kernels_files_and_no_others(one: funcgraph.Instance) -> None:
     listed = [name for name in one.files if name.startswith("events/")]
-    assert listed[:5] == [
+    assert listed[:7] == [
         "events/enable",
+        "events/header_event",
+        "events/header_page",
         *(f"events/{group}/{file}" for group in ("shop", "other") for file in ("enable", "filter")),
     ]
-    assert listed[5:11] == [
+    assert listed[7:13] == [
         f"events/shop/buy/{file}" for file in ("enable", "filter", "format", "hist", "id", "trigger")
     ]
-    assert len(listed) == 5 + 3 * 6
+    assert len(listed) == 7 + 3 * 6
     for name in listed:
         assert name in one.files and isinstance(one.files[name], str)
     for name in (
@@ -329,6 +331,17 @@ def test_the_format_of_an_entry_with_all_kinds_of_fields(one: funcgraph.Instance
     assert "it is read-only" in refused(one.files, "events/shop/all/format", "x")
 
 
+def test_the_headers_are_those_of_a_trace_dat(one: funcgraph.Instance) -> None:
+    assert one.files["events/header_page"].startswith(
+        "\tfield:u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+    )
+    assert one.files["events/header_event"].startswith(
+        "# compressed entry header\n\ttype_len    :    5 bits\n"
+    )
+    for file in ("header_page", "header_event"):
+        assert "it is read-only" in refused(one.files, f"events/{file}", "x")
+
+
 def test_the_format_of_a_return(one: funcgraph.Instance) -> None:
     events.define(f"f:shop/paid {HERE}.pay%return $retval:s64")
     text = one.events["shop/paid"].format.partition("signed:1;\n\n")[2]
@@ -359,3 +372,43 @@ def test_a_refused_definition_keeps_its_error_through_the_file(one: funcgraph.In
     one.events["shop/pay"].enable = True
     refused(one.files, "dynamic_events", "-:shop/pay", errno.EBUSY)
     refused(one.files, "dynamic_events", "-:shop/none", errno.ENOENT)
+
+
+# ---- deleting and defining again
+
+
+def test_what_holds_an_event(one: funcgraph.Instance) -> None:
+    """Its own trigger and its enable do, a filter does not."""
+    files = one.files
+    one.events["shop/buy"].trigger = "traceoff"
+    refused(files, "dynamic_events", "-:shop/buy", errno.EBUSY)
+    refused(files, "dynamic_events", "-:shop/", errno.EBUSY)
+    with pytest.raises(OSError, match="in use"):
+        files["dynamic_events"] = ""
+    assert files["available_events"] == "shop:buy\nshop:pay\nother:pay\n"
+    one.events["shop/buy"].trigger = "!traceoff"
+    one.events["shop/buy"].filter = "count > 1"
+    files.write("dynamic_events", "-:shop/buy", append=True)
+    assert files["available_events"] == "shop:pay\nother:pay\n"
+    files.write("dynamic_events", f"f:shop/buy {HERE}.buy count:u32", append=True)
+    assert files["events/shop/buy/filter"] == "none\n"  # it is another event
+    with funcgraph.Instance("two") as two:
+        two.events["other/pay"].enable = True
+        refused(files, "dynamic_events", "-:pay", errno.EBUSY)
+    files.write("dynamic_events", "-:pay", append=True)
+    assert files["available_events"] == "shop:buy\n"
+
+
+def test_a_name_that_is_taken(one: funcgraph.Instance) -> None:
+    """The kernel's number is EEXIST for kprobes, and EINVAL for fprobes."""
+    files = one.files
+    before = files["dynamic_events"]
+    refused(files, "dynamic_events", f"f:shop/buy {HERE}.buy count:u32")  # the same
+    refused(files, "dynamic_events", f"f:shop/buy {HERE}.pay count=amount:u64")  # another type
+    refused(files, "dynamic_events", f"f:shop/buy {HERE}.buy%return count:u32")  # another kind
+    refused(files, "dynamic_events", f"p:shop/buy {HERE}.buy count:u32", errno.EEXIST)
+    assert files["dynamic_events"] == before
+    files.write("dynamic_events", f"f:shop/buy {HERE}.pay count=amount:u32", append=True)  # one more probe
+    one.events["shop/buy"].enable = True
+    files.write("dynamic_events", f"-:shop/buy {HERE}.pay", append=True)  # one of several, while it is on
+    assert files["dynamic_events"] == before

@@ -3,6 +3,7 @@
 
 #include "binding/base/raise.h"
 #include "tracedata/make/event_format.h"
+#include "tracedata/make/trace_head.h"
 
 PyDoc_STRVAR(event_format_doc, "event_format($module, system, name, fields, fields_at, id, /)\n--\n\n"
                                "The format text of an event, as the kernel's file of that name has it.");
@@ -29,7 +30,33 @@ static PyObject *event_format(PyObject *Py_UNUSED(module), PyObject *args)
     return made;
 }
 
+static PyObject *header(void (*put)(struct fg_text *text))
+{
+    struct fg_text text = {0};
+    PyObject *made = NULL;
+
+    put(&text);
+    if (text.failed)
+        PyErr_NoMemory();
+    else
+        made = PyUnicode_DecodeASCII(text.data, (Py_ssize_t)text.bytes, NULL);
+    fg_text_free(&text);
+    return made;
+}
+
+static PyObject *header_page(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return header(fg_put_header_page);
+}
+
+static PyObject *header_event(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return header(fg_put_header_event);
+}
+
 static PyMethodDef functions[] = {
+    {"header_page", header_page, METH_NOARGS, "header_page() -> str: how a page of a trace.dat begins."},
+    {"header_event", header_event, METH_NOARGS, "header_event() -> str: how a record in it begins."},
     {"event_format", event_format, METH_VARARGS, event_format_doc},
     {NULL, NULL, 0, NULL},
 };

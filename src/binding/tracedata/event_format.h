@@ -1,4 +1,4 @@
-/* event_format(): the format text of an event. */
+/* event_format(), header_page(), header_event(): the format texts of an event, a page and a record. */
 #ifndef FG_BINDING_TRACEDATA_EVENT_FORMAT_H
 #define FG_BINDING_TRACEDATA_EVENT_FORMAT_H
 

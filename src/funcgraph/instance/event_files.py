@@ -27,6 +27,7 @@ _AVAILABLE, _SET = "available_events", "set_event"
 _OF_AN_EVENT = ("enable", "filter", "format", "hist", "id", "trigger")
 _OF_A_GROUP = ("enable", "filter")
 _OF_ALL = "enable"
+_HEADERS = {f"{_FOLDER}{name}": name for name in ("header_event", "header_page")}
 
 
 class _Found(NamedTuple):
@@ -46,7 +47,7 @@ class _Found(NamedTuple):
 def names(state: State) -> Iterator[str]:
     """Yield the names of the files that there are now."""
     yield from FILES
-    yield from (_LOG, _AVAILABLE, _SET, f"{_FOLDER}{_OF_ALL}")
+    yield from (_LOG, _AVAILABLE, _SET, f"{_FOLDER}{_OF_ALL}", *_HEADERS)
     events = Events(state)
     for group in event_set.groups(events):
         yield from (f"{_FOLDER}{group}/{file}" for file in _OF_A_GROUP)
@@ -56,7 +57,7 @@ def names(state: State) -> Iterator[str]:
 
 def exists(state: State, name: str) -> bool:
     """Return whether there is a file of this name."""
-    return name in FILES or name in (_LOG, _AVAILABLE, _SET) or _find(state, name) is not None
+    return name in (*FILES, _LOG, _AVAILABLE, _SET, *_HEADERS) or _find(state, name) is not None
 
 
 def _find(state: State, name: str) -> _Found | None:
@@ -84,6 +85,8 @@ def read(state: State, name: str) -> str:
         return event_set.available_text(Events(state))
     if name == _SET:
         return event_set.set_event_text(Events(state))
+    if name in _HEADERS:
+        return event_set.header_text(_HEADERS[name])
     found = _find(state, name)
     assert found is not None
     if found.is_single:
@@ -111,7 +114,7 @@ def write(state: State, name: str, text: str, append: bool) -> None:
     elif name == _SET:
         with state.lock:
             event_set.write_set_event(Events(state), text, append)
-    elif name == _AVAILABLE:
+    elif name in (_AVAILABLE, *_HEADERS):
         raise _read_only(name)
     else:
         found = _find(state, name)

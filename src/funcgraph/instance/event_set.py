@@ -22,6 +22,7 @@ __all__ = [
     "chosen",
     "enable_text",
     "groups",
+    "header_text",
     "of_group",
     "set_event_text",
     "write_enable",
@@ -56,6 +57,18 @@ def available_text(events: Events) -> str:
 def set_event_text(events: Events) -> str:
     """Return what `set_event` holds: GROUP:EVENT of those that the instance wants something of."""
     return "".join(f"{name.replace('/', ':')}\n" for name in events if _is_on(events[name]))
+
+
+def header_text(file: str) -> str:
+    """Return what `header_page` or `header_event` holds."""
+    text: str = _engine.untraced(_header_text, file)
+    return text
+
+
+def _header_text(file: str) -> str:
+    from funcgraph import _tracedata
+
+    return _tracedata.header_page() if file == "header_page" else _tracedata.header_event()
 
 
 def _is_on(event: EventFile) -> bool:
