@@ -61,17 +61,14 @@ def start(
 
 def stop(handles: "list[int]") -> None:
     """Stop instances, and delete the events that were defined for them. The list is empty then."""
-    from funcgraph import _engine
-
+    engine = sys.modules["funcgraph._engine"]  # an import would be recorded
     stopped = list(handles)
     while handles:
         try:
-            _engine.stop(handles.pop())
+            engine.stop(handles.pop())
         except ValueError:
             pass  # the recorder stopped it: no space left
-    if "funcgraph.events.live" in sys.modules:
-        from funcgraph.events import live
-
+    if live := sys.modules.get("funcgraph.events.live"):
         live.stop(stopped)
 
 
