@@ -186,9 +186,9 @@ def test_enable_of_a_group_and_of_all(one: funcgraph.Instance) -> None:
 def test_there_are_the_kernels_files_and_no_others(one: funcgraph.Instance) -> None:
     listed = [name for name in one.files if name.startswith("events/")]
     assert listed[:7] == [
-        "events/enable",
         "events/header_event",
         "events/header_page",
+        "events/enable",
         *(f"events/{group}/{file}" for group in ("shop", "other") for file in ("enable", "filter")),
     ]
     assert listed[7:13] == [
@@ -231,6 +231,21 @@ def test_a_groups_filter_is_that_of_the_events_that_have_its_fields(one: funcgra
     files["events/shop/filter"] = "0"
     assert files["events/shop/buy/filter"] == files["events/shop/pay/filter"] == "none\n"
     assert files["events/shop/filter"].startswith("### global filter ###")
+
+
+def test_the_lists_of_filters_and_triggers(one: funcgraph.Instance) -> None:
+    files = one.files
+    assert files["show_event_filters"] == files["show_event_triggers"] == ""
+    files["events/shop/buy/filter"] = "count > 3"
+    one.events["shop/pay"].trigger = "hist:keys=amount"
+    one.events["shop/pay"].trigger = "traceoff:3 if amount == 1"
+    assert files["show_event_filters"] == "shop:buy                        count > 3\n"
+    assert files["show_event_triggers"] == (
+        "shop:pay                        traceoff:count=3 if amount == 1\n"
+        "shop:pay                        "
+        "hist:keys=amount:vals=hitcount:sort=hitcount:size=2048 [active]\n"
+    )
+    assert "it is read-only" in refused(files, "show_event_filters", "x")
 
 
 # ---- threads

@@ -52,8 +52,9 @@ def refused(files: Files, name: str, text: str, number: int, append: bool = Fals
 
 
 def test_there_are_the_tables_files_and_one_for_each_option(files: Files) -> None:
-    empty = ("dynamic_events", "kprobe_events", "synthetic_events", "error_log", "available_events", "set_event")
-    of_events = (*empty, *(f"events/{name}" for name in ("enable", "header_event", "header_page")))
+    empty = ("dynamic_events", "kprobe_events", "synthetic_events", "error_log", "set_event")
+    empty += ("available_events", "show_event_filters", "show_event_triggers")
+    of_events = (*empty, *(f"events/{name}" for name in ("header_event", "header_page", "enable")))
     assert list(files) == [*BY_FILE, *(f"options/{name}" for name in OPTIONS), *of_events]
     assert len(files) == len(list(files))
     assert "current_tracer" in files

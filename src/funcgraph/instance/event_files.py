@@ -5,7 +5,7 @@ Documentation/trace/events.rst, fprobetrace.rst and histogram.rst have the synta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from errno import EINVAL
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,11 +23,20 @@ __all__ = ["exists", "names", "read", "write"]
 
 _FOLDER = "events/"
 _LOG = "error_log"
-_AVAILABLE, _SET = "available_events", "set_event"
+_SET = "set_event"
 _OF_AN_EVENT = ("enable", "filter", "format", "hist", "id", "trigger")
 _OF_A_GROUP = ("enable", "filter")
 _OF_ALL = "enable"
-_HEADERS = {f"{_FOLDER}{name}": name for name in ("header_event", "header_page")}
+
+
+#: Files of all events that can only be read -> their text.
+_LISTS: dict[str, Callable[[Events], str]] = {
+    "available_events": event_set.available_text,
+    "show_event_filters": event_set.filters_text,
+    "show_event_triggers": event_set.triggers_text,
+    f"{_FOLDER}header_event": event_set.header_event,
+    f"{_FOLDER}header_page": event_set.header_page,
+}
 
 
 class _Found(NamedTuple):
@@ -47,7 +56,7 @@ class _Found(NamedTuple):
 def names(state: State) -> Iterator[str]:
     """Yield the names of the files that there are now."""
     yield from FILES
-    yield from (_LOG, _AVAILABLE, _SET, f"{_FOLDER}{_OF_ALL}", *_HEADERS)
+    yield from (_LOG, _SET, *_LISTS, f"{_FOLDER}{_OF_ALL}")
     events = Events(state)
     for group in event_set.groups(events):
         yield from (f"{_FOLDER}{group}/{file}" for file in _OF_A_GROUP)
@@ -57,7 +66,7 @@ def names(state: State) -> Iterator[str]:
 
 def exists(state: State, name: str) -> bool:
     """Return whether there is a file of this name."""
-    return name in (*FILES, _LOG, _AVAILABLE, _SET, *_HEADERS) or _find(state, name) is not None
+    return name in (*FILES, _LOG, _SET, *_LISTS) or _find(state, name) is not None
 
 
 def _find(state: State, name: str) -> _Found | None:
@@ -81,12 +90,10 @@ def read(state: State, name: str) -> str:
         return dynamic_events.read(name)
     if name == _LOG:
         return dynamic_events.log.text()
-    if name == _AVAILABLE:
-        return event_set.available_text(Events(state))
     if name == _SET:
         return event_set.set_event_text(Events(state))
-    if name in _HEADERS:
-        return event_set.header_text(_HEADERS[name])
+    if name in _LISTS:
+        return _LISTS[name](Events(state))
     found = _find(state, name)
     assert found is not None
     if found.is_single:
@@ -114,7 +121,7 @@ def write(state: State, name: str, text: str, append: bool) -> None:
     elif name == _SET:
         with state.lock:
             event_set.write_set_event(Events(state), text, append)
-    elif name in (_AVAILABLE, *_HEADERS):
+    elif name in _LISTS:
         raise _read_only(name)
     else:
         found = _find(state, name)

@@ -21,10 +21,13 @@ __all__ = [
     "available_text",
     "chosen",
     "enable_text",
+    "filters_text",
     "groups",
-    "header_text",
+    "header_event",
+    "header_page",
     "of_group",
     "set_event_text",
+    "triggers_text",
     "write_enable",
     "write_group_filter",
     "write_set_event",
@@ -59,16 +62,41 @@ def set_event_text(events: Events) -> str:
     return "".join(f"{name.replace('/', ':')}\n" for name in events if _is_on(events[name]))
 
 
-def header_text(file: str) -> str:
-    """Return what `header_page` or `header_event` holds."""
-    text: str = _engine.untraced(_header_text, file)
+def filters_text(events: Events) -> str:
+    """Return what `show_event_filters` holds: a line for each event with a filter."""
+    return "".join(_shown(name, events[name].filter) for name in events if events[name].filter != "none")
+
+
+def triggers_text(events: Events) -> str:
+    """Return what `show_event_triggers` holds: a line for each trigger."""
+    able = [name for name in events if events[name].has_triggers]
+    return "".join(_shown(name, line) for name in able for line in events[name].trigger.splitlines())
+
+
+def _shown(name: str, text: str) -> str:
+    return f"{name.replace('/', ':'):<31} {text}\n"
+
+
+def header_event(events: Events) -> str:
+    """Return what `header_event` holds, whatever events there are."""
+    return _header("header_event")
+
+
+def header_page(events: Events) -> str:
+    """Return what `header_page` holds, whatever events there are."""
+    return _header("header_page")
+
+
+def _header(name: str) -> str:
+    text: str = _engine.untraced(_header_text, name)
     return text
 
 
-def _header_text(file: str) -> str:
+def _header_text(name: str) -> str:
     from funcgraph import _tracedata
 
-    return _tracedata.header_page() if file == "header_page" else _tracedata.header_event()
+    text: str = getattr(_tracedata, name)()
+    return text
 
 
 def _is_on(event: EventFile) -> bool:
