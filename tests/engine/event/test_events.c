@@ -300,20 +300,23 @@ static void *call_many(void *arg)
 
 static void *come_and_go(void *arg)
 {
-    (void)arg;
+    const struct fg_instance *stays = arg;
+
     while (!atomic_load(&over)) {
         struct fg_instance *instance = open_instance("brief", &fg_tracer_nop);
 
         CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_want){.records = true}), 0);
         CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_want){0}), 0);
         CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_want){.records = true}), 0);
+        CHECK_EQ(fg_event_set_tids(stays->handle, NULL, fg_tids_new(&(int){1}, 1)), 0);
+        CHECK_EQ(fg_event_set_tids(stays->handle, NULL, NULL), 0);
         close_instance(instance);
     }
     return NULL;
 }
 
-/* No hit is lost or doubled in an instance that stays. Fails if a list is freed before callbacks have left it
- * (ASan), or a file is not taken over into the next list. */
+/* No hit is lost or doubled in an instance that stays. Fails if a list or a set of threads is freed before
+ * callbacks have left it (ASan), or a file is not taken over into the next list. */
 static void test_others_that_come_and_go_change_nothing(void)
 {
     struct fg_instance *one = open_instance("one", &fg_tracer_nop);
@@ -322,7 +325,7 @@ static void test_others_that_come_and_go_change_nothing(void)
     on_record = NULL;
     event_begin(&busy, "busy", false);
     CHECK_EQ(fg_event_set(busy.event, one->handle, &(struct fg_event_want){.records = true}), 0);
-    sim_spawn(&other, come_and_go, NULL);
+    sim_spawn(&other, come_and_go, one);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], call_many, NULL);
     for (int i = 0; i < NR_THREADS; i++)
