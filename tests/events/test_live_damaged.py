@@ -98,7 +98,8 @@ def damaged(draw: st.DrawFn) -> tuple[str, str]:
 def snapshot(files: Files) -> list[str]:
     """Return what can change, but for the list of errors."""
     kept = ["dynamic_events", "set_event", "set_event_pid"]
-    kept += [name for name in files if name.endswith(("/filter", "/trigger"))]
+    own = [name for name in files if name.startswith("events/bad/")]
+    kept += [name for name in own if name.endswith(("/filter", "/trigger"))]
     return [name + files[name] for name in kept]
 
 

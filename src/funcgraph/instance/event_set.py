@@ -42,24 +42,33 @@ GROUP_FILTER = (
 )
 
 
+#: Events of this group are records of the tracer itself, which nobody switches on or off.
+_INTERNAL = "ftrace"
+
+
+def _switched(events: Events) -> list[str]:
+    return [name for name in events if not name.startswith(f"{_INTERNAL}/")]
+
+
 def groups(events: Events) -> list[str]:
     """Return the names of the groups, in the order of their oldest events."""
-    return list(dict.fromkeys(name.partition("/")[0] for name in events))
+    return list(dict.fromkeys(name.partition("/")[0] for name in _switched(events)))
 
 
 def of_group(events: Events, group: str) -> list[EventFile]:
-    """Return the events of a group; "": all."""
-    return [events[name] for name in events if group in ("", name.partition("/")[0])]
+    """Return the events of a group that can be switched on; "": all."""
+    return [events[name] for name in _switched(events) if group in ("", name.partition("/")[0])]
 
 
 def available_text(events: Events) -> str:
     """Return what `available_events` holds: GROUP:EVENT of each."""
-    return "".join(f"{name.replace('/', ':')}\n" for name in events)
+    return "".join(f"{name.replace('/', ':')}\n" for name in _switched(events))
 
 
 def set_event_text(events: Events) -> str:
     """Return what `set_event` holds: GROUP:EVENT of those that the instance wants something of."""
-    return "".join(f"{name.replace('/', ':')}\n" for name in events if _is_on(events[name]))
+    wanted = [name for name in _switched(events) if _is_on(events[name])]
+    return "".join(f"{name.replace('/', ':')}\n" for name in wanted)
 
 
 def filters_text(events: Events) -> str:
@@ -152,7 +161,7 @@ def write_set_event(events: Events, text: str, append: bool) -> None:
     Raises:
         OSError: EINVAL: a word names no event; nothing has changed.
     """
-    names = list(events)
+    names = _switched(events)
     on = {name for name in names if events[name].enable} if append else set()
     for word in text.split():
         found = chosen(names, word.removeprefix("!"))
