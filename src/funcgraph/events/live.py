@@ -1,14 +1,16 @@
-"""The dynamic events of this process, and which instances record them."""
+"""The events of this process, and which instances record them."""
 
 from __future__ import annotations
 
+from funcgraph.events import install_t, static
 from funcgraph.events.asked import Asked
-from funcgraph.events.installer import Installer, LiveEvent
+from funcgraph.events.installer import Installer, LiveEvent, numbers_of
 from funcgraph.events.registry import Registry
 
 __all__ = ["dynamic_events", "events", "start"]
 
 _installer = Installer()
+_static: dict[tuple[str, str], install_t.LiveStaticEvent] = {}
 
 
 def _parameters(symbol: str) -> list[str] | None:
@@ -23,13 +25,16 @@ def _parameters(symbol: str) -> list[str] | None:
     return list(code.co_varnames[:count])
 
 
-dynamic_events = Registry(_installer, parameters=_parameters)
+dynamic_events = Registry(_installer, parameters=_parameters, event_fields=static.names)
 """The definitions of this process: the kernel's files dynamic_events, kprobe_events and synthetic_events."""
 
 
-def events() -> dict[tuple[str, str], LiveEvent]:
-    """Return the events by group and name, the oldest first."""
-    return dict(_installer.events)
+def events() -> dict[tuple[str, str], LiveEvent | install_t.LiveStaticEvent]:
+    """Return the events by group and name: the static ones, then the dynamic ones, the oldest first."""
+    if not _static:
+        for key, event in static.static_events().items():
+            _static[key] = install_t.LiveStaticEvent(event, numbers_of)
+    return {**_static, **_installer.events}
 
 
 def start(handle: int, asked: Asked) -> None:
@@ -38,12 +43,14 @@ def start(handle: int, asked: Asked) -> None:
     Raises:
         OSError, ValueError: the event cannot be made.
     """
-    key = (asked.definition.group, asked.definition.event)
-    if all(definition.text != asked.definition.text for definition in dynamic_events):
+    definition = asked.definition
+    if definition and all(known.text != definition.text for known in dynamic_events):
         _installer.is_pending = True
         try:
             dynamic_events.define(asked.text)
         finally:
             _installer.is_pending = False
     program = asked.filter.program.pack() if asked.filter else None
-    _installer.events[key].engine.set(handle, True, program, ())
+    event = events()[asked.name]
+    event.prepare()
+    event.engine.set(handle, True, program, ())

@@ -397,6 +397,12 @@ static void hook_c_calls(struct fg_interp *interp)
     fg_c_calls_hook_all(interp->hooks_c_calls);
 }
 
+static int follow_raises(struct fg_interp *interp)
+{
+    fg_trace_raises(interp);
+    return 0;
+}
+
 static int listen(PyCodeObject *code, struct fg_func *func)
 {
     sync_func(code, func);
@@ -413,6 +419,7 @@ const struct fg_hook_backend fg_built_backend = {
     .sync = sync_func,
     .listen = listen,
     .hook_c_calls = hook_c_calls,
+    .follow_raises = follow_raises,
 };
 
 #endif
