@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from funcgraph.events.definition import Definition
     from funcgraph.events.field import Field, Part
 
-__all__ = ["LiveStaticEvent", "add_probe"]
+__all__ = ["LiveStaticEvent", "add_probe", "told_fields"]
 
 
 class LiveStaticEvent:
@@ -48,26 +48,34 @@ class LiveStaticEvent:
             __import__(self._module)
 
 
+def _base(definition: Definition) -> static.StaticEvent:
+    event = static.find(*definition.base)
+    if event is None:
+        raise OSError(ENODEV, f"there is no static event {definition.symbol!r}")
+    return event
+
+
 def add_probe(engine: _engine.Event, definition: Definition) -> None:
     """Hit an event at the hits of the static event that a `t` is on.
 
     Raises:
         OSError: ENODEV: there is no such static event. EEXIST: the fields are not the event's.
     """
-    event = static.find(*definition.base)
-    if event is None:
-        raise OSError(ENODEV, f"there is no static event {definition.symbol!r}")
+    event = _base(definition)
     if event.module:
         __import__(event.module)
-    engine.add_static_probe(event.index, [_told(field, event) for field in definition.fields])
+    engine.add_static_probe(event.index, told_fields(definition))
 
 
-def _told(field: Field, event: static.StaticEvent) -> Field:
-    """Return a field whose source is a value that is told by its number."""
-    return field._replace(source=_source(field.source, event))
+def told_fields(definition: Definition) -> list[Field]:
+    """Return the fields of a `t` as the engine takes them: what is told has a number.
+
+    Raises:
+        OSError: as add_probe().
+    """
+    event = _base(definition)
+    return [field._replace(source=_source(field.source, event)) for field in definition.fields]
 
 
 def _source(source: Part, event: static.StaticEvent) -> Part:
-    if source[0] == "field":
-        return ("arg", event.told.index(str(source[1])) + 1)
-    return source
+    return ("arg", event.told.index(str(source[1])) + 1) if source[0] == "field" else source

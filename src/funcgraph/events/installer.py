@@ -40,7 +40,8 @@ class LiveEvent:
         self.name = definition.event
         self.fields = definition.fields
         self.filter_fields = filter_fields(definition, numbers_of)
-        self.engine = _engine.Event(self.group, self.name, definition.fields, is_return=definition.is_return)
+        fields = install_t.told_fields(definition) if definition.kind == "t" else definition.fields
+        self.engine = _engine.Event(self.group, self.name, fields, is_return=definition.is_return)
         self._probes: list[object] = []  # in the engine's order
 
     def add_probe(self, definition: Definition, *, is_pending: bool) -> object:

@@ -85,7 +85,8 @@ static void step_out(struct evaluator *evaluator)
 
 static inline PyObject *evaluate(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
 {
-    if (fg_unlikely(atomic_load_explicit(&fg_kprobe_count, memory_order_relaxed)))
+    if (fg_unlikely(atomic_load_explicit(&fg_kprobe_count, memory_order_relaxed) |
+                    atomic_load_explicit(&fg_trace_raises_on, memory_order_relaxed)))
         return fg_kprobe_evaluate(next, tstate, frame, throwflag);
     return next(tstate, frame, throwflag);
 }

@@ -355,6 +355,7 @@ static PyObject *report_raise(PyObject *const *args, bool is_reraise)
 
     if (!site.frame || !PyExceptionInstance_Check(args[2]))
         Py_RETURN_NONE;
+    raise.offset = (int)PyLong_AsLong(args[1]);
     raise.traceback = ((PyBaseExceptionObject *)args[2])->traceback;
     fg_raises_report(&raise);
     Py_RETURN_NONE;

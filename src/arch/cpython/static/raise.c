@@ -18,7 +18,7 @@
 static bool comes_from(const PyFrameObject *callee, const PyFrameObject *caller)
 {
     return callee->f_back == caller && callee->f_frame->owner == FRAME_OWNED_BY_FRAME_OBJECT &&
-           !fg_instruction_returns(callee->f_frame);
+           !fg_has_returned(callee->f_frame);
 }
 
 enum verdict { NOTHING, RAISED, AGAIN };
@@ -26,9 +26,10 @@ enum verdict { NOTHING, RAISED, AGAIN };
 static enum verdict judge(const struct fg_raise *raise)
 {
     const PyTracebackObject *here = (const PyTracebackObject *)raise->traceback;
+    PyCodeObject *code = fg_pyframe_code(raise->frame);
 
     if (raise->is_reraise)
-        return fg_instruction_reraises(raise->frame) ? AGAIN : NOTHING;
+        return fg_is_reraise(code, raise->offset) ? AGAIN : NOTHING;
     /* A for loop and an await swallow the StopIteration: the frame gets no entry. */
     if (!here || here->tb_frame != raise->frame->frame_obj)
         return NOTHING;
@@ -36,7 +37,7 @@ static enum verdict judge(const struct fg_raise *raise)
         return RAISED;
     if (comes_from(here->tb_next->tb_frame, here->tb_frame))
         return NOTHING;
-    return fg_instruction_is_raise(raise->frame) ? RAISED : AGAIN;
+    return fg_is_raise(code, raise->offset) ? RAISED : AGAIN;
 }
 
 /* ---- what it says */
@@ -83,16 +84,6 @@ static void say_message(struct fg_said *said, PyObject *exception)
         fg_say_object(said, PyTuple_GET_ITEM(args, 0));
 }
 
-/* An exception goes on at the instruction that raises it again, not where it was raised. */
-static int line_of(const struct fg_raise *raise)
-{
-    const PyTracebackObject *here = (const PyTracebackObject *)raise->traceback;
-
-    if (raise->is_reraise || !here)
-        return fg_pyframe_line(raise->frame);
-    return PyCode_Addr2Line(fg_pyframe_code(raise->frame), here->tb_lasti);
-}
-
 static void tell(const struct fg_raise *raise, enum fg_static_event event)
 {
     struct fg_static_site site = fg_static_site_of(raise->frame);
@@ -103,7 +94,7 @@ static void tell(const struct fg_raise *raise, enum fg_static_event event)
     values[0] = fg_static_text(fg_type_name(Py_TYPE(raise->exception)));
     values[1] = fg_said_text(&message);
     values[2] = fg_static_function(&site);
-    values[3] = fg_fetched_signed(line_of(raise));
+    values[3] = fg_fetched_signed(PyCode_Addr2Line(fg_pyframe_code(raise->frame), raise->offset));
     values[4] = fg_fetched_object(fg_pyframe_code(raise->frame)->co_filename);
     values[5] = fg_fetched_object(raise->exception);
     fg_static_hit(event, &site, values);

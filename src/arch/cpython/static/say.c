@@ -7,13 +7,20 @@
 
 #include "arch/cpython/read/utf8.h"
 
-#define MAX_DEPTH 3 /* of tuples in tuples */
+#define MAX_DEPTH 3         /* of tuples in tuples */
+#define MAX_CHARACTERS 160 /* of one str or bytes among other objects */
 
+static const char cut_mark[] = "...";
+
+/* What comes after something that has no room is left out, too: it would stand in the wrong place. */
 static void put(struct fg_said *said, const char *text, size_t n)
 {
-    if (said->is_cut || n > FG_SAID_BYTES - said->n) {
-        said->is_cut = true; /* what comes later would stand in the wrong place */
+    if (said->is_cut)
         return;
+    said->is_cut = n > FG_SAID_BYTES - strlen(cut_mark) - said->n;
+    if (said->is_cut) {
+        text = cut_mark;
+        n = strlen(cut_mark);
     }
     memcpy(said->text + said->n, text, n);
     said->n += (uint32_t)n;
@@ -73,17 +80,20 @@ static void put_quoted_str(struct fg_said *said, PyObject *text)
     char quote = has_single && !has_double ? '"' : '\'';
 
     put(said, &quote, 1);
-    for (Py_ssize_t i = 0; i < n && !said->is_cut; i++)
+    for (Py_ssize_t i = 0; i < n && i < MAX_CHARACTERS; i++)
         put_escaped(said, PyUnicode_READ_CHAR(text, i), quote, false);
     put(said, &quote, 1);
+    fg_say(said, n > MAX_CHARACTERS ? cut_mark : "");
 }
 
 static void put_bytes(struct fg_said *said, PyObject *bytes)
 {
+    Py_ssize_t n = PyBytes_GET_SIZE(bytes);
+
     fg_say(said, "b'");
-    for (Py_ssize_t i = 0; i < PyBytes_GET_SIZE(bytes) && !said->is_cut; i++)
+    for (Py_ssize_t i = 0; i < n && i < MAX_CHARACTERS; i++)
         put_escaped(said, (unsigned char)PyBytes_AS_STRING(bytes)[i], '\'', true);
-    fg_say(said, "'");
+    fg_say(said, n > MAX_CHARACTERS ? "'..." : "'");
 }
 
 /* ---- numbers */

@@ -65,7 +65,9 @@ void fg_static_hit(enum fg_static_event event, const struct fg_static_site *site
     struct fg_told told = {.regs = {&fg_told_regs_ops, site->frame, NULL, NULL},
                            .n = nr_values(event),
                            .values = values};
-    struct fg_event_site at = {.func = site->func ? site->func->id : 0, .regs = &told.regs};
+    struct fg_event_site at = {.func = site->func ? site->func->id : 0,
+                               .regs = &told.regs,
+                               .only = site->only};
 
     fg_event_source_hit(&fg_static_sources[event], fg_interp_known(), &at);
 }

@@ -65,6 +65,7 @@ static inline bool fg_static_is_wanted(enum fg_static_event event)
 struct fg_static_site {
     fg_pyframe *frame; /* NULL: no Python code runs */
     struct fg_func *func;
+    int only; /* as in struct fg_event_site */
 };
 
 /* Makes the function's record if there is none. No exception is left set. */

@@ -1,67 +1,72 @@
-/* How a frame raises: the instruction that it is at. */
+/* How a frame raises, or has ended: by which instruction. */
 #ifndef FG_COMPAT_RAISE_H
 #define FG_COMPAT_RAISE_H
 
 #include "arch/cpython/base/compat/frame.h"
-#include <opcode.h>
+#include "arch/cpython/base/compat/opcode.h"
 
 /* True if CPython reports exceptions that a frame raises again. */
 #define FG_HAVE_RERAISES FG_HAVE_MONITORING
 
-struct fg_instruction {
-    int opcode, argument;
-};
-
-/* The frame's instruction as the compiler made it. Where another tool has line or instruction events,
- * CPython keeps the opcode elsewhere, and only a copy of the code has it. No exception is left set. */
-static inline struct fg_instruction fg_instruction_of(fg_pyframe *frame)
+/* The opcode at an offset, in bytes, as the compiler made it. Where another tool has line or instruction
+ * events, CPython keeps the opcode elsewhere, and only a copy of the code has it. -1: not known. No exception is
+ * left set. */
+static inline int fg_opcode_in(PyCodeObject *code, int offset)
 {
-    const _Py_CODEUNIT *at = fg_pyframe_instruction(frame);
+    const _Py_CODEUNIT *at = _PyCode_CODE(code) + offset / (int)sizeof(_Py_CODEUNIT);
 #if FG_HAVE_MONITORING
-    struct fg_instruction found = {at->op.code, at->op.arg};
+    int opcode = at->op.code;
 
-    if (found.opcode >= MIN_INSTRUMENTED_OPCODE) {
-        PyObject *bytes = PyCode_GetCode(fg_pyframe_code(frame));
-        Py_ssize_t offset = _PyInterpreterFrame_LASTI(frame) * (Py_ssize_t)sizeof(_Py_CODEUNIT);
+    if (opcode >= MIN_INSTRUMENTED_OPCODE) {
+        PyObject *bytes = PyCode_GetCode(code);
 
-        if (bytes && offset >= 0 && offset < PyBytes_GET_SIZE(bytes))
-            found.opcode = (unsigned char)PyBytes_AS_STRING(bytes)[offset];
+        opcode = bytes && offset < PyBytes_GET_SIZE(bytes) ? fg_opcode_at(bytes, offset) : -1;
         Py_XDECREF(bytes);
         PyErr_Clear();
     }
-    return found;
+    return opcode;
 #else
-    return (struct fg_instruction){_Py_OPCODE(*at), _Py_OPARG(*at)};
+    return _Py_OPCODE(*at);
+#endif
+}
+
+static inline int fg_argument_in(PyCodeObject *code, int offset)
+{
+    const _Py_CODEUNIT *at = _PyCode_CODE(code) + offset / (int)sizeof(_Py_CODEUNIT);
+
+#if FG_HAVE_MONITORING
+    return at->op.arg;
+#else
+    return _Py_OPARG(*at);
 #endif
 }
 
 /* `raise` and `raise X` */
-static inline bool fg_instruction_is_raise(fg_pyframe *frame)
+static inline bool fg_is_raise(PyCodeObject *code, int offset)
 {
-    return fg_instruction_of(frame).opcode == RAISE_VARARGS;
+    return fg_opcode_in(code, offset) == RAISE_VARARGS;
 }
 
 /* A bare `raise`, or the end of a finally, a with or an except that does not match. RERAISE 1 is the compiler's
  * own: it comes after each of them, and where an except clause raises. */
-static inline bool fg_instruction_reraises(fg_pyframe *frame)
+static inline bool fg_is_reraise(PyCodeObject *code, int offset)
 {
-    struct fg_instruction found = fg_instruction_of(frame);
+    int opcode = fg_opcode_in(code, offset);
 
-    return found.opcode == RAISE_VARARGS || (found.opcode == RERAISE && found.argument != 1);
+    return opcode == RAISE_VARARGS || (opcode == RERAISE && fg_argument_in(code, offset) != 1);
 }
 
-/* True if the frame has ended by a return. */
-static inline bool fg_instruction_returns(fg_pyframe *frame)
+/* True if a frame has ended by a return. */
+static inline bool fg_has_returned(fg_pyframe *frame)
 {
-    switch (fg_instruction_of(frame).opcode) {
-    case RETURN_VALUE:
+    int offset = _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT);
+    int opcode = offset >= 0 ? fg_opcode_in(fg_pyframe_code(frame), offset) : -1;
+
 #ifdef RETURN_CONST
-    case RETURN_CONST:
-#endif
+    if (opcode == RETURN_CONST)
         return true;
-    default:
-        return false;
-    }
+#endif
+    return opcode == RETURN_VALUE;
 }
 
 #endif
