@@ -11,7 +11,7 @@
 #include "arch/cpython/register/events.h"
 #include "arch/cpython/register/latency.h"
 #include "arch/cpython/register/users.h"
-#include "engine/tracer/instance_mark.h"
+#include "arch/cpython/static/print.h"
 
 bool fg_cpython_traces_c_here(void)
 {

@@ -28,13 +28,22 @@ static uint32_t nr_values(enum fg_static_event event)
     return n;
 }
 
+/* Some sources run in all interpreters. One that has not started funcgraph has no records of functions. */
+static struct fg_interp *interp_here(void)
+{
+    struct fg_interp *interp = fg_interp_known();
+
+    return interp && interp->is_ready ? interp : NULL;
+}
+
 struct fg_static_site fg_static_site_of(fg_pyframe *frame)
 {
     struct fg_static_site site = {.frame = frame};
 
-    if (frame && fg_code_extra_index >= 0)
-        site.func = fg_code_func(fg_pyframe_code(frame));
-    if (frame && !site.func)
+    if (!frame || !interp_here())
+        return site;
+    site.func = fg_code_func(fg_pyframe_code(frame));
+    if (!site.func)
         site.func = fg_code_discover(frame);
     return site;
 }
@@ -69,5 +78,6 @@ void fg_static_hit(enum fg_static_event event, const struct fg_static_site *site
                                .regs = &told.regs,
                                .only = site->only};
 
-    fg_event_source_hit(&fg_static_sources[event], fg_interp_known(), &at);
+    if (interp_here())
+        fg_event_source_hit(&fg_static_sources[event], interp_here(), &at);
 }
