@@ -214,7 +214,7 @@ static int trace(PyObject *object, PyFrameObject *frame, int what, PyObject *arg
     /* The program's trace function may have been replaced meanwhile, and the kprobes may have been
      * removed. */
     stand_for(tstate, frame->f_frame);
-    if (stands(tstate) && what != PyTrace_RETURN)
+    if (stands(tstate) && is_probed(frame->f_frame) && what != PyTrace_RETURN)
         switches_on(frame, fg_kprobe_kinds(fg_code_func(frame->f_frame->f_code)));
     else
         switches_off(frame);
