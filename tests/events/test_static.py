@@ -12,7 +12,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
@@ -26,7 +25,15 @@ from funcgraph.events.errors import ProbeError
 has_reraise = sys.version_info >= (3, 12)
 events = funcgraph.dynamic_events
 NAMES = [
-    *("py/raise", "py/reraise", "py/gc_start", "py/gc_done", "py/import", "py/thread_start", "py/thread_exit"),
+    *(
+        "py/raise",
+        "py/reraise",
+        "py/gc_start",
+        "py/gc_done",
+        "py/import",
+        "py/thread_start",
+        "py/thread_exit",
+    ),
     *("py/audit", "asyncio/task_switch", "asyncio/task_create", "asyncio/task_done", "ftrace/print"),
 ]
 
@@ -227,7 +234,7 @@ def test_an_exception_is_raised_once(
 
 def test_what_a_raise_says(one: funcgraph.Instance) -> None:
     def os_error() -> None:
-        open("/nonexistent")  # noqa: SIM115
+        open("/nonexistent")
 
     def own() -> None:
         raise OwnError("text", 3)
@@ -351,9 +358,7 @@ def test_other_tools_of_monitoring_go_on(one: funcgraph.Instance) -> None:
     monitoring.register_callback(monitoring.DEBUGGER_ID, monitoring.events.RAISE, count)
     monitoring.register_callback(monitoring.DEBUGGER_ID, monitoring.events.LINE, lambda *_: None)
     try:
-        monitoring.set_events(
-            monitoring.DEBUGGER_ID, monitoring.events.RAISE | monitoring.events.LINE
-        )
+        monitoring.set_events(monitoring.DEBUGGER_ID, monitoring.events.RAISE | monitoring.events.LINE)
         caught(raise_one)
         with on(one, "py/raise"):
             caught(raise_one)
@@ -466,7 +471,7 @@ def test_imports(one: funcgraph.Instance) -> None:
             import this_is_no_module  # type: ignore[import-not-found]  # noqa: F401
         import colorsys  # noqa: F401
 
-        import colorsys as again_colorsys  # noqa: F401
+        __import__("colorsys")
     found = hits(one, "import")
     assert [field(text, "name") for text in found] == ["this_is_no_module", "colorsys"]
     assert field(found[0], "function") == f"{__name__}.test_imports"
@@ -660,9 +665,11 @@ def test_fetch_arguments_are_the_values_objects(one: funcgraph.Instance) -> None
         raise CodedError("broken", 7)
 
     made = events.define("t:errors/coded raise msg=exc.args[0] code=exc.code:u8 kind=$arg1 $comm $symbol")
-    assert made.text == (
-        "t:errors/coded raise msg=exc.args[0] code=exc.code:u8 kind=type arg4=$comm arg5=$symbol"
-    ) or "code=exc.code:u8" in made.text
+    assert (
+        made.text
+        == ("t:errors/coded raise msg=exc.args[0] code=exc.code:u8 kind=type arg4=$comm arg5=$symbol")
+        or "code=exc.code:u8" in made.text
+    )
     one.events["errors/coded"].filter = "code > 5"
     with on(one, "errors/coded"):
         caught(fail)
@@ -765,7 +772,9 @@ os.waitpid(child, 0)
 def test_a_recording(fg: Funcgraph) -> None:
     (fg.folder / "prog.py").write_text(PROGRAM)
     asked = ["-e", "py/raise", "-f", 'message == "shop"', "-e", "py:gc_done", "-e", "thread_start"]
-    fg.run("record", "-o", "t.fg", *asked, "-e", "t:shop/x raise m=exc.args[0]", "-f", 'm == "shop"', "prog.py")
+    fg.run(
+        "record", "-o", "t.fg", *asked, "-e", "t:shop/x raise m=exc.args[0]", "-f", 'm == "shop"', "prog.py"
+    )
     text = fg.run("report", "t.fg").stdout
     assert text.count(" raise: type=") == 3 and text.count(" x: (") == 3
     assert "gc_done: generation=2" in text and 'thread_start: name="helper"' in text
@@ -824,13 +833,14 @@ for name in i.events:
     if name != "ftrace/print" and (name != "py/reraise" or sys.version_info >= (3, 12)):
         i.events[name].enable = True
 there = interpreters.create()
-interpreters.run_string(there, '''
+run = getattr(interpreters, "exec", None) or interpreters.run_string
+run(there, '''
 import gc, asyncio, colorsys
 gc.collect()
 try: 1 / 0
 except ZeroDivisionError: pass
 asyncio.run(asyncio.sleep(0))
-''') if sys.version_info < (3, 13) else interpreters.exec(there, "import gc; gc.collect()\\ntry: 1/0\\nexcept ZeroDivisionError: pass")
+''')
 interpreters.destroy(there)
 try: 1 / 0
 except ZeroDivisionError: pass

@@ -159,8 +159,8 @@ static PyObject *raise_untold(enum fg_static_event which)
 {
     const struct fg_static_event_names *names = &fg_static_events[which];
 
-    return fg_raise_os_error(EOPNOTSUPP,
-                             PyUnicode_FromFormat("this Python does not tell %s/%s", names->system, names->name));
+    return fg_raise_os_error(
+        EOPNOTSUPP, PyUnicode_FromFormat("this Python does not tell %s/%s", names->system, names->name));
 }
 
 /* Return: 0, or -1 with an exception. */
@@ -444,9 +444,7 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self = (struct event_object *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
-    self->place = is_static   ? FG_FETCH_AT_NO_FUNCTION
-                  : is_return ? FG_FETCH_AT_RETURN
-                              : FG_FETCH_AT_ENTRY;
+    self->place = is_static ? FG_FETCH_AT_NO_FUNCTION : is_return ? FG_FETCH_AT_RETURN : FG_FETCH_AT_ENTRY;
     program = program_of(self, fields);
     if (program && take_types(self) == 0 && take_fields(self, program) == 0 &&
         fg_event_new(system, name, self->layout, program->fields_at, &self->event) != 0)

@@ -23,8 +23,7 @@ static uint32_t count(const struct fg_source_probes *list, const void *scope)
     uint32_t n = 0;
 
     for (uint32_t i = 0; list && i < list->n; i++) {
-        const struct fg_source_probe *probe =
-            atomic_load_explicit(&list->probes[i], memory_order_relaxed);
+        const struct fg_source_probe *probe = atomic_load_explicit(&list->probes[i], memory_order_relaxed);
 
         n += probe && (!scope || probe->scope == scope);
     }
@@ -154,8 +153,7 @@ void fg_event_source_hit(struct fg_event_source *source, const void *scope, stru
     /* acquire: pairs with publish() */
     list = atomic_load_explicit(&source->probes, memory_order_acquire);
     for (uint32_t i = 0; list && i < list->n; i++) {
-        const struct fg_source_probe *probe =
-            atomic_load_explicit(&list->probes[i], memory_order_acquire);
+        const struct fg_source_probe *probe = atomic_load_explicit(&list->probes[i], memory_order_acquire);
 
         if (probe && probe->scope == scope)
             hit_probe(probe, site);

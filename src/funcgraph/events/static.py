@@ -68,7 +68,12 @@ def _values(text: str) -> tuple[tuple[Field, ...], tuple[str, ...]]:
 
 
 def find(group: str, name: str) -> StaticEvent | None:
-    """Return a static event; with an empty group the one that has the name in any group; None: there is none."""
+    """Return a static event; None: there is none.
+
+    Args:
+        group: its group; "": any.
+        name: its name.
+    """
     if group:
         return static_events().get((group, name))
     return next((event for event in static_events().values() if event.name == name), None)

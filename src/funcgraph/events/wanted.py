@@ -83,7 +83,9 @@ class Wanted:
         """Refuse what the kernel's events of the group ftrace do not have: EACCES."""
         if not self.event.is_switched:
             name = f"{self.event.group}/{self.event.name}"
-            raise PermissionError(errno.EACCES, f"it has no {file}: each text that is written is recorded", name)
+            raise PermissionError(
+                errno.EACCES, f"it has no {file}: each text that is written is recorded", name
+            )
 
     def _apply(self, records: bool, filter: Filter | None, triggers: list[_LiveTrigger]) -> None:
         program = filter.program.pack() if filter else None

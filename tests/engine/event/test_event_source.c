@@ -65,8 +65,8 @@ static void probe_begin(struct counted *counted, const char *name, int scope)
     counted->probe.program = counted;
     counted->probe.scope = &scopes[scope];
     CHECK_EQ(fg_event_new("test", name, "u32 n 0 8", FG_EVENT_PLAIN_FIELDS_AT, &counted->probe.event), 0);
-    CHECK_EQ(
-        fg_event_set(counted->probe.event, instance->handle, &(struct fg_event_want){.records = true}), 0);
+    CHECK_EQ(fg_event_set(counted->probe.event, instance->handle, &(struct fg_event_want){.records = true}),
+             0);
 }
 
 static void probe_end(struct counted *counted)

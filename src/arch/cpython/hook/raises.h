@@ -14,7 +14,7 @@ struct fg_raise {
     fg_pyframe *frame;   /* the running one */
     PyObject *exception; /* an instance */
     PyObject *traceback; /* or NULL; the frame's entry is the first, where it has one */
-    int offset; /* of the instruction in the code, in bytes */
+    int offset;          /* of the instruction in the code, in bytes */
     bool is_reraise;
 };
 

@@ -18,8 +18,8 @@ static struct fg_task_types types;
 
 /* The tasks of a thread. */
 static _Thread_local struct {
-    PyObject *running;              /* the task that makes a step now; borrowed; NULL: none */
-    char name[FG_TASK_TEXT_BYTES];  /* of the task that made the latest step; it may be gone */
+    PyObject *running;             /* the task that makes a step now; borrowed; NULL: none */
+    char name[FG_TASK_TEXT_BYTES]; /* of the task that made the latest step; it may be gone */
     uint64_t id;
 } here;
 
@@ -89,7 +89,8 @@ static void tell_create(PyObject *task)
 
 static struct fg_call_hook run_hook, init_hook;
 
-static PyObject *run_step(PyObject *task, PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+static PyObject *run_step(PyObject *task, PyObject *function, PyObject *const *args, size_t nargsf,
+                          PyObject *kwnames)
 {
     PyObject *outer = here.running, *result;
     fg_exception aside;

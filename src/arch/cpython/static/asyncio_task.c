@@ -59,7 +59,8 @@ static PyObject *owner_of_method(PyObject *callback)
 /* _asyncio's TaskStepMethWrapper. It keeps the task. */
 static PyObject *owner_of_wrapper(PyObject *callback)
 {
-    PyObject *task = strstr(Py_TYPE(callback)->tp_name, "TaskStepMethWrapper") ? fg_peek(callback, "__self__") : NULL;
+    PyObject *task =
+        strstr(Py_TYPE(callback)->tp_name, "TaskStepMethWrapper") ? fg_peek(callback, "__self__") : NULL;
 
     Py_XDECREF(task);
     return task;
@@ -72,7 +73,8 @@ PyObject *fg_task_stepped_by(const struct fg_task_types *types, PyObject *callba
     if (PyMethod_Check(callback))
         owner = owner_of_method(callback);
     else if (PyCFunction_Check(callback))
-        owner = is_step(((PyCFunctionObject *)callback)->m_ml->ml_name) ? PyCFunction_GET_SELF(callback) : NULL;
+        owner =
+            is_step(((PyCFunctionObject *)callback)->m_ml->ml_name) ? PyCFunction_GET_SELF(callback) : NULL;
     else
         owner = owner_of_wrapper(callback);
     return owner && fg_is_task(types, owner) ? owner : NULL;

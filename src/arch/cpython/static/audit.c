@@ -31,7 +31,8 @@ static void tell_audit(const char *event, PyObject *args)
  * file, whose name is the second argument. */
 static bool is_search(const char *event, PyObject *args)
 {
-    return strcmp(event, "import") == 0 && PyTuple_GET_SIZE(args) == 5 && PyTuple_GET_ITEM(args, 1) == Py_None;
+    return strcmp(event, "import") == 0 && PyTuple_GET_SIZE(args) == 5 &&
+           PyTuple_GET_ITEM(args, 1) == Py_None;
 }
 
 static void tell_import(PyObject *args)

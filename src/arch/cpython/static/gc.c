@@ -15,11 +15,11 @@
 /* Of the one interpreter that wants the events. Guarded by its GIL. */
 static struct {
     void *scope;
-    unsigned nr_sources;  /* that run */
-    PyObject *list;       /* ours, while CPython has it; owned by CPython */
-    PyObject *programs;   /* gc.callbacks; owned */
-    bool is_leaving;      /* the program's list comes back at the next call */
-    uint64_t begun_ns;    /* when the collection started */
+    unsigned nr_sources; /* that run */
+    PyObject *list;      /* ours, while CPython has it; owned by CPython */
+    PyObject *programs;  /* gc.callbacks; owned */
+    bool is_leaving;     /* the program's list comes back at the next call */
+    uint64_t begun_ns;   /* when the collection started */
 } gc;
 
 static struct _gc_runtime_state *collector(void)
@@ -126,7 +126,8 @@ static PyObject *on_collection(PyObject *Py_UNUSED(self), PyObject *const *args,
     Py_RETURN_NONE;
 }
 
-static PyMethodDef callback = {"on_collection", (PyCFunction)(void (*)(void))on_collection, METH_FASTCALL, NULL};
+static PyMethodDef callback = {"on_collection", (PyCFunction)(void (*)(void))on_collection, METH_FASTCALL,
+                               NULL};
 
 /* ---- the list */
 

@@ -120,7 +120,6 @@ static unsigned kinds_of(const struct fg_event_source *source)
     return fg_static_of(source) == FG_STATIC_RAISE ? FG_RAISES : FG_RAISES | FG_RERAISES;
 }
 
-
 static int start(struct fg_event_source *source, void *scope)
 {
     if (fg_static_of(source) == FG_STATIC_RERAISE && !FG_HAVE_RERAISES)

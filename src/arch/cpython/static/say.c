@@ -7,7 +7,7 @@
 
 #include "arch/cpython/read/utf8.h"
 
-#define MAX_DEPTH 3         /* of tuples in tuples */
+#define MAX_DEPTH 3        /* of tuples in tuples */
 #define MAX_CHARACTERS 160 /* of one str or bytes among other objects */
 
 static const char cut_mark[] = "...";

@@ -71,12 +71,10 @@ struct fg_fetched fg_static_text(const char *text)
 void fg_static_hit(enum fg_static_event event, const struct fg_static_site *site,
                    const struct fg_fetched *values)
 {
-    struct fg_told told = {.regs = {&fg_told_regs_ops, site->frame, NULL, NULL},
-                           .n = nr_values(event),
-                           .values = values};
-    struct fg_event_site at = {.func = site->func ? site->func->id : 0,
-                               .regs = &told.regs,
-                               .only = site->only};
+    struct fg_told told = {
+        .regs = {&fg_told_regs_ops, site->frame, NULL, NULL}, .n = nr_values(event), .values = values};
+    struct fg_event_site at = {
+        .func = site->func ? site->func->id : 0, .regs = &told.regs, .only = site->only};
 
     if (interp_here())
         fg_event_source_hit(&fg_static_sources[event], interp_here(), &at);

@@ -27,7 +27,7 @@
     X(THREAD_EXIT, "py", "thread_exit", &fg_thread_source, "name:string target:string daemon:bool thread")   \
     X(AUDIT, "py", "audit", &fg_audit_source, "event:string args=text:string function:symbol line:u32 args") \
     X(TASK_SWITCH, "asyncio", "task_switch", &fg_asyncio_source,                                             \
-      "prev_name:string prev_id:x64 next_name:string next_id:x64 next_coro:string next")                \
+      "prev_name:string prev_id:x64 next_name:string next_id:x64 next_coro:string next")                     \
     X(TASK_CREATE, "asyncio", "task_create", &fg_asyncio_source,                                             \
       "name:string id:x64 coro:string parent:string parent_id:x64 task")                                     \
     X(TASK_DONE, "asyncio", "task_done", &fg_asyncio_source,                                                 \
