@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from funcgraph.events import hist, trigger
 from funcgraph.events.hist_plan import compile_plan
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from funcgraph.events.install_t import LiveStaticEvent
     from funcgraph.events.installer import LiveEvent
 
-    AnyEvent = LiveEvent | LiveStaticEvent
+    AnyEvent: TypeAlias = LiveEvent | LiveStaticEvent
 
 __all__ = ["Wanted"]
 
