@@ -611,6 +611,39 @@ def test_tasks(one: funcgraph.Instance, factory: Any) -> None:
     assert field(hits(one, "task_switch")[1], "next_coro") == "worker"
 
 
+@pytest.mark.skipif(sys.version_info[:2] not in ((3, 12), (3, 13)), reason="docs/events.md: eager tasks")
+def test_an_eager_task_makes_a_step_while_it_is_made(one: funcgraph.Instance) -> None:
+    async def outer() -> None:
+        await asyncio.create_task(worker(0), name="quick")
+        await asyncio.create_task(worker(1), name="slow")
+
+    loop = asyncio.new_event_loop()
+    loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined, unused-ignore]
+    with on(one, "asyncio/task_switch", "asyncio/task_create", "asyncio/task_done"):
+        loop.run_until_complete(asyncio.Task(outer(), loop=loop, name="main"))
+    loop.close()
+    assert len(hits(one, "task_create")) == 3
+    assert [field(text, "coro") for text in hits(one, "task_done")] == [
+        "worker",
+        "worker",
+        outer.__qualname__,
+    ]
+    coroutines = [field(text, "next_coro") for text in hits(one, "task_switch")]
+    main = outer.__qualname__
+    assert coroutines == [main, "worker", main, "worker", main, "worker", main]
+
+
+def test_switching_events_off_and_on_inside_a_task(one: funcgraph.Instance) -> None:
+    async def main() -> None:
+        for _ in range(3):
+            with on(one, "asyncio/task_switch", "asyncio/task_done"):
+                await asyncio.create_task(worker(1))
+
+    asyncio.run(main())
+    assert [field(text, "next_coro") for text in hits(one, "task_switch")].count("worker") == 6
+    assert [field(text, "coro") for text in hits(one, "task_done")] == ["worker"] * 3
+
+
 def test_asyncio_is_as_before_afterwards(one: funcgraph.Instance) -> None:
     run = asyncio.events.Handle._run
     with on(one, "asyncio/task_switch"):
@@ -664,7 +697,7 @@ def test_fetch_arguments_are_the_values_objects(one: funcgraph.Instance) -> None
         raise CodedError("broken", 7)
 
     made = events.define("t:errors/coded raise msg=exc.args[0] code=exc.code:u8 kind=$arg1 $comm $symbol")
-    read_back = "t:errors/coded raise msg=exc.args[0] code=exc.code:u8 kind=$arg1 comm=$comm symbol=$symbol"
+    read_back = "t:errors/coded raise msg=exc.args[0] code=exc.code:u8 kind=$arg1 arg4=$comm arg5=$symbol"
     assert made.text == read_back
     one.events["errors/coded"].filter = "code > 5"
     with on(one, "errors/coded"):

@@ -1,8 +1,9 @@
 /* The events asyncio/task_switch, task_create and task_done.
  *
- * An event loop runs each step of a task as a handle's callback. So the steps are seen around the method that
- * runs handles, and the end of a task after its last step. Where a task is made, its initialization is
- * replaced: of _asyncio.Task in the type, of the class in Python by the method's vectorcall. */
+ * Where CPython has a table of the tasks that run, that table is watched. Elsewhere the steps of tasks are seen
+ * around the method by which an event loop runs them, as a handle's callback. A task ends with a step. Where one
+ * is made, its initialization is replaced: of _asyncio.Task in the type, of the class in Python by the method's
+ * vectorcall. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,17 +12,28 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/latency/asyncio_handle.h"
 #include "arch/cpython/latency/call_hook.h"
+#include "arch/cpython/static/asyncio_current.h"
 #include "arch/cpython/static/asyncio_task.h"
 #include "arch/cpython/static/static_event.h"
 
 static struct fg_task_types types;
+static unsigned generation; /* counts installations */
 
-/* The tasks of a thread. */
+/* The tasks of a thread. What an earlier installation has left is not looked at: the task may be gone. */
 static _Thread_local struct {
+    unsigned generation;
     PyObject *running;             /* the task that makes a step now; borrowed; NULL: none */
     char name[FG_TASK_TEXT_BYTES]; /* of the task that made the latest step; it may be gone */
     uint64_t id;
 } here;
+
+static void refresh(void)
+{
+    if (here.generation == generation)
+        return;
+    memset(&here, 0, sizeof(here));
+    here.generation = generation;
+}
 
 static struct fg_fetched id_of(const void *task)
 {
@@ -72,6 +84,7 @@ static void tell_create(PyObject *task)
     char name[FG_TASK_TEXT_BYTES], coro[FG_TASK_TEXT_BYTES], parent[FG_TASK_TEXT_BYTES] = "";
     struct fg_fetched values[6];
 
+    refresh();
     fg_task_name(task, name);
     fg_task_coro(task, coro);
     if (here.running)
@@ -85,21 +98,38 @@ static void tell_create(PyObject *task)
     fg_static_hit(FG_STATIC_TASK_CREATE, &site, values);
 }
 
-/* ---- steps */
+/* ---- steps, from the table */
+
+static void on_current(PyObject *task)
+{
+    PyObject *before;
+
+    refresh();
+    before = here.running;
+    if (before && before != task && fg_static_is_wanted(FG_STATIC_TASK_DONE) && fg_task_is_done(before))
+        tell_done(before);
+    here.running = task;
+    if (task)
+        tell_switch(task);
+}
+
+/* ---- steps, from handles */
 
 static struct fg_call_hook run_hook, init_hook;
 
 static PyObject *run_step(PyObject *task, PyObject *function, PyObject *const *args, size_t nargsf,
                           PyObject *kwnames)
 {
-    PyObject *outer = here.running, *result;
+    PyObject *outer, *result;
     fg_exception aside;
 
+    refresh();
+    outer = here.running;
     Py_INCREF(task);
     tell_switch(task);
     here.running = task;
     result = fg_call_hook_go_on(&run_hook, function, args, nargsf, kwnames);
-    here.running = outer;
+    here.running = here.generation == generation ? outer : NULL;
     aside = fg_exception_set_aside();
     if (fg_static_is_wanted(FG_STATIC_TASK_DONE) && fg_task_is_done(task))
         tell_done(task);
@@ -184,10 +214,12 @@ static int install(void)
 {
     run_hook.around = around_run;
     init_hook.around = around_init;
-    if (!fg_task_types_find(&types) || !fg_call_hook_install(&run_hook, "asyncio.events.Handle._run")) {
+    if (!fg_task_types_find(&types) || !(fg_current_tasks_watch(on_current) ||
+                                         fg_call_hook_install(&run_hook, "asyncio.events.Handle._run"))) {
         fg_task_types_clear(&types);
         return -EOPNOTSUPP;
     }
+    generation++;
     fg_handle_types_hold();
     fg_call_hook_install(&init_hook, "asyncio.tasks._PyTask.__init__"); /* a program may have removed it */
     if (types.in_c && types.in_c->tp_init != init_in_c) {
@@ -201,6 +233,7 @@ static void uninstall(void)
 {
     fg_exception aside = fg_exception_set_aside();
 
+    fg_current_tasks_unwatch();
     fg_call_hook_remove(&run_hook);
     fg_call_hook_remove(&init_hook);
     replace_init(init_in_c, c_init);
