@@ -188,13 +188,20 @@ class Event:
         system, name: its names, which go into traces. Nobody checks that they are given once.
         fields: (name, type, count, source, steps) of each field: funcgraph.events.field.Field.
         is_return: hits are at the return of functions; False: at the entry.
+        is_static: hits are at no function: nothing stands before the fields.
 
     Errors: ValueError: it is closed, or the fields are none. OSError: E2BIG: the fields take too much room.
     MemoryError.
     """
 
     def __new__(
-        cls, system: str, name: str, fields: Sequence[tuple[Any, ...]], *, is_return: bool = False
+        cls,
+        system: str,
+        name: str,
+        fields: Sequence[tuple[Any, ...]],
+        *,
+        is_return: bool = False,
+        is_static: bool = False,
     ) -> Event: ...
     @property
     def number(self) -> int:
@@ -227,6 +234,16 @@ class Event:
 
         Errors: OSError: ENOENT: no function matches, unless is_pending; EEXIST: the event's fields have other
         names or types. RuntimeError: no hook is free.
+        """
+
+    def add_static_probe(self, index: int, fields: Sequence[tuple[Any, ...]], /) -> None:
+        """Hit the event at the hits of a static event, whose values are ("arg", N).
+
+        Args:
+            index: the static event's, in static_events().
+
+        Errors: OSError: ENOENT: there is none with this index; EEXIST: as add_probe(); EOPNOTSUPP: this
+        Python does not tell.
         """
 
     def remove_probe(self, index: int, /) -> None:
@@ -388,6 +405,9 @@ def untraced(function: Callable[..., Any], /, *args: object) -> Any:
 
 def mark(text: str, /) -> int:
     """Write a text into the recordings of this process and the instance "top"; return its length."""
+
+def static_events() -> list[tuple[str, str, str]]:
+    """Return system, name and values of each static event: FG_STATIC_EVENTS of static_event.h."""
 
 def function_name(id: int, /) -> str | None:
     """Return the name of the function with this id, "module.qualname"; None: there is none."""

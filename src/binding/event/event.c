@@ -9,6 +9,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/register/events.h"
 #include "arch/cpython/register/fprobes.h"
+#include "arch/cpython/register/static_events.h"
 #include "arch/cpython/register/users.h"
 #include "binding/base/critical_section.h"
 #include "binding/base/raise.h"
@@ -16,10 +17,15 @@
 #include "binding/core/state.h"
 #include "binding/event/trigger.h"
 
-/* A probe of an event. It is registered while an instance records the event: else its functions run as if
- * there were no event. The engine calls it while it is registered, so it does not move. */
+#define NOT_STATIC (-1)
+
+/* A probe of an event, on functions or on a static event. It is registered while an instance records the
+ * event: else its functions run as if there were no event. The engine calls it while it is registered, so it
+ * does not move. */
 struct probe {
     struct fg_probe_event hits;
+    struct fg_source_probe told; /* of a probe on a static event */
+    int which;                   /* enum fg_static_event, or NOT_STATIC */
     struct fg_fetch_program *program;
     PyObject *patterns; /* tuple of str: the functions */
     bool is_pending;    /* there may be none yet */
@@ -34,7 +40,7 @@ struct event_object {
     uint32_t nr_fields;
     PyTypeObject *trigger_type;
     PyObject *triggers; /* dict: handle of an instance -> its triggers */
-    bool is_return;
+    enum fg_fetch_place place;
     bool is_attached;     /* its probes are registered */
     struct probe *probes; /* the latest first */
 };
@@ -69,9 +75,17 @@ static char *layout_of(const struct fg_fetch_program *program)
 
 /* ---- probes */
 
+static void detach_one(struct probe *probe)
+{
+    if (probe->which == NOT_STATIC)
+        fg_cpython_unregister_fprobe(&probe->hits.fp);
+    else
+        fg_cpython_static_detach(&probe->told);
+}
+
 static void probe_free(struct probe *probe)
 {
-    fg_cpython_unregister_fprobe(&probe->hits.fp);
+    detach_one(probe);
     fg_fetch_program_free(probe->program);
     Py_XDECREF(probe->patterns);
     free(probe);
@@ -94,7 +108,7 @@ static struct fg_fetch_program *program_of(const struct event_object *self, PyOb
     char *layout;
     bool is_same;
 
-    if (fg_fetch_program_new(fields, self->is_return, &program) != 0)
+    if (fg_fetch_program_new(fields, self->place, &program) != 0)
         return NULL;
     layout = layout_of(program);
     is_same = layout && (!self->layout || strcmp(layout, self->layout) == 0);
@@ -117,7 +131,7 @@ static PyObject *raise_for(int error)
 /* What to do with the functions that a probe's patterns match. Return: a negative errno; else it is done. */
 typedef int (*filter_function)(struct probe *probe, struct fg_fprobe_filter *filter);
 
-static int attach_one(struct probe *probe, struct fg_fprobe_filter *filter)
+static int register_fprobe(struct probe *probe, struct fg_fprobe_filter *filter)
 {
     return fg_cpython_register_pending_fprobe(&probe->hits.fp, filter);
 }
@@ -141,11 +155,34 @@ static int with_filter(struct probe *probe, filter_function function)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+static PyObject *raise_untold(enum fg_static_event which)
+{
+    const struct fg_static_event_names *names = &fg_static_events[which];
+
+    return fg_raise_os_error(
+        EOPNOTSUPP, PyUnicode_FromFormat("this Python does not tell %s/%s", names->system, names->name));
+}
+
+/* Return: 0, or -1 with an exception. */
+static int attach_one(struct probe *probe)
+{
+    int error;
+
+    if (probe->which == NOT_STATIC)
+        return with_filter(probe, register_fprobe);
+    error = fg_cpython_static_attach((enum fg_static_event)probe->which, &probe->told);
+    if (error == -EOPNOTSUPP && !PyErr_Occurred())
+        raise_untold((enum fg_static_event)probe->which);
+    else if (error)
+        raise_for(error);
+    return error ? -1 : 0;
+}
+
 static void detach(struct event_object *self)
 {
     self->is_attached = false;
     for (struct probe *probe = self->probes; probe; probe = probe->next)
-        fg_cpython_unregister_fprobe(&probe->hits.fp);
+        detach_one(probe);
 }
 
 /* The first probe first: functions of several have their hits in the order in which the probes were added.
@@ -154,7 +191,7 @@ static int attach_from(struct probe *probe)
 {
     if (probe && attach_from(probe->next) != 0)
         return -1;
-    return probe ? with_filter(probe, attach_one) : 0;
+    return probe ? attach_one(probe) : 0;
 }
 
 static int attach(struct event_object *self)
@@ -181,9 +218,30 @@ static struct probe *probe_new(const struct event_object *self, PyObject *patter
     probe->patterns = fg_pattern_tuple(patterns, "functions");
     probe->program = probe->patterns ? program_of(self, fields) : NULL;
     probe->is_pending = is_pending;
+    probe->which = NOT_STATIC;
     if (probe->program) {
         fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
-        if (with_filter(probe, count) == 0 && (!self->is_attached || with_filter(probe, attach_one) == 0))
+        if (with_filter(probe, count) == 0 && (!self->is_attached || attach_one(probe) == 0))
+            return probe;
+    }
+    probe_free(probe);
+    return NULL;
+}
+
+/* NULL with an exception. */
+static struct probe *static_probe_new(const struct event_object *self, int which, PyObject *fields)
+{
+    struct probe *probe = calloc(1, sizeof(*probe));
+
+    if (!probe) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    probe->which = which;
+    probe->program = program_of(self, fields);
+    if (probe->program) {
+        fg_cpython_static_probe_init(&probe->told, self->event, probe->program);
+        if (!self->is_attached || attach_one(probe) == 0)
             return probe;
     }
     probe_free(probe);
@@ -200,6 +258,25 @@ static PyObject *add_probe(PyObject *object, PyObject *args)
     if (!self || !PyArg_ParseTuple(args, "OOp:add_probe", &patterns, &fields, &is_pending))
         return NULL;
     probe = probe_new(self, patterns, fields, is_pending);
+    if (!probe)
+        return NULL;
+    probe->next = self->probes;
+    self->probes = probe;
+    Py_RETURN_NONE;
+}
+
+static PyObject *add_static_probe(PyObject *object, PyObject *args)
+{
+    struct event_object *self = open_event(object);
+    PyObject *fields;
+    struct probe *probe;
+    int which;
+
+    if (!self || !PyArg_ParseTuple(args, "iO:add_static_probe", &which, &fields))
+        return NULL;
+    if (which < 0 || which >= FG_NR_STATIC_EVENTS)
+        return fg_raise_os_error(ENOENT, PyUnicode_FromFormat("there is no static event %d", which));
+    probe = static_probe_new(self, which, fields);
     if (!probe)
         return NULL;
     probe->next = self->probes;
@@ -354,20 +431,20 @@ static int take_types(struct event_object *self)
 
 static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"system", "name", "fields", "is_return", NULL};
+    static char *names[] = {"system", "name", "fields", "is_return", "is_static", NULL};
     struct event_object *self;
     struct fg_fetch_program *program;
     const char *system, *name;
     PyObject *fields;
-    int is_return = 0;
+    int is_return = 0, is_static = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|$p:Event", names, &system, &name, &fields,
-                                     &is_return))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|$pp:Event", names, &system, &name, &fields,
+                                     &is_return, &is_static))
         return NULL;
     self = (struct event_object *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
-    self->is_return = is_return;
+    self->place = is_static ? FG_FETCH_AT_NO_FUNCTION : is_return ? FG_FETCH_AT_RETURN : FG_FETCH_AT_ENTRY;
     program = program_of(self, fields);
     if (program && take_types(self) == 0 && take_fields(self, program) == 0 &&
         fg_event_new(system, name, self->layout, program->fields_at, &self->event) != 0)
@@ -585,7 +662,8 @@ static unsigned long long faults_of(const struct probe *probe)
 
 static unsigned long long nmissed_of(const struct probe *probe)
 {
-    return fg_fprobe_nmissed(&probe->hits.fp);
+    return probe->which == NOT_STATIC ? fg_fprobe_nmissed(&probe->hits.fp)
+                                      : fg_source_probe_missed(&probe->told);
 }
 
 static PyObject *get_faults(PyObject *object, void *Py_UNUSED(closure))
@@ -599,6 +677,7 @@ static PyObject *get_nmissed(PyObject *object, void *Py_UNUSED(closure))
 }
 
 FG_ALONE(add_probe)
+FG_ALONE(add_static_probe)
 FG_ALONE(remove_probe)
 FG_ALONE(set_wanted)
 FG_ALONE(event_close)
@@ -618,6 +697,8 @@ static PyMethodDef methods[] = {
      "add_probe(functions, fields, is_pending): hit the event at functions that match the patterns; "
      "is_pending: "
      "also if none matches yet."},
+    {"add_static_probe", add_static_probe_alone, METH_VARARGS,
+     "add_static_probe(index, fields): hit the event at hits of the static event with this index."},
     {"remove_probe", remove_probe_alone, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
     {"trigger", trigger, METH_VARARGS,
@@ -676,7 +757,24 @@ static PyObject *function_name(PyObject *Py_UNUSED(module), PyObject *id)
     return name;
 }
 
+static PyObject *static_events(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *all = PyList_New(0);
+
+    for (int i = 0; all && i < FG_NR_STATIC_EVENTS; i++) {
+        const struct fg_static_event_names *names = &fg_static_events[i];
+        PyObject *one = Py_BuildValue("(sss)", names->system, names->name, names->values);
+
+        if (!one || PyList_Append(all, one) != 0)
+            Py_CLEAR(all);
+        Py_XDECREF(one);
+    }
+    return all;
+}
+
 PyMethodDef fg_event_functions[] = {
+    {"static_events", static_events, METH_NOARGS,
+     "static_events() -> list[tuple[str, str, str]]: system, name and values of each static event."},
     {"function_name", function_name, METH_O, "function_name(id) -> str | None: the function with this id."},
     {NULL, NULL, 0, NULL},
 };

@@ -443,7 +443,7 @@ void fg_event_hit(struct fg_event *event, const struct fg_event_site *site, uint
     for (uint32_t i = 0; i < list->n; i++) {
         const struct fg_event_file *file = atomic_load_explicit(&list->files[i], memory_order_acquire);
 
-        if (file)
+        if (file && (!site->only || site->only == file->handle))
             hit_file(file, event, site, image, bytes);
     }
 }

@@ -6,15 +6,16 @@ from errno import EOPNOTSUPP
 from typing import NamedTuple
 
 from funcgraph import _engine
+from funcgraph.events import install_t
 from funcgraph.events.asked import filter_fields
 from funcgraph.events.definition import Definition
 from funcgraph.events.synthetic_definition import SyntheticDefinition
 from funcgraph.fprobe import nobody
 
-__all__ = ["Installed", "Installer", "LiveEvent"]
+__all__ = ["Installed", "Installer", "LiveEvent", "numbers_of"]
 
 
-def _numbers_of(name: str) -> list[int]:
+def numbers_of(name: str) -> list[int]:
     """Return the numbers of the functions with a whole name, as `symbol` fields have them."""
     return [function.id for function in _engine.functions_named([name])[name]]
 
@@ -29,14 +30,18 @@ class LiveEvent:
         engine: the engine's half.
     """
 
+    #: Whether it can be switched on and off. The texts of the program are always recorded.
+    is_switched = True
+
     __slots__ = ("_probes", "engine", "fields", "filter_fields", "group", "name")
 
     def __init__(self, definition: Definition) -> None:
         self.group = definition.group
         self.name = definition.event
         self.fields = definition.fields
-        self.filter_fields = filter_fields(definition, _numbers_of)
-        self.engine = _engine.Event(self.group, self.name, definition.fields, is_return=definition.is_return)
+        self.filter_fields = filter_fields(definition, numbers_of)
+        fields = install_t.told_fields(definition) if definition.kind == "t" else definition.fields
+        self.engine = _engine.Event(self.group, self.name, fields, is_return=definition.is_return)
         self._probes: list[object] = []  # in the engine's order
 
     def add_probe(self, definition: Definition, *, is_pending: bool) -> object:
@@ -50,12 +55,18 @@ class LiveEvent:
             OSError: ENOENT: no function has the name. EEXIST: the fields are not the event's.
         """
         try:
-            self.engine.add_probe([definition.symbol], definition.fields, is_pending)
+            if definition.kind == "t":
+                install_t.add_probe(self.engine, definition)
+            else:
+                self.engine.add_probe([definition.symbol], definition.fields, is_pending)
         except FileNotFoundError:
             raise nobody([definition.symbol]) from None
         probe = object()
         self._probes.append(probe)
         return probe
+
+    def prepare(self) -> None:
+        """Do what is needed before an instance wants something of it."""
 
     def remove_probe(self, probe: object) -> None:
         """Remove a probe; with the last one the event goes."""
@@ -94,10 +105,11 @@ class Installer:
         """Make the event of a definition, or add a probe to it.
 
         Raises:
-            OSError: ENOENT: no function has the name. EOPNOTSUPP: events of this kind cannot be made.
+            OSError: ENOENT: no function has the name. ENODEV: no static event has it. EOPNOTSUPP: events of
+                this kind cannot be made.
         """
-        if isinstance(definition, SyntheticDefinition) or definition.kind not in "fpr" or definition.place:
-            raise OSError(EOPNOTSUPP, "only events at entries and returns of functions can be made")
+        if isinstance(definition, SyntheticDefinition) or definition.kind not in "fprt" or definition.place:
+            raise OSError(EOPNOTSUPP, "events of this kind cannot be made")
         key = (definition.group, definition.event)
         event = self.events.get(key) or LiveEvent(definition)
         probe = event.add_probe(definition, is_pending=self.is_pending)

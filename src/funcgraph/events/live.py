@@ -1,9 +1,10 @@
-"""The dynamic events of this process, and which instances record them."""
+"""The events of this process, and which instances record them."""
 
 from __future__ import annotations
 
+from funcgraph.events import install_t, static
 from funcgraph.events.asked import Asked
-from funcgraph.events.installer import Installer, LiveEvent
+from funcgraph.events.installer import Installer, LiveEvent, numbers_of
 from funcgraph.events.registry import Registry
 
 TYPE_CHECKING = False
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["define", "dynamic_events", "events", "remove", "start", "stop"]
 
 _installer = Installer()
+_static: dict[tuple[str, str], install_t.LiveStaticEvent] = {}
 _made: dict[int, list[Definition]] = {}  # handle of a recording's instance -> what was defined for it
 
 
@@ -30,13 +32,16 @@ def _parameters(symbol: str) -> list[str] | None:
     return list(code.co_varnames[:count])
 
 
-dynamic_events = Registry(_installer, parameters=_parameters)
+dynamic_events = Registry(_installer, parameters=_parameters, event_fields=static.names)
 """The definitions of this process: the kernel's files dynamic_events, kprobe_events and synthetic_events."""
 
 
-def events() -> dict[tuple[str, str], LiveEvent]:
-    """Return the events by group and name, the oldest first."""
-    return dict(_installer.events)
+def events() -> dict[tuple[str, str], LiveEvent | install_t.LiveStaticEvent]:
+    """Return the events by group and name: the static ones, then the dynamic ones, the oldest first."""
+    if not _static:
+        for key, event in static.static_events().items():
+            _static[key] = install_t.LiveStaticEvent(event, numbers_of)
+    return {**_static, **_installer.events}
 
 
 def start(handle: int, asked: Asked) -> None:
@@ -45,9 +50,9 @@ def start(handle: int, asked: Asked) -> None:
     Raises:
         OSError, ValueError: the event cannot be made.
     """
-    if define(asked):
+    if define(asked) and asked.definition:
         _made.setdefault(handle, []).append(asked.definition)
-    event = _installer.events[asked.definition.group, asked.definition.event]
+    event = events()[asked.name]
     if asked.triggers:
         from funcgraph.events.wanted import Wanted  # with all of histograms
 
@@ -58,16 +63,19 @@ def start(handle: int, asked: Asked) -> None:
         wanted.set_records(True)
         return
     program = asked.filter.program.pack() if asked.filter else None
+    event.prepare()
     event.engine.set(handle, True, program, ())
 
 
 def define(asked: Asked) -> bool:
-    """Make an event whose functions may be defined later; return False if there is such a definition already.
+    """Make an event whose functions may be defined later; return False if there is such a definition already,
+    or a static event is asked for.
 
     Raises:
         OSError, ValueError: the event cannot be made.
     """
-    if any(definition.text == asked.definition.text for definition in dynamic_events):
+    wanted = asked.definition
+    if wanted is None or any(definition.text == wanted.text for definition in dynamic_events):
         return False
     _installer.is_pending = True
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from funcgraph.events import hist, trigger
 from funcgraph.events.hist_plan import compile_plan
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from funcgraph import _engine
     from funcgraph.events.filter import Filter
+    from funcgraph.events.install_t import LiveStaticEvent
     from funcgraph.events.installer import LiveEvent
+
+    AnyEvent: TypeAlias = LiveEvent | LiveStaticEvent
 
 __all__ = ["Wanted"]
 
@@ -31,7 +34,7 @@ class _LiveTrigger:
 
     __slots__ = ("asked", "engine")
 
-    def __init__(self, asked: Trigger, event: LiveEvent) -> None:
+    def __init__(self, asked: Trigger, event: AnyEvent) -> None:
         self.asked = asked
         program = asked.filter.program.pack() if asked.filter else None
         plan = compile_plan(asked.hist) if asked.hist else None
@@ -52,7 +55,7 @@ class Wanted:
         handle: the instance's, in the engine.
     """
 
-    def __init__(self, event: LiveEvent, handle: int) -> None:
+    def __init__(self, event: AnyEvent, handle: int) -> None:
         self.event = event
         self._handle = handle
         self.records = False
@@ -68,14 +71,26 @@ class Wanted:
             RuntimeError: no hook is free.
             MemoryError.
         """
+        self._check_switched("enable")
         self._apply(on, self.filter, self._triggers)
 
     def set_filter(self, filter: Filter | None) -> None:
         """Choose which hits are recorded; None: all. Raises: as set_records()."""
+        self._check_switched("filter")
         self._apply(self.records, filter, self._triggers)
+
+    def _check_switched(self, file: str) -> None:
+        """Refuse what the kernel's events of the group ftrace do not have: EACCES."""
+        if not self.event.is_switched:
+            name = f"{self.event.group}/{self.event.name}"
+            raise PermissionError(
+                errno.EACCES, f"it has no {file}: each text that is written is recorded", name
+            )
 
     def _apply(self, records: bool, filter: Filter | None, triggers: list[_LiveTrigger]) -> None:
         program = filter.program.pack() if filter else None
+        if records or triggers:
+            self.event.prepare()
         self.event.engine.set(self._handle, records, program, tuple(one.engine for one in triggers))
         self.records, self.filter, self._triggers = records, filter, triggers
 

@@ -105,9 +105,9 @@ def start(
     events = instance.events
     for text in definitions:
         event = asked.parse(text)
-        if live.define(event):
+        if live.define(event) and event.definition:
             made.append(event.definition)
-        file = events[f"{event.definition.group}/{event.definition.event}"]
+        file = events["/".join(event.name)]
         if event.filter:
             file.filter = event.filter.text
         file.enable = True

@@ -14,7 +14,7 @@ from funcgraph.events.wanted import Wanted
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:
-    from funcgraph.events.installer import LiveEvent
+    from funcgraph.events.wanted import AnyEvent
     from funcgraph.instance.state import State
 
 __all__ = ["EventFile", "Events", "FunctionNames"]
@@ -29,7 +29,7 @@ class EventFile:
         name: "GROUP/EVENT".
     """
 
-    def __init__(self, state: State, event: LiveEvent) -> None:
+    def __init__(self, state: State, event: AnyEvent) -> None:
         self._state = state
         self._event = event
         self.name = f"{event.group}/{event.name}"
@@ -45,7 +45,10 @@ class EventFile:
             OSError: ENODEV: the event or the instance is gone. ENOSPC: all slots for users are taken.
             RuntimeError: no hook is free.
         """
-        return self._event.has_probes and self._event.engine.is_recorded(self._state.engine.handle)
+        event = self._event
+        return not event.is_switched or (
+            event.has_probes and event.engine.is_recorded(self._state.engine.handle)
+        )
 
     @enable.setter
     def enable(self, on: bool) -> None:
@@ -158,7 +161,7 @@ class EventFile:
         return wanted
 
 
-def _format(event: LiveEvent) -> str:
+def _format(event: AnyEvent) -> str:
     from funcgraph import _tracedata
 
     engine = event.engine
@@ -183,7 +186,7 @@ class Events(Mapping[str, EventFile]):
         funcgraph.dynamic_events.define("f:shop/co shop.checkout amount user=order.user.name")
         i.events["shop/co"].enable = True
 
-    Iterating gives the names, the oldest first; they are those of funcgraph.dynamic_events.
+    Iterating gives the names: static events first, then those of funcgraph.dynamic_events, the oldest first.
 
     Raises:
         OSError: ENOENT, which is a KeyError too: there is no such event.

@@ -286,7 +286,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "events",
         EVENTS,
-        "an event to record: 'f:NAME FUNCTION ARG...', as a line of dynamic_events; can be given again",
+        "an event to record: 'f:NAME FUNCTION ARG...', as a line of dynamic_events, or the name of a static "
+        "event, as py/raise; can be given again",
         default=(),
         flag="-e",
         metavar="EVENT",
