@@ -76,6 +76,15 @@ def test_a_trigger_of_the_event_before_it(fg: Funcgraph) -> None:
     ]
 
 
+def test_a_trigger_of_a_static_event(fg: Funcgraph) -> None:
+    app = fg.script(
+        "for n in range(5):\n    try:\n        raise OSError(n)\n    except OSError:\n        pass\n"
+    )
+    event = ("-e", "py/raise", "-f", 'type == "OSError"', "-R", 'traceoff:1 if message == "2"')
+    assert fg.record("-q", *event, app).returncode == 0
+    assert [re.findall(r'message="(\d)"', line) for line in recorded(fg)] == [["0"], ["1"], ["2"]]
+
+
 @pytest.mark.one_python
 @pytest.mark.parametrize(
     ("triggers", "text"),

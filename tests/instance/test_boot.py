@@ -82,6 +82,22 @@ for i in funcgraph.instances().values():
     assert result.stdout == "top ['g:leaf'] 3 True\n0\nfew ['g:leaf'] 2 False\n3\n"
 
 
+def test_a_static_event_from_the_first_line_on() -> None:
+    code = """
+import funcgraph
+for n in range(3):
+    try:
+        raise OSError(n)
+    except OSError:
+        pass
+top = funcgraph.instances()["top"]
+print(top.files["set_event"].split(), top.trace().count('type="OSError"'))
+print(top.events["py/raise"].hist.count("OSError"))
+"""
+    result = run(code, "trace_event=py:raise trace_trigger=py:raise.hist:keys=type")
+    assert (result.stdout, result.stderr) == ("['py:raise'] 3\n1\n", "")
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
