@@ -102,8 +102,7 @@ def _check_triggers(
 
     keys = [trigger.key_of(text) for text in triggers]
     for text, key in zip(triggers, keys, strict=True):
-        trigger.parse(text, *name, fields, names)
-        if key == "hist":
+        if trigger.parse(text, *name, fields, names).hist:
             raise ValueError(f"{text}: a recording keeps no histograms; an instance in the program does")
         if keys.count(key) > 1:
             raise ValueError(f"{text}: an event has one trigger of that kind")

@@ -78,8 +78,8 @@ def filters_text(events: Events) -> str:
 
 def triggers_text(events: Events) -> str:
     """Return what `show_event_triggers` holds: a line for each trigger."""
-    able = [name for name in events if events[name].has_triggers]
-    return "".join(_shown(name, line) for name in able for line in events[name].trigger.splitlines())
+    lines = [(name, line) for name in events for line in events[name].trigger.splitlines()]
+    return "".join(_shown(name, line) for name, line in lines if not line.startswith("#"))
 
 
 def _shown(name: str, text: str) -> str:
