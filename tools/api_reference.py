@@ -104,6 +104,12 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (_STUB, "trace_printk"),
         ("session/dump_request.py", "ftrace_dump"),
     ),
+    "Events": (
+        ("events/typed.py", "Event"),
+        ("events/registry.py", "Registry"),
+        ("instance/events.py", "EventFile"),
+        ("instance/events.py", "Events"),
+    ),
     "Reading traces": (
         (_OPENED, "open_trace"),
         (_OPENED, "Trace"),
@@ -127,7 +133,12 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 _BASES = {"Instance": ("instance/attributes.py", "FileAttributes")}
 
 # Headings that are not the name in the file.
-_HEADINGS = {(_OPENED, "open_trace"): "open", (_DESCRIPTION, "Function"): "tracedata.Function"}
+_HEADINGS = {
+    (_OPENED, "open_trace"): "open",
+    (_DESCRIPTION, "Function"): "tracedata.Function",
+    (_EVENTS, "Event"): "tracedata.Event",
+    ("events/registry.py", "Registry"): "dynamic_events",
+}
 
 Callable_ = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from funcgraph._include import get_include
     from funcgraph.events.live import dynamic_events
+    from funcgraph.events.typed import Event
     from funcgraph.fgraph import available_filter_functions, registered
     from funcgraph.fprobe import (
         fprobe_count_ips_from_filter,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Event",
     "FgraphOps",
     "Fprobe",
     "FtraceRegs",
@@ -150,6 +152,7 @@ __all__ = [
 
 # attribute -> the module that has it, and its name there if it is another
 _LAZY = {
+    "Event": "funcgraph.events.typed",
     "FgraphOps": "funcgraph._engine",
     "Fprobe": "funcgraph._engine",
     "FtraceRegs": "funcgraph._engine",

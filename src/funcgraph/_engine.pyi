@@ -191,6 +191,7 @@ class Event:
         limits: of an event that other events make: the most bytes of the text that each field is, 0: no
             limit. Its fields have no source and no steps; an array is of symbols, for a stack. None: probes
             hit it.
+        is_static: hits are at no function: nothing stands before the fields.
 
     Errors: ValueError: it is closed, or the fields are none. OSError: E2BIG: the fields take too much room.
     MemoryError.
@@ -204,6 +205,7 @@ class Event:
         *,
         is_return: bool = False,
         limits: tuple[int, ...] | None = None,
+        is_static: bool = False,
     ) -> Event: ...
     @property
     def number(self) -> int:
@@ -222,6 +224,10 @@ class Event:
         """TYPE NAME COUNT OFFSET of each field in its image, joined by ";"."""
 
     @property
+    def fields_at(self) -> int:
+        """Where the fields begin in its image, in bytes."""
+
+    @property
     def faults(self) -> int:
         """How many fields could not be read."""
 
@@ -237,6 +243,16 @@ class Event:
 
         Errors: OSError: ENOENT: no function matches, unless is_pending; EEXIST: the event's fields have other
         names or types. RuntimeError: no hook is free.
+        """
+
+    def add_static_probe(self, index: int, fields: Sequence[tuple[Any, ...]], /) -> None:
+        """Hit the event at the hits of a static event, whose values are ("arg", N).
+
+        Args:
+            index: the static event's, in static_events().
+
+        Errors: OSError: ENOENT: there is none with this index; EEXIST: as add_probe(); EOPNOTSUPP: this
+        Python does not tell.
         """
 
     def remove_probe(self, index: int, /) -> None:
@@ -429,6 +445,13 @@ class Instance:
         Errors: ValueError (an invalid pattern), TypeError.
         """
 
+    def set_event_tids(self, only: Iterable[int] | None, never: Iterable[int] | None, /) -> None:
+        """See only hits of events in these threads, and none in those; None: in all, in none.
+
+        Errors: OSError: EINVAL: the instance is closed; EBUSY: another thread changes it. ValueError,
+        TypeError: no thread ids. MemoryError.
+        """
+
     def set_setting(self, name: str, value: int, /) -> None:
         """Change one of `settings`.
 
@@ -475,6 +498,9 @@ def untraced(function: Callable[..., Any], /, *args: object) -> Any:
 
 def mark(text: str, /) -> int:
     """Write a text into the recordings of this process and the instance "top"; return its length."""
+
+def static_events() -> list[tuple[str, str, str]]:
+    """Return system, name and values of each static event: FG_STATIC_EVENTS of static_event.h."""
 
 def function_name(id: int, /) -> str | None:
     """Return the name of the function with this id, "module.qualname"; None: there is none."""

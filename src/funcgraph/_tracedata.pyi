@@ -161,12 +161,16 @@ class Reader:
             ValueError: the trace has another number of buffers. From the iterator: the file is damaged.
             OSError: from the iterator: the file cannot be read.
         """
-    def summary(self) -> list[tuple[int, int, int, int, int, int, int, int, int, int]]:
-        """Read the whole trace; return a row for each function with events.
+    def summary(
+        self,
+    ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int]], list[tuple[int, int]]]:
+        """Read the whole trace; return a row for each function that was called, and one for each kind of
+        event that was hit.
 
         Returns:
             Rows of index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, ended_ns. The
-            index after the last function's stands for all functions that the trace does not name.
+            index after the last function's stands for all functions that the trace does not name. Then rows
+            of number and hits: of the trace's event_types.
 
         Raises:
             ValueError: the file is damaged.
@@ -321,6 +325,25 @@ def join(
     Raises:
         ValueError: a part is no .fg trace.
         OSError: ENOSPC: the parts have too many processes; or a file cannot be read or written.
+    """
+
+def header_page() -> str:
+    """Return how a page of a trace.dat begins: the kernel's file events/header_page."""
+
+def header_event() -> str:
+    """Return how a record in it begins: the kernel's file events/header_event."""
+
+def event_format(system: str, name: str, fields: str, fields_at: int, id: int, /) -> str:
+    """Return the format text of an event, as the kernel's file events/SYSTEM/NAME/format has it.
+
+    It is the text that a trace.dat has of the event. A field of any kind of value is a text in it.
+
+    Args:
+        system, name: the event's names.
+        fields, fields_at: as _engine.Event has them.
+        id: its number.
+
+    Errors: OSError: EINVAL: these describe no event. MemoryError.
     """
 
 def replace_file(path: str | bytes | PathLike[str], data: bytes | bytearray | memoryview, /) -> None:

@@ -47,7 +47,7 @@ static PyObject *new (PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "Op", &fields, &is_return))
         return NULL;
-    error = fg_fetch_program_new(fields, is_return, &program);
+    error = fg_fetch_program_new(fields, is_return ? FG_FETCH_AT_RETURN : FG_FETCH_AT_ENTRY, &program);
     if (!error != !PyErr_Occurred())
         Py_FatalError("an error without an exception, or the reverse");
     return error ? NULL : PyCapsule_New(program, capsule_name, free_program);

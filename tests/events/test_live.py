@@ -499,8 +499,8 @@ def test_the_kernels_files_of_events(one: funcgraph.Instance) -> None:
     files.write("dynamic_events", f"f:shop/co {HERE}.total n=order.amount:u32\n", append=True)
     assert files["dynamic_events"] == f"f:shop/co {HERE}.total n=order.amount:u32\n"
     folder = "events/shop/co"
-    assert [name for name in files if name.startswith("events/")] == [
-        f"{folder}/{file}" for file in ("enable", "filter", "hist", "id", "trigger")
+    assert [name for name in files if name.startswith(folder)] == [
+        f"{folder}/{file}" for file in ("enable", "filter", "format", "hist", "id", "trigger")
     ]
     assert (files[f"{folder}/enable"], files[f"{folder}/filter"]) == ("0\n", "none\n")
     files[f"{folder}/filter"] = "n > 1\n"

@@ -64,6 +64,56 @@ def test_instances_record_from_the_first_line_on_and_each_its_own() -> None:
     assert leaves.count("__main__.leaf") == 3
 
 
+def test_events_from_the_first_line_on() -> None:
+    code = (
+        APP
+        + """
+for i in funcgraph.instances().values():
+    print(i.name, i.files["set_event"].split(), i.trace().count("n="), i.tracing_on)
+    print(i.events["g/leaf"].hist.count("{ n:"))
+"""
+    )
+    result = run(
+        code,
+        "kprobe_event=f:g/leaf,__main__.leaf,n trace_instance=few trace_event=g:leaf"
+        ' "trace_trigger=leaf.traceoff:1 if n == 1,g:leaf.hist:keys=n"',
+    )
+    assert result.stderr == ""
+    assert result.stdout == "top ['g:leaf'] 3 True\n0\nfew ['g:leaf'] 2 False\n3\n"
+
+
+def test_a_static_event_from_the_first_line_on() -> None:
+    code = """
+import funcgraph
+for n in range(3):
+    try:
+        raise OSError(n)
+    except OSError:
+        pass
+top = funcgraph.instances()["top"]
+print(top.files["set_event"].split(), top.trace().count('type="OSError"'))
+print(top.events["py/raise"].hist.count("OSError"))
+"""
+    result = run(code, "trace_event=py:raise trace_trigger=py:raise.hist:keys=type")
+    assert (result.stdout, result.stderr) == ("['py:raise'] 3\n1\n", "")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "trace_event=nosuch",
+        "trace_trigger=nosuch.traceoff",
+        "kprobe_event=f:g/e,__main__.leaf,n trace_trigger=e.traceoff:x",
+        "kprobe_event=f:g/e,__main__.leaf,n;f:g/e,__main__.root,n:u8",
+    ],
+)
+def test_a_wrong_event_leaves_nothing(wrong: str) -> None:
+    code = APP + "print(len(funcgraph.instances()), len(funcgraph.dynamic_events), funcgraph.users())"
+    result = run(code, wrong)
+    assert result.stdout == "0 0 []\n"
+    assert result.stderr.startswith("funcgraph: FUNCGRAPH") and result.stderr.count("\n") == 1
+
+
 def test_settings_are_those_of_the_variable() -> None:
     code = (
         "import funcgraph; i = funcgraph.instances()['top']; print(i.current_tracer, i.set_ftrace_filter,"

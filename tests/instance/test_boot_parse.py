@@ -28,7 +28,8 @@ def test_every_parameter_becomes_its_keyword() -> None:
         "ftrace=function_graph ftrace_filter=a.*,b.* ftrace_notrace=a.x ftrace_graph_filter=c.run"
         " ftrace_graph_notrace=d.* ftrace_graph_max_depth=3 tracing_thresh=250"
         " trace_options=funcgraph-args,nofuncgraph-tail trace_buf_size=2M trace_clock=boot"
-        " ftrace_dump_on_exit=/tmp/t.dat"
+        " ftrace_dump_on_exit=/tmp/t.dat kprobe_event=f:g/e,m.f,n;f:e2,m.f%return,$retval"
+        " trace_event=g:e,e2 trace_trigger=g:e.traceoff:1,e2.hist:keys=arg1:vals=hitcount"
     )
     assert {word.partition("=")[0] for word in text.split()} == PARAMETERS.keys()
     keywords = {
@@ -42,7 +43,11 @@ def test_every_parameter_becomes_its_keyword() -> None:
         "options": {"funcgraph-args": True, "funcgraph-tail": False},
         "buffer_size_kb": 2048,
     }
-    assert read(text) == [BootInstance("top", keywords, "boot", "/tmp/t.dat")]
+    events = ["f:g/e m.f n", "f:e2 m.f%return $retval"]
+    triggers = [("g:e", "traceoff:1"), ("e2", "hist:keys=arg1:vals=hitcount")]
+    assert read(text) == [
+        BootInstance("top", keywords, "boot", "/tmp/t.dat", events, ["g:e", "e2"], triggers)
+    ]
 
 
 def test_parameters_after_a_name_configure_that_instance() -> None:
@@ -71,6 +76,27 @@ def test_the_last_value_wins_and_options_add_up() -> None:
 def test_an_option_may_begin_with_no() -> None:
     (top,) = read("trace_options=norm,nonorm")
     assert top.keywords["options"] == {"norm": False}
+
+
+def test_blanks_in_quotes_belong_to_the_value() -> None:
+    """As the kernel's next_arg(): quotes around the value, or around the whole parameter."""
+    triggers = [("a", "traceoff if n == 2"), ("b:c", "traceon if s ~ 'x,y'")]
+    text = "trace_trigger={0}a.traceoff if n == 2,b:c.traceon if s ~ 'x,y'{0} ftrace=function"
+    (top,) = read(text.format('"'))
+    assert top.event_triggers == triggers and top.keywords == {"tracer": "function"}
+    (top,) = read('"trace_trigger=a.traceoff if n == 2"')
+    assert top.event_triggers == triggers[:1]
+    (top,) = read('kprobe_event="f:e m.f a["x,y"];f:f m.f"'.replace("\\", ""))
+    assert top.events == ['f:e m.f a["x,y"]', "f:f m.f"]
+
+
+def test_events_add_up_and_belong_to_their_instance() -> None:
+    found = read("trace_event=a trace_event=b:*,c trace_instance=x,y kprobe_event=f:e,m.f trace_event=e")
+    assert [(one.name, one.events, one.enabled_events) for one in found] == [
+        ("top", [], ["a", "b:*", "c"]),
+        ("x", ["f:e m.f"], ["e"]),
+        ("y", ["f:e m.f"], ["e"]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -102,6 +128,12 @@ def test_sizes(text: str, size_kb: int) -> None:
         ("trace_buf_size=K", "=K: must be a size"),
         ("trace_buf_size=12T", "=12T: must be a size"),
         ("trace_clock=x86-tsc", "=x86-tsc: must be one of mono, boot"),
+        ("kprobe_event=f:e,m.f;", "no definition between two semicolons"),
+        ("kprobe_event=f:e,m.f,$arg0", "'f:e m.f $arg0', column 9: Invalid argument number"),
+        ("kprobe_event=f:e,m.f,n,if,m>3", "Field not found"),
+        ("trace_event=a,,b", "no text between two commas"),
+        ("trace_trigger=traceoff", "must be EVENT.TRIGGER, where the trigger begins with one of traceon,"),
+        ("trace_trigger=a.nothing", "must be EVENT.TRIGGER"),
         ("trace_instance=a trace_instance=b,a", "column 18: trace_instance=b,a: 'a': another instance"),
         ("trace_instance=b,b", "'b': another instance has that name"),
         ("trace_instance=top", "'top': another instance has that name"),

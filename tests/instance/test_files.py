@@ -52,15 +52,20 @@ def refused(files: Files, name: str, text: str, number: int, append: bool = Fals
 
 
 def test_there_are_the_tables_files_and_one_for_each_option(files: Files) -> None:
-    of_events = ("dynamic_events", "kprobe_events", "synthetic_events", "error_log")
-    assert list(files) == [*BY_FILE, *(f"options/{name}" for name in OPTIONS), *of_events]
+    empty = ("dynamic_events", "kprobe_events", "synthetic_events", "error_log", "set_event")
+    empty += ("available_events", "show_event_filters", "show_event_triggers")
+    of_events = (*empty, *(f"events/{name}" for name in ("header_event", "header_page", "enable")))
+    others = [name for name in files if name.count("/") < 2 or not name.startswith("events/")]
+    assert others == [*BY_FILE, *(f"options/{name}" for name in OPTIONS), *of_events]
     assert len(files) == len(list(files))
     assert "current_tracer" in files
     assert "options/overwrite" in files
     assert "options/nosuch" not in files
     assert "README" not in files
     for name in files:
-        if name not in ("trace_marker", *of_events):
+        if name not in ("trace_marker", "set_event_pid", "set_event_notrace_pid", *empty) and (
+            not name.endswith("/hist")
+        ):
             assert files[name].endswith("\n"), name
 
 
@@ -73,6 +78,8 @@ def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
         "set_graph_function": ALL_ENABLED,
         "set_graph_notrace": NONE_DISABLED,
         "set_ftrace_pid": "no pid\n",
+        "set_event_pid": "",
+        "set_event_notrace_pid": "",
         "max_graph_depth": "0\n",
         "tracing_thresh": "0\n",
         "buffer_size_kb": "1408\n",

@@ -328,7 +328,8 @@ def test_the_json(command: Command, tmp_path: Path) -> None:
         }
     ]
     assert (out["lost"], out["overrun"]) == (3, 1)
-    assert set(out) == {"functions", "tasks", "lost", "overrun"}
+    assert out["events"] == []
+    assert set(out) == {"functions", "events", "tasks", "lost", "overrun"}
 
 
 @pytest.mark.parametrize(

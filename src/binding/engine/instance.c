@@ -319,6 +319,8 @@ static PyMethodDef methods[] = {
      "set_tracer(name): change the tracer and empty the buffer."},
     {"set_buffer_kb", set_buffer_kb, METH_O, "set_buffer_kb(kb): resize the buffer."},
     {"set_filter", FG_KEYWORDS(fg_instance_py_set_filter), "set_filter(*, ...): replace the whole filter."},
+    {"set_event_tids", fg_instance_py_set_event_tids, METH_VARARGS,
+     "set_event_tids(only, never): see only events in these threads; None: in all, and never in none."},
     {"set_setting", fg_instance_py_set_setting, METH_VARARGS,
      "set_setting(name, value): change one of `settings`."},
     {"set_tracing_on", set_tracing_on, METH_O, "set_tracing_on(on): switch recording on or off."},

@@ -10,6 +10,7 @@
 #include "binding/engine/instance_object.h"
 #include "binding/engine/tracers.h"
 #include "binding/graph/users.h"
+#include "engine/event/event.h"
 #include "engine/tracer/instance.h"
 
 PyObject *fg_instance_py_set_tracer(PyObject *self, PyObject *name)
@@ -57,6 +58,24 @@ PyObject *fg_instance_py_set_filter(PyObject *self, PyObject *args, PyObject *kw
     if (!instance)
         return NULL;
     fg_instance_put(instance);
+    return fg_instance_result(error);
+}
+
+PyObject *fg_instance_py_set_event_tids(PyObject *self, PyObject *args)
+{
+    struct fg_filter only = {0}, never = {0};
+    PyObject *only_arg, *never_arg;
+    int error = -1;
+
+    if (!PyArg_ParseTuple(args, "OO:set_event_tids", &only_arg, &never_arg))
+        return NULL;
+    if (set_tids(&only, only_arg) == 0 && set_tids(&never, never_arg) == 0) {
+        error = fg_event_set_tids(((struct fg_instance_object *)self)->handle, only.tids, never.tids);
+        if (!error)
+            only.tids = never.tids = NULL;
+    }
+    fg_filter_clear(&only);
+    fg_filter_clear(&never);
     return fg_instance_result(error);
 }
 

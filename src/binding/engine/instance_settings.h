@@ -10,6 +10,7 @@ struct fg_instance;
 PyObject *fg_instance_py_set_tracer(PyObject *self, PyObject *name);
 PyObject *fg_instance_py_set_filter(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *fg_instance_py_set_setting(PyObject *self, PyObject *args);
+PyObject *fg_instance_py_set_event_tids(PyObject *self, PyObject *args);
 
 /* All settings as a dict. A new reference, or NULL with an exception. */
 PyObject *fg_instance_py_settings(struct fg_instance *instance);

@@ -7,9 +7,9 @@
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/register/instances.h"
+#include "arch/cpython/static/print.h"
 #include "binding/base/raise.h"
 #include "binding/engine/instance_object.h"
-#include "engine/tracer/instance_mark.h"
 
 /* The id of the function that calls us; 0 if the engine does not know it. */
 static uint32_t caller_id(void)
@@ -33,7 +33,7 @@ static PyObject *write_text(int handle, uint32_t func, PyObject *text)
     if (!utf8)
         return NULL;
     error = handle == TOP ? fg_cpython_mark_top(func, utf8, (size_t)bytes)
-                          : fg_instance_mark(handle, func, utf8, (size_t)bytes);
+                          : fg_static_print(handle, func, utf8, (size_t)bytes);
     if (error == -ENOMEM)
         return PyErr_NoMemory();
     return PyLong_FromSsize_t(PyUnicode_GetLength(text));

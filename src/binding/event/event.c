@@ -9,6 +9,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/register/events.h"
 #include "arch/cpython/register/fprobes.h"
+#include "arch/cpython/register/static_events.h"
 #include "arch/cpython/register/users.h"
 #include "binding/base/critical_section.h"
 #include "binding/base/raise.h"
@@ -19,10 +20,15 @@
 #include "binding/event/trigger.h"
 #include "engine/graph/users.h"
 
-/* A probe of an event. It is registered while an instance records the event: else its functions run as if
- * there were no event. The engine calls it while it is registered, so it does not move. */
+#define NOT_STATIC (-1)
+
+/* A probe of an event, on functions or on a static event. It is registered while an instance records the
+ * event: else its functions run as if there were no event. The engine calls it while it is registered, so it
+ * does not move. */
 struct probe {
     struct fg_probe_event hits;
+    struct fg_source_probe told; /* of a probe on a static event */
+    int which;                   /* enum fg_static_event, or NOT_STATIC */
     struct fg_fetch_program *program;
     PyObject *patterns; /* tuple of str: the functions */
     bool is_pending;    /* there may be none yet */
@@ -37,7 +43,7 @@ struct event_object {
     uint32_t nr_fields;
     PyTypeObject *trigger_type, *switch_type;
     PyObject *triggers; /* dict: handle of an instance -> its triggers and its switch */
-    bool is_return;
+    enum fg_fetch_place place;
     bool is_attached;           /* its probes are registered */
     struct probe *probes;       /* the latest first */
     struct fg_made_event *made; /* of an event that others make; else NULL */
@@ -75,9 +81,17 @@ static char *layout_of(const struct fg_hist_fields *fields)
 
 /* ---- probes */
 
+static void detach_one(struct probe *probe)
+{
+    if (probe->which == NOT_STATIC)
+        fg_cpython_unregister_fprobe(&probe->hits.fp);
+    else
+        fg_cpython_static_detach(&probe->told);
+}
+
 static void probe_free(struct probe *probe)
 {
-    fg_cpython_unregister_fprobe(&probe->hits.fp);
+    detach_one(probe);
     fg_fetch_program_free(probe->program);
     Py_XDECREF(probe->patterns);
     free(probe);
@@ -106,7 +120,7 @@ static struct fg_fetch_program *program_of(const struct event_object *self, PyOb
     char *layout;
     bool is_same;
 
-    if (fg_fetch_program_new(fields, self->is_return, &program) != 0)
+    if (fg_fetch_program_new(fields, self->place, &program) != 0)
         return NULL;
     its_fields = fields_of(program);
     layout = layout_of(&its_fields);
@@ -130,7 +144,7 @@ static PyObject *raise_for(int error)
 /* What to do with the functions that a probe's patterns match. Return: a negative errno; else it is done. */
 typedef int (*filter_function)(struct probe *probe, struct fg_fprobe_filter *filter);
 
-static int attach_one(struct probe *probe, struct fg_fprobe_filter *filter)
+static int register_fprobe(struct probe *probe, struct fg_fprobe_filter *filter)
 {
     return fg_cpython_register_pending_fprobe(&probe->hits.fp, filter);
 }
@@ -168,11 +182,34 @@ static int follow_base(struct event_object *self)
     return error;
 }
 
+static PyObject *raise_untold(enum fg_static_event which)
+{
+    const struct fg_static_event_names *names = &fg_static_events[which];
+
+    return fg_raise_os_error(
+        EOPNOTSUPP, PyUnicode_FromFormat("this Python does not tell %s/%s", names->system, names->name));
+}
+
+/* Return: 0, or -1 with an exception. */
+static int attach_one(struct probe *probe)
+{
+    int error;
+
+    if (probe->which == NOT_STATIC)
+        return with_filter(probe, register_fprobe);
+    error = fg_cpython_static_attach((enum fg_static_event)probe->which, &probe->told);
+    if (error == -EOPNOTSUPP && !PyErr_Occurred())
+        raise_untold((enum fg_static_event)probe->which);
+    else if (error)
+        raise_for(error);
+    return error ? -1 : 0;
+}
+
 static void detach(struct event_object *self)
 {
     self->is_attached = false;
     for (struct probe *probe = self->probes; probe; probe = probe->next)
-        fg_cpython_unregister_fprobe(&probe->hits.fp);
+        detach_one(probe);
     if (self->on && self->base->event) {
         fg_event_unlisten(self->base->event, &self->on->probe.listener);
         follow_base(self);
@@ -195,7 +232,7 @@ static int attach_from(struct probe *probe)
 {
     if (probe && attach_from(probe->next) != 0)
         return -1;
-    return probe ? with_filter(probe, attach_one) : 0;
+    return probe ? attach_one(probe) : 0;
 }
 
 static int attach(struct event_object *self)
@@ -222,9 +259,30 @@ static struct probe *probe_new(const struct event_object *self, PyObject *patter
     probe->patterns = fg_pattern_tuple(patterns, "functions");
     probe->program = probe->patterns ? program_of(self, fields) : NULL;
     probe->is_pending = is_pending;
+    probe->which = NOT_STATIC;
     if (probe->program) {
         fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
-        if (with_filter(probe, count) == 0 && (!self->is_attached || with_filter(probe, attach_one) == 0))
+        if (with_filter(probe, count) == 0 && (!self->is_attached || attach_one(probe) == 0))
+            return probe;
+    }
+    probe_free(probe);
+    return NULL;
+}
+
+/* NULL with an exception. */
+static struct probe *static_probe_new(const struct event_object *self, int which, PyObject *fields)
+{
+    struct probe *probe = calloc(1, sizeof(*probe));
+
+    if (!probe) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    probe->which = which;
+    probe->program = program_of(self, fields);
+    if (probe->program) {
+        fg_cpython_static_probe_init(&probe->told, self->event, probe->program);
+        if (!self->is_attached || attach_one(probe) == 0)
             return probe;
     }
     probe_free(probe);
@@ -243,6 +301,25 @@ static PyObject *add_probe(PyObject *object, PyObject *args)
     if (self->made)
         return PyErr_Format(PyExc_ValueError, "the event has no probes");
     probe = probe_new(self, patterns, fields, is_pending);
+    if (!probe)
+        return NULL;
+    probe->next = self->probes;
+    self->probes = probe;
+    Py_RETURN_NONE;
+}
+
+static PyObject *add_static_probe(PyObject *object, PyObject *args)
+{
+    struct event_object *self = open_event(object);
+    PyObject *fields;
+    struct probe *probe;
+    int which;
+
+    if (!self || !PyArg_ParseTuple(args, "iO:add_static_probe", &which, &fields))
+        return NULL;
+    if (which < 0 || which >= FG_NR_STATIC_EVENTS)
+        return fg_raise_os_error(ENOENT, PyUnicode_FromFormat("there is no static event %d", which));
+    probe = static_probe_new(self, which, fields);
     if (!probe)
         return NULL;
     probe->next = self->probes;
@@ -473,19 +550,19 @@ static int make_made(struct event_object *self, const char *system, const char *
 
 static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"system", "name", "fields", "is_return", "limits", NULL};
+    static char *names[] = {"system", "name", "fields", "is_return", "limits", "is_static", NULL};
     struct event_object *self;
     const char *system, *name;
     PyObject *fields, *limits = Py_None;
-    int is_return = 0, error;
+    int is_return = 0, is_static = 0, error;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|$pO:Event", names, &system, &name, &fields,
-                                     &is_return, &limits))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|$pOp:Event", names, &system, &name, &fields,
+                                     &is_return, &limits, &is_static))
         return NULL;
     self = (struct event_object *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
-    self->is_return = is_return;
+    self->place = is_static ? FG_FETCH_AT_NO_FUNCTION : is_return ? FG_FETCH_AT_RETURN : FG_FETCH_AT_ENTRY;
     error = take_types(self);
     if (!error)
         error = limits == Py_None ? make_probed(self, system, name, fields)
@@ -781,6 +858,13 @@ static PyObject *get_layout(PyObject *object, void *Py_UNUSED(closure))
     return PyUnicode_FromString(((struct event_object *)object)->layout);
 }
 
+static PyObject *get_fields_at(PyObject *object, void *Py_UNUSED(closure))
+{
+    const struct event_object *self = open_event(object);
+
+    return self ? PyLong_FromUnsignedLong(self->event->fields_at) : NULL;
+}
+
 /* What @count counts, of all probes together. */
 static PyObject *sum(PyObject *object, unsigned long long (*count)(const struct probe *probe))
 {
@@ -798,7 +882,8 @@ static unsigned long long faults_of(const struct probe *probe)
 
 static unsigned long long nmissed_of(const struct probe *probe)
 {
-    return fg_fprobe_nmissed(&probe->hits.fp);
+    return probe->which == NOT_STATIC ? fg_fprobe_nmissed(&probe->hits.fp)
+                                      : fg_source_probe_missed(&probe->told);
 }
 
 static PyObject *get_faults(PyObject *object, void *Py_UNUSED(closure))
@@ -816,6 +901,7 @@ static PyObject *get_nmissed(PyObject *object, void *Py_UNUSED(closure))
 }
 
 FG_ALONE(add_probe)
+FG_ALONE(add_static_probe)
 FG_ALONE(remove_probe)
 FG_ALONE(set_wanted)
 FG_ALONE(event_close)
@@ -825,6 +911,7 @@ static PyGetSetDef attributes[] = {
     {"used", get_used, NULL, "Whether an instance, a trigger or another event uses it.", NULL},
     {"is_base", get_is_base, NULL, "Whether an event on its fields is used.", NULL},
     {"layout", get_layout, NULL, "`TYPE NAME COUNT OFFSET` of each field, joined by ';'.", NULL},
+    {"fields_at", get_fields_at, NULL, "Where they begin in its image, in bytes.", NULL},
     {"faults", get_faults, NULL, "How many fields could not be read.", NULL},
     {"nmissed", get_nmissed, NULL,
      "Calls that its probes missed; of an event that others make, hits that would have made "
@@ -838,6 +925,8 @@ static PyMethodDef methods[] = {
      "add_probe(functions, fields, is_pending): hit the event at functions that match the patterns; "
      "is_pending: "
      "also if none matches yet."},
+    {"add_static_probe", add_static_probe_alone, METH_VARARGS,
+     "add_static_probe(index, fields): hit the event at hits of the static event with this index."},
     {"remove_probe", remove_probe_alone, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
     {"set_base", set_base, METH_VARARGS,
@@ -898,7 +987,24 @@ static PyObject *function_name(PyObject *Py_UNUSED(module), PyObject *id)
     return name;
 }
 
+static PyObject *static_events(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *all = PyList_New(0);
+
+    for (int i = 0; all && i < FG_NR_STATIC_EVENTS; i++) {
+        const struct fg_static_event_names *names = &fg_static_events[i];
+        PyObject *one = Py_BuildValue("(sss)", names->system, names->name, names->values);
+
+        if (!one || PyList_Append(all, one) != 0)
+            Py_CLEAR(all);
+        Py_XDECREF(one);
+    }
+    return all;
+}
+
 PyMethodDef fg_event_functions[] = {
+    {"static_events", static_events, METH_NOARGS,
+     "static_events() -> list[tuple[str, str, str]]: system, name and values of each static event."},
     {"function_name", function_name, METH_O, "function_name(id) -> str | None: the function with this id."},
     {NULL, NULL, 0, NULL},
 };

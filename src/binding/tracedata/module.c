@@ -3,6 +3,7 @@
 #include "binding/tracedata/column.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/convert.h"
+#include "binding/tracedata/event_format.h"
 #include "binding/tracedata/follower.h"
 #include "binding/tracedata/join.h"
 #include "binding/tracedata/kernel.h"
@@ -61,7 +62,7 @@ static int tracedata_exec(PyObject *module)
 {
     if (fg_add_codec_functions(module) < 0 || fg_add_convert_functions(module) < 0 ||
         fg_add_join_functions(module) < 0 || fg_add_recorder_types(module) < 0 ||
-        fg_add_kernel_names(module) < 0)
+        fg_add_kernel_names(module) < 0 || fg_add_event_format(module) < 0)
         return -1;
     if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||
         fg_add_follower_types(module) < 0)

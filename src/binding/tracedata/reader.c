@@ -229,12 +229,27 @@ static PyObject *summary_rows(const struct fg_summary *summary, uint32_t nr_func
     return rows;
 }
 
-PyDoc_STRVAR(summary_doc, "summary($self)\n--\n\n"
-                          "Read the whole trace. Return a row for each function that was called in it:\n"
-                          "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
-                          "ended_ns). An index beyond\n"
-                          "the last function stands for functions without a name. Raises ValueError "
-                          "if the file is damaged, and OSError.");
+/* (number, hits) of each kind of event that was hit. */
+static PyObject *event_rows(const struct fg_summary *summary)
+{
+    size_t n;
+    const uint64_t *events = fg_summary_events(summary, &n);
+    PyObject *rows = PyList_New(0);
+
+    for (size_t i = 0; rows && i < n; i++) {
+        if (events[i])
+            fg_list_append(&rows, Py_BuildValue("(nK)", (Py_ssize_t)i, (unsigned long long)events[i]));
+    }
+    return rows;
+}
+
+PyDoc_STRVAR(summary_doc,
+             "summary($self)\n--\n\n"
+             "Read the whole trace. Return two lists: a row for each function that was called in it,\n"
+             "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
+             "ended_ns). An index beyond\n"
+             "the last function stands for functions without a name. Raises ValueError "
+             "if the file is damaged, and OSError.");
 
 static PyObject *reader_summary(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -258,7 +273,7 @@ static PyObject *reader_summary(PyObject *self, PyObject *Py_UNUSED(ignored))
     if (result < 0)
         fg_reader_raise(reader, result, merge.reason);
     else
-        rows = summary_rows(summary, reader->names.nr_functions);
+        rows = Py_BuildValue("(NN)", summary_rows(summary, reader->names.nr_functions), event_rows(summary));
 out:
     fg_summary_free(summary);
     fg_merge_close(&merge);

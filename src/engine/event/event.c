@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/core/root.h"
+#include "engine/event/event_tids.h"
 #include "engine/event/trigger.h"
 #include "engine/graph/users.h"
 #include "engine/ring/ring_symbols.h"
@@ -175,6 +176,7 @@ static void stopping(struct fg_instance *instance)
         unpublish_file(event, instance, &left);
     fg_engine_unlock();
     free_leftover(&left);
+    fg_event_tids_exchange(instance, NULL, NULL);
     instance->nr_events = 0;
 }
 
@@ -372,6 +374,19 @@ int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want 
     return error;
 }
 
+int fg_event_set_tids(int handle, struct fg_tids *only, struct fg_tids *never)
+{
+    int error;
+    struct fg_instance *instance = change_begin(handle, &error);
+
+    if (instance) {
+        fg_instance_set_event_ops(&event_ops); /* there may be no event yet */
+        error = fg_event_tids_exchange(instance, only, never);
+        change_end(instance);
+    }
+    return error;
+}
+
 bool fg_event_is_recorded(struct fg_event *event, int handle)
 {
     struct fg_instance *instance = fg_instance_get(handle);
@@ -522,6 +537,8 @@ static void hit_file(const struct fg_event_file *file, const struct fg_event *ev
         file->listener->hit(file->listener, site, image, bytes);
         return;
     }
+    if (!fg_event_is_seen_in(file->instance, site->task->tid))
+        return;
     if (is_recorded(want) && (!want->filter || fg_event_filter_matches(want->filter, image, bytes)))
         fg_event_record(file->instance, event->number, site, image + event->fields_at,
                         bytes - event->fields_at);
@@ -540,7 +557,7 @@ void fg_event_hit(struct fg_event *event, const struct fg_event_site *site, uint
     for (uint32_t i = 0; i < list->n; i++) {
         const struct fg_event_file *file = atomic_load_explicit(&list->files[i], memory_order_acquire);
 
-        if (file)
+        if (file && (!site->only || site->only == file->handle))
             hit_file(file, event, site, image, bytes);
     }
 }

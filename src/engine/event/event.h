@@ -66,6 +66,18 @@ void fg_event_free(struct fg_event *event);
  */
 int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want *want);
 bool fg_event_is_recorded(struct fg_event *event, int handle);
+
+/**
+ * fg_event_set_tids() - Limit an instance to hits of all its events in some threads.
+ * @only: in these; NULL: in all
+ * @never: but not in these; NULL: none
+ *
+ * Triggers do not run at other hits either. On success both are the instance's to free.
+ *
+ * Return: 0; -EINVAL: no such instance; -ENOMEM; -EBUSY: another thread changes the instance.
+ * Context: no lock of the engine held.
+ */
+int fg_event_set_tids(int handle, struct fg_tids *only, struct fg_tids *never);
 /* True if any instance wants something of it, or somebody listens to it. */
 bool fg_event_is_used(struct fg_event *event);
 

@@ -87,6 +87,21 @@ class _EventFilter(argparse.Action):
         namespace.events[-1] = asked.with_filter(namespace.events[-1], values)
 
 
+class _EventTrigger(argparse.Action):
+    """-R: what hits of the event before do besides being recorded."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if not namespace.events:
+            parser.error("argument -R: a trigger of the event of the -e before it, and there is none")
+        namespace.events[-1] = asked.with_trigger(namespace.events[-1], values)
+
+
 def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
     """Return the options given for one instance, None for those not given; then reset them."""
     instance = {name: getattr(namespace, name) for name in ("name", *DEFAULTS)}
@@ -116,6 +131,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILTER",
         action=_EventFilter,
         help="of the event before: only hits whose fields are so, as 'amount > 1000 && user ~ \"a*\"'",
+    )
+    add(
+        "-R",
+        dest="event_trigger",
+        metavar="TRIGGER",
+        action=_EventTrigger,
+        help="a trigger of the event before, as 'traceoff:1 if amount < 0'; can be given again",
     )
     add(
         "-B",

@@ -18,8 +18,10 @@ from funcgraph.tracedata.description import Buffer, Task
 from funcgraph.tracedata.pager import write_text
 from funcgraph.tracedata.summary import (
     SORT_KEYS,
+    EventSummary,
     FunctionSummary,
     duration_text,
+    event_table,
     sort_rows,
     summary_json,
     summary_table,
@@ -40,7 +42,12 @@ Print, for each function of a trace, how often it was called and how long it ran
   MIN MAX     the shortest and the longest call that ended, without suspended time
   AVG         the mean of the calls that ended; in recursion each of them counts
 
+A second table has how often each event was hit (record -e).
+
 A trace of several instances gives a table for each."""
+
+
+_Tables = dict[int, tuple[list[FunctionSummary], list[EventSummary]]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,31 +79,35 @@ def run(args: argparse.Namespace) -> int:
     tables = {}
     for number in buffers:
         with trace_errors(trace.path):
-            tables[number] = sort_rows(trace.summary(tasks=tasks, buffers=[number]), args.sort)
+            rows, events = trace.summaries(tasks=tasks, buffers=[number])
+        tables[number] = (sort_rows(rows, args.sort), events)
     show = _json if args.json else _text
     text = show(trace, tables, trace.tasks if tasks is None else tasks)
     write_text([text.encode("utf-8", "backslashreplace")], pager=False)
     return 0
 
 
-def _json(trace: TraceFile, tables: dict[int, list[FunctionSummary]], tasks: Sequence[Task]) -> str:
+def _json(trace: TraceFile, tables: _Tables, tasks: Sequence[Task]) -> str:
     """Return the object of one buffer; of several, the object `buffers`: name -> such an object."""
     shown = {}
-    for number, rows in tables.items():
+    for number, (rows, events) in tables.items():
         buffer = trace.buffers[number]
         here = [task for task in tasks if task.buffer == number]
-        shown[buffer.name] = summary_json(rows, here, buffer.lost, buffer.overrun)
+        shown[buffer.name] = summary_json(rows, events, here, buffer.lost, buffer.overrun)
     (one, *more) = shown.values()
     return json.dumps({"buffers": shown} if more else one, indent=1) + "\n"
 
 
-def _text(trace: TraceFile, tables: dict[int, list[FunctionSummary]], tasks: Sequence[Task]) -> str:
-    """Return a table for each buffer: two instances may have recorded the same call."""
+def _text(trace: TraceFile, tables: _Tables, tasks: Sequence[Task]) -> str:
+    """Return tables for each buffer: two instances may have recorded the same call. A buffer that has events
+    but no calls gets no table of functions."""
     texts = []
-    for number, rows in tables.items():
+    for number, (rows, events) in tables.items():
         buffer = trace.buffers[number]
         title = f"{buffer.name or 'top instance'}:\n" if len(tables) > 1 else ""
-        texts.append(title + summary_table(rows) + "".join(_notes(buffer)))
+        shown = [summary_table(rows)] if rows or not events else []
+        shown += [event_table(events)] if events else []
+        texts.append(title + "\n".join(shown) + "".join(_notes(buffer)))
     return "\n".join(texts)
 
 

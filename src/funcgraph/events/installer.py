@@ -6,16 +6,17 @@ from errno import EOPNOTSUPP
 from typing import NamedTuple
 
 from funcgraph import _engine
+from funcgraph.events import install_t, static
 from funcgraph.events.asked import filter_fields
 from funcgraph.events.definition import Definition
 from funcgraph.events.install_made import MadeEvent, make_event
 from funcgraph.events.synthetic_definition import SyntheticDefinition
 from funcgraph.fprobe import nobody
 
-__all__ = ["AnyEvent", "Installed", "Installer", "LiveEvent"]
+__all__ = ["AnyEvent", "Installed", "Installer", "LiveEvent", "numbers_of"]
 
 
-def _numbers_of(name: str) -> list[int]:
+def numbers_of(name: str) -> list[int]:
     """Return the numbers of the functions with a whole name, as `symbol` fields have them."""
     return [function.id for function in _engine.functions_named([name])[name]]
 
@@ -30,14 +31,18 @@ class LiveEvent:
         engine: the engine's half.
     """
 
+    #: Whether it can be switched on and off. The texts of the program are always recorded.
+    is_switched = True
+
     __slots__ = ("_probes", "engine", "fields", "filter_fields", "group", "name")
 
     def __init__(self, definition: Definition) -> None:
         self.group = definition.group
         self.name = definition.event
         self.fields = definition.fields
-        self.filter_fields = filter_fields(definition, _numbers_of)
-        self.engine = _engine.Event(self.group, self.name, definition.fields, is_return=definition.is_return)
+        self.filter_fields = filter_fields(definition, numbers_of)
+        fields = install_t.told_fields(definition) if definition.kind == "t" else definition.fields
+        self.engine = _engine.Event(self.group, self.name, fields, is_return=definition.is_return)
         self._probes: list[object] = []  # in the engine's order
 
     def add_probe(self, definition: Definition, *, is_pending: bool) -> object:
@@ -51,12 +56,18 @@ class LiveEvent:
             OSError: ENOENT: no function has the name. EEXIST: the fields are not the event's.
         """
         try:
-            self.engine.add_probe([definition.symbol], definition.fields, is_pending)
+            if definition.kind == "t":
+                install_t.add_probe(self.engine, definition)
+            else:
+                self.engine.add_probe([definition.symbol], definition.fields, is_pending)
         except FileNotFoundError:
             raise nobody([definition.symbol]) from None
         probe = object()
         self._probes.append(probe)
         return probe
+
+    def prepare(self) -> None:
+        """Do what is needed before an instance wants something of it."""
 
     def remove_probe(self, probe: object) -> None:
         """Remove a probe; with the last one the event goes."""
@@ -73,7 +84,7 @@ class LiveEvent:
 
 
 #: An event that functions hit, or one that other events make.
-AnyEvent = LiveEvent | MadeEvent
+AnyEvent = LiveEvent | MadeEvent | install_t.LiveStaticEvent
 
 
 class Installed(NamedTuple):
@@ -94,20 +105,29 @@ class Installer:
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], AnyEvent] = {}
         self.is_pending = False
+        self._static: dict[tuple[str, str], AnyEvent] = {}
+
+    def everything(self) -> dict[tuple[str, str], AnyEvent]:
+        """Return the events by group and name: the static ones, then the others, the oldest first."""
+        if not self._static:
+            for key, event in static.static_events().items():
+                self._static[key] = install_t.LiveStaticEvent(event, numbers_of)
+        return {**self._static, **self.events}
 
     def install(self, definition: Definition | SyntheticDefinition) -> Installed:
         """Make the event of a definition, or add a probe to it.
 
         Raises:
-            OSError: ENOENT: no function has the name. EOPNOTSUPP: events of this kind cannot be made.
+            OSError: ENOENT: no function has the name. ENODEV: no static event has it. EOPNOTSUPP: events of
+                this kind cannot be made.
         """
         key = (definition.group, definition.event)
         if definition.kind in "es":
-            made = self.events[key] = make_event(definition, self.events)
+            made = self.events[key] = make_event(definition, self.everything())
             return Installed(made, None)
         assert isinstance(definition, Definition)
-        if definition.kind not in "fpr" or definition.place:
-            raise OSError(EOPNOTSUPP, "only events at entries and returns of functions can be made")
+        if definition.place:
+            raise OSError(EOPNOTSUPP, "events of this kind cannot be made")
         event = self.events.get(key) or LiveEvent(definition)
         assert isinstance(event, LiveEvent)  # the registry lets no event have probes of two kinds
         probe = event.add_probe(definition, is_pending=self.is_pending)

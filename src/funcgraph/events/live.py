@@ -1,4 +1,4 @@
-"""The dynamic events of this process, and which instances record them."""
+"""The events of this process, and which instances record them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from funcgraph.events.asked import Asked
 from funcgraph.events.installer import AnyEvent, Installer
 from funcgraph.events.registry import Registry
 
-__all__ = ["dynamic_events", "events", "start"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from funcgraph.events.definition import Definition
+
+__all__ = ["define", "dynamic_events", "events", "remove", "start", "stop"]
 
 _installer = Installer()
+_made: dict[int, list[Definition]] = {}  # handle of a recording's instance -> what was defined for it
 
 
 def _parameters(symbol: str) -> list[str] | None:
@@ -23,13 +30,13 @@ def _parameters(symbol: str) -> list[str] | None:
     return list(code.co_varnames[:count])
 
 
-dynamic_events = Registry(_installer, parameters=_parameters)
+dynamic_events = Registry(_installer, parameters=_parameters, event_fields=static.names)
 """The definitions of this process: the kernel's files dynamic_events, kprobe_events and synthetic_events."""
 
 
 def events() -> dict[tuple[str, str], AnyEvent]:
-    """Return the events by group and name, the oldest first."""
-    return dict(_installer.events)
+    """Return the events by group and name: the static ones, then the dynamic ones, the oldest first."""
+    return _installer.everything()
 
 
 def start(handle: int, asked: Asked) -> None:
@@ -38,12 +45,51 @@ def start(handle: int, asked: Asked) -> None:
     Raises:
         OSError, ValueError: the event cannot be made.
     """
-    key = (asked.definition.group, asked.definition.event)
-    if all(definition.text != asked.definition.text for definition in dynamic_events):
-        _installer.is_pending = True
-        try:
-            dynamic_events.define(asked.text)
-        finally:
-            _installer.is_pending = False
+    if define(asked) and asked.definition:
+        _made.setdefault(handle, []).append(asked.definition)
+    event = events()[asked.name]
+    if asked.triggers:
+        from funcgraph.events.wanted import Wanted  # with all of histograms
+
+        wanted = Wanted(event, handle)
+        wanted.set_filter(asked.filter)
+        for text in asked.triggers:
+            wanted.write_trigger(text)
+        wanted.set_records(True)
+        return
     program = asked.filter.program.pack() if asked.filter else None
-    _installer.events[key].engine.set(handle, True, program, ())
+    event.prepare()
+    event.engine.set(handle, True, program, ())
+
+
+def define(asked: Asked) -> bool:
+    """Make an event whose functions may be defined later; return False if there is such a definition already,
+    or a static event is asked for.
+
+    Raises:
+        OSError, ValueError: the event cannot be made.
+    """
+    wanted = asked.definition
+    if wanted is None or any(definition.text == wanted.text for definition in dynamic_events):
+        return False
+    _installer.is_pending = True
+    try:
+        dynamic_events.define(asked.text)
+    finally:
+        _installer.is_pending = False
+    return True
+
+
+def stop(handles: Iterable[int]) -> None:
+    """Delete the events that were defined for instances of recordings, which have ended."""
+    remove([definition for handle in handles for definition in _made.pop(handle, ())])
+
+
+def remove(definitions: Iterable[Definition]) -> None:
+    """Delete events by their definitions, but those that somebody uses by now, or has deleted."""
+    for definition in definitions:
+        words = (f"-:{definition.group}/{definition.event}", definition.target, *definition.arguments)
+        try:
+            dynamic_events.delete(" ".join(words))
+        except OSError:
+            pass  # EBUSY: an instance of the program uses it; ENOENT: the program has deleted it

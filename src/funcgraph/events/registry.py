@@ -19,6 +19,7 @@ from funcgraph.events.errors import ProbeError
 from funcgraph.events.messages import Message
 from funcgraph.events.parse import command_of, parse_definition
 from funcgraph.events.synthetic_definition import GROUP, SyntheticDefinition, parse_synthetic
+from funcgraph.events.typed import Event, line_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,12 +154,17 @@ class Registry:
             if refused:
                 raise refused[0]
 
-    def define(self, line: str) -> AnyDefinition:
+    def define(self, event: str | Event) -> AnyDefinition:
         """Make the event that a line of dynamic_events defines, and return its definition.
+
+        Args:
+            event: the line, or the object that stands for it.
 
         Raises:
             ProbeError: the line defines none, or the event cannot be made. It is logged.
+            TypeError: it is neither.
         """
+        line = line_of(event)
         with self._lock:
             try:
                 return self._add(line, parse_definition(line, self._parameters, self._event_fields))

@@ -72,6 +72,7 @@ class Wanted:
             RuntimeError: no hook is free.
             MemoryError.
         """
+        self._check_switched("enable")
         before, self.switch.on = self.switch.on, on
         try:
             self._apply(self.filter, self._triggers)
@@ -86,6 +87,7 @@ class Wanted:
 
     def hold(self) -> None:
         """Have the event ready: a trigger or a command may start recording it. Raises: as set_records()."""
+        self._check_switched("enable")
         self._nr_holds += 1
         try:
             self._apply(self.filter, self._triggers)
@@ -104,12 +106,23 @@ class Wanted:
 
     def set_filter(self, filter: Filter | None) -> None:
         """Choose which hits are recorded; None: all. Raises: as set_records()."""
+        self._check_switched("filter")
         self._apply(filter, self._triggers)
+
+    def _check_switched(self, file: str) -> None:
+        """Refuse what the kernel's events of the group ftrace do not have: EACCES."""
+        if not self.event.is_switched:
+            name = f"{self.event.group}/{self.event.name}"
+            raise PermissionError(
+                errno.EACCES, f"it has no {file}: each text that is written is recorded", name
+            )
 
     def _apply(self, filter: Filter | None, triggers: list[LiveTrigger]) -> None:
         program = filter.program.pack() if filter else None
         is_ready = self.switch.on or self._nr_holds > 0
         engines = tuple(one.engine for one in (*self._hidden, *triggers))
+        if is_ready or engines:
+            self.event.prepare()
         self.event.engine.set(self._handle, is_ready, program, engines, self.switch if is_ready else None)
         self.filter, self._triggers = filter, triggers
 

@@ -35,10 +35,11 @@ __all__ = ["available_clocks", "checked", "get", "put"]
 def get(state: State, file: str) -> Any:
     """Return the value of a file of BY_FILE; that of a list is a tuple."""
     setting = BY_FILE[file]
+    if getter := _GETTERS.get(file):
+        return getter(state)
     if setting.kind in (PATTERNS, THREADS):
         return state.filters[setting.name]
-    getter = _GETTERS.get(file)
-    return getter(state) if getter else state.engine.settings[setting.name]
+    return state.engine.settings[setting.name]
 
 
 def put(state: State, file: str, value: Any) -> None:
@@ -54,10 +55,10 @@ def put(state: State, file: str, value: Any) -> None:
     else:
         settled = checked(setting, value, file)
     with state.lock:
-        if setting.kind in (PATTERNS, THREADS):
-            set_filters(state, **{setting.name: settled})
-        elif file in _SETTERS:
+        if file in _SETTERS:
             _SETTERS[file](state, settled)
+        elif setting.kind in (PATTERNS, THREADS):
+            set_filters(state, **{setting.name: settled})
         else:
             state.engine.set_setting(setting.name, settled)
 
@@ -138,10 +139,18 @@ def _set_clock(state: State, clock: str) -> None:
     state.clock = clock
 
 
+def _set_event_tids(state: State, **tids: tuple[int, ...]) -> None:
+    wanted = {**state.event_tids, **tids}
+    state.engine.set_event_tids(wanted["set_event_pid"] or None, wanted["set_event_notrace_pid"] or None)
+    state.event_tids = wanted
+
+
 _GETTERS: dict[str, Callable[[State], Any]] = {
     "current_tracer": current_tracer,
     "available_tracers": lambda state: available_tracers(),
     "tracing_on": lambda state: state.engine.tracing_on,
+    "set_event_pid": lambda state: state.event_tids["set_event_pid"],
+    "set_event_notrace_pid": lambda state: state.event_tids["set_event_notrace_pid"],
     "tracing_thresh": _get_thresh,
     "tracing_max_latency": _get_max_latency,
     "trace_clock": lambda state: state.clock,
@@ -154,6 +163,8 @@ _GETTERS: dict[str, Callable[[State], Any]] = {
 _SETTERS: dict[str, Callable[[State, Any], object]] = {
     "current_tracer": set_tracer,
     "tracing_on": lambda state, on: state.engine.set_tracing_on(on),
+    "set_event_pid": lambda state, tids: _set_event_tids(state, set_event_pid=tids),
+    "set_event_notrace_pid": lambda state, tids: _set_event_tids(state, set_event_notrace_pid=tids),
     "tracing_thresh": _set_thresh,
     "tracing_max_latency": _set_max_latency,
     "trace_clock": _set_clock,

@@ -126,6 +126,35 @@ class FileAttributes:
         put(self._state, "set_ftrace_pid", tids)
 
     @property
+    def set_event_pid(self) -> tuple[int, ...]:
+        """The threads whose events the instance sees, by native id (threading.get_native_id()). Empty: all.
+
+        In other threads its events are neither recorded, nor do their triggers act. Texts of trace_marker
+        come from all threads.
+
+        Raises:
+            OSError: EINVAL: a value that is no thread id.
+        """
+        return tuple(get(self._state, "set_event_pid"))
+
+    @set_event_pid.setter
+    def set_event_pid(self, tids: Iterable[int]) -> None:
+        put(self._state, "set_event_pid", tids)
+
+    @property
+    def set_event_notrace_pid(self) -> tuple[int, ...]:
+        """The threads whose events the instance does not see, also if set_event_pid has them. Empty: none.
+
+        Raises:
+            OSError: EINVAL: a value that is no thread id.
+        """
+        return tuple(get(self._state, "set_event_notrace_pid"))
+
+    @set_event_notrace_pid.setter
+    def set_event_notrace_pid(self, tids: Iterable[int]) -> None:
+        put(self._state, "set_event_notrace_pid", tids)
+
+    @property
     def max_graph_depth(self) -> int:
         """How many levels of calls are traced, from the outermost; 0: all.
 

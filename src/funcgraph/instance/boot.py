@@ -12,14 +12,15 @@ one the instances that it names. In the kernel only events follow such a name.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funcgraph.session.environ import BOOT_VARIABLE as VARIABLE
 from funcgraph.settings import check
 from funcgraph.settings.table import (
     CHOICE,
+    EVENTS,
     NAME_BYTES,
     NUMBER,
     OPTIONS,
@@ -29,6 +30,10 @@ from funcgraph.settings.table import (
     WORDS,
     Setting,
 )
+
+if TYPE_CHECKING:
+    from funcgraph.events.definition import Definition
+    from funcgraph.instance.instance import Instance
 
 __all__ = ["PARAMETERS", "TOP", "Allowed", "BootError", "BootInstance", "parse", "start"]
 
@@ -77,12 +82,18 @@ class BootInstance:
         keywords: the keywords of funcgraph.Instance.
         clock: its trace_clock.
         dump: the file that gets its trace when the program ends; "": none.
+        events: definitions of events to record.
+        enabled_events: words of set_event.
+        event_triggers: (event, trigger) of each.
     """
 
     name: str
     keywords: dict[str, Any] = field(default_factory=dict)
     clock: str = "mono"
     dump: str = ""
+    events: list[str] = field(default_factory=list)
+    enabled_events: list[str] = field(default_factory=list)
+    event_triggers: list[tuple[str, str]] = field(default_factory=list)
 
 
 def _words(value: str) -> list[str]:
@@ -141,12 +152,19 @@ def _text(setting: Setting, value: str, allowed: Allowed) -> str:
     return value
 
 
+def _events(setting: Setting, value: str, allowed: Allowed) -> list[Any]:
+    from funcgraph.instance import boot_events  # with all of events: few programs have them
+
+    return boot_events.PARSERS[setting.name](value)
+
+
 _PARSERS: Mapping[str, Callable[[Setting, str, Allowed], Any]] = {
     CHOICE: _choice,
     PATTERNS: _patterns,
     NUMBER: _number,
     WORDS: _options,
     TEXT: _text,
+    EVENTS: _events,
 }
 
 
@@ -154,8 +172,8 @@ def parse(text: str, allowed: Allowed) -> list[BootInstance]:
     """Return the instances that the variable's text asks for.
 
     Args:
-        text: parameters, NAME=VALUE, with white space between them. The last one of the same name wins, but
-            options add up.
+        text: parameters, NAME=VALUE, with white space between them. A value may stand in double quotes. The
+            last one of the same name wins, but options and events add up.
         allowed: the values that are allowed.
 
     Raises:
@@ -164,11 +182,8 @@ def parse(text: str, allowed: Allowed) -> list[BootInstance]:
     top = BootInstance(TOP)
     made: list[BootInstance] = []
     current = [top]
-    end = 0
-    for word in text.split():
-        begin = text.index(word, end)
-        end = begin + len(word)
-        name, equals, value = word.partition("=")
+    for begin, word in _parameters(text):
+        name, equals, value = _without_quotes(word)
         try:
             if name != _INSTANCE and name not in PARAMETERS:
                 known = [*PARAMETERS, _INSTANCE]
@@ -184,6 +199,28 @@ def parse(text: str, allowed: Allowed) -> list[BootInstance]:
         except ValueError as error:
             raise BootError(begin + 1, word, str(error)) from None
     return [top, *made] if top != BootInstance(TOP) else made
+
+
+def _parameters(text: str) -> Iterator[tuple[int, str]]:
+    """Yield where each parameter begins, and the parameter; blanks in double quotes separate none."""
+    begin, is_quoted = 0, False
+    for at, character in enumerate(f"{text} "):
+        if character == '"':
+            is_quoted = not is_quoted
+        if at == len(text) or (character.isspace() and not is_quoted):
+            if at > begin:
+                yield begin, text[begin:at]
+            begin = at + 1
+
+
+def _without_quotes(word: str) -> tuple[str, str, str]:
+    """Return name, "=" and value of a parameter, without the quotes around it or its value, as the kernel."""
+    name, equals, value = word.partition("=")
+    if name.startswith('"'):
+        return name[1:], equals, value.removesuffix('"')
+    if value.startswith('"'):
+        value = value[1:].removesuffix('"')
+    return name, equals, value
 
 
 def _new_instances(value: str, made: list[BootInstance]) -> list[BootInstance]:
@@ -205,7 +242,9 @@ def _set(instances: list[BootInstance], setting: Setting, text: str, allowed: Al
     """Set one parameter: a keyword of Instance, or where it has none an attribute of BootInstance."""
     value = _PARSERS[setting.kind](setting, text, allowed)
     for instance in instances:
-        if not setting.keyword:
+        if setting.kind == EVENTS:
+            getattr(instance, setting.name).extend(value)
+        elif not setting.keyword:
             setattr(instance, setting.name, value)
         elif isinstance(value, dict):
             instance.keywords[setting.keyword] = {**instance.keywords.get(setting.keyword, {}), **value}
@@ -222,6 +261,7 @@ def start(text: str) -> None:
     from funcgraph.instance.instance import Instance
 
     instances: list[Instance] = []
+    made: list[Definition] = []  # definitions of events
     try:
         all_wanted = parse(text, _allowed())
         for wanted in all_wanted:
@@ -231,13 +271,29 @@ def start(text: str) -> None:
             instance.current_tracer = wanted.keywords.get("tracer", "nop")
             _engine.wait_for_site()  # has no effect before there is a tracer
         for instance, wanted in zip(instances, all_wanted, strict=True):
+            if wanted.events or wanted.enabled_events or wanted.event_triggers:
+                _start_events(instance, wanted, made)
             if wanted.dump:
                 _dump_at_exit(instance, wanted.dump)
     except Exception as error:
         for instance in instances:
             instance.close()
+        _remove(made)
         reason = error if isinstance(error, BootError) else f"{VARIABLE}: {_reason(error)}"
         _say(f"{reason}; nothing is traced")
+
+
+def _start_events(instance: Instance, wanted: BootInstance, made: list[Definition]) -> None:
+    from funcgraph.instance import boot_events
+
+    boot_events.start(instance, wanted.events, wanted.enabled_events, wanted.event_triggers, made)
+
+
+def _remove(made: list[Definition]) -> None:
+    if made:
+        from funcgraph.events import live
+
+        live.remove(made)
 
 
 def _allowed() -> Allowed:
@@ -248,7 +304,8 @@ def _allowed() -> Allowed:
 
 
 def _reason(error: Exception) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
+    text = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
+    return " ".join(text.split())
 
 
 def _dump_at_exit(instance: Any, path: str) -> None:

@@ -1,18 +1,19 @@
-"""The kernel's files of events, as text: `dynamic_events`, `error_log`, `events/GROUP/EVENT/filter`.
+"""The kernel's files of events, as text: `dynamic_events`, `error_log`, `set_event`, and the folder `events`.
 
 Documentation/trace/events.rst, fprobetrace.rst and histogram.rst have the syntax.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from errno import EINVAL
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph.events.filter import FilterError
 from funcgraph.events.hist import HistError
 from funcgraph.events.live import dynamic_events
 from funcgraph.events.registry import FILES
+from funcgraph.instance import event_set
 from funcgraph.instance.events import EventFile, Events
 
 if TYPE_CHECKING:
@@ -22,29 +23,65 @@ __all__ = ["exists", "names", "read", "write"]
 
 _FOLDER = "events/"
 _LOG = "error_log"
-_OF_AN_EVENT = ("enable", "filter", "hist", "id", "trigger")
+_SET = "set_event"
+_OF_AN_EVENT = ("enable", "filter", "format", "hist", "id", "trigger")
+_OF_A_GROUP = ("enable", "filter")
+_OF_ALL = "enable"
+
+
+#: Files of all events that can only be read -> their text.
+_LISTS: dict[str, Callable[[Events], str]] = {
+    "available_events": event_set.available_text,
+    "show_event_filters": event_set.filters_text,
+    "show_event_triggers": event_set.triggers_text,
+    f"{_FOLDER}header_event": event_set.header_event,
+    f"{_FOLDER}header_page": event_set.header_page,
+}
+
+
+class _Found(NamedTuple):
+    """A file of the folder.
+
+    Attributes:
+        events: the events that it is of.
+        file: the last part of its name.
+        is_single: it is the file of one event.
+    """
+
+    events: list[EventFile]
+    file: str
+    is_single: bool
 
 
 def names(state: State) -> Iterator[str]:
     """Yield the names of the files that there are now."""
     yield from FILES
-    yield _LOG
-    for event in Events(state):
+    yield from (_LOG, _SET, *_LISTS, f"{_FOLDER}{_OF_ALL}")
+    events = Events(state)
+    for group in event_set.groups(events):
+        yield from (f"{_FOLDER}{group}/{file}" for file in _OF_A_GROUP)
+    for event in events:
         yield from (f"{_FOLDER}{event}/{file}" for file in _OF_AN_EVENT)
 
 
 def exists(state: State, name: str) -> bool:
     """Return whether there is a file of this name."""
-    return name in FILES or name == _LOG or _find(state, name) is not None
+    return name in (*FILES, _LOG, _SET, *_LISTS) or _find(state, name) is not None
 
 
-def _find(state: State, name: str) -> tuple[EventFile, str] | None:
-    """Return the event and the last part of the name, or None."""
-    event, _, file = name.removeprefix(_FOLDER).rpartition("/")
-    events = Events(state)
-    if not name.startswith(_FOLDER) or file not in _OF_AN_EVENT or event not in list(events):
+def _find(state: State, name: str) -> _Found | None:
+    """Return which file of the folder a name is; None: there is none of that name."""
+    if not name.startswith(_FOLDER):
         return None
-    return events[event], file
+    folder, _, file = name.removeprefix(_FOLDER).rpartition("/")
+    events = Events(state)
+    if folder in list(events):
+        return _Found([events[folder]], file, True) if file in _OF_AN_EVENT else None
+    if folder and folder not in event_set.groups(events):
+        return None
+    if file not in (_OF_A_GROUP if folder else (_OF_ALL,)):
+        return None
+    return _Found(event_set.of_group(events, folder), file, False)
 
 
 def read(state: State, name: str) -> str:
@@ -53,13 +90,22 @@ def read(state: State, name: str) -> str:
         return dynamic_events.read(name)
     if name == _LOG:
         return dynamic_events.log.text()
+    if name == _SET:
+        return event_set.set_event_text(Events(state))
+    if name in _LISTS:
+        return _LISTS[name](Events(state))
     found = _find(state, name)
     assert found is not None
-    event, file = found
+    if found.is_single:
+        return _read_of_event(found.events[0], found.file)
+    return event_set.GROUP_FILTER if found.file == "filter" else event_set.enable_text(found.events)
+
+
+def _read_of_event(event: EventFile, file: str) -> str:
     if file == "enable":
         return f"{event.enable:d}{'*' if event.is_soft or event.is_base else ''}\n"
     text: str = getattr(event, file) if file != "id" else str(event.id)
-    return text if file in ("trigger", "hist") else f"{text}\n"
+    return f"{text}\n" if file in ("filter", "id") else text
 
 
 def write(state: State, name: str, text: str, append: bool) -> None:
@@ -70,32 +116,41 @@ def write(state: State, name: str, text: str, append: bool) -> None:
     """
     if name in FILES:
         dynamic_events.write(name, text, append)
-        return
-    if name == _LOG:
+    elif name == _LOG:
         dynamic_events.log.clear()
-        return
-    found = _find(state, name)
-    assert found is not None
-    try:
-        _write_of_event(*found, text, append)
-    except (FilterError, HistError) as error:
-        entries = error.entries if isinstance(error, HistError) else ((error.message, error.caret),)
-        for message, caret in entries if error.component else ():
-            dynamic_events.log.add(error.component, message, error.command, caret)
-        raise OSError(error.errno, str(error), name) from error
-
-
-def _write_of_event(event: EventFile, file: str, text: str, append: bool) -> None:
-    if file == "enable":
-        if text.removesuffix("\n") not in ("0", "1"):
-            raise OSError(EINVAL, f"invalid enable {text!r}: must be 0 or 1")
-        event.enable = text.startswith("1")
-    elif file == "filter":
-        event.filter = text
-    elif file == "trigger":
-        if not append:
-            event.remove_histograms()
-        if text or append:  # `: > trigger` writes nothing
-            event.write_trigger(text)
+    elif name == _SET:
+        with state.lock:
+            event_set.write_set_event(Events(state), text, append)
+    elif name in _LISTS:
+        raise _read_only(name)
     else:
-        raise OSError(EINVAL, f"invalid write to {file}: it is read-only")
+        found = _find(state, name)
+        assert found is not None
+        try:
+            with state.lock:
+                _write_found(found, text, append)
+        except (FilterError, HistError) as error:
+            entries = error.entries if isinstance(error, HistError) else ((error.message, error.caret),)
+            for message, caret in entries if error.component else ():
+                dynamic_events.log.add(error.component, message, error.command, caret)
+            raise OSError(error.errno, str(error), name) from error
+
+
+def _write_found(found: _Found, text: str, append: bool) -> None:
+    if found.file == "enable":
+        event_set.write_enable(found.events, text)
+    elif not found.is_single:
+        event_set.write_group_filter(found.events, text)
+    elif found.file == "filter":
+        found.events[0].filter = text
+    elif found.file == "trigger":
+        if not append:
+            found.events[0].remove_histograms()
+        if text or append:  # `: > trigger` writes nothing
+            found.events[0].write_trigger(text)
+    else:
+        raise _read_only(found.file)
+
+
+def _read_only(file: str) -> OSError:
+    return OSError(EINVAL, f"invalid write to {file}: it is read-only")

@@ -46,7 +46,10 @@ class EventFile:
             OSError: ENODEV: the event or the instance is gone. ENOSPC: all slots for users are taken.
             RuntimeError: no hook is free.
         """
-        return self._event.has_probes and self._event.engine.is_recorded(self._state.engine.handle)
+        event = self._event
+        return not event.is_switched or (
+            event.has_probes and event.engine.is_recorded(self._state.engine.handle)
+        )
 
     @enable.setter
     def enable(self, on: bool) -> None:
@@ -73,6 +76,11 @@ class EventFile:
         found = None if event_filter.clears(text) else event_filter.parse(text, self._event.filter_fields)
         with self._state.lock:
             self._wanted().set_filter(found)
+
+    @property
+    def filter_fields(self) -> event_filter.Fields:
+        """The names that a filter of it can have."""
+        return self._event.filter_fields
 
     @property
     def trigger(self) -> str:
@@ -143,6 +151,21 @@ class EventFile:
         return self._event.engine.number
 
     @property
+    def format(self) -> str:
+        """The layout of its records, as the kernel's file `format` has it: a line for each field, and how a
+        hit is printed.
+
+        A trace.dat has the same text, but for fields of any type of value: there they are numbers if all
+        values are.
+
+        Raises:
+            OSError: ENODEV: the event is gone.
+        """
+        self._wanted()
+        text: str = _engine.untraced(_format, self._event)
+        return text
+
+    @property
     def fields(self) -> tuple[str, ...]:
         """The names of its fields."""
         return tuple(field.name for field in self._event.fields)
@@ -173,6 +196,13 @@ def find_wanted(state: State, group: str, name: str) -> Wanted | None:
     return _wanted(state, event) if event else None
 
 
+def _format(event: AnyEvent) -> str:
+    from funcgraph import _tracedata
+
+    engine = event.engine
+    return _tracedata.event_format(event.group, event.name, engine.layout, engine.fields_at, engine.number)
+
+
 class FunctionNames(Names):
     """What numbers in the histograms of this process stand for."""
 
@@ -191,7 +221,7 @@ class Events(Mapping[str, EventFile]):
         funcgraph.dynamic_events.define("f:shop/co shop.checkout amount user=order.user.name")
         i.events["shop/co"].enable = True
 
-    Iterating gives the names, the oldest first; they are those of funcgraph.dynamic_events.
+    Iterating gives the names: static events first, then those of funcgraph.dynamic_events, the oldest first.
 
     Raises:
         OSError: ENOENT, which is a KeyError too: there is no such event.

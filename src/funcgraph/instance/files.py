@@ -77,8 +77,9 @@ class Files:
         - Filters take patterns with white space between them: "a.* b.f" sets both, "" empties the list.
           ":mod:x" and "a.*:mod:x" select by module, a number selects that line of
           available_filter_functions. "!a.*" removes the patterns in the list that are or match a.*.
-        - set_ftrace_pid takes thread ids with white space between them, trace_options one option, with "no"
-          before it to turn it off.
+        - set_ftrace_pid, set_event_pid and set_event_notrace_pid take thread ids with white space between
+          them, trace_options one option, with "no" before it to turn it off.
+        - set_event takes events with white space between them, GROUP:EVENT; "!" before one turns it off.
         - set_ftrace_filter takes function commands, too: "a.f:traceoff:3", "!a.f:traceoff:0"
           (Instance.function_commands).
         - trace_marker puts the text into the trace; any text written to trace empties the buffer.
@@ -249,7 +250,9 @@ _TEXTS: dict[str, Callable[[State], str]] = {
 
 
 def _format_list(setting: Setting, items: Sequence[object]) -> str:
-    return "".join(f"{item}\n" for item in items or (setting.empty,))
+    if not items and setting.empty:
+        return f"{setting.empty}\n"
+    return "".join(f"{item}\n" for item in items)
 
 
 def _format_choice(setting: Setting, value: str) -> str:

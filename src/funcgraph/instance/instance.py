@@ -127,7 +127,7 @@ class Instance(FileAttributes):
         self.trace_marker = TraceMarker(self._state.engine.mark)
         self.trace_printk = self._state.engine.printk
         try:
-            lists = [setting for setting in SETTINGS if setting.kind in (PATTERNS, THREADS)]
+            lists = [one for one in SETTINGS if one.kind in (PATTERNS, THREADS) and one.keyword]
             set_filters(
                 self._state,
                 **{one.name: checked(one, keywords[one.keyword], one.file) for one in lists},

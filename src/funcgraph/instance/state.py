@@ -27,6 +27,7 @@ class State:
         pipes: id of each trace_pipe that is open.
         options: trace option -> whether it is on.
         filters: setting -> its patterns, or thread ids.
+        event_tids: file -> the thread ids that it holds: set_event_pid, set_event_notrace_pid.
         c_calls: C functions are recorded where recorded functions call them.
         clock: trace_clock.
         latency: the latency tracer, if that is the current tracer.
@@ -40,6 +41,7 @@ class State:
         "clock",
         "commands",
         "engine",
+        "event_tids",
         "filters",
         "latency",
         "lock",
@@ -57,6 +59,7 @@ class State:
         self.pipes: set[int] = set()
         self.options = {name: option.initial for name, option in OPTIONS.items()}
         self.filters: dict[str, tuple[Any, ...]] = {}
+        self.event_tids: dict[str, tuple[int, ...]] = {"set_event_pid": (), "set_event_notrace_pid": ()}
         self.c_calls = c_calls
         self.clock = "mono"
         self.latency: InstanceLatency | None = None

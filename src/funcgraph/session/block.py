@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from funcgraph import _engine
+from funcgraph.events.typed import Event, line_of
 from funcgraph.names import did_you_mean
 from funcgraph.session import environ, tracing
 from funcgraph.session.check import check, check_file, record_options
@@ -112,11 +112,7 @@ class RecordBlock:
             warnings.warn(f"funcgraph: {text}", RuntimeWarning, stacklevel=2)
 
     def _stop(self) -> None:
-        while self._handles:
-            try:
-                _engine.stop(self._handles.pop())
-            except ValueError:
-                pass  # the recorder stopped it: no space left
+        tracing.stop(self._handles)
 
 
 def record(
@@ -128,7 +124,7 @@ def record(
     graph: Iterable[str] = (),
     max_graph_depth: int = 0,
     thresh_us: int = 0,
-    events: Iterable[str] = (),
+    events: Iterable[str | Event] = (),
     args: bool = False,
     retval: bool = False,
     retaddr: bool = False,
@@ -163,9 +159,10 @@ def record(
         graph: only functions that match one of these, and all that they call.
         max_graph_depth: how many levels of calls to record, from the outermost; 0: all.
         thresh_us: only calls that take at least so many microseconds; 0: all.
-        events: events to record besides calls, as lines of dynamic_events; ` if FILTER` behind one chooses
-            its hits: "f:shop/co shop.checkout amount user=order.user.name if amount > 1000". With
-            tracer="nop" nothing else is recorded.
+        events: events to record besides calls, each a funcgraph.Event or a line of dynamic_events. ` if
+            FILTER` behind a line chooses its hits: "f:shop/co shop.checkout amount user=order.user.name if
+            amount > 1000". A further line of the text is a trigger: "traceoff:1 if amount < 0". With
+            tracer="nop" nothing else is recorded. Events that do not exist yet exist for the block.
         args: record arguments too; this runs no code of the program.
         retval: record return values too, in the same way.
         retaddr: record where calls are made (funcgraph-retaddr). "function_graph" only.
@@ -253,7 +250,7 @@ def _instance(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(value, str):
                 what = _LISTS.get(BY_NAME[option].kind, "words")
                 raise TypeError(f"{option} must be a list of {what}, not one str: [{value!r}]")
-            value = list(value)
+            value = list(map(line_of, value)) if BY_NAME[option].kind == EVENTS else list(value)
         instance[option] = value
     return instance
 

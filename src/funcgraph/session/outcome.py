@@ -162,7 +162,11 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Seque
 
 def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
     if instance["tracer"] == "nop":
-        return _no_hit([asked.parse(text).definition.symbol for text in instance["events"]], names)
+        definitions = [asked.parse(text).definition for text in instance["events"]]
+        # A static event that was never hit is no mistake.
+        if not all(definition and definition.kind != "t" for definition in definitions):
+            return ""
+        return _no_hit([definition.symbol for definition in definitions if definition], names)
     patterns = [*instance["filter"], *instance["graph"]]
     is_known = all(any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)
     is_quick = instance["thresh_us"] and is_known  # no call took that long

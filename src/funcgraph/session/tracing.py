@@ -3,13 +3,15 @@
 Every traced process imports this module, so it imports the engine when it is needed.
 """
 
+import sys
+
 from funcgraph.session.options import engine_keywords
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["directories", "start"]
+__all__ = ["directories", "start", "stop"]
 
 # The sessions that this process has joined, oldest first.
 directories: "dict[str, None]" = {}
@@ -52,9 +54,22 @@ def start(
         if instance["events"]:
             _start_events(handle, instance["events"])
     except BaseException:
-        _engine.stop(handle)
+        stop([handle])
         raise
     return handle
+
+
+def stop(handles: "list[int]") -> None:
+    """Stop instances, and delete the events that were defined for them. The list is empty then."""
+    engine = sys.modules["funcgraph._engine"]  # an import would be recorded
+    stopped = list(handles)
+    while handles:
+        try:
+            engine.stop(handles.pop())
+        except ValueError:
+            pass  # the recorder stopped it: no space left
+    if live := sys.modules.get("funcgraph.events.live"):
+        live.stop(stopped)
 
 
 def _start_events(handle: int, texts: "list[str]") -> None:

@@ -85,7 +85,7 @@ class Setting:
         initial: the default of that keyword; if not given, `default`.
         file: the kernel's name of the file in an instance's folder, and Instance's attribute; "": none.
         access: how the file can be used while the instance runs: "r", "w" or "rw".
-        empty: PATTERNS, THREADS: the line that the file holds when the list is empty.
+        empty: PATTERNS, THREADS: the line that the file holds when the list is empty; "": none.
         boot: the kernel's boot parameter; "": none.
         boot_value: the name of the parameter's value in the documents.
     """
@@ -237,6 +237,26 @@ SETTINGS: tuple[Setting, ...] = (
         empty="no pid",
     ),
     Setting(
+        "event_tids",
+        THREADS,
+        "only events in these threads",
+        scope=LIVE,
+        default=(),
+        least=1,
+        most=2**31 - 1,
+        file="set_event_pid",
+    ),
+    Setting(
+        "event_notrace_tids",
+        THREADS,
+        "no events in these threads",
+        scope=LIVE,
+        default=(),
+        least=1,
+        most=2**31 - 1,
+        file="set_event_notrace_pid",
+    ),
+    Setting(
         "max_graph_depth",
         NUMBER,
         "only the first N levels of calls; 0: all",
@@ -266,10 +286,31 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "events",
         EVENTS,
-        "an event to record: 'f:NAME FUNCTION ARG...', as a line of dynamic_events; can be given again",
+        "an event to record: 'f:NAME FUNCTION ARG...', as a line of dynamic_events, or the name of a static "
+        "event, as py/raise; can be given again",
         default=(),
         flag="-e",
         metavar="EVENT",
+        boot="kprobe_event",
+        boot_value="DEFINITION;...",
+    ),
+    Setting(
+        "enabled_events",
+        EVENTS,
+        "events to record",
+        scope=LIVE,
+        default=(),
+        boot="trace_event",
+        boot_value="EVENT,...",
+    ),
+    Setting(
+        "event_triggers",
+        EVENTS,
+        "triggers of events",
+        scope=LIVE,
+        default=(),
+        boot="trace_trigger",
+        boot_value="EVENT.TRIGGER,...",
     ),
     Setting("args", FLAG, "record the arguments of calls", default=False, flag="--args"),
     Setting("retval", FLAG, "record the return values of calls", default=False, flag="--retval"),

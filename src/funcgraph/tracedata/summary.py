@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from funcgraph.tracedata.description import Function, Task
+from funcgraph.tracedata.description import EventType, Function, Task
 
 
 @dataclass(slots=True)
@@ -60,6 +60,23 @@ class FunctionSummary:
         self.self_ns += other.self_ns
         self.ended += other.ended
         self.ended_ns += other.ended_ns
+
+
+class EventSummary(NamedTuple):
+    """How often an event of the program or its user was hit.
+
+    Attributes:
+        type: the event.
+        hits: the records of it.
+    """
+
+    type: EventType
+    hits: int
+
+    @property
+    def name(self) -> str:
+        """`GROUP/EVENT`."""
+        return f"{self.type.system}/{self.type.name}"
 
 
 # --sort KEY: largest first, but names from a to z.
@@ -136,8 +153,22 @@ def summary_table(rows: Sequence[FunctionSummary]) -> str:
     return line(header, "FUNCTION") + body + line(totals, count)
 
 
+def event_table(events: Iterable[EventSummary]) -> str:
+    """Return how often events were hit as a table, the most frequent first; "": there are none."""
+    rows = sorted(events, key=lambda event: (-event.hits, event.name))
+    if not rows:
+        return ""
+    width = max(len("HITS"), len(f"{rows[0].hits:,}"))
+    lines = [f"{event.hits:>{width},}  {_printable(event.name)}\n" for event in rows]
+    return f"{'HITS':>{width}}  EVENT\n" + "".join(lines)
+
+
 def summary_json(
-    rows: Iterable[FunctionSummary], tasks: Iterable[Task], lost: int, overrun: int
+    rows: Iterable[FunctionSummary],
+    events: Iterable[EventSummary],
+    tasks: Iterable[Task],
+    lost: int,
+    overrun: int,
 ) -> dict[str, Any]:
     """Return the rows as the object that `funcgraph summary --json` prints."""
     return {
@@ -157,6 +188,7 @@ def summary_json(
             }
             for row in rows
         ],
+        "events": [{"name": event.name, "hits": event.hits} for event in events],
         "tasks": [
             {
                 "pid": task.pid,

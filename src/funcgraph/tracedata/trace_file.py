@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from funcgraph import _tracedata
 from funcgraph.tracedata.description import Description, EventType, Task, TraceError, decode_description
 from funcgraph.tracedata.option_words import option_bits
-from funcgraph.tracedata.summary import FunctionSummary, duration_text, summary_rows
+from funcgraph.tracedata.summary import EventSummary, FunctionSummary, duration_text, summary_rows
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.kernel import KernelHead
@@ -188,12 +188,24 @@ class TraceFile:
             TraceError: the file is damaged.
             OSError: it cannot be read.
         """
+        return self.summaries(tasks=tasks, buffers=buffers)[0]
+
+    def summaries(
+        self, *, tasks: Sequence[Task] | None = None, buffers: Sequence[int] | None = None
+    ) -> tuple[list[FunctionSummary], list[EventSummary]]:
+        """Return what summary() returns, and how often each event of the program or its user was hit.
+
+        Args, raises: as summary().
+        """
         numbers = range(len(self.buffers)) if buffers is None else buffers
         shown = None if tasks is None and len(numbers) == len(self.buffers) else self._shown(tasks, numbers)
         try:
-            return summary_rows(self._reader(shown).summary(), self.functions)
+            functions, events = self._reader(shown).summary()
         except ValueError as error:
             raise TraceError(str(error)) from None
+        types = self.event_types
+        hits = [EventSummary(types[number], count) for number, count in events if number < len(types)]
+        return summary_rows(functions, self.functions), hits
 
     def _reader(self, tasks: Sequence[Task] | None) -> _tracedata.Reader:
         """Hand in all names, and select these tasks (None: all).

@@ -2,6 +2,8 @@
 #include "tracedata/make/dat_event_format.h"
 
 #include "tracedata/make/format_text.h"
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How trace-cmd reads and prints what lies in the image as it does in the kernel's. */
@@ -27,7 +29,7 @@ static const struct {
     [FG_FIELD_SYMBOL] = {"unsigned long", "%ps", false},
 };
 
-bool fg_dat_field_needs_view(const struct fg_field *field)
+static bool needs_view(const struct fg_field *field)
 {
     switch ((enum fg_field_type)field->type) {
     case FG_FIELD_F64:
@@ -39,6 +41,32 @@ bool fg_dat_field_needs_view(const struct fg_field *field)
         return field->count != 0;
     default:
         return false;
+    }
+}
+
+int fg_dat_event_find_views(struct fg_dat_event *event, const struct fg_event_type *type)
+{
+    event->views = calloc(type->nr_fields + (size_t)1, sizeof(*event->views));
+    if (event->views == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < type->nr_fields; i++) {
+        if (!needs_view(&type->fields[i].at))
+            continue;
+        event->views[event->nr_views++].field = i;
+        event->has_values |= fg_dat_field_is_value(&type->fields[i].at);
+    }
+    return 0;
+}
+
+void fg_dat_event_place_views(struct fg_dat_event *event, const struct fg_event_type *type)
+{
+    for (uint32_t i = 0; i < event->nr_views; i++) {
+        struct fg_dat_view *view = &event->views[i];
+
+        view->is_number = view->has_number && !view->has_other;
+        view->offset = (uint16_t)(type->fixed_end + event->view_bytes);
+        event->view_bytes =
+            (uint16_t)(event->view_bytes + (view->is_number ? sizeof(int64_t) : FG_DAT_LOC_BYTES));
     }
 }
 

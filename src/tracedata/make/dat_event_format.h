@@ -24,8 +24,20 @@ struct fg_dat_event {
     bool has_values; /* a view may be of numbers */
 };
 
-/* True if trace-cmd cannot read the field as it lies in the image. */
-bool fg_dat_field_needs_view(const struct fg_field *field);
+#define FG_DAT_LOC_BYTES 4u /* of a __data_loc: offset in the low half, bytes in the high half */
+
+/* True if the field may have any kind of value: its view is a number if all of them are. */
+static inline bool fg_dat_field_is_value(const struct fg_field *field)
+{
+    return field->type == FG_FIELD_VALUE && field->count == 0;
+}
+
+/* Makes a view for each field that trace-cmd cannot read as it lies in the image. Return: 0 or -ENOMEM; the
+ * caller frees event->views. */
+int fg_dat_event_find_views(struct fg_dat_event *event, const struct fg_event_type *type);
+
+/* Gives the views their places, once it is known what the values are. */
+void fg_dat_event_place_views(struct fg_dat_event *event, const struct fg_event_type *type);
 
 /* Appends a name as one that trace-cmd's parser takes: of letters, digits and '_'. */
 void fg_dat_put_word(struct fg_text *text, const char *name, size_t bytes);

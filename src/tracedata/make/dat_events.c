@@ -7,40 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOC_BYTES 4u /* of a __data_loc: offset in the low half, bytes in the high half */
-
-/* ---- which fields have a view */
-
-static bool is_value(const struct fg_field *field)
-{
-    return field->type == FG_FIELD_VALUE && field->count == 0;
-}
-
-static int find_views(struct fg_dat_event *event, const struct fg_event_type *type)
-{
-    event->views = calloc(type->nr_fields + (size_t)1, sizeof(*event->views));
-    if (event->views == NULL)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < type->nr_fields; i++) {
-        if (!fg_dat_field_needs_view(&type->fields[i].at))
-            continue;
-        event->views[event->nr_views++].field = i;
-        event->has_values |= is_value(&type->fields[i].at);
-    }
-    return 0;
-}
-
-static void place_views(struct fg_dat_event *event, const struct fg_event_type *type)
-{
-    for (uint32_t i = 0; i < event->nr_views; i++) {
-        struct fg_dat_view *view = &event->views[i];
-
-        view->is_number = view->has_number && !view->has_other;
-        view->offset = (uint16_t)(type->fixed_end + event->view_bytes);
-        event->view_bytes = (uint16_t)(event->view_bytes + (view->is_number ? sizeof(int64_t) : LOC_BYTES));
-    }
-}
-
 /* ---- which values are numbers */
 
 static bool is_number(const uint8_t *image, uint32_t bytes, const struct fg_field *field)
@@ -65,7 +31,7 @@ static void look_at_values(struct fg_dat_event *event, const struct fg_event_typ
         struct fg_dat_view *view = &event->views[i];
         const struct fg_field *field = &type->fields[view->field].at;
 
-        if (is_value(field) && is_number(image, bytes, field))
+        if (fg_dat_field_is_value(field) && is_number(image, bytes, field))
             view->has_number = true;
         else
             view->has_other = true;
@@ -145,7 +111,7 @@ int fg_dat_events_init(struct fg_dat_events *events, struct fg_row_pass *pass)
         return -ENOMEM;
     for (size_t i = 0; i < types->nr_types && error == 0; i++) {
         events->by_system[i] = &types->types[i];
-        error = find_views(&events->events[i], &types->types[i]);
+        error = fg_dat_event_find_views(&events->events[i], &types->types[i]);
         has_values |= events->events[i].has_values;
     }
     if (error == 0 && has_values)
@@ -153,7 +119,7 @@ int fg_dat_events_init(struct fg_dat_events *events, struct fg_row_pass *pass)
     if (error < 0)
         return error;
     for (size_t i = 0; i < types->nr_types; i++)
-        place_views(&events->events[i], &types->types[i]);
+        fg_dat_event_place_views(&events->events[i], &types->types[i]);
     qsort(events->by_system, types->nr_types, sizeof(*events->by_system), by_system);
     return 0;
 }
@@ -254,7 +220,7 @@ static void move_references(uint8_t *record, const struct fg_event_type *type, u
         if (field->type != FG_FIELD_STRING && field->type != FG_FIELD_OBJECT && field->type != FG_FIELD_VALUE)
             continue;
         for (uint32_t item = 0; item < items; item++) {
-            uint8_t *at = record + field->offset + item * LOC_BYTES;
+            uint8_t *at = record + field->offset + item * FG_DAT_LOC_BYTES;
             uint32_t to = fg_load16(at) < type->fixed_end ? fg_load16(at) : fg_load16(at) + gap;
             uint16_t moved = to < UINT16_MAX ? (uint16_t)to : UINT16_MAX; /* damaged: outside as before */
 

@@ -12,20 +12,17 @@
 /* Appends a string literal with its NUL. */
 #define put_name(text, literal) fg_text_put(text, "" literal, sizeof(literal))
 
-static void put_page_layout(struct fg_text *text)
+void fg_put_header_page(struct fg_text *text)
 {
-    size_t begin;
-
-    put_name(text, "header_page");
-    begin = fg_begin_u64(text);
     fg_put_format_field(text, "u64", "timestamp", 0, 8, 0);
     fg_put_format_field(text, "local_t", "commit", 8, 8, 1);
     fg_put_format_field(text, "int", "overwrite", 8, 1, 1);
     fg_put_format_field(text, "char", "data", FG_WIRE_PAGE_HEADER_BYTES,
                         FG_WIRE_PAGE_BYTES - FG_WIRE_PAGE_HEADER_BYTES, 1);
-    fg_end_u64(text, begin);
-    put_name(text, "header_event");
-    begin = fg_begin_u64(text);
+}
+
+void fg_put_header_event(struct fg_text *text)
+{
     fg_text_lit(text, "# compressed entry header\n"
                       "\ttype_len    :    5 bits\n"
                       "\ttime_delta  :   27 bits\n"
@@ -35,6 +32,19 @@ static void put_page_layout(struct fg_text *text)
                       "\ttime_extend : type == 30\n"
                       "\ttime_stamp : type == 31\n"
                       "\tdata max type_len  == 28\n");
+}
+
+static void put_page_layout(struct fg_text *text)
+{
+    size_t begin;
+
+    put_name(text, "header_page");
+    begin = fg_begin_u64(text);
+    fg_put_header_page(text);
+    fg_end_u64(text, begin);
+    put_name(text, "header_event");
+    begin = fg_begin_u64(text);
+    fg_put_header_event(text);
     fg_end_u64(text, begin);
 }
 

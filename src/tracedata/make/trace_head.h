@@ -41,6 +41,9 @@ enum fg_trace_head_part {
 void fg_trace_head_begin(struct fg_text *text, const char *version);
 void fg_trace_head_put(struct fg_text *text, enum fg_trace_head_part part, const struct fg_contents *contents,
                        const struct fg_lanes *lanes, const struct fg_dat_events *events);
+/* Append what the kernel's files events/header_page and events/header_event have. */
+void fg_put_header_page(struct fg_text *text);
+void fg_put_header_event(struct fg_text *text);
 /* As in the kernel's file trace_clock: the clock in use has brackets. */
 void fg_trace_head_put_clock(struct fg_text *text, enum fg_trace_clock clock);
 

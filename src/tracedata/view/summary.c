@@ -17,6 +17,8 @@ struct fg_summary {
     struct fg_merge *merge;
     struct fg_function_summary *functions;
     uint32_t nr_functions;
+    uint64_t *events; /* hits of each kind */
+    size_t nr_events;
     struct fg_summary_lane *lanes;      /* of funcgraph's traces: a lane's tasks run one after the other */
     struct fg_summary_threads *threads; /* of a kernel's: they take turns, and move from lane to lane */
     struct fg_parked_calls parked;
@@ -31,10 +33,12 @@ int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary)
     made->merge = merge;
     made->nr_functions = nr_functions;
     made->functions = calloc(nr_functions + (size_t)1, sizeof(*made->functions));
+    made->nr_events = fg_trace_file_events(merge->file)->nr_types;
+    made->events = calloc(made->nr_events + 1, sizeof(*made->events));
     made->lanes = calloc(nr_lanes + (size_t)1, sizeof(*made->lanes));
     if (merge->file->kernel)
         made->threads = fg_summary_threads_new(nr_functions);
-    if (!made->functions || !made->lanes || (merge->file->kernel && !made->threads)) {
+    if (!made->functions || !made->events || !made->lanes || (merge->file->kernel && !made->threads)) {
         fg_summary_free(made);
         return -ENOMEM;
     }
@@ -55,6 +59,7 @@ void fg_summary_free(struct fg_summary *summary)
     free(summary->lanes);
     fg_summary_threads_free(summary->threads);
     free(summary->functions);
+    free(summary->events);
     fg_parked_calls_free(&summary->parked);
     free(summary);
 }
@@ -62,6 +67,12 @@ void fg_summary_free(struct fg_summary *summary)
 const struct fg_function_summary *fg_summary_functions(const struct fg_summary *summary)
 {
     return summary->functions;
+}
+
+const uint64_t *fg_summary_events(const struct fg_summary *summary, size_t *n)
+{
+    *n = summary->nr_events;
+    return summary->events;
 }
 
 static inline uint64_t minus(uint64_t from, uint64_t what)
@@ -281,6 +292,8 @@ static int add_event(struct fg_summary *summary, struct fg_summary_lane *lane, c
         lane->wait_ns += fg_event_recorder_wait(event)->duration_ns;
         return 0;
     default:
+        if ((size_t)event->type - FG_EVENT_FIRST_DYNAMIC < summary->nr_events)
+            summary->events[event->type - FG_EVENT_FIRST_DYNAMIC]++;
         return 0;
     }
 }

@@ -37,4 +37,7 @@ int fg_summary_run(struct fg_summary *summary, uint64_t events);
 /* The figures by function index; after the trace's functions comes one for all that it does not name. */
 const struct fg_function_summary *fg_summary_functions(const struct fg_summary *summary);
 
+/* How often each kind of event was hit, by its number in the trace (event_table.h); @n: so many kinds. */
+const uint64_t *fg_summary_events(const struct fg_summary *summary, size_t *n);
+
 #endif

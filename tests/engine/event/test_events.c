@@ -2,6 +2,7 @@
  * fetched, at entries and returns, while instances and events come and go. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "engine/event/probe_event.h"
@@ -206,6 +207,35 @@ static void test_a_filter_chooses_the_hits(void)
     close_instance(one);
 }
 
+static struct fg_tids *own_tid(void)
+{
+    return fg_tids_new(&(int){(int)syscall(SYS_gettid)}, 1);
+}
+
+static void test_an_instance_sees_events_of_the_threads_that_it_wants(void)
+{
+    struct fg_instance *one = open_instance("one", &fg_tracer_nop);
+    struct event event;
+
+    CHECK_EQ(fg_event_set_tids(one->handle, fg_tids_new(&(int){1}, 1), NULL), 0); /* before any event */
+    event_begin(&event, "entry", false);
+    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_want){.records = true}), 0);
+    sim_call_return(funcs[0]);
+    CHECK_EQ(take_events(one), 0);
+    CHECK_EQ(fg_event_set_tids(one->handle, own_tid(), NULL), 0);
+    sim_call_return(funcs[0]);
+    CHECK_EQ(take_events(one), 1);
+    CHECK_EQ(fg_event_set_tids(one->handle, own_tid(), own_tid()), 0);
+    sim_call_return(funcs[0]);
+    CHECK_EQ(take_events(one), 0);
+    CHECK_EQ(fg_event_set_tids(one->handle, NULL, fg_tids_new(&(int){1}, 1)), 0);
+    sim_call_return(funcs[0]);
+    CHECK_EQ(take_events(one), 1);
+    CHECK_EQ(fg_event_set_tids(12345, NULL, NULL), -EINVAL);
+    event_end(&event);
+    close_instance(one); /* it frees the ids */
+}
+
 static void test_a_return_has_data_of_its_entry(void)
 {
     struct fg_instance *one = open_instance("one", &fg_tracer_nop);
@@ -270,20 +300,23 @@ static void *call_many(void *arg)
 
 static void *come_and_go(void *arg)
 {
-    (void)arg;
+    const struct fg_instance *stays = arg;
+
     while (!atomic_load(&over)) {
         struct fg_instance *instance = open_instance("brief", &fg_tracer_nop);
 
         CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_want){.records = true}), 0);
         CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_want){0}), 0);
         CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_want){.records = true}), 0);
+        for (int i = 0; i < 100; i++)
+            CHECK_EQ(fg_event_set_tids(stays->handle, NULL, fg_tids_new(&(int){1}, 1)), 0);
         close_instance(instance);
     }
     return NULL;
 }
 
-/* No hit is lost or doubled in an instance that stays. Fails if a list is freed before callbacks have left it
- * (ASan), or a file is not taken over into the next list. */
+/* No hit is lost or doubled in an instance that stays. Fails if a list or a set of threads is freed before
+ * callbacks have left it (ASan), or a file is not taken over into the next list. */
 static void test_others_that_come_and_go_change_nothing(void)
 {
     struct fg_instance *one = open_instance("one", &fg_tracer_nop);
@@ -292,7 +325,7 @@ static void test_others_that_come_and_go_change_nothing(void)
     on_record = NULL;
     event_begin(&busy, "busy", false);
     CHECK_EQ(fg_event_set(busy.event, one->handle, &(struct fg_event_want){.records = true}), 0);
-    sim_spawn(&other, come_and_go, NULL);
+    sim_spawn(&other, come_and_go, one);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], call_many, NULL);
     for (int i = 0; i < NR_THREADS; i++)
@@ -311,6 +344,7 @@ int main(void)
     session_begin(&session);
     test_an_instance_records_the_events_that_it_wants();
     test_a_filter_chooses_the_hits();
+    test_an_instance_sees_events_of_the_threads_that_it_wants();
     test_a_return_has_data_of_its_entry();
     test_events_stand_among_the_calls();
     test_others_that_come_and_go_change_nothing();

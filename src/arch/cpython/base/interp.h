@@ -26,6 +26,8 @@ struct fg_interp {
     bool has_code_index; /* see code.c */
     /* C call events are on for all functions, see hooks.h; under FG_LOCK_EVENTS */
     bool hooks_c_calls;
+    unsigned raises[2];           /* see raises.h; under FG_LOCK_EVENTS */
+    bool traces_raises;           /* see kprobe_trace.c */
     unsigned holds;               /* threads about to register a user; under FG_LOCK_CONTROL */
     _Atomic(PyCodeObject *) gate; /* see gate.h; NULL: open */
     _Atomic bool has_ended;       /* an instance has, see ended.h */

@@ -275,7 +275,6 @@ static int lay_out_image(struct fg_fetch_program *program)
 {
     uint32_t end, later = 0;
 
-    program->fields_at = program->is_return ? 24 : 16;
     end = program->fields_at;
     for (uint32_t i = 0; i < program->nr_fields; i++) {
         program->fields[i].offset = (uint16_t)end;
@@ -326,14 +325,21 @@ static int lay_out(struct fg_fetch_program *program)
 
 /* ---- programs */
 
-static struct fg_fetch_program *allocate(Py_ssize_t n, bool is_return)
+static const uint16_t fields_at[] = {
+    [FG_FETCH_AT_ENTRY] = FG_EVENT_ENTRY_FIELDS_AT,
+    [FG_FETCH_AT_RETURN] = FG_EVENT_RETURN_FIELDS_AT,
+    [FG_FETCH_AT_NO_FUNCTION] = FG_EVENT_PLAIN_FIELDS_AT,
+};
+
+static struct fg_fetch_program *allocate(Py_ssize_t n, enum fg_fetch_place place)
 {
     struct fg_fetch_program *program = PyMem_Calloc(1, sizeof(*program));
 
     if (!program)
         return NULL;
     program->nr_fields = (uint32_t)n;
-    program->is_return = is_return;
+    program->is_return = place == FG_FETCH_AT_RETURN;
+    program->fields_at = fields_at[place];
     program->fields = PyMem_Calloc((size_t)n + 1, sizeof(*program->fields));
     program->names = PyMem_Calloc((size_t)n + 1, sizeof(*program->names));
     program->of = PyMem_Calloc((size_t)n + 1, sizeof(*program->of));
@@ -354,7 +360,7 @@ static int parse_fields(struct fg_fetch_program *program, PyObject *fields)
 }
 
 /* @fields is a tuple. */
-static int make(PyObject *fields, bool is_return, struct fg_fetch_program **made)
+static int make(PyObject *fields, enum fg_fetch_place place, struct fg_fetch_program **made)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(fields);
     struct fg_fetch_program *program;
@@ -362,7 +368,7 @@ static int make(PyObject *fields, bool is_return, struct fg_fetch_program **made
 
     if (n > (Py_ssize_t)FG_EVENT_MAX_FIELDS)
         return raise_too_long("an event has too many fields", (uint32_t)n, FG_EVENT_MAX_FIELDS);
-    program = allocate(n, is_return);
+    program = allocate(n, place);
     if (!program) {
         PyErr_NoMemory();
         return -ENOMEM;
@@ -377,14 +383,14 @@ static int make(PyObject *fields, bool is_return, struct fg_fetch_program **made
     return error;
 }
 
-int fg_fetch_program_new(PyObject *fields, bool is_return, struct fg_fetch_program **made)
+int fg_fetch_program_new(PyObject *fields, enum fg_fetch_place place, struct fg_fetch_program **made)
 {
     PyObject *tuple = PySequence_Tuple(fields);
     int error = -EINVAL;
 
     *made = NULL;
     if (tuple && fg_fetch_check() == 0)
-        error = make(tuple, is_return, made);
+        error = make(tuple, place, made);
     Py_XDECREF(tuple);
     return error;
 }

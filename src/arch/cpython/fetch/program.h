@@ -50,7 +50,7 @@ struct fg_fetch_field {
 struct fg_fetch_program {
     uint32_t nr_fields;
     bool is_return;
-    uint16_t fields_at;   /* 24 if is_return, else 16: where the fields begin in the image */
+    uint16_t fields_at;   /* FG_EVENT_..._FIELDS_AT: where the fields begin in the image */
     uint16_t fixed_bytes; /* where the texts begin */
     /* How many bytes a program for returns keeps from the entry; 0: none. At most FG_FETCH_MAX_ENTRY_BYTES.
      * The fixed parts of the fields are the first entry_fixed of them. */
@@ -61,6 +61,13 @@ struct fg_fetch_program {
     atomic_ullong *nr_faults;  /* how many fields could not be read so far */
 };
 
+/* Where an event is hit, which says what stands before its fields in the image. */
+enum fg_fetch_place {
+    FG_FETCH_AT_ENTRY,
+    FG_FETCH_AT_RETURN,
+    FG_FETCH_AT_NO_FUNCTION, /* a static event */
+};
+
 /**
  * fg_fetch_program_new() - Make a program.
  * @fields: a sequence of (name, type, count, source, steps), all of them tuples, str and int:
@@ -68,7 +75,7 @@ struct fg_fetch_program {
  *   source is ("name", NAME), ("arg", N) from 1, ("retval",), ("exc",), ("comm",), ("stack", N),
  *   ("symbol",) or ("imm", INT or TEXT); steps is a tuple of ("attr", NAME), ("index", N),
  *   ("key", TEXT or INT) and ("len",)
- * @is_return: the event is at a return; fields with the sources name and arg are read at the entry
+ * @place: where the event is; at a return the fields with the sources name and arg are read at the entry
  * @made: set to the program, or to NULL
  *
  * A field of type "value" whose source says its type has that type: "symbol" of ("symbol",) without
@@ -79,7 +86,7 @@ struct fg_fetch_program {
  * the image or the entry data would be too long (OSError), -ENOMEM.
  * Context: the GIL.
  */
-int fg_fetch_program_new(PyObject *fields, bool is_return, struct fg_fetch_program **made);
+int fg_fetch_program_new(PyObject *fields, enum fg_fetch_place place, struct fg_fetch_program **made);
 
 /* With the GIL. NULL is allowed. */
 void fg_fetch_program_free(struct fg_fetch_program *program);

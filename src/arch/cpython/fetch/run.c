@@ -7,6 +7,7 @@
 #include "arch/cpython/fetch/attr.h"
 #include "arch/cpython/fetch/item.h"
 #include "arch/cpython/fetch/store.h"
+#include "arch/cpython/fetch/told.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/variables.h"
@@ -172,6 +173,8 @@ FG_NOINLINE static struct fg_fetched fetch_source(const struct fg_fetch_field *f
 
     switch (field->source) {
     case FG_FETCH_ARG:
+        if (fg_regs_is_told(regs))
+            return fg_told_value(regs, field->operand.number - 1);
         return fg_fetched_object(nth_argument(&origin->variables, regs, field->operand.number - 1));
     case FG_FETCH_RETVAL:
         return fg_fetched_object(fg_regs_result(regs));

@@ -29,6 +29,9 @@ struct fg_hook_backend {
     /* Switches the hooks for calls of C functions on or off in the whole interpreter, as
      * interp->hooks_c_calls says. Under FG_LOCK_EVENTS. */
     void (*hook_c_calls)(struct fg_interp *interp);
+    /* Reports exceptions, or no longer, as interp->raises says. Return: 0; -1 with an exception. Under
+     * FG_LOCK_EVENTS. */
+    int (*follow_raises)(struct fg_interp *interp);
 };
 
 /* The backend of this build. */

@@ -85,7 +85,8 @@ static void step_out(struct evaluator *evaluator)
 
 static inline PyObject *evaluate(PyThreadState *tstate, fg_pyframe *frame, int throwflag)
 {
-    if (fg_unlikely(atomic_load_explicit(&fg_kprobe_count, memory_order_relaxed)))
+    if (fg_unlikely(atomic_load_explicit(&fg_kprobe_count, memory_order_relaxed) |
+                    atomic_load_explicit(&fg_trace_raises_on, memory_order_relaxed)))
         return fg_kprobe_evaluate(next, tstate, frame, throwflag);
     return next(tstate, frame, throwflag);
 }
@@ -397,6 +398,12 @@ static void hook_c_calls(struct fg_interp *interp)
     fg_c_calls_hook_all(interp->hooks_c_calls);
 }
 
+static int follow_raises(struct fg_interp *interp)
+{
+    fg_trace_raises(interp);
+    return 0;
+}
+
 static int listen(PyCodeObject *code, struct fg_func *func)
 {
     sync_func(code, func);
@@ -413,6 +420,7 @@ const struct fg_hook_backend fg_built_backend = {
     .sync = sync_func,
     .listen = listen,
     .hook_c_calls = hook_c_calls,
+    .follow_raises = follow_raises,
 };
 
 #endif

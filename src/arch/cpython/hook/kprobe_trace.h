@@ -1,4 +1,4 @@
-/* Events at places within functions on CPython 3.11, through the thread's C trace function.
+/* Events at places within functions, and exceptions, on CPython 3.11, through the thread's C trace function.
  *
  * sys.settrace() has one slot: (function, object). While a frame with kprobes runs, our function
  * replaces the one in the slot. It passes every event on to that function with its own object, and
@@ -12,12 +12,19 @@
 #define FG_CPYTHON_KPROBE_TRACE_H
 
 #include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/interp.h"
 #include "arch/cpython/hook/kprobe.h"
 #include "engine/core/compiler.h"
 
 #if !FG_HAVE_MONITORING
 
-/* Evaluates a frame. `evaluate` has the contract of _PyEval_EvalFrameDefault. */
+/* How many interpreters report exceptions. */
+extern _Atomic unsigned fg_trace_raises_on;
+
+/* Reports exceptions in an interpreter, or no longer, as interp->raises says. */
+void fg_trace_raises(struct fg_interp *interp);
+
+/* Evaluates a frame while there are kprobes or exceptions are reported. `evaluate` has the contract of _PyEval_EvalFrameDefault. */
 FG_COLD PyObject *fg_kprobe_evaluate(_PyFrameEvalFunction evaluate, PyThreadState *tstate, fg_pyframe *frame,
                                      int throwflag);
 

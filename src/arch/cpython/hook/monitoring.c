@@ -15,6 +15,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/monitoring.h"
 #include "arch/cpython/hook/kprobe.h"
+#include "arch/cpython/hook/raises.h"
 #include "arch/cpython/read/code.h"
 #include "engine/graph/user_list.h"
 
@@ -62,7 +63,9 @@ static long events_of_ends(struct monitoring *m)
 static long events_global(struct monitoring *m)
 {
     return m->bits[EVENT_PY_START] | m->bits[EVENT_PY_THROW] | (m->has_armed ? events_of_ends(m) : 0) |
-           (m->interp->hooks_c_calls ? m->bits[EVENT_CALL] : 0);
+           (m->interp->hooks_c_calls ? m->bits[EVENT_CALL] : 0) |
+           (fg_raises_has(m->interp, FG_RAISES) ? m->bits[EVENT_RAISE] : 0) |
+           (fg_raises_has(m->interp, FG_RERAISES) ? m->bits[EVENT_RERAISE] : 0);
 }
 
 static int set_events(struct monitoring *m, long set)
@@ -385,6 +388,13 @@ static void hook_c_calls(struct fg_interp *interp)
     fg_exception_put_back(aside);
 }
 
+static int follow_raises(struct fg_interp *interp)
+{
+    struct monitoring *m = interp->hooks;
+
+    return set_events(m, events_global(m));
+}
+
 /* CPython enables events again at places whose callback returned DISABLE when the events are removed
  * and set again. */
 static int listen(PyCodeObject *code, struct fg_func *func)
@@ -408,6 +418,7 @@ const struct fg_hook_backend fg_built_backend = {
     .sync = sync_func,
     .listen = listen,
     .hook_c_calls = hook_c_calls,
+    .follow_raises = follow_raises,
 };
 
 #endif

@@ -21,7 +21,9 @@
     X(C_RETURN, on_c_return)                                                                                 \
     X(C_RAISE, on_c_raise)                                                                                   \
     X(LINE, on_line)                                                                                         \
-    X(INSTRUCTION, on_instruction)
+    X(INSTRUCTION, on_instruction)                                                                           \
+    X(RAISE, on_raise)                                                                                       \
+    X(RERAISE, on_reraise)
 
 enum event {
 #define X(name, callback) EVENT_##name,

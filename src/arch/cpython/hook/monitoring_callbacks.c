@@ -13,6 +13,7 @@
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/hook/kprobe.h"
+#include "arch/cpython/hook/raises.h"
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
@@ -343,6 +344,33 @@ static PyObject *on_instruction(PyObject *self, PyObject *const *args, size_t na
     (void)nargsf, (void)kwnames;
     return answer_at_place(monitoring_of(self),
                            site.func && fg_kprobe_hit_offset(&at, (int)PyLong_AsLong(args[1])));
+}
+
+/* ---- exceptions */
+
+static PyObject *report_raise(PyObject *const *args, bool is_reraise)
+{
+    struct site site = site_of(args[0]);
+    struct fg_raise raise = {.frame = site.frame, .exception = args[2], .is_reraise = is_reraise};
+
+    if (!site.frame || !PyExceptionInstance_Check(args[2]))
+        Py_RETURN_NONE;
+    raise.offset = (int)PyLong_AsLong(args[1]);
+    raise.traceback = ((PyBaseExceptionObject *)args[2])->traceback;
+    fg_raises_report(&raise);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_raise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    (void)self, (void)nargsf, (void)kwnames;
+    return report_raise(args, false);
+}
+
+static PyObject *on_reraise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    (void)self, (void)nargsf, (void)kwnames;
+    return report_raise(args, true);
 }
 
 /* ---- the same callbacks for programs that have imported greenlet */

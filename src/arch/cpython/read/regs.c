@@ -301,6 +301,9 @@ const struct ftrace_regs_ops fg_place_regs_ops = {
     .callers = fg_regs_find_callers,
     .caller = caller,
 };
+const struct ftrace_regs_ops fg_told_regs_ops = {
+    .callers = fg_regs_find_callers,
+};
 const struct ftrace_regs_ops fg_c_function_regs_ops = {
     .encode_arguments = encode_value,
     .encode_value = encode_value,

@@ -11,7 +11,7 @@
 #include "arch/cpython/register/events.h"
 #include "arch/cpython/register/latency.h"
 #include "arch/cpython/register/users.h"
-#include "engine/tracer/instance_mark.h"
+#include "arch/cpython/static/print.h"
 
 bool fg_cpython_traces_c_here(void)
 {
@@ -117,7 +117,7 @@ int fg_cpython_mark_top(uint32_t func, const char *text, size_t bytes)
 
     while (interp && error != -ENOMEM && (handle = fg_instance_next(handle, interp))) {
         if (fg_instance_is_top(handle))
-            error = fg_instance_mark(handle, func, text, bytes);
+            error = fg_static_print(handle, func, text, bytes);
     }
     return error == -ENOMEM ? error : 0;
 }

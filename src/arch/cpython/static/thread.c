@@ -1,0 +1,88 @@
+/* The events py/thread_start and py/thread_exit: a thread of the module threading begins and ends. They are hit
+ * in the thread itself, around the method in which it runs. */
+#include <errno.h>
+
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/latency/call_hook.h"
+#include "arch/cpython/static/peek.h"
+#include "arch/cpython/static/say.h"
+#include "arch/cpython/static/static_event.h"
+
+#define NAME_BYTES 128u
+
+/* The function that the thread runs: its name, or that of its type. */
+static void copy_target(PyObject *thread, char *text)
+{
+    PyObject *target = fg_peek(thread, "_target");
+
+    text[0] = 0;
+    if (target && target != Py_None)
+        fg_peek_text(target, "__qualname__", text, NAME_BYTES);
+    if (target && PyMethod_Check(target))
+        fg_peek_text(PyMethod_GET_FUNCTION(target), "__qualname__", text, NAME_BYTES);
+    Py_XDECREF(target);
+}
+
+static void tell(enum fg_static_event event, PyObject *thread, const char *target)
+{
+    fg_exception aside = fg_exception_set_aside();
+    struct fg_static_site site = {0};
+    char name[NAME_BYTES];
+    PyObject *daemon = fg_peek(thread, "_daemonic");
+    struct fg_fetched values[4];
+
+    fg_peek_text(thread, "_name", name, sizeof(name));
+    values[0] = fg_static_text(name);
+    values[1] = fg_static_text(target);
+    values[2] = fg_fetched_object(daemon);
+    values[3] = fg_fetched_object(thread);
+    fg_static_hit(event, &site, values);
+    Py_XDECREF(daemon);
+    fg_exception_put_back(aside);
+}
+
+static struct fg_call_hook hook;
+
+/* When it ends, a thread has forgotten its function. */
+static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *thread = fg_call_hook_argument(args, nargsf, 0);
+    char target[NAME_BYTES] = "";
+    PyObject *result;
+
+    if (thread)
+        copy_target(thread, target);
+    if (thread && fg_static_is_wanted(FG_STATIC_THREAD_START))
+        tell(FG_STATIC_THREAD_START, thread, target);
+    result = fg_call_hook_go_on(&hook, function, args, nargsf, kwnames);
+    if (thread && fg_static_is_wanted(FG_STATIC_THREAD_EXIT))
+        tell(FG_STATIC_THREAD_EXIT, thread, target);
+    return result;
+}
+
+/* ---- the source, of one interpreter at a time */
+
+static void *owner;
+static unsigned nr_sources;
+
+static int start(struct fg_event_source *source, void *scope)
+{
+    (void)source;
+    if (nr_sources && owner != scope)
+        return -EBUSY;
+    hook.around = around;
+    if (!nr_sources && !fg_call_hook_install(&hook, "threading.Thread._bootstrap"))
+        return -EOPNOTSUPP;
+    owner = scope;
+    nr_sources++;
+    return 0;
+}
+
+static void stop(struct fg_event_source *source, void *scope)
+{
+    (void)source, (void)scope;
+    if (--nr_sources == 0)
+        fg_call_hook_remove(&hook);
+}
+
+const struct fg_event_source_ops fg_thread_source = {start, stop};
