@@ -155,12 +155,17 @@ static int with_filter(struct probe *probe, filter_function function)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static PyObject *raise_untold(enum fg_static_event which)
+/* Why a static event cannot be had. */
+static PyObject *raise_untold(enum fg_static_event which, int error)
 {
     const struct fg_static_event_names *names = &fg_static_events[which];
+    const char *why = error == -EOPNOTSUPP ? "this Python does not tell it"
+                      : error == -EPERM    ? "an audit hook of the program refuses another one"
+                                           : "another interpreter has it, or a collection is in progress";
 
-    return fg_raise_os_error(
-        EOPNOTSUPP, PyUnicode_FromFormat("this Python does not tell %s/%s", names->system, names->name));
+    if (error != -EOPNOTSUPP && error != -EPERM && error != -EBUSY)
+        return raise_for(error);
+    return fg_raise_os_error(-error, PyUnicode_FromFormat("%s/%s: %s", names->system, names->name, why));
 }
 
 /* Return: 0, or -1 with an exception. */
@@ -171,10 +176,8 @@ static int attach_one(struct probe *probe)
     if (probe->which == NOT_STATIC)
         return with_filter(probe, register_fprobe);
     error = fg_cpython_static_attach((enum fg_static_event)probe->which, &probe->told);
-    if (error == -EOPNOTSUPP && !PyErr_Occurred())
-        raise_untold((enum fg_static_event)probe->which);
-    else if (error)
-        raise_for(error);
+    if (error && !PyErr_Occurred())
+        raise_untold((enum fg_static_event)probe->which, error);
     return error ? -1 : 0;
 }
 
