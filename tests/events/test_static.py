@@ -898,6 +898,40 @@ i.close()
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 loads no module of ours in a second interpreter")
+def test_an_interpreter_that_ends_gives_them_back() -> None:
+    code = """
+import funcgraph, gc
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+there = interpreters.create()
+run = getattr(interpreters, "exec", None) or interpreters.run_string
+names = ("py/raise", "py/audit", "py/gc_done", "py/thread_exit")
+run(there, f'''
+import funcgraph, gc
+i = funcgraph.Instance("two")
+for name in {names}:
+    i.events[name].enable = True
+gc.collect()
+''')
+one = funcgraph.Instance("one")
+try:
+    one.events["py/gc_done"].enable = True
+    raise SystemExit("two interpreters have it")
+except OSError:
+    pass
+interpreters.destroy(there)
+for name in names:
+    one.events[name].enable = True
+gc.collect()
+assert "gc_done: " in one.trace()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_off_it_costs_no_hook() -> None:
     code = """
 import gc, sys, threading

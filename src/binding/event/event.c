@@ -338,8 +338,13 @@ static bool is_unused(const struct event_object *self)
     return self->event && self->is_attached && !fg_event_is_used(self->event);
 }
 
-/* Takes the probes of events off their functions that no instance records. An exception that is set stays. */
-static void detach_unused(struct fg_interp *interp)
+static bool is_any(const struct event_object *self)
+{
+    return self->event && self->is_attached;
+}
+
+/* Takes the probes of some events off. An exception that is set stays. */
+static void detach_if(struct fg_interp *interp, bool (*is_meant)(const struct event_object *self))
 {
     fg_exception before = fg_exception_set_aside();
     PyObject *all = interp->events ? PyList_AsTuple(interp->events) : NULL;
@@ -348,7 +353,7 @@ static void detach_unused(struct fg_interp *interp)
         struct event_object *self = (struct event_object *)PyTuple_GET_ITEM(all, i);
 
         Py_BEGIN_CRITICAL_SECTION(self);
-        if (is_unused(self))
+        if (is_meant(self))
             detach(self);
         Py_END_CRITICAL_SECTION();
     }
@@ -356,9 +361,22 @@ static void detach_unused(struct fg_interp *interp)
     fg_exception_put_back(before);
 }
 
+static void detach_unused(struct fg_interp *interp)
+{
+    detach_if(interp, is_unused);
+}
+
 void fg_event_begin(void)
 {
     fg_cpython_on_instance_stopped(detach_unused);
+}
+
+void fg_event_end(void)
+{
+    struct fg_interp *interp = fg_interp_known();
+
+    if (interp)
+        detach_if(interp, is_any);
 }
 
 /* ---- the object's life */
