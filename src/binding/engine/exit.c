@@ -15,6 +15,7 @@
 #include "arch/cpython/register/users.h"
 #include "binding/capi/capi.h"
 #include "binding/core/state.h"
+#include "binding/event/event.h"
 #include "binding/graph/ops_call.h"
 #include "binding/graph/profile.h"
 #include "binding/graph/users.h"
@@ -83,6 +84,7 @@ static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
         fg_kprobes_end(module);
     }
     if (!found.is_main) {
+        fg_event_end();
         fg_cpython_unregister_fprobes();
         fg_capi_kprobes_end();
         fg_cpython_stop_instances();

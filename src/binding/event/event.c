@@ -182,12 +182,17 @@ static int follow_base(struct event_object *self)
     return error;
 }
 
-static PyObject *raise_untold(enum fg_static_event which)
+/* Why a static event cannot be had. */
+static PyObject *raise_untold(enum fg_static_event which, int error)
 {
     const struct fg_static_event_names *names = &fg_static_events[which];
+    const char *why = error == -EOPNOTSUPP ? "this Python does not tell it"
+                      : error == -EPERM    ? "an audit hook of the program refuses another one"
+                                           : "another interpreter has it, or a collection is in progress";
 
-    return fg_raise_os_error(
-        EOPNOTSUPP, PyUnicode_FromFormat("this Python does not tell %s/%s", names->system, names->name));
+    if (error != -EOPNOTSUPP && error != -EPERM && error != -EBUSY)
+        return raise_for(error);
+    return fg_raise_os_error(-error, PyUnicode_FromFormat("%s/%s: %s", names->system, names->name, why));
 }
 
 /* Return: 0, or -1 with an exception. */
@@ -198,10 +203,8 @@ static int attach_one(struct probe *probe)
     if (probe->which == NOT_STATIC)
         return with_filter(probe, register_fprobe);
     error = fg_cpython_static_attach((enum fg_static_event)probe->which, &probe->told);
-    if (error == -EOPNOTSUPP && !PyErr_Occurred())
-        raise_untold((enum fg_static_event)probe->which);
-    else if (error)
-        raise_for(error);
+    if (error && !PyErr_Occurred())
+        raise_untold((enum fg_static_event)probe->which, error);
     return error ? -1 : 0;
 }
 
@@ -397,8 +400,13 @@ static bool is_unused(const struct event_object *self)
     return self->event && self->is_attached && !fg_event_is_used(self->event);
 }
 
-/* Takes the probes of events off their functions that no instance records. An exception that is set stays. */
-static void detach_unused(struct fg_interp *interp)
+static bool is_any(const struct event_object *self)
+{
+    return self->event && self->is_attached;
+}
+
+/* Takes the probes of some events off. An exception that is set stays. */
+static void detach_if(struct fg_interp *interp, bool (*is_meant)(const struct event_object *self))
 {
     fg_exception before = fg_exception_set_aside();
     PyObject *all = interp->events ? PyList_AsTuple(interp->events) : NULL;
@@ -407,7 +415,7 @@ static void detach_unused(struct fg_interp *interp)
         struct event_object *self = (struct event_object *)PyTuple_GET_ITEM(all, i);
 
         Py_BEGIN_CRITICAL_SECTION(self);
-        if (is_unused(self))
+        if (is_meant(self))
             detach(self);
         if (drop_stale_triggers(self) != 0)
             PyErr_Clear(); /* they go with the event */
@@ -417,9 +425,22 @@ static void detach_unused(struct fg_interp *interp)
     fg_exception_put_back(before);
 }
 
+static void detach_unused(struct fg_interp *interp)
+{
+    detach_if(interp, is_unused);
+}
+
 void fg_event_begin(void)
 {
     fg_cpython_on_instance_stopped(detach_unused);
+}
+
+void fg_event_end(void)
+{
+    struct fg_interp *interp = fg_interp_known();
+
+    if (interp)
+        detach_if(interp, is_any);
 }
 
 /* ---- the object's life */

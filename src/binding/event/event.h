@@ -12,5 +12,7 @@ extern PyMethodDef fg_event_functions[];
 
 /* Before the first event. */
 void fg_event_begin(void);
+/* The interpreter ends: its events are hit no longer. */
+void fg_event_end(void);
 
 #endif

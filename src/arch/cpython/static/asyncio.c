@@ -5,7 +5,6 @@
  * is made, its initialization is replaced: of _asyncio.Task in the type, of the class in Python by the method's
  * vectorcall. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "arch/cpython/base/compat/exception.h"
