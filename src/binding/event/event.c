@@ -19,9 +19,10 @@
 /* A probe of an event. It is registered while an instance records the event: else its functions run as if
  * there were no event. The engine calls it while it is registered, so it does not move. */
 struct probe {
-    struct fg_probe_event hits;
+    struct fg_probe_event hits;  /* at entries or returns; or */
+    struct fg_place_event place; /* at a place, if it has a symbol */
     struct fg_fetch_program *program;
-    PyObject *patterns; /* tuple of str: the functions */
+    PyObject *patterns; /* tuple of str: the functions; of a place: one name */
     bool is_pending;    /* there may be none yet */
     struct probe *next;
 };
@@ -69,9 +70,22 @@ static char *layout_of(const struct fg_fetch_program *program)
 
 /* ---- probes */
 
+static bool is_at_place(const struct probe *probe)
+{
+    return probe->place.at.symbol;
+}
+
+static void detach_one(struct probe *probe)
+{
+    if (is_at_place(probe))
+        fg_cpython_detach_place_event(&probe->place);
+    else
+        fg_cpython_unregister_fprobe(&probe->hits.fp);
+}
+
 static void probe_free(struct probe *probe)
 {
-    fg_cpython_unregister_fprobe(&probe->hits.fp);
+    detach_one(probe);
     fg_fetch_program_free(probe->program);
     Py_XDECREF(probe->patterns);
     free(probe);
@@ -117,7 +131,7 @@ static PyObject *raise_for(int error)
 /* What to do with the functions that a probe's patterns match. Return: a negative errno; else it is done. */
 typedef int (*filter_function)(struct probe *probe, struct fg_fprobe_filter *filter);
 
-static int attach_one(struct probe *probe, struct fg_fprobe_filter *filter)
+static int attach_functions(struct probe *probe, struct fg_fprobe_filter *filter)
 {
     return fg_cpython_register_pending_fprobe(&probe->hits.fp, filter);
 }
@@ -141,11 +155,24 @@ static int with_filter(struct probe *probe, filter_function function)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* Return: 0, or -1 with an exception. */
+static int attach_one(struct probe *probe)
+{
+    int error;
+
+    if (!is_at_place(probe))
+        return with_filter(probe, attach_functions);
+    error = fg_cpython_attach_place_event(&probe->place);
+    if (error)
+        raise_for(error);
+    return error ? -1 : 0;
+}
+
 static void detach(struct event_object *self)
 {
     self->is_attached = false;
     for (struct probe *probe = self->probes; probe; probe = probe->next)
-        fg_cpython_unregister_fprobe(&probe->hits.fp);
+        detach_one(probe);
 }
 
 /* The first probe first: functions of several have their hits in the order in which the probes were added.
@@ -154,7 +181,7 @@ static int attach_from(struct probe *probe)
 {
     if (probe && attach_from(probe->next) != 0)
         return -1;
-    return probe ? with_filter(probe, attach_one) : 0;
+    return probe ? attach_one(probe) : 0;
 }
 
 static int attach(struct event_object *self)
@@ -168,9 +195,8 @@ static int attach(struct event_object *self)
     return -1;
 }
 
-/* NULL with an exception. */
-static struct probe *probe_new(const struct event_object *self, PyObject *patterns, PyObject *fields,
-                               bool is_pending)
+/* A probe that is not attached. NULL with an exception. */
+static struct probe *probe_new(const struct event_object *self, PyObject *patterns, PyObject *fields)
 {
     struct probe *probe = calloc(1, sizeof(*probe));
 
@@ -180,14 +206,22 @@ static struct probe *probe_new(const struct event_object *self, PyObject *patter
     }
     probe->patterns = fg_pattern_tuple(patterns, "functions");
     probe->program = probe->patterns ? program_of(self, fields) : NULL;
-    probe->is_pending = is_pending;
-    if (probe->program) {
-        fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
-        if (with_filter(probe, count) == 0 && (!self->is_attached || with_filter(probe, attach_one) == 0))
-            return probe;
-    }
+    if (probe->program)
+        return probe;
     probe_free(probe);
     return NULL;
+}
+
+/* Takes the probe, and attaches it if the event is. NULL with an exception. */
+static PyObject *take_probe(struct event_object *self, struct probe *probe)
+{
+    if (self->is_attached && attach_one(probe) != 0) {
+        probe_free(probe);
+        return NULL;
+    }
+    probe->next = self->probes;
+    self->probes = probe;
+    Py_RETURN_NONE;
 }
 
 static PyObject *add_probe(PyObject *object, PyObject *args)
@@ -199,12 +233,40 @@ static PyObject *add_probe(PyObject *object, PyObject *args)
 
     if (!self || !PyArg_ParseTuple(args, "OOp:add_probe", &patterns, &fields, &is_pending))
         return NULL;
-    probe = probe_new(self, patterns, fields, is_pending);
+    probe = probe_new(self, patterns, fields);
     if (!probe)
         return NULL;
-    probe->next = self->probes;
-    self->probes = probe;
-    Py_RETURN_NONE;
+    probe->is_pending = is_pending;
+    fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
+    if (with_filter(probe, count) == 0)
+        return take_probe(self, probe);
+    probe_free(probe);
+    return NULL;
+}
+
+static PyObject *add_place(PyObject *object, PyObject *args)
+{
+    struct event_object *self = open_event(object);
+    PyObject *symbol, *fields, *symbols;
+    struct probe *probe;
+    int line, offset;
+
+    if (!self || !PyArg_ParseTuple(args, "UiiO:add_place", &symbol, &line, &offset, &fields))
+        return NULL;
+    symbols = PyTuple_Pack(1, symbol);
+    probe = symbols ? probe_new(self, symbols, fields) : NULL;
+    Py_XDECREF(symbols);
+    if (!probe)
+        return NULL;
+    probe->place = (struct fg_place_event){
+        .at = {.symbol = PyUnicode_AsUTF8(PyTuple_GET_ITEM(probe->patterns, 0)), .line = line, .offset = offset},
+        .event = self->event,
+        .program = probe->program,
+    };
+    if (is_at_place(probe))
+        return take_probe(self, probe);
+    probe_free(probe);
+    return NULL;
 }
 
 static PyObject *remove_probe(PyObject *object, PyObject *index)
@@ -578,7 +640,7 @@ static unsigned long long faults_of(const struct probe *probe)
 
 static unsigned long long nmissed_of(const struct probe *probe)
 {
-    return fg_fprobe_nmissed(&probe->hits.fp);
+    return is_at_place(probe) ? fg_named_kprobe_nmissed(&probe->place.at) : fg_fprobe_nmissed(&probe->hits.fp);
 }
 
 static PyObject *get_faults(PyObject *object, void *Py_UNUSED(closure))
@@ -592,6 +654,7 @@ static PyObject *get_nmissed(PyObject *object, void *Py_UNUSED(closure))
 }
 
 FG_ALONE(add_probe)
+FG_ALONE(add_place)
 FG_ALONE(remove_probe)
 FG_ALONE(set_wanted)
 FG_ALONE(event_close)
@@ -610,6 +673,9 @@ static PyMethodDef methods[] = {
      "add_probe(functions, fields, is_pending): hit the event at functions that match the patterns; "
      "is_pending: "
      "also if none matches yet."},
+    {"add_place", add_place_alone, METH_VARARGS,
+     "add_place(function, line, offset, fields): hit the event at a place in functions with this name; line 0: "
+     "at the offset."},
     {"remove_probe", remove_probe_alone, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
     {"trigger", trigger, METH_VARARGS,

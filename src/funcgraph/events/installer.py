@@ -8,6 +8,7 @@ from typing import NamedTuple
 from funcgraph import _engine
 from funcgraph.events.asked import filter_fields
 from funcgraph.events.definition import Definition
+from funcgraph.events.install_kprobe import add_place
 from funcgraph.events.synthetic_definition import SyntheticDefinition
 from funcgraph.fprobe import nobody
 
@@ -47,15 +48,22 @@ class LiveEvent:
             is_pending: the function may be defined later.
 
         Raises:
-            OSError: ENOENT: no function has the name. EEXIST: the fields are not the event's.
+            OSError: ENOENT: no function has the name. EEXIST: the fields are not the event's. Also the errors
+                of add_place().
         """
+        if definition.place:
+            add_place(self.engine, definition, is_pending=is_pending)
+        else:
+            self._add_functions(definition, is_pending)
+        probe = object()
+        self._probes.append(probe)
+        return probe
+
+    def _add_functions(self, definition: Definition, is_pending: bool) -> None:
         try:
             self.engine.add_probe([definition.symbol], definition.fields, is_pending)
         except FileNotFoundError:
             raise nobody([definition.symbol]) from None
-        probe = object()
-        self._probes.append(probe)
-        return probe
 
     def remove_probe(self, probe: object) -> None:
         """Remove a probe; with the last one the event goes."""
@@ -83,24 +91,24 @@ class Installer:
 
     Attributes:
         events: (group, name) -> the event, the oldest first.
-        is_pending: definitions may name functions that are defined later.
     """
 
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], LiveEvent] = {}
-        self.is_pending = False
 
-    def install(self, definition: Definition | SyntheticDefinition) -> Installed:
-        """Make the event of a definition, or add a probe to it.
+    def install(
+        self, definition: Definition | SyntheticDefinition, *, is_pending: bool = False
+    ) -> Installed:
+        """Make the event of a definition, or add a probe to it; is_pending: as add_probe() has it.
 
         Raises:
             OSError: ENOENT: no function has the name. EOPNOTSUPP: events of this kind cannot be made.
         """
-        if isinstance(definition, SyntheticDefinition) or definition.kind not in "fpr" or definition.place:
-            raise OSError(EOPNOTSUPP, "only events at entries and returns of functions can be made")
+        if isinstance(definition, SyntheticDefinition) or definition.kind not in "fpr":
+            raise OSError(EOPNOTSUPP, "only events on functions can be made")
         key = (definition.group, definition.event)
         event = self.events.get(key) or LiveEvent(definition)
-        probe = event.add_probe(definition, is_pending=self.is_pending)
+        probe = event.add_probe(definition, is_pending=is_pending)
         self.events[key] = event
         return Installed(event, probe)
 

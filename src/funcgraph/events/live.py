@@ -40,10 +40,6 @@ def start(handle: int, asked: Asked) -> None:
     """
     key = (asked.definition.group, asked.definition.event)
     if all(definition.text != asked.definition.text for definition in dynamic_events):
-        _installer.is_pending = True
-        try:
-            dynamic_events.define(asked.text)
-        finally:
-            _installer.is_pending = False
+        dynamic_events.define(asked.text, is_pending=True)
     program = asked.filter.program.pack() if asked.filter else None
     _installer.events[key].engine.set(handle, True, program, ())

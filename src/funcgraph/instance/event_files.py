@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from errno import EINVAL
 from typing import TYPE_CHECKING
 
-from funcgraph.events.filter import FilterError
-from funcgraph.events.hist import HistError
+from funcgraph.events.errors import CommandError
 from funcgraph.events.live import dynamic_events
 from funcgraph.events.registry import FILES
 from funcgraph.instance.events import EventFile, Events
@@ -78,9 +77,8 @@ def write(state: State, name: str, text: str, append: bool) -> None:
     assert found is not None
     try:
         _write_of_event(*found, text, append)
-    except (FilterError, HistError) as error:
-        if error.component:
-            dynamic_events.log.add(error.component, error.message, error.command, error.caret)
+    except CommandError as error:
+        dynamic_events.log.add_error(error)
         raise OSError(error.errno, str(error), name) from error
 
 
