@@ -57,7 +57,7 @@ def refused(line: str) -> tuple[str, str]:
     """Return what is said about a line, and the text from the caret on."""
     with pytest.raises(ProbeError) as caught:
         parse(line)
-    return caught.value.message, caught.value.command[caught.value.offset :]
+    return caught.value.message, caught.value.command[caught.value.caret :]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Events at places within functions: `p SYM:LINE`, `p SYM+OFFSET`. What is fetched is what the frame holds."""
+"""Events at places within functions, `p SYM:LINE` and `p SYM+OFFSET`, fetch what the frame holds."""
 
 from __future__ import annotations
 
@@ -148,9 +148,9 @@ def one() -> Iterator[funcgraph.Instance]:
 
 
 @pytest.fixture
-def shop() -> Iterator[types.ModuleType]:
+def shop() -> types.ModuleType:
     gc.collect()  # the functions of this name of other tests
-    yield load("shop")
+    return load("shop")
 
 
 def load(name: str, text: str = PROGRAM) -> types.ModuleType:
@@ -301,7 +301,7 @@ def test_steps_types_and_other_sources(one: funcgraph.Instance, shop: types.Modu
     enable(
         one,
         "p:x/a shop.total:@each@ $arg1 n=items:len:u8 last=items[-1]:s16 $symbol who=$comm rate=rate:x8 "
-        "first=$stack0:len:u8 none=$stack200 word=\\\"text\"",
+        'first=$stack0:len:u8 none=$stack200 word=\\"text"',
     )
     shop.total([5, 6])
     begin = "a: (shop.total) items=list(2) n=2 last=6 arg4=shop.total"
@@ -379,7 +379,7 @@ def test_a_probe_exists_only_while_an_instance_wants_it(shop: types.ModuleType) 
         assert has_hooks(code, True)
         one.events["x/a"].enable = False
         shop.total([3])
-        with pytest.raises(ProbeError, match="busy|use"):
+        with pytest.raises(ProbeError, match="use"):
             events.delete("-:x/a")
         assert has_hooks(code, True)
         two.events["x/a"].enable = False

@@ -37,8 +37,8 @@ class CommandError(ValueError):
 
     Attributes:
         errno: the number of the error, as in the kernel.
-        component: who refuses, as error_log names it: "trace_fprobe", "hist:SYSTEM:EVENT". "": the kernel logs
-            nothing for this error.
+        component: who refuses, as error_log names it: "trace_fprobe", "hist:SYSTEM:EVENT". "": the kernel
+            logs nothing for this error.
         command: the text that was refused, as error_log shows it.
         caret: the place in it, counted in characters from 0.
         message: what is wrong, in the kernel's words; in ours if the kernel says nothing.

@@ -11,7 +11,7 @@ __all__ = ["HistError", "Part", "Source"]
 
 
 class HistError(CommandError):
-    """A histogram trigger was refused, and nothing was changed. Its component is "hist:SYSTEM:EVENT" or ""."""
+    """A histogram trigger was refused, and nothing was changed; component: "hist:SYSTEM:EVENT" or ""."""
 
 
 class Part(NamedTuple):

@@ -96,9 +96,7 @@ class Installer:
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], LiveEvent] = {}
 
-    def install(
-        self, definition: Definition | SyntheticDefinition, *, is_pending: bool = False
-    ) -> Installed:
+    def install(self, definition: Definition | SyntheticDefinition, *, is_pending: bool = False) -> Installed:
         """Make the event of a definition, or add a probe to it; is_pending: as add_probe() has it.
 
         Raises:
