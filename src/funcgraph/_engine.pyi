@@ -225,9 +225,7 @@ class Event:
         names or types. RuntimeError: no hook is free.
         """
 
-    def add_place(
-        self, function: str, line: int, offset: int, fields: Sequence[tuple[Any, ...]], /
-    ) -> None:
+    def add_place(self, function: str, line: int, offset: int, fields: Sequence[tuple[Any, ...]], /) -> None:
         """Hit the event at a place in the functions with this name that have the place, now and later.
 
         Args:

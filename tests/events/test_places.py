@@ -610,3 +610,11 @@ def test_places_stand_in_the_graph(fg: Funcgraph) -> None:
     lines = [line.partition("|  ")[2].strip() for line in fg.run("report").stdout.splitlines()]
     at = lines.index("/* w: (job.work) n=1 half=(fault) */")
     assert lines[at - 1] == "job.work() {"
+
+
+def test_a_place_that_nothing_reaches_is_told(fg: Funcgraph) -> None:
+    (fg.folder / "job.py").write_text(MODULE)
+    events = ("-e", "p:job/w job.work:500 n", "-e", "p:job/s job.stepz:8 n")
+    told = fg.record("-q", *events, fg.script(APP), "plain").stderr
+    assert "nothing matched job.stepz; the nearest names that ran: job.steps" in told
+    assert "no call reached job.work:500, or there is no such place" in told
