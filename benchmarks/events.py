@@ -87,4 +87,7 @@ def event_instructions(bench: Bench) -> Iterator[Figure]:
     )
 
 
-ALL = {"event-calls": event_calls, "event-instructions": event_instructions}
+ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
+    "event-calls": event_calls,
+    "event-instructions": event_instructions,
+}

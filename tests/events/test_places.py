@@ -276,7 +276,7 @@ def test_at_each_line_the_variables_are_those_that_a_tracer_sees(
     assert recorded(one) == expected
 
 
-@pytest.mark.parametrize("name", ["outer.<locals>.inner", "squares"])
+@pytest.mark.parametrize("name", ["outer.<locals>.inner", "stream"])
 def test_at_each_instruction_too(name: str, one: funcgraph.Instance, shop: types.ModuleType) -> None:
     code = code_of(shop, name)
     expected = traced(code, lambda: CALLS[name](shop), "opcode")

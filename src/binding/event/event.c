@@ -259,7 +259,9 @@ static PyObject *add_place(PyObject *object, PyObject *args)
     if (!probe)
         return NULL;
     probe->place = (struct fg_place_event){
-        .at = {.symbol = PyUnicode_AsUTF8(PyTuple_GET_ITEM(probe->patterns, 0)), .line = line, .offset = offset},
+        .at = {.symbol = PyUnicode_AsUTF8(PyTuple_GET_ITEM(probe->patterns, 0)),
+               .line = line,
+               .offset = offset},
         .event = self->event,
         .program = probe->program,
     };
@@ -640,7 +642,8 @@ static unsigned long long faults_of(const struct probe *probe)
 
 static unsigned long long nmissed_of(const struct probe *probe)
 {
-    return is_at_place(probe) ? fg_named_kprobe_nmissed(&probe->place.at) : fg_fprobe_nmissed(&probe->hits.fp);
+    return is_at_place(probe) ? fg_named_kprobe_nmissed(&probe->place.at)
+                              : fg_fprobe_nmissed(&probe->hits.fp);
 }
 
 static PyObject *get_faults(PyObject *object, void *Py_UNUSED(closure))
@@ -674,7 +677,8 @@ static PyMethodDef methods[] = {
      "is_pending: "
      "also if none matches yet."},
     {"add_place", add_place_alone, METH_VARARGS,
-     "add_place(function, line, offset, fields): hit the event at a place in functions with this name; line 0: "
+     "add_place(function, line, offset, fields): hit the event at a place in functions with this name; line "
+     "0: "
      "at the offset."},
     {"remove_probe", remove_probe_alone, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},

@@ -5,8 +5,8 @@ The commands are definitions of events, filters and triggers. A refused one chan
 
 from __future__ import annotations
 
-import errno
 import os
+from errno import EINVAL
 from typing import NamedTuple
 
 from funcgraph.events.messages import Message
@@ -61,7 +61,7 @@ class CommandError(ValueError):
         command: str,
         caret: int = 0,
         *,
-        number: int = errno.EINVAL,
+        number: int = EINVAL,
         hint: str = "",
         more: tuple[Entry, ...] = (),
     ) -> None:

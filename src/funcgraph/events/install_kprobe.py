@@ -38,7 +38,7 @@ def add_place(event: _engine.Event, definition: Definition, *, is_pending: bool)
 
 
 def _check(symbol: str, line: int, offset: int) -> None:
-    kprobe = _engine.Kprobe(_nothing, symbol, **({"line": line} if line else {"offset": offset}))
+    kprobe = _engine.Kprobe(_nothing, symbol, line=line or None, offset=None if line else offset)
     _engine.check_kprobe_at(kprobe, function_at(kprobe))
 
 
