@@ -431,6 +431,16 @@ def test_a_function_that_is_defined_again_is_probed(one: funcgraph.Instance, sho
     assert sizes[:2] == [1, 2] and sizes.count(4) == 0
 
 
+def test_code_that_runs_again_is_probed(one: funcgraph.Instance) -> None:
+    """No function object has it: it is known since it ran."""
+    code = compile("a = 1\nb = a + 1\n", FILE, "exec")
+    with funcgraph.Instance("other", tracer="function"):
+        exec(code, {"__name__": "again"})
+    enable_pending(one, "p:x/a again.<module>:2 a b")
+    exec(code, {"__name__": "again"})
+    assert hits(one) == ["a: (again.<module>) a=1 b=(fault)"]
+
+
 def test_functions_that_come_and_go_leave_nothing(one: funcgraph.Instance) -> None:
     name = enable_pending(one, "p:x/a brief.f:2 n")
 

@@ -169,61 +169,69 @@ void fg_named_kprobes_meet(PyCodeObject *code, struct fg_func *func)
 
 /* ---- attaching */
 
-/* The functions of a name, each with a reference to its code. */
+/* The records with a name. Some may be gone, and reused, when they are looked at. */
 struct found {
     const char *symbol;
+    const struct fg_interp *interp;
     struct fg_func **funcs;
     size_t n, capacity;
     bool has_failed;
 };
 
-static bool is_named(const char *name, const char *Py_UNUSED(module), bool is_c, void *arg)
+static bool is_named(const char *name, const char *Py_UNUSED(module), bool is_c, void *symbol)
 {
-    const struct found *found = arg;
-
-    return !is_c && strcmp(name, found->symbol) == 0;
+    return !is_c && strcmp(name, symbol) == 0;
 }
 
 static void note(struct fg_func *func, void *arg)
 {
     struct found *found = arg;
 
-    if (fg_array_reserve(&found->funcs, &found->capacity, found->n + 1) != 0) {
-        found->has_failed = true;
+    if (fg_func_interp(func) != found->interp || strcmp(func->name, found->symbol) != 0)
         return;
-    }
-    Py_INCREF(func->arch_data);
-    found->funcs[found->n++] = func;
+    if (fg_array_reserve(&found->funcs, &found->capacity, found->n + 1) == 0)
+        found->funcs[found->n++] = func;
+    else
+        found->has_failed = true;
 }
 
-static void forget(struct found *found)
-{
-    for (size_t i = 0; i < found->n; i++)
-        Py_DECREF(found->funcs[i]->arch_data);
-    free(found->funcs);
-}
-
-static int attach_to(struct fg_named_kprobe *named, struct fg_func *func)
+static int attach_to_code(struct fg_named_kprobe *named, PyCodeObject *code, struct fg_func *func)
 {
     struct fg_named_part *part;
     int error;
 
     fg_lock(FG_LOCK_DISCOVERY);
-    error = add_part(named, func->arch_data, func, &part);
+    error = add_part(named, code, func, &part);
     fg_unlock(FG_LOCK_DISCOVERY);
     return error || !part ? error : put_on(part, func);
 }
 
+static int attach_to(struct fg_named_kprobe *named, struct fg_func *func)
+{
+    PyCodeObject *code = fg_code_of(func);
+    int error = 0;
+
+    if (code && strcmp(func->name, named->symbol) == 0)
+        error = attach_to_code(named, code, func);
+    Py_XDECREF(code);
+    return error;
+}
+
+/* Functions that were not called yet have no record before fg_symbols_meet(). Code that no function object
+ * refers to, as of a module, has one only if it ran. */
 static int attach_to_all(struct fg_named_kprobe *named)
 {
-    struct found found = {.symbol = named->symbol};
+    struct found found = {.symbol = named->symbol, .interp = named->interp};
     struct fg_symbols_query query = {
-        .kinds = FG_SYMBOLS_PYTHON, .wants = is_named, .found = note, .arg = &found};
-    int error = fg_symbols_meet(named->interp, &query) < 0 || found.has_failed ? -ENOMEM : 0;
+        .kinds = FG_SYMBOLS_PYTHON, .wants = is_named, .arg = (void *)(uintptr_t)named->symbol};
+    int error = fg_symbols_meet(named->interp, &query) < 0 ? -ENOMEM : 0;
 
+    fg_func_for_each(note, &found);
+    if (found.has_failed)
+        error = -ENOMEM;
     for (size_t i = 0; i < found.n && !error; i++)
         error = attach_to(named, found.funcs[i]);
-    forget(&found);
+    free(found.funcs);
     return error;
 }
 
