@@ -206,6 +206,8 @@ def traced(code: types.CodeType, call: Callable[[], Any], event: str = "line") -
         return tracer
 
     before = sys.gettrace()
+    # 3.12 looks only now whether any frame wants instructions.
+    sys._getframe().f_trace_opcodes = event == "opcode"
     sys.settrace(tracer)
     try:
         call()
