@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from benchmarks.harness import Bench, Figure, at_most
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
-#: Calls; rounds within one process. viztracer takes a microsecond and more for a call with its arguments.
-_CALLS, _ROUNDS = 100_000, 15
-_VIZTRACER_ROUNDS = 3
+#: Calls; rounds within one process. They are many and short, so that some of them are not disturbed.
+_CALLS, _ROUNDS = 10_000, 60
+_VIZTRACER_ROUNDS = 20
 #: Calls, where instructions are counted. The difference of the two cancels the start-up.
 _COUNTED = (20_000, 2_000)
 #: What an event adds to a call on 3.12 and later, at most; and its part of what viztracer adds.
