@@ -1,8 +1,8 @@
 """`make bench`: measures the figures of docs/performance.md on CPython 3.11 and 3.13, and writes them there.
 
 benchmarks/ runs on the Python under test and measures. This module prepares the environments and writes the
-tables into the page. A missed target is shown as MISS and is not an error. The page has two sections of
-tables: one can be measured without the other.
+tables into the page. A missed target is shown as MISS and is not an error. The page has sections of tables:
+one can be measured without the others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tools.pythons import Interpreter, choose
 from tools.venvs import installed
 
 _PAGE = ROOT / "docs" / "performance.md"
-_SECTIONS = ("files", "figures")  # as benchmarks/figures.py names them, and as the page has them
+_SECTIONS = ("files", "events", "figures")  # as benchmarks/figures.py names them, and as the page has them
 
 
 def processor() -> str:

@@ -255,6 +255,18 @@ class Event:
         Python does not tell.
         """
 
+    def add_place(self, function: str, line: int, offset: int, fields: Sequence[tuple[Any, ...]], /) -> None:
+        """Hit the event at a place in the functions with this name that have the place, now and later.
+
+        Args:
+            function: "module.qualname".
+            line: the line; 0: the place is at the offset.
+            offset: of an instruction, in bytes.
+            fields: as those of the event.
+
+        Errors: OSError: EEXIST: the event's fields have other names or types. RuntimeError: no hook is free.
+        """
+
     def remove_probe(self, index: int, /) -> None:
         """Remove the probe that was added as this one, from 0. OSError ENOENT: there is none."""
 
@@ -1664,6 +1676,9 @@ class KprobeRegs:
 
 def register_kprobe_at(kprobe: Kprobe, function: Function, /) -> None:
     """Register a kprobe whose function is known; for funcgraph.register_kprobe()."""
+
+def check_kprobe_at(kprobe: Kprobe, function: Function, /) -> None:
+    """Raise the OSError that register_kprobe_at() would, if the function does not have the kprobe's place."""
 
 def unregister_kprobe(kprobe: Kprobe, /) -> None:
     """Unregister a kprobe. After this has returned, its handler is not running, except if it is the caller.

@@ -38,7 +38,7 @@ def register_kprobe(kprobe: Kprobe) -> None:
             nothing has changed.
         RuntimeError: no hook is free (see `funcgraph status`); the interpreter is ending.
     """
-    register_kprobe_at(kprobe, _function_at(kprobe))
+    register_kprobe_at(kprobe, function_at(kprobe))
 
 
 def probed(*kprobes: Kprobe) -> AbstractContextManager[Kprobe]:
@@ -65,7 +65,12 @@ def probed(*kprobes: Kprobe) -> AbstractContextManager[Kprobe]:
     return while_registered(kprobes, register_kprobe, unregister_kprobe)
 
 
-def _function_at(kprobe: Kprobe) -> Function:
+def function_at(kprobe: Kprobe) -> Function:
+    """Return the function that a kprobe is for.
+
+    Raises:
+        OSError: ENOENT: no function has its name; EADDRNOTAVAIL: several have its name and its place.
+    """
     if not kprobe.by_name:
         assert kprobe.function is not None
         return kprobe.function

@@ -54,7 +54,7 @@ class FakeInstaller:
         self.in_use: set[str] = set()
         self._next = 0
 
-    def install(self, definition: AnyDefinition) -> int:
+    def install(self, definition: AnyDefinition, *, is_pending: bool = False) -> int:
         if isinstance(definition, Definition) and definition.kind in "fpr":
             self._check(definition)
         self._next += 1

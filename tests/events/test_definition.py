@@ -57,7 +57,7 @@ def refused(line: str) -> tuple[str, str]:
     """Return what is said about a line, and the text from the caret on."""
     with pytest.raises(ProbeError) as caught:
         parse(line)
-    return caught.value.message, caught.value.command[caught.value.offset :]
+    return caught.value.message, caught.value.command[caught.value.caret :]
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_an_error_is_both_an_oserror_and_a_valueerror() -> None:
     error = caught.value
     assert isinstance(error, OSError)
     assert isinstance(error, ValueError)
-    assert (error.errno, error.component, error.offset) == (errno.ENOENT, "trace_fprobe", 18)
+    assert (error.errno, error.component, error.caret) == (errno.ENOENT, "trace_fprobe", 18)
     assert str(error).splitlines() == [
         "trace_fprobe: This variable is not found at this probe point",
         "  Command: f shop.Cart.add x=nosuch",

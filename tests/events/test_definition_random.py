@@ -220,8 +220,8 @@ def test_damaged_texts_raise_the_one_exception_and_leave_nothing_behind() -> Non
         except ProbeError as error:
             refused += 1
             assert error.errno and error.message, text
-            assert 0 <= error.offset <= len(error.command) + 1, text
-            assert error.component or error.offset == 0, text
+            assert 0 <= error.caret <= len(error.command) + 1, text
+            assert error.component or error.caret == 0, text
             assert str(error)
             if "\n" not in text and append:
                 assert list(registry) == before, text

@@ -16,7 +16,8 @@ from typing import Any
 import extension
 import fetch
 import pytest
-from fetch import FAULT, LEN, Big, Object, Sized, at, attr, key
+from event_image import FAULT, Big, Object, Sized
+from fetch import LEN, at, attr, key
 from fetch_objects import (
     Bits,
     Colour,

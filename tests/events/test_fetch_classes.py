@@ -13,7 +13,8 @@ from typing import Any
 import extension
 import fetch
 import pytest
-from fetch import FAULT, attr
+from event_image import FAULT, Object
+from fetch import attr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sizes import NIGHTLY
@@ -212,7 +213,7 @@ def check(instance: object) -> None:
         if is_there is FAULT:
             assert value is FAULT
         else:
-            assert value == fetch.Object(type(is_there).__name__, id(is_there))
+            assert value == Object(type(is_there).__name__, id(is_there))
 
 
 def test_attributes_of_any_class_are_what_its_dictionaries_and_slots_have() -> None:

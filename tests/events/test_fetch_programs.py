@@ -14,7 +14,8 @@ from typing import Any
 import extension
 import fetch
 import pytest
-from fetch import FAULT, LEN, Object, Sized, at, attr, key
+from event_image import FAULT, FIELDS_AT, TYPES, Object, Sized
+from fetch import LEN, at, attr, key
 
 pytestmark = [
     pytest.mark.skipif("gcc" not in extension.available(), reason="no C compiler is here"),
@@ -39,7 +40,7 @@ def test_fields_lie_packed_in_their_order() -> None:
         ("c", "value", 0, ("imm", 3), ()),
     ]
     for is_return in (False, True):
-        first = fetch.FIRST_FIELD[is_return]
+        first = FIELDS_AT[is_return]
         table = fetch.probe().table(fetch.probe().new(fields, is_return))
         assert table[:3] == (first, first + 1 + 24 + 4, 0)
         assert [row[3] for row in table[3]] == [first, first + 1, first + 25]
@@ -73,7 +74,7 @@ def test_sources_at_a_place() -> None:
         "slot": 2,
     }
     types_of = [row[1] for row in fetch.probe().table(program)[3]]
-    names = list(fetch.TYPES)
+    names = list(TYPES)
     assert [names[number] for number in types_of[1:6]] == ["symbol", "value", "u64", "string", "string"]
 
 

@@ -9,7 +9,8 @@ import types
 import extension
 import fetch
 import pytest
-from fetch import FAULT, LEN, Object, Sized, at, attr
+from event_image import FAULT, Object, Sized
+from fetch import LEN, at, attr
 from fetch_objects import (
     Bool,
     Level,

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from event_image import Engine, Field, Image
+from event_image import Field, Image
 from filter_capture import EVENTS, Row, long_rows, rows
+from filter_engine import Engine
 
 from funcgraph.events.filter import Fields, FilterError, clears, parse, parse_for_each
 

@@ -129,7 +129,7 @@ class Replay:
     def _compare_error(self, step: Step, error: ProbeError, different: Ours | None) -> None:
         if different:
             assert different.message is not None
-            assert (error.message, error.offset) == (different.message.text, different.offset), step
+            assert (error.message, error.caret) == (different.message.text, different.offset), step
             return
         assert error.errno == step.errno, step
         logged = errors_in(self.registry.log.text().split("\n"))

@@ -85,7 +85,7 @@ def test_what_an_installer_refuses_gets_the_kernels_text(
     number: int, kind: str, message: Message, result: int
 ) -> None:
     class Refusing(FakeInstaller):
-        def install(self, definition: AnyDefinition) -> int:
+        def install(self, definition: AnyDefinition, *, is_pending: bool = False) -> int:
             raise OSError(number, "the reason")
 
     registry = Registry(Refusing(), event_fields=event_fields)
@@ -93,20 +93,20 @@ def test_what_an_installer_refuses_gets_the_kernels_text(
     error = refused(registry, f"{kind}:a {target} x=\\5")
     assert (error.message, error.errno, error.hint) == (message.text, result, "the reason")
     wrong = {messages.EVENT_EXIST: f"{kind}:a", messages.TOO_MANY_ARGS: "x="}.get(message, target)
-    assert error.command[error.offset :].startswith(wrong)
+    assert error.command[error.caret :].startswith(wrong)
     assert len(registry) == 0
 
 
 def test_a_line_without_code(registry: Registry) -> None:
     error = refused(registry, "p:a vfs_read:7 count")
-    assert (error.message, error.offset, error.hint) == (messages.BAD_LINE.text, 4, "lines with code: 42")
+    assert (error.message, error.caret, error.hint) == (messages.BAD_LINE.text, 4, "lines with code: 42")
     registry.define("p:a vfs_read:42 count")
     assert registry.read("kprobe_events") == "p:kprobes/a vfs_read:42 count=count\n"
 
 
 def test_a_synthetic_event_that_the_installer_refuses() -> None:
     class Refusing(FakeInstaller):
-        def install(self, definition: AnyDefinition) -> int:
+        def install(self, definition: AnyDefinition, *, is_pending: bool = False) -> int:
             raise OSError(errno.ENOSPC, "the reason")
 
     error = refused(Registry(Refusing()), "s:a int x")
@@ -118,7 +118,7 @@ def test_an_installers_own_error_stays_as_it_is(installer: FakeInstaller) -> Non
     own = ProbeError(Message(errno.EINVAL, "Field not found"), "event filter parse error", "x == 1", 2)
 
     class Refusing(FakeInstaller):
-        def install(self, definition: AnyDefinition) -> int:
+        def install(self, definition: AnyDefinition, *, is_pending: bool = False) -> int:
             raise own
 
     registry = Registry(Refusing(), event_fields=event_fields)
@@ -241,7 +241,7 @@ def test_an_event_probe_needs_a_static_or_a_synthetic_event(registry: Registry) 
 def test_names_that_are_taken(registry: Registry, first: str, second: str, message: Message, at: str) -> None:
     registry.define(first)
     error = refused(registry, second)
-    assert (error.message, error.command[error.offset :]) == (message.text, at)
+    assert (error.message, error.command[error.caret :]) == (message.text, at)
     assert len(registry) == 1
 
 
@@ -267,7 +267,7 @@ def test_the_lock_is_held_while_the_installer_works() -> None:
             self.lock.release()
 
     class Noting(FakeInstaller):
-        def install(self, definition: AnyDefinition) -> int:
+        def install(self, definition: AnyDefinition, *, is_pending: bool = False) -> int:
             held.append(Lock.depth > 0)
             return super().install(definition)
 

@@ -1,27 +1,16 @@
-"""Images of events as engine/ring/field.h lays them out, made of Python values; and filters that read them.
+"""Images of events, as docs/trace-file.md and engine/ring/field.h lay them out: made of values, and read.
 
-The C code is the engine's, compiled by itself (tests/events/filter_probe.c).
+Nothing of the code in C is used. There are stand-ins for values that no Python object can be.
 """
 
 from __future__ import annotations
 
-import ctypes
 import struct
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from funcgraph.events.filter_program import Program
-
-ROOT = Path(__file__).parents[2]
-SOURCES = [
-    ROOT / "tests/events/filter_probe.c",
-    *sorted((ROOT / "src/engine/event").glob("filter*.c")),
-    ROOT / "src/engine/event/text_glob.c",
-    ROOT / "src/engine/ring/field.c",
-]
+import tracefile
 
 #: The names of FG_FIELD_TYPES in order, each with the code of struct for one element; "": it refers to text.
 TYPES = {
@@ -29,19 +18,22 @@ TYPES = {
     "x8": "B", "x16": "H", "x32": "I", "x64": "Q", "f64": "d", "bool": "B", "char": "B",
     "string": "", "symbol": "Q", "object": "", "value": "",
 }  # fmt: skip
-INTEGERS = [name for name, code in TYPES.items() if code not in ("", "d") and name not in ("char", "symbol")]
+NUMBERS = {name: code for name, code in TYPES.items() if code}
+INTEGERS = [name for name, code in NUMBERS.items() if code != "d" and name not in ("char", "symbol")]
+REFERRING = [name for name, code in TYPES.items() if not code]
 
 #: Bytes of a str or bytes that are kept: FG_VALUE_MAX_TEXT.
 MAX_TEXT = 48
-FIELDS_AT = 16
+#: Where the fields of an image begin: by whether it is of a return.
+FIELDS_AT = {False: 16, True: 24}
 
 
-class Field(NamedTuple):
-    """A field of a definition."""
+def size_of(type_name: str) -> int:
+    """Return the bytes of one element."""
+    return struct.calcsize("<" + (TYPES[type_name] or "HH"))
 
-    name: str
-    type: str
-    count: int = 0
+
+# ---- stand-ins
 
 
 @dataclass(frozen=True)
@@ -61,13 +53,30 @@ class Object:
 
 
 @dataclass(frozen=True)
+class Big:
+    """An int of more than 64 bits, as it is read."""
+
+    is_negative: bool
+    bits: int
+
+
+@dataclass(frozen=True)
 class Word:
     """A machine word of native code."""
 
     number: int
 
 
-UNBOUND = type("Unbound", (), {"__repr__": lambda self: "UNBOUND"})()
+class Fault:
+    """What stands for a value that is not there, or that only code of the program could have told."""
+
+    def __repr__(self) -> str:
+        return "FAULT"
+
+
+FAULT = Fault()
+
+# ---- values
 
 
 def kept(text: str | bytes) -> bytes:
@@ -86,37 +95,122 @@ def _counted(tag: int, number: int, text: bytes) -> bytes:
     return struct.pack("<BQB", tag, number, len(text)) + text
 
 
-def tagged(value: Any) -> bytes:
-    """Return a value as FG_VALUE_TAGS of record.h has it."""
+def tagged(value: object) -> bytes:
+    """Return a value, or what stands for one, as FG_VALUE_TAGS of record.h has it."""
     match value:
-        case None:
-            return b"\x01"
-        case bool():
-            return b"\x02" if value else b"\x03"
-        case int() if -128 <= value < 128:
-            return struct.pack("<Bb", 4, value)
-        case int() if -(1 << 63) <= value < 1 << 63:
-            return struct.pack("<Bq", 5, value)
-        case int():
-            return struct.pack("<BBI", 6, value < 0, value.bit_length())
-        case float():
-            return struct.pack("<Bd", 7, value)
         case str():
             return _counted(8, len(value), kept(value))
-        case bytes():
-            return _counted(9, len(value), kept(value))
         case Sized():
             return _counted(10, value.length, value.type.encode())
         case Object():
             return _counted(11, value.address, value.type.encode())
         case Word():
-            return struct.pack("<BBQ", 14, 8, value.number)
-    assert value is UNBOUND
-    return b"\x0c"
+            return tracefile.word(8, value.number)
+        case Fault():
+            return b"\x0c"
+    return tracefile.value(value)
+
+
+def decode_value(data: bytes) -> object:
+    """Read a tagged value."""
+    tag, rest = data[0], data[1:]
+    if tag in (8, 9):
+        length, n = struct.unpack_from("<QB", rest)
+        text = rest[9:]
+        assert len(text) == n
+        whole = text.decode() if tag == 8 else text
+        return whole if len(whole) == length else (whole, length)
+    if tag in (10, 11):
+        number, n = struct.unpack_from("<QB", rest)
+        assert len(rest) == 9 + n
+        return (Sized if tag == 10 else Object)(rest[9:].decode(), number)
+    if tag == 6:
+        negative, bits = struct.unpack("<BI", rest)
+        return Big(bool(negative), bits)
+    if tag in (4, 5, 7):
+        return struct.unpack({4: "<b", 5: "<q", 7: "<d"}[tag], rest)[0]
+    assert not rest
+    return {1: None, 2: True, 3: False, 12: FAULT}[tag]
+
+
+def decode_element(image: bytes, offset: int, type_name: str) -> object:
+    """Read an element of a field; None: it refers to nothing."""
+    if TYPES[type_name]:
+        return struct.unpack_from("<" + TYPES[type_name], image, offset)[0]
+    start, length = struct.unpack_from("<HH", image, offset)
+    data = image[start : start + length]
+    assert len(data) == length
+    if not data:
+        return None
+    if type_name == "string":
+        assert data[-1] == 0
+        return data[:-1].decode(errors="surrogateescape")
+    return decode_value(data)
+
+
+# ---- fields
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a definition, and where it lies in the image."""
+
+    name: str
+    type: str
+    count: int = 0
+    offset: int = 0
+
+    @property
+    def size(self) -> int:
+        return size_of(self.type)
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size * (self.count or 1)
+
+    def places(self) -> range:
+        return range(self.offset, self.end, self.size)
+
+
+def placed(fields: Iterable[Field], at: int) -> tuple[Field, ...]:
+    """Return the fields one after the other from a place on."""
+    found = []
+    for field in fields:
+        found.append(Field(field.name, field.type, field.count, at))
+        at = found[-1].end
+    return tuple(found)
+
+
+def pack(fields: Sequence[Field], values: Iterable[Any]) -> tuple[bytes, list[int]]:
+    """Return an image from its fields on, and for each field up to where an image must reach for it.
+
+    Args:
+        fields: where they lie.
+        values: one for each; an array's is a sequence. Bytes stand for what a field refers to as they are.
+    """
+    fixed, referred, ends = b"", b"", []
+    begin_of_texts = fields[-1].end if fields else 0
+    for field, value in zip(fields, values, strict=True):
+        end = field.end
+        for item in value if field.count else [value]:
+            if TYPES[field.type]:
+                fixed += struct.pack("<" + TYPES[field.type], item)
+                continue
+            data = item if isinstance(item, bytes) else _referred(field.type, item)
+            fixed += struct.pack("<HH", begin_of_texts + len(referred), len(data))
+            referred += data
+            end = begin_of_texts + len(referred)
+        ends.append(end)
+    assert not fields or len(fixed) == begin_of_texts - fields[0].offset
+    return fixed + referred, ends
+
+
+def _referred(type_name: str, value: object) -> bytes:
+    return str(value).encode() + b"\0" if type_name == "string" else tagged(value)
 
 
 class Image:
-    """An image of an event, and where its fields lie.
+    """An image of an event at an entry, and where its fields lie.
 
     Args:
         fields: the definition's.
@@ -127,98 +221,53 @@ class Image:
     def __init__(
         self, fields: Sequence[Field], values: Mapping[str, Any], pid: int = 1, place: int = 0
     ) -> None:
-        sizes = {name: struct.calcsize("<" + (code or "I")) for name, code in TYPES.items()}
-        end = FIELDS_AT + sum(sizes[field.type] * max(field.count, 1) for field in fields)
-        fixed, referred = bytearray(struct.pack("<HBBiQ", 7, 0, 2, pid, place)), bytearray()
-        self.layout = []
+        lying = placed(fields, FIELDS_AT[False])
+        self.layout = [(field.offset, list(TYPES).index(field.type), field.count) for field in lying]
+        # Bytes are a value here.
+        given = [_value(field, values[field.name]) for field in lying]
+        packed, ends = pack(lying, given)
         #: For each field, up to where the image must reach for the field to be readable.
-        self.ends = {}
-        for field in fields:
-            value = values[field.name]
-            self.layout.append((len(fixed), list(TYPES).index(field.type), field.count))
-            elements = value if field.count else [value]
-            if TYPES[field.type]:
-                fixed += struct.pack(f"<{len(elements)}{TYPES[field.type]}", *elements)
-                self.ends[field.name] = len(fixed)
-            else:
-                content = value.encode() + b"\0" if field.type == "string" else tagged(value)
-                fixed += struct.pack("<HH", end + len(referred), len(content))
-                referred += content
-                self.ends[field.name] = end + len(referred)
-        assert len(fixed) == end
-        self.bytes = bytes(fixed + referred)
+        self.ends = {field.name: end for field, end in zip(lying, ends, strict=True)}
+        self.bytes = struct.pack("<HBBiQ", 7, 0, 2, pid, place) + packed
 
 
-class _CField(ctypes.Structure):
-    """struct fg_field."""
-
-    _fields_ = (("offset", ctypes.c_uint16), ("type", ctypes.c_uint8), ("count", ctypes.c_uint8))
-
-
-class Engine:
-    """The engine's filters."""
-
-    def __init__(self, folder: Path) -> None:
-        library = folder / "filter_probe.so"
-        command = [
-            "gcc",
-            "-std=gnu11",
-            "-O1",
-            "-g",
-            "-fPIC",
-            "-shared",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-        ]
-        command += ["-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{ROOT / 'src'}"]
-        done = subprocess.run(
-            [*command, *map(str, SOURCES), "-o", str(library)], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        self._library = ctypes.CDLL(str(library))
-        self._library.probe_matches.restype = ctypes.c_bool
-        self._library.probe_matches.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32)
-        self._library.fg_event_filter_free.argtypes = (ctypes.c_void_p,)
-
-    def names(self, table: str) -> tuple[str, ...]:
-        """Return the names in a table of filter.h: "operations", "operands" or "sources"."""
-        words = ctypes.c_char_p.in_dll(self._library, f"probe_{table}").value
-        assert words is not None
-        return tuple(words.decode().split())
-
-    def name_task(self, name: str | None) -> None:
-        """Give this thread a task with this name; None: no task."""
-        self._library.probe_name_task(None if name is None else name.encode())
-
-    def make(self, program: bytes, layout: Sequence[tuple[int, int, int]]) -> EngineFilter:
-        """Return a filter of the bytes of a program. Raises OSError."""
-        made = ctypes.c_void_p()
-        fields = (_CField * len(layout))(*layout)
-        error = self._library.probe_make(
-            ctypes.byref(made), program, ctypes.c_size_t(len(program)), fields, len(layout)
-        )
-        if error:
-            raise OSError(-error, "fg_event_filter_make")
-        return EngineFilter(self._library, made)
-
-    def matches(self, program: Program, image: Image, n: int | None = None) -> bool:
-        """Return whether a filter accepts an image, of which only the first `n` bytes are there."""
-        made = self.make(program.pack(), image.layout)
-        return made.matches(image.bytes[:n])
+def _value(field: Field, value: Any) -> Any:
+    if TYPES[field.type]:
+        return value
+    return [_referred(field.type, one) for one in value] if field.count else _referred(field.type, value)
 
 
-class EngineFilter:
-    """A filter that the engine made."""
+@dataclass(frozen=True)
+class Kind:
+    """A kind of event, as a trace has it."""
 
-    def __init__(self, library: ctypes.CDLL, made: ctypes.c_void_p) -> None:
-        self._library = library
-        self._made = made
+    system: str
+    name: str
+    fields_at: int
+    fields: tuple[Field, ...]
 
-    def __del__(self) -> None:
-        self._library.fg_event_filter_free(self._made)
+    @property
+    def text(self) -> str:
+        return ";".join(f"{f.type} {f.name} {f.count} {f.offset}" for f in self.fields)
 
-    def matches(self, image: bytes) -> bool:
-        """Return whether the filter accepts an image."""
-        found: bool = self._library.probe_matches(self._made, image, len(image))
-        return found
+    @property
+    def fixed_end(self) -> int:
+        return max((field.end for field in self.fields), default=self.fields_at)
+
+    def pack(self, *values: object) -> bytes:
+        """Return the image from its fields on. Bytes stand for what a field refers to as they are."""
+        return pack(self.fields, values)[0]
+
+
+def kind_of(system: str, name: str, fields_at: int, fields: Iterable[tuple[str, str, int]]) -> Kind:
+    """Make a kind of event of (type, name, count) of each field."""
+    bare = [Field(field_name, field_type, count) for field_type, field_name, count in fields]
+    return Kind(system, name, fields_at, placed(bare, fields_at))
+
+
+def parse_kind(known: tuple[str, str, int, str]) -> Kind:
+    """Make a kind of (system, name, where its fields begin, "TYPE NAME COUNT OFFSET;...")."""
+    system, name, fields_at, text = known
+    words = [field.split(" ") for field in text.split(";") if field]
+    fields = tuple(Field(field, kind, int(count), int(offset)) for kind, field, count, offset in words)
+    return Kind(system, name, fields_at, fields)

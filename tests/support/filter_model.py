@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from event_image import INTEGERS, UNBOUND, Field, Object, Sized, Word, kept
+from event_image import FAULT, INTEGERS, Field, Object, Sized, Word, kept
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,11 @@ def evaluate(node: Node, fields: Mapping[str, Field], values: Mapping[str, Any])
         case Not():
             return not evaluate(node.part, fields, values)
         case Alone():
-            return _truth(values.get(node.field, UNBOUND))
+            return _truth(values.get(node.field, FAULT))
         case Compare(operator="!="):
             return not evaluate(Compare(node.field, "==", node.literal), fields, values)
-    field, value = fields[node.field], values.get(node.field, UNBOUND)
-    if value is UNBOUND:
+    field, value = fields[node.field], values.get(node.field, FAULT)
+    if value is FAULT:
         return False
     if node.literal is None:
         return value is None
@@ -131,7 +131,7 @@ def _truth(value: Any) -> bool:
             return value.length != 0
         case Word():
             return value.number != 0
-    return value is not UNBOUND and bool(value)
+    return value is not FAULT and bool(value)
 
 
 def _number(field: Field, value: Any, operator: str, literal: float) -> bool:
@@ -298,7 +298,7 @@ def random_value(field: Field, rng: random.Random) -> Any:
             return rng.choice([0, 1])
         case "object":
             return rng.choice(
-                [Object("Cart", 5), Object("a", 1 << 63), Sized("list", 2), Sized("é", 0), UNBOUND]
+                [Object("Cart", 5), Object("a", 1 << 63), Sized("list", 2), Sized("é", 0), FAULT]
             )
         case "value":
             return _random_untyped(rng)
@@ -308,7 +308,7 @@ def random_value(field: Field, rng: random.Random) -> Any:
 def _random_untyped(rng: random.Random) -> Any:
     word = rng.choice(_WORDS)
     junk = bytes(rng.choice(b"ab\xc3\xa9\xff\x80") for _ in range(rng.randint(0, 4)))
-    simple = [None, True, False, UNBOUND, word, word.encode(), junk, rng.choice(_REALS), math.nan]
+    simple = [None, True, False, FAULT, word, word.encode(), junk, rng.choice(_REALS), math.nan]
     objects = [Object("Cart", 5), Sized("list", 0), Sized("a", 2), Word(rng.choice(_NUMBERS))]
     numbers = [_integer(-(1 << 63), (1 << 63) - 1, rng), rng.choice(_BIG), rng.choice(_BIG)]
     return rng.choice([*simple, *objects, *numbers])

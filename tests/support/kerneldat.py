@@ -256,7 +256,7 @@ class KernelTrace:
     def parts(self) -> dict[int, bytes]:
         """Return the parts of the head, in their order, by the number that version 7 gives them."""
         header = b"".join(
-            name + b"\0" + struct.pack("<Q", len(text)) + text.encode()
+            name + b"\0" + _sized(text, "Q")
             for name, text in ((b"header_page", HEADER_PAGE), (b"header_event", HEADER_EVENT))
         )
         systems = b"".join(
@@ -266,9 +266,9 @@ class KernelTrace:
             16: header,
             17: _formats(self.ftrace),
             18: struct.pack("<I", len(self.systems)) + systems,
-            19: struct.pack("<I", len(self.kallsyms)) + self.kallsyms.encode(),
-            20: struct.pack("<I", len(self.printk)) + self.printk.encode(),
-            21: struct.pack("<Q", len(self.cmdlines)) + self.cmdlines.encode(),
+            19: _sized(self.kallsyms, "I"),
+            20: _sized(self.printk, "I"),
+            21: _sized(self.cmdlines, "Q"),
         }
 
     def build(self) -> bytes:
@@ -293,8 +293,7 @@ class KernelTrace:
             tables.append(len(out))
             out += bytes(16 * self.cpus)
             if self.clock:
-                text = f"[{clock}]".encode()
-                out += struct.pack("<Q", len(text)) + text
+                out += _sized(f"[{clock}]", "Q")
         for table, lanes in zip(tables, self.lanes, strict=True):
             for cpu, lane in enumerate(lanes):
                 out += bytes(-len(out) % PAGE)
@@ -309,6 +308,10 @@ class KernelTrace:
 
 
 def _formats(texts: list[str]) -> bytes:
-    return struct.pack("<I", len(texts)) + b"".join(
-        struct.pack("<Q", len(text)) + text.encode() for text in texts
-    )
+    return struct.pack("<I", len(texts)) + b"".join(_sized(text, "Q") for text in texts)
+
+
+def _sized(text: str, code: str) -> bytes:
+    """Return a text after its length, of the size that a code of struct has."""
+    data = text.encode()
+    return struct.pack(f"<{code}", len(data)) + data

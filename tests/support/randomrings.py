@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import ringfile
-from eventimage import TYPES, Kind, kind_of, random_fields
+from dat_events import random_fields
+from event_image import TYPES, Kind, kind_of
 from hypothesis import strategies as st
 from ringfile import FUNC, SEEN, RingFile, record
 from tracefile import value, word
@@ -106,7 +107,7 @@ KINDS = st.builds(
     name=st.sampled_from(("co", "cor", "paid")),
     fields_at=st.sampled_from((8, 16, 24)),
     fields=st.lists(
-        st.tuples(st.sampled_from(TYPES), st.sampled_from((0, 0, 0, 1, 3))).map(
+        st.tuples(st.sampled_from(tuple(TYPES)), st.sampled_from((0, 0, 0, 1, 3))).map(
             lambda drawn: (drawn[0], f"{drawn[0]}_{drawn[1]}", drawn[1])
         ),
         max_size=6,

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eventimage import MOST, UNREAD, Kind, kind_of
+from dat_events import MOST
+from event_image import FAULT, Kind, kind_of
 from ringfile import RingFile, enter, event, leave
 from tracefile import value
 from tracereader import Desk, Trace, trace_cmd_compressions
@@ -45,7 +46,7 @@ EVERY_VALUE = (
     *(251, 0, 2**32 - 5, 2**64 - 5, 0.1, 1, ord("c"), "späte"),
     *(MAIN, ValueError, "it's"),
     *([-5, 7], [1, 2**31], [CHECKOUT, 0], b"a'b"),
-    *(["one", ""], [None, [1, 2], UNREAD], [1.0, -0.5]),
+    *(["one", ""], [None, [1, 2], FAULT], [1.0, -0.5]),
 )
 EVERY_TEXT = (
     "every: (shop.checkout) u8=255 u16=65535 u32=4294967295 u64=18446744073709551615 s8=-5 s16=-5 s32=-5 "

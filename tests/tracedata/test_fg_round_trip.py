@@ -21,7 +21,7 @@ from typing import Any
 import fgreader
 import pytest
 import ringfile
-from eventimage import DatEvents
+from dat_events import DatEvents
 from fgreader import FgTrace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,7 @@
 /* Promise: whatever a kernel's trace holds, reading it ends; at worst with an error, never beyond a buffer.
- * For the sanitizers (make asan): a whole trace is damaged at random, thousands of times, with events whose
- * fields lie anywhere, on machines of 32 and 64 bits and with pages of 4 KB and 64 KB; everything that can be
- * read is read. */
+ * For the sanitizers (make asan): a whole trace is damaged at random, thousands of times, and all of it that
+ * can be read is read. It has events whose fields lie anywhere. It is of machines of 32 and 64 bits, with
+ * pages of 4 KB and 64 KB. */
 #define _GNU_SOURCE
 #undef NDEBUG
 #include <assert.h>

@@ -59,36 +59,18 @@ static void run(struct fg_kprobe *kp, const struct fg_kprobe_site *site)
 
 /* ---- the place */
 
-/* Return: 1: a kprobe can be at that line; 0: none can; -ENOMEM with an exception. */
-static int has_line(PyCodeObject *code, int line)
+static int find_place(struct fg_kprobe *kp, const struct kprobe *native, PyCodeObject *code)
 {
-    PyObject *lines = fg_kprobe_lines(code);
-    bool is_there = false;
-
-    for (Py_ssize_t i = 0; lines && i < PyList_GET_SIZE(lines); i++)
-        is_there |= PyLong_AsLong(PyList_GET_ITEM(lines, i)) == line;
-    Py_XDECREF(lines);
-    return lines ? is_there : -ENOMEM;
-}
-
-static int find_place(struct attached *attached, PyCodeObject *code)
-{
-    const struct kprobe *native = attached->native;
-    int found = native->line                ? has_line(code, native->line)
-                : native->offset <= INT_MAX ? fg_kprobe_offset(code, (int)native->offset)
-                                            : -EINVAL;
-
-    attached->kp.line = native->line;
-    attached->kp.offset = native->line ? 0 : found;
-    if (native->line && !found)
-        return -EINVAL;
-    return found < 0 ? found : 0;
+    return native->offset <= INT_MAX ? fg_kprobe_find_place(kp, code, native->line, (int)native->offset)
+                                     : -EINVAL;
 }
 
 /* True if a kprobe that is given by name may mean this function. */
-static bool may_be_on(const struct kprobe *kp, const struct fg_func *func)
+static bool may_be_on(const struct kprobe *native, const struct fg_func *func)
 {
-    return !(func->flags & FG_FUNC_C) && (!kp->line || has_line(func->arch_data, kp->line) > 0);
+    struct fg_kprobe kp;
+
+    return !(func->flags & FG_FUNC_C) && (!native->line || find_place(&kp, native, func->arch_data) == 0);
 }
 
 /* Chooses the one of the functions with the kprobe's name. Without any that may be meant, it is the first:
@@ -167,7 +149,7 @@ static int attach_to_code(struct kprobe *kp, struct fg_func *func, PyCodeObject 
 {
     PyObject *capsule = capsule_new(kp);
     struct attached *attached = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
-    int error = attached ? find_place(attached, code) : -ENOMEM;
+    int error = attached ? find_place(&attached->kp, kp, code) : -ENOMEM;
 
     if (!error)
         error = attach(attached, func);

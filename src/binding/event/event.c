@@ -26,11 +26,12 @@
  * event: else its functions run as if there were no event. The engine calls it while it is registered, so it
  * does not move. */
 struct probe {
-    struct fg_probe_event hits;
-    struct fg_source_probe told; /* of a probe on a static event */
+    struct fg_probe_event hits;  /* at entries or returns; or */
+    struct fg_place_event place; /* at a place, if it has a symbol; or */
+    struct fg_source_probe told; /* on a static event */
     int which;                   /* enum fg_static_event, or NOT_STATIC */
     struct fg_fetch_program *program;
-    PyObject *patterns; /* tuple of str: the functions */
+    PyObject *patterns; /* tuple of str: the functions; of a place: one name */
     bool is_pending;    /* there may be none yet */
     struct probe *next;
 };
@@ -81,12 +82,19 @@ static char *layout_of(const struct fg_hist_fields *fields)
 
 /* ---- probes */
 
+static bool is_at_place(const struct probe *probe)
+{
+    return probe->place.at.symbol;
+}
+
 static void detach_one(struct probe *probe)
 {
-    if (probe->which == NOT_STATIC)
-        fg_cpython_unregister_fprobe(&probe->hits.fp);
-    else
+    if (probe->which != NOT_STATIC)
         fg_cpython_static_detach(&probe->told);
+    else if (is_at_place(probe))
+        fg_cpython_detach_place_event(&probe->place);
+    else
+        fg_cpython_unregister_fprobe(&probe->hits.fp);
 }
 
 static void probe_free(struct probe *probe)
@@ -144,7 +152,7 @@ static PyObject *raise_for(int error)
 /* What to do with the functions that a probe's patterns match. Return: a negative errno; else it is done. */
 typedef int (*filter_function)(struct probe *probe, struct fg_fprobe_filter *filter);
 
-static int register_fprobe(struct probe *probe, struct fg_fprobe_filter *filter)
+static int attach_functions(struct probe *probe, struct fg_fprobe_filter *filter)
 {
     return fg_cpython_register_pending_fprobe(&probe->hits.fp, filter);
 }
@@ -200,8 +208,14 @@ static int attach_one(struct probe *probe)
 {
     int error;
 
-    if (probe->which == NOT_STATIC)
-        return with_filter(probe, register_fprobe);
+    if (probe->which == NOT_STATIC && !is_at_place(probe))
+        return with_filter(probe, attach_functions);
+    if (is_at_place(probe)) {
+        error = fg_cpython_attach_place_event(&probe->place);
+        if (error)
+            raise_for(error);
+        return error ? -1 : 0;
+    }
     error = fg_cpython_static_attach((enum fg_static_event)probe->which, &probe->told);
     if (error && !PyErr_Occurred())
         raise_untold((enum fg_static_event)probe->which, error);
@@ -249,9 +263,8 @@ static int attach(struct event_object *self)
     return -1;
 }
 
-/* NULL with an exception. */
-static struct probe *probe_new(const struct event_object *self, PyObject *patterns, PyObject *fields,
-                               bool is_pending)
+/* A probe that is not attached. NULL with an exception. */
+static struct probe *probe_new(const struct event_object *self, PyObject *patterns, PyObject *fields)
 {
     struct probe *probe = calloc(1, sizeof(*probe));
 
@@ -259,15 +272,11 @@ static struct probe *probe_new(const struct event_object *self, PyObject *patter
         PyErr_NoMemory();
         return NULL;
     }
+    probe->which = NOT_STATIC;
     probe->patterns = fg_pattern_tuple(patterns, "functions");
     probe->program = probe->patterns ? program_of(self, fields) : NULL;
-    probe->is_pending = is_pending;
-    probe->which = NOT_STATIC;
-    if (probe->program) {
-        fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
-        if (with_filter(probe, count) == 0 && (!self->is_attached || attach_one(probe) == 0))
-            return probe;
-    }
+    if (probe->program)
+        return probe;
     probe_free(probe);
     return NULL;
 }
@@ -285,11 +294,22 @@ static struct probe *static_probe_new(const struct event_object *self, int which
     probe->program = program_of(self, fields);
     if (probe->program) {
         fg_cpython_static_probe_init(&probe->told, self->event, probe->program);
-        if (!self->is_attached || attach_one(probe) == 0)
-            return probe;
+        return probe;
     }
     probe_free(probe);
     return NULL;
+}
+
+/* Takes the probe, and attaches it if the event is. NULL with an exception. */
+static PyObject *take_probe(struct event_object *self, struct probe *probe)
+{
+    if (self->is_attached && attach_one(probe) != 0) {
+        probe_free(probe);
+        return NULL;
+    }
+    probe->next = self->probes;
+    self->probes = probe;
+    Py_RETURN_NONE;
 }
 
 static PyObject *add_probe(PyObject *object, PyObject *args)
@@ -303,12 +323,42 @@ static PyObject *add_probe(PyObject *object, PyObject *args)
         return NULL;
     if (self->made)
         return PyErr_Format(PyExc_ValueError, "the event has no probes");
-    probe = probe_new(self, patterns, fields, is_pending);
+    probe = probe_new(self, patterns, fields);
     if (!probe)
         return NULL;
-    probe->next = self->probes;
-    self->probes = probe;
-    Py_RETURN_NONE;
+    probe->is_pending = is_pending;
+    fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
+    if (with_filter(probe, count) == 0)
+        return take_probe(self, probe);
+    probe_free(probe);
+    return NULL;
+}
+
+static PyObject *add_place(PyObject *object, PyObject *args)
+{
+    struct event_object *self = open_event(object);
+    PyObject *symbol, *fields, *symbols;
+    struct probe *probe;
+    int line, offset;
+
+    if (!self || !PyArg_ParseTuple(args, "UiiO:add_place", &symbol, &line, &offset, &fields))
+        return NULL;
+    symbols = PyTuple_Pack(1, symbol);
+    probe = symbols ? probe_new(self, symbols, fields) : NULL;
+    Py_XDECREF(symbols);
+    if (!probe)
+        return NULL;
+    probe->place = (struct fg_place_event){
+        .at = {.symbol = PyUnicode_AsUTF8(PyTuple_GET_ITEM(probe->patterns, 0)),
+               .line = line,
+               .offset = offset},
+        .event = self->event,
+        .program = probe->program,
+    };
+    if (is_at_place(probe))
+        return take_probe(self, probe);
+    probe_free(probe);
+    return NULL;
 }
 
 static PyObject *add_static_probe(PyObject *object, PyObject *args)
@@ -323,11 +373,7 @@ static PyObject *add_static_probe(PyObject *object, PyObject *args)
     if (which < 0 || which >= FG_NR_STATIC_EVENTS)
         return fg_raise_os_error(ENOENT, PyUnicode_FromFormat("there is no static event %d", which));
     probe = static_probe_new(self, which, fields);
-    if (!probe)
-        return NULL;
-    probe->next = self->probes;
-    self->probes = probe;
-    Py_RETURN_NONE;
+    return probe ? take_probe(self, probe) : NULL;
 }
 
 static PyObject *remove_probe(PyObject *object, PyObject *index)
@@ -903,8 +949,10 @@ static unsigned long long faults_of(const struct probe *probe)
 
 static unsigned long long nmissed_of(const struct probe *probe)
 {
-    return probe->which == NOT_STATIC ? fg_fprobe_nmissed(&probe->hits.fp)
-                                      : fg_source_probe_missed(&probe->told);
+    if (probe->which != NOT_STATIC)
+        return fg_source_probe_missed(&probe->told);
+    return is_at_place(probe) ? fg_named_kprobe_nmissed(&probe->place.at)
+                              : fg_fprobe_nmissed(&probe->hits.fp);
 }
 
 static PyObject *get_faults(PyObject *object, void *Py_UNUSED(closure))
@@ -923,6 +971,7 @@ static PyObject *get_nmissed(PyObject *object, void *Py_UNUSED(closure))
 
 FG_ALONE(add_probe)
 FG_ALONE(add_static_probe)
+FG_ALONE(add_place)
 FG_ALONE(remove_probe)
 FG_ALONE(set_wanted)
 FG_ALONE(event_close)
@@ -948,6 +997,10 @@ static PyMethodDef methods[] = {
      "also if none matches yet."},
     {"add_static_probe", add_static_probe_alone, METH_VARARGS,
      "add_static_probe(index, fields): hit the event at hits of the static event with this index."},
+    {"add_place", add_place_alone, METH_VARARGS,
+     "add_place(function, line, offset, fields): hit the event at a place in functions with this name; line "
+     "0: "
+     "at the offset."},
     {"remove_probe", remove_probe_alone, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
     {"set_base", set_base, METH_VARARGS,

@@ -144,13 +144,18 @@ static int attach(struct fg_python_kprobe *self, struct fg_func *func)
     return -1;
 }
 
-static int attach_to_code(struct fg_python_kprobe *self, PyObject *function, PyCodeObject *code)
+static int find_place(struct fg_python_kprobe *self, PyCodeObject *code)
 {
     if (fg_python_kprobe_is_registered(self)) {
         raise_registered(self);
         return -1;
     }
-    if ((self->line ? find_line(self, code) : find_offset(self, code)) != 0)
+    return self->line ? find_line(self, code) : find_offset(self, code);
+}
+
+static int attach_to_code(struct fg_python_kprobe *self, PyObject *function, PyCodeObject *code)
+{
+    if (find_place(self, code) != 0)
         return -1;
     atomic_store(&self->kp.is_enabled, true); /* a registration starts afresh */
     if (attach(self, fg_code_func(code)) != 0)
@@ -160,26 +165,54 @@ static int attach_to_code(struct fg_python_kprobe *self, PyObject *function, PyC
     return 0;
 }
 
+/* The code of a Function. New reference, or NULL with an exception. */
+static PyCodeObject *code_of(const struct fg_python_kprobe *self, PyObject *function)
+{
+    PyObject *code = PyObject_GetAttrString(function, "code");
+
+    if (code != Py_None)
+        return (PyCodeObject *)code;
+    Py_DECREF(code);
+    fg_raise_os_error(ENOENT,
+                      PyUnicode_FromFormat("%U() is not a Python function, or is gone", self->symbol));
+    return NULL;
+}
+
+/* The arguments (kprobe, function). NULL with an exception. */
+static struct fg_python_kprobe *parse(PyObject *module, PyObject *args, PyObject **function)
+{
+    PyObject *object;
+
+    if (!PyArg_ParseTuple(args, "OO!", &object, fg_engine_state(module)->function_type, function))
+        return NULL;
+    return check_kprobe(module, object);
+}
+
 static PyObject *register_kprobe(PyObject *module, PyObject *args)
 {
-    PyObject *object, *function, *code;
-    struct fg_python_kprobe *self;
+    PyObject *function;
+    struct fg_python_kprobe *self = parse(module, args, &function);
+    PyCodeObject *code;
     int error = -1;
 
-    if (!PyArg_ParseTuple(args, "OO!:register_kprobe_at", &object, fg_engine_state(module)->function_type,
-                          &function))
-        return NULL;
-    self = check_kprobe(module, object);
     if (!self)
         return NULL;
     if (fg_engine_check_open(fg_engine_state(module), "kprobes can no longer be registered") != 0)
         return NULL;
-    code = PyObject_GetAttrString(function, "code");
-    if (code == Py_None)
-        fg_raise_os_error(ENOENT,
-                          PyUnicode_FromFormat("%U() is not a Python function, or is gone", self->symbol));
-    else if (code)
-        error = attach_to_code(self, function, (PyCodeObject *)code);
+    code = code_of(self, function);
+    if (code)
+        error = attach_to_code(self, function, code);
+    Py_XDECREF(code);
+    return error ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *check_kprobe_at(PyObject *module, PyObject *args)
+{
+    PyObject *function;
+    struct fg_python_kprobe *self = parse(module, args, &function);
+    PyCodeObject *code = self ? code_of(self, function) : NULL;
+    int error = code ? find_place(self, code) : -1;
+
     Py_XDECREF(code);
     return error ? NULL : Py_NewRef(Py_None);
 }
@@ -244,6 +277,8 @@ static PyObject *kprobe_lines(PyObject *module, PyObject *code)
 PyMethodDef fg_kprobe_functions[] = {
     {"register_kprobe_at", register_kprobe, METH_VARARGS,
      "register_kprobe_at(kprobe, function): register_kprobe() for a Function."},
+    {"check_kprobe_at", check_kprobe_at, METH_VARARGS,
+     "check_kprobe_at(kprobe, function): raise the error of a place that the function does not have."},
     {"unregister_kprobe", unregister_kprobe, METH_O,
      "unregister_kprobe(kprobe): return when its handler no longer runs, except the caller itself."},
     {"enable_kprobe", enable_kprobe, METH_O, "enable_kprobe(kprobe): call its handler again."},

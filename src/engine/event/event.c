@@ -520,10 +520,13 @@ void fg_event_free(struct fg_event *event)
 static void fill_common(const struct fg_event *event, const struct fg_event_site *site, uint8_t *image)
 {
     struct fg_event_common common = {.type = (uint16_t)event->number, .pid = site->task->tid};
-    const uint64_t places[2] = {site->func, site->caller.func};
+    const uint64_t func = site->func, caller = site->caller.func;
 
     memcpy(image, &common, sizeof(common));
-    memcpy(image + sizeof(common), places, event->fields_at - sizeof(common));
+    if (event->fields_at >= FG_EVENT_ENTRY_FIELDS_AT)
+        memcpy(image + FG_EVENT_PLAIN_FIELDS_AT, &func, sizeof(func));
+    if (event->fields_at > FG_EVENT_ENTRY_FIELDS_AT)
+        memcpy(image + FG_EVENT_ENTRY_FIELDS_AT, &caller, sizeof(caller));
 }
 
 /* What is wanted when the event is hit: its record first, so that a trigger which stops recording leaves it.

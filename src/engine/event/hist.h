@@ -122,7 +122,7 @@ void fg_hist_clear(struct fg_hist *hist);
  *     the sums
  *     the comm of who hit it first, 2 words, if the plan says so
  *     what is tracked, a word each: an integer, or the double of a REAL or VALUE
- *     1 or 0: something was saved, or not; then that, each fg_hist_kind_words() long; if the plan saves */
+ *     if the plan saves: 1 or 0 (nothing was saved), then what was saved, each fg_hist_kind_words() long */
 uint32_t fg_hist_row_words(const struct fg_hist *hist);
 
 /**

@@ -176,10 +176,9 @@ int fg_kprobe_unregister(struct fg_kprobe *kp)
     error = detach(kp, &old);
     unlock(kp->arch);
     list_drop(old);
-    if (error)
+    if (error || !func) /* a function that is gone runs in no thread, and neither does its handler */
         return error;
-    if (func)
-        kp->arch->sync(func);
+    kp->arch->sync(func);
     fg_users_synchronize();
     return 0;
 }

@@ -65,7 +65,8 @@ int fg_kprobe_register(struct fg_kprobe *kp, struct fg_func *func);
 /**
  * fg_kprobe_unregister() - Detach a probe.
  *
- * Returns when its handler runs in no thread any longer, other than the caller itself.
+ * Returns when its handler runs in no thread any longer, other than the caller itself. If the function is
+ * gone, this waits for nothing.
  *
  * Return: 0; -EINVAL: it is not registered.
  * Context: no lock of the engine held; also in a handler.

@@ -162,7 +162,7 @@ class Together:
 class _NoEngine:
     """Makes no events: the table of dynamic events alone says what it would refuse."""
 
-    def install(self, definition: AnyDefinition) -> None:
+    def install(self, definition: AnyDefinition, *, is_pending: bool = False) -> None:
         """Accept it."""
 
     def remove(self, handle: None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from time import monotonic_ns
 
-from funcgraph.events.errors import ProbeError, pointed
+from funcgraph.events.errors import CommandError, pointed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,24 +36,24 @@ class ErrorLog:
         self._clock_ns = clock_ns
         self._entries: deque[str] = deque(maxlen=_ENTRIES)
 
-    def add(self, component: str, message: str, command: str, offset: int) -> None:
+    def add(self, component: str, message: str, command: str, caret: int) -> None:
         """Log an error now; the oldest of more than 8 goes.
 
         Args:
             component: who refused the command: "trace_fprobe", "hist:sched:sched_switch".
             message: what is wrong.
             command: the text that was refused.
-            offset: the place in it, counted in characters from 0.
+            caret: the place in it, counted in characters from 0.
         """
         seconds, rest_ns = divmod(self._clock_ns(), 10**9)
         self._entries.append(
-            f"[{seconds:5}.{rest_ns // 1000:06}] {component}: error: {message}\n{pointed(command, offset)}\n"
+            f"[{seconds:5}.{rest_ns // 1000:06}] {component}: error: {message}\n{pointed(command, caret)}\n"
         )
 
-    def add_error(self, error: ProbeError) -> None:
+    def add_error(self, error: CommandError) -> None:
         """Log an exception, unless it is one of those that the kernel does not log."""
-        if error.component:
-            self.add(error.component, error.message, error.command, error.offset)
+        for entry in error.entries:
+            self.add(error.component, entry.message, error.command, entry.caret)
 
     def text(self) -> str:
         """Return what the file holds: three lines for each error."""

@@ -3,68 +3,15 @@
 from __future__ import annotations
 
 import errno
-import os
 from typing import NamedTuple
 
-__all__ = ["Entry", "HistError", "Part", "Source"]
+from funcgraph.events.errors import CommandError, Entry
+
+__all__ = ["HistError", "Part", "Source"]
 
 
-class Entry(NamedTuple):
-    """One entry of error_log.
-
-    Attributes:
-        message: what is wrong, in the kernel's words.
-        caret: the place in the command, counted in characters from 0.
-    """
-
-    message: str
-    caret: int
-
-
-class HistError(ValueError):
-    """A histogram trigger was refused, and nothing was changed.
-
-    Attributes:
-        errno: the number of the error, as in the kernel.
-        component: who refuses, as error_log names it: "hist:SYSTEM:EVENT". "": the kernel logs nothing for
-            this error.
-        command: the text that was refused.
-        caret: the place in it, counted in characters from 0.
-        message: what is wrong, in the kernel's words; in ours if the kernel says nothing.
-        more: further entries that the same error makes in error_log, after this one.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        component: str,
-        command: str,
-        caret: int = 0,
-        *,
-        number: int = errno.EINVAL,
-        more: tuple[Entry, ...] = (),
-    ) -> None:
-        super().__init__(message, component, command, caret)
-        self.errno = number
-        self.component = component
-        self.command = command
-        self.caret = caret
-        self.message = message
-        self.more = more
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (type(self), self.args, {"errno": self.errno, "more": self.more})
-
-    def __str__(self) -> str:
-        """Return the message, the command, and a caret below it."""
-        shown = "".join(" " if character.isspace() else character for character in self.command)
-        caret = " " * self.caret + "^"
-        return f"{self.message} ({os.strerror(self.errno)})\n  {shown}\n  {caret}"
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """What error_log gets, in order; nothing where the kernel logs nothing."""
-        return (Entry(self.message, self.caret), *self.more) if self.component else ()
+class HistError(CommandError):
+    """A histogram trigger was refused, and nothing was changed; component: "hist:SYSTEM:EVENT" or ""."""
 
 
 class Part(NamedTuple):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from errno import EOPNOTSUPP
 from typing import NamedTuple
 
 from funcgraph import _engine
 from funcgraph.events import install_t, static
 from funcgraph.events.asked import filter_fields
 from funcgraph.events.definition import Definition
+from funcgraph.events.install_kprobe import add_place
 from funcgraph.events.install_made import MadeEvent, make_event
 from funcgraph.events.synthetic_definition import SyntheticDefinition
 from funcgraph.fprobe import nobody
@@ -53,8 +53,18 @@ class LiveEvent:
             is_pending: the function may be defined later.
 
         Raises:
-            OSError: ENOENT: no function has the name. EEXIST: the fields are not the event's.
+            OSError: ENOENT: no function has the name. EEXIST: the fields are not the event's. Also the errors
+                of add_place().
         """
+        if definition.place:
+            add_place(self.engine, definition, is_pending=is_pending)
+        else:
+            self._add_functions(definition, is_pending)
+        probe = object()
+        self._probes.append(probe)
+        return probe
+
+    def _add_functions(self, definition: Definition, is_pending: bool) -> None:
         try:
             if definition.kind == "t":
                 install_t.add_probe(self.engine, definition)
@@ -62,9 +72,6 @@ class LiveEvent:
                 self.engine.add_probe([definition.symbol], definition.fields, is_pending)
         except FileNotFoundError:
             raise nobody([definition.symbol]) from None
-        probe = object()
-        self._probes.append(probe)
-        return probe
 
     def prepare(self) -> None:
         """Do what is needed before an instance wants something of it."""
@@ -99,12 +106,10 @@ class Installer:
 
     Attributes:
         events: (group, name) -> the event, the oldest first.
-        is_pending: definitions may name functions that are defined later.
     """
 
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], AnyEvent] = {}
-        self.is_pending = False
         self._static: dict[tuple[str, str], AnyEvent] = {}
 
     def everything(self) -> dict[tuple[str, str], AnyEvent]:
@@ -114,8 +119,8 @@ class Installer:
                 self._static[key] = install_t.LiveStaticEvent(event, numbers_of)
         return {**self._static, **self.events}
 
-    def install(self, definition: Definition | SyntheticDefinition) -> Installed:
-        """Make the event of a definition, or add a probe to it.
+    def install(self, definition: Definition | SyntheticDefinition, *, is_pending: bool = False) -> Installed:
+        """Make the event of a definition, or add a probe to it; is_pending: as add_probe() has it.
 
         Raises:
             OSError: ENOENT: no function has the name. ENODEV: no static event has it. EOPNOTSUPP: events of
@@ -126,11 +131,9 @@ class Installer:
             made = self.events[key] = make_event(definition, self.everything())
             return Installed(made, None)
         assert isinstance(definition, Definition)
-        if definition.place:
-            raise OSError(EOPNOTSUPP, "events of this kind cannot be made")
         event = self.events.get(key) or LiveEvent(definition)
         assert isinstance(event, LiveEvent)  # the registry lets no event have probes of two kinds
-        probe = event.add_probe(definition, is_pending=self.is_pending)
+        probe = event.add_probe(definition, is_pending=is_pending)
         self.events[key] = event
         return Installed(event, probe)
 

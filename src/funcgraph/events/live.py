@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from funcgraph.events.definition import Definition
+    from funcgraph.events.wanted import Wanted
 
 __all__ = ["define", "dynamic_events", "events", "remove", "start", "stop"]
 
 _installer = Installer()
+_recorded: dict[int, dict[str, Wanted]] = {}  # handle of such an instance -> its events with triggers
 _made: dict[int, list[Definition]] = {}  # handle of a recording's instance -> what was defined for it
 
 
@@ -49,9 +51,8 @@ def start(handle: int, asked: Asked) -> None:
         _made.setdefault(handle, []).append(asked.definition)
     event = events()[asked.name]
     if asked.triggers:
-        from funcgraph.events.wanted import Wanted  # with all of histograms
-
-        wanted = Wanted(event, handle)
+        wanted = _wanted(handle, asked.name)
+        assert wanted is not None
         wanted.set_filter(asked.filter)
         for text in asked.triggers:
             wanted.write_trigger(text)
@@ -72,16 +73,27 @@ def define(asked: Asked) -> bool:
     wanted = asked.definition
     if wanted is None or any(definition.text == wanted.text for definition in dynamic_events):
         return False
-    _installer.is_pending = True
-    try:
-        dynamic_events.define(asked.text)
-    finally:
-        _installer.is_pending = False
+    dynamic_events.define(asked.text, is_pending=True)
     return True
+
+
+def _wanted(handle: int, name: tuple[str, str]) -> Wanted | None:
+    """Return what an instance of a recording wants of an event that has triggers; None: there is no such event."""
+    from funcgraph.events.wanted import Wanted  # with all of histograms
+
+    recorded = _recorded.setdefault(handle, {})
+    event = events().get(name)
+    key = "/".join(name)
+    if event is not None and key not in recorded:
+        recorded[key] = Wanted(event, handle, lambda group, event: _wanted(handle, (group, event)), recorded)
+    return recorded.get(key)
 
 
 def stop(handles: Iterable[int]) -> None:
     """Delete the events that were defined for instances of recordings, which have ended."""
+    handles = list(handles)
+    for handle in handles:
+        _recorded.pop(handle, None)
     remove([definition for handle in handles for definition in _made.pop(handle, ())])
 
 

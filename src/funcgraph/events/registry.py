@@ -42,8 +42,12 @@ class Installer(Protocol):
     The registry calls it with its lock held, one call at a time.
     """
 
-    def install(self, definition: AnyDefinition) -> Any:
+    def install(self, definition: AnyDefinition, *, is_pending: bool = False) -> Any:
         """Make an event, or add a probe to the event of this group and name; return a handle of this probe.
+
+        Args:
+            definition: what to make.
+            is_pending: its function may be defined later.
 
         Raises:
             OSError: ENOENT: there is no such function; EILSEQ: no instruction begins at this offset; EINVAL:
@@ -154,11 +158,12 @@ class Registry:
             if refused:
                 raise refused[0]
 
-    def define(self, event: str | Event) -> AnyDefinition:
+    def define(self, event: str | Event, *, is_pending: bool = False) -> AnyDefinition:
         """Make the event that a line of dynamic_events defines, and return its definition.
 
         Args:
             event: the line, or the object that stands for it.
+            is_pending: the function may be defined later.
 
         Raises:
             ProbeError: the line defines none, or the event cannot be made. It is logged.
@@ -167,7 +172,8 @@ class Registry:
         line = line_of(event)
         with self._lock:
             try:
-                return self._add(line, parse_definition(line, self._parameters, self._event_fields))
+                definition = parse_definition(line, self._parameters, self._event_fields)
+                return self._add(line, definition, is_pending)
             except ProbeError as error:
                 self.log.add_error(error)
                 raise
@@ -251,14 +257,14 @@ class Registry:
                 return [field.name for field in definition.fields]
         return None if self._static_fields is None else self._static_fields(group, event)
 
-    def _add(self, line: str, definition: AnyDefinition) -> AnyDefinition:
+    def _add(self, line: str, definition: AnyDefinition, is_pending: bool = False) -> AnyDefinition:
         if isinstance(definition, Definition):
             self._check_new(line, definition)
         elif self._is_taken(definition):
             at = len(line) - len(line.removeprefix("s:").removeprefix(f"{GROUP}/"))
             raise ProbeError(messages.SYNTH_EVENT_EXISTS, "synthetic_events", line, at)
         try:
-            handle = self._installer.install(definition)
+            handle = self._installer.install(definition, is_pending=is_pending)
         except ProbeError:
             raise
         except OSError as error:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from errno import EINVAL
 from typing import TYPE_CHECKING, NamedTuple
 
-from funcgraph.events.filter import FilterError
-from funcgraph.events.hist import HistError
+from funcgraph.events.errors import CommandError
 from funcgraph.events.live import dynamic_events
 from funcgraph.events.registry import FILES
 from funcgraph.instance import event_set
@@ -129,10 +128,8 @@ def write(state: State, name: str, text: str, append: bool) -> None:
         try:
             with state.lock:
                 _write_found(found, text, append)
-        except (FilterError, HistError) as error:
-            entries = error.entries if isinstance(error, HistError) else ((error.message, error.caret),)
-            for message, caret in entries if error.component else ():
-                dynamic_events.log.add(error.component, message, error.command, caret)
+        except CommandError as error:
+            dynamic_events.log.add_error(error)
             raise OSError(error.errno, str(error), name) from error
 
 

@@ -162,11 +162,11 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Seque
 
 def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
     if instance["tracer"] == "nop":
-        definitions = [asked.parse(text).definition for text in instance["events"]]
+        events = [asked.parse(text) for text in instance["events"]]
         # A static event that was never hit is no mistake.
-        if not all(definition and definition.kind != "t" for definition in definitions):
+        if not all(event.definition and event.definition.kind != "t" for event in events):
             return ""
-        return _no_hit([definition.symbol for definition in definitions if definition], names)
+        return _no_hit(events, names)
     patterns = [*instance["filter"], *instance["graph"]]
     is_known = all(any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)
     is_quick = instance["thresh_us"] and is_known  # no call took that long
@@ -175,10 +175,18 @@ def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
     return nothing_matched(patterns, names)
 
 
-def _no_hit(symbols: Sequence[str], names: Sequence[str]) -> str:
-    """Return why events on these functions have no hits; "": some of the functions ran."""
-    unknown = [symbol for symbol in symbols if not any(fnmatchcase(name, symbol) for name in names)]
-    return nothing_matched(unknown, names) if symbols and unknown == list(symbols) else ""
+def _no_hit(events: Sequence[asked.Asked], names: Sequence[str]) -> str:
+    """Return why events have no hits; "": it is not known, as a filter may have refused them."""
+    unknown, places = [], []
+    for definition, condition in [(event.definition, event.filter) for event in events]:
+        if not any(fnmatchcase(name, definition.symbol) for name in names):
+            unknown.append(definition.symbol)
+        elif definition.place and condition is None:
+            places.append(definition.target)
+    if not events or len(unknown) + len(places) < len(events):
+        return ""
+    reached = [f"no call reached {', '.join(places)}, or there is no such place"] if places else []
+    return "; ".join([*([nothing_matched(unknown, names)] if unknown else []), *reached])
 
 
 def _no_section(tracer: str, thresh_us: int) -> str:

@@ -1,8 +1,8 @@
-/* A histogram counts each hit, under its key or as dropped, however many threads count; a reader sees whole
- * hits; a full table goes on counting the keys that it has.
+/* A histogram counts each hit, under its key or as dropped, however many threads count. A reader sees whole
+ * hits. A full table goes on counting the keys that it has.
  *
- * Fails if an element that lost a race is not given back, is given out twice, a sum is read in the middle
- * of a hit, or what is saved is of two hits. */
+ * Fails if an element that lost a race is not given back, or is given out twice. Also if a sum is read in
+ * the middle of a hit, or what is saved is of two hits. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

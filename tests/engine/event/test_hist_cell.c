@@ -1,5 +1,5 @@
-/* A cell is read and taken as it was put, whole and once, although handlers of a signal use it at any
- * instruction, and other threads at the same time.
+/* A cell is read and taken as it was put, whole and once. Handlers of a signal use it at any instruction,
+ * and other threads at the same time.
  *
  * Fails if a cell that is being changed is changed by another one, or read without a look at its state. */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
-/* Keys and numbers of a histogram are what the hit holds: each kind of field, modifiers at their edges,
- * expressions that wrap, texts that are cut, stacks.
+/* Keys and numbers of a histogram are what the hit holds. Tried are each kind of field, modifiers at their
+ * edges, expressions that wrap, texts that are cut, and stacks.
  *
  * Fails if equal values make two keys, different ones make one, or a modifier is off by one. */
 #include <errno.h>

@@ -11,6 +11,7 @@
 #include "engine/core/function.h"
 
 struct fg_c_functions;
+struct fg_named_kprobe;
 struct fg_orphan;
 
 /* Guarded by the interpreter's GIL, except for atomic members. Outlives the interpreter, because its
@@ -35,6 +36,7 @@ struct fg_interp {
     PyObject *events;             /* list, or NULL: those that are not closed; the binding's */
     PyObject *print_dump;         /* prints an instance's trace (dump.h), or NULL; the binding's */
     void *native_kprobes;         /* those of the C API; under FG_LOCK_CONTROL */
+    struct fg_named_kprobe *named_kprobes; /* see kprobe_named.h; under FG_LOCK_DISCOVERY */
     _Atomic(struct fg_c_functions *) c_functions; /* see cfunction.c */
     _Atomic(struct fg_orphan *) orphans;          /* see object.c */
 };

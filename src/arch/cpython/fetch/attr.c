@@ -1,5 +1,5 @@
-/* See attr.h. What a type says about an attribute is looked up once for each version of the type (the
- * version changes with the type, its bases and their dictionaries), and kept in the step's hint. */
+/* See attr.h. What a type says about an attribute is looked up once for each version of the type, and kept
+ * in the step's hint. The version changes with the type, its bases and their dictionaries. */
 #include "arch/cpython/fetch/attr.h"
 
 #include <stddef.h>

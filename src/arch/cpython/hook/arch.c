@@ -15,6 +15,7 @@
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/hook/hooks.h"
 #include "arch/cpython/hook/kprobe.h"
+#include "arch/cpython/hook/kprobe_named.h"
 #include "arch/cpython/hook/signals.h"
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
@@ -71,6 +72,7 @@ static const struct fg_process_ops process_ops = {
 static const struct fg_discovery_ops discovery_ops = {
     .meet_module = fg_greenlet_meet_module,
     .meet_func = fg_hooks_meet_func,
+    .meet_code = fg_named_kprobes_meet,
     .forget_func = fg_kprobe_function_gone,
 };
 

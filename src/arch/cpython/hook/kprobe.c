@@ -60,6 +60,41 @@ int fg_kprobe_offset(PyCodeObject *code, int offset)
     return result;
 }
 
+/* The line that begins at an instruction; -1: none that has an event. */
+static int line_at(PyCodeObject *code, PyObject *bytes, Py_ssize_t at)
+{
+    return fg_opcode_is_lineless(fg_opcode_at(bytes, at)) ? -1 : PyCode_Addr2Line(code, (int)at);
+}
+
+static bool has_line(PyCodeObject *code, PyObject *bytes, int line)
+{
+    for (Py_ssize_t at = first_traceable(code); at < PyBytes_GET_SIZE(bytes); at += 2) {
+        if (line_at(code, bytes, at) == line)
+            return true;
+    }
+    return false;
+}
+
+static int find_line(PyCodeObject *code, int line)
+{
+    PyObject *bytes = compiled(code);
+    int error = !bytes ? -ENOMEM : has_line(code, bytes, line) ? 0 : -EINVAL;
+
+    if (!bytes)
+        PyErr_Clear();
+    Py_XDECREF(bytes);
+    return error;
+}
+
+int fg_kprobe_find_place(struct fg_kprobe *kp, PyCodeObject *code, int line, int offset)
+{
+    int found = line ? find_line(code, line) : fg_kprobe_offset(code, offset);
+
+    kp->line = line;
+    kp->offset = line ? 0 : found;
+    return found < 0 ? found : 0;
+}
+
 static int add_line(PyObject *lines, int line)
 {
     PyObject *number = PyLong_FromLong(line);
@@ -72,7 +107,7 @@ static int add_line(PyObject *lines, int line)
 static int add_lines(PyObject *lines, PyCodeObject *code, PyObject *bytes)
 {
     for (Py_ssize_t at = first_traceable(code); at < PyBytes_GET_SIZE(bytes); at += 2) {
-        int line = fg_opcode_is_lineless(fg_opcode_at(bytes, at)) ? -1 : PyCode_Addr2Line(code, (int)at);
+        int line = line_at(code, bytes, at);
 
         if (line > 0 && add_line(lines, line) != 0)
             return -1;

@@ -32,6 +32,16 @@ int fg_kprobe_offset(PyCodeObject *code, int offset);
 /* The lines that have events, as a sorted list of int. NULL with an exception. */
 PyObject *fg_kprobe_lines(PyCodeObject *code);
 
+/**
+ * fg_kprobe_find_place() - Set a probe's place, which a code object must have.
+ * @line: 0: the place is at @offset
+ *
+ * Makes no object that the garbage collector knows: no code of the program runs meanwhile.
+ *
+ * Return: 0; -EINVAL: the code has no such line; the errors of fg_kprobe_offset(). Without an exception.
+ */
+int fg_kprobe_find_place(struct fg_kprobe *kp, PyCodeObject *code, int line, int offset);
+
 /* Called when the function's code object is freed. */
 void fg_kprobe_function_gone(struct fg_func *func);
 

@@ -135,8 +135,9 @@ static struct fg_func *make_record(PyCodeObject *code, const struct fg_func_desc
         return NULL;
     if (fg_func_has_users(func))
         fg_discovery_ops->meet_func(func);
+    fg_discovery_ops->meet_code(code, func);
     if (fg_code_set_extra(code, fg_code_extra_index, func) != 0) {
-        fg_func_forget(func);
+        code_gone(func);
         return NULL;
     }
     return func;

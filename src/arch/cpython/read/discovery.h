@@ -3,6 +3,8 @@
 #ifndef FG_CPYTHON_DISCOVERY_H
 #define FG_CPYTHON_DISCOVERY_H
 
+#include "arch/cpython/base/compat/python.h"
+
 struct fg_func;
 
 struct fg_discovery_ops {
@@ -11,6 +13,9 @@ struct fg_discovery_ops {
     /* Called when a new record has users. No other thread can find a code object's record yet. Under
      * FG_LOCK_DISCOVERY. */
     void (*meet_func)(struct fg_func *func);
+    /* Called for each new record of a Python function, after meet_func. Also under FG_LOCK_DISCOVERY, and
+     * no other thread can find the record yet. */
+    void (*meet_code)(PyCodeObject *code, struct fg_func *func);
     /* Called when the code object is freed. The record is freed after it. */
     void (*forget_func)(struct fg_func *func);
 };

@@ -5,6 +5,7 @@
 
 #include "arch/cpython/fetch/run.h"
 #include "arch/cpython/read/code.h"
+#include "arch/cpython/read/regs.h"
 #include "arch/cpython/register/fprobes.h"
 #include "arch/cpython/register/users.h"
 
@@ -100,4 +101,39 @@ void fg_cpython_probe_event_init(struct fg_probe_event *probe, struct fg_event *
                                  const struct fg_fetch_program *program)
 {
     fg_probe_event_init(probe, event, &fetch_ops, program, program->is_return, program->entry_bytes);
+}
+
+/* ---- places */
+
+static void hit_place(struct fg_named_kprobe *named, const struct fg_kprobe_site *site)
+{
+    const struct fg_place_event *place = fg_container_of(named, struct fg_place_event, at);
+    struct ftrace_regs regs = {&fg_place_regs_ops, site->frame, NULL, site->tstate};
+    struct fg_event_site where = {.task = fg_task_self, .func = site->func->id, .regs = &regs};
+    uint8_t image[FG_EVENT_MAX_BYTES];
+
+    if (fg_event_is_wanted(place->event))
+        fg_event_hit(place->event, &where, image,
+                     fg_fetch_run(place->program, &regs, where.func, NULL, image));
+}
+
+int fg_cpython_attach_place_event(struct fg_place_event *place)
+{
+    int error;
+
+    if (place->at.interp)
+        return 0;
+    if (fg_hooks_hold() != 0)
+        return -EIO;
+    place->at.run = hit_place;
+    error = fg_named_kprobe_attach(&place->at);
+    if (error)
+        fg_hooks_release();
+    return error;
+}
+
+void fg_cpython_detach_place_event(struct fg_place_event *place)
+{
+    if (fg_named_kprobe_detach(&place->at))
+        fg_hooks_release();
 }

@@ -5,6 +5,7 @@
 
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/fetch/program.h"
+#include "arch/cpython/hook/kprobe_named.h"
 #include "engine/event/func_command.h"
 #include "engine/event/probe_event.h"
 
@@ -31,5 +32,17 @@ void fg_cpython_remove_command(struct fg_func_command *command);
 /* Sets up a probe that is all zeros. The program lives as long as the probe. */
 void fg_cpython_probe_event_init(struct fg_probe_event *probe, struct fg_event *event,
                                  const struct fg_fetch_program *program);
+
+/* A probe that hits an event at a place within functions. Like struct fg_probe_event it does not move. */
+struct fg_place_event {
+    struct fg_named_kprobe at; /* symbol, line and offset are set by the caller */
+    struct fg_event *event;
+    const struct fg_fetch_program *program; /* lives as long as the probe */
+};
+
+/* Both do nothing if there is nothing to do. The first returns 0, or the errors of fg_named_kprobe_attach();
+ * also -EIO with an exception: CPython has no free hook. */
+int fg_cpython_attach_place_event(struct fg_place_event *place);
+void fg_cpython_detach_place_event(struct fg_place_event *place);
 
 #endif

@@ -1,4 +1,4 @@
-"""Events that programs define: kinds of them, their images, and how they lie in a trace.dat.
+"""Events that programs define in a trace.dat, and at random.
 
 Written from docs/trace-file.md, and independent of the code in C. Texts are only of what `random_value`
 makes.
@@ -10,94 +10,12 @@ import random
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import fgreader
-from tracefile import value
+from event_image import FAULT, NUMBERS, REFERRING, Field, Kind, parse_kind
 
-NUMBERS = {
-    **{f"{sign}{bits}": code for sign in "ux" for bits, code in zip((8, 16, 32, 64), "BHIQ", strict=True)},
-    **{f"s{bits}": code for bits, code in zip((8, 16, 32, 64), "bhiq", strict=True)},
-    "f64": "d",
-    "bool": "B",
-    "char": "B",
-    "symbol": "Q",
-}
-REFERRING = ("string", "object", "value")
-TYPES = (*NUMBERS, *REFERRING)
-UNREAD = b"\x0c"  # a value with the tag "an argument that has no value"
 MOST = 4000  # bytes of a record in a trace.dat
 TEXTS = ("", "abc", "it's", 'say "hi"', "späte", "x" * 30)
-
-
-@dataclass(frozen=True)
-class Field:
-    type: str
-    name: str
-    count: int
-    offset: int
-
-    @property
-    def size(self) -> int:
-        return fgreader.FIELD_BYTES[self.type]
-
-    @property
-    def end(self) -> int:
-        return self.offset + self.size * (self.count or 1)
-
-    def places(self) -> range:
-        return range(self.offset, self.end, self.size)
-
-
-@dataclass(frozen=True)
-class Kind:
-    system: str
-    name: str
-    fields_at: int
-    fields: tuple[Field, ...]
-
-    @property
-    def text(self) -> str:
-        return ";".join(f"{f.type} {f.name} {f.count} {f.offset}" for f in self.fields)
-
-    @property
-    def fixed_end(self) -> int:
-        return max((field.end for field in self.fields), default=self.fields_at)
-
-    def pack(self, *values: object) -> bytes:
-        """Return the image from its fields on. Bytes stand for what a field refers to as they are."""
-        fixed, behind = b"", b""
-        for field, given in zip(self.fields, values, strict=True):
-            for item in given if field.count else [given]:  # type: ignore[attr-defined]
-                if field.type in NUMBERS:
-                    fixed += struct.pack("<" + NUMBERS[field.type], item)
-                    continue
-                data = item if isinstance(item, bytes) else referred(field.type, item)
-                fixed += struct.pack("<HH", self.fixed_end + len(behind), len(data))
-                behind += data
-        assert len(fixed) == self.fixed_end - self.fields_at
-        return fixed + behind
-
-
-def referred(kind: str, item: object) -> bytes:
-    return str(item).encode() + b"\0" if kind == "string" else value(item)
-
-
-def kind_of(system: str, name: str, fields_at: int, fields: Iterable[tuple[str, str, int]]) -> Kind:
-    """Make a kind of event of (type, name, count) of each field."""
-    placed, at = [], fields_at
-    for field_type, field_name, count in fields:
-        placed.append(Field(field_type, field_name, count, at))
-        at = placed[-1].end
-    return Kind(system, name, fields_at, tuple(placed))
-
-
-def parse_kind(known: tuple[str, str, int, str]) -> Kind:
-    """Make a kind of what fgreader.py found."""
-    system, name, fields_at, text = known
-    words = [field.split(" ") for field in text.split(";") if field]
-    fields = tuple(Field(kind, field, int(count), int(offset)) for kind, field, count, offset in words)
-    return Kind(system, name, fields_at, fields)
 
 
 def random_value(kind: str, chance: random.Random) -> object:
@@ -116,8 +34,8 @@ def random_value(kind: str, chance: random.Random) -> object:
     if kind == "string":
         return chance.choice(TEXTS)
     if kind == "object":
-        return chance.choice((ValueError, [1, 2], UNREAD))
-    return chance.choice((0, -7, 2**40, 5, None, True, 2.5, "it's", b"\xff", [1], KeyError, 2**70, UNREAD))
+        return chance.choice((ValueError, [1, 2], FAULT))
+    return chance.choice((0, -7, 2**40, 5, None, True, 2.5, "it's", b"\xff", [1], KeyError, 2**70, FAULT))
 
 
 def random_fields(kind: Kind, seed: int) -> bytes:
