@@ -311,11 +311,11 @@ static int put_new_file(struct fg_event *event, struct fg_instance *instance, in
     return error;
 }
 
-/* The kernel allocates it with the trigger, too: a hit cannot. */
+/* The kernel allocates it with the trigger, too. */
 static int make_room_for_snapshots(struct fg_instance *instance, const struct fg_event_want *want)
 {
     for (uint32_t i = 0; i < want->nr_triggers; i++) {
-        if (want->triggers[i]->kind == FG_TRIGGER_SNAPSHOT)
+        if (fg_trigger_takes_snapshots(want->triggers[i]))
             return fg_instance_alloc_snapshot(instance);
     }
     return 0;

@@ -45,11 +45,11 @@ static void stop(struct fg_instance *instance)
 }
 
 /* What the actions need of the instance, which the caller may change. */
-static int prepare(struct fg_instance *instance, enum fg_trigger_kind kind)
+static int prepare(struct fg_instance *instance, const struct fg_trigger *action)
 {
-    if (kind == FG_TRIGGER_SNAPSHOT)
+    if (fg_trigger_takes_snapshots(action))
         return fg_instance_alloc_snapshot(instance);
-    return fg_trigger_writes(&(struct fg_trigger){.kind = kind}) ? fg_event_take_slot(instance) : 0;
+    return fg_trigger_writes(action) ? fg_event_take_slot(instance) : 0;
 }
 
 static void link_command(struct fg_func_command *command, struct fg_instance *instance)
@@ -63,14 +63,15 @@ static void link_command(struct fg_func_command *command, struct fg_instance *in
 
 int fg_func_command_add(struct fg_func_command *command, int handle, enum fg_trigger_kind kind)
 {
+    const struct fg_trigger action = {.kind = kind};
     struct fg_instance *instance = fg_instance_get(handle);
     int error = instance ? fg_instance_change_begin(instance) : -EINVAL;
 
     if (!error) {
-        error = prepare(instance, kind);
+        error = prepare(instance, &action);
         if (!error) {
             command->fp.entry_handler = at_entry;
-            command->writes = fg_trigger_writes(&(struct fg_trigger){.kind = kind});
+            command->writes = fg_trigger_writes(&action);
             command->handle = handle;
             fg_event_watch_instances(stop);
             link_command(command, instance);
