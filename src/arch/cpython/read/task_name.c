@@ -103,3 +103,11 @@ void fg_cpython_task_name_first(struct fg_task *task, fg_pyframe *frame)
     thread_name(bootstrapping_thread(frame), task->name, sizeof(task->name));
     fg_exception_put_back(aside);
 }
+
+void fg_cpython_task_name_of(struct fg_task *task, PyObject *thread)
+{
+    fg_exception aside = fg_exception_set_aside();
+
+    thread_name(Py_NewRef(thread), task->name, sizeof(task->name));
+    fg_exception_put_back(aside);
+}

@@ -10,5 +10,7 @@ void fg_cpython_task_name(struct fg_task *task, char *out, size_t room);
 /* Names a new thread from the frame that it is about to run. On 3.11 that frame is not linked to the
  * thread yet. */
 void fg_cpython_task_name_first(struct fg_task *task, fg_pyframe *frame);
+/* Names a new thread that runs no frame yet, from its threading.Thread. */
+void fg_cpython_task_name_of(struct fg_task *task, PyObject *thread);
 
 #endif

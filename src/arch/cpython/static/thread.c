@@ -4,6 +4,7 @@
 
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/latency/call_hook.h"
+#include "arch/cpython/read/task_name.h"
 #include "arch/cpython/static/peek.h"
 #include "arch/cpython/static/say.h"
 #include "arch/cpython/static/static_event.h"
@@ -41,6 +42,16 @@ static void tell(enum fg_static_event event, PyObject *thread, const char *targe
     fg_exception_put_back(aside);
 }
 
+/* Otherwise the thread has no name before it runs Python code. */
+static void begin(PyObject *thread, const char *target)
+{
+    struct fg_task *task = fg_task_current();
+
+    if (task)
+        fg_cpython_task_name_of(task, thread);
+    tell(FG_STATIC_THREAD_START, thread, target);
+}
+
 static struct fg_call_hook hook;
 
 /* When it ends, a thread has forgotten its function. */
@@ -53,7 +64,7 @@ static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf
     if (thread)
         copy_target(thread, target);
     if (thread && fg_static_is_wanted(FG_STATIC_THREAD_START))
-        tell(FG_STATIC_THREAD_START, thread, target);
+        begin(thread, target);
     result = fg_call_hook_go_on(&hook, function, args, nargsf, kwnames);
     if (thread && fg_static_is_wanted(FG_STATIC_THREAD_EXIT))
         tell(FG_STATIC_THREAD_EXIT, thread, target);
