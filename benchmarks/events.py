@@ -77,7 +77,7 @@ def event_instructions(bench: Bench) -> Iterator[Figure]:
     for mode in ("record", "attribute", "hist", "refused"):
         yield Figure(f"instructions a call, {mode}: adds", f"{per_call(mode) - untraced:.0f}")
     # 3.11 runs each call through a frame evaluator: no target is for that.
-    added = per_call("other") - untraced
+    added = round(per_call("other") - untraced, 1) + 0.0  # no -0.0
     target = "0" if _HAS_MONITORING else ""
     yield Figure(
         "instructions a call, an event on another function: adds",
