@@ -34,18 +34,31 @@ def pay(amount: float) -> float:
     return amount
 
 
+BASE = "".join(
+    f"{line}\n"
+    for line in (
+        f"f:shop/buy {HERE}.buy count=count:u32",
+        f"f:shop/pay {HERE}.pay amount=amount:s64",
+        f"f:other/pay {HERE}.pay",
+    )
+)
+
+
 @pytest.fixture
 def one() -> Iterator[funcgraph.Instance]:
+    """An instance, with the events of BASE. They stay for the next test: finding a function takes 15 ms."""
     with funcgraph.Instance("one") as instance:
-        for line in (
-            "f:shop/buy HERE.buy count:u32",
-            "f:shop/pay HERE.pay amount:s64",
-            "f:other/pay HERE.pay",
-        ):
-            events.define(line.replace("HERE", HERE))
+        if events.read() != BASE:
+            events.write("dynamic_events", BASE, append=False)
         yield instance
-    events.clear()
     events.log.clear()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_stays() -> Iterator[None]:
+    yield
+    events.clear()
+    assert funcgraph.users() == []
 
 
 def states(instance: funcgraph.Instance) -> str:
@@ -304,6 +317,7 @@ def test_triggers_do_not_act_in_other_threads_and_marks_do_not_care(one: funcgra
 
 
 def test_threads_are_chosen_before_there_is_an_event() -> None:
+    events.clear()
     with funcgraph.Instance("early") as early:
         early.set_event_pid = [1]
         events.define(f"f:shop/pay {HERE}.pay")
