@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from funcgraph.events import static
 from funcgraph.events.asked import Asked
 from funcgraph.events.installer import AnyEvent, Installer
 from funcgraph.events.registry import Registry

@@ -109,7 +109,7 @@ def _header_text(name: str) -> str:
 
 
 def _is_on(event: EventFile) -> bool:
-    return event.enable or event.has_triggers
+    return event.enable or event.is_soft
 
 
 # ---- enable
