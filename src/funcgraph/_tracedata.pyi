@@ -173,6 +173,24 @@ class Reader:
             OSError: it cannot be read.
         """
 
+    def call_tree(
+        self, group: str, /
+    ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int]], tuple[memoryview[int], ...]]:
+        """Read the whole trace; return what summary() does, and the merged call tree.
+
+        Args:
+            group: one of TREE_GROUPS: what has a root of its own.
+
+        Returns:
+            The rows of summary(), and columns as in TREE_COLUMNS: an item for each path of functions, parents
+            before their children. A root has the parent 2**32 - 1, and as its function the number of its
+            group: 0, a process id, or a task's place in the list of tasks.
+
+        Raises:
+            ValueError: another group; or the file is damaged.
+            OSError: it cannot be read.
+        """
+
     def columns(
         self, tasks: list[tuple[int, int, int, str, int, int, bool]], select_unknown: bool, size: int, /
     ) -> ColumnsIterator:
@@ -208,6 +226,11 @@ class ReportIterator:
         Returns:
             For each: where in the piece it is missing, the event's id, and the record.
         """
+
+# Merged call trees: src/binding/tracedata/summary.c
+
+TREE_COLUMNS: Final[tuple[str, ...]]  # the names of a tree's columns
+TREE_GROUPS: Final[tuple[str, ...]]  # "all", "process", "task"
 
 # Events as columns: src/binding/tracedata/column.c, columns.c, follower.c
 

@@ -61,14 +61,8 @@ static PyType_Spec column_spec = {
     .slots = column_slots,
 };
 
-struct array {
-    void *items;
-    size_t nr_items, item_bytes;
-    const char *format;
-};
-
 /* A memoryview of the array's items, which are taken over: array->items is NULL then. */
-static PyObject *column_view(PyTypeObject *type, struct array *array)
+static PyObject *column_view(PyTypeObject *type, struct fg_column_array *array)
 {
     struct column *column = (struct column *)type->tp_alloc(type, 0);
     PyObject *view;
@@ -85,12 +79,12 @@ static PyObject *column_view(PyTypeObject *type, struct array *array)
     return view;
 }
 
-static PyObject *views(PyTypeObject *type, struct array *arrays, size_t n)
+PyObject *fg_column_tuple(struct fg_tracedata_state *state, struct fg_column_array *arrays, size_t n)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)n);
 
     for (size_t i = 0; tuple && i < n; i++) {
-        PyObject *view = column_view(type, &arrays[i]);
+        PyObject *view = column_view(state->column_type, &arrays[i]);
 
         if (view == NULL)
             Py_CLEAR(tuple);
@@ -106,7 +100,7 @@ PyObject *fg_columns_tuple(struct fg_tracedata_state *state, struct fg_columns *
 {
     fg_columns_trim(columns);
 
-    struct array arrays[] = {
+    struct fg_column_array arrays[] = {
 #define X(name, type, format, text) {columns->name, columns->n, sizeof(type), format},
         FG_COLUMNS(X)
 #undef X
@@ -115,7 +109,7 @@ PyObject *fg_columns_tuple(struct fg_tracedata_state *state, struct fg_columns *
     };
 
     *columns = (struct fg_columns){0};
-    return views(state->column_type, arrays, FG_NR_ITEMS(arrays));
+    return fg_column_tuple(state, arrays, FG_NR_ITEMS(arrays));
 }
 
 int fg_check_batch_size(Py_ssize_t size)

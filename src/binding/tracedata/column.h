@@ -8,6 +8,22 @@
 #include "binding/tracedata/state.h"
 #include "tracedata/view/columns.h"
 
+/* What becomes a column. */
+struct fg_column_array {
+    void *items; /* from malloc() or aligned_alloc() */
+    size_t nr_items, item_bytes;
+    const char *format; /* of Python's struct module */
+};
+
+/**
+ * fg_column_tuple - make columns of @n arrays
+ *
+ * Their memory goes over to the columns, or is freed if this fails.
+ *
+ * Return: a tuple of memoryviews; or NULL with an exception.
+ */
+PyObject *fg_column_tuple(struct fg_tracedata_state *state, struct fg_column_array *arrays, size_t n);
+
 /**
  * fg_columns_tuple - make Python's form of columns
  *

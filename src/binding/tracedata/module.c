@@ -9,6 +9,7 @@
 #include "binding/tracedata/reader.h"
 #include "binding/tracedata/recorder.h"
 #include "binding/tracedata/state.h"
+#include "binding/tracedata/summary.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/new_file.h"
 
@@ -62,7 +63,7 @@ static int tracedata_exec(PyObject *module)
         fg_add_recorder_types(module) < 0 || fg_add_kernel_names(module) < 0)
         return -1;
     if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||
-        fg_add_follower_types(module) < 0)
+        fg_add_follower_types(module) < 0 || fg_add_tree_names(module) < 0)
         return -1;
     return fg_add_reader_types(module);
 }

@@ -13,9 +13,7 @@
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/report.h"
 #include "binding/tracedata/state.h"
-#include "tracedata/view/summary.h"
-
-#define SUMMARY_EVENTS (4u << 20) /* between checks for a signal: a few tenths of a second */
+#include "binding/tracedata/summary.h"
 
 static int open_file(struct fg_reader *reader, const struct fg_file_arg *file, char reason[FG_REASON_BYTES])
 {
@@ -206,66 +204,6 @@ static PyObject *reader_set_events(PyObject *self, PyObject *types)
     Py_RETURN_NONE;
 }
 
-static PyObject *summary_row(uint32_t index, const struct fg_function_summary *row)
-{
-    unsigned long long min_ns = row->min_ns == UINT64_MAX ? 0 : row->min_ns;
-    return Py_BuildValue("(IKKKKKKKKK)", index, (unsigned long long)row->calls,
-                         (unsigned long long)row->resumes, (unsigned long long)row->exceptions,
-                         (unsigned long long)row->total_ns, (unsigned long long)row->self_ns, min_ns,
-                         (unsigned long long)row->max_ns, (unsigned long long)row->ended,
-                         (unsigned long long)row->ended_ns);
-}
-
-static PyObject *summary_rows(const struct fg_summary *summary, uint32_t nr_functions)
-{
-    const struct fg_function_summary *functions = fg_summary_functions(summary);
-    PyObject *rows = PyList_New(0);
-    for (uint32_t i = 0; rows && i <= nr_functions; i++) {
-        if (!functions[i].calls && !functions[i].resumes && !functions[i].total_ns &&
-            !functions[i].exceptions)
-            continue;
-        fg_list_append(&rows, summary_row(i, &functions[i]));
-    }
-    return rows;
-}
-
-PyDoc_STRVAR(summary_doc, "summary($self)\n--\n\n"
-                          "Read the whole trace. Return a row for each function that was called in it:\n"
-                          "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
-                          "ended_ns). An index beyond\n"
-                          "the last function stands for functions without a name. Raises ValueError "
-                          "if the file is damaged, and OSError.");
-
-static PyObject *reader_summary(PyObject *self, PyObject *Py_UNUSED(ignored))
-{
-    struct fg_reader *reader = (struct fg_reader *)self;
-    struct fg_merge merge;
-    struct fg_summary *summary = NULL;
-    PyObject *rows = NULL;
-    int result;
-    if (!fg_reader_begin(reader))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS result = fg_merge_open(&merge, &reader->file, &reader->names);
-    if (!result)
-        result = fg_summary_new(&merge, &summary);
-    Py_END_ALLOW_THREADS if (!result) result = 1;
-    while (result == 1) {
-        if (PyErr_CheckSignals() < 0)
-            goto out;
-        Py_BEGIN_ALLOW_THREADS result = fg_summary_run(summary, SUMMARY_EVENTS);
-        Py_END_ALLOW_THREADS
-    }
-    if (result < 0)
-        fg_reader_raise(reader, result, merge.reason);
-    else
-        rows = summary_rows(summary, reader->names.nr_functions);
-out:
-    fg_summary_free(summary);
-    fg_merge_close(&merge);
-    reader->is_busy = false;
-    return rows;
-}
-
 static PyObject *reader_get_meta(PyObject *self, void *Py_UNUSED(closure))
 {
     struct fg_reader *reader = (struct fg_reader *)self;
@@ -309,6 +247,19 @@ static PyObject *reader_get_is_complete(PyObject *self, void *Py_UNUSED(closure)
     return PyBool_FromLong(!recorded || recorded->is_complete);
 }
 
+PyDoc_STRVAR(summary_doc, "summary($self)\n--\n\n"
+                          "Read the whole trace. Return a row for each function that was called in it:\n"
+                          "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
+                          "ended_ns). An index beyond\n"
+                          "the last function stands for functions without a name. Raises ValueError "
+                          "if the file is damaged, and OSError.");
+
+PyDoc_STRVAR(call_tree_doc,
+             "call_tree($self, group, /)\n--\n\n"
+             "Read the whole trace: (rows as summary() returns them, columns of the merged call "
+             "tree, as in TREE_COLUMNS).\n\n"
+             "group: one of TREE_GROUPS: what has a root of its own.");
+
 PyDoc_STRVAR(
     columns_doc,
     "columns($self, tasks, select_unknown, size)\n--\n\n"
@@ -319,7 +270,8 @@ PyDoc_STRVAR(
 FG_ALONE(reader_set_names)
 FG_ALONE(reader_set_events)
 FG_ALONE(fg_reader_report)
-FG_ALONE(reader_summary)
+FG_ALONE(fg_reader_summary)
+FG_ALONE(fg_reader_call_tree)
 FG_ALONE(fg_reader_columns)
 FG_ALONE(fg_reader_part)
 FG_ALONE(fg_reader_set_formats)
@@ -349,7 +301,8 @@ static PyMethodDef reader_methods[] = {
     {"set_names", reader_set_names_alone, METH_VARARGS, set_names_doc},
     {"set_events", reader_set_events_alone, METH_O, set_events_doc},
     {"report", fg_reader_report_alone, METH_VARARGS, report_doc},
-    {"summary", reader_summary_alone, METH_NOARGS, summary_doc},
+    {"summary", fg_reader_summary_alone, METH_NOARGS, summary_doc},
+    {"call_tree", fg_reader_call_tree_alone, METH_VARARGS, call_tree_doc},
     {"columns", fg_reader_columns_alone, METH_VARARGS, columns_doc},
     {"fileno", reader_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nReturn the file's descriptor, which is the Reader's own."},

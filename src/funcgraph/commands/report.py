@@ -13,6 +13,7 @@ from funcgraph.commands._trace import (
     wanted_buffers,
     wanted_tasks,
 )
+from funcgraph.commands._tree import add_tree_arguments, tree_pieces, wants_tree
 from funcgraph.tracedata.option_words import options_help, parse_options
 from funcgraph.tracedata.pager import wants_color, write_text
 
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="colours; auto (default): on a terminal, unless NO_COLOR is set",
     )
     parser.add_argument("--no-pager", action="store_true", help="do not start $PAGER on a terminal")
+    add_tree_arguments(parser)
     parser.epilog = (
         f"options for -O, with their defaults (auto: if more than one task is shown):\n{options_help()}"
     )
@@ -67,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         options = parse_options(args.options)
     except ValueError as error:
         raise CommandError(str(error)) from None
+    is_tree = wants_tree(args)
     trace = open_trace(args)
     if trace.is_kernel and args.options:
         raise CommandError(
@@ -74,6 +77,9 @@ def run(args: argparse.Namespace) -> int:
         )
     tasks = wanted_tasks(trace, args.task)
     buffers = wanted_buffers(trace, args.buffers)
+    if is_tree:
+        write_text(tree_pieces(args, trace, tasks, buffers), pager=not args.no_pager)
+        return 0
     pieces = trace.report(options, tasks=tasks, buffers=buffers, color=wants_color(args.color))
     with trace_errors(trace.path):
         write_text(pieces, pager=not args.no_pager)

@@ -13,6 +13,7 @@ from funcgraph.tracedata.option_words import option_bits
 from funcgraph.tracedata.summary import FunctionSummary, summary_rows
 
 if TYPE_CHECKING:
+    from funcgraph.tracedata.call_tree import CallTree, TreeGroup
     from funcgraph.tracedata.kernel import KernelHead
 
 # The tracers whose traces have the layout `function`: of texts and single events, not of nested calls.
@@ -184,6 +185,41 @@ class TraceFile:
             return summary_rows(self._reader(shown).summary(), self.functions)
         except ValueError as error:
             raise TraceError(str(error)) from None
+
+    def call_tree(
+        self,
+        *,
+        tasks: Sequence[Task] | None = None,
+        buffers: Sequence[int] | None = None,
+        by: TreeGroup = "all",
+    ) -> CallTree:
+        """Return the merged call tree: calls and times of each path of functions, and of each function.
+
+        Its memory grows with the number of different paths, not with the trace.
+
+        Args:
+            tasks, buffers: as for `summary`. Of several buffers each should have a tree of its own: two
+                instances may have recorded the same call.
+            by: what has a root of its own: "all", "process" or "task".
+
+        Raises:
+            TraceError: the file is damaged.
+            OSError: it cannot be read.
+
+        Example:
+            >>> tree = TraceFile("trace.fg").call_tree()
+            >>> for place in range(len(tree)):
+            ...     print(tree.path(place), tree.calls[place], tree.total_ns[place])
+        """
+        from funcgraph.tracedata.call_tree import group_names, make_call_tree  # only now: see codecs
+
+        numbers = range(len(self.buffers)) if buffers is None else buffers
+        shown = None if tasks is None and len(numbers) == len(self.buffers) else self._shown(tasks, numbers)
+        try:
+            rows, columns = self._reader(shown).call_tree(by)
+        except ValueError as error:
+            raise TraceError(str(error)) from None
+        return make_call_tree(rows, columns, self.functions, group_names(self.tasks, by))
 
     def _reader(self, tasks: Sequence[Task] | None) -> _tracedata.Reader:
         """Hand in all names, and select these tasks (None: all).
