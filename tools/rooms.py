@@ -62,6 +62,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "settings": ("base",),
     "api": ("extensions", "base"),
     "tracedata": ("extensions", "settings"),
+    "export": ("tracedata",),
     "session": ("tracedata", "events"),
     "events": ("settings", "api"),
     "instance": ("session", "events"),
@@ -69,7 +70,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "package": ("instance",),
     "boot": ("instance",),
     "selftest": ("package",),
-    "commands": ("selftest",),
+    "commands": ("selftest", "export"),
     "command line": ("commands",),
 }
 

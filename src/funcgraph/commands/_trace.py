@@ -39,7 +39,7 @@ def add_trace_argument(parser: argparse.ArgumentParser) -> None:
 
 def open_trace(args: argparse.Namespace) -> TraceFile:
     """Open the trace. Raises CommandError with the file and the reason."""
-    path = args.input or args.file or _default_trace()
+    path = args.input or args.file or default_trace()
     with trace_errors(path):
         try:
             return TraceFile(path)
@@ -47,7 +47,8 @@ def open_trace(args: argparse.Namespace) -> TraceFile:
             raise CommandError(os_error_text(error)) from None
 
 
-def _default_trace() -> str:
+def default_trace() -> str:
+    """Return the name of the trace that is read if none is given."""
     return (
         "trace.dat" if os.path.exists("trace.dat") and not os.path.exists(DEFAULT_OUTPUT) else DEFAULT_OUTPUT
     )

@@ -105,6 +105,11 @@ class Trace:
         self._reader = self._follower = None
 
     @property
+    def is_kernel(self) -> bool:
+        """Whether trace-cmd recorded it on a kernel: a thread may have events in several tasks then."""
+        return self._is_kernel
+
+    @property
     def is_complete(self) -> bool:
         """Whether the recording had ended when `funcgraph.open`, or `follow`, last looked."""
         return self._opened().is_complete or (self._follower is not None and self._follower.is_complete)

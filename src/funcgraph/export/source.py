@@ -1,0 +1,82 @@
+"""What an export reads: the selected events of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from funcgraph.tracedata.calls import Call, calls_of
+from funcgraph.tracedata.description import Buffer, EventType, Function, Task
+from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.opened import Trace
+
+# The clocks whose times are no nanoseconds.
+_COUNTING_CLOCKS = ("counter", "uptime", "x86-tsc")
+
+
+class Source:
+    """The selected part of a trace, to be read from its beginning as often as a format needs.
+
+    Args:
+        trace: stays the caller's.
+        tasks: of the trace's tasks, those that are exported; None: all.
+        buffers: names of the buffers that are exported; None: all.
+
+    Attributes:
+        trace: the trace.
+        notes: what the export has to say about this trace, for standard error: sentences without a full stop.
+    """
+
+    def __init__(
+        self, trace: Trace, *, tasks: Sequence[Task] | None = None, buffers: Sequence[str] | None = None
+    ) -> None:
+        self.trace = trace
+        self.notes: list[str] = []
+        self._tasks = tasks
+        self._buffers = buffers
+        if trace.clock in _COUNTING_CLOCKS:
+            self.notes.append(f"the trace's clock is '{trace.clock}': its times are shown as nanoseconds")
+        if trace.lost:
+            self.notes.append(f"{trace.lost:,} records were lost: calls around them may be missing or cut short")
+
+    @property
+    def functions(self) -> Sequence[Function]:
+        """The functions, by the index that columns have."""
+        return self.trace.functions
+
+    @property
+    def event_types(self) -> Sequence[EventType]:
+        """The kinds of events that the program or its user defined, by number."""
+        return self.trace.event_types
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """The selected tasks that the trace names."""
+        names = [buffer.name for buffer in self.buffers]
+        shown = self.trace.tasks if self._tasks is None else self._tasks
+        return [task for task in shown if self.trace.buffers[task.buffer].name in names]
+
+    @property
+    def buffers(self) -> Sequence[Buffer]:
+        """The selected buffers."""
+        if self._buffers is None:
+            return self.trace.buffers
+        return [buffer for buffer in self.trace.buffers if buffer.name in self._buffers]
+
+    @property
+    def threads_move(self) -> bool:
+        """Whether a thread's events lie in several lanes: a kernel's trace, whose lanes are CPUs."""
+        return self.trace.is_kernel
+
+    def columns(self, *, size: int = 65536, tasks: Sequence[Task] | None = None) -> Iterator[Columns]:
+        """Return an iterator over the events in batches, in order of time.
+
+        Args:
+            size: events in a batch.
+            tasks: of the selected tasks, those that are read now; None: all.
+        """
+        chosen = self._tasks if tasks is None else tasks
+        return self.trace.columns(size=size, tasks=chosen, buffers=self._buffers)
+
+    def calls(self) -> Iterator[Call]:
+        """Return an iterator over the calls that ended, in the order of their ends."""
+        return calls_of(self.columns(), self.functions, threads_move=self.threads_move)
