@@ -44,6 +44,7 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "tracedata/read": ("tracedata/spool",),
     "tracedata/make": ("tracedata/read",),
     "tracedata/view": ("tracedata/read",),
+    "tracedata/export": ("tracedata/view",),
     "binding/base": (),
     "binding/core": ("binding/base", "arch/cpython/register"),
     "binding/graph": ("binding/core",),
@@ -51,7 +52,7 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "binding/event": ("binding/probe",),
     "binding/capi": ("binding/probe",),
     "binding/engine": ("binding/capi", "binding/event"),
-    "binding/tracedata": ("binding/base", "tracedata/view", "tracedata/make"),
+    "binding/tracedata": ("binding/base", "tracedata/export", "tracedata/make"),
     "binding/environ": ("binding/base",),
 }
 

@@ -5,9 +5,11 @@
 #include "binding/tracedata/convert.h"
 #include "binding/tracedata/follower.h"
 #include "binding/tracedata/kernel.h"
+#include "binding/tracedata/perfetto.h"
 #include "binding/tracedata/python_codec.h"
 #include "binding/tracedata/reader.h"
 #include "binding/tracedata/recorder.h"
+#include "binding/tracedata/slicer.h"
 #include "binding/tracedata/state.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/new_file.h"
@@ -63,6 +65,8 @@ static int tracedata_exec(PyObject *module)
         return -1;
     if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||
         fg_add_follower_types(module) < 0)
+        return -1;
+    if (fg_add_slicer_types(module) < 0 || fg_add_perfetto_types(module) < 0)
         return -1;
     return fg_add_reader_types(module);
 }

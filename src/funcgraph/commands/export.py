@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError(os_error_text(error)) from None
         except ExportError as error:
             raise CommandError(f"{path}: {error}") from None
-    for note in (form.lacks, *source.notes):
+    for note in (form.lacks, *source.notes()):
         say(f"{form.name}: {note}")
     return 0
 

@@ -43,7 +43,7 @@ def export_trace(
     with open_trace(path) as trace:
         source = Source(trace)
         write(form, source, output)
-    return [form.lacks, *source.notes]
+    return [form.lacks, *source.notes()]
 
 
 def write(form: Format, source: Source, output: str | os.PathLike[str] | BinaryIO) -> None:

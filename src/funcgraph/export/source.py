@@ -9,8 +9,8 @@ from funcgraph.tracedata.description import Buffer, EventType, Function, Task
 from funcgraph.tracedata.events import Columns
 from funcgraph.tracedata.opened import Trace
 
-# The clocks whose times are no nanoseconds.
-_COUNTING_CLOCKS = ("counter", "uptime", "x86-tsc")
+#: The clocks whose times are no nanoseconds.
+COUNTING_CLOCKS = ("counter", "uptime", "x86-tsc")
 
 
 class Source:
@@ -23,20 +23,28 @@ class Source:
 
     Attributes:
         trace: the trace.
-        notes: what the export has to say about this trace, for standard error: sentences without a full stop.
+        lost_ends, open_ends: how many stretches of calls were ended without an event: as their end was lost;
+            as the thread has no more events.
     """
 
     def __init__(
         self, trace: Trace, *, tasks: Sequence[Task] | None = None, buffers: Sequence[str] | None = None
     ) -> None:
         self.trace = trace
-        self.notes: list[str] = []
+        self.lost_ends = self.open_ends = 0
         self._tasks = tasks
         self._buffers = buffers
-        if trace.clock in _COUNTING_CLOCKS:
-            self.notes.append(f"the trace's clock is '{trace.clock}': its times are shown as nanoseconds")
-        if trace.lost:
-            self.notes.append(f"{trace.lost:,} records were lost: calls around them may be missing or cut short")
+
+    def notes(self) -> Iterator[str]:
+        """Yield what there is to say about this trace after the export: sentences without a full stop."""
+        if self.trace.clock in COUNTING_CLOCKS:
+            yield f"the trace's clock is '{self.trace.clock}': its times are shown as nanoseconds"
+        if self.trace.lost:
+            yield f"{self.trace.lost:,} records were lost: calls around them may be missing or cut short"
+        if self.lost_ends:
+            yield f"{self.lost_ends:,} ends of calls were lost: each ends at its thread's last event before that"
+        if self.open_ends:
+            yield f"{self.open_ends:,} calls were in progress: each ends at its thread's last event"
 
     @property
     def functions(self) -> Sequence[Function]:
