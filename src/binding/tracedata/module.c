@@ -9,6 +9,7 @@
 #include "binding/tracedata/python_codec.h"
 #include "binding/tracedata/reader.h"
 #include "binding/tracedata/recorder.h"
+#include "binding/tracedata/selection.h"
 #include "binding/tracedata/slicer.h"
 #include "binding/tracedata/state.h"
 #include "tracedata/base/file_io.h"
@@ -61,6 +62,7 @@ static PyMethodDef tracedata_functions[] = {
 static int tracedata_exec(PyObject *module)
 {
     if (fg_add_codec_functions(module) < 0 || fg_add_convert_functions(module) < 0 ||
+        fg_add_selection_functions(module) < 0 ||
         fg_add_recorder_types(module) < 0 || fg_add_kernel_names(module) < 0)
         return -1;
     if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||

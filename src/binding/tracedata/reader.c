@@ -12,6 +12,7 @@
 #include "binding/tracedata/kernel.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/report.h"
+#include "binding/tracedata/selection.h"
 #include "binding/tracedata/state.h"
 #include "tracedata/view/summary.h"
 
@@ -229,39 +230,64 @@ static PyObject *summary_rows(const struct fg_summary *summary, uint32_t nr_func
     return rows;
 }
 
-PyDoc_STRVAR(summary_doc, "summary($self)\n--\n\n"
+PyDoc_STRVAR(summary_doc, "summary($self, selection=None, /)\n--\n\n"
                           "Read the whole trace. Return a row for each function that was called in it:\n"
                           "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
                           "ended_ns). An index beyond\n"
                           "the last function stands for functions without a name. Raises ValueError "
                           "if the file is damaged, and OSError.");
 
-static PyObject *reader_summary(PyObject *self, PyObject *Py_UNUSED(ignored))
+/* Opens the lanes. Return: 0, or -1 with an exception. */
+static int begin_summary(struct fg_reader *reader, struct fg_selected *selected, struct fg_merge *merge,
+                         struct fg_summary **summary)
 {
-    struct fg_reader *reader = (struct fg_reader *)self;
-    struct fg_merge merge;
-    struct fg_summary *summary = NULL;
-    PyObject *rows = NULL;
     int result;
-    if (!fg_reader_begin(reader))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS result = fg_merge_open(&merge, &reader->file, &reader->names);
+
+    Py_BEGIN_ALLOW_THREADS;
+    result = fg_selected_open(selected, merge, &reader->file, &reader->names);
     if (!result)
-        result = fg_summary_new(&merge, &summary);
-    Py_END_ALLOW_THREADS if (!result) result = 1;
+        result = fg_summary_new(merge, summary);
+    Py_END_ALLOW_THREADS;
+    if (result)
+        fg_reader_raise(reader, result, merge->reason);
+    return result ? -1 : 0;
+}
+
+/* Reads all of it. Return: 0, or -1 with an exception. */
+static int run_summary(struct fg_reader *reader, const struct fg_merge *merge, struct fg_summary *summary)
+{
+    int result = 1;
+
     while (result == 1) {
         if (PyErr_CheckSignals() < 0)
-            goto out;
-        Py_BEGIN_ALLOW_THREADS result = fg_summary_run(summary, SUMMARY_EVENTS);
-        Py_END_ALLOW_THREADS
+            return -1;
+        Py_BEGIN_ALLOW_THREADS;
+        result = fg_summary_run(summary, SUMMARY_EVENTS);
+        Py_END_ALLOW_THREADS;
     }
     if (result < 0)
-        fg_reader_raise(reader, result, merge.reason);
-    else
+        fg_reader_raise(reader, result, merge->reason);
+    return result;
+}
+
+static PyObject *reader_summary(PyObject *self, PyObject *args)
+{
+    struct fg_reader *reader = (struct fg_reader *)self;
+    struct fg_selected selected = {0};
+    struct fg_merge merge = {0};
+    struct fg_summary *summary = NULL;
+    PyObject *rows = NULL, *selection = NULL;
+
+    if (!PyArg_ParseTuple(args, "|O:summary", &selection) || !fg_reader_begin(reader))
+        return NULL;
+    if (fg_selected_parse(&selected, &reader->file, selection) == 0 &&
+        begin_summary(reader, &selected, &merge, &summary) == 0 &&
+        run_summary(reader, &merge, summary) == 0)
         rows = summary_rows(summary, reader->names.nr_functions);
-out:
     fg_summary_free(summary);
-    fg_merge_close(&merge);
+    if (merge.file)
+        fg_merge_close(&merge);
+    fg_selected_free(&selected);
     reader->is_busy = false;
     return rows;
 }
@@ -280,7 +306,7 @@ static PyObject *reader_get_nr_lanes(PyObject *self, void *Py_UNUSED(closure))
 }
 
 PyDoc_STRVAR(report_doc,
-             "report($self, buffers, header, color)\n--\n\n"
+             "report($self, buffers, header, color, selection=None, /)\n--\n\n"
              "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
              "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
              "'function_graph',\n'function', or 'trace-cmd' for a kernel's trace; bits of REPORT_OPTIONS; "
@@ -311,7 +337,7 @@ static PyObject *reader_get_is_complete(PyObject *self, void *Py_UNUSED(closure)
 
 PyDoc_STRVAR(
     columns_doc,
-    "columns($self, tasks, select_unknown, size)\n--\n\n"
+    "columns($self, tasks, select_unknown, size, selection=None, /)\n--\n\n"
     "Return an iterator over the events: for each batch of at most `size` a tuple of columns, as in COLUMNS."
     "\n\ntasks, select_unknown: as for set_names().\n"
     "Iterating raises ValueError if the file is damaged, and OSError.");
@@ -349,7 +375,7 @@ static PyMethodDef reader_methods[] = {
     {"set_names", reader_set_names_alone, METH_VARARGS, set_names_doc},
     {"set_events", reader_set_events_alone, METH_O, set_events_doc},
     {"report", fg_reader_report_alone, METH_VARARGS, report_doc},
-    {"summary", reader_summary_alone, METH_NOARGS, summary_doc},
+    {"summary", reader_summary_alone, METH_VARARGS, summary_doc},
     {"columns", fg_reader_columns_alone, METH_VARARGS, columns_doc},
     {"fileno", reader_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nReturn the file's descriptor, which is the Reader's own."},

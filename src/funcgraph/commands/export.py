@@ -8,14 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._trace import (
-    add_buffer_argument,
-    default_trace,
-    open_trace,
-    trace_errors,
-    wanted_buffers,
-    wanted_tasks,
-)
+from funcgraph.commands._trace import add_selection_arguments, default_trace, selection_of, trace_errors
 from funcgraph.export.format import ExportError, Format
 from funcgraph.export.formats import all_formats, find_format, format_of_file
 from funcgraph.export.run import check_extra, write
@@ -51,14 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the file to write; - is standard output (default: the trace's name with the format's suffix)",
     )
-    parser.add_argument(
-        "--task",
-        metavar="T",
-        action="append",
-        default=[],
-        help="only this task: a thread id, or a thread's name (* and ? match); may be repeated",
-    )
-    add_buffer_argument(parser)
+    add_selection_arguments(parser, events=False)
     width = max(len(form.name) for form in all_formats())
     rows = [f"  {form.name:<{width}}  {form.help} ({form.suffixes[0]})" for form in all_formats()]
     parser.epilog = "formats:\n" + "\n".join(rows)
@@ -76,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     with trace_errors(path):
         try:
             with Trace(path) as trace:
-                source = _selected(trace, path, args)
+                source = Source(trace, select=selection_of(args))
                 write(form, source, sys.stdout.buffer if output == "-" else output)
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
@@ -127,12 +113,3 @@ def _check_output(form: Format, path: str, output: str) -> None:
         raise CommandError(os_error_text(error)) from None
     if os.path.exists(target) and os.path.exists(path) and os.path.samefile(path, target):
         raise CommandError(f"{path}: is the output too")
-
-
-def _selected(trace: Trace, path: str, args: argparse.Namespace) -> Source:
-    if not args.task and not args.buffers:
-        return Source(trace)
-    file = open_trace(argparse.Namespace(input=path))
-    numbers = wanted_buffers(file, args.buffers)
-    names = None if numbers is None else [file.buffers[number].name for number in numbers]
-    return Source(trace, tasks=wanted_tasks(file, args.task), buffers=names)

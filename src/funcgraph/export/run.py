@@ -12,10 +12,15 @@ from funcgraph.export.formats import find_format, format_of_file
 from funcgraph.export.source import Source
 from funcgraph.export.whole_file import whole_file
 from funcgraph.tracedata.opened import open_trace
+from funcgraph.tracedata.selection import Selection
 
 
 def export_trace(
-    path: str | os.PathLike[str], output: str | os.PathLike[str] | BinaryIO, format: str | None = None
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | BinaryIO,
+    format: str | None = None,
+    *,
+    select: Selection | None = None,
 ) -> Sequence[str]:
     """Write a trace in the format of another viewer.
 
@@ -24,12 +29,14 @@ def export_trace(
         output: the file to write, which appears when it is whole; or a binary file that is open for writing.
         format: the name of the format, as `funcgraph export --help` lists them; None: what the suffix of
             `output` says.
+        select: what is exported; None: all.
 
     Returns:
         What there is to say: what the format cannot hold, and what this trace lacks.
 
     Raises:
         ExportError: no such format, or its extra is not installed.
+        SelectionError: the trace has nothing that `select` names.
         TraceError: the file is not a trace, or is damaged.
         OSError: a file cannot be read or written.
 
@@ -41,7 +48,7 @@ def export_trace(
     form = find_format(format) if format else format_of_file(os.fspath(output))  # type: ignore[arg-type]
     check_extra(form)
     with open_trace(path) as trace:
-        source = Source(trace)
+        source = Source(trace, select=select)
         write(form, source, output)
     return [form.lacks, *source.notes()]
 

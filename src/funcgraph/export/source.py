@@ -8,6 +8,8 @@ from funcgraph.tracedata.calls import Call, calls_of
 from funcgraph.tracedata.description import Buffer, EventType, Function, Task
 from funcgraph.tracedata.events import Columns
 from funcgraph.tracedata.opened import Trace
+from funcgraph.tracedata.selection import Selection
+from funcgraph.tracedata.selection import select as work_out
 
 #: The clocks whose times are no nanoseconds.
 COUNTING_CLOCKS = ("counter", "uptime", "x86-tsc")
@@ -18,22 +20,23 @@ class Source:
 
     Args:
         trace: stays the caller's.
-        tasks: of the trace's tasks, those that are exported; None: all.
-        buffers: names of the buffers that are exported; None: all.
+        select: what is exported; None: all.
 
     Attributes:
         trace: the trace.
+        select: as given.
         lost_ends, open_ends: how many stretches of calls were ended without an event: as their end was lost;
             as the thread has no more events.
+
+    Raises:
+        SelectionError: the trace has nothing that `select` names.
     """
 
-    def __init__(
-        self, trace: Trace, *, tasks: Sequence[Task] | None = None, buffers: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, trace: Trace, *, select: Selection | None = None) -> None:
         self.trace = trace
+        self.select = select
         self.lost_ends = self.open_ends = 0
-        self._tasks = tasks
-        self._buffers = buffers
+        self._chosen = work_out(trace, select or Selection())
 
     def notes(self) -> Iterator[str]:
         """Yield what there is to say about this trace after the export: sentences without a full stop."""
@@ -59,16 +62,14 @@ class Source:
     @property
     def tasks(self) -> Sequence[Task]:
         """The selected tasks that the trace names."""
-        names = [buffer.name for buffer in self.buffers]
-        shown = self.trace.tasks if self._tasks is None else self._tasks
-        return [task for task in shown if self.trace.buffers[task.buffer].name in names]
+        shown = self.trace.tasks if self._chosen.tasks is None else self._chosen.tasks
+        return [task for task in shown if self._chosen.buffers is None or task.buffer in self._chosen.buffers]
 
     @property
     def buffers(self) -> Sequence[Buffer]:
         """The selected buffers."""
-        if self._buffers is None:
-            return self.trace.buffers
-        return [buffer for buffer in self.trace.buffers if buffer.name in self._buffers]
+        numbers = self._chosen.buffers
+        return [buffer for n, buffer in enumerate(self.trace.buffers) if numbers is None or n in numbers]
 
     @property
     def threads_move(self) -> bool:
@@ -82,8 +83,7 @@ class Source:
             size: events in a batch.
             tasks: of the selected tasks, those that are read now; None: all.
         """
-        chosen = self._tasks if tasks is None else tasks
-        return self.trace.columns(size=size, tasks=chosen, buffers=self._buffers)
+        return self.trace.columns(size=size, tasks=tasks, select=self.select)
 
     def calls(self) -> Iterator[Call]:
         """Return an iterator over the calls that ended, in the order of their ends."""
