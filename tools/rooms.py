@@ -44,6 +44,8 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "tracedata/read": ("tracedata/spool",),
     "tracedata/make": ("tracedata/read",),
     "tracedata/view": ("tracedata/read",),
+    "tracedata/export": ("tracedata/view",),
+    "tracedata/select": ("tracedata/read", "engine/event"),
     "binding/base": (),
     "binding/core": ("binding/base", "arch/cpython/register"),
     "binding/graph": ("binding/core",),
@@ -51,7 +53,7 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "binding/event": ("binding/probe",),
     "binding/capi": ("binding/probe",),
     "binding/engine": ("binding/capi", "binding/event"),
-    "binding/tracedata": ("binding/base", "tracedata/view", "tracedata/make"),
+    "binding/tracedata": ("binding/base", "tracedata/export", "tracedata/select", "tracedata/make"),
     "binding/environ": ("binding/base",),
 }
 
@@ -61,15 +63,16 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "base": (),
     "settings": ("base",),
     "api": ("extensions", "base"),
-    "tracedata": ("extensions", "settings"),
-    "session": ("tracedata", "events"),
     "events": ("settings", "api"),
+    "tracedata": ("extensions", "events"),
+    "export": ("tracedata",),
+    "session": ("tracedata",),
     "instance": ("session", "events"),
     "control": ("instance",),
     "package": ("instance",),
     "boot": ("instance",),
     "selftest": ("package",),
-    "commands": ("selftest",),
+    "commands": ("selftest", "export"),
     "command line": ("commands",),
 }
 

@@ -52,6 +52,36 @@ REPORT_OPTIONS: Final[
     tuple[tuple[str, int, Literal["on", "off", "auto"], str], ...]
 ]  # name, bit, default, help
 
+# A selection (selection.c): of each function bits, 1: its calls are wanted, 2: and all that they call; whether
+# any function has bit 1, bit 2; the first and last time; levels of calls (0: all); nanoseconds that a call ran at
+# least; whether calls are hidden; the events that are wanted (None: all): type, program of a filter (None:
+# all of that type), and fields of the event: type, count, offset.
+SelectionTuple: TypeAlias = tuple[
+    bytes,
+    bool,
+    bool,
+    int,
+    int,
+    int,
+    int,
+    bool,
+    list[tuple[int, bytes | None, list[tuple[str, int, int]]]] | None,
+]
+
+def match_functions(pattern: str, functions: list[tuple[str, str]], /) -> bytes:
+    """Match a filter pattern, as of `funcgraph record -l`, with functions.
+
+    Args:
+        pattern: a glob over names, also with `:mod:MODULE`.
+        functions: of each its name, with its module, and its module.
+
+    Returns:
+        A byte for each function: 1 if the pattern matches it, else 0.
+
+    Raises:
+        ValueError: it is no pattern; the text says why, and at which column.
+    """
+
 @final
 class Reader:
     """An opened trace.
@@ -146,7 +176,12 @@ class Reader:
             ValueError: one of them cannot be.
         """
     def report(
-        self, buffers: list[tuple[str, int, int, int, str | None]], header: int, color: bool, /
+        self,
+        buffers: list[tuple[str, int, int, int, str | None]],
+        header: int,
+        color: bool,
+        selection: SelectionTuple | None = None,
+        /,
     ) -> ReportIterator:
         """Return an iterator over the report's text, in pieces of whole lines.
 
@@ -161,8 +196,13 @@ class Reader:
             ValueError: the trace has another number of buffers. From the iterator: the file is damaged.
             OSError: from the iterator: the file cannot be read.
         """
-    def summary(self) -> list[tuple[int, int, int, int, int, int, int, int, int, int]]:
+    def summary(
+        self, selection: SelectionTuple | None = None, /
+    ) -> list[tuple[int, int, int, int, int, int, int, int, int, int]]:
         """Read the whole trace; return a row for each function with events.
+
+        Args:
+            selection: the events that are read; None: all.
 
         Returns:
             Rows of index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, ended_ns. The
@@ -174,12 +214,13 @@ class Reader:
         """
 
     def call_tree(
-        self, group: str, /
+        self, group: str, selection: SelectionTuple | None = None, /
     ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int]], tuple[memoryview[int], ...]]:
         """Read the whole trace; return what summary() does, and the merged call tree.
 
         Args:
             group: one of TREE_GROUPS: what has a root of its own.
+            selection: what is counted; None: all.
 
         Returns:
             The rows of summary(), and columns as in TREE_COLUMNS: an item for each path of functions, parents
@@ -192,7 +233,12 @@ class Reader:
         """
 
     def columns(
-        self, tasks: list[tuple[int, int, int, str, int, int, bool]], select_unknown: bool, size: int, /
+        self,
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        select_unknown: bool,
+        size: int,
+        selection: SelectionTuple | None = None,
+        /,
     ) -> ColumnsIterator:
         """Return an iterator over all events. set_names() need not be called; several iterators may be used
         at the same time.
@@ -200,6 +246,7 @@ class Reader:
         Args:
             tasks, select_unknown: as of set_names(). The event of a task has its place in this list.
             size: events in a batch, 1 to 2**24.
+            selection: the events that are read; None: all.
 
         Raises:
             ValueError: `size` is impossible. Here or from the iterator: the file is damaged.

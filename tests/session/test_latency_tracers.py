@@ -160,7 +160,7 @@ def test_the_variable_starts_them_and_writes_what_they_found(fg: Funcgraph) -> N
 
 @pytest.mark.one_python
 def test_the_report_knows_all_latency_tracers() -> None:
-    assert set(_engine.LATENCY_TRACERS) < set(trace_file._FLAT_TRACERS)
+    assert set(_engine.LATENCY_TRACERS) < set(description.FLAT_TRACERS)
 
 
 # ---- uvloop

@@ -112,6 +112,20 @@ PyObject *fg_columns_tuple(struct fg_tracedata_state *state, struct fg_columns *
     return fg_column_tuple(state, arrays, FG_NR_ITEMS(arrays));
 }
 
+PyObject *fg_slices_tuple(struct fg_tracedata_state *state, struct fg_slices *slices)
+{
+    struct array arrays[] = {
+#define X(name, type, format, text) {slices->name, slices->n, sizeof(type), format},
+        FG_SLICES(X)
+#undef X
+            {slices->data_offsets, slices->n + 1, sizeof(int32_t), "i"},
+        {slices->data, slices->data_bytes, 1, "B"},
+    };
+
+    *slices = (struct fg_slices){0};
+    return views(state->column_type, arrays, FG_NR_ITEMS(arrays));
+}
+
 int fg_check_batch_size(Py_ssize_t size)
 {
     if (size >= 1 && size <= MAX_BATCH_SIZE)

@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include "binding/tracedata/state.h"
+#include "tracedata/export/slices.h"
 #include "tracedata/view/columns.h"
 
 /* What becomes a column. */
@@ -32,6 +33,9 @@ PyObject *fg_column_tuple(struct fg_tracedata_state *state, struct fg_column_arr
  * Return: a tuple of memoryviews, as in COLUMNS; or NULL with an exception.
  */
 PyObject *fg_columns_tuple(struct fg_tracedata_state *state, struct fg_columns *columns);
+
+/* The same for slices, in the order of SLICES. */
+PyObject *fg_slices_tuple(struct fg_tracedata_state *state, struct fg_slices *slices);
 
 /* Adds Column, COLUMNS and KINDS to the module. Return: 0, or -1 with an exception. */
 int fg_add_column_types(PyObject *module);

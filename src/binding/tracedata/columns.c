@@ -8,10 +8,12 @@
 #include "binding/base/types.h"
 #include "binding/tracedata/column.h"
 #include "binding/tracedata/reader_object.h"
+#include "binding/tracedata/selection.h"
 
 struct columns_iterator {
     PyObject_HEAD struct fg_reader *reader;
     struct fg_name_table names; /* of tasks only */
+    struct fg_selected selected;
     struct fg_merge merge;
     size_t size;
     int error; /* found after the events that were returned last */
@@ -50,11 +52,11 @@ PyObject *fg_reader_columns(PyObject *self, PyObject *args)
 {
     struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
     struct columns_iterator *iterator;
-    PyObject *tasks;
+    PyObject *tasks, *selection = NULL;
     Py_ssize_t size;
     int select_unknown, error;
 
-    if (!PyArg_ParseTuple(args, "O!pn:columns", &PyList_Type, &tasks, &select_unknown, &size) ||
+    if (!PyArg_ParseTuple(args, "O!pn|O:columns", &PyList_Type, &tasks, &select_unknown, &size, &selection) ||
         fg_check_batch_size(size) < 0)
         return NULL;
     iterator =
@@ -63,12 +65,14 @@ PyObject *fg_reader_columns(PyObject *self, PyObject *args)
         return NULL;
     iterator->reader = (struct fg_reader *)Py_NewRef(self);
     iterator->size = (size_t)size;
-    if (set_tasks(&iterator->names, &iterator->reader->file, tasks, select_unknown) < 0) {
+    if (set_tasks(&iterator->names, &iterator->reader->file, tasks, select_unknown) < 0 ||
+        fg_selected_parse(&iterator->selected, &iterator->reader->file, selection) < 0) {
         Py_DECREF(iterator);
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS;
-    error = fg_merge_open(&iterator->merge, &iterator->reader->file, &iterator->names);
+    error =
+        fg_selected_open(&iterator->selected, &iterator->merge, &iterator->reader->file, &iterator->names);
     Py_END_ALLOW_THREADS;
     if (error) {
         fg_reader_raise(iterator->reader, error, iterator->merge.reason);
@@ -87,6 +91,7 @@ static void columns_iterator_dealloc(PyObject *self)
 
     if (iterator->merge.file)
         fg_merge_close(&iterator->merge);
+    fg_selected_free(&iterator->selected);
     fg_name_table_free(&iterator->names);
     Py_XDECREF(iterator->reader);
     type->tp_free(self);

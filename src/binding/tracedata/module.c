@@ -5,9 +5,12 @@
 #include "binding/tracedata/convert.h"
 #include "binding/tracedata/follower.h"
 #include "binding/tracedata/kernel.h"
+#include "binding/tracedata/perfetto.h"
 #include "binding/tracedata/python_codec.h"
 #include "binding/tracedata/reader.h"
 #include "binding/tracedata/recorder.h"
+#include "binding/tracedata/selection.h"
+#include "binding/tracedata/slicer.h"
 #include "binding/tracedata/state.h"
 #include "binding/tracedata/summary.h"
 #include "tracedata/base/file_io.h"
@@ -60,10 +63,13 @@ static PyMethodDef tracedata_functions[] = {
 static int tracedata_exec(PyObject *module)
 {
     if (fg_add_codec_functions(module) < 0 || fg_add_convert_functions(module) < 0 ||
-        fg_add_recorder_types(module) < 0 || fg_add_kernel_names(module) < 0)
+        fg_add_selection_functions(module) < 0 || fg_add_recorder_types(module) < 0 ||
+        fg_add_kernel_names(module) < 0)
         return -1;
     if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||
         fg_add_follower_types(module) < 0 || fg_add_tree_names(module) < 0)
+        return -1;
+    if (fg_add_slicer_types(module) < 0 || fg_add_perfetto_types(module) < 0)
         return -1;
     return fg_add_reader_types(module);
 }

@@ -12,6 +12,7 @@
 #include "binding/tracedata/kernel.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/report.h"
+#include "binding/tracedata/selection.h"
 #include "binding/tracedata/state.h"
 #include "binding/tracedata/summary.h"
 
@@ -218,7 +219,7 @@ static PyObject *reader_get_nr_lanes(PyObject *self, void *Py_UNUSED(closure))
 }
 
 PyDoc_STRVAR(report_doc,
-             "report($self, buffers, header, color)\n--\n\n"
+             "report($self, buffers, header, color, selection=None, /)\n--\n\n"
              "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
              "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
              "'function_graph',\n'function', or 'trace-cmd' for a kernel's trace; bits of REPORT_OPTIONS; "
@@ -247,7 +248,7 @@ static PyObject *reader_get_is_complete(PyObject *self, void *Py_UNUSED(closure)
     return PyBool_FromLong(!recorded || recorded->is_complete);
 }
 
-PyDoc_STRVAR(summary_doc, "summary($self)\n--\n\n"
+PyDoc_STRVAR(summary_doc, "summary($self, selection=None, /)\n--\n\n"
                           "Read the whole trace. Return a row for each function that was called in it:\n"
                           "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
                           "ended_ns). An index beyond\n"
@@ -255,14 +256,14 @@ PyDoc_STRVAR(summary_doc, "summary($self)\n--\n\n"
                           "if the file is damaged, and OSError.");
 
 PyDoc_STRVAR(call_tree_doc,
-             "call_tree($self, group, /)\n--\n\n"
+             "call_tree($self, group, selection=None, /)\n--\n\n"
              "Read the whole trace: (rows as summary() returns them, columns of the merged call "
              "tree, as in TREE_COLUMNS).\n\n"
              "group: one of TREE_GROUPS: what has a root of its own.");
 
 PyDoc_STRVAR(
     columns_doc,
-    "columns($self, tasks, select_unknown, size)\n--\n\n"
+    "columns($self, tasks, select_unknown, size, selection=None, /)\n--\n\n"
     "Return an iterator over the events: for each batch of at most `size` a tuple of columns, as in COLUMNS."
     "\n\ntasks, select_unknown: as for set_names().\n"
     "Iterating raises ValueError if the file is damaged, and OSError.");
@@ -301,7 +302,7 @@ static PyMethodDef reader_methods[] = {
     {"set_names", reader_set_names_alone, METH_VARARGS, set_names_doc},
     {"set_events", reader_set_events_alone, METH_O, set_events_doc},
     {"report", fg_reader_report_alone, METH_VARARGS, report_doc},
-    {"summary", fg_reader_summary_alone, METH_NOARGS, summary_doc},
+    {"summary", fg_reader_summary_alone, METH_VARARGS, summary_doc},
     {"call_tree", fg_reader_call_tree_alone, METH_VARARGS, call_tree_doc},
     {"columns", fg_reader_columns_alone, METH_VARARGS, columns_doc},
     {"fileno", reader_fileno, METH_NOARGS,

@@ -4,6 +4,7 @@
 #include "binding/base/sequences.h"
 #include "binding/tracedata/column.h"
 #include "binding/tracedata/reader_object.h"
+#include "binding/tracedata/selection.h"
 #include "binding/tracedata/state.h"
 #include "tracedata/view/summary.h"
 #include "tracedata/view/tree_columns.h"
@@ -61,20 +62,26 @@ static PyObject *tree_columns(struct fg_tracedata_state *state, const struct fg_
     return fg_column_tuple(state, arrays, FG_NR_ITEMS(arrays));
 }
 
-/* Opens the summary of all that the reader's names select. `group` is -1 for one without a tree. */
-static int begin(struct fg_reader *reader, int group, struct fg_merge *merge, struct fg_summary **summary)
+/* Opens the lanes. `group` is -1 for a summary without a tree. Return: 0, or -1 with an exception. */
+static int begin(struct fg_reader *reader, int group, struct fg_selected *selected, struct fg_merge *merge,
+                 struct fg_summary **summary)
 {
-    int error = fg_merge_open(merge, &reader->file, &reader->names);
+    int error;
 
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_selected_open(selected, merge, &reader->file, &reader->names);
     if (!error)
         error = fg_summary_new(merge, summary);
     if (!error && group >= 0)
         error = fg_summary_grow_tree(*summary, (enum fg_tree_groups)group);
-    return error;
+    Py_END_ALLOW_THREADS;
+    if (error)
+        fg_reader_raise(reader, error, merge->reason);
+    return error ? -1 : 0;
 }
 
-/* Return: 0 at the end of the trace; or -1 with an exception. */
-static int run(struct fg_reader *reader, struct fg_summary *summary, const char *reason)
+/* Reads all of it. Return: 0, or -1 with an exception. */
+static int run(struct fg_reader *reader, const struct fg_merge *merge, struct fg_summary *summary)
 {
     int result = 1;
 
@@ -86,7 +93,7 @@ static int run(struct fg_reader *reader, struct fg_summary *summary, const char 
         Py_END_ALLOW_THREADS;
     }
     if (result < 0)
-        fg_reader_raise(reader, result, reason);
+        fg_reader_raise(reader, result, merge->reason);
     return result;
 }
 
@@ -106,40 +113,41 @@ static PyObject *result_of(PyObject *self, const struct fg_summary *summary)
     return Py_BuildValue("(NN)", rows, columns);
 }
 
-static PyObject *sum_up(PyObject *self, int group)
+static PyObject *sum_up(PyObject *self, int group, PyObject *selection)
 {
     struct fg_reader *reader = (struct fg_reader *)self;
-    struct fg_merge merge;
+    struct fg_selected selected = {0};
+    struct fg_merge merge = {0};
     struct fg_summary *summary = NULL;
     PyObject *result = NULL;
-    int error;
 
     if (!fg_reader_begin(reader))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    error = begin(reader, group, &merge, &summary);
-    Py_END_ALLOW_THREADS;
-    if (error)
-        fg_reader_raise(reader, error, merge.reason);
-    else if (run(reader, summary, merge.reason) == 0)
+    if (fg_selected_parse(&selected, &reader->file, selection) == 0 &&
+        begin(reader, group, &selected, &merge, &summary) == 0 && run(reader, &merge, summary) == 0)
         result = result_of(self, summary);
     fg_summary_free(summary);
-    fg_merge_close(&merge);
+    if (merge.file)
+        fg_merge_close(&merge);
+    fg_selected_free(&selected);
     reader->is_busy = false;
     return result;
 }
 
-PyObject *fg_reader_summary(PyObject *self, PyObject *Py_UNUSED(unused))
+PyObject *fg_reader_summary(PyObject *self, PyObject *args)
 {
-    return sum_up(self, -1);
+    PyObject *selection = NULL;
+
+    return PyArg_ParseTuple(args, "|O:summary", &selection) ? sum_up(self, -1, selection) : NULL;
 }
 
 PyObject *fg_reader_call_tree(PyObject *self, PyObject *args)
 {
+    PyObject *selection = NULL;
     const char *name;
     int group;
 
-    if (!PyArg_ParseTuple(args, "s:call_tree", &name))
+    if (!PyArg_ParseTuple(args, "s|O:call_tree", &name, &selection))
         return NULL;
     group = fg_name_index(group_names, FG_NR_ITEMS(group_names), name);
     if (group >= 0)

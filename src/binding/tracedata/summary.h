@@ -6,7 +6,7 @@
 #include <Python.h>
 
 /* For a Reader in its critical section, both. */
-PyObject *fg_reader_summary(PyObject *self, PyObject *unused);
+PyObject *fg_reader_summary(PyObject *self, PyObject *args);
 PyObject *fg_reader_call_tree(PyObject *self, PyObject *args);
 
 /* Adds TREE_COLUMNS and TREE_GROUPS to the module. Return: 0, or -1 with an exception. */

@@ -10,7 +10,7 @@ from funcgraph.commands import CommandError
 from funcgraph.commands._trace import trace_errors
 from funcgraph.names import did_you_mean
 from funcgraph.tracedata.call_tree import CallTree
-from funcgraph.tracedata.description import Task
+from funcgraph.tracedata.selection import Selection, select
 from funcgraph.tracedata.trace_file import TraceFile
 from funcgraph.tracedata.tree_text import DEFAULT_PERCENT, TreeLimits, tree_text
 from funcgraph.tracedata.tree_views import callees_of, callers_of
@@ -67,20 +67,19 @@ def wants_tree(args: argparse.Namespace) -> bool:
     return any(asked)
 
 
-def tree_pieces(
-    args: argparse.Namespace, trace: TraceFile, tasks: Sequence[Task] | None, buffers: Sequence[int] | None
-) -> Iterator[bytes]:
+def tree_pieces(args: argparse.Namespace, trace: TraceFile, wanted: Selection) -> Iterator[bytes]:
     """Return the text: a tree for each buffer, since two instances may have recorded the same call."""
-    numbers = trace.find_buffers(()) if buffers is None else buffers
+    with trace_errors(trace.path):
+        numbers = select(trace, wanted).buffers or trace.find_buffers(())
     percent = DEFAULT_PERCENT if args.min_percent is None else args.min_percent
     limits = TreeLimits(percent, args.tree_depth)
-    wanted = _matcher(trace, args.callers or args.callees)
+    is_meant = _matcher(trace, args.callers or args.callees)
     for number in numbers:
         if len(numbers) > 1:
             yield f"{trace.buffers[number].name or 'top instance'}:\n".encode("utf-8", "backslashreplace")
         with trace_errors(trace.path):
-            tree = trace.call_tree(tasks=tasks, buffers=[number], by=args.by or "all")
-        yield from tree_text(_view(args, tree, wanted), limits, each_is_whole=not args.tree)
+            tree = trace.call_tree(buffers=[number], by=args.by or "all", select=wanted)
+        yield from tree_text(_view(args, tree, is_meant), limits, each_is_whole=not args.tree)
 
 
 def _view(args: argparse.Namespace, tree: CallTree, wanted: Callable[[str], bool]) -> CallTree:

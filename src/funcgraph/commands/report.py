@@ -6,12 +6,11 @@ import argparse
 
 from funcgraph.commands import CommandError
 from funcgraph.commands._trace import (
-    add_buffer_argument,
+    add_selection_arguments,
     add_trace_argument,
     open_trace,
+    selection_of,
     trace_errors,
-    wanted_buffers,
-    wanted_tasks,
 )
 from funcgraph.commands._tree import add_tree_arguments, tree_pieces, wants_tree
 from funcgraph.tracedata.option_words import options_help, parse_options
@@ -34,14 +33,7 @@ A trace of several instances is printed in order of time, and each line begins w
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_trace_argument(parser)
-    parser.add_argument(
-        "--task",
-        metavar="T",
-        action="append",
-        default=[],
-        help="only this task: a thread id, or a thread's name (* and ? match); may be repeated",
-    )
-    add_buffer_argument(parser)
+    add_selection_arguments(parser)
     parser.add_argument(
         "-O",
         dest="options",
@@ -75,12 +67,11 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(
             f"{trace.path}: a kernel's trace is printed as trace-cmd prints it: it has no options -O"
         )
-    tasks = wanted_tasks(trace, args.task)
-    buffers = wanted_buffers(trace, args.buffers)
+    wanted = selection_of(args)
     if is_tree:
-        write_text(tree_pieces(args, trace, tasks, buffers), pager=not args.no_pager)
+        write_text(tree_pieces(args, trace, wanted), pager=not args.no_pager)
         return 0
-    pieces = trace.report(options, tasks=tasks, buffers=buffers, color=wants_color(args.color))
+    pieces = trace.report(options, select=wanted, color=wants_color(args.color))
     with trace_errors(trace.path):
         write_text(pieces, pager=not args.no_pager)
     return 0

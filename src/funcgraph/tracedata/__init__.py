@@ -12,10 +12,19 @@ from __future__ import annotations
 TYPE_CHECKING = False  # as typing's, without importing typing
 if TYPE_CHECKING:
     from funcgraph.tracedata.calls import Call
-    from funcgraph.tracedata.description import Buffer, EventField, EventType, Function, Task, TraceError
+    from funcgraph.tracedata.description import (
+        Buffer,
+        EventField,
+        EventType,
+        Function,
+        SelectionError,
+        Task,
+        TraceError,
+    )
     from funcgraph.tracedata.events import Columns, Event
     from funcgraph.tracedata.opened import Trace
     from funcgraph.tracedata.option_words import ReportOption, parse_options, report_options
+    from funcgraph.tracedata.selection import Selection
     from funcgraph.tracedata.summary import FunctionSummary
     from funcgraph.tracedata.trace_file import TraceFile
     from funcgraph.tracedata.values import FieldValue, PartialValue, Value, decode_values
@@ -32,6 +41,8 @@ __all__ = [
     "FunctionSummary",
     "PartialValue",
     "ReportOption",
+    "Selection",
+    "SelectionError",
     "Task",
     "Trace",
     "TraceError",
@@ -55,6 +66,8 @@ _LAZY = {
     "FunctionSummary": "summary",
     "PartialValue": "values",
     "ReportOption": "option_words",
+    "Selection": "selection",
+    "SelectionError": "description",
     "Task": "description",
     "Trace": "opened",
     "TraceError": "description",

@@ -22,6 +22,8 @@ from funcgraph.tracedata.description import (
 )
 from funcgraph.tracedata.event_format import EventFormat
 from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
+from funcgraph.tracedata.selection import Selected, Selection
+from funcgraph.tracedata.selection import select as work_out
 from funcgraph.tracedata.trace_file import describe, open_reader, task_rows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
@@ -50,6 +52,7 @@ class Trace:
         killed: process id -> why its tracing ended for good.
         formats: event id -> `EventFormat`, of a trace that trace-cmd recorded on a kernel; else empty. An
             event of the kind `other` has the id as its `number`, and the kernel's record as its `payload`.
+        is_kernel: whether trace-cmd recorded it on a kernel.
     """
 
     path: str | int
@@ -66,6 +69,7 @@ class Trace:
     wait_ns: int
     killed: dict[int, str]
     formats: dict[int, EventFormat]
+    is_kernel: bool
 
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
@@ -74,7 +78,7 @@ class Trace:
         except ValueError as error:
             raise TraceError(str(error)) from None
         head, description = describe(reader)
-        self._is_kernel = head is not None
+        self.is_kernel = head is not None
         self.formats = head.formats if head else {}
         self._reader: _tracedata.Reader | None = reader
         self._follower: _Follower | None = None
@@ -115,6 +119,7 @@ class Trace:
         size: int = 65536,
         tasks: Sequence[Task] | None = None,
         buffers: Sequence[str] | None = None,
+        select: Selection | None = None,
     ) -> Iterator[Columns]:
         """Return an iterator over batches of events, each property of an event as an array.
 
@@ -123,12 +128,14 @@ class Trace:
                 fewer, and so may one whose payloads have over 4 MiB.
             tasks: of the trace's `tasks`, those whose events are read; None: all.
             buffers: names of the buffers whose events are read, "" for the top instance's; None: all.
+            select: what is read of these; None: all. Depths are those within the selection.
 
         Returns:
             The batches, in order of time. Reading releases the GIL.
 
         Raises:
             ValueError: `size` is impossible, a task or buffer is none of the trace's, or the trace is closed.
+            SelectionError: a ValueError: the trace has nothing that `select` names.
             TraceError: from the iterator: the file is damaged. All events that are whole come before.
             OSError: it cannot be read.
 
@@ -140,9 +147,9 @@ class Trace:
         reader = self._opened()
         if not 1 <= size <= _MAX_BATCH:
             raise ValueError(f"size must be 1 to {_MAX_BATCH}, got {size}")
-        selected = self._selected(tasks, buffers)
+        selected, events = self._selected(tasks, buffers, select)
         try:
-            iterator = reader.columns(task_rows(self.tasks, selected), selected is None, size)
+            iterator = reader.columns(task_rows(self.tasks, selected), selected is None, size, events)
         except OverflowError as error:
             raise TraceError(f"damaged: its description is not that of a trace ({error})") from None
         except ValueError as error:
@@ -150,26 +157,34 @@ class Trace:
         return self._batches(iterator)
 
     def events(
-        self, *, tasks: Sequence[Task] | None = None, buffers: Sequence[str] | None = None
+        self,
+        *,
+        tasks: Sequence[Task] | None = None,
+        buffers: Sequence[str] | None = None,
+        select: Selection | None = None,
     ) -> Iterator[Event]:
         """Return an iterator over the events, in order of time.
 
         Args:
-            tasks, buffers: as of `columns`.
+            tasks, buffers, select: as of `columns`.
 
         Raises:
-            ValueError, TraceError, OSError: as `columns`.
+            ValueError, SelectionError, TraceError, OSError: as `columns`.
 
         Example:
             >>> for event in trace.events():
             ...     if event.kind == "raise":
             ...         print(event.task.name, event.function.name, event.exception)
         """
-        batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers)
+        batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers, select=select)
         return (event for batch in batches for event in events_of(batch, self.functions, self.event_types))
 
     def calls(
-        self, *, tasks: Sequence[Task] | None = None, buffers: Sequence[str] | None = None
+        self,
+        *,
+        tasks: Sequence[Task] | None = None,
+        buffers: Sequence[str] | None = None,
+        select: Selection | None = None,
     ) -> Iterator[Call]:
         """Return an iterator over the calls that ended, in the order of their ends.
 
@@ -177,16 +192,16 @@ class Trace:
         recorded is no calls: it does not record ends.
 
         Args:
-            tasks, buffers: as of `columns`.
+            tasks, buffers, select: as of `columns`.
 
         Raises:
-            ValueError, TraceError, OSError: as `columns`.
+            ValueError, SelectionError, TraceError, OSError: as `columns`.
 
         Example:
             >>> slow = heapq.nlargest(10, trace.calls(), key=lambda call: call.duration_ns or 0)
         """
-        batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers)
-        return calls_of(batches, self.functions, threads_move=self._is_kernel)
+        batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers, select=select)
+        return calls_of(batches, self.functions, threads_move=self.is_kernel)
 
     def follow(self, *, timeout: float | None = None, interval: float = 0.1) -> Iterator[Event]:
         """Return an iterator over the events that were appended since, which waits for more.
@@ -231,18 +246,33 @@ class Trace:
             raise ValueError("the trace is closed")
         return self._reader
 
-    def _selected(self, tasks: Sequence[Task] | None, buffers: Sequence[str] | None) -> list[Task] | None:
-        if tasks is None and buffers is None:
-            return None
-        chosen = self.tasks if tasks is None else list(tasks)
-        if unknown := set(chosen).difference(self.tasks):
+    def _selected(
+        self, tasks: Sequence[Task] | None, buffers: Sequence[str] | None, select: Selection | None
+    ) -> tuple[list[Task] | None, _tracedata.SelectionTuple | None]:
+        """Return the tasks that are read, None for all, and what is read of their events."""
+        chosen = work_out(self, select) if select else Selected(None, None, None)
+        tasks = chosen.tasks if tasks is None else self._known(tasks, chosen.tasks)
+        if tasks is None and buffers is None and chosen.buffers is None:
+            return None, chosen.events
+        numbers = set(self._numbers(buffers))
+        if chosen.buffers is not None:
+            numbers.intersection_update(chosen.buffers)
+        return [
+            task for task in (self.tasks if tasks is None else tasks) if task.buffer in numbers
+        ], chosen.events
+
+    def _known(self, tasks: Sequence[Task], others: Sequence[Task] | None) -> list[Task]:
+        """Return the tasks that are also in `others`, if there are such. Raises ValueError: one is unknown."""
+        if unknown := set(tasks).difference(self.tasks):
             raise ValueError(f"{unknown.pop()} is not a task of this trace")
-        if buffers is None:
-            return chosen
+        return [task for task in tasks if others is None or task in others]
+
+    def _numbers(self, buffers: Sequence[str] | None) -> list[int]:
+        """Return the numbers of buffers. Raises ValueError: one is unknown."""
         names = [buffer.name for buffer in self.buffers]
-        if missing := [name for name in buffers if name not in names]:
+        if missing := [name for name in buffers or () if name not in names]:
             raise ValueError(f"no buffer {missing[0]!r}: the trace has {', '.join(map(repr, names))}")
-        return [task for task in chosen if names[task.buffer] in buffers]
+        return [n for n, name in enumerate(names) if buffers is None or name in buffers]
 
     def _batches(self, iterator: _tracedata.ColumnsIterator) -> Iterator[Columns]:
         tasks = list(self.tasks)
