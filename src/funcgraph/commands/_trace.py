@@ -78,11 +78,7 @@ def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = T
     add_part_arguments(parser)
     group = parser.add_argument_group("selection: calls and events that meet all of these")
     for flag, dest, help_text in (
-        (
-            "-l",
-            "functions",
-            "only calls of functions that match, as of 'funcgraph record -l'; may be repeated",
-        ),
+        ("-l", "functions", "only calls of functions that match, as of 'funcgraph record -l'; may be repeated"),
         ("-g", "graph", "only functions that match and all that they call; may be repeated"),
     ):
         group.add_argument(flag, dest=dest, metavar="PATTERN", action="append", default=[], help=help_text)

@@ -125,12 +125,7 @@ class _Writer:
     # ---- events that are no calls
 
     def _mark(self, mark: Mark, track: int) -> bytes:
-        event = (
-            uint(11, track),
-            message(22, mark.kind.encode()),
-            string(23, mark.name),
-            *_notes(mark.values),
-        )
+        event = (uint(11, track), message(22, mark.kind.encode()), string(23, mark.name), *_notes(mark.values))
         if mark.kind != "wait":
             return self._event(mark.time_ns, uint(9, _INSTANT), *event)
         return self._event(mark.begin_ns, uint(9, _BEGIN), *event) + self._event(

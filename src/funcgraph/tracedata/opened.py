@@ -257,9 +257,7 @@ class Trace:
         numbers = set(self._numbers(buffers))
         if chosen.buffers is not None:
             numbers.intersection_update(chosen.buffers)
-        return [
-            task for task in (self.tasks if tasks is None else tasks) if task.buffer in numbers
-        ], chosen.events
+        return [task for task in (self.tasks if tasks is None else tasks) if task.buffer in numbers], chosen.events
 
     def _known(self, tasks: Sequence[Task], others: Sequence[Task] | None) -> list[Task]:
         """Return the tasks that are also in `others`, if there are such. Raises ValueError: one is unknown."""
