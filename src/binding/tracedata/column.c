@@ -114,7 +114,7 @@ PyObject *fg_columns_tuple(struct fg_tracedata_state *state, struct fg_columns *
 
 PyObject *fg_slices_tuple(struct fg_tracedata_state *state, struct fg_slices *slices)
 {
-    struct array arrays[] = {
+    struct fg_column_array arrays[] = {
 #define X(name, type, format, text) {slices->name, slices->n, sizeof(type), format},
         FG_SLICES(X)
 #undef X
@@ -123,7 +123,7 @@ PyObject *fg_slices_tuple(struct fg_tracedata_state *state, struct fg_slices *sl
     };
 
     *slices = (struct fg_slices){0};
-    return views(state->column_type, arrays, FG_NR_ITEMS(arrays));
+    return fg_column_tuple(state, arrays, FG_NR_ITEMS(arrays));
 }
 
 int fg_check_batch_size(Py_ssize_t size)

@@ -151,7 +151,7 @@ PyObject *fg_reader_call_tree(PyObject *self, PyObject *args)
         return NULL;
     group = fg_name_index(group_names, FG_NR_ITEMS(group_names), name);
     if (group >= 0)
-        return sum_up(self, group);
+        return sum_up(self, group, selection);
     PyErr_Format(PyExc_ValueError, "group must be 'all', 'process' or 'task', got '%s'", name);
     return NULL;
 }

@@ -27,6 +27,7 @@ class Source:
         select: as given.
         lost_ends, open_ends: how many stretches of calls were ended without an event: as their end was lost;
             as the thread has no more events.
+        remarks: what a format has to say about this export.
 
     Raises:
         SelectionError: the trace has nothing that `select` names.
@@ -36,6 +37,7 @@ class Source:
         self.trace = trace
         self.select = select
         self.lost_ends = self.open_ends = 0
+        self.remarks: list[str] = []
         self._chosen = work_out(trace, select or Selection())
 
     def notes(self) -> Iterator[str]:
@@ -48,6 +50,7 @@ class Source:
             yield f"{self.lost_ends:,} ends of calls were lost: each ends at its thread's last event before that"
         if self.open_ends:
             yield f"{self.open_ends:,} calls were in progress: each ends at its thread's last event"
+        yield from self.remarks
 
     @property
     def functions(self) -> Sequence[Function]:

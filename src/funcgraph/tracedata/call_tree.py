@@ -17,7 +17,7 @@ UNKNOWN = "<unknown>"  # as FunctionSummary.name
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CallTree:
-    """Paths of functions, as columns with an item for each path. Parents come before their children.
+    """Paths of functions, as columns with an item for each path. After a path come all that go on from it.
 
     A root is no call: its children are the calls without a traced caller. The sums over all paths that end in
     a function are the function's own row: of calls, resumes, exceptions and self times; of total times, over
@@ -52,13 +52,18 @@ class CallTree:
         """Return the name of a path's last function; of a root: of its group."""
         if self.parent[place] == NO_PARENT:
             return self.groups[self.function[place]]
-        return name_of(self.functions[self.function[place]])
+        return self.name_of(self.function[place])
+
+    def name_of(self, number: int) -> str:
+        """Return the name of one of `functions`, as in `funcgraph summary`."""
+        function = self.functions[number]
+        return function.name if function else UNKNOWN
 
     def path(self, place: int) -> list[str]:
         """Return the names of a path's functions, the outermost first."""
         names = []
         while self.parent[place] != NO_PARENT:
-            names.append(name_of(self.functions[self.function[place]]))
+            names.append(self.name_of(self.function[place]))
             place = self.parent[place]
         return names[::-1]
 
@@ -76,30 +81,22 @@ class CallTree:
 
     def outermost(self) -> bytearray:
         """Return 1 for each path that does not have its last function twice, as bytes by place."""
-        children = self.children()
         flags = bytearray(len(self))
         around = [0] * len(self.functions)  # by function: how often it is on the path
-        stack = [child for root in self.roots() for child in children[root]]
-        while stack:
-            place = stack.pop()
-            if place < 0:  # all that is under ~place has been visited
-                around[self.function[~place]] -= 1
-                continue
-            function = self.function[place]
-            flags[place] = not around[function]
-            around[function] += 1
-            stack.append(~place)
-            stack += children[place]
+        path: list[int] = []
+        for place, parent in enumerate(self.parent):
+            while path and path[-1] != parent:
+                around[self.function[path.pop()]] -= 1
+            if parent != NO_PARENT:
+                function = self.function[place]
+                flags[place] = not around[function]
+                around[function] += 1
+                path.append(place)
         return flags
 
     def roots(self) -> list[int]:
         """Return the places of the roots."""
         return [place for place, parent in enumerate(self.parent) if parent == NO_PARENT]
-
-
-def name_of(function: Function | None) -> str:
-    """Return a function's name, as in `funcgraph summary`."""
-    return function.name if function else UNKNOWN
 
 
 def group_names(tasks: Sequence[Task], by: TreeGroup) -> Callable[[int], str]:
@@ -174,4 +171,22 @@ def _merge_equal(columns: Sequence[Sequence[int]]) -> list[list[int]]:
         else:
             for column, figure in zip(merged[2:], figures, strict=True):
                 column[there] += figure[place]
-    return merged
+    return in_order(merged)
+
+
+def in_order(columns: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Put the paths that go on from a path next after it."""
+    parent = columns[0]
+    children: list[list[int]] = [[] for _ in parent]
+    stack = [place for place, above in enumerate(parent) if above == NO_PARENT][::-1]
+    for place, above in enumerate(parent):
+        if above != NO_PARENT:
+            children[above].append(place)
+    order = []
+    while stack:
+        order.append(stack.pop())
+        stack += reversed(children[order[-1]])
+    places = {place: new for new, place in enumerate(order)}
+    moved = [[column[place] for place in order] for column in columns]
+    moved[0] = [above if above == NO_PARENT else places[above] for above in moved[0]]
+    return moved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from funcgraph.tracedata.call_tree import NO_PARENT, CallTree, name_of
+from funcgraph.tracedata.call_tree import NO_PARENT, CallTree, in_order
 from funcgraph.tracedata.description import Function
 
 #: What a tree of callers ends with where a call had no traced caller.
@@ -35,7 +35,7 @@ class _Builder:
 
     def tree(self, source: CallTree, functions: Sequence[Function | None]) -> CallTree:
         """Return the tree, with the names of another one."""
-        return CallTree(*self.columns, functions, ("",), source.summary)
+        return CallTree(*in_order(self.columns), functions, ("",), source.summary)
 
 
 def callers_of(tree: CallTree, wanted: Callable[[str], bool], levels: int = CALLER_LEVELS) -> CallTree:
@@ -99,7 +99,7 @@ def callees_of(tree: CallTree, wanted: Callable[[str], bool]) -> CallTree:
 
 
 def _wanted_functions(tree: CallTree, wanted: Callable[[str], bool]) -> set[int]:
-    return {number for number in range(len(tree.functions)) if wanted(name_of(tree.functions[number]))}
+    return {number for number in range(len(tree.functions)) if wanted(tree.name_of(number))}
 
 
 def _figures(tree: CallTree, place: int, with_total: bool) -> tuple[int, ...]:

@@ -60,7 +60,7 @@ static inline uint32_t fg_call_tree_child(struct fg_call_tree *tree, uint32_t pa
 /* Moves what is under @branch to `into`, where equal paths become one, and frees @branch. */
 void fg_call_tree_graft(struct fg_call_tree *tree, uint32_t branch, uint32_t into);
 
-/* The node after `node` in an order in which parents come before their children; 0 at the end. Begins at
+/* The node after `node`, in an order in which all nodes below one come next after it; 0 at the end. Begins at
  * @node 0. */
 uint32_t fg_call_tree_next(const struct fg_call_tree *tree, uint32_t node);
 

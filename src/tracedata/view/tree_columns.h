@@ -8,8 +8,8 @@
 
 #define FG_TREE_NO_PARENT UINT32_MAX
 
-/* X(name, type, format of Python's struct module, meaning). One item for each node; parents come before their
- * children. */
+/* X(name, type, format of Python's struct module, meaning). One item for each node; after a node come all
+ * that are below it. */
 #define FG_TREE_COLUMNS(X)                                                                                   \
     X(parent, uint32_t, "I", "place of the caller's node; FG_TREE_NO_PARENT: a root")                        \
     X(func, uint32_t, "I", "index of the function; of a root: its group")                                    \
