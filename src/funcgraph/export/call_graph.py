@@ -21,8 +21,8 @@ class Edge:
         calls, resumes: how many, and how often suspended ones were resumed.
         first_calls: those of `calls` that were not made within another call of the callee.
         self_ns: the callee's own time in them.
-        total_ns: the callee's time in them, with its callees. A call within another one of the same caller and
-            callee does not count.
+        total_ns: the callee's time in them, with its callees. A call within another one of the same two
+            functions does not count.
         first_ns: that of calls that were not made within another call of the callee. Over all callers of a
             function these add up to its total time.
     """

@@ -43,7 +43,7 @@ def _head(graph: CallGraph) -> Iterator[str]:
 
 
 class _Names:
-    """The names of functions and files. Each is written once, with a number that stands for it from then on."""
+    """The names of functions and files. Each is written once, with a number for later."""
 
     def __init__(self, tree: CallTree) -> None:
         self.tree = tree

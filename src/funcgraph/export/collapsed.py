@@ -14,7 +14,8 @@ _LINES = 4096  # written at once
 
 
 def write(source: Source, out: BinaryIO) -> None:
-    """Write `outermost;...;innermost NANOSECONDS`: the self time of each path; of a trace without times, calls."""
+    """Write `outermost;...;innermost NANOSECONDS`: the self time of each path. A trace without times has calls.
+    """
     lines: list[str] = []
     for line in collapsed_lines(tree_of(source)):
         lines.append(line)

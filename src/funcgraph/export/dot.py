@@ -37,7 +37,8 @@ def dot_lines(graph: CallGraph, pruned: Pruned) -> Iterator[str]:
         if pruned.has_times:
             lines.append(duration_text(edge.total_ns))
         width = 0.6 + 5 * pruned.share(edge)
-        yield f'    f{caller} -> f{callee} [label="{"\\n".join(lines)}", penwidth={width:.2f}];\n'
+        label = "\\n".join(lines)
+        yield f'    f{caller} -> f{callee} [label="{label}", penwidth={width:.2f}];\n'
     yield "}\n"
 
 

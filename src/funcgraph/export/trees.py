@@ -31,7 +31,7 @@ def single_tree_of(source: Source) -> CallTree:
     """Return the tree, for a format that has figures of functions only.
 
     Raises:
-        ExportError: there are several instances. They may have recorded the same call, which is to count once.
+        ExportError: there are several instances. They may have recorded the same call, which counts once.
         TraceError, OSError: as for `tree_of`.
     """
     file, numbers = _buffers(source)

@@ -142,7 +142,7 @@ def make_call_tree(
 
 
 def _number_functions(functions: Sequence[Function]) -> tuple[dict[int, int], list[Function | None]]:
-    """Number functions: those that summary counts in one row are one. The last index stands for unknown ones."""
+    """Number functions: those of one row of the summary are one. The last index stands for unknown ones."""
     keys: dict[object, int] = {}
     numbers: dict[int, int] = {}
     distinct: list[Function | None] = []

@@ -240,9 +240,9 @@ class TraceFile:
         Its memory grows with the number of different paths, not with the trace.
 
         Args:
-            tasks, buffers, select: as for `summary`. Several buffers should have a tree each: two instances may
-                have recorded the same call. A call whose caller is left out is under the nearest one that is
-                not.
+            tasks, buffers, select: as for `summary`. Several buffers should have a tree each: two instances
+                may have recorded the same call. A call whose caller is left out is under the nearest one that
+                is not.
             by: what has a root of its own: "all", "process" or "task".
 
         Raises:
