@@ -14,8 +14,7 @@ _LINES = 4096  # written at once
 
 
 def write(source: Source, out: BinaryIO) -> None:
-    """Write `outermost;...;innermost NANOSECONDS`: the self time of each path. A trace without times has calls.
-    """
+    """Write `outermost;...;innermost NANOSECONDS`: the self time of each path; without times, calls."""
     lines: list[str] = []
     for line in collapsed_lines(tree_of(source)):
         lines.append(line)

@@ -43,8 +43,7 @@ g.box text { pointer-events: none }
 def write(source: Source, out: BinaryIO) -> None:
     """Write the picture; what is left out of it is a remark of the source."""
     flame = lay_out(tree_of(source), LEAST_PIXELS / (WIDTH - 2 * _MARGIN))
-    for line in svg_lines(flame, title_of(source)):
-        out.write(line.encode())
+    out.writelines(line.encode() for line in svg_lines(flame, title_of(source)))
     if flame.left_out:
         source.remarks.append(f"{flame.left_out:,} paths are left out: they would be narrower than a line")
 

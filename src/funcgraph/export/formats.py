@@ -11,7 +11,9 @@ from funcgraph.export.format import ExportError, Format
 from funcgraph.names import did_you_mean
 
 #: Modules of this package. Each has FORMATS, a tuple of `Format`. The help text has them in this order.
-MODULES = ("perfetto", "flame_svg", "collapsed", "pstats_file", "callgrind", "dot", "mermaid", "csv_table")
+MODULES = (
+    "perfetto", "html_page", "flame_svg", "collapsed", "pstats_file", "callgrind", "dot", "mermaid", "csv_table",
+)  # fmt: skip
 
 
 @cache
