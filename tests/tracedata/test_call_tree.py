@@ -98,7 +98,7 @@ class PathModel(Program):
         self.by_path[path][2] += kind == RAISE
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(steps=STEPS)
 def test_the_paths_are_the_models(scratch: Path, steps: list[Step]) -> None:
     program = PathModel(steps)
@@ -107,7 +107,7 @@ def test_the_paths_are_the_models(scratch: Path, steps: list[Step]) -> None:
     assert_adds_up(tree)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(steps=STEPS)
 def test_each_task_or_process_has_a_tree_of_its_own(scratch: Path, steps: list[Step]) -> None:
     program = PathModel([step for step in steps if step.what not in ("resume", "close")])
@@ -156,7 +156,7 @@ EVENTS = st.lists(
 KINDS = {"leave": RETURN, "raise": RAISE, "suspend": SUSPEND, "close": CLOSE}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(events=EVENTS)
 def test_whatever_was_lost_the_tree_adds_up_to_the_summary(scratch: Path, events: list[Any]) -> None:
     """Any order of entries and exits at any depth: as if most of the records had been lost."""

@@ -13,10 +13,10 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tracefile import Task, Trace
+from tracefile import Task
 
 import funcgraph
-from funcgraph.tracedata import Event, Selection, SelectionError, TraceFile
+from funcgraph.tracedata import Event, Selection, SelectionError
 from tracedata.programs import STEPS, Program, Step
 
 pytestmark = pytest.mark.one_python

@@ -21,8 +21,8 @@ class Edge:
         calls, resumes: how many, and how often suspended ones were resumed.
         first_calls: those of `calls` that were not made within another call of the callee.
         self_ns: the callee's own time in them.
-        total_ns: the callee's time in them, with its callees. A call within another one of the same two
-            functions does not count.
+        outer_calls, total_ns: those of `calls` that were not made within another call of the same two
+            functions; the callee's time in these, with its callees.
         first_ns: that of calls that were not made within another call of the callee. Over all callers of a
             function these add up to its total time.
     """
@@ -30,6 +30,7 @@ class Edge:
     calls: int = 0
     resumes: int = 0
     first_calls: int = 0
+    outer_calls: int = 0
     self_ns: int = 0
     total_ns: int = 0
     first_ns: int = 0
@@ -93,6 +94,7 @@ def _edges(tree: CallTree) -> dict[tuple[int, int], Edge]:
             edge.first_calls += tree.calls[place]
             edge.first_ns += tree.total_ns[place]
         if not around[key]:
+            edge.outer_calls += tree.calls[place]
             edge.total_ns += tree.total_ns[place]
         around[key] += 1
         path.append((place, key))

@@ -37,13 +37,14 @@
     const nameOf = (i) => i < 0 ? "all" : isRoot(i) ? data.roots[paths.func[i]][0] : functions[paths.func[i]][0];
     const colorOf = (i) => isRoot(i) ? "#d8d2c6" : functions[paths.func[i]][1];
     const parentOf = (i) => tops.includes(i) ? -1 : paths.parent[i];
-    const amount = (n) => hasTimes ? time(n) : `${count(n)} calls`;
+    const callsText = (n) => `${count(n)} call${n === 1 ? "" : "s"}`;
+    const amount = (n) => hasTimes ? time(n) : callsText(n);
     const percent = (n) => whole ? `${(100 * n / whole).toFixed(1)}%` : "";
 
     // ---- the flame graph
 
     const holder = byId("flame"), canvas = holder.querySelector("canvas"), pen = canvas.getContext("2d");
-    let zoomed = -1, flipped = false, boxes = [], hovered = null, wanted = "", chosen = -1;
+    let zoomed = -1, flipped = false, boxes = [], hovered = null, wanted = "", chosen = -1, dimText = "";
 
     function around(i) {
         const list = [];
@@ -84,7 +85,8 @@
 
     function drawBox(box, y) {
         const isChosen = chosen >= 0 && !isRoot(box.path) && paths.func[box.path] === chosen;
-        pen.globalAlpha = box.isAround ? 0.5 : wanted && !isFound(box.path) ? 0.35 : 1;
+        const isDim = box.isAround || wanted && !isFound(box.path);
+        pen.globalAlpha = isDim ? 0.35 : 1;
         pen.fillStyle = isFound(box.path) ? "#b566ff" : colorOf(box.path);
         pen.beginPath();
         pen.roundRect(box.x + 0.5, y, Math.max(box.width - 1, 0.5), LEVEL - 1.5, Math.min(2.5, box.width / 3));
@@ -97,7 +99,7 @@
         }
         const text = box.width > 30 ? fitting(nameOf(box.path), Math.floor((box.width - 10) / 6.65)) : "";
         if (text) {
-            pen.fillStyle = isFound(box.path) ? "#ffffff" : "#2a1c0c";
+            pen.fillStyle = isDim ? dimText : isFound(box.path) ? "#ffffff" : "#2a1c0c";
             pen.fillText(text, box.x + 5, y + LEVEL / 2);
         }
     }
@@ -110,7 +112,9 @@
         canvas.style.width = `${width}px`;
         canvas.style.height = `${height}px`;
         pen.scale(ratio, ratio);
-        pen.font = `11px ${getComputedStyle(document.documentElement).getPropertyValue("--mono")}`;
+        const style = getComputedStyle(document.documentElement);
+        pen.font = `11px ${style.getPropertyValue("--mono")}`;
+        dimText = style.getPropertyValue("--quiet");
         pen.textBaseline = "middle";
         for (const box of boxes) {
             box.y = 6 + (flipped ? levels - 1 - box.level : box.level) * LEVEL;
@@ -149,7 +153,7 @@
         if (!isRoot(path)) {
             const resumes = paths.resumes[path] ? ` · ${count(paths.resumes[path])} resumes` : "";
             const self = hasTimes ? `self ${time(paths.self[path])} · ` : "";
-            lines.push(element("br"), `${self}${count(paths.calls[path])} calls${resumes}`);
+            lines.push(element("br"), `${self}${callsText(paths.calls[path])}${resumes}`);
             if (functions[paths.func[path]][2])
                 lines.push(element("br"), element("span", "", functions[paths.func[path]][2]));
         }
@@ -267,7 +271,7 @@
         const rows = list.sort((a, b) => b[4] - a[4] || b[2] - a[2]).slice(0, 12).map((edge) => {
             const number = edge[other];
             const name = number < 0 ? element("td", "name", "(no traced caller)") : nameCell(number);
-            const made = element("tr", "", name, element("td", "", `${count(edge[2])} calls`));
+            const made = element("tr", "", name, element("td", "", callsText(edge[2])));
             if (hasTimes)
                 made.append(shareCell(time(edge[4]), edge[4] / most));
             if (number >= 0)

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: a flame graph, a table of functions, callers and callees, search. No network."""
+"""One self-contained HTML page: a flame graph, a table of functions, callers and callees, search."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def page(data: Any) -> str:
 
 
 def heaviest(tree: CallTree, weights: Sequence[int], most: int) -> list[int]:
-    """Return the places of the paths with the most time, in order; with a path, all that lead to it are there."""
+    """Return the places of the paths with the most time, in order. Those that lead to them are there, too."""
     if len(tree) <= most:
         return list(range(len(tree)))
     least = sorted(weights, reverse=True)[most]

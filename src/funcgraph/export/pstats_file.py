@@ -13,7 +13,7 @@ from funcgraph.export.trees import single_tree_of
 from funcgraph.tracedata.description import Function
 
 Label: TypeAlias = tuple[str, int, str]
-Figures: TypeAlias = tuple[int, int, float, float]  # first calls, calls, own seconds, seconds with callees
+Figures: TypeAlias = tuple[int, int, float, float]  # calls, outermost ones, own seconds, seconds with callees
 
 
 def write(source: Source, out: BinaryIO) -> None:
@@ -23,11 +23,11 @@ def write(source: Source, out: BinaryIO) -> None:
     callers: dict[int, dict[Label, Figures]] = defaultdict(dict)
     for (caller, callee), edge in graph.edges.items():
         if caller != NOBODY:
-            figures = (edge.first_calls, edge.calls, edge.self_ns / 1e9, edge.total_ns / 1e9)
+            figures = (edge.calls, edge.outer_calls, edge.self_ns / 1e9, edge.total_ns / 1e9)
             callers[callee][labels[caller]] = figures
     stats = {
         labels[number]: (
-            graph.first_calls.get(number, 0),
+            graph.first_calls.get(number, 0),  # here the other way round than in the figures of callers
             row.calls,
             row.self_ns / 1e9,
             row.total_ns / 1e9,
