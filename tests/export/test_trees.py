@@ -37,8 +37,8 @@ TREE_FORMATS = ("collapsed", "svg", "html", "pstats", "callgrind", "dot", "merma
 
 HOSTILE = (
     "plain", "<b>&amp;</b>", "</script><!--", "]]>", "quote\"'`", "semi;colon", "a b 12", "new\nline",
-    "tab\t\r",     "\x1b[31mred", "nul\0", "sur\udc80", "ünï→", "(1) name", "back\\slash\\n", "#quot;#35;", "%s {0} $x",
-    "{|}",     "+3 4", "calls=3 4", "fn=(1)", "\ufffe\uffff", "\u202eright", "",
+    "tab\t\r", "\x1b[31mred", "nul\0", "sur\udc80", "ünï→", "(1) name", "back\\slash\\n", "#quot;#35;",
+    "%s {0} $x", "{|}", "+3 4", "calls=3 4", "fn=(1)", "\ufffe\uffff", "\u202eright", "",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from colorsys import hls_to_rgb
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from funcgraph.export.source import Source
 from funcgraph.export.trees import escaped_name
 from funcgraph.tracedata.call_tree import NO_PARENT, CallTree
 from funcgraph.tracedata.summary import duration_text
+
+_TITLE = 100  # characters of a command
 
 #: No picture is higher than this many levels.
 MOST_LEVELS = 1000
@@ -138,7 +141,16 @@ def color_of(module: str) -> str:
 
 def title_of(source: Source) -> str:
     """Return what a picture is of: the traced command."""
-    commands = dict.fromkeys(task.process for task in source.tasks if task.process)
-    first = next(iter(commands), "")
+    commands = dict.fromkeys(_shortened(task.process) for task in source.tasks if task.process)
     more = f" and {len(commands) - 1} more" if len(commands) > 1 else ""
-    return escaped_name(first[:100] + ("..." if len(first) > 100 else "") + more) or "flame graph"
+    return escaped_name(next(iter(commands), "a trace")) + more
+
+
+def _shortened(command: str) -> str:
+    """Return a command line without the paths of interpreter and program."""
+    words = command.split()
+    while len(words) > 1 and all(os.path.basename(word).startswith("python") for word in words[:2]):
+        del words[0]
+    words[:2] = [os.path.basename(word) for word in words[:2]]
+    text = " ".join(words)
+    return text if len(text) <= _TITLE else f"{text[:_TITLE]}..."
