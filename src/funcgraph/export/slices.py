@@ -11,7 +11,7 @@ from funcgraph.export.source import COUNTING_CLOCKS, Source
 from funcgraph.tracedata.description import Task
 from funcgraph.tracedata.events import Columns
 
-(BEGIN, RESUME, RETURN, RAISE, SUSPEND, CLOSE, LOST, OPEN) = range(8)
+(BEGIN, RESUME, RETURN, RAISE, SUSPEND, CLOSE, LOST, OPEN, SUSPENDED) = range(9)
 WHATS = _tracedata.SLICE_WHATS
 ONLY_END, WHOLE, IRQ = _tracedata.SLICE_ONLY_END, _tracedata.SLICE_WHOLE, _tracedata.SLICE_IRQ
 NO_EVENT = 2**32 - 1
@@ -111,5 +111,5 @@ def slices_of(
         source.lost_ends += bytes(slices.what).count(LOST)
         yield batch, slices
     slices = Slices(slicer.finish())
-    source.open_ends += len(slices)
+    source.open_ends += bytes(slices.what).count(OPEN)
     yield None, slices

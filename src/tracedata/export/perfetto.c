@@ -270,6 +270,8 @@ static void write_slices(struct fg_perfetto *perfetto, const struct fg_columns *
     for (size_t i = 0; i < slices->n; i++) {
         bool is_begin = slices->what[i] <= FG_SLICE_resume;
 
+        if (slices->what[i] == FG_SLICE_suspended)
+            continue;
         if (is_begin || slices->flags[i] & FG_SLICE_ONLY_END)
             write_begin(perfetto, columns, slices, i, packets);
         if (!is_begin)
