@@ -61,6 +61,14 @@ def rows_of(batch: Columns | None, slices: Slices, which: bytes) -> Iterator[Row
     return map(Row._make, compress(rows, wanted))
 
 
+def payloads_of(
+    batch: Columns | None, slices: Slices, wanted: bytes
+) -> Iterator[tuple[int, int, bytes, bytes]]:
+    """Yield function, what, arguments and outcome of the ends that are wanted: a byte for each slice."""
+    columns = slices.function.tolist(), slices.what.tolist(), _arguments(slices), _outcomes(batch, slices)
+    return compress(zip(*columns, strict=False), wanted)
+
+
 def _arguments(slices: Slices) -> Iterable[bytes]:
     if not len(slices.data):
         return repeat(b"")

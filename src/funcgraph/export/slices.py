@@ -93,7 +93,7 @@ class Threads:
 
 
 def slices_of(
-    source: Source, threads: Threads, tasks: Sequence[Task] | None = None
+    source: Source, threads: Threads, *, tasks: Sequence[Task] | None = None, size: int = 65536
 ) -> Iterator[tuple[Columns | None, Slices]]:
     """Return an iterator over batches of events with their slices.
 
@@ -104,9 +104,10 @@ def slices_of(
         source: what is read.
         threads: gets the threads.
         tasks: of the source's tasks, those that are read; None: all.
+        size: events in a batch.
     """
     slicer = _tracedata.Slicer(source.trace.clock not in COUNTING_CLOCKS)
-    for batch in source.columns(tasks=tasks):
+    for batch in source.columns(size=size, tasks=tasks):
         slices = Slices(slicer.add(arrays_of(batch), *threads.of(batch.tasks)))
         source.lost_ends += bytes(slices.what).count(LOST)
         yield batch, slices
