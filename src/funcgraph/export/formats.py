@@ -11,7 +11,7 @@ from funcgraph.export.format import ExportError, Format
 from funcgraph.names import did_you_mean
 
 #: Modules of this package. Each has FORMATS, a tuple of `Format`. The help text has them in this order.
-MODULES = ("perfetto", "chrome", "speedscope", "firefox", "csv_table", "arrow")
+MODULES = ("perfetto", "chrome", "speedscope", "firefox", "csv_table", "arrow", "otlp")
 
 
 @cache
