@@ -314,11 +314,12 @@ static int end_stretch(struct run *run, struct fg_call_thread *thread, size_t i)
     thread->depth = depth;
     add_stretch(thread, &call, depth, ran_ns, callees_ns);
     call.is_open = false;
+    if (columns->start_ns[i]) /* its name, also on a clock that does not count nanoseconds */
+        call.call_ns = columns->start_ns[i];
     if (call.is_whole)
         end.flags |= FG_SLICE_WHOLE;
     error = put_end(run->slices, &call, number, depth, end);
     if (error == 0 && end.what == FG_SLICE_suspend && columns->start_ns[i]) {
-        call.call_ns = columns->start_ns[i];
         call.thread = number;
         call.depth = depth;
         call.suspended_ns = end.time_ns;
