@@ -160,7 +160,7 @@ class _Table:
         return arguments, results, exceptions
 
 
-_LACKS = "events that are not calls: marks, waits, defined events; and stretches of calls between suspends"
+_LACKS = "it has no events that are not calls, and no suspends and resumes but their number"
 
 FORMATS = (
     Format(

@@ -146,7 +146,7 @@ FORMATS = (
         "chrome",
         (".chrome.json", ".json"),
         "the Trace Event Format, for chrome://tracing, Perfetto and many others",
-        "files and lines of functions; and times of which a double has not all digits, after 104 days of the clock",
+        "it has no source files and lines of functions, and no tracks of event loops' tasks",
         write,
         is_text=True,
     ),

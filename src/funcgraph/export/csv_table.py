@@ -139,7 +139,7 @@ def _json_outcome(what: int, payload: bytes) -> str:
     return f',"result":{json_text(result_of(payload))}'
 
 
-_LACKS = "events that are not calls: marks, waits, defined events; and stretches of calls between suspends"
+_LACKS = "it has no events that are not calls, and no suspends and resumes but their number"
 
 FORMATS = (
     Format("csv", (".csv",), "a table of calls, for spreadsheets", _LACKS, write_csv, is_text=True),

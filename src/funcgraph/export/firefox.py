@@ -265,7 +265,7 @@ FORMATS = (
         "firefox",
         (".firefox.json.gz", ".json.gz"),
         "for profiler.firefox.com: call tree, flame graph, stack chart",
-        "arguments, results, how calls ended, and which stretches are of one call",
+        "it has no arguments, results or exceptions, and each stretch of a call alone",
         write,
     ),
 )

@@ -288,7 +288,7 @@ def _value(value: Plain) -> bytes:
     return b"" if value is None else pb.string(1, str(value))
 
 
-_LACKS = "the time of day, which a trace lacks: its last event gets that of its file; and stretches of calls"
+_LACKS = "it wants the time of day, which a trace lacks: the last event gets that of the file; and it has no suspends"
 
 FORMATS = (
     Format("otlp", (".otlp.jsonl",), "spans for OpenTelemetry, in JSON lines; choose functions with -l", _LACKS, write_json, is_text=True),

@@ -193,7 +193,7 @@ FORMATS = (
         "perfetto",
         (".pftrace", ".perfetto-trace"),
         "for ui.perfetto.dev and trace_processor",
-        "the source file and line of a function",
+        "it has no source files and lines of functions",
         write,
     ),
 )

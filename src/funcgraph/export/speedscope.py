@@ -88,7 +88,7 @@ FORMATS = (
         "speedscope",
         (".speedscope.json",),
         "for speedscope.app: time order, left heavy, sandwich",
-        "arguments, results, how calls ended, which stretches are of one call, and events that are not calls",
+        "it has no arguments, results or exceptions, no events that are not calls, and each stretch of a call alone",
         write,
         is_text=True,
     ),
