@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exported import READERS, figures_of_summary
+from exported import READERS, csv_rows, figures_of_summary
 from tracefile import RAISE, SUSPEND, Trace, values
 
 from funcgraph.export.formats import find_format
@@ -97,6 +97,14 @@ def test_what_is_open_is_ended_and_losses_are_told(
     assert "2 ends of calls were lost" in ran.err
     assert "3 calls were in progress" in ran.err
     assert ran.err.count(find_format(form).lacks) == 1
+
+
+def test_tables_say_how_a_call_ended_that_has_no_end(lossy: Path, export: Callable[..., Path]) -> None:
+    rows = [(row["function"], row["ended"]) for row in csv_rows(export(lossy, "csv", ".csv"))]
+    assert sorted(rows) == [
+        ("m.f", "lost"), ("m.f", "open"), ("m.f", "raise"), ("m.g", "lost"), ("m.g", "open"),
+        ("m.g", "return"), ("m.g", "return"), ("m.gen", "suspended"), ("m.main", "open"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", READERS)
