@@ -23,13 +23,13 @@ static bool are_places(const struct fg_perfetto_names *names)
     return names->first_argument[names->nr_functions] <= names->nr_arguments;
 }
 
-static bool take_names(struct encoder *encoder, PyObject *can_suspend, PyObject *first_argument,
+static bool take_names(struct encoder *encoder, PyObject *func_flags, PyObject *first_argument,
                        PyObject *arguments)
 {
     struct fg_perfetto_names *names = &encoder->perfetto.names;
     size_t nr_firsts;
 
-    if (!fg_take_array(&encoder->names, can_suspend, 1, (const void **)&names->can_suspend,
+    if (!fg_take_array(&encoder->names, func_flags, 1, (const void **)&names->func_flags,
                        &names->nr_functions) ||
         !fg_take_array(&encoder->names, first_argument, sizeof(uint32_t),
                        (const void **)&names->first_argument, &nr_firsts) ||
@@ -44,21 +44,21 @@ static bool take_names(struct encoder *encoder, PyObject *can_suspend, PyObject 
 
 static PyObject *encoder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"clock", "start_ns", "can_suspend", "first_argument", "arguments", NULL};
+    static char *keywords[] = {"clock", "start_ns", "func_flags", "first_argument", "arguments", NULL};
     struct encoder *encoder;
-    PyObject *can_suspend, *first_argument, *arguments;
+    PyObject *func_flags, *first_argument, *arguments;
     unsigned long long start_ns;
     unsigned int clock;
 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "IKOOO:PerfettoEncoder", keywords, &clock, &start_ns,
-                                     &can_suspend, &first_argument, &arguments))
+                                     &func_flags, &first_argument, &arguments))
         return NULL;
     encoder = (struct encoder *)type->tp_alloc(type, 0);
     if (encoder == NULL)
         return NULL;
     encoder->perfetto.clock = clock;
     encoder->perfetto.last_ns = start_ns;
-    if (take_names(encoder, can_suspend, first_argument, arguments))
+    if (take_names(encoder, func_flags, first_argument, arguments))
         return (PyObject *)encoder;
     Py_DECREF(encoder);
     return NULL;
@@ -100,7 +100,8 @@ static PyObject *encoder_write(PyObject *self, PyObject *args)
         fg_take_slices(&made, cut, &slices)) {
         encoder->is_busy = true;
         Py_BEGIN_ALLOW_THREADS;
-        fg_perfetto_write(&encoder->perfetto, &columns, threads, nr_tasks, &slices, &packets);
+        fg_perfetto_write(&encoder->perfetto, &columns, threads, nr_tasks, &slices, arrays == Py_None,
+                          &packets);
         Py_END_ALLOW_THREADS;
         encoder->is_busy = false;
         result = packets.failed ? PyErr_NoMemory()
@@ -112,12 +113,37 @@ static PyObject *encoder_write(PyObject *self, PyObject *args)
     return result;
 }
 
+PyDoc_STRVAR(new_tracks_doc, "new_tracks($self, /)\n--\n\n"
+                             "Return (uuid, thread, function) of tracks that packets have had since.");
+
+static PyObject *encoder_new_tracks(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    struct encoder *encoder = (struct encoder *)self;
+    struct fg_await_chains *chains = &encoder->perfetto.chains;
+    PyObject *list;
+
+    if (encoder->is_busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread uses it");
+        return NULL;
+    }
+    list = PyList_New(0);
+    for (size_t i = 0; list && i < chains->nr_new_tracks; i++) {
+        const struct fg_new_track *track = &chains->new_tracks[i];
+
+        fg_list_append(&list, Py_BuildValue("(KII)", FG_PERFETTO_FIRST_TASK + track->number, track->thread,
+                                            track->func));
+    }
+    chains->nr_new_tracks = 0;
+    return list;
+}
+
 static PyMethodDef encoder_methods[] = {
     {"write", encoder_write, METH_VARARGS, write_doc},
+    {"new_tracks", encoder_new_tracks, METH_NOARGS, new_tracks_doc},
     {NULL, NULL, 0, NULL},
 };
 
-PyDoc_STRVAR(encoder_doc, "PerfettoEncoder(clock, start_ns, can_suspend, first_argument, arguments)\n--\n\n"
+PyDoc_STRVAR(encoder_doc, "PerfettoEncoder(clock, start_ns, func_flags, first_argument, arguments)\n--\n\n"
                           "Encodes slices as packets of a Perfetto trace. See the type stub.");
 
 static PyType_Slot encoder_slots[] = {

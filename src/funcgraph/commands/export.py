@@ -64,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
             with Trace(path) as trace:
                 source = Source(trace, select=selection_of(args))
                 write(form, source, sys.stdout.buffer if output == "-" else output)
+        except BrokenPipeError:  # whoever reads standard output has enough
+            raise
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
         except ExportError as error:

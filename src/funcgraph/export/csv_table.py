@@ -1,38 +1,147 @@
-"""CSV: a row for each call that ended."""
+"""CSV and JSON lines: a row for each call, at its end."""
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import BinaryIO
 
+from funcgraph.export.call_rows import CALLS, Names, Row, instance_of, rows_of
 from funcgraph.export.format import Format
+from funcgraph.export.json_text import json_text
+from funcgraph.export.slices import IRQ, RAISE, WHATS, WHOLE, Threads, slices_of
 from funcgraph.export.source import Source
+from funcgraph.export.values import arguments_of, escaped, exception_of, result_of
 
-HEADER = ("function", "pid", "tid", "begin_ns", "end_ns", "duration_ns", "depth", "ended")
+#: The columns of CSV, and the members of an object of JSON lines, which leave out those without a value.
+COLUMNS = (
+    "function", "pid", "tid", "thread", "instance", "begin_ns", "end_ns", "duration_ns", "self_ns", "depth",
+    "ended", "parent", "resumes", "caller", "caller_line", "signal", "arguments", "result", "exception",
+)  # fmt: skip
+_NO_FUNCTION = 2**32 - 1
 
 
-def write(source: Source, out: BinaryIO) -> None:
-    """Write the calls of a source."""
-    text = io.TextIOWrapper(out, "utf-8", "backslashreplace", newline="", write_through=False)
-    rows = csv.writer(text)
-    rows.writerow(HEADER)
-    for call in source.calls():
-        name = call.function.name if call.function else "<unknown>"
-        rows.writerow(
-            (name, call.task.pid, call.task.tid, call.begin_ns, call.end_ns, call.duration_ns, call.depth)
-            + (call.ended,)
-        )
-    text.detach()
+def write_csv(source: Source, out: BinaryIO) -> None:
+    """Write a table of calls."""
+    out.write((",".join(COLUMNS) + "\r\n").encode())
+    _write(_Csv(source), out)
 
+
+def write_json_lines(source: Source, out: BinaryIO) -> None:
+    """Write an object for each call."""
+    _write(_JsonLines(source), out)
+
+
+def _write(form: _Csv | _JsonLines, out: BinaryIO) -> None:
+    for batch, slices in slices_of(form.source, form.threads):
+        form.name_threads()
+        text = "".join(form.lines(rows_of(batch, slices, CALLS)))
+        out.write(text.encode("utf-8", "backslashreplace"))
+
+
+class _Csv:
+    """RFC 4180: a field with a comma, a quote or a line break is in quotes."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.threads = Threads(source)
+        self._names = Names(source, csv_field)
+        self._tasks: list[str] = []
+        self._arguments = lru_cache(4096)(self._arguments)  # type: ignore[method-assign]
+
+    def name_threads(self) -> None:
+        for task in self.threads.tasks[len(self._tasks) :]:
+            texts = (str(task.pid), str(task.tid), task.name, instance_of(self.source, task))
+            self._tasks.append(",".join(map(csv_field, texts)))
+
+    def lines(self, rows: Iterator[Row]) -> Iterator[str]:
+        name, tasks = self._names.of, self._tasks
+        for (
+            time, _, begin, ran, own, function, parent, caller, line, thread, depth, resumes, what, flags,
+            arguments, outcome,
+        ) in rows:  # fmt: skip
+            yield (
+                f"{name(function)},{tasks[thread]},{begin},{time},{ran if flags & WHOLE else ''},{own},{depth},"
+                f"{WHATS[what]},{name(parent) if parent != _NO_FUNCTION else ''},{resumes},"
+                f"{name(caller) if caller != _NO_FUNCTION else ''},{line or ''},{'true' if flags & IRQ else ''},"
+                f"{self._arguments(function, arguments) if arguments else ''},"
+                f"{_csv_outcome(what, outcome) if outcome else ','}\r\n"
+            )
+
+    def _arguments(self, function: int, payload: bytes) -> str:
+        functions = self.source.functions
+        values = arguments_of(functions[function] if function < len(functions) else None, payload)
+        return csv_field(json_text(values))
+
+
+def csv_field(text: str) -> str:
+    """Return a text as a field of CSV. NULs, which readers of CSV refuse, are escaped."""
+    text = escaped(text).replace("\0", "\\x00")
+    if not text.isprintable() or '"' in text or "," in text:
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+@lru_cache(4096)
+def _csv_outcome(what: int, payload: bytes) -> str:
+    if what == RAISE:
+        return "," + csv_field(exception_of(payload) or "")
+    return csv_field(json_text(result_of(payload))) + ","
+
+
+class _JsonLines:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.threads = Threads(source)
+        self._names = Names(source, json_text)
+        self._tasks: list[str] = []
+        self._arguments = lru_cache(4096)(self._arguments)  # type: ignore[method-assign]
+
+    def name_threads(self) -> None:
+        for task in self.threads.tasks[len(self._tasks) :]:
+            instance = instance_of(self.source, task)
+            text = f'"pid":{task.pid},"tid":{task.tid},"thread":{json_text(task.name)}'
+            self._tasks.append(text + (f',"instance":{json_text(instance)}' if instance else ""))
+
+    def lines(self, rows: Iterator[Row]) -> Iterator[str]:
+        name, tasks = self._names.of, self._tasks
+        for row in rows:
+            (
+                time, _, begin, ran, own, function, parent, _, _, thread, depth, resumes, what, flags, arguments,
+                outcome,
+            ) = row  # fmt: skip
+            yield (
+                f'{{"function":{name(function)},{tasks[thread]},"begin_ns":{begin},"end_ns":{time}'
+                f'{f""","duration_ns":{ran}""" if flags & WHOLE else ""},"self_ns":{own},"depth":{depth},'
+                f'"ended":"{WHATS[what]}"{f""","parent":{name(parent)}""" if parent != _NO_FUNCTION else ""}'
+                f"{self._rare(row) if resumes or flags & IRQ or row.caller != _NO_FUNCTION else ''}"
+                f"{self._arguments(function, arguments) if arguments else ''}"
+                f"{_json_outcome(what, outcome) if outcome else ''}}}\n"
+            )
+
+    def _rare(self, row: Row) -> str:
+        text = f',"resumes":{row.resumes}' if row.resumes else ""
+        if row.caller != _NO_FUNCTION:
+            text += f',"caller":{self._names.of(row.caller)}'
+            text += f',"caller_line":{row.caller_line}' if row.caller_line else ""
+        return text + (',"signal":true' if row.flags & IRQ else "")
+
+    def _arguments(self, function: int, payload: bytes) -> str:
+        functions = self.source.functions
+        values = arguments_of(functions[function] if function < len(functions) else None, payload)
+        return f',"arguments":{json_text(values)}'
+
+
+@lru_cache(4096)
+def _json_outcome(what: int, payload: bytes) -> str:
+    if what == RAISE:
+        return f',"exception":{json_text(exception_of(payload))}'
+    return f',"result":{json_text(result_of(payload))}'
+
+
+_LACKS = "it has no events that are not calls, and no suspends and resumes but their number"
 
 FORMATS = (
-    Format(
-        "csv",
-        (".csv",),
-        "a table of calls, for spreadsheets and scripts",
-        "it has no events that are not calls: marks, waits, defined events",
-        write,
-        is_text=True,
-    ),
+    Format("csv", (".csv",), "a table of calls, for spreadsheets", _LACKS, write_csv, is_text=True),
+    Format("jsonl", (".jsonl",), "an object for each call, for jq and scripts", _LACKS, write_json_lines, is_text=True),
 )

@@ -12,8 +12,8 @@ from funcgraph.names import did_you_mean
 
 #: Modules of this package. Each has FORMATS, a tuple of `Format`. The help text has them in this order.
 MODULES = (
-    "perfetto", "html_page", "flame_svg", "collapsed",
-    "pstats_file", "callgrind", "dot", "mermaid", "csv_table",
+    "perfetto", "chrome", "speedscope", "firefox", "html_page", "flame_svg", "collapsed",
+    "pstats_file", "callgrind", "dot", "mermaid", "csv_table", "arrow", "otlp",
 )  # fmt: skip
 
 

@@ -31,8 +31,6 @@ _NAMES_IN_A_PACKET = 1000
 _PROCESSES = 1 << 40
 # enum TrackEvent.Type
 _BEGIN, _END, _INSTANT = 1, 2, 3
-# enum fg_func_flags: generators, coroutines, asynchronous generators
-_CAN_SUSPEND = 1 | 2 | 4
 
 
 def write(source: Source, out: BinaryIO) -> None:
@@ -58,9 +56,11 @@ class _Writer:
             self._describe_threads()
             if batch is None:
                 self._out.write(encoder.write(None, array("I"), slices.arrays))
+                self._describe_tasks(encoder)
                 break
             threads, _ = self._threads.of(batch.tasks)
             self._out.write(encoder.write(arrays_of(batch), threads, slices.arrays))
+            self._describe_tasks(encoder)
             for mark in marks_of(self._source, batch):
                 self._out.write(self._mark(mark, threads[mark.task] + _tracedata.PERFETTO_FIRST_TRACK))
 
@@ -81,7 +81,7 @@ class _Writer:
         return _tracedata.PerfettoEncoder(
             self._clock,
             start_ns,
-            bytes(bool(function.flags & _CAN_SUSPEND) for function in functions),
+            bytes(function.flags & 0xFF for function in functions),
             arguments.first,
             arguments.all,
         )
@@ -121,6 +121,14 @@ class _Writer:
         else:
             name = f"instance {buffer}" if buffer else task.name
             self._packet(message(60, uint(1, uuid), uint(5, own), string(2, name)))
+
+    def _describe_tasks(self, encoder: _tracedata.PerfettoEncoder) -> None:
+        """Describe tracks of event loops' tasks, each below its process."""
+        functions = self._source.functions
+        for uuid, thread, function in encoder.new_tracks():
+            name = functions[function].name if function < len(functions) else "<unknown>"
+            parent = uint(5, _PROCESSES + self._threads.tasks[thread].pid)
+            self._packet(message(60, uint(1, uuid), parent, string(2, f"task {name}")))
 
     # ---- events that are no calls
 
@@ -185,7 +193,7 @@ FORMATS = (
         "perfetto",
         (".pftrace", ".perfetto-trace"),
         "for ui.perfetto.dev and trace_processor",
-        "the source file and line of a function",
+        "it has no source files and lines of functions",
         write,
     ),
 )

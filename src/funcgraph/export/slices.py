@@ -11,7 +11,7 @@ from funcgraph.export.source import COUNTING_CLOCKS, Source
 from funcgraph.tracedata.description import Task
 from funcgraph.tracedata.events import Columns
 
-(BEGIN, RESUME, RETURN, RAISE, SUSPEND, CLOSE, LOST, OPEN) = range(8)
+(BEGIN, RESUME, RETURN, RAISE, SUSPEND, CLOSE, LOST, OPEN, SUSPENDED) = range(9)
 WHATS = _tracedata.SLICE_WHATS
 ONLY_END, WHOLE, IRQ = _tracedata.SLICE_ONLY_END, _tracedata.SLICE_WHOLE, _tracedata.SLICE_IRQ
 NO_EVENT = 2**32 - 1
@@ -93,7 +93,7 @@ class Threads:
 
 
 def slices_of(
-    source: Source, threads: Threads, tasks: Sequence[Task] | None = None
+    source: Source, threads: Threads, *, tasks: Sequence[Task] | None = None, size: int = 65536
 ) -> Iterator[tuple[Columns | None, Slices]]:
     """Return an iterator over batches of events with their slices.
 
@@ -104,12 +104,13 @@ def slices_of(
         source: what is read.
         threads: gets the threads.
         tasks: of the source's tasks, those that are read; None: all.
+        size: events in a batch.
     """
     slicer = _tracedata.Slicer(source.trace.clock not in COUNTING_CLOCKS)
-    for batch in source.columns(tasks=tasks):
+    for batch in source.columns(size=size, tasks=tasks):
         slices = Slices(slicer.add(arrays_of(batch), *threads.of(batch.tasks)))
         source.lost_ends += bytes(slices.what).count(LOST)
         yield batch, slices
     slices = Slices(slicer.finish())
-    source.open_ends += len(slices)
+    source.open_ends += bytes(slices.what).count(OPEN)
     yield None, slices

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
@@ -67,17 +66,3 @@ def _free_name(target: str) -> str:
     while os.path.lexists(name := f"{target}.{os.getpid()}.{number}.tmp"):
         number += 1
     return name
-
-
-@contextmanager
-def spool() -> Iterator[BinaryIO]:
-    """Open a temporary file without a name, for what a format needs later than it is read."""
-    with tempfile.TemporaryFile(buffering=1 << 18) as file:
-        yield file
-
-
-def append(out: BinaryIO, file: BinaryIO) -> None:
-    """Copy all that a spool has to the end of another file."""
-    file.seek(0)
-    while piece := file.read(1 << 20):
-        out.write(piece)

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "engine/core/func_flags.h"
 #include "engine/core/hash_table.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/values.h"
@@ -45,6 +46,7 @@ static const char *const what_names[] = {
 
 void fg_perfetto_free(struct fg_perfetto *perfetto)
 {
+    fg_await_chains_free(&perfetto->chains);
     fg_text_free(&perfetto->event);
     fg_text_free(&perfetto->note);
     fg_text_free(&perfetto->value);
@@ -164,11 +166,16 @@ static void put_outcome(struct fg_perfetto *perfetto, enum fg_slice_what what, c
 
 /* ---- packets */
 
-static void begin_event(struct fg_perfetto *perfetto, uint32_t thread, enum event_type type)
+static uint64_t thread_track(uint32_t thread)
+{
+    return thread + (uint64_t)FG_PERFETTO_FIRST_TRACK;
+}
+
+static void begin_event(struct fg_perfetto *perfetto, uint64_t track, enum event_type type)
 {
     perfetto->event.bytes = 0;
     fg_pb_uint(&perfetto->event, EVENT_TYPE, type);
-    fg_pb_uint(&perfetto->event, EVENT_TRACK, thread + (uint64_t)FG_PERFETTO_FIRST_TRACK);
+    fg_pb_uint(&perfetto->event, EVENT_TRACK, track);
 }
 
 /* Times that go on count from the one before; others (of calls whose begin is not in the trace) are whole. */
@@ -229,10 +236,10 @@ static void write_begin(struct fg_perfetto *perfetto, const struct fg_columns *c
     uint32_t function = slices->function[i], event = slices->event[i];
     bool is_resume = slices->what[i] != FG_SLICE_begin;
 
-    begin_event(perfetto, slices->thread[i], TYPE_SLICE_BEGIN);
+    begin_event(perfetto, thread_track(slices->thread[i]), TYPE_SLICE_BEGIN);
     fg_pb_uint(&perfetto->event, EVENT_NAME, function_name(&perfetto->names, function));
     /* The stretches of one call are a flow: from its first one through those after each resume. */
-    if (function < perfetto->names.nr_functions && perfetto->names.can_suspend[function])
+    if (function < perfetto->names.nr_functions && perfetto->names.func_flags[function] & FG_FUNC_SUSPENDS)
         fg_pb_fixed64(&perfetto->event, EVENT_FLOW,
                       fg_hash_uint64(slices->call_ns[i] ^ (uint64_t)function << 40) | 1);
     put_caller(perfetto, slices->caller[i], slices->caller_line[i]);
@@ -257,7 +264,7 @@ static void write_end(struct fg_perfetto *perfetto, const struct fg_columns *col
     enum fg_slice_what what = slices->what[i];
     const uint8_t *end, *data = event_data(columns, slices->event[i], &end);
 
-    begin_event(perfetto, slices->thread[i], TYPE_SLICE_END);
+    begin_event(perfetto, thread_track(slices->thread[i]), TYPE_SLICE_END);
     if (what != FG_SLICE_return)
         put_string(perfetto, FG_PERFETTO_ended, what_names[what], strlen(what_names[what]));
     put_outcome(perfetto, what, data, end);
@@ -270,6 +277,8 @@ static void write_slices(struct fg_perfetto *perfetto, const struct fg_columns *
     for (size_t i = 0; i < slices->n; i++) {
         bool is_begin = slices->what[i] <= FG_SLICE_resume;
 
+        if (slices->what[i] == FG_SLICE_suspended)
+            continue;
         if (is_begin || slices->flags[i] & FG_SLICE_ONLY_END)
             write_begin(perfetto, columns, slices, i, packets);
         if (!is_begin)
@@ -283,18 +292,40 @@ static void write_function(struct fg_perfetto *perfetto, const struct fg_columns
 {
     const uint8_t *end, *data = event_data(columns, (uint32_t)i, &end);
 
-    begin_event(perfetto, thread, TYPE_INSTANT);
+    begin_event(perfetto, thread_track(thread), TYPE_INSTANT);
     fg_pb_uint(&perfetto->event, EVENT_NAME, function_name(&perfetto->names, columns->function[i]));
     put_caller(perfetto, columns->caller[i], columns->caller_line[i]);
     put_arguments(perfetto, columns->function[i], data, end);
     put_packet(perfetto, columns->time_ns[i], packets);
 }
 
+/* The tasks of event loops: calls as long as they last, also while they are suspended. */
+static void write_tasks(struct fg_perfetto *perfetto, const struct fg_slices *slices, bool at_end,
+                        struct fg_text *packets)
+{
+    struct fg_await_chains *chains = &perfetto->chains;
+
+    chains->nr_functions = perfetto->names.nr_functions;
+    chains->func_flags = perfetto->names.func_flags;
+    packets->failed |= fg_await_chains_add(chains, slices, at_end) < 0;
+    for (size_t i = 0; i < chains->nr_steps; i++) {
+        const struct fg_chain_step *step = &chains->steps[i];
+
+        begin_event(perfetto, FG_PERFETTO_FIRST_TASK + step->track,
+                    step->is_begin ? TYPE_SLICE_BEGIN : TYPE_SLICE_END);
+        if (step->is_begin)
+            fg_pb_uint(&perfetto->event, EVENT_NAME, function_name(&perfetto->names, step->func));
+        put_packet(perfetto, step->time_ns, packets);
+    }
+    chains->nr_steps = 0;
+}
+
 void fg_perfetto_write(struct fg_perfetto *perfetto, const struct fg_columns *columns,
                        const uint32_t *threads, size_t nr_tasks, const struct fg_slices *slices,
-                       struct fg_text *packets)
+                       bool at_end, struct fg_text *packets)
 {
     write_slices(perfetto, columns, slices, packets);
+    write_tasks(perfetto, slices, at_end, packets);
     for (size_t i = 0; i < columns->n; i++)
         if (columns->kind[i] == FG_COLUMN_function && columns->task[i] < nr_tasks)
             write_function(perfetto, columns, i, threads[columns->task[i]], packets);

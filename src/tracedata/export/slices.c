@@ -118,7 +118,6 @@ static int put_begin(struct fg_slices *slices, const struct fg_traced_call *call
 
 struct stretch_end {
     uint64_t time_ns;
-    uint64_t ran_ns; /* this stretch */
     uint32_t event;
     enum fg_slice_what what;
     uint8_t flags;
@@ -315,11 +314,15 @@ static int end_stretch(struct run *run, struct fg_call_thread *thread, size_t i)
     thread->depth = depth;
     add_stretch(thread, &call, depth, ran_ns, callees_ns);
     call.is_open = false;
+    if (columns->start_ns[i]) /* its name, also on a clock that does not count nanoseconds */
+        call.call_ns = columns->start_ns[i];
     if (call.is_whole)
         end.flags |= FG_SLICE_WHOLE;
     error = put_end(run->slices, &call, number, depth, end);
     if (error == 0 && end.what == FG_SLICE_suspend && columns->start_ns[i]) {
-        call.call_ns = columns->start_ns[i];
+        call.thread = number;
+        call.depth = depth;
+        call.suspended_ns = end.time_ns;
         error = fg_open_calls_park(&run->slicer->open, &call, run->tasks.pids[task]);
         if (error == 0)
             return 0;
@@ -369,5 +372,13 @@ int fg_slicer_finish(struct fg_slicer *slicer, struct fg_slices *slices)
 
     for (size_t i = 0; i < slicer->open.nr_threads && error == 0; i++)
         error = give_up_calls(&run, &slicer->open.threads[i], (uint32_t)i, 0, FG_SLICE_open);
+    for (size_t i = 0; i < slicer->open.parked.nr_calls && error == 0; i++) {
+        const struct fg_traced_call *call = slicer->open.parked.calls[i].more;
+
+        error = put_end(slices, call, call->thread, call->depth,
+                        (struct stretch_end){.time_ns = call->suspended_ns,
+                                             .event = FG_SLICE_NO_EVENT,
+                                             .what = FG_SLICE_suspended});
+    }
     return error;
 }

@@ -12,7 +12,9 @@
  *
  * Begins and ends of a thread are balanced, but for ends that have FG_SLICE_ONLY_END: their begins are not in
  * the trace (--thresh, losses). Times never go back within a thread; those of ends in progress at the
- * trace's end come last of all. */
+ * trace's end come last of all.
+ *
+ * Each call has one last row: an end that is no suspend, or `suspended`. */
 #ifndef FG_SLICES_H
 #define FG_SLICES_H
 
@@ -50,7 +52,8 @@
     X(suspend, 4)                                                                                            \
     X(close, 5)                                                                                              \
     X(lost, 6) /* its end was lost */                                                                        \
-    X(open, 7) /* in progress when the thread's events end */
+    X(open, 7)      /* in progress when the thread's events end */                                           \
+    X(suspended, 8) /* no slice: a call that is suspended at the trace's end */
 
 enum fg_slice_what {
 #define X(name, value) FG_SLICE_##name = (value),
@@ -92,7 +95,7 @@ void fg_slicer_free(struct fg_slicer *slicer);
 int fg_slicer_add(struct fg_slicer *slicer, const struct fg_columns *columns, struct fg_slice_tasks tasks,
                   struct fg_slices *slices);
 
-/* Adds the ends of calls that are in progress. Return: 0 or -ENOMEM. */
+/* Adds the ends of calls that are in progress, then a row for each that is suspended. Return: 0 or -ENOMEM. */
 int fg_slicer_finish(struct fg_slicer *slicer, struct fg_slices *slices);
 
 #endif

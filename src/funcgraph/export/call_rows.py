@@ -1,0 +1,107 @@
+"""Rows of calls: what formats that list calls show of each, made of slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import compress, pairwise, repeat
+from typing import NamedTuple
+
+from funcgraph.export.slices import CLOSE, LOST, NO_EVENT, OPEN, RAISE, RETURN, SUSPEND, SUSPENDED, Slices
+from funcgraph.export.source import Source
+from funcgraph.export.values import escaped
+from funcgraph.tracedata.description import Task
+from funcgraph.tracedata.events import Columns
+
+
+class Row(NamedTuple):
+    """The end of a call, or of a stretch of one. `slices.h` explains the numbers.
+
+    Attributes:
+        arguments: the values that were recorded at its entry, not decoded.
+        outcome: its result or exception, not decoded.
+    """
+
+    time_ns: int
+    begin_ns: int
+    call_ns: int
+    ran_ns: int
+    self_ns: int
+    function: int
+    parent: int
+    caller: int
+    caller_line: int
+    thread: int
+    depth: int
+    resumes: int
+    what: int
+    flags: int
+    arguments: bytes
+    outcome: bytes
+
+
+def _selector(*whats: int) -> bytes:
+    return bytes(what in whats for what in range(256))
+
+
+#: Each call once, at its end.
+CALLS = _selector(RETURN, RAISE, CLOSE, LOST, OPEN, SUSPENDED)
+#: Each stretch of each call.
+STRETCHES = _selector(RETURN, RAISE, SUSPEND, CLOSE, LOST, OPEN)
+
+
+def rows_of(batch: Columns | None, slices: Slices, which: bytes) -> Iterator[Row]:
+    """Return an iterator over the ends of a batch: CALLS or STRETCHES."""
+    columns = (
+        slices.time_ns, slices.begin_ns, slices.call_ns, slices.ran_ns, slices.self_ns, slices.function,
+        slices.parent, slices.caller, slices.caller_line, slices.thread, slices.depth, slices.resumes,
+        slices.what, slices.flags,
+    )  # fmt: skip
+    wanted = slices.what.tobytes().translate(which)
+    rows = zip(*(column.tolist() for column in columns), _arguments(slices), _outcomes(batch, slices), strict=False)
+    return map(Row._make, compress(rows, wanted))
+
+
+def payloads_of(
+    batch: Columns | None, slices: Slices, wanted: bytes
+) -> Iterator[tuple[int, int, bytes, bytes]]:
+    """Yield function, what, arguments and outcome of the ends that are wanted: a byte for each slice."""
+    columns = slices.function.tolist(), slices.what.tolist(), _arguments(slices), _outcomes(batch, slices)
+    return compress(zip(*columns, strict=False), wanted)
+
+
+def _arguments(slices: Slices) -> Iterable[bytes]:
+    if not len(slices.data):
+        return repeat(b"")
+    data = slices.data.tobytes()
+    return (data[begin:end] for begin, end in pairwise(slices.data_offsets.tolist()))
+
+
+def _outcomes(batch: Columns | None, slices: Slices) -> Iterable[bytes]:
+    if batch is None or not len(batch.data):
+        return repeat(b"")
+    data, offsets = batch.data.tobytes(), batch.data_offsets.tolist()
+    return (
+        b"" if event == NO_EVENT else data[offsets[event] : offsets[event + 1]] for event in slices.event.tolist()
+    )
+
+
+def instance_of(source: Source, task: Task) -> str:
+    """Return the name of the instance that recorded a task; "" for the top one."""
+    return source.trace.buffers[task.buffer].name
+
+
+class Names(list[str]):
+    """The names of a trace's functions, by index, each as a format writes it.
+
+    Args:
+        source: has the functions.
+        form: from a name without lone surrogates to that of the format.
+    """
+
+    def __init__(self, source: Source, form: Callable[[str], str] = str) -> None:
+        super().__init__(form(escaped(function.name)) for function in source.functions)
+        self._unknown = form("<unknown>")
+
+    def of(self, index: int) -> str:
+        """Return the name of a function, or of one that the trace does not name."""
+        return self[index] if index < len(self) else self._unknown
