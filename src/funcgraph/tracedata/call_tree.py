@@ -134,11 +134,23 @@ def make_call_tree(
         number_of(index, unknown) if above != NO_PARENT else groups.setdefault(index, len(groups))
         for above, index in zip(parent, indexes, strict=True)
     ]
-    made = [parent, function, *figures]
+    made: Sequence[Sequence[int]] = [parent, function, *figures]
     if len(distinct) < len(numbers):
         made = _merge_equal(made)
     names = [group_name(group) for group in groups]
-    return CallTree(*made, distinct, names, summary_rows(rows, functions))
+    return tree_of_columns(made, distinct, names, summary_rows(rows, functions))
+
+
+def tree_of_columns(
+    columns: Sequence[Sequence[int]],
+    functions: Sequence[Function | None],
+    groups: Sequence[str],
+    summary: Sequence[FunctionSummary],
+) -> CallTree:
+    """Return the tree that has these columns, in the order of CallTree's."""
+    parent, function, calls, resumes, exceptions, total_ns, self_ns = columns
+    figures = (calls, resumes, exceptions, total_ns, self_ns)
+    return CallTree(parent, function, *figures, functions, groups, summary)
 
 
 def _number_functions(functions: Sequence[Function]) -> tuple[dict[int, int], list[Function | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from funcgraph.tracedata.call_tree import NO_PARENT, CallTree, in_order
+from funcgraph.tracedata.call_tree import NO_PARENT, CallTree, in_order, tree_of_columns
 from funcgraph.tracedata.description import Function
 
 #: What a tree of callers ends with where a call had no traced caller.
@@ -35,7 +35,7 @@ class _Builder:
 
     def tree(self, source: CallTree, functions: Sequence[Function | None]) -> CallTree:
         """Return the tree, with the names of another one."""
-        return CallTree(*in_order(self.columns), functions, ("",), source.summary)
+        return tree_of_columns(in_order(self.columns), functions, ("",), source.summary)
 
 
 def callers_of(tree: CallTree, wanted: Callable[[str], bool], levels: int = CALLER_LEVELS) -> CallTree:
