@@ -437,6 +437,11 @@ def test_instances_are_apart_in_paths_and_refused_in_figures_of_functions(tmp_pa
     stacks = read_collapsed(exported(path, "collapsed"))
     assert {stack[0] for stack in stacks} == {"more", "other"}
     assert boxes(exported(path, "svg"))[1][0] in ("more", "other")
+    parser = Scripts()
+    parser.feed(exported(path, "html").decode())
+    data = json.loads(parser.scripts[0])
+    assert [row[3] for row in data["functions"] if row[0] == "__main__.f"] == [6]
+    assert {name for name, _ in data["roots"]} == {"more", "other"}
     for form in ("pstats", "callgrind", "dot", "mermaid"):
         with pytest.raises(ExportError, match=r"choose one with -B: '(more|other)', "):
             exported(path, form)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from funcgraph.export.format import ExportError
 from funcgraph.export.source import Source
 from funcgraph.tracedata.call_tree import NO_PARENT, CallTree
 from funcgraph.tracedata.selection import Selection, select
-from funcgraph.tracedata.summary import FunctionSummary
+from funcgraph.tracedata.summary import FunctionKey, FunctionSummary, function_key
 from funcgraph.tracedata.trace_file import TraceFile
 
 
@@ -80,7 +81,6 @@ def _joined(trees: Sequence[CallTree], names: Sequence[str]) -> CallTree:
         ]
         for number, tree in enumerate(trees)
     )
-    summary: list[FunctionSummary] = [row for tree in trees for row in tree.summary]
     return CallTree(
         list(chain.from_iterable(parents)),
         list(chain.from_iterable(functions)),
@@ -91,5 +91,17 @@ def _joined(trees: Sequence[CallTree], names: Sequence[str]) -> CallTree:
         column(lambda tree: tree.self_ns),
         trees[0].functions,
         names,
-        summary,
+        _added(row for tree in trees for row in tree.summary),
     )
+
+
+def _added(rows: Iterable[FunctionSummary]) -> list[FunctionSummary]:
+    """Return a row for each function: the sum of what the instances have of it."""
+    added: dict[FunctionKey, FunctionSummary] = {}
+    for row in rows:
+        key = function_key(row.function)
+        if key in added:
+            added[key].add(row)
+        else:
+            added[key] = replace(row)
+    return list(added.values())
