@@ -62,8 +62,8 @@ static PyMethodDef tracedata_functions[] = {
 static int tracedata_exec(PyObject *module)
 {
     if (fg_add_codec_functions(module) < 0 || fg_add_convert_functions(module) < 0 ||
-        fg_add_selection_functions(module) < 0 ||
-        fg_add_recorder_types(module) < 0 || fg_add_kernel_names(module) < 0)
+        fg_add_selection_functions(module) < 0 || fg_add_recorder_types(module) < 0 ||
+        fg_add_kernel_names(module) < 0)
         return -1;
     if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||
         fg_add_follower_types(module) < 0)

@@ -169,7 +169,8 @@ static int settle(struct fg_await_chains *chains, uint32_t thread, struct fg_cha
     if (track == NULL)
         return -ENOMEM;
     /* A call that has left the chain, and did not end, is awaited no longer. */
-    while (same < n && same < track->open.n && is_same(track->open.calls[same], run->calls.calls[n - 1 - same]))
+    while (same < n && same < track->open.n &&
+           is_same(track->open.calls[same], run->calls.calls[n - 1 - same]))
         same++;
     error = end_calls(chains, track, same, run->time_ns);
     for (; same < n && error == 0; same++)
