@@ -239,5 +239,7 @@ int fg_await_chains_add(struct fg_await_chains *chains, const struct fg_slices *
                 error = settle(chains, (uint32_t)i, &chains->runs[i]);
     for (size_t i = 0; i < slices->n && error == 0; i++)
         error = add_slice(chains, slices, i);
+    for (size_t i = 0; at_end && i < chains->nr_tracks && error == 0; i++)
+        error = end_calls(chains, &chains->tracks[i], 0, chains->tracks[i].last_ns);
     return error;
 }
