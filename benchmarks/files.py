@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from benchmarks.exports import exports
 from benchmarks.harness import Bench, Figure, at_least, at_most, median_of
 
 #: fib's argument, for traces of millions of events.
@@ -232,4 +233,5 @@ ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "opened": opened,
     "without-end": without_end,
     "integrate": integrate,
+    "exports": exports,
 }
