@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from benchmarks.exports import exports
 from benchmarks.harness import Bench, Figure, at_least, at_most, median_of
 from benchmarks.trees import trees
 
@@ -234,4 +235,5 @@ ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "trees": trees,
     "without-end": without_end,
     "integrate": integrate,
+    "exports": exports,
 }

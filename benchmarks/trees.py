@@ -38,6 +38,6 @@ def _rate(bench: Bench, name: str, words: list[str], events: int) -> Figure:
     costs = [bench.cost([*bench.funcgraph, *words]) for _ in range(bench.rounds)]
     rate = events / statistics.median(cost.wall_s for cost in costs) / 1e6
     cpu = events / statistics.median(cost.cpu_s for cost in costs) / 1e6
-    megabytes = max(cost.rss_bytes for cost in costs) / 1e6
-    measured = f"{rate:.1f} million/s ({cpu:.1f} of CPU time), {megabytes:.0f} MB"
+    peak_mib = max(cost.peak_mib for cost in costs)
+    measured = f"{rate:.1f} million/s ({cpu:.1f} of CPU time), {peak_mib:.0f} MiB"
     return Figure(f"{name}, start-up included: events", measured, f"≥ {_RATE} million/s", rate >= _RATE)

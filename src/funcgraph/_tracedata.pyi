@@ -4,6 +4,8 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias, final, type_check_only
 
+from typing_extensions import Buffer
+
 # Compression: src/binding/tracedata/python_codec.c
 
 @type_check_only
@@ -327,6 +329,79 @@ class Follower:
         """Return whether the file was complete when it was last read."""
     def damaged_at(self) -> int | None:
         """Return the offset of the first damaged chunk of events, or None."""
+
+# Exports: src/binding/tracedata/slicer.c, perfetto.c
+
+SLICES: Final[tuple[str, ...]]  # the names of the columns of slices, in the order of SliceTuple
+SliceTuple: TypeAlias = tuple[memoryview[Any], ...]  # of each column, as in SLICES: FG_SLICES in slices.h
+SLICE_WHATS: Final[tuple[str, ...]]  # what a slice can be, by number
+SLICE_ONLY_END: Final[int]  # flags of a slice
+SLICE_WHOLE: Final[int]
+SLICE_IRQ: Final[int]
+
+@final
+class Slicer:
+    """Makes slices of batches of events: when each stretch of each call begins and ends.
+
+    Args:
+        has_times: whether the trace's clock counts nanoseconds.
+    """
+
+    def __new__(cls, has_times: bool) -> Slicer: ...
+    def add(self, columns: ColumnTuple, threads: Buffer, pids: Buffer, /) -> SliceTuple:
+        """Return the slices of a batch of events.
+
+        Args:
+            columns: the batch.
+            threads: of each task the number of its thread, u32.
+            pids: of each task its process, i32.
+
+        Raises:
+            ValueError: an array is not what it should be, or an event has an impossible task or depth.
+            RuntimeError: another thread uses it.
+        """
+    def finish(self) -> SliceTuple:
+        """Return the ends of the calls that are in progress, and rows of those that are suspended."""
+
+PERFETTO_NOTES: Final[tuple[str, ...]]  # names of annotations, by number; 0 has none
+PERFETTO_SEQUENCE: Final[int]  # the number of the sequence of packets
+PERFETTO_DELTA_CLOCK: Final[int]  # the clock of packets: counts from the packet before
+PERFETTO_FIRST_TRACK: Final[int]  # the uuid of the track of thread 0
+PERFETTO_ARG0: Final[int]  # the number of the annotation name arg0
+PERFETTO_FIRST_NAME: Final[int]  # and of the first name of an argument
+
+@final
+class PerfettoEncoder:
+    """Encodes slices as packets of a Perfetto trace.
+
+    Args:
+        clock: Perfetto's number of the trace's clock.
+        start_ns: from what the time of the first packet counts.
+        func_flags: the flags of each function, u8.
+        first_argument: of each function, where its numbers begin in `arguments`, u32; and the end.
+        arguments: numbers of annotation names, u32.
+
+    Raises:
+        ValueError: an array is not what it should be.
+    """
+
+    def __new__(
+        cls, clock: int, start_ns: int, func_flags: Buffer, first_argument: Buffer, arguments: Buffer
+    ) -> PerfettoEncoder: ...
+    def write(self, columns: ColumnTuple | None, threads: Buffer, slices: SliceTuple, /) -> bytes:
+        """Return the packets of some slices, and of calls that the function tracer recorded.
+
+        Args:
+            columns: the events that the slices came from; None: the slices are the last ones.
+            threads: of each task the number of its thread, u32.
+            slices: as from Slicer.
+
+        Raises:
+            ValueError: an array is not what it should be.
+            RuntimeError: another thread uses it.
+        """
+    def new_tracks(self) -> list[tuple[int, int, int]]:
+        """Return uuid, thread and function of tracks of tasks that packets have had since the last call."""
 
 # Writing: src/binding/tracedata/recorder.c, convert.c
 

@@ -131,8 +131,11 @@ def test_marks_waits_and_losses_are_on_their_thread(marks: Path, export: Callabl
     (thread,) = firefox_profile(export(marks, "firefox", ".json.gz"))["threads"]
     names = [thread["stringArray"][name] for name in thread["markers"]["name"]]
     assert names == [
-        'he said "<now>"\n', "waiting for the recorder", "calls not traced: shadow stack full", "3 records lost",
-    ]  # fmt: skip
+        'he said "<now>"\n',
+        "waiting for the recorder",
+        "calls not traced: shadow stack full",
+        "3 records lost",
+    ]
     assert thread["markers"]["phase"] == [0, 1, 0, 0]
     (span,) = otlp_spans(export(marks, "otlp", ".otlp.jsonl"))
     assert [event.name for event in span.events] == names[:3]
@@ -214,7 +217,7 @@ def test_duckdb_reads_parquet(
 
 # ---- names
 
-HOSTILE = 'm.<b>&amp;"\',;|\\\r\n\t\x1b[31m\x00\u202e\udc80é\U0001f600'
+HOSTILE = "m.<b>&amp;\"',;|\\\r\n\t\x1b[31m\x00\u202e\udc80é\U0001f600"
 SHOWN = HOSTILE.replace("\udc80", "\\udc80")
 
 
@@ -222,7 +225,7 @@ SHOWN = HOSTILE.replace("\udc80", "\\udc80")
 def test_a_hostile_name_is_right_or_escaped(form: str, tmp_path: Path, export: Callable[..., Path]) -> None:
     trace = Trace([("", HOSTILE, HOSTILE, 1, 0, [HOSTILE])], instances={})
     task = trace.task(41, HOSTILE)
-    task.enter(1000, 0, 0, args=values("é<\"\n\x00"))
+    task.enter(1000, 0, 0, args=values('é<"\n\x00'))
     task.leave(1100, 0, 0, calltime=1000, result=values(1.5))
     suffix, read = READERS[form]
     found = read(export(trace.save(tmp_path / "t.dat"), form, suffix))

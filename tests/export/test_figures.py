@@ -1,4 +1,4 @@
-"""Names, counts and times of each export are those of `funcgraph summary`, as the format's own reader sees them."""
+"""Names, counts and times of each export, as the format's own reader sees them, are those of summary."""
 
 from __future__ import annotations
 

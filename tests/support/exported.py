@@ -1,4 +1,4 @@
-"""Readers of exports: what each format says of a trace, in one form, for comparisons with `funcgraph summary`.
+"""Readers of exports: what each format says of a trace, in one form, to be compared with summary.
 
 Each reader uses the format's own library where there is one, else what its documents say.
 """
@@ -177,7 +177,13 @@ def read_chrome(path: Path) -> list[dict[str, Any]]:
 
 def chrome_slices(path: Path) -> list[Slice]:
     return [
-        Slice((event["pid"], event["tid"]), event["ts"], event["ts"] + event["dur"], event["name"], event.get("args", {}))
+        Slice(
+            (event["pid"], event["tid"]),
+            event["ts"],
+            event["ts"] + event["dur"],
+            event["name"],
+            event.get("args", {}),
+        )
         for event in read_chrome(path)
         if event["ph"] == "X" and "cat" not in event
     ]
@@ -211,7 +217,15 @@ def firefox_profile(path: Path) -> dict[str, Any]:
     profile: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
     assert profile["meta"]["preprocessedProfileVersion"] == 48
     for thread in profile["threads"]:
-        for table in ("samples", "markers", "stackTable", "frameTable", "funcTable", "resourceTable", "nativeSymbols"):
+        for table in (
+            "samples",
+            "markers",
+            "stackTable",
+            "frameTable",
+            "funcTable",
+            "resourceTable",
+            "nativeSymbols",
+        ):
             columns = {name: items for name, items in thread[table].items() if isinstance(items, list)}
             assert {len(items) for items in columns.values()} == {thread[table]["length"]}, table
     return profile

@@ -38,7 +38,8 @@ static bool take_names(struct encoder *encoder, PyObject *func_flags, PyObject *
         return false;
     if (nr_firsts == names->nr_functions + 1 && are_places(names))
         return true;
-    PyErr_SetString(PyExc_ValueError, "first_argument must have a place in arguments for each function, and its end");
+    PyErr_SetString(PyExc_ValueError,
+                    "first_argument must have a place in arguments for each function, and its end");
     return false;
 }
 
@@ -163,10 +164,9 @@ static PyType_Spec encoder_spec = {
 
 int fg_add_perfetto_types(PyObject *module)
 {
-    static const char *const notes[] = {
-        "",
+    static const char *const notes[] = {"",
 #define X(name, value) [(value)] = #name,
-        FG_PERFETTO_NOTES(X)
+                                        FG_PERFETTO_NOTES(X)
 #undef X
     };
 

@@ -36,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-F", dest="format", metavar="FORMAT", help="the format (default: by the suffix of the output's name)"
     )
     parser.add_argument(
-        "-i", "--input", metavar="FILE", help="the trace (default: trace.fg, or trace.dat if only that is there)"
+        "-i",
+        "--input",
+        metavar="FILE",
+        help="the trace (default: trace.fg, or trace.dat if only that is there)",
     )
     parser.add_argument(
         "-o",
@@ -107,7 +110,9 @@ def _is_extra_word(args: argparse.Namespace) -> bool:
 def _check_output(form: Format, path: str, output: str) -> None:
     if output == "-":
         if not form.is_text and sys.stdout.isatty():
-            raise CommandError(f"{form.name} is not for a terminal: name a file with -o, or redirect the output")
+            raise CommandError(
+                f"{form.name} is not for a terminal: name a file with -o, or redirect the output"
+            )
         return
     try:
         target = check_output(output)

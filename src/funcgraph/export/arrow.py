@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from funcgraph.export.call_rows import CALLS, Names, instance_of, payloads_of
+from funcgraph.export.call_rows import CALLS, Names, arguments_at, instance_of, payloads_of
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
 from funcgraph.export.slices import IRQ, RAISE, RETURN, WHATS, WHOLE, Slices, Threads, slices_of
 from funcgraph.export.source import Source
-from funcgraph.export.values import arguments_of, escaped, exception_of, result_of
+from funcgraph.export.values import escaped, exception_of, result_of
 from funcgraph.tracedata.description import UNNAMED
 from funcgraph.tracedata.events import Columns
 
@@ -105,9 +105,14 @@ class _Table:
             self._functions(column("parent", pa.uint32())),
             column("resumes", pa.int32()),
             self._functions(caller),
-            pc.if_else(pc.greater(column("caller_line", pa.int32()), 0), column("caller_line", pa.int32()), None),
+            pc.if_else(
+                pc.greater(column("caller_line", pa.int32()), 0), column("caller_line", pa.int32()), None
+            ),
             pc.equal(pc.bit_wise_and(flags, IRQ), IRQ),
-            *(pa.array(items, pa.string()) if items else pa.nulls(len(what), pa.string()) for items in values),
+            *(
+                pa.array(items, pa.string()) if items else pa.nulls(len(what), pa.string())
+                for items in values
+            ),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -151,10 +156,8 @@ class _Table:
         arguments: list[str | None] = []
         results: list[str | None] = []
         exceptions: list[str | None] = []
-        functions = self._source.functions
         for function, what, entry, outcome in payloads_of(events, slices, wanted):
-            of = functions[function] if function < len(functions) else None
-            arguments.append(json_text(arguments_of(of, entry)) if entry else None)
+            arguments.append(json_text(arguments_at(self._source, function, entry)) if entry else None)
             results.append(json_text(result_of(outcome)) if outcome and what == RETURN else None)
             exceptions.append(escaped(exception_of(outcome) or "") if outcome and what == RAISE else None)
         return arguments, results, exceptions

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import compress, pairwise, repeat
 from typing import NamedTuple
 
 from funcgraph.export.slices import CLOSE, LOST, NO_EVENT, OPEN, RAISE, RETURN, SUSPEND, SUSPENDED, Slices
 from funcgraph.export.source import Source
-from funcgraph.export.values import escaped
+from funcgraph.export.values import Plain, arguments_of, escaped
 from funcgraph.tracedata.description import Task
 from funcgraph.tracedata.events import Columns
 
@@ -57,7 +57,12 @@ def rows_of(batch: Columns | None, slices: Slices, which: bytes) -> Iterator[Row
         slices.what, slices.flags,
     )  # fmt: skip
     wanted = slices.what.tobytes().translate(which)
-    rows = zip(*(column.tolist() for column in columns), _arguments(slices), _outcomes(batch, slices), strict=False)
+    rows = zip(
+        *(column.tolist() for column in columns),
+        arguments_in(slices),
+        outcomes_in(batch, slices),
+        strict=False,
+    )
     return map(Row._make, compress(rows, wanted))
 
 
@@ -65,24 +70,33 @@ def payloads_of(
     batch: Columns | None, slices: Slices, wanted: bytes
 ) -> Iterator[tuple[int, int, bytes, bytes]]:
     """Yield function, what, arguments and outcome of the ends that are wanted: a byte for each slice."""
-    columns = slices.function.tolist(), slices.what.tolist(), _arguments(slices), _outcomes(batch, slices)
+    columns = slices.function.tolist(), slices.what.tolist(), arguments_in(slices), outcomes_in(batch, slices)
     return compress(zip(*columns, strict=False), wanted)
 
 
-def _arguments(slices: Slices) -> Iterable[bytes]:
+def arguments_in(slices: Slices) -> Iterable[bytes]:
+    """Return the values that were recorded at the entry of each call that ends; may go on without end."""
     if not len(slices.data):
         return repeat(b"")
     data = slices.data.tobytes()
     return (data[begin:end] for begin, end in pairwise(slices.data_offsets.tolist()))
 
 
-def _outcomes(batch: Columns | None, slices: Slices) -> Iterable[bytes]:
+def outcomes_in(batch: Columns | None, slices: Slices) -> Iterable[bytes]:
+    """Return the values that each slice's event has: of an end, its result or exception; likewise."""
     if batch is None or not len(batch.data):
         return repeat(b"")
     data, offsets = batch.data.tobytes(), batch.data_offsets.tolist()
     return (
-        b"" if event == NO_EVENT else data[offsets[event] : offsets[event + 1]] for event in slices.event.tolist()
+        b"" if event == NO_EVENT else data[offsets[event] : offsets[event + 1]]
+        for event in slices.event.tolist()
     )
+
+
+def arguments_at(source: Source, function: int, payload: bytes) -> Mapping[str, Plain]:
+    """Return the arguments of a call of the function at an index, by name."""
+    functions = source.functions
+    return arguments_of(functions[function] if function < len(functions) else None, payload)
 
 
 def instance_of(source: Source, task: Task) -> str:

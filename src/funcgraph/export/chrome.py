@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import BinaryIO
 
-from funcgraph.export.call_rows import STRETCHES, Names, Row, instance_of, rows_of
+from funcgraph.export.call_rows import STRETCHES, Names, Row, arguments_at, instance_of, rows_of
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
 from funcgraph.export.marks import Mark, marks_of
 from funcgraph.export.slices import IRQ, RAISE, RETURN, SUSPEND, WHATS, Threads, slices_of
 from funcgraph.export.source import Source
-from funcgraph.export.values import arguments_of, escaped, exception_of, result_of
+from funcgraph.export.values import escaped, exception_of, result_of
 from funcgraph.tracedata.events import Columns
 
 _NO_FUNCTION = 2**32 - 1
@@ -35,7 +35,6 @@ class _Writer:
         self._tasks: list[str] = []  # of each thread, the members pid and tid
         self._used: set[tuple[int, int]] = set()
         self._processes: set[int] = set()
-        self._arguments = lru_cache(4096)(self._arguments)  # type: ignore[method-assign]
 
     def write(self, out: BinaryIO) -> None:
         out.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
@@ -106,8 +105,7 @@ class _Writer:
         return ',"args":{' + ",".join(members) + "}"
 
     def _arguments(self, function: int, payload: bytes) -> str:
-        functions = self._source.functions
-        values = arguments_of(functions[function] if function < len(functions) else None, payload)
+        values = arguments_at(self._source, function, payload)
         return ",".join(f"{json_text(name)}:{json_text(value)}" for name, value in values.items())
 
     def _mark(self, mark: Mark, thread: int) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import BinaryIO
 
-from funcgraph.export.call_rows import CALLS, Names, Row, instance_of, rows_of
+from funcgraph.export.call_rows import CALLS, Names, Row, arguments_at, instance_of, rows_of
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
 from funcgraph.export.slices import IRQ, RAISE, WHATS, WHOLE, Threads, slices_of
 from funcgraph.export.source import Source
-from funcgraph.export.values import arguments_of, escaped, exception_of, result_of
+from funcgraph.export.values import escaped, exception_of, result_of
 
 #: The columns of CSV, and the members of an object of JSON lines, which leave out those without a value.
 COLUMNS = (
@@ -47,7 +47,6 @@ class _Csv:
         self.threads = Threads(source)
         self._names = Names(source, csv_field)
         self._tasks: list[str] = []
-        self._arguments = lru_cache(4096)(self._arguments)  # type: ignore[method-assign]
 
     def name_threads(self) -> None:
         for task in self.threads.tasks[len(self._tasks) :]:
@@ -56,22 +55,21 @@ class _Csv:
 
     def lines(self, rows: Iterator[Row]) -> Iterator[str]:
         name, tasks = self._names.of, self._tasks
-        for (
-            time, _, begin, ran, own, function, parent, caller, line, thread, depth, resumes, what, flags,
-            arguments, outcome,
-        ) in rows:  # fmt: skip
+        for row in rows:
+            (
+                time, _, begin, ran, own, function, parent, caller, line, thread, depth, resumes, what, flags,
+                arguments, outcome,
+            ) = row  # fmt: skip
+            duration = ran if flags & WHOLE else ""
+            above = name(parent) if parent != _NO_FUNCTION else ""
+            made_by = name(caller) if caller != _NO_FUNCTION else ""
+            signal = "true" if flags & IRQ else ""
+            entry = csv_field(json_text(arguments_at(self.source, function, arguments))) if arguments else ""
+            end = _csv_outcome(what, outcome) if outcome else ","
             yield (
-                f"{name(function)},{tasks[thread]},{begin},{time},{ran if flags & WHOLE else ''},{own},{depth},"
-                f"{WHATS[what]},{name(parent) if parent != _NO_FUNCTION else ''},{resumes},"
-                f"{name(caller) if caller != _NO_FUNCTION else ''},{line or ''},{'true' if flags & IRQ else ''},"
-                f"{self._arguments(function, arguments) if arguments else ''},"
-                f"{_csv_outcome(what, outcome) if outcome else ','}\r\n"
+                f"{name(function)},{tasks[thread]},{begin},{time},{duration},{own},{depth},{WHATS[what]},{above},"
+                f"{resumes},{made_by},{line or ''},{signal},{entry},{end}\r\n"
             )
-
-    def _arguments(self, function: int, payload: bytes) -> str:
-        functions = self.source.functions
-        values = arguments_of(functions[function] if function < len(functions) else None, payload)
-        return csv_field(json_text(values))
 
 
 def csv_field(text: str) -> str:
@@ -90,12 +88,13 @@ def _csv_outcome(what: int, payload: bytes) -> str:
 
 
 class _JsonLines:
+    """An object in each line, without members that have no value."""
+
     def __init__(self, source: Source) -> None:
         self.source = source
         self.threads = Threads(source)
         self._names = Names(source, json_text)
         self._tasks: list[str] = []
-        self._arguments = lru_cache(4096)(self._arguments)  # type: ignore[method-assign]
 
     def name_threads(self) -> None:
         for task in self.threads.tasks[len(self._tasks) :]:
@@ -107,16 +106,19 @@ class _JsonLines:
         name, tasks = self._names.of, self._tasks
         for row in rows:
             (
-                time, _, begin, ran, own, function, parent, _, _, thread, depth, resumes, what, flags, arguments,
-                outcome,
+                time, _, begin, ran, own, function, parent, caller, _, thread, depth, resumes, what, flags,
+                arguments, outcome,
             ) = row  # fmt: skip
+            duration = f',"duration_ns":{ran}' if flags & WHOLE else ""
+            above = f',"parent":{name(parent)}' if parent != _NO_FUNCTION else ""
+            rare = self._rare(row) if resumes or flags & IRQ or caller != _NO_FUNCTION else ""
+            if arguments:
+                rare += f',"arguments":{json_text(arguments_at(self.source, function, arguments))}'
+            if outcome:
+                rare += _json_outcome(what, outcome)
             yield (
-                f'{{"function":{name(function)},{tasks[thread]},"begin_ns":{begin},"end_ns":{time}'
-                f'{f""","duration_ns":{ran}""" if flags & WHOLE else ""},"self_ns":{own},"depth":{depth},'
-                f'"ended":"{WHATS[what]}"{f""","parent":{name(parent)}""" if parent != _NO_FUNCTION else ""}'
-                f"{self._rare(row) if resumes or flags & IRQ or row.caller != _NO_FUNCTION else ''}"
-                f"{self._arguments(function, arguments) if arguments else ''}"
-                f"{_json_outcome(what, outcome) if outcome else ''}}}\n"
+                f'{{"function":{name(function)},{tasks[thread]},"begin_ns":{begin},"end_ns":{time}{duration},'
+                f'"self_ns":{own},"depth":{depth},"ended":"{WHATS[what]}"{above}{rare}}}\n'
             )
 
     def _rare(self, row: Row) -> str:
@@ -125,11 +127,6 @@ class _JsonLines:
             text += f',"caller":{self._names.of(row.caller)}'
             text += f',"caller_line":{row.caller_line}' if row.caller_line else ""
         return text + (',"signal":true' if row.flags & IRQ else "")
-
-    def _arguments(self, function: int, payload: bytes) -> str:
-        functions = self.source.functions
-        values = arguments_of(functions[function] if function < len(functions) else None, payload)
-        return f',"arguments":{json_text(values)}'
 
 
 @lru_cache(4096)
@@ -143,5 +140,12 @@ _LACKS = "it has no events that are not calls, and no suspends and resumes but t
 
 FORMATS = (
     Format("csv", (".csv",), "a table of calls, for spreadsheets", _LACKS, write_csv, is_text=True),
-    Format("jsonl", (".jsonl",), "an object for each call, for jq and scripts", _LACKS, write_json_lines, is_text=True),
+    Format(
+        "jsonl",
+        (".jsonl",),
+        "an object for each call, for jq and scripts",
+        _LACKS,
+        write_json_lines,
+        is_text=True,
+    ),
 )

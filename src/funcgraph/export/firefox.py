@@ -1,8 +1,8 @@
 """The Firefox Profiler: its processed profile format, version 48, compressed with gzip.
 
 A thread has tables of functions, frames and stacks, and samples that refer to them. As the profiler's types
-describe for traces (`tracing-ms`), each change of the stack is a sample, whose weight is the time until the next
-change: the self time of the innermost call.
+describe for traces (`tracing-ms`), each change of the stack is a sample. Its weight is the time until the
+next change: the self time of the innermost call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import gzip
 from array import array
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
@@ -47,7 +47,7 @@ _SCHEMA = {
 def write(source: Source, out: BinaryIO) -> None:
     """Write a source as a compressed profile."""
     with Spools() as spools, gzip.GzipFile("", "wb", _LEVEL, out, mtime=0) as packed:
-        _Writer(source, spools).write(packed)
+        _Writer(source, spools).write(cast(IO[bytes], packed))
 
 
 class _Thread:
@@ -93,7 +93,7 @@ class _Writer:
         self._threads: dict[int, _Thread] = {}
         self._start_ns: int | None = None
 
-    def write(self, out: BinaryIO) -> None:
+    def write(self, out: IO[bytes]) -> None:
         nesting = Nesting()
         for batch, slices in slices_of(self._source, self._numbers):
             if self._start_ns is None:
@@ -165,7 +165,7 @@ class _Writer:
 
     # ---- the profile
 
-    def _write_profile(self, out: BinaryIO) -> None:
+    def _write_profile(self, out: IO[bytes]) -> None:
         meta = {
             "interval": 0.000001,
             "startTime": 0,
@@ -188,7 +188,7 @@ class _Writer:
             self._write_thread(number, out)
         out.write(b"]}\n")
 
-    def _write_thread(self, number: int, out: BinaryIO) -> None:
+    def _write_thread(self, number: int, out: IO[bytes]) -> None:
         thread, task = self._threads[number], self._numbers.tasks[number]
         out.write(f"{{{self._head(task)}".encode())
         for table, length, columns in (
@@ -203,8 +203,8 @@ class _Writer:
                     out.write(piece)
                 out.write(b"]")
             out.write(b"}")
-        for name, columns in self._tables(thread):
-            out.write(f',\n"{name}":{json_text(columns)}'.encode())
+        for name, filled in self._tables(thread):
+            out.write(f',\n"{name}":{json_text(filled)}'.encode())
         out.write(f',"stringArray":{json_text(list(thread.strings))}}}'.encode())
 
     def _head(self, task: Task) -> str:
@@ -231,28 +231,37 @@ class _Writer:
         functions = [self._function(function) for function in used]
         categories = [_NATIVE if function and function.flags & NATIVE else _PYTHON for function in functions]
         n, blank = len(used), [None] * len(used)
-        yield "stackTable", {
-            "length": len(thread.prefixes),
-            "prefix": [None if prefix == _NO_STACK else prefix for prefix in thread.prefixes],
-            "frame": [frames[function] for function in thread.functions],
-            "category": [categories[frames[function]] for function in thread.functions],
-            "subcategory": [0] * len(thread.prefixes),
-        }
+        yield (
+            "stackTable",
+            {
+                "length": len(thread.prefixes),
+                "prefix": [None if prefix == _NO_STACK else prefix for prefix in thread.prefixes],
+                "frame": [frames[function] for function in thread.functions],
+                "category": [categories[frames[function]] for function in thread.functions],
+                "subcategory": [0] * len(thread.prefixes),
+            },
+        )
         yield "frameTable", {
             "length": n, "address": [-1] * n, "inlineDepth": [0] * n, "category": categories,
             "subcategory": [0] * n, "func": list(range(n)), "nativeSymbol": blank, "innerWindowID": [0] * n,
             "implementation": blank, "line": blank, "column": blank,
         }  # fmt: skip
-        yield "funcTable", {
-            "length": n,
-            "name": [thread.string(escaped(function.name) if function else "<unknown>") for function in functions],
-            "isJS": [False] * n,
-            "relevantForJS": [False] * n,
-            "resource": [-1] * n,
-            "fileName": [thread.string(escaped(f.file)) if f and f.file else None for f in functions],
-            "lineNumber": [f.line if f and f.line and not f.flags & NATIVE else None for f in functions],
-            "columnNumber": blank,
-        }
+        yield (
+            "funcTable",
+            {
+                "length": n,
+                "name": [
+                    thread.string(escaped(function.name) if function else "<unknown>")
+                    for function in functions
+                ],
+                "isJS": [False] * n,
+                "relevantForJS": [False] * n,
+                "resource": [-1] * n,
+                "fileName": [thread.string(escaped(f.file)) if f and f.file else None for f in functions],
+                "lineNumber": [f.line if f and f.line and not f.flags & NATIVE else None for f in functions],
+                "columnNumber": blank,
+            },
+        )
         yield "resourceTable", {"length": 0, "lib": [], "name": [], "host": [], "type": []}
         yield "nativeSymbols", {"length": 0, "libIndex": [], "address": [], "name": [], "functionSize": []}
 

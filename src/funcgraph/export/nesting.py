@@ -1,8 +1,8 @@
 """Slices in the order in which they nest: for formats that want each end after its begin, and times in order.
 
 Slices whose begin is not in the trace have only an end. If a trace has nothing else (--thresh), those of a
-thread are put in order as soon as a call from no other has ended. Where records were lost, such a slice begins
-at the last time that its thread has.
+thread are put in order as soon as a call from no other has ended. Where records were lost, such a slice
+begins at the last time that its thread has.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 from funcgraph.export.slices import ONLY_END, RESUME, SUSPENDED, Slices
 
-
-#: A begin or end of a stretch of a call: when, whether it begins, its function. Those of a thread nest, and are
-#: in order of time.
+#: A begin or end of a stretch of a call: when, whether it begins, its function. Those of a thread nest, and
+#: are in order of time.
 Step: TypeAlias = tuple[int, bool, int]
 
 
@@ -54,7 +53,9 @@ class _Thread:
         """Tell what is held, each slice within those that enclose it."""
         open_slices: list[_Held] = []
         for held in sorted(self.held):
-            while open_slices and (open_slices[-1].depth >= held.depth or open_slices[-1].end_ns <= held.begin_ns):
+            while open_slices and (
+                open_slices[-1].depth >= held.depth or open_slices[-1].end_ns <= held.begin_ns
+            ):
                 ended = open_slices.pop()
                 self.add(ended.end_ns, False, ended.function)
             self.add(held.begin_ns, True, held.function)
@@ -78,7 +79,9 @@ class Nesting:
             slices.function,
         )  # fmt: skip
         threads = self._threads
-        for number, what, flags, time, begin, depth, function in zip(*(c.tolist() for c in columns), strict=True):
+        for number, what, flags, time, begin, depth, function in zip(
+            *(c.tolist() for c in columns), strict=True
+        ):
             thread = threads[number]
             if flags & ONLY_END:
                 thread.add_only_end(begin, time, depth, function)

@@ -106,7 +106,7 @@ class _Writer:
         self._nr_described = len(self._threads.tasks)
 
     def _describe_thread(self, uuid: int, task: Task) -> None:
-        """Describe a thread's track. A thread has one of its own; what another instance recorded is below it."""
+        """Describe a track: a thread's own, or below that, what another instance recorded of the thread."""
         buffer = self._source.trace.buffers[task.buffer].name
         if task.pid not in self._processes and task.tid:
             self._processes.add(task.pid)
@@ -133,7 +133,12 @@ class _Writer:
     # ---- events that are no calls
 
     def _mark(self, mark: Mark, track: int) -> bytes:
-        event = (uint(11, track), message(22, mark.kind.encode()), string(23, mark.name), *_notes(mark.values))
+        event = (
+            uint(11, track),
+            message(22, mark.kind.encode()),
+            string(23, mark.name),
+            *_notes(mark.values),
+        )
         if mark.kind != "wait":
             return self._event(mark.time_ns, uint(9, _INSTANT), *event)
         return self._event(mark.begin_ns, uint(9, _BEGIN), *event) + self._event(

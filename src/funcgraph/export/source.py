@@ -47,7 +47,7 @@ class Source:
         if self.trace.lost:
             yield f"{self.trace.lost:,} records were lost: calls around them may be missing or cut short"
         if self.lost_ends:
-            yield f"{self.lost_ends:,} ends of calls were lost: each ends at its thread's last event before that"
+            yield f"{self.lost_ends:,} ends of calls were lost: each ends at the last event before that"
         if self.open_ends:
             yield f"{self.open_ends:,} calls were in progress: each ends at its thread's last event"
         yield from self.remarks

@@ -55,8 +55,7 @@ class _Writer:
         for thread, made in steps:
             text = ",\n".join(
                 [
-                    f'{{"type":"{"O" if is_begin else "C"}","frame":{function if function < unknown else unknown},'
-                    f'"at":{time}}}'
+                    f'{{"type":"{"O" if is_begin else "C"}","frame":{min(unknown, function)},"at":{time}}}'
                     for time, is_begin, function in made
                 ]
             )
@@ -67,10 +66,11 @@ class _Writer:
     def _write_profile(self, thread: int, out: BinaryIO) -> None:
         first, last = self._ends[thread]
         title = json_text(thread_title(self._source, self._threads.tasks[thread]))
-        head = f'{{"type":"evented","name":{title},"unit":"nanoseconds","startValue":{first},"endValue":{last},'
+        head = (
+            f'{{"type":"evented","name":{title},"unit":"nanoseconds","startValue":{first},"endValue":{last},'
+        )
         out.write(head.encode() + b'"events":[\n')
-        for piece in self._spools.pieces(thread):
-            out.write(piece)
+        out.writelines(self._spools.pieces(thread))
         out.write(b"]}")
 
 
@@ -88,7 +88,7 @@ FORMATS = (
         "speedscope",
         (".speedscope.json",),
         "for speedscope.app: time order, left heavy, sandwich",
-        "it has no arguments, results or exceptions, no events that are not calls, and each stretch of a call alone",
+        "it has no arguments, results or exceptions, no events but calls, and each stretch of a call alone",
         write,
         is_text=True,
     ),

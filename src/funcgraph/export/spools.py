@@ -1,4 +1,4 @@
-"""Many texts that grow side by side, in one temporary file: for formats that have one thread after the other."""
+"""Texts that grow side by side in one temporary file: for formats that have one thread after the other."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from funcgraph.tracedata.description import Function
 from funcgraph.tracedata.events import exception_name, name_arguments
 from funcgraph.tracedata.values import FieldValue, decode_values
 
-#: What JSON and the like have. Bytes, and what is not recorded as a whole, are texts, as a report prints them.
+#: What JSON has. Bytes, and what is not recorded as a whole, are texts, as a report prints them.
 Plain: TypeAlias = "bool | int | float | str | None"
 
 

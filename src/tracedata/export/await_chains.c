@@ -169,7 +169,8 @@ static int settle(struct fg_await_chains *chains, uint32_t thread, struct fg_cha
     if (track == NULL)
         return -ENOMEM;
     /* A call that has left the chain, and did not end, is awaited no longer. */
-    while (same < n && same < track->open.n && is_same(track->open.calls[same], run->calls.calls[n - 1 - same]))
+    while (same < n && same < track->open.n &&
+           is_same(track->open.calls[same], run->calls.calls[n - 1 - same]))
         same++;
     error = end_calls(chains, track, same, run->time_ns);
     for (; same < n && error == 0; same++)
@@ -238,5 +239,7 @@ int fg_await_chains_add(struct fg_await_chains *chains, const struct fg_slices *
                 error = settle(chains, (uint32_t)i, &chains->runs[i]);
     for (size_t i = 0; i < slices->n && error == 0; i++)
         error = add_slice(chains, slices, i);
+    for (size_t i = 0; at_end && i < chains->nr_tracks && error == 0; i++)
+        error = end_calls(chains, &chains->tracks[i], 0, chains->tracks[i].last_ns);
     return error;
 }

@@ -69,7 +69,7 @@ struct fg_await_chains {
     size_t nr_runs;
     struct fg_chain_track *tracks;
     size_t nr_tracks, tracks_capacity;
-    size_t first_free; /* place of a track without calls plus 1 */
+    size_t first_free;            /* place of a track without calls plus 1 */
     struct fg_hash_table by_call; /* place in `tracks` plus 1, of each call that is on one */
     uint64_t next_number;
     /* What is new; the caller takes it and sets the counts to 0. */

@@ -17,10 +17,10 @@ struct fg_traced_call {
     uint32_t thread, depth; /* where it was suspended */
     uint32_t resumes;
     bool is_open, is_irq;
-    bool is_whole;      /* its beginning is known */
-    uint64_t call_ns;   /* when it first began */
-    uint64_t begin_ns;  /* this stretch */
-    uint64_t waited_ns; /* the thread's wait_ns when this stretch began */
+    bool is_whole;         /* its beginning is known */
+    uint64_t call_ns;      /* when it first began */
+    uint64_t begin_ns;     /* this stretch */
+    uint64_t waited_ns;    /* the thread's wait_ns when this stretch began */
     uint64_t suspended_ns; /* when it last was */
     uint64_t callees_ns;
     uint64_t ran_ns, self_ns; /* sums of the stretches before */

@@ -321,8 +321,8 @@ static void write_tasks(struct fg_perfetto *perfetto, const struct fg_slices *sl
 }
 
 void fg_perfetto_write(struct fg_perfetto *perfetto, const struct fg_columns *columns,
-                       const uint32_t *threads, size_t nr_tasks, const struct fg_slices *slices,
-                       bool at_end, struct fg_text *packets)
+                       const uint32_t *threads, size_t nr_tasks, const struct fg_slices *slices, bool at_end,
+                       struct fg_text *packets)
 {
     write_slices(perfetto, columns, slices, packets);
     write_tasks(perfetto, slices, at_end, packets);

@@ -28,11 +28,11 @@ enum fg_perfetto_note {
 #undef X
 };
 
-#define FG_PERFETTO_SEQUENCE 1     /* all packets are of one writer */
-#define FG_PERFETTO_DELTA_CLOCK 64 /* a packet's time counts from the packet before it */
-#define FG_PERFETTO_FIRST_TRACK 1  /* the track of thread n has the uuid n + this */
+#define FG_PERFETTO_SEQUENCE 1                     /* all packets are of one writer */
+#define FG_PERFETTO_DELTA_CLOCK 64                 /* a packet's time counts from the packet before it */
+#define FG_PERFETTO_FIRST_TRACK 1                  /* the track of thread n has the uuid n + this */
 #define FG_PERFETTO_FIRST_TASK (UINT64_C(1) << 41) /* likewise of tasks of event loops (await_chains.h) */
-#define FG_PERFETTO_ARG0 16        /* the annotation names arg0, arg1, ... */
+#define FG_PERFETTO_ARG0 16                        /* the annotation names arg0, arg1, ... */
 #define FG_PERFETTO_NR_ARGS 128
 #define FG_PERFETTO_FIRST_NAME (FG_PERFETTO_ARG0 + FG_PERFETTO_NR_ARGS)
 
@@ -65,7 +65,7 @@ void fg_perfetto_free(struct fg_perfetto *perfetto);
  * The caller describes the tracks in perfetto->chains.new_tracks, and sets their count to 0.
  */
 void fg_perfetto_write(struct fg_perfetto *perfetto, const struct fg_columns *columns,
-                       const uint32_t *threads, size_t nr_tasks, const struct fg_slices *slices,
-                       bool at_end, struct fg_text *packets);
+                       const uint32_t *threads, size_t nr_tasks, const struct fg_slices *slices, bool at_end,
+                       struct fg_text *packets);
 
 #endif

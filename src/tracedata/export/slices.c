@@ -179,11 +179,13 @@ static int give_up_calls(struct run *run, struct fg_call_thread *thread, uint32_
              * lost counts no time at all, as in summaries. */
             if (what == FG_SLICE_open)
                 add_stretch(thread, call, at,
-                            run->slicer->has_times ? minus(end_ns - call->begin_ns, thread->wait_ns - call->waited_ns)
-                                                   : 0,
+                            run->slicer->has_times
+                                ? minus(end_ns - call->begin_ns, thread->wait_ns - call->waited_ns)
+                                : 0,
                             call->callees_ns);
-            error = put_end(run->slices, call, number, at,
-                            (struct stretch_end){.time_ns = end_ns, .event = FG_SLICE_NO_EVENT, .what = what});
+            error =
+                put_end(run->slices, call, number, at,
+                        (struct stretch_end){.time_ns = end_ns, .event = FG_SLICE_NO_EVENT, .what = what});
         }
         fg_traced_call_clear(call);
         call->callees_ns = 0;
@@ -281,7 +283,8 @@ static struct fg_traced_call unseen_call(struct run *run, struct fg_call_thread 
         call.is_whole = !is_close && call.call_ns == calltime_ns;
     }
     call.task = columns->task[i];
-    call.begin_ns = run->slicer->has_times && calltime_ns < columns->time_ns[i] ? calltime_ns : columns->time_ns[i];
+    call.begin_ns =
+        run->slicer->has_times && calltime_ns < columns->time_ns[i] ? calltime_ns : columns->time_ns[i];
     return call;
 }
 

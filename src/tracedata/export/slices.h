@@ -51,7 +51,7 @@
     X(raise, 3)                                                                                              \
     X(suspend, 4)                                                                                            \
     X(close, 5)                                                                                              \
-    X(lost, 6) /* its end was lost */                                                                        \
+    X(lost, 6)      /* its end was lost */                                                                   \
     X(open, 7)      /* in progress when the thread's events end */                                           \
     X(suspended, 8) /* no slice: a call that is suspended at the trace's end */
 
