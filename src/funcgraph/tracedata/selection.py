@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph import _tracedata
 from funcgraph.names import did_you_mean, nearest_names
 from funcgraph.tracedata.description import (
     FLAT_TRACERS,
     NATIVE,
-    Buffer,
-    EventType,
     Function,
     SelectionError,
     Task,
@@ -26,9 +24,7 @@ from funcgraph.tracedata.description import (
 from funcgraph.tracedata.selected_time import TimeScale, select_times
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from funcgraph.tracedata.event_format import EventFormat
+    from funcgraph.tracedata.selected_events import Named
 
 _TASKS_LISTED = 8
 _NAMED, _ROOT = 1, 2  # enum fg_selection_mark
@@ -93,21 +89,6 @@ class Selected(NamedTuple):
     tasks: list[Task] | None
     buffers: list[int] | None
     events: _tracedata.SelectionTuple | None
-
-
-class Named(Protocol):
-    """What a trace names: `TraceFile` and `Trace`."""
-
-    functions: list[Function]
-    event_types: list[EventType]
-    tasks: list[Task]
-    buffers: list[Buffer]
-    clock: str
-
-    @property
-    def is_kernel(self) -> bool: ...
-    @property
-    def formats(self) -> Mapping[int, EventFormat]: ...
 
 
 def select(trace: Named, selection: Selection) -> Selected:
