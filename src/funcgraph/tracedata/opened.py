@@ -5,10 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from funcgraph import _tracedata
 from funcgraph.tracedata.call_columns import CallColumns, call_batches
@@ -26,6 +26,9 @@ from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
 from funcgraph.tracedata.selection import Selected, Selection
 from funcgraph.tracedata.selection import select as work_out
 from funcgraph.tracedata.trace_file import describe, function_rows, open_reader, task_rows
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.sql import SqlRows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
 _SMALL_BATCH = 4096
@@ -231,6 +234,41 @@ class Trace:
         """
         batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers, select=select)
         return calls_of(batches, self.functions, threads_move=self.is_kernel)
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] = (),
+        *,
+        select: Selection | None = None,
+        external: bool = False,
+    ) -> SqlRows:
+        """Ask a question about the trace in SQL, which DuckDB answers. docs/sql.md has the tables.
+
+        Args:
+            query: one or more statements; the rows are those of the last one.
+            parameters: what stands for `?` (a sequence) or `$name` (a mapping) in it.
+            select: the part of the trace that the tables `calls`, `events` and `stacks` have; None: all.
+            external: let the query read and write files, and load extensions of DuckDB. Otherwise it sees
+                nothing but the trace.
+
+        Returns:
+            The rows, an iterator over tuples, with the names of their `columns`. The trace is read while
+            they are fetched, in constant memory if the query needs no more.
+
+        Raises:
+            ImportError: DuckDB or pyarrow is missing: `pip install 'funcgraph[sql]'`.
+            SqlError: a ValueError: the query is wrong, or does what is not allowed.
+            TraceError: from the iterator, after the rows: the file is damaged. The rows are those of all that
+                is whole.
+
+        Example:
+            >>> for name, calls in trace.sql("SELECT function, count(*) FROM calls GROUP BY ALL"):
+            ...     print(name, calls)
+        """
+        from funcgraph.tracedata import sql  # only now: a traced process that reads its trace needs none of it
+
+        return sql.run(self, query, parameters, select=select, external=external)
 
     def follow(self, *, timeout: float | None = None, interval: float = 0.1) -> Iterator[Event]:
         """Return an iterator over the events that were appended since, which waits for more.

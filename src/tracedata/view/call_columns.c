@@ -18,7 +18,8 @@ static bool grow_texts(struct fg_text_column *column, size_t capacity)
 {
     bool is_new = !column->offsets;
 
-    if (!grow(&column->offsets, capacity + 1, sizeof(*column->offsets)))
+    /* An array without items has memory all the same: some users of the buffer protocol need that. */
+    if (!grow(&column->offsets, capacity + 1, sizeof(*column->offsets)) || !fg_text_reserve(&column->text, 1))
         return false;
     if (is_new)
         column->offsets[0] = 0;
