@@ -7,12 +7,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from funcgraph.commands import CommandError, os_error_text
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.tracedata.description import SelectionError, TraceError
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.trace_file import TraceFile
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.opened import Trace
 
 
 @contextmanager
@@ -44,6 +48,21 @@ def open_trace(args: argparse.Namespace) -> TraceFile:
             return TraceFile(path)
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
+
+
+@contextmanager
+def open_events(args: argparse.Namespace) -> Iterator[Trace]:
+    """Open the trace as `funcgraph.open` does. Raises CommandError with the file and the reason."""
+    from funcgraph.tracedata.opened import open_trace as open_trace_events  # other commands do without it
+
+    path = args.input or args.file or _default_trace()
+    with trace_errors(path):
+        try:
+            trace = open_trace_events(path)
+        except OSError as error:
+            raise CommandError(os_error_text(error)) from None
+    with trace:
+        yield trace
 
 
 def _default_trace() -> str:

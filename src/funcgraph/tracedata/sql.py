@@ -22,7 +22,7 @@ _VIEWS = (
            nullif(caller_line, 0) AS caller_line),
            duration_ns AS duration, self_ns AS self FROM call_rows""",
     """CREATE VIEW events AS SELECT * REPLACE (
-           nullif(duration_ns, -1) AS duration_ns, nullif(lost, 18446744073709551615) AS lost,
+           nullif(duration_ns, -1) AS duration_ns, nullif(lost, -1) AS lost,
            nullif(caller_line, 0) AS caller_line) FROM event_rows""",
 )
 _ROWS = 4096  # fetched at a time
@@ -50,6 +50,20 @@ class SqlRows:
         self.types = [str(kind) for _, kind, *_ in description]
         self._rows = self._fetched()
 
+    def whole(self) -> Iterator[tuple[Any, ...]]:
+        """Return an iterator over the rows that does not raise TraceError; see `tell_damage`."""
+        while True:
+            with _errors():
+                rows = self._connection.fetchmany(_ROWS) if self.columns else []
+            if not rows:
+                break
+            yield from rows
+
+    def tell_damage(self) -> None:
+        """Raise the TraceError of a damaged trace, if what was fetched so far is of one."""
+        if self._tables.damage is not None:
+            raise self._tables.damage
+
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return self
 
@@ -60,21 +74,12 @@ class SqlRows:
         """Return all rows, from the first one on, as a `pyarrow.Table`."""
         with _errors():
             table = self._connection.to_arrow_table()
-        self._tell_damage()
+        self.tell_damage()
         return table
 
     def _fetched(self) -> Iterator[tuple[Any, ...]]:
-        while True:
-            with _errors():
-                rows = self._connection.fetchmany(_ROWS) if self.columns else []
-            if not rows:
-                break
-            yield from rows
-        self._tell_damage()
-
-    def _tell_damage(self) -> None:
-        if self._tables.damage is not None:
-            raise self._tables.damage
+        yield from self.whole()
+        self.tell_damage()
 
 
 @contextmanager

@@ -28,14 +28,14 @@ _WORD = pa.dictionary(pa.uint8(), pa.string())
 
 CALLS = pa.schema(
     [
-        ("id", pa.uint64()),
-        ("parent", pa.uint64()),
+        ("id", pa.int64()),
+        ("parent", pa.int64()),
         ("function", _NAME),
         ("task", pa.uint32()),
-        ("begin_ns", pa.uint64()),
-        ("end_ns", pa.uint64()),
+        ("begin_ns", pa.int64()),
+        ("end_ns", pa.int64()),
         ("duration_ns", pa.int64()),
-        ("self_ns", pa.uint64()),
+        ("self_ns", pa.int64()),
         ("depth", pa.uint32()),
         ("ended", _WORD),
         ("resumes", pa.uint32()),
@@ -48,7 +48,7 @@ CALLS = pa.schema(
 )
 EVENTS = pa.schema(
     [
-        ("time_ns", pa.uint64()),
+        ("time_ns", pa.int64()),
         ("kind", _WORD),
         ("name", pa.string()),
         ("function", _NAME),
@@ -57,8 +57,8 @@ EVENTS = pa.schema(
         ("duration_ns", pa.int64()),
         ("text", pa.string()),
         ("fields", pa.string()),
-        ("lost", pa.uint64()),
-        ("number", pa.uint64()),
+        ("lost", pa.int64()),
+        ("number", pa.int64()),
         ("caller", _NAME),
         ("caller_line", pa.uint32()),
         ("irq", pa.bool_()),
@@ -67,7 +67,7 @@ EVENTS = pa.schema(
 )
 STACKS = pa.schema(
     [
-        ("time_ns", pa.uint64()),
+        ("time_ns", pa.int64()),
         ("task", pa.uint32()),
         ("level", pa.uint32()),
         ("function", pa.string()),
@@ -144,7 +144,7 @@ class Tables:
                 "module": pa.array([_text(f.module) for f in functions], pa.string()),
                 "qualname": pa.array([_text(f.qualname) for f in functions], pa.string()),
                 "file": pa.array([_text(f.file) for f in functions], pa.string()),
-                "line": pa.array([0 if f.size_bytes else f.line for f in functions], pa.uint64()),
+                "line": pa.array([0 if f.size_bytes else f.line for f in functions], pa.int64()),
             }
         )
 
@@ -159,9 +159,9 @@ class Tables:
                 "tid": pa.array([t.tid for t in tasks], pa.uint32()),
                 "process": pa.array([_text(t.process) for t in tasks], pa.string()),
                 "instance": pa.array([_text(trace.buffers[t.buffer].name) for t in tasks], pa.string()),
-                "first_ns": pa.array([t.first_ns for t in tasks], pa.uint64()),
-                "last_ns": pa.array([t.last_ns for t in tasks], pa.uint64()),
-                "records": pa.array([t.records for t in tasks], pa.uint64()),
+                "first_ns": pa.array([t.first_ns for t in tasks], pa.int64()),
+                "last_ns": pa.array([t.last_ns for t in tasks], pa.int64()),
+                "records": pa.array([t.records for t in tasks], pa.int64()),
             }
         )
 
@@ -172,14 +172,14 @@ class Tables:
             functions = _numbers(batch.function, pa.uint32())
             yield pa.RecordBatch.from_arrays(
                 [
-                    _numbers(batch.id, pa.uint64()),
-                    _numbers(batch.parent, pa.uint64()),
+                    _numbers(batch.id, pa.int64()),
+                    _numbers(batch.parent, pa.int64()),
                     _named(functions, self._functions),
                     _numbers(batch.task, pa.uint32()),
-                    _numbers(batch.begin_ns, pa.uint64()),
-                    _numbers(batch.end_ns, pa.uint64()),
+                    _numbers(batch.begin_ns, pa.int64()),
+                    _numbers(batch.end_ns, pa.int64()),
                     _numbers(batch.duration_ns, pa.int64()),
-                    _numbers(batch.self_ns, pa.uint64()),
+                    _numbers(batch.self_ns, pa.int64()),
                     _numbers(batch.depth, pa.uint32()),
                     _named(_numbers(batch.ended, pa.uint8()), self._ends),
                     _numbers(batch.resumes, pa.uint32()),
@@ -200,7 +200,7 @@ class Tables:
             names, texts, fields = self._rare(batch)
             yield pa.RecordBatch.from_arrays(
                 [
-                    _numbers(batch.time_ns, pa.uint64()),
+                    _numbers(batch.time_ns, pa.int64()),
                     _named(_numbers(batch.kind, pa.uint8()), self._kinds),
                     names,
                     _named(functions, self._callers),
@@ -209,8 +209,8 @@ class Tables:
                     _durations(batch),
                     texts,
                     fields,
-                    _numbers(batch.lost, pa.uint64()),
-                    _numbers(batch.number, pa.uint64()),
+                    _numbers(batch.lost, pa.int64()),
+                    _numbers(batch.number, pa.int64()),
                     _named(callers, self._callers),
                     _numbers(batch.caller_line, pa.uint32()),
                     pc.cast(_numbers(memoryview(batch.irq).cast("B"), pa.uint8()), pa.bool_()),
@@ -253,7 +253,8 @@ class Tables:
 
 
 def _numbers(column: memoryview[Any], kind: pa.DataType) -> pa.Array:
-    """Return a column as an array over the same memory."""
+    """Return a column as an array over the same memory. Unsigned words are read as signed ones: the difference
+    of two times may be negative."""
     return pa.Array.from_buffers(kind, len(column), [None, pa.py_buffer(column)])
 
 
@@ -268,11 +269,11 @@ def _texts(offsets: memoryview[int], data: memoryview[int]) -> pa.Array:
 
 def _durations(batch: Columns) -> pa.Array:
     """Return how long a call, or a stretch of one, took, of the events that end one; -1 of others."""
-    begin, end = (_numbers(column, pa.uint64()) for column in (batch.calltime_ns, batch.rettime_ns))
-    took = pc.if_else(pc.greater(end, begin), pc.subtract(pc.max_element_wise(end, begin), begin), 0)
+    begin, end = (_numbers(column, pa.int64()) for column in (batch.calltime_ns, batch.rettime_ns))
+    took = pc.max_element_wise(pc.subtract(end, begin), pa.scalar(0, pa.int64()))
     kinds = _numbers(batch.kind, pa.uint8())
     is_end = pc.is_in(kinds, value_set=pa.array(sorted(_ENDS), pa.uint8()))
-    return pc.if_else(is_end, took.cast(pa.int64()), pa.scalar(-1, pa.int64()))
+    return pc.if_else(is_end, took, pa.scalar(-1, pa.int64()))
 
 
 def _json(fields: dict[str, Any]) -> str:
