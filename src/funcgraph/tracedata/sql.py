@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from funcgraph.tracedata.selection import select as work_out
+
 if TYPE_CHECKING:
     from funcgraph.tracedata.opened import Trace
     from funcgraph.tracedata.selection import Selection
@@ -52,12 +54,15 @@ class SqlRows:
 
     def whole(self) -> Iterator[tuple[Any, ...]]:
         """Return an iterator over the rows that does not raise TraceError; see `tell_damage`."""
-        while True:
-            with _errors():
-                rows = self._connection.fetchmany(_ROWS) if self.columns else []
-            if not rows:
-                break
-            yield from rows
+        try:
+            while True:
+                with _errors():
+                    rows = self._connection.fetchmany(_ROWS) if self.columns else []
+                if not rows:
+                    break
+                yield from rows
+        finally:
+            self._connection.close()
 
     def tell_damage(self) -> None:
         """Raise the TraceError of a damaged trace, if what was fetched so far is of one."""
@@ -69,13 +74,6 @@ class SqlRows:
 
     def __next__(self) -> tuple[Any, ...]:
         return next(self._rows)
-
-    def arrow(self) -> Any:
-        """Return all rows, from the first one on, as a `pyarrow.Table`."""
-        with _errors():
-            table = self._connection.to_arrow_table()
-        self.tell_damage()
-        return table
 
     def _fetched(self) -> Iterator[tuple[Any, ...]]:
         yield from self.whole()
@@ -103,14 +101,30 @@ def run(
 ) -> SqlRows:
     """Ask a question about a trace: `Trace.sql`, which describes it."""
     try:
-        import duckdb
+        import duckdb  # noqa: F401 (its absence is told first)
 
         from funcgraph.tracedata.sql_tables import Tables
     except ImportError as error:
         if error.name and error.name.partition(".")[0] not in ("duckdb", "pyarrow"):
             raise
         raise ImportError(MISSING, name=error.name) from None
+    if select is not None:
+        work_out(trace, select)  # a scan could not tell of a wrong one
     tables = Tables(trace, select)
+    connection = _connect(tables, external)
+    try:
+        with _errors():
+            connection.execute(query, parameters or None)
+    except BaseException:
+        connection.close()
+        raise
+    return SqlRows(connection, tables)
+
+
+def _connect(tables: Tables, external: bool) -> Any:
+    """Return a connection to a database in memory that has the tables, and nothing else unless `external`."""
+    import duckdb
+
     access = {} if external else {"enable_external_access": "false", "autoload_known_extensions": "false"}
     connection = duckdb.connect(":memory:", config=access)
     connection.execute("SET enable_progress_bar = false")
@@ -120,6 +134,4 @@ def run(
         connection.execute(view)
     if not external:
         connection.execute("SET lock_configuration = true")
-    with _errors():
-        connection.execute(query, parameters or None)
-    return SqlRows(connection, tables)
+    return connection
