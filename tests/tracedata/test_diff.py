@@ -273,7 +273,7 @@ def test_students_t_has_the_values_of_tables(t: float, degrees: float, p: float)
 def test_welchs_test_is_as_often_wrong_as_it_says() -> None:
     """Of samples of one distribution 5 % differ at 5 %, and the interval has the truth in 95 %."""
     source = random.Random(1)
-    rounds = 1000
+    rounds = 500
     results = [
         welch([source.gauss(0, 1) for _ in range(4)], [source.gauss(1, 5) for _ in range(6)]) for _ in range(rounds)
     ]

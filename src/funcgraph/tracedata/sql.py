@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from funcgraph.tracedata.selection import select as work_out
 
 if TYPE_CHECKING:
-    from funcgraph.tracedata.opened import Trace
     from funcgraph.tracedata.selection import Selection
-    from funcgraph.tracedata.sql_tables import Tables
+    from funcgraph.tracedata.sql_tables import Readable, Tables
 
 #: What `sql` needs, for the message when it is missing.
 MISSING = "SQL needs DuckDB and pyarrow: pip install 'funcgraph[sql]'"
@@ -92,7 +91,7 @@ def _errors() -> Iterator[None]:
 
 
 def run(
-    trace: Trace,
+    trace: Readable,
     query: str,
     parameters: Sequence[Any] | Mapping[str, Any] = (),
     *,

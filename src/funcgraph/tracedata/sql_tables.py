@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from funcgraph.tracedata.call_columns import CallColumns
 from funcgraph.tracedata.description import TraceError
 from funcgraph.tracedata.events import Columns, events_of
+from funcgraph.tracedata.selected_events import Named
 from funcgraph.tracedata.values import PartialValue
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.events import Event
-    from funcgraph.tracedata.opened import Trace
     from funcgraph.tracedata.selection import Selection
 
 _NAME = pa.dictionary(pa.uint32(), pa.string())
@@ -78,6 +78,16 @@ _RARE = frozenset(map(Columns.KINDS.index, ("mark", "event", "other")))
 _STACK = Columns.KINDS.index("stack")
 
 
+class Readable(Named, Protocol):
+    """What is read of a trace: `Trace`."""
+
+    def columns(self, *, select: Selection | None = None) -> Iterator[Columns]:
+        """Return batches of events."""
+
+    def call_columns(self, *, select: Selection | None = None) -> Iterator[CallColumns]:
+        """Return batches of calls."""
+
+
 class Stream:
     """A table that DuckDB scans: each scan begins at the trace's first event.
 
@@ -111,7 +121,7 @@ class Tables:
         damage: what a scan found wrong with the file; None: nothing so far.
     """
 
-    def __init__(self, trace: Trace, select: Selection | None) -> None:
+    def __init__(self, trace: Readable, select: Selection | None) -> None:
         self._trace, self._select = trace, select
         self.damage: TraceError | None = None
         names = [_text(function.name) for function in trace.functions]

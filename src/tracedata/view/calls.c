@@ -359,7 +359,9 @@ static int add_event(struct fg_calls *calls, const struct fg_event *event)
         return add_entry(calls, stack, event);
     if (fg_likely(event->type == FG_EVENT_funcgraph_exit))
         return add_exit(calls, stack, event);
-    if (event->type == FG_EVENT_recorder_wait && fg_event_is_whole(event))
+    if (!fg_event_is_whole(event))
+        return fg_merge_damaged(calls->merge, event);
+    if (event->type == FG_EVENT_recorder_wait)
         stack->wait_ns += fg_event_recorder_wait(event)->duration_ns;
     return 0;
 }
