@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def test_the_rows_are_the_calls_and_sum_up_to_the_summary(scratch: Path, steps: 
 
 
 def texts(offsets: memoryview[int], data: memoryview[int]) -> list[str]:
-    return [bytes(data[begin:end]).decode() for begin, end in zip(offsets, offsets[1:], strict=False)]
+    return [bytes(data[begin:end]).decode() for begin, end in pairwise(offsets)]
 
 
 def test_a_call_knows_its_parent_arguments_and_result(tmp_path: Path) -> None:
@@ -67,5 +68,5 @@ def test_a_call_knows_its_parent_arguments_and_result(tmp_path: Path) -> None:
     assert batch.duration_ns.tolist() == [4, 20, 50]
     assert batch.self_ns.tolist() == [4, 16, 30]
     assert (batch.caller.tolist(), batch.caller_line.tolist()) == ([3, 0, 3], [0, 12, 0])
-    assert texts(batch.arguments_offsets, batch.arguments) == ["", "1", "n=3, text=\"it's\""]
+    assert texts(batch.arguments_offsets, batch.arguments) == ["", "1", 'n=3, text="it\'s"']
     assert texts(batch.result_offsets, batch.result) == ["'KeyError'", "", "7"]

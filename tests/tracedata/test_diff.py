@@ -1,4 +1,4 @@
-"""`funcgraph diff`: figures are the summary's, verdicts tell differences from noise, runs part where they do."""
+"""`funcgraph diff`: figures are the summary's; verdicts tell differences from noise; runs part somewhere."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def noisy(tmp_path: Path) -> tuple[list[Path], list[Path]]:
     fast, sides = iter((1000, 1200, 900, 1100, 1150, 950)), []
     for side, slow in (("a", (5000, 5050, 4980)), ("b", (7500, 7400, 7560))):
         sides.append(
-            [run_of(tmp_path / f"{side}{i}.dat", {"m.fast": (3, next(fast)), "m.slow": (2, ns)}) for i, ns in enumerate(slow)]
+            [
+                run_of(tmp_path / f"{side}{i}.dat", {"m.fast": (3, next(fast)), "m.slow": (2, ns)})
+                for i, ns in enumerate(slow)
+            ]
         )
     return sides[0], sides[1]
 
@@ -123,9 +126,9 @@ def test_several_runs_tell_differences_from_noise(
 @pytest.mark.parametrize(
     ("condition", "fails"),
     [
-        ("calls > 1", True), ("calls > 1.25", False), ("time>=1.4", True), ("time < 1", False), ("new == 1", True),
-        ("gone > 1", False), ("m.fast: time != 1", False), ("m.*: total > 1.49", True), ("m.slow: calls == 1.5", True),
-        ("m.x*: time > 0", False), ("m.[n]*: new > 0", True),
+        ("calls > 1", True), ("calls > 1.25", False), ("time>=1.4", True), ("time < 1", False),
+        ("new == 1", True), ("gone > 1", False), ("m.fast: time != 1", False), ("m.*: total > 1.49", True),
+        ("m.slow: calls == 1.5", True), ("m.x*: time > 0", False), ("m.[n]*: new > 0", True),
     ],
 )  # fmt: skip
 def test_a_condition_decides_the_exit_status(
@@ -263,8 +266,8 @@ def test_runs_of_several_threads_need_a_choice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("t", "degrees", "p"),
-    [(0, 5, 1), (12.706204736, 1, 0.05), (2.570581836, 5, 0.05), (2.0422724563, 30, 0.05), (3.169272672, 10, 0.01),
-     (1.0, 2.5, 0.404061), (50, 3, 1.7603e-05)],
+    [(0, 5, 1), (12.706204736, 1, 0.05), (2.570581836, 5, 0.05), (2.0422724563, 30, 0.05),
+     (3.169272672, 10, 0.01), (1.0, 2.5, 0.404061), (50, 3, 1.7603e-05)],
 )  # fmt: skip
 def test_students_t_has_the_values_of_tables(t: float, degrees: float, p: float) -> None:
     assert two_sided(t, degrees) == pytest.approx(p, rel=1e-3)
@@ -275,7 +278,8 @@ def test_welchs_test_is_as_often_wrong_as_it_says() -> None:
     source = random.Random(1)
     rounds = 500
     results = [
-        welch([source.gauss(0, 1) for _ in range(4)], [source.gauss(1, 5) for _ in range(6)]) for _ in range(rounds)
+        welch([source.gauss(0, 1) for _ in range(4)], [source.gauss(1, 5) for _ in range(6)])
+        for _ in range(rounds)
     ]
     covered = sum(abs(r.difference - 1) <= r.margin for r in results if r)
     wrong = sum(
@@ -300,8 +304,8 @@ def test_welchs_test_is_as_often_wrong_as_it_says() -> None:
 
 def test_among_many_tests_few_verdicts_are_false() -> None:
     """The example of Benjamini and Hochberg's paper of 1995: the first four of fifteen."""
-    ps = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
-          0.7590, 1.0]  # fmt: skip
+    ps = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719,
+          0.6528, 0.7590, 1.0]  # fmt: skip
     assert significant(ps) == [True] * 4 + [False] * 11
     assert significant(ps[::-1]) == [False] * 11 + [True] * 4
     assert significant([]) == []

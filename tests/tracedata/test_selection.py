@@ -1,4 +1,4 @@
-"""Selections: what report, summary and the iterators read equals a slow model in Python, for random programs."""
+"""Selections: what report, summary and the iterators read equals a slow model, for random programs."""
 
 from __future__ import annotations
 
@@ -295,7 +295,10 @@ def test_the_summary_counts_what_is_selected(nested: Path) -> None:
     [
         ({"functions": ("m.q",)}, "-l 'm.q': no function of the trace matches; similar names: m.a, m.b, m.c"),
         ({"graph": ("m.[a",)}, "-g 'm.[a': '[' without its ']' (column 3)"),
-        ({"begin": "soon"}, "--from 'soon': must be seconds, as 12.345678; +N: after the first event; -N: before"),
+        (
+            {"begin": "soon"},
+            "--from 'soon': must be seconds, as 12.345678; +N: after the first event; -N: before",
+        ),
         ({"end": "1e3"}, "--to '1e3': must be seconds"),
         ({"begin": "2", "end": "1"}, "--from 2 is later than --to 1"),
         ({"max_depth": -1}, "--max-depth -1: must be 0 to"),
@@ -357,7 +360,10 @@ def test_event_filters_choose_events(eventful: Path, events: list[str], times: l
         ("paid: amuont > 3", "amuont > 3\n"),
         ("paid: amount >", "amount >\n"),
         ("paid: COMM == 'work'", "a trace has no CPU and no comm; --task chooses threads"),
-        ("payed", "no event 'payed' in the trace; it has: overrun, paid, print, recorder_wait, sent; did you"),
+        (
+            "payed",
+            "no event 'payed' in the trace; it has: overrun, paid, print, recorder_wait, sent; did you",
+        ),
     ],
 )
 def test_a_wrong_event_filter_is_refused(eventful: Path, event: str, message: str) -> None:
@@ -375,7 +381,11 @@ def test_what_the_function_tracer_recorded_is_selected_by_name(tmp_path: Path) -
         task.repeats(S + function * 10 + 2, function, None, 3, S)
     path = trace.save(tmp_path / "trace.dat")
     with funcgraph.open(path) as read:
-        for selection in (Selection(functions=("m.b",)), Selection(graph=("m.b",)), Selection(begin="+0.00000001")):
+        for selection in (
+            Selection(functions=("m.b",)),
+            Selection(graph=("m.b",)),
+            Selection(begin="+0.00000001"),
+        ):
             found = [(event.kind, event.time_ns - S) for event in read.events(select=selection)]
             assert found == [("function", 10), ("stack", 11), ("repeats", 12)]
         assert not list(read.events(select=Selection(longer_us=1)))

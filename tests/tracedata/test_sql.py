@@ -54,7 +54,12 @@ class Shop:
         self.request(1, "/pay", [], pay=(12, b"bob\0"), fails=True)
 
     def request(
-        self, number: int, path: str, queries: list[str], pay: tuple[int, bytes] | None = None, fails: bool = False
+        self,
+        number: int,
+        path: str,
+        queries: list[str],
+        pay: tuple[int, bytes] | None = None,
+        fails: bool = False,
     ) -> None:
         task = self.tasks[number]
         begin = self.enter(task, HANDLE, 0, path)
@@ -101,17 +106,23 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "N+1 queries: which requests made the same query several times?": [
         (11, "sql='item'", 5), (4, "sql='item'", 3), (11, "sql='user'", 3),
     ],
-    "How much time passes between two events, here from `order` to `paid` in the same thread?": [(11.0, 11.0)],
+    "How much time passes between two events, here from `order` to `paid` in the same thread?": [
+        (11.0, 11.0),
+    ],
     "What was paid, by whom? Fields of events are JSON:": [("ann", 30), ("bob", 12)],
     "Which exceptions ended calls, and where?": [("'KeyError'", "shop.handle", 1)],
     "How busy was each thread?": [("worker-1", 71, 0.99), ("worker-0", 70, 0.99)],
-    "The 99th percentile of each function's durations:": [("shop.handle", 0), ("shop.render", 0), ("shop.pay", 0), ("shop.query", 0)],
+    "The 99th percentile of each function's durations:": [
+        ("shop.handle", 0), ("shop.render", 0), ("shop.pay", 0), ("shop.query", 0),
+    ],
 }  # fmt: skip
 
 
 def examples() -> dict[str, str]:
     """Return the questions of the page, each with its query."""
-    found = re.findall(r"^([^\n]+(?:\n[^\n]+)*)\n\n```sql\n(.*?)```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        r"^([^\n]+(?:\n[^\n]+)*)\n\n```sql\n(.*?)```", PAGE.read_text(), re.MULTILINE | re.DOTALL
+    )
     return {" ".join(question.split()): query for question, query in found}
 
 
@@ -133,7 +144,12 @@ def test_the_page_describes_all_columns(shop: Path) -> None:
     with funcgraph.open(shop) as trace:
         for table in ("calls", "events", "stacks", "functions", "tasks"):
             columns = [name for name, *_ in trace.sql(f"DESCRIBE {table}")]
-            described = page.partition(f"| `{table}` |")[2].partition("\n\n")[0] or page.partition(f"`{table}` has")[2].partition("`records`" if table == "tasks" else "`line`")[0]
+            described = (
+                page.partition(f"| `{table}` |")[2].partition("\n\n")[0]
+                or page.partition(f"`{table}` has")[2].partition(
+                    "`records`" if table == "tasks" else "`line`"
+                )[0]
+            )
             missing = [c for c in columns if f"`{c}`" not in described and c not in ("records", "line")]
             assert not missing, f"{table}: {missing}"
 
@@ -225,7 +241,10 @@ def test_the_command_prints_tables_csv_and_json(shop: Path, capsys: pytest.Captu
     assert (status, err) == (0, "")
     assert out.splitlines()[:2] == ["function     calls  nothing", "shop.query      13"]
     _, out, _ = run(capsys, "-i", shop, "--csv", query)
-    assert list(csv.reader(io.StringIO(out)))[:2] == [["function", "calls", "nothing"], ["shop.query", "13", ""]]
+    assert list(csv.reader(io.StringIO(out)))[:2] == [
+        ["function", "calls", "nothing"],
+        ["shop.query", "13", ""],
+    ]
     _, out, _ = run(capsys, shop, query, "--json")
     assert json.loads(out)[0] == {"function": "shop.query", "calls": 13, "nothing": None}
     assert run(capsys, shop, "SELECT 1 WHERE false", "--json")[1] == "[]\n"
@@ -257,7 +276,10 @@ def test_a_wrong_query_is_one_error(shop: Path, capsys: pytest.CaptureFixture[st
 def test_without_duckdb_one_line_says_what_to_install(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with patch.dict(sys.modules, {"duckdb": None}):
         assert run(capsys, shop, "SELECT 1") == (2, "", f"funcgraph: {MISSING}\n")
-        with funcgraph.open(shop) as trace, pytest.raises(ImportError, match=r"pip install 'funcgraph\[sql\]'"):
+        with (
+            funcgraph.open(shop) as trace,
+            pytest.raises(ImportError, match=r"pip install 'funcgraph\[sql\]'"),
+        ):
             trace.sql("SELECT 1")
 
 

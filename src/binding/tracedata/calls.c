@@ -32,12 +32,11 @@ PyObject *fg_reader_calls(PyObject *self, PyObject *args)
     Py_ssize_t size;
     int select_unknown, error;
 
-    if (!PyArg_ParseTuple(args, "O!O!pn|O:calls", &PyList_Type, &functions, &PyList_Type, &tasks, &select_unknown, &size,
-                          &selection) ||
+    if (!PyArg_ParseTuple(args, "O!O!pn|O:calls", &PyList_Type, &functions, &PyList_Type, &tasks,
+                          &select_unknown, &size, &selection) ||
         fg_check_batch_size(size) < 0)
         return NULL;
-    iterator =
-        (struct calls_iterator *)state->calls_iterator_type->tp_alloc(state->calls_iterator_type, 0);
+    iterator = (struct calls_iterator *)state->calls_iterator_type->tp_alloc(state->calls_iterator_type, 0);
     if (!iterator)
         return NULL;
     iterator->reader = (struct fg_reader *)Py_NewRef(self);
@@ -48,8 +47,8 @@ PyObject *fg_reader_calls(PyObject *self, PyObject *args)
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS;
-    error = fg_selected_open(&iterator->selected, &iterator->merge, &iterator->reader->file,
-                             &iterator->names);
+    error =
+        fg_selected_open(&iterator->selected, &iterator->merge, &iterator->reader->file, &iterator->names);
     if (!error)
         error = fg_calls_new(&iterator->merge, &iterator->calls);
     Py_END_ALLOW_THREADS;

@@ -31,8 +31,7 @@ PyObject *fg_reader_columns(PyObject *self, PyObject *args)
     Py_ssize_t size;
     int select_unknown, error;
 
-    if (!PyArg_ParseTuple(args, "O!pn|O:columns", &PyList_Type, &tasks, &select_unknown, &size,
-                          &selection) ||
+    if (!PyArg_ParseTuple(args, "O!pn|O:columns", &PyList_Type, &tasks, &select_unknown, &size, &selection) ||
         fg_check_batch_size(size) < 0)
         return NULL;
     iterator =
@@ -47,8 +46,8 @@ PyObject *fg_reader_columns(PyObject *self, PyObject *args)
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS;
-    error = fg_selected_open(&iterator->selected, &iterator->merge, &iterator->reader->file,
-                             &iterator->names);
+    error =
+        fg_selected_open(&iterator->selected, &iterator->merge, &iterator->reader->file, &iterator->names);
     Py_END_ALLOW_THREADS;
     if (error) {
         fg_reader_raise(iterator->reader, error, iterator->merge.reason);

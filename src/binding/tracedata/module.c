@@ -1,7 +1,7 @@
 /* funcgraph._tracedata: writing and reading traces. Here is the definition of the module. */
 #include "binding/base/raise.h"
-#include "binding/tracedata/column.h"
 #include "binding/tracedata/calls.h"
+#include "binding/tracedata/column.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/convert.h"
 #include "binding/tracedata/follower.h"
@@ -61,11 +61,11 @@ static PyMethodDef tracedata_functions[] = {
 static int tracedata_exec(PyObject *module)
 {
     if (fg_add_codec_functions(module) < 0 || fg_add_convert_functions(module) < 0 ||
-        fg_add_selection_functions(module) < 0 ||
-        fg_add_recorder_types(module) < 0 || fg_add_kernel_names(module) < 0)
+        fg_add_selection_functions(module) < 0 || fg_add_recorder_types(module) < 0 ||
+        fg_add_kernel_names(module) < 0)
         return -1;
-    if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 || fg_add_calls_types(module) < 0 ||
-        fg_add_follower_types(module) < 0)
+    if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||
+        fg_add_calls_types(module) < 0 || fg_add_follower_types(module) < 0)
         return -1;
     return fg_add_reader_types(module);
 }

@@ -13,8 +13,8 @@ static int set_function(struct fg_name_table *names, uint32_t index, PyObject *i
     if (!PyArg_ParseTuple(item, "s#s#I;a function must be (name, arguments, size_bytes)", &name, &name_bytes,
                           &arguments, &arguments_bytes, &size_bytes))
         return -1;
-    if (fg_name_table_set_function(names, index, name, (size_t)name_bytes, arguments,
-                                   (size_t)arguments_bytes, size_bytes)) {
+    if (fg_name_table_set_function(names, index, name, (size_t)name_bytes, arguments, (size_t)arguments_bytes,
+                                   size_bytes)) {
         PyErr_NoMemory();
         return -1;
     }

@@ -215,8 +215,7 @@ static PyObject *reader_summary(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "|O:summary", &selection) || !fg_reader_begin(reader))
         return NULL;
     if (fg_selected_parse(&selected, &reader->file, selection) == 0 &&
-        begin_summary(reader, &selected, &merge, &summary) == 0 &&
-        run_summary(reader, &merge, summary) == 0)
+        begin_summary(reader, &selected, &merge, &summary) == 0 && run_summary(reader, &merge, summary) == 0)
         rows = summary_rows(summary, reader->names.nr_functions);
     fg_summary_free(summary);
     if (merge.file)
@@ -276,10 +275,9 @@ PyDoc_STRVAR(
     "\n\ntasks, select_unknown: as for set_names().\n"
     "Iterating raises ValueError if the file is damaged, and OSError.");
 
-PyDoc_STRVAR(
-    calls_doc,
-    "calls($self, functions, tasks, select_unknown, size, selection=None, /)\n--\n\n"
-    "Return an iterator over the calls: for each batch a tuple of columns, as in CALL_COLUMNS. See the stub.");
+PyDoc_STRVAR(calls_doc, "calls($self, functions, tasks, select_unknown, size, selection=None, /)\n--\n\n"
+                        "Return an iterator over the calls: for each batch a tuple of columns, as in "
+                        "CALL_COLUMNS. See the stub.");
 
 FG_ALONE(reader_set_names)
 FG_ALONE(reader_set_events)

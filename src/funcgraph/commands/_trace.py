@@ -92,11 +92,15 @@ def add_part_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = True) -> None:
-    """Add all flags of a selection, for `selection_of`. `events`: also -F, for a command that shows events."""
+    """Add all flags of a selection, for `selection_of`. `events`: also -F."""
     add_part_arguments(parser)
     group = parser.add_argument_group("selection: calls and events that meet all of these")
     for flag, dest, help_text in (
-        ("-l", "functions", "only calls of functions that match, as of 'funcgraph record -l'; may be repeated"),
+        (
+            "-l",
+            "functions",
+            "only calls of functions that match, as of 'funcgraph record -l'; may be repeated",
+        ),
         ("-g", "graph", "only functions that match and all that they call; may be repeated"),
     ):
         group.add_argument(flag, dest=dest, metavar="PATTERN", action="append", default=[], help=help_text)
@@ -104,8 +108,8 @@ def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = T
         "--from",
         dest="begin",
         metavar="TIME",
-        help="from this time on: seconds as the report prints them; +N: after the first event; -N: before the "
-        "last (--from=-N)",
+        help="from this time on: seconds as the report prints them; +N: after the first event; -N: before "
+        "the last (--from=-N)",
     )
     group.add_argument("--to", dest="end", metavar="TIME", help="up to this time, likewise")
     group.add_argument("--max-depth", metavar="N", type=int, help="only the first N levels of calls")

@@ -11,7 +11,7 @@ from typing import Any
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._trace import add_selection_arguments, selection_of, trace_errors
 from funcgraph.tracedata.comparison import Compared, Comparison, Measure, compare
-from funcgraph.tracedata.fail_if import FIGURES, Condition, ConditionError, parse_condition
+from funcgraph.tracedata.fail_if import FIGURES, ConditionError, parse_condition
 from funcgraph.tracedata.pager import write_text
 from funcgraph.tracedata.summary import FunctionSummary, duration_text
 from funcgraph.tracedata.trace_file import TraceFile
@@ -30,18 +30,22 @@ logarithms of the runs, with at most 5 % false verdicts among all functions (Ben
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("files", metavar="TRACE", nargs="+", help="two traces; or, before --with, runs of the first side")
+    parser.add_argument(
+        "files", metavar="TRACE", nargs="+", help="two traces; or, before --with, runs of the first side"
+    )
     parser.add_argument("--with", dest="others", metavar="TRACE", nargs="+", help="runs of the second side")
     parser.add_argument("--json", action="store_true", help="print JSON, times in nanoseconds")
-    parser.add_argument("--top", metavar="N", type=int, help="only the N functions with the largest difference")
+    parser.add_argument(
+        "--top", metavar="N", type=int, help="only the N functions with the largest difference"
+    )
     parser.add_argument(
         "--fail-if",
         dest="conditions",
         metavar="CONDITION",
         action="append",
         default=[],
-        help="exit with 1 if this is true: '[PATTERN:] FIGURE OPERATOR NUMBER', as 'time > 1.1', 'calls > 1' or "
-        f"'shop.*: total > 1.2'; figures: {', '.join(FIGURES)}; may be repeated",
+        help="exit with 1 if this is true: '[PATTERN:] FIGURE OPERATOR NUMBER', as 'time > 1.1', 'calls > 1' "
+        f"or 'shop.*: total > 1.2'; figures: {', '.join(FIGURES)}; may be repeated",
     )
     parser.add_argument(
         "--first-difference",
@@ -75,7 +79,9 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     if args.others:
         return args.files, args.others
     if len(args.files) != 2:
-        raise CommandError(f"two traces, or 'A A ... --with B B ...', must be given; got {len(args.files)} without --with")
+        raise CommandError(
+            f"two traces, or 'A A ... --with B B ...', must be given; got {len(args.files)} without --with"
+        )
     return [args.files[0]], [args.files[1]]
 
 
@@ -89,11 +95,31 @@ def _summary(path: str, args: argparse.Namespace) -> list[FunctionSummary]:
 
 # ---- text
 
-_MARKS = {"more": "more", "less": "less", "same": "", "noise": "noise", "unknown": "", "new": "new", "gone": "gone"}
+_MARKS = {
+    "more": "more",
+    "less": "less",
+    "same": "",
+    "noise": "noise",
+    "unknown": "",
+    "new": "new",
+    "gone": "gone",
+}
 
 
 def _lines(comparison: Comparison, top: int | None) -> Iterator[str]:
-    header = ("CALLS A", "CALLS B", "", "SELF A", "SELF B", "RATIO", "TOTAL A", "TOTAL B", "RATIO", "VERDICT", "FUNCTION")
+    header = (
+        "CALLS A",
+        "CALLS B",
+        "",
+        "SELF A",
+        "SELF B",
+        "RATIO",
+        "TOTAL A",
+        "TOTAL B",
+        "RATIO",
+        "VERDICT",
+        "FUNCTION",
+    )
     shown = comparison.functions[:top]
     rows = [_cells(row) for row in shown]
     whole = _cells(comparison.whole)
@@ -189,7 +215,9 @@ def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[st
                     raise CommandError(os_error_text(error)) from None
         with trace_errors(f"{a[0]}, {b[0]}"):
             found = first_difference(*traces, selection_of(args))
-        beginnings = [min((task.first_ns for task in trace.tasks if task.records), default=0) for trace in traces]
+        beginnings = [
+            min((task.first_ns for task in trace.tasks if task.records), default=0) for trace in traces
+        ]
     if args.json:
         made = None if found is None else {name: getattr(found, name) for name in found.__slots__}
         text = json.dumps({"difference": made}, indent=1) + "\n"

@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("-i", "--input", metavar="FILE", help="the trace, if it is not given before the query")
     group.add_argument("file", metavar="TRACE", nargs="?", help="the trace (default: trace.fg)")
-    parser.add_argument("query", metavar="QUERY", help="as 'SELECT function, count(*) FROM calls GROUP BY ALL'")
+    parser.add_argument(
+        "query", metavar="QUERY", help="as 'SELECT function, count(*) FROM calls GROUP BY ALL'"
+    )
     formats = parser.add_mutually_exclusive_group()
     formats.add_argument("--csv", action="store_true", help="print CSV")
     formats.add_argument("--json", action="store_true", help="print a JSON array with an object for each row")

@@ -72,7 +72,9 @@ class CallColumns:
         return f"<CallColumns of {len(self)} calls>"
 
 
-def call_batches(iterator: _tracedata.CallsIterator, known: Sequence[Task], cpus: int) -> Iterator[CallColumns]:
+def call_batches(
+    iterator: _tracedata.CallsIterator, known: Sequence[Task], cpus: int
+) -> Iterator[CallColumns]:
     """Return an iterator over the batches of a reader."""
     tasks = list(known)
     try:

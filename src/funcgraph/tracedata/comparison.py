@@ -1,9 +1,9 @@
 """Two versions of a program side by side: calls and times of each function, in one or several runs of each.
 
-Times of runs scatter by factors, not by sums, and their large values are rarer than their small ones. So their
-logarithms are compared, by Welch's t-test: it needs no equal variances, and works from two runs on, where rank
-tests need four. As many functions are tested at once, Benjamini's and Hochberg's procedure keeps the share of
-false verdicts at 5 %.
+Times of runs scatter by factors, not by sums, and their large values are rarer than their small ones. So
+their logarithms are compared, by Welch's t-test: it needs no equal variances, and works from two runs on,
+where rank tests need four. As many functions are tested at once, Benjamini's and Hochberg's procedure keeps
+the share of false verdicts at 5 %.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Measure:
         a, b: its value in each run of the first and of the second side.
         p: the probability of so large a difference by chance; None: a side has only one run.
         low, high: the ratio's 95 % confidence interval; None likewise.
-        verdict: `more`, `less`: b is, beyond noise; `noise`: the difference may be chance; `same`: there is none;
-            `unknown`: one run does not tell; `new`, `gone`: of a function that only one side has.
+        verdict: `more`, `less`: b is, beyond noise; `noise`: the difference may be chance; `same`: there is
+            none; `unknown`: one run does not tell; `new`, `gone`: of a function that only one side has.
     """
 
     a: list[int]
@@ -125,9 +125,7 @@ def compare(a: Sequence[Iterable[FunctionSummary]], b: Sequence[Iterable[Functio
     """Compare the summaries of the runs of two sides. A function is the same if its name is."""
     sides = [[_by_name(rows) for rows in runs] for runs in (a, b)]
     names = sorted({name for runs in sides for rows in runs for name in rows})
-    functions = [
-        Compared(name, *(_measure(sides, name, place) for place in range(3))) for name in names
-    ]
+    functions = [Compared(name, *(_measure(sides, name, place) for place in range(3))) for name in names]
     sums = [
         [[sum(row[place] for row in rows.values()) for rows in runs] for runs in sides] for place in range(2)
     ]

@@ -20,8 +20,13 @@ FIGURES = {
     "gone": "how many functions only the first side calls",
 }
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
-    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 _WORD = re.compile(r"[^\s<>=!]*")
 _OPERATOR = re.compile(r"[<>=!]+")
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
@@ -90,7 +95,11 @@ def parse_condition(text: str) -> Condition:
     if figure not in FIGURES:
         raise _refused(text, at, f"one of {', '.join(FIGURES)}{did_you_mean(figure, FIGURES)}")
     if figure == "total" and pattern is None:
-        raise _refused(text, at, "a pattern of functions before it ('PATTERN: total ...'): totals of callers and callees overlap")
+        raise _refused(
+            text,
+            at,
+            "a pattern of functions before it ('PATTERN: total ...'): totals of callers and callees overlap",
+        )
     at, sign = _take(text, at + len(figure), _OPERATOR)
     if sign not in _OPERATORS:
         raise _refused(text, at, f"one of {' '.join(_OPERATORS)}")

@@ -27,8 +27,8 @@ class FirstDifference:
 
     Attributes:
         calls: how many calls both made before, in the same nesting.
-        path: the calls that may be in progress then, from the outermost one on. A call of depth n is made from
-            the n-th of them.
+        path: the calls that may be in progress then, from the outermost one on. A call of depth n is made
+            from the n-th of them.
         before: the last calls before, as (depth, name).
         a, b: what each calls then, as (depth, name, time in ns); None: it calls nothing more.
     """
@@ -122,7 +122,9 @@ class _Calls:
         tasks = set(compress(batch.task.tolist(), entries)) | ({self._task} - {-1})
         if len(tasks) > 1:
             shown = ", ".join(f"{batch.tasks[task].name} ({batch.tasks[task].tid})" for task in sorted(tasks))
-            raise SelectionError(f"{self._path} has calls of several threads: {shown}; choose one with --task")
+            raise SelectionError(
+                f"{self._path} has calls of several threads: {shown}; choose one with --task"
+            )
         self._task = min(tasks, default=-1)
 
 

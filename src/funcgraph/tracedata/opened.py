@@ -266,7 +266,9 @@ class Trace:
             >>> for name, calls in trace.sql("SELECT function, count(*) FROM calls GROUP BY ALL"):
             ...     print(name, calls)
         """
-        from funcgraph.tracedata import sql  # only now: a traced process that reads its trace needs none of it
+        from funcgraph.tracedata import (
+            sql,
+        )  # only now: a traced process that reads its trace needs none of it
 
         return sql.run(self, query, parameters, select=select, external=external)
 
@@ -324,10 +326,12 @@ class Trace:
         numbers = set(self._numbers(buffers))
         if chosen.buffers is not None:
             numbers.intersection_update(chosen.buffers)
-        return [task for task in (self.tasks if tasks is None else tasks) if task.buffer in numbers], chosen.events
+        return [
+            task for task in (self.tasks if tasks is None else tasks) if task.buffer in numbers
+        ], chosen.events
 
     def _known(self, tasks: Sequence[Task], others: Sequence[Task] | None) -> list[Task]:
-        """Return the tasks that are also in `others`, if there are such. Raises ValueError: one is unknown."""
+        """Return the tasks that are also in `others` (None: all). Raises ValueError: one is unknown."""
         if unknown := set(tasks).difference(self.tasks):
             raise ValueError(f"{unknown.pop()} is not a task of this trace")
         return [task for task in tasks if others is None or task in others]

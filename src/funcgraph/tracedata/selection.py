@@ -1,7 +1,7 @@
 """Selections: which part of a trace a command, an iterator or an export reads.
 
-One description for all of them: docs/trace-text.md, "Selections". What a selection means for one trace is worked
-out here; its events are picked in C (src/tracedata/select).
+One description for all of them: docs/trace-text.md, "Selections". What a selection means for one trace is
+worked out here; its events are picked in C (src/tracedata/select).
 """
 
 from __future__ import annotations
@@ -154,9 +154,8 @@ def _events(
         chosen = choose(trace, selection.events)
     marks = bytes(a | b for a, b in zip(named, roots, strict=True))
     hides_calls = chosen is not None and not selection.chooses_calls
-    return (
-        marks, bool(selection.functions), bool(selection.graph), begin, end, depth, longer_ns, hides_calls, chosen,
-    )  # fmt: skip
+    wanted = (marks, bool(selection.functions), bool(selection.graph))
+    return (*wanted, begin, end, depth, longer_ns, hides_calls, chosen)
 
 
 def _limits(trace: Named, selection: Selection) -> tuple[int, int]:

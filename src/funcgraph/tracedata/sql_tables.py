@@ -1,7 +1,7 @@
 """The tables of `funcgraph sql`: a trace as Apache Arrow streams.
 
-Each scan of a table opens the trace once more and reads it batch by batch, so that memory does not grow with its
-length. Numbers are the reader's own arrays, without a copy; names are dictionaries over the trace's functions.
+Each scan of a table reads the trace from its beginning, batch by batch, so that memory does not grow with its
+length. Numbers are the reader's own arrays, without a copy; names are dictionaries over its functions.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ class Stream:
     """
 
     def __init__(
-        self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], damaged: Callable[[TraceError], None]
+        self,
+        schema: pa.Schema,
+        batches: Callable[[], Iterator[pa.RecordBatch]],
+        damaged: Callable[[TraceError], None],
     ) -> None:
         self._schema, self._batches, self._damaged = schema, batches, damaged
 
@@ -205,7 +208,9 @@ class Tables:
     def _event_batches(self) -> Iterator[pa.RecordBatch]:
         last = len(self._functions) - 1
         for batch in self._trace.columns(select=self._select):
-            functions = pc.min_element_wise(_numbers(batch.function, pa.uint32()), pa.scalar(last, pa.uint32()))
+            functions = pc.min_element_wise(
+                _numbers(batch.function, pa.uint32()), pa.scalar(last, pa.uint32())
+            )
             callers = pc.min_element_wise(_numbers(batch.caller, pa.uint32()), pa.scalar(last, pa.uint32()))
             names, texts, fields = self._rare(batch)
             yield pa.RecordBatch.from_arrays(
@@ -233,7 +238,10 @@ class Tables:
         """Return names, texts and fields (JSON) of a batch's events: few events have them."""
         if not _RARE.intersection(bytes(batch.kind)):
             return (pa.nulls(len(batch), pa.string()),) * 3
-        rows = [self._rare_row(event) for event in events_of(batch, self._trace.functions, self._trace.event_types)]
+        rows = [
+            self._rare_row(event)
+            for event in events_of(batch, self._trace.functions, self._trace.event_types)
+        ]
         names, texts, fields = zip(*rows, strict=True)
         return pa.array(names, pa.string()), pa.array(texts, pa.string()), pa.array(fields, pa.string())
 
@@ -263,8 +271,10 @@ class Tables:
 
 
 def _numbers(column: memoryview[Any], kind: pa.DataType) -> pa.Array:
-    """Return a column as an array over the same memory. Unsigned words are read as signed ones: the difference
-    of two times may be negative."""
+    """Return a column as an array over the same memory.
+
+    Unsigned words are read as signed ones: the difference of two times may be negative.
+    """
     return pa.Array.from_buffers(kind, len(column), [None, pa.py_buffer(column)])
 
 

@@ -1,4 +1,4 @@
-"""Is the difference of two samples more than noise? Welch's t-test, and the false discovery rate of many tests.
+"""Is the difference of two samples more than noise? Welch's t-test; the false discovery rate of many tests.
 
 Sources: B. L. Welch, "The generalization of 'Student's' problem" (1947); Y. Benjamini and Y. Hochberg,
 "Controlling the false discovery rate" (1995). The t distribution is computed by the continued fraction of the
@@ -47,7 +47,7 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Test | None:
 
 
 def significant(ps: Sequence[float], rate: float = 0.05) -> list[bool]:
-    """Return which of many tests found a difference, so that at most this share of them is wrong on average."""
+    """Return which of many tests found a difference, of which at most this share is wrong on average."""
     order = sorted(range(len(ps)), key=ps.__getitem__)
     last = max((place for place, i in enumerate(order, 1) if ps[i] <= rate * place / len(ps)), default=0)
     found = [False] * len(ps)

@@ -149,10 +149,8 @@ static int give_up_calls(struct fg_calls *calls, struct fg_call_stack *stack, ui
 
     while (!error && stack->depth > depth) {
         struct fg_call_level *level = &stack->levels[--stack->depth];
-        struct row_end end = {.end_ns = stack->last_ns,
-                              .task = stack->number,
-                              .depth = stack->depth,
-                              .ended = FG_CALL_open};
+        struct row_end end = {
+            .end_ns = stack->last_ns, .task = stack->number, .depth = stack->depth, .ended = FG_CALL_open};
 
         if (level->is_open) {
             uint64_t ran_ns = ran ? minus(stack->last_ns, level->entered_ns) : 0;
@@ -267,9 +265,8 @@ static int find_call(struct fg_calls *calls, struct fg_call_stack *stack, const 
 static int end_call(struct fg_calls *calls, struct fg_call_stack *stack, struct fg_call_level *level,
                     const struct fg_graph_event *exit, int32_t pid)
 {
-    static const uint8_t ends[] = {[FG_WIRE_RETURN] = FG_CALL_return,
-                                   [FG_WIRE_RAISE] = FG_CALL_raise,
-                                   [FG_WIRE_CLOSE] = FG_CALL_close};
+    static const uint8_t ends[] = {
+        [FG_WIRE_RETURN] = FG_CALL_return, [FG_WIRE_RAISE] = FG_CALL_raise, [FG_WIRE_CLOSE] = FG_CALL_close};
     struct row_end end = {
         .end_ns = stack->last_ns, .task = stack->number, .depth = exit->depth, .exit = exit};
     struct fg_suspended_call *suspended;
@@ -327,8 +324,8 @@ static int add_exit(struct fg_calls *calls, struct fg_call_stack *stack, const s
 /* The stack of the event's thread; NULL: memory is short. A lane's idle task is a thread of its own. */
 static struct fg_call_stack *kernel_stack_of(struct fg_calls *calls, const struct fg_event *event)
 {
-    uint64_t key = event->tid ? (uint64_t)event->buffer << 32 | (uint32_t)event->tid
-                              : UINT64_C(1) << 63 | event->lane;
+    uint64_t key =
+        event->tid ? (uint64_t)event->buffer << 32 | (uint32_t)event->tid : UINT64_C(1) << 63 | event->lane;
     uint64_t hash = fg_hash_uint64(key), number = fg_hash_find(&calls->threads, hash);
 
     if (!number) {
