@@ -53,9 +53,9 @@ REPORT_OPTIONS: Final[
 ]  # name, bit, default, help
 
 # A selection (selection.c): of each function bits, 1: its calls are wanted, 2: and all that they call;
-# whether any function has bit 1, bit 2; the first and last time; levels of calls (0: all); nanoseconds that a call
-# ran at least; whether calls are hidden; the events that are wanted (None: all): type, program of a filter
-# (None: all of that type), and fields of the event: type, count, offset.
+# whether any function has bit 1, bit 2; the first and last time; levels of calls (0: all); nanoseconds that
+# a call ran at least; whether calls are hidden; the events that are wanted (None: all): type, program of a
+# filter (None: all of that type), and fields of the event: type, count, offset.
 SelectionTuple: TypeAlias = tuple[
     bytes,
     bool,

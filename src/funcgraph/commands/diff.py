@@ -214,7 +214,7 @@ def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[st
                 except OSError as error:
                     raise CommandError(os_error_text(error)) from None
         with trace_errors(f"{a[0]}, {b[0]}"):
-            found = first_difference(*traces, selection_of(args))
+            found = first_difference(traces[0], traces[1], selection_of(args))
         beginnings = [
             min((task.first_ns for task in trace.tasks if task.records), default=0) for trace in traces
         ]

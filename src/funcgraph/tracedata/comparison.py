@@ -9,13 +9,15 @@ the share of false verdicts at 5 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from funcgraph.tracedata.summary import FunctionSummary
 from funcgraph.tracedata.welch import significant, welch
 
+# Of each run of each side: calls, own time and total time by function.
+_Sides: TypeAlias = Sequence[Sequence[Mapping[str, tuple[int, int, int]]]]
 Verdict: TypeAlias = Literal["more", "less", "same", "noise", "unknown", "new", "gone"]
 
 
@@ -126,10 +128,7 @@ def compare(a: Sequence[Iterable[FunctionSummary]], b: Sequence[Iterable[Functio
     sides = [[_by_name(rows) for rows in runs] for runs in (a, b)]
     names = sorted({name for runs in sides for rows in runs for name in rows})
     functions = [Compared(name, *(_measure(sides, name, place) for place in range(3))) for name in names]
-    sums = [
-        [[sum(row[place] for row in rows.values()) for rows in runs] for runs in sides] for place in range(2)
-    ]
-    whole = Compared("", Measure(*sums[0]), Measure(*sums[1]), Measure(*sums[1]))
+    whole = Compared("", _sums(sides, 0), _sums(sides, 1), _sums(sides, 1))
     _judge(functions)
     _judge([whole])
     functions.sort(key=lambda f: (-abs(f.self_ns.mean_b - f.self_ns.mean_a), f.name))
@@ -145,9 +144,15 @@ def _by_name(rows: Iterable[FunctionSummary]) -> dict[str, tuple[int, int, int]]
     return figures
 
 
-def _measure(sides: Sequence[Sequence[dict[str, tuple[int, int, int]]]], name: str, place: int) -> Measure:
-    nothing = (0, 0, 0)
-    return Measure(*([rows.get(name, nothing)[place] for rows in runs] for runs in sides))
+def _measure(sides: _Sides, name: str, place: int) -> Measure:
+    a, b = ([rows.get(name, (0, 0, 0))[place] for rows in runs] for runs in sides)
+    return Measure(a, b)
+
+
+def _sums(sides: _Sides, place: int) -> Measure:
+    """Return the sums over all functions."""
+    a, b = ([sum(row[place] for row in rows.values()) for rows in runs] for runs in sides)
+    return Measure(a, b)
 
 
 def _judge(rows: Sequence[Compared]) -> None:
