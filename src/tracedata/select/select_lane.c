@@ -228,6 +228,8 @@ static int judge_other(const struct fg_selection *selection, const struct fg_eve
 
     if (!selection->chooses_events)
         return FG_VERDICT_SHOW;
+    if (!selection->nr_events)
+        return FG_VERDICT_DROP;
     chosen = bsearch(&event->type, selection->events, selection->nr_events, sizeof(*selection->events),
                      compare_types);
     for (; chosen && chosen > selection->events && chosen[-1].type == event->type; chosen--)
