@@ -12,6 +12,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # as typing's, without importing typing
 if TYPE_CHECKING:
     from funcgraph.tracedata.call_columns import CallColumns
+    from funcgraph.tracedata.call_tree import CallTree
     from funcgraph.tracedata.calls import Call
     from funcgraph.tracedata.description import (
         Buffer,
@@ -34,6 +35,7 @@ __all__ = [
     "Buffer",
     "Call",
     "CallColumns",
+    "CallTree",
     "Columns",
     "Event",
     "EventField",
@@ -60,6 +62,7 @@ _LAZY = {
     "Buffer": "description",
     "Call": "calls",
     "CallColumns": "call_columns",
+    "CallTree": "call_tree",
     "Columns": "events",
     "Event": "events",
     "EventField": "description",
