@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from tracefile import Task, Trace, address, head
 
 import funcgraph
+from funcgraph import cli
 from funcgraph.tracedata import Event, Selection, SelectionError, TraceFile
 from tracedata.programs import STEPS, Program, Step
 
@@ -178,7 +180,7 @@ def lost_records(places: set[int]) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(steps=STEPS, selection=SELECTIONS, dropped=st.sets(st.integers(0, 60), max_size=3))
 def test_a_selection_leaves_the_models_events(
     scratch: Path, steps: list[Step], selection: Selection, dropped: set[int]
@@ -409,3 +411,47 @@ def test_a_kernels_trace_is_selected_by_what_its_records_tell() -> None:
         few, none = (Selection(events=(f"h: count {what}",)) for what in ("== 5 && ret > 0", "!= 5"))
         assert list(trace.events(select=few)) == list(trace.events())
         assert not list(trace.events(select=none))
+
+
+def test_the_flags_of_the_commands_are_a_selection(nested: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [
+        "-l",
+        "m.[bc]",
+        "-g",
+        "m.a",
+        "--from",
+        "1.00001",
+        "--to=+0.000055",
+        "--max-depth",
+        "2",
+        "--longer",
+        "1.5",
+    ]
+    selection = Selection(
+        functions=["m.[bc]"], graph=["m.a"], begin="1.00001", end="+0.000055", max_depth=2, longer_us=1.5
+    )
+    assert cli.main(["report", str(nested), "--no-pager", *flags]) == 0
+    assert capsys.readouterr().out.encode() == b"".join(TraceFile(nested).report(select=selection))
+    assert cli.main(["summary", str(nested), "--json", *flags]) == 0
+    rows = json.loads(capsys.readouterr().out)["functions"]
+    assert {row["name"]: row["calls"] for row in rows} == {"m.b": 1, "m.c": 1}
+    assert cli.main(["report", str(nested), "-F", "print"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("/* between */")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--max-depth", "0"], "--max-depth 0: must be more than 0"),
+        (["--longer", "nan"], "--longer nan: must be more than 0"),
+        (["--longer", "x"], "argument --longer: invalid float value: 'x' (see 'funcgraph report --help')"),
+        (["-g", "nobody"], "{path}: -g 'nobody': no function of the trace matches"),
+        (["--task", "wrok"], "{path}: no task 'wrok'; it has: work (69); did you mean 'work'?"),
+    ],
+)
+def test_a_wrong_flag_is_one_error(
+    nested: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
+) -> None:
+    assert cli.main(["report", str(nested), *flags]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", f"funcgraph: {message.format(path=nested)}\n")
