@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import struct
 from collections import Counter
 from collections.abc import Iterator
@@ -180,16 +181,9 @@ def lost_records(places: set[int]) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=120, deadline=None)
-@given(steps=STEPS, selection=SELECTIONS, dropped=st.sets(st.integers(0, 60), max_size=3))
-def test_a_selection_leaves_the_models_events(
-    scratch: Path, steps: list[Step], selection: Selection, dropped: set[int]
-) -> None:
-    """`dropped`: records of a task that were lost, in the middle of calls."""
-    with lost_records(dropped):
-        program = Program(steps)
-    program.trace.save(scratch)
-    with funcgraph.open(scratch) as trace:
+def check(path: Path, selection: Selection) -> None:
+    """Compare what is read with the model."""
+    with funcgraph.open(path) as trace:
         if not any(task.records for task in trace.tasks):
             return
         try:
@@ -200,6 +194,43 @@ def test_a_selection_leaves_the_models_events(
             return
         found = [(e.time_ns, e.kind, e.function, e.task, e.depth) for e in trace.events(select=selection)]
         assert found == model
+
+
+@settings(max_examples=100, deadline=None)
+@given(steps=STEPS, selection=SELECTIONS, dropped=st.sets(st.integers(0, 60), max_size=3))
+def test_a_selection_leaves_the_models_events(
+    scratch: Path, steps: list[Step], selection: Selection, dropped: set[int]
+) -> None:
+    """`dropped`: records of a task that were lost, in the middle of calls."""
+    with lost_records(dropped):
+        program = Program(steps)
+    program.trace.save(scratch)
+    check(scratch, selection)
+
+
+WHAT = ("call", "call", "call", "return", "return", "raise", "suspend", "resume", "close", "wait")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_selection_of_a_long_program_leaves_the_models_events(scratch: Path, seed: int) -> None:
+    source = random.Random(seed)
+    steps = [
+        Step(source.randrange(3), source.choice(WHAT), source.randrange(4), source.randint(1, 10**6))
+        for _ in range(400)
+    ]
+    with lost_records({source.randrange(130) for _ in range(seed)}):
+        program = Program(steps)
+    program.trace.save(scratch)
+    for selection in (
+        Selection(functions=("m.a", "m.gen")),
+        Selection(graph=("m.b",)),
+        Selection(functions=("m.[ab]", "m.gen"), graph=("m.gen", "m.c"), max_depth=3),
+        Selection(max_depth=2),
+        Selection(longer_us=source.choice((1, 500, 1500, 4000, 20000))),
+        Selection(functions=("m.a",), longer_us=source.choice((1, 500, 1500, 4000, 20000))),
+        Selection(graph=("m.b",), begin="+0.02", end="-0.03", longer_us=source.choice((500, 1500, 4000))),
+    ):
+        check(scratch, selection)
 
 
 def calls_within(path: Path, **selection: Any) -> list[tuple[str, int, int | None]]:
