@@ -284,12 +284,12 @@ def shape(text: bytes) -> list[str]:
 def test_a_selection_of_a_recording_is_what_a_recording_of_it_has(fg: Funcgraph) -> None:
     """Instances that record a part, beside one that records everything."""
     parts = {
-        "named": (["-l", "__main__.leaf", "-l", "__main__.root"], {"functions": ["*.leaf", "*.root"]}),
-        "graph": (["-g", "__main__.mid"], {"graph": ["__main__.mid"]}),
-        "both": (["-l", "__main__.leaf", "-g", "__main__.mid"], {"functions": ["*.leaf"], "graph": ["*.mid"]}),
-        "deep": (["-g", "__main__.root", "--max-graph-depth", "2"], {"graph": ["*.root"], "max_depth": 2}),
+        "named": ("-l __main__.leaf -l __main__.root", {"functions": ["*.leaf", "*.root"]}),
+        "graph": ("-g __main__.mid", {"graph": ["__main__.mid"]}),
+        "both": ("-l __main__.leaf -g __main__.mid", {"functions": ["*.leaf"], "graph": ["*.mid"]}),
+        "deep": ("-g __main__.root --max-graph-depth 2", {"graph": ["*.root"], "max_depth": 2}),
     }
-    words = [word for name, (flags, _) in parts.items() for word in ("-B", name, *flags)]
+    words = [word for name, (flags, _) in parts.items() for word in ("-B", name, *flags.split())]
     assert fg.record("-l", "__main__.*", *words, fg.script(APP)).returncode == 0
     read, options = TraceFile(fg.trace), {"funcgraph-proc": False}
     for name, (_, selection) in parts.items():

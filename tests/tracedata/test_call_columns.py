@@ -24,7 +24,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("calls") / "trace.dat"
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(steps=STEPS)
 def test_the_rows_are_the_calls_and_sum_up_to_the_summary(scratch: Path, steps: list[Step]) -> None:
     Program(steps).trace.save(scratch)

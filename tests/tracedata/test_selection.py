@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 import struct
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +19,8 @@ from hypothesis import strategies as st
 from tracefile import Task, Trace, address, head
 
 import funcgraph
-from funcgraph.tracedata import Event, Selection, SelectionError
+from funcgraph import cli
+from funcgraph.tracedata import Event, Selection, SelectionError, TraceFile
 from tracedata.programs import STEPS, Program, Step
 
 pytestmark = pytest.mark.one_python
@@ -178,16 +181,9 @@ def lost_records(places: set[int]) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=250, deadline=None)
-@given(steps=STEPS, selection=SELECTIONS, dropped=st.sets(st.integers(0, 60), max_size=3))
-def test_a_selection_leaves_the_models_events(
-    scratch: Path, steps: list[Step], selection: Selection, dropped: set[int]
-) -> None:
-    """`dropped`: records of a task that were lost, in the middle of calls."""
-    with lost_records(dropped):
-        program = Program(steps)
-    program.trace.save(scratch)
-    with funcgraph.open(scratch) as trace:
+def check(path: Path, selection: Selection) -> None:
+    """Compare what is read with the model."""
+    with funcgraph.open(path) as trace:
         if not any(task.records for task in trace.tasks):
             return
         try:
@@ -198,6 +194,43 @@ def test_a_selection_leaves_the_models_events(
             return
         found = [(e.time_ns, e.kind, e.function, e.task, e.depth) for e in trace.events(select=selection)]
         assert found == model
+
+
+@settings(max_examples=100, deadline=None)
+@given(steps=STEPS, selection=SELECTIONS, dropped=st.sets(st.integers(0, 60), max_size=3))
+def test_a_selection_leaves_the_models_events(
+    scratch: Path, steps: list[Step], selection: Selection, dropped: set[int]
+) -> None:
+    """`dropped`: records of a task that were lost, in the middle of calls."""
+    with lost_records(dropped):
+        program = Program(steps)
+    program.trace.save(scratch)
+    check(scratch, selection)
+
+
+WHAT = ("call", "call", "call", "return", "return", "raise", "suspend", "resume", "close", "wait")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_selection_of_a_long_program_leaves_the_models_events(scratch: Path, seed: int) -> None:
+    source = random.Random(seed)
+    steps = [
+        Step(source.randrange(3), source.choice(WHAT), source.randrange(4), source.randint(1, 10**6))
+        for _ in range(400)
+    ]
+    with lost_records({source.randrange(130) for _ in range(seed)}):
+        program = Program(steps)
+    program.trace.save(scratch)
+    for selection in (
+        Selection(functions=("m.a", "m.gen")),
+        Selection(graph=("m.b",)),
+        Selection(functions=("m.[ab]", "m.gen"), graph=("m.gen", "m.c"), max_depth=3),
+        Selection(max_depth=2),
+        Selection(longer_us=source.choice((1, 500, 1500, 4000, 20000))),
+        Selection(functions=("m.a",), longer_us=source.choice((1, 500, 1500, 4000, 20000))),
+        Selection(graph=("m.b",), begin="+0.02", end="-0.03", longer_us=source.choice((500, 1500, 4000))),
+    ):
+        check(scratch, selection)
 
 
 def calls_within(path: Path, **selection: Any) -> list[tuple[str, int, int | None]]:
@@ -409,3 +442,47 @@ def test_a_kernels_trace_is_selected_by_what_its_records_tell() -> None:
         few, none = (Selection(events=(f"h: count {what}",)) for what in ("== 5 && ret > 0", "!= 5"))
         assert list(trace.events(select=few)) == list(trace.events())
         assert not list(trace.events(select=none))
+
+
+def test_the_flags_of_the_commands_are_a_selection(nested: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [
+        "-l",
+        "m.[bc]",
+        "-g",
+        "m.a",
+        "--from",
+        "1.00001",
+        "--to=+0.000055",
+        "--max-depth",
+        "2",
+        "--longer",
+        "1.5",
+    ]
+    selection = Selection(
+        functions=["m.[bc]"], graph=["m.a"], begin="1.00001", end="+0.000055", max_depth=2, longer_us=1.5
+    )
+    assert cli.main(["report", str(nested), "--no-pager", *flags]) == 0
+    assert capsys.readouterr().out.encode() == b"".join(TraceFile(nested).report(select=selection))
+    assert cli.main(["summary", str(nested), "--json", *flags]) == 0
+    rows = json.loads(capsys.readouterr().out)["functions"]
+    assert {row["name"]: row["calls"] for row in rows} == {"m.b": 1, "m.c": 1}
+    assert cli.main(["report", str(nested), "-F", "print"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("/* between */")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--max-depth", "0"], "--max-depth 0: must be more than 0"),
+        (["--longer", "nan"], "--longer nan: must be more than 0"),
+        (["--longer", "x"], "argument --longer: invalid float value: 'x' (see 'funcgraph report --help')"),
+        (["-g", "nobody"], "{path}: -g 'nobody': no function of the trace matches"),
+        (["--task", "wrok"], "{path}: no task 'wrok'; it has: work (69); did you mean 'work'?"),
+    ],
+)
+def test_a_wrong_flag_is_one_error(
+    nested: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
+) -> None:
+    assert cli.main(["report", str(nested), *flags]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", f"funcgraph: {message.format(path=nested)}\n")

@@ -124,7 +124,9 @@ def _connect(tables: Tables, external: bool) -> Any:
     """Return a connection to a database in memory that has the tables, and nothing else unless `external`."""
     import duckdb
 
-    access: dict[str, Any] = {} if external else {"enable_external_access": "false", "autoload_known_extensions": "false"}
+    access: dict[str, Any] = (
+        {} if external else {"enable_external_access": "false", "autoload_known_extensions": "false"}
+    )
     connection = duckdb.connect(":memory:", config=access)
     connection.execute("SET enable_progress_bar = false")
     for name, table in tables.all().items():
