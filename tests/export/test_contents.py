@@ -141,6 +141,13 @@ def test_marks_waits_and_losses_are_on_their_thread(marks: Path, export: Callabl
     assert [event.name for event in span.events] == names[:3]
 
 
+def test_a_kernels_events_have_their_fields(export: Callable[..., Path]) -> None:
+    kernel = Path(__file__).parent.parent / "tracedata" / "data" / "fprobe.dat"
+    instants = read_perfetto(export(kernel, "perfetto", ".pftrace")).instants
+    assert [name for _, _, name, _ in instants] == ["fprobes:h"] * 5
+    assert all((values["ret"], values["count"]) == (5, 5) for _, _, _, values in instants)
+
+
 # ---- the others
 
 
