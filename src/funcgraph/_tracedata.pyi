@@ -54,10 +54,10 @@ REPORT_OPTIONS: Final[
     tuple[tuple[str, int, Literal["on", "off", "auto"], str], ...]
 ]  # name, bit, default, help
 
-# A selection (selection.c): of each function bits, 1: its calls are wanted, 2: and all that they call; whether
-# any function has bit 1, bit 2; the first and last time; levels of calls (0: all); nanoseconds that a call ran at
-# least; whether calls are hidden; the events that are wanted (None: all): type, program of a filter (None:
-# all of that type), and fields of the event: type, count, offset.
+# A selection (selection.c): of each function bits, 1: its calls are wanted, 2: and all that they call;
+# whether any function has bit 1, bit 2; the first and last time; levels of calls (0: all); nanoseconds that
+# a call ran at least; whether calls are hidden; the events that are wanted (None: all): type, program of a
+# filter (None: all of that type), and fields of the event: type, count, offset.
 SelectionTuple: TypeAlias = tuple[
     bytes,
     bool,
@@ -235,6 +235,25 @@ class Reader:
             ValueError: `size` is impossible. Here or from the iterator: the file is damaged.
             OSError: likewise: the file cannot be read.
         """
+    def calls(
+        self,
+        functions: list[tuple[str, str, int]],
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        select_unknown: bool,
+        size: int,
+        selection: SelectionTuple | None = None,
+        /,
+    ) -> CallsIterator:
+        """Return an iterator over all calls, in the order of their ends; those that did not end come last.
+
+        Args:
+            functions, tasks, select_unknown: as of set_names().
+            size: calls in a batch, 1 to 2**24; a few more if one event ends several.
+            selection: the events that are read; None: all.
+
+        Raises:
+            ValueError, OSError: as columns().
+        """
     def fileno(self) -> int:
         """Return the file's descriptor, which is the Reader's own."""
     @property
@@ -273,6 +292,20 @@ class ColumnsIterator:
     def unknown_tasks(self) -> list[tuple[int, int]]:
         """Return (lane, tid) of the tasks that events had so far, but the list of tasks has not. Their
         numbers follow those of that list."""
+
+# Calls as columns: src/binding/tracedata/calls.c; FG_CALL_COLUMNS in call_columns.h describes them
+
+CALL_COLUMNS: Final[tuple[str, ...]]  # the names of a batch's columns
+CALL_ENDS: Final[tuple[str, ...]]  # by the number in the column "ended"
+
+@final
+class CallsIterator:
+    """Batches of calls. Made by Reader.calls()."""
+
+    def __iter__(self) -> CallsIterator: ...
+    def __next__(self) -> ColumnTuple: ...
+    def unknown_tasks(self) -> list[tuple[int, int]]:
+        """As of ColumnsIterator."""
 
 @final
 class Follower:

@@ -17,7 +17,7 @@ from conftest import Funcgraph
 import funcgraph
 from funcgraph import _engine
 from funcgraph.instance.latency import Latency
-from funcgraph.tracedata import trace_file
+from funcgraph.tracedata import description
 
 # Not imported here: wakeup refuses to run beside it.
 needs_uvloop = pytest.mark.skipif(not find_spec("uvloop"), reason="uvloop is not installed")

@@ -1,7 +1,8 @@
-"""Selections: what report, summary and the iterators read equals a slow model in Python, for random programs."""
+"""Selections: what report, summary and the iterators read equals a slow model, for random programs."""
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tracefile import Task, Trace
+from tracefile import Task, Trace, address, head
 
 import funcgraph
 from funcgraph.tracedata import Event, Selection, SelectionError, TraceFile
@@ -21,6 +22,7 @@ from tracedata.programs import STEPS, Program, Step
 
 pytestmark = pytest.mark.one_python
 
+DATA = Path(__file__).parent / "data"
 S = 1_000_000_000
 ENTRIES, EXITS = ("entry", "resume"), ("return", "raise", "suspend", "close")
 
@@ -196,3 +198,214 @@ def test_a_selection_leaves_the_models_events(
             return
         found = [(e.time_ns, e.kind, e.function, e.task, e.depth) for e in trace.events(select=selection)]
         assert found == model
+
+
+def calls_within(path: Path, **selection: Any) -> list[tuple[str, int, int | None]]:
+    with funcgraph.open(path) as trace:
+        return [
+            (call.function.name if call.function else "?", call.depth, call.duration_ns)
+            for call in trace.calls(select=Selection(**selection))
+        ]
+
+
+def text_of(path: Path, **selection: Any) -> list[str]:
+    """Return the report without its header, with the columns left of the calls taken off."""
+    text = b"".join(TraceFile(path).report(select=Selection(**selection))).decode()
+    return [line.rpartition("|  ")[2] for line in text.splitlines() if not line.startswith("#")]
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> Path:
+    """a() { b() { c() {} } } at 1 s, 10 us for each level; then an open b() { c()."""
+    trace = Trace(["m.a", "m.b", "m.c"])
+    task = trace.task(69, "work")
+    for function, time in enumerate((S, S + 10_000, S + 20_000)):
+        task.enter(time, function, function)
+    for function, time in ((2, S + 30_000), (1, S + 40_000), (0, S + 50_000)):
+        task.leave(time, function, function, calltime=S + function * 10_000)
+    task.message(S + 60_000, b"between")
+    task.enter(S + 70_000, 1, 0)
+    task.enter(S + 90_000, 2, 1)
+    return trace.save(tmp_path / "trace.dat")
+
+
+def test_calls_are_nested_within_the_shown_calls_only(nested: Path) -> None:
+    assert text_of(nested, functions=("m.a", "m.c")) == [
+        "m.a() {", "  m.c();", "}", "/* between */", "m.c() {",
+    ]  # fmt: skip
+    assert text_of(nested, graph=("m.b",)) == [
+        "m.b() {", "  m.c();", "}", "/* between */", "m.b() {", "  m.c() {",
+    ]  # fmt: skip
+    assert text_of(nested, graph=("m.b",), max_depth=1)[:1] == ["m.b();"]
+    assert calls_within(nested, functions=("m.c",)) == [("m.c", 0, 10_000)]
+
+
+def test_a_call_cut_by_a_time_shows_the_end_that_lies_within(nested: Path) -> None:
+    assert text_of(nested, begin="1.000030", end="1.000045") == ["    } /* m.c */", "  } /* m.b */"]
+    assert text_of(nested, begin="1.000010", end="1.000010") == ["  m.b() {"]
+    assert text_of(nested, begin="-0.00002") == ["m.b() {", "  m.c() {"]
+    assert text_of(nested, begin="+0.00006", end="+0.00006") == ["/* between */"]
+
+
+def test_a_time_stands_for_all_that_print_so(tmp_path: Path) -> None:
+    trace = Trace(["m.a"])
+    task = trace.task(69)
+    for time in (S + 1_999, S + 2_000, S + 2_999, S + 3_000):
+        task.leave(time, 0, 0, calltime=time)
+    path = trace.save(tmp_path / "trace.dat")
+    assert len(calls_within(path, begin="1.000002", end="1.000002")) == 2
+    assert len(calls_within(path, begin="1.000002000", end="1.000002000")) == 1
+
+
+def test_an_open_call_has_run_until_the_last_event(nested: Path) -> None:
+    assert text_of(nested, longer_us=20)[-1] == "m.b() {"
+    assert "m.b() {" not in text_of(nested, longer_us=20.001)[3:]
+    assert calls_within(nested, longer_us=30) == [("m.b", 1, 30_000), ("m.a", 0, 50_000)]
+
+
+def test_losses_go_to_the_next_shown_event(tmp_path: Path) -> None:
+    trace = Trace(["m.a", "m.b"])
+    task = trace.task(69)
+    for number in range(6):
+        for time, depth, function in ((10, 0, 1), (20, 1, 0)):
+            task.enter(S + 100 * number + time, function, depth, lost=number if depth else 1)
+        task.leave(S + 100 * number + 30, 0, 1, calltime=S + 100 * number + 20)
+        task.leave(S + 100 * number + 50, 1, 0, calltime=S + 100 * number + 10)
+    path = trace.save(tmp_path / "trace.dat")
+    with funcgraph.open(path) as read:
+        for selection in (
+            {"functions": ("m.a",)}, {"functions": ("m.b",)}, {"longer_us": 0.001}, {"longer_us": 0.02},
+        ):  # fmt: skip
+            found = [event.lost or 0 for event in read.events(select=Selection(**selection))]
+            assert sum(found) == sum(range(6)) + 6
+        assert not list(read.events(select=Selection(longer_us=1)))
+
+
+def test_the_summary_counts_what_is_selected(nested: Path) -> None:
+    file = TraceFile(nested)
+    rows = {row.name: row for row in file.summary(select=Selection(functions=("m.a", "m.c")))}
+    assert {name: (row.calls, row.self_ns) for name, row in rows.items()} == {
+        "m.a": (1, 40_000), "m.c": (2, 10_000),
+    }  # fmt: skip
+    assert not file.summary(select=Selection(graph=("m.c",), max_depth=1, longer_us=11))
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"functions": ("m.q",)}, "-l 'm.q': no function of the trace matches; similar names: m.a, m.b, m.c"),
+        ({"graph": ("m.[a",)}, "-g 'm.[a': '[' without its ']' (column 3)"),
+        (
+            {"begin": "soon"},
+            "--from 'soon': must be seconds, as 12.345678; +N: after the first event; -N: before",
+        ),
+        ({"end": "1e3"}, "--to '1e3': must be seconds"),
+        ({"begin": "2", "end": "1"}, "--from 2 is later than --to 1"),
+        ({"max_depth": -1}, "--max-depth -1: must be 0 to"),
+        ({"longer_us": -2.0}, "--longer -2.0: must be 0 to"),
+        ({"longer_us": float("nan")}, "--longer nan: must be 0 to"),
+        ({"tasks": ("wrok",)}, "no task 'wrok'; it has: work (69); did you mean 'work'?"),
+        ({"buffers": ("one",)}, "no instance 'one'; it has: '' (the top one)"),
+        ({"events": ("sched_switch",)}, "no event 'sched_switch' in the trace; it has: overrun, print, rec"),
+        ({"events": (": x",)}, "-F ': x': must be [SYSTEM/]NAME[: FILTER]"),
+    ],
+)
+def test_an_impossible_selection_is_refused(nested: Path, selection: dict[str, Any], message: str) -> None:
+    with pytest.raises(SelectionError) as info, funcgraph.open(nested) as trace:
+        trace.columns(select=Selection(**selection))
+    assert message in str(info.value)
+
+
+PAID = ["shop", "paid", 8, "s32 amount 0 8;string who 0 12"]
+SENT = ["shop", "sent", 16, "u64 size 0 16"]
+
+
+@pytest.fixture
+def eventful(tmp_path: Path) -> Path:
+    """Events of two kinds within calls: paid(amount, who), and sent(size) at m.b."""
+    trace = Trace(["m.a", "m.b"], event_types=[PAID, SENT])
+    task = trace.task(69, "work")
+    task.enter(S, 0, 0)
+    for number, who in enumerate((b"ann\0", b"bob\0", b"ann\0")):
+        where = 16 | len(who) << 16
+        task.add(S + number, head(3000, 69) + struct.pack("<iI", number * 10 - 10, where) + who)
+    for size in (5, 500):
+        task.add(S + 10 + size, head(3001, 69) + struct.pack("<QQ", address(1), size))
+    task.leave(S + 1000, 0, 0, calltime=S)
+    return trace.save(tmp_path / "trace.dat")
+
+
+@pytest.mark.parametrize(
+    ("events", "times"),
+    [
+        (["paid"], [0, 1, 2]),
+        (["shop/paid: amount > -10"], [1, 2]),
+        (["paid: who == 'ann' && amount != 10"], [0]),
+        (["paid:who~'b*'", "sent: size > 100"], [1, 510]),
+        (["sent: __probe_ip.function == m.b"], [15, 510]),
+        (["*: size == 5"], [15]),
+        (["shop/*"], [0, 1, 2, 15, 510]),
+    ],
+)
+def test_event_filters_choose_events(eventful: Path, events: list[str], times: list[int]) -> None:
+    with funcgraph.open(eventful) as trace:
+        assert [event.time_ns - S for event in trace.events(select=Selection(events=events))] == times
+        shown = [event.kind for event in trace.events(select=Selection(events=events, functions=["*"]))]
+    assert shown == ["entry", *["event"] * len(times), "return"]
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ("paid: amuont > 3", "amuont > 3\n"),
+        ("paid: amount >", "amount >\n"),
+        ("paid: COMM == 'work'", "a trace has no CPU and no comm; --task chooses threads"),
+        (
+            "payed",
+            "no event 'payed' in the trace; it has: overrun, paid, print, recorder_wait, sent; did you",
+        ),
+    ],
+)
+def test_a_wrong_event_filter_is_refused(eventful: Path, event: str, message: str) -> None:
+    with pytest.raises(SelectionError) as info:
+        list(TraceFile(eventful).report(select=Selection(events=[event])))
+    assert message in str(info.value)
+
+
+def test_what_the_function_tracer_recorded_is_selected_by_name(tmp_path: Path) -> None:
+    trace = Trace(["m.a", "m.b"], tracer="function")
+    task = trace.task(69, "work")
+    for function in (0, 1):
+        task.function(S + function * 10, function, None)
+        task.stack(S + function * 10 + 1, [function, 0])
+        task.repeats(S + function * 10 + 2, function, None, 3, S)
+    path = trace.save(tmp_path / "trace.dat")
+    with funcgraph.open(path) as read:
+        for selection in (
+            Selection(functions=("m.b",)),
+            Selection(graph=("m.b",)),
+            Selection(begin="+0.00000001"),
+        ):
+            found = [(event.kind, event.time_ns - S) for event in read.events(select=selection)]
+            assert found == [("function", 10), ("stack", 11), ("repeats", 12)]
+        assert not list(read.events(select=Selection(longer_us=1)))
+
+
+def test_a_kernels_trace_is_selected_by_what_its_records_tell() -> None:
+    with funcgraph.open(DATA / "graph.dat") as trace:
+        everything = list(trace.events())
+        names = [event.function.qualname for event in everything if event.function]
+        name = max(set(names), key=names.count)
+        assert name and [
+            event for event in everything
+            if event.kind in (*ENTRIES, *EXITS) and event.function and event.function.qualname == name
+        ] == [
+            event for event in trace.events(select=Selection(functions=(name,)))
+            if event.kind in (*ENTRIES, *EXITS)
+        ]  # fmt: skip
+        with pytest.raises(SelectionError, match="-g is for funcgraph's own traces"):
+            trace.events(select=Selection(graph=(name,)))
+    with funcgraph.open(DATA / "fprobe.dat") as trace:
+        few, none = (Selection(events=(f"h: count {what}",)) for what in ("== 5 && ret > 0", "!= 5"))
+        assert list(trace.events(select=few)) == list(trace.events())
+        assert not list(trace.events(select=none))

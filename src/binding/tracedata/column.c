@@ -132,6 +132,28 @@ PyObject *fg_slices_tuple(struct fg_tracedata_state *state, struct fg_slices *sl
     return views(state->column_type, arrays, FG_NR_ITEMS(arrays));
 }
 
+/* A column of texts as its arrays. The text becomes the memory of the array. */
+static struct array texts_of(const struct fg_text_column *column)
+{
+    return (struct array){column->text.data, column->text.bytes, 1, "B"};
+}
+
+PyObject *fg_call_columns_tuple(struct fg_tracedata_state *state, struct fg_call_columns *columns)
+{
+    struct array arrays[] = {
+#define X(name, type, format, text) {columns->name, columns->n, sizeof(type), format},
+        FG_CALL_COLUMNS(X)
+#undef X
+            {columns->arguments.offsets, columns->n + 1, sizeof(int32_t), "i"},
+        texts_of(&columns->arguments),
+        {columns->result.offsets, columns->n + 1, sizeof(int32_t), "i"},
+        texts_of(&columns->result),
+    };
+
+    *columns = (struct fg_call_columns){0};
+    return views(state->column_type, arrays, FG_NR_ITEMS(arrays));
+}
+
 int fg_check_batch_size(Py_ssize_t size)
 {
     if (size >= 1 && size <= MAX_BATCH_SIZE)
@@ -155,6 +177,24 @@ int fg_add_column_types(PyObject *module)
 #undef X
     };
 
+    static const char *const call_columns[] = {
+#define X(name, type, format, text) #name,
+        FG_CALL_COLUMNS(X)
+#undef X
+            "arguments_offsets",
+        "arguments",
+        "result_offsets",
+        "result",
+    };
+    static const char *const call_ends[] = {
+#define X(name, value) [(value)] = #name,
+        FG_CALL_ENDS(X)
+#undef X
+    };
+
+    if (fg_add_names(module, "CALL_COLUMNS", call_columns, FG_NR_ITEMS(call_columns)) < 0 ||
+        fg_add_names(module, "CALL_ENDS", call_ends, FG_NR_ITEMS(call_ends)) < 0)
+        return -1;
     if (fg_add_names(module, "COLUMNS", columns, FG_NR_ITEMS(columns)) < 0 ||
         fg_add_names(module, "KINDS", kinds, FG_NR_ITEMS(kinds)) < 0)
         return -1;

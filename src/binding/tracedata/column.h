@@ -7,6 +7,7 @@
 
 #include "binding/tracedata/state.h"
 #include "tracedata/export/slices.h"
+#include "tracedata/view/call_columns.h"
 #include "tracedata/view/columns.h"
 
 /**
@@ -21,7 +22,10 @@ PyObject *fg_columns_tuple(struct fg_tracedata_state *state, struct fg_columns *
 /* The same for slices, in the order of SLICES. */
 PyObject *fg_slices_tuple(struct fg_tracedata_state *state, struct fg_slices *slices);
 
-/* Adds Column, COLUMNS and KINDS to the module. Return: 0, or -1 with an exception. */
+/* The same of calls: as in CALL_COLUMNS. */
+PyObject *fg_call_columns_tuple(struct fg_tracedata_state *state, struct fg_call_columns *columns);
+
+/* Adds Column, COLUMNS, KINDS, CALL_COLUMNS and CALL_ENDS to the module. Return: 0, or -1 with an exception. */
 int fg_add_column_types(PyObject *module);
 
 /* The size of a batch. Return: 0, or -1 with ValueError. */

@@ -1,5 +1,6 @@
 /* funcgraph._tracedata: writing and reading traces. Here is the definition of the module. */
 #include "binding/base/raise.h"
+#include "binding/tracedata/calls.h"
 #include "binding/tracedata/column.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/convert.h"
@@ -66,7 +67,7 @@ static int tracedata_exec(PyObject *module)
         fg_add_kernel_names(module) < 0)
         return -1;
     if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||
-        fg_add_follower_types(module) < 0)
+        fg_add_calls_types(module) < 0 || fg_add_follower_types(module) < 0)
         return -1;
     if (fg_add_slicer_types(module) < 0 || fg_add_perfetto_types(module) < 0)
         return -1;

@@ -8,8 +8,10 @@
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/calls.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/kernel.h"
+#include "binding/tracedata/names.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/report.h"
 #include "binding/tracedata/selection.h"
@@ -65,54 +67,6 @@ static void reader_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static int set_function(struct fg_reader *reader, uint32_t index, PyObject *item)
-{
-    const char *name, *arguments;
-    Py_ssize_t name_bytes, arguments_bytes;
-    unsigned int size_bytes;
-    if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError, "a function must be a tuple (name, arguments, size_bytes)");
-        return -1;
-    }
-    if (!PyArg_ParseTuple(item, "s#s#I;a function must be (name, arguments, size_bytes)", &name, &name_bytes,
-                          &arguments, &arguments_bytes, &size_bytes))
-        return -1;
-    if (fg_name_table_set_function(&reader->names, index, name, (size_t)name_bytes, arguments,
-                                   (size_t)arguments_bytes, size_bytes)) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    return 0;
-}
-
-int fg_reader_add_task(struct fg_name_table *names, PyObject *item)
-{
-    const char *name;
-    unsigned int lane;
-    int tid, pid, selected;
-    unsigned long long first_ns, last_ns;
-    if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "a task must be a tuple (lane, tid, pid, name, first_ns, last_ns, selected)");
-        return -1;
-    }
-    if (!PyArg_ParseTuple(item, "IiisKKp;a task must be (lane, tid, pid, name, first_ns, last_ns, selected)",
-                          &lane, &tid, &pid, &name, &first_ns, &last_ns, &selected))
-        return -1;
-    struct fg_task_name task = {.name = (char *)name,
-                                .lane = lane,
-                                .tid = tid,
-                                .pid = pid,
-                                .first_ns = first_ns,
-                                .last_ns = last_ns,
-                                .selected = selected};
-    if (fg_name_table_add_task(names, &task)) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    return 0;
-}
-
 PyDoc_STRVAR(set_names_doc,
              "set_names($self, functions, tasks, select_unknown)\n--\n\n"
              "Set the functions and tasks that the trace's JSON names: before anything is read, and\n"
@@ -137,32 +91,12 @@ static PyObject *reader_set_names(PyObject *self, PyObject *args)
     }
     fg_name_table_free(&reader->names);
     reader->has_names = false;
-    Py_ssize_t nr_functions = PyList_GET_SIZE(functions), nr_tasks = PyList_GET_SIZE(tasks);
-    if (nr_functions > INT32_MAX || nr_tasks > INT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, "too many functions or tasks");
+    if (fg_fill_names(&reader->names, &reader->file, functions, tasks, select_unknown) < 0) {
+        fg_name_table_free(&reader->names);
         return NULL;
     }
-    if (fg_name_table_init(&reader->names, (uint32_t)nr_functions, (uint32_t)nr_tasks)) {
-        PyErr_NoMemory();
-        goto fail;
-    }
-    for (Py_ssize_t i = 0; i < nr_functions; i++)
-        if (set_function(reader, (uint32_t)i, PyList_GET_ITEM(functions, i)) < 0)
-            goto fail;
-    for (Py_ssize_t i = 0; i < nr_tasks; i++)
-        if (fg_reader_add_task(&reader->names, PyList_GET_ITEM(tasks, i)) < 0)
-            goto fail;
-    reader->names.by_thread = reader->file.kernel != NULL;
-    if (fg_name_table_sort(&reader->names)) {
-        PyErr_NoMemory();
-        goto fail;
-    }
-    reader->names.select_unknown = select_unknown;
     reader->has_names = true;
     Py_RETURN_NONE;
-fail:
-    fg_name_table_free(&reader->names);
-    return NULL;
 }
 
 static int add_event(struct fg_reader *reader, PyObject *item)
@@ -281,8 +215,7 @@ static PyObject *reader_summary(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "|O:summary", &selection) || !fg_reader_begin(reader))
         return NULL;
     if (fg_selected_parse(&selected, &reader->file, selection) == 0 &&
-        begin_summary(reader, &selected, &merge, &summary) == 0 &&
-        run_summary(reader, &merge, summary) == 0)
+        begin_summary(reader, &selected, &merge, &summary) == 0 && run_summary(reader, &merge, summary) == 0)
         rows = summary_rows(summary, reader->names.nr_functions);
     fg_summary_free(summary);
     if (merge.file)
@@ -342,11 +275,16 @@ PyDoc_STRVAR(
     "\n\ntasks, select_unknown: as for set_names().\n"
     "Iterating raises ValueError if the file is damaged, and OSError.");
 
+PyDoc_STRVAR(calls_doc, "calls($self, functions, tasks, select_unknown, size, selection=None, /)\n--\n\n"
+                        "Return an iterator over the calls: for each batch a tuple of columns, as in "
+                        "CALL_COLUMNS. See the stub.");
+
 FG_ALONE(reader_set_names)
 FG_ALONE(reader_set_events)
 FG_ALONE(fg_reader_report)
 FG_ALONE(reader_summary)
 FG_ALONE(fg_reader_columns)
+FG_ALONE(fg_reader_calls)
 FG_ALONE(fg_reader_part)
 FG_ALONE(fg_reader_set_formats)
 FG_ALONE(fg_reader_scan)
@@ -377,6 +315,7 @@ static PyMethodDef reader_methods[] = {
     {"report", fg_reader_report_alone, METH_VARARGS, report_doc},
     {"summary", reader_summary_alone, METH_VARARGS, summary_doc},
     {"columns", fg_reader_columns_alone, METH_VARARGS, columns_doc},
+    {"calls", fg_reader_calls_alone, METH_VARARGS, calls_doc},
     {"fileno", reader_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nReturn the file's descriptor, which is the Reader's own."},
     {NULL, NULL, 0, NULL},

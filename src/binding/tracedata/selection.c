@@ -62,8 +62,8 @@ static int make_filter(struct fg_selected_event *event, const char *program, Py_
         if (parse_field(PyList_GET_ITEM(fields, i), &made[i]) < 0)
             goto fail;
     if (!error)
-        error = fg_event_filter_make(&event->filter, program, (size_t)program_bytes, made,
-                                     (uint32_t)nr_fields);
+        error =
+            fg_event_filter_make(&event->filter, program, (size_t)program_bytes, made, (uint32_t)nr_fields);
     if (!error) {
         PyMem_Free(made);
         return 0;

@@ -12,6 +12,7 @@
     X(report_iterator)                                                                                       \
     X(column)                                                                                                \
     X(columns_iterator)                                                                                      \
+    X(calls_iterator)                                                                                        \
     X(follower)                                                                                              \
     X(slicer)                                                                                                \
     X(perfetto_encoder)

@@ -7,12 +7,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from funcgraph.commands import CommandError, os_error_text
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.tracedata.description import SelectionError, TraceError
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.trace_file import TraceFile
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.opened import Trace
 
 
 @contextmanager
@@ -46,6 +50,21 @@ def open_trace(args: argparse.Namespace) -> TraceFile:
             raise CommandError(os_error_text(error)) from None
 
 
+@contextmanager
+def open_events(args: argparse.Namespace) -> Iterator[Trace]:
+    """Open the trace as `funcgraph.open` does. Raises CommandError with the file and the reason."""
+    from funcgraph.tracedata.opened import open_trace as open_trace_events  # other commands do without it
+
+    path = args.input or args.file or default_trace()
+    with trace_errors(path):
+        try:
+            trace = open_trace_events(path)
+        except OSError as error:
+            raise CommandError(os_error_text(error)) from None
+    with trace:
+        yield trace
+
+
 def default_trace() -> str:
     """Return the name of the trace that is read if none is given."""
     return (
@@ -74,11 +93,15 @@ def add_part_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = True) -> None:
-    """Add all flags of a selection, for `selection_of`. `events`: also -F, for a command that shows events."""
+    """Add all flags of a selection, for `selection_of`. `events`: also -F."""
     add_part_arguments(parser)
     group = parser.add_argument_group("selection: calls and events that meet all of these")
     for flag, dest, help_text in (
-        ("-l", "functions", "only calls of functions that match, as of 'funcgraph record -l'; may be repeated"),
+        (
+            "-l",
+            "functions",
+            "only calls of functions that match, as of 'funcgraph record -l'; may be repeated",
+        ),
         ("-g", "graph", "only functions that match and all that they call; may be repeated"),
     ):
         group.add_argument(flag, dest=dest, metavar="PATTERN", action="append", default=[], help=help_text)
@@ -86,8 +109,8 @@ def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = T
         "--from",
         dest="begin",
         metavar="TIME",
-        help="from this time on: seconds as the report prints them; +N: after the first event; -N: before the "
-        "last (--from=-N)",
+        help="from this time on: seconds as the report prints them; +N: after the first event; -N: before "
+        "the last (--from=-N)",
     )
     group.add_argument("--to", dest="end", metavar="TIME", help="up to this time, likewise")
     group.add_argument("--max-depth", metavar="N", type=int, help="only the first N levels of calls")

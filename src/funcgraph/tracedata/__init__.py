@@ -11,6 +11,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # as typing's, without importing typing
 if TYPE_CHECKING:
+    from funcgraph.tracedata.call_columns import CallColumns
     from funcgraph.tracedata.calls import Call
     from funcgraph.tracedata.description import (
         Buffer,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Buffer",
     "Call",
+    "CallColumns",
     "Columns",
     "Event",
     "EventField",
@@ -57,6 +59,7 @@ __all__ = [
 _LAZY = {
     "Buffer": "description",
     "Call": "calls",
+    "CallColumns": "call_columns",
     "Columns": "events",
     "Event": "events",
     "EventField": "description",

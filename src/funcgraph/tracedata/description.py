@@ -141,6 +141,11 @@ class Task:
     records: int
     buffer: int
 
+    @classmethod
+    def unnamed(cls, lane: int, tid: int, buffer: int) -> Task:
+        """Return a task that the trace's description lacks."""
+        return cls(lane, tid, tid, UNNAMED, "", 0, 0, 0, buffer)
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from funcgraph.events import filter as event_filter
 from funcgraph.events.filter_program import SOURCES
@@ -13,9 +13,10 @@ from funcgraph.names import did_you_mean
 from funcgraph.tracedata.description import EventField, SelectionError
 
 if TYPE_CHECKING:
-    from funcgraph.tracedata.description import Function
+    from collections.abc import Mapping
+
+    from funcgraph.tracedata.description import Buffer, EventType, Function, Task
     from funcgraph.tracedata.event_format import EventFormat, Field
-    from funcgraph.tracedata.selection import Named
 
 # [SYSTEM/]NAME[: FILTER], as trace-cmd report -F takes it.
 _CHOICE = re.compile(r"\s*(?:([^\s:/]+)/)?([^\s:/]+)\s*(?::(.*))?", re.DOTALL)
@@ -27,6 +28,21 @@ _ARRAY_MAX = 255  # items
 _ALIVE = (-1 - SOURCES.index("cpu"), -1 - SOURCES.index("comm"))  # what only the running thread knows
 
 ChosenEvent: TypeAlias = tuple[int, bytes | None, list[tuple[str, int, int]]]
+
+
+class Named(Protocol):
+    """What a trace names: `TraceFile` and `Trace`."""
+
+    functions: list[Function]
+    event_types: list[EventType]
+    tasks: list[Task]
+    buffers: list[Buffer]
+    clock: str
+
+    @property
+    def is_kernel(self) -> bool: ...
+    @property
+    def formats(self) -> Mapping[int, EventFormat]: ...
 
 
 class _Kind(NamedTuple):

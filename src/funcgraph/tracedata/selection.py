@@ -1,22 +1,20 @@
 """Selections: which part of a trace a command, an iterator or an export reads.
 
-One description for all of them: docs/trace-text.md, "Selections". What a selection means for one trace is worked
-out here; its events are picked in C (src/tracedata/select).
+One description for all of them: docs/trace-text.md, "Selections". What a selection means for one trace is
+worked out here; its events are picked in C (src/tracedata/select).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph import _tracedata
 from funcgraph.names import did_you_mean, nearest_names
 from funcgraph.tracedata.description import (
     FLAT_TRACERS,
     NATIVE,
-    Buffer,
-    EventType,
     Function,
     SelectionError,
     Task,
@@ -26,9 +24,7 @@ from funcgraph.tracedata.description import (
 from funcgraph.tracedata.selected_time import TimeScale, select_times
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from funcgraph.tracedata.event_format import EventFormat
+    from funcgraph.tracedata.selected_events import Named
 
 _TASKS_LISTED = 8
 _NAMED, _ROOT = 1, 2  # enum fg_selection_mark
@@ -95,21 +91,6 @@ class Selected(NamedTuple):
     events: _tracedata.SelectionTuple | None
 
 
-class Named(Protocol):
-    """What a trace names: `TraceFile` and `Trace`."""
-
-    functions: list[Function]
-    event_types: list[EventType]
-    tasks: list[Task]
-    buffers: list[Buffer]
-    clock: str
-
-    @property
-    def is_kernel(self) -> bool: ...
-    @property
-    def formats(self) -> Mapping[int, EventFormat]: ...
-
-
 def select(trace: Named, selection: Selection) -> Selected:
     """Work out what a selection is in a trace.
 
@@ -173,9 +154,8 @@ def _events(
         chosen = choose(trace, selection.events)
     marks = bytes(a | b for a, b in zip(named, roots, strict=True))
     hides_calls = chosen is not None and not selection.chooses_calls
-    return (
-        marks, bool(selection.functions), bool(selection.graph), begin, end, depth, longer_ns, hides_calls, chosen,
-    )  # fmt: skip
+    wanted = (marks, bool(selection.functions), bool(selection.graph))
+    return (*wanted, begin, end, depth, longer_ns, hides_calls, chosen)
 
 
 def _limits(trace: Named, selection: Selection) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from funcgraph.tracedata.description import (
     FLAT_TRACERS,
     Description,
     EventType,
+    Function,
     Task,
     TraceError,
     decode_description,
@@ -232,10 +233,7 @@ class TraceFile:
         The trace is what it was when it was opened. While a report is still being read, the file is opened
         once more; if it has grown meanwhile, its names are no longer these.
         """
-        functions = [
-            (_text(function.name), _text(",".join(function.starred_arguments())), function.size_bytes)
-            for function in self.functions
-        ]
+        functions = function_rows(self.functions)
         rows = task_rows(self.tasks, tasks)
         reader = self._opened
         try:
@@ -289,6 +287,14 @@ def describe(reader: _tracedata.Reader) -> tuple[KernelHead | None, Description]
 
     head = KernelHead(reader)
     return head, head.description
+
+
+def function_rows(functions: Sequence[Function]) -> list[tuple[str, str, int]]:
+    """Return a trace's functions as a Reader takes them."""
+    return [
+        (_text(function.name), _text(",".join(function.starred_arguments())), function.size_bytes)
+        for function in functions
+    ]
 
 
 def task_rows(

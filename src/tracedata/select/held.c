@@ -45,8 +45,8 @@ int fg_held_add(struct fg_held *held, const struct fg_event *event, uint32_t dep
         return error;
     *number = held->taken + held->end - held->first;
     added = &held->events[held->end++];
-    *added = (struct fg_held_event){
-        .event = *event, .depth = depth, .at = held->data_bytes, .verdict = verdict};
+    *added =
+        (struct fg_held_event){.event = *event, .depth = depth, .at = held->data_bytes, .verdict = verdict};
     added->event.lost = fg_add_lost(event->lost, held->lost);
     held->lost = 0;
     memcpy(held->data + held->data_bytes, event->data, event->size);

@@ -35,13 +35,19 @@ static inline bool is_in_window(const struct fg_selection *selection, const stru
     return event->time_ns >= selection->from && event->time_ns <= selection->to;
 }
 
+/* The innermost call in progress, or NULL. */
+static inline struct fg_selected_call *top_call(const struct fg_select_lane *lane)
+{
+    return lane->nr_calls ? &lane->calls[lane->nr_calls - 1] : NULL;
+}
+
 /* ---- durations */
 
-/* The innermost call runs long enough, and so do all calls around it. */
-static void set_long(struct fg_select_lane *lane, uint32_t depth)
+/* The innermost call in progress runs long enough, and so do all calls around it. */
+static void set_long(struct fg_select_lane *lane)
 {
-    while (depth-- && !lane->calls[depth].is_long) {
-        struct fg_selected_call *call = &lane->calls[depth];
+    for (size_t i = lane->nr_calls; i-- && !lane->calls[i].is_long;) {
+        struct fg_selected_call *call = &lane->calls[i];
 
         call->is_long = true;
         if (call->is_held)
@@ -54,15 +60,15 @@ static void set_long(struct fg_select_lane *lane, uint32_t depth)
 static void give_up_calls(struct fg_select_lane *lane, const struct fg_select_rules *rules, uint32_t depth,
                           uint64_t time_ns)
 {
-    for (; lane->depth > depth; lane->depth--) {
-        struct fg_selected_call *call = &lane->calls[lane->depth - 1];
+    for (; lane->nr_calls && top_call(lane)->depth >= depth; lane->nr_calls--) {
+        struct fg_selected_call *call = top_call(lane);
         uint64_t began_ns = call->began_ns + (lane->wait_ns - call->waited_ns);
         uint64_t ran_ns = !rules->counts_time && time_ns > began_ns ? time_ns - began_ns : 0;
 
-        if (!call->is_known || call->is_long)
+        if (call->is_long)
             continue;
         if (ran_ns >= rules->selection->longer_ns)
-            set_long(lane, lane->depth);
+            set_long(lane);
         else if (call->is_held)
             fg_held_decide(&lane->held, call->held, FG_VERDICT_DROP);
     }
@@ -76,32 +82,16 @@ void fg_select_lane_finish(struct fg_select_lane *lane, const struct fg_select_r
 
 /* ---- calls */
 
-/* Makes room for calls[depth]. The calls around it whose beginnings are not in the trace are unknown ones. */
-static int reserve_calls(struct fg_select_lane *lane, uint32_t depth)
-{
-    int error = fg_array_reserve(&lane->calls, &lane->capacity, depth + (size_t)1);
-
-    for (; !error && lane->depth < depth; lane->depth++) {
-        const struct fg_selected_call *around = lane->depth ? &lane->calls[lane->depth - 1] : NULL;
-
-        lane->calls[lane->depth] = (struct fg_selected_call){
-            .func = FG_FUNC_UNKNOWN,
-            .nr_shown = around ? around->nr_shown + around->is_shown : 0,
-            .is_inside = around && around->is_inside,
-        };
-    }
-    return error;
-}
-
-/* Fills in what a call is by its function and the calls around it. */
-static void place_call(struct fg_select_lane *lane, const struct fg_select_rules *rules,
+/* Fills in what a call is by its function and the calls around it, which are those in progress. */
+static void place_call(const struct fg_select_lane *lane, const struct fg_select_rules *rules,
                        const struct fg_graph_event *graph, struct fg_selected_call *call, uint32_t *depth)
 {
     const struct fg_selection *selection = rules->selection;
-    const struct fg_selected_call *around = graph->depth ? &lane->calls[graph->depth - 1] : NULL;
+    const struct fg_selected_call *around = top_call(lane);
     uint8_t marks = marks_of(selection, graph->func);
 
     call->func = graph->func;
+    call->depth = graph->depth;
     call->nr_shown = around ? around->nr_shown + around->is_shown : 0;
     call->is_inside = (marks & FG_SELECT_ROOT) || (around && around->is_inside);
     *depth = counts_shown(rules) ? call->nr_shown : graph->depth;
@@ -112,17 +102,16 @@ static void place_call(struct fg_select_lane *lane, const struct fg_select_rules
 static int judge_entry(struct fg_select_lane *lane, const struct fg_select_rules *rules,
                        const struct fg_event *event, const struct fg_graph_event *entry, uint32_t *depth)
 {
-    struct fg_selected_call *call;
+    struct fg_selected_call *call, made = {.began_ns = event->time_ns, .waited_ns = lane->wait_ns};
     int error;
 
     give_up_calls(lane, rules, entry->depth, event->time_ns);
-    error = reserve_calls(lane, entry->depth);
+    error = fg_array_reserve(&lane->calls, &lane->capacity, lane->nr_calls + 1);
     if (error)
         return error;
-    call = &lane->calls[lane->depth++];
-    *call = (struct fg_selected_call){
-        .is_known = true, .began_ns = event->time_ns, .waited_ns = lane->wait_ns, .is_long = false};
-    place_call(lane, rules, entry, call, depth);
+    place_call(lane, rules, entry, &made, depth);
+    call = &lane->calls[lane->nr_calls++];
+    *call = made;
     if (!call->is_shown || !is_in_window(rules->selection, event))
         return FG_VERDICT_DROP;
     if (!rules->selection->longer_ns)
@@ -132,36 +121,36 @@ static int judge_entry(struct fg_select_lane *lane, const struct fg_select_rules
     return error ? error : FG_VERDICT_OPEN;
 }
 
+/* Takes the call that ends off the calls in progress, or makes up one whose beginning is not in the trace. */
+static struct fg_selected_call take_call(struct fg_select_lane *lane, const struct fg_select_rules *rules,
+                                         const struct fg_event *event, const struct fg_graph_event *exit,
+                                         uint32_t *depth)
+{
+    struct fg_selected_call *top, unknown = {0};
+
+    give_up_calls(lane, rules, exit->depth + 1, event->time_ns);
+    top = top_call(lane);
+    if (top && top->depth == exit->depth && top->func == exit->func) {
+        *depth = counts_shown(rules) ? top->nr_shown : exit->depth;
+        return lane->calls[--lane->nr_calls];
+    }
+    give_up_calls(lane, rules, exit->depth, event->time_ns);
+    place_call(lane, rules, exit, &unknown, depth);
+    return unknown;
+}
+
 static int judge_exit(struct fg_select_lane *lane, const struct fg_select_rules *rules,
                       const struct fg_event *event, const struct fg_graph_event *exit, uint32_t *depth)
 {
-    uint64_t longer_ns = rules->selection->longer_ns;
-    struct fg_selected_call *call, unknown = {0};
-    bool is_long = fg_duration_ns(exit) >= longer_ns;
-    int error;
+    struct fg_selected_call call = take_call(lane, rules, event, exit, depth);
+    bool is_long = call.is_long || fg_duration_ns(exit) >= rules->selection->longer_ns;
 
-    give_up_calls(lane, rules, exit->depth + 1, event->time_ns);
-    call = lane->depth > exit->depth ? &lane->calls[exit->depth] : NULL;
-    if (!call || !call->is_known || call->func != exit->func) {
-        give_up_calls(lane, rules, exit->depth, event->time_ns);
-        error = reserve_calls(lane, exit->depth);
-        if (error)
-            return error;
-        call = &unknown;
-        place_call(lane, rules, exit, call, depth);
-    } else {
-        *depth = counts_shown(rules) ? call->nr_shown : exit->depth;
-        if (is_long)
-            set_long(lane, lane->depth);
-        else if (call->is_held)
-            fg_held_decide(&lane->held, call->held, FG_VERDICT_DROP);
-        is_long = call->is_long || is_long;
-    }
-    lane->depth = exit->depth;
     if (is_long)
-        set_long(lane, lane->depth);
-    return call->is_shown && is_long && is_in_window(rules->selection, event) ? FG_VERDICT_SHOW
-                                                                              : FG_VERDICT_DROP;
+        set_long(lane); /* the calls around it: what is held of them goes first */
+    if (call.is_held)
+        fg_held_decide(&lane->held, call.held, is_long ? FG_VERDICT_SHOW : FG_VERDICT_DROP);
+    return call.is_shown && is_long && is_in_window(rules->selection, event) ? FG_VERDICT_SHOW
+                                                                             : FG_VERDICT_DROP;
 }
 
 /* Of a kernel's trace: the threads of a lane take turns. What the record tells decides. */
@@ -228,6 +217,8 @@ static int judge_other(const struct fg_selection *selection, const struct fg_eve
 
     if (!selection->chooses_events)
         return FG_VERDICT_SHOW;
+    if (!selection->nr_events)
+        return FG_VERDICT_DROP;
     chosen = bsearch(&event->type, selection->events, selection->nr_events, sizeof(*selection->events),
                      compare_types);
     for (; chosen && chosen > selection->events && chosen[-1].type == event->type; chosen--)

@@ -12,11 +12,10 @@ struct fg_select_rules {
     bool counts_time; /* the trace's clock counts something else than nanoseconds */
 };
 
-/* A call in progress. */
+/* A call in progress, whose beginning was read. */
 struct fg_selected_call {
-    uint32_t func;
+    uint32_t func, depth;
     uint32_t nr_shown; /* of the calls around it */
-    bool is_known;     /* its beginning was read */
     bool is_inside;    /* it, or a call around it, is a root */
     bool is_shown;     /* it counts as a level */
     bool is_long;      /* it runs long enough */
@@ -26,9 +25,8 @@ struct fg_selected_call {
 };
 
 struct fg_select_lane {
-    struct fg_selected_call *calls; /* by depth */
-    size_t capacity;
-    uint32_t depth; /* calls in progress */
+    struct fg_selected_call *calls; /* from the outermost one on: each is deeper than the one before */
+    size_t nr_calls, capacity;
     bool has_task;
     int32_t tid;
     uint64_t last_ns, wait_ns; /* of the task: its latest event; its waits for the recorder */

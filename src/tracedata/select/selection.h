@@ -24,11 +24,11 @@ struct fg_selection {
     uint8_t *functions; /* by index: enum fg_selection_mark, or-ed; NULL: all calls are wanted */
     uint32_t nr_functions;
     bool has_names, has_roots;
-    uint64_t from, to;   /* times of events that are read, both included */
-    uint32_t max_depth;  /* calls so many levels deep are the last; 0: all */
-    uint64_t longer_ns;  /* calls that ran at least so long; 0: all */
-    bool hides_calls;    /* only events of `events` are read */
-    bool chooses_events; /* other events than calls are read only if they are in `events` */
+    uint64_t from, to;                /* times of events that are read, both included */
+    uint32_t max_depth;               /* calls so many levels deep are the last; 0: all */
+    uint64_t longer_ns;               /* calls that ran at least so long; 0: all */
+    bool hides_calls;                 /* only events of `events` are read */
+    bool chooses_events;              /* other events than calls are read only if they are in `events` */
     struct fg_selected_event *events; /* sorted by type */
     size_t nr_events;
 };

@@ -10,6 +10,7 @@ struct fg_parked_call {
     int32_t pid;     /* a fork makes two calls of a suspended generator */
     uint64_t ran_ns; /* sum of the stretches that have ended */
     void *more;      /* what the table's owner keeps for the call: NULL at first */
+    size_t place;    /* for the table's user: where it keeps more of the call */
 };
 
 /* It grows with the calls that are suspended at one time, not with all calls. */
