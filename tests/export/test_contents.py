@@ -141,6 +141,13 @@ def test_marks_waits_and_losses_are_on_their_thread(marks: Path, export: Callabl
     assert [event.name for event in span.events] == names[:3]
 
 
+def test_a_kernels_events_have_their_fields(export: Callable[..., Path]) -> None:
+    kernel = Path(__file__).parent.parent / "tracedata" / "data" / "fprobe.dat"
+    instants = read_perfetto(export(kernel, "perfetto", ".pftrace")).instants
+    assert [name for _, _, name, _ in instants] == ["fprobes:h"] * 5
+    assert all((values["ret"], values["count"]) == (5, 5) for _, _, _, values in instants)
+
+
 # ---- the others
 
 
@@ -159,29 +166,33 @@ def test_chrome_joins_the_stretches_of_a_call(tmp_path: Path, export: Callable[.
     assert len({event["id"] for event in events if event["ph"] in "stf"}) == 1
 
 
+@pytest.mark.parametrize(
+    ("form", "suffix", "read"),
+    [("csv", ".csv", csv_rows), ("jsonl", ".jsonl", json_rows), ("parquet", ".parquet", parquet_rows)],
+)
 def test_tables_have_values_and_how_calls_ended(
-    recorded: Path, export: Callable[..., Path], summary: Callable[..., Any]
+    form: str,
+    suffix: str,
+    read: Callable[[Path], list[dict[str, Any]]],
+    recorded: Path,
+    export: Callable[..., Path],
+    summary: Callable[..., Any],
 ) -> None:
-    tables = [
-        csv_rows(export(recorded, "csv", ".csv")),
-        json_rows(export(recorded, "jsonl", ".jsonl")),
-        parquet_rows(export(recorded, "parquet", ".parquet")),
-    ]
+    rows = read(export(recorded, form, suffix))
     figures = {row["name"]: row for row in summary(recorded)["functions"]}
-    for rows in tables:
-        (failed,) = (row for row in rows if row["function"] == "__main__.failing")
-        assert (failed["ended"], failed["exception"]) == ("raise", "ValueError")
-        workers = [row for row in rows if row["function"] == "__main__.worker"]
-        assert {row["thread"] for row in workers} >= {THREAD}
-        labels = [row["arguments"] for row in workers]
-        assert [json.loads(text) if isinstance(text, str) else text for text in labels] == [
-            {"label": LABEL}, {"label": "child"},
-        ]  # fmt: skip
-        (closed,) = (row for row in rows if row["ended"] == "close")
-        assert closed["function"] == "__main__.numbers"
-        fib = [int(row["duration_ns"]) for row in rows if row["function"] == "__main__.fib"]
-        assert (min(fib), max(fib)) == (figures["__main__.fib"]["min_ns"], figures["__main__.fib"]["max_ns"])
-        assert {row["parent"] for row in rows if row["function"] == "__main__.fetch"} == {"__main__.handler"}
+    (failed,) = (row for row in rows if row["function"] == "__main__.failing")
+    assert (failed["ended"], failed["exception"]) == ("raise", "ValueError")
+    workers = [row for row in rows if row["function"] == "__main__.worker"]
+    assert {row["thread"] for row in workers} >= {THREAD}
+    labels = [row["arguments"] for row in workers]
+    assert [json.loads(text) if isinstance(text, str) else text for text in labels] == [
+        {"label": LABEL}, {"label": "child"},
+    ]  # fmt: skip
+    (closed,) = (row for row in rows if row["ended"] == "close")
+    assert closed["function"] == "__main__.numbers"
+    fib = [int(row["duration_ns"]) for row in rows if row["function"] == "__main__.fib"]
+    assert (min(fib), max(fib)) == (figures["__main__.fib"]["min_ns"], figures["__main__.fib"]["max_ns"])
+    assert {row["parent"] for row in rows if row["function"] == "__main__.fetch"} == {"__main__.handler"}
 
 
 def test_spans_form_trees_and_have_errors(recorded: Path, export: Callable[..., Path]) -> None:
@@ -254,11 +265,11 @@ def test_a_hostile_argument_is_right_or_escaped(tmp_path: Path, export: Callable
 # ---- instances
 
 
+@pytest.mark.parametrize("form", READERS)
 def test_what_two_instances_recorded_of_one_thread_is_kept_apart(
-    export: Callable[..., Path], summary: Callable[..., Any]
+    form: str, export: Callable[..., Path], summary: Callable[..., Any]
 ) -> None:
     """Slices of two instances overlap: on one track they would not nest."""
     kernel = Path(__file__).parent.parent / "tracedata" / "data" / "two_instances.dat"
-    expected = figures_of_summary(summary(kernel))
-    for form, (suffix, read) in READERS.items():
-        assert read(export(kernel, form, suffix)).stretches == expected.stretches, form
+    suffix, read = READERS[form]
+    assert read(export(kernel, form, suffix)).stretches == figures_of_summary(summary(kernel)).stretches

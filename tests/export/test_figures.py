@@ -89,6 +89,8 @@ def test_what_is_open_is_ended_and_losses_are_told(
 ) -> None:
     """Each reader refuses a begin without an end."""
     suffix, read = READERS[form]
+    for name in find_format(form).modules:
+        pytest.importorskip(name)
     output = tmp_path / f"out{suffix}"
     ran = command("export", form, lossy, "-o", output)
     assert ran.status == 0

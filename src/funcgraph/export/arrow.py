@@ -36,7 +36,9 @@ def write_parquet(source: Source, out: BinaryIO) -> None:
     from pyarrow.parquet import ParquetWriter
 
     table = _Table(source)
-    with ParquetWriter(out, table.schema, compression="zstd") as file:
+    words = [field.name for field in table.schema if str(field.type).startswith("dictionary")]
+    # A dictionary of times, each of which is there once, would be made and thrown away.
+    with ParquetWriter(out, table.schema, compression="zstd", use_dictionary=words) as file:
         for batch in table.batches():
             file.write_batch(batch)
 
@@ -50,7 +52,7 @@ class _Table:
         self._source = source
         self._threads = Threads(source)
         self._nr_functions = len(source.functions)
-        self._names = pa.array([*Names(source), "<unknown>"])
+        self._names = pa.array([*Names(source).values(), "<unknown>"])
         tasks = dict.fromkeys(escaped(task.name) for task in (*source.trace.tasks,))
         self._task_names = pa.array(list(dict.fromkeys([*tasks, UNNAMED])))
         self._instances = pa.array([escaped(buffer.name) for buffer in source.trace.buffers])

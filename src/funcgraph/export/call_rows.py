@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import compress, pairwise, repeat
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from funcgraph.export.slices import CLOSE, LOST, NO_EVENT, OPEN, RAISE, RETURN, SUSPEND, SUSPENDED, Slices
 from funcgraph.export.source import Source
@@ -39,6 +39,12 @@ class Row(NamedTuple):
     outcome: bytes
 
 
+#: A `Row` without names.
+PlainRow: TypeAlias = tuple[
+    int, int, int, int, int, int, int, int, int, int, int, int, int, int, bytes, bytes
+]  # fmt: skip
+
+
 def _selector(*whats: int) -> bytes:
     return bytes(what in whats for what in range(256))
 
@@ -49,8 +55,11 @@ CALLS = _selector(RETURN, RAISE, CLOSE, LOST, OPEN, SUSPENDED)
 STRETCHES = _selector(RETURN, RAISE, SUSPEND, CLOSE, LOST, OPEN)
 
 
-def rows_of(batch: Columns | None, slices: Slices, which: bytes) -> Iterator[Row]:
-    """Return an iterator over the ends of a batch: CALLS or STRETCHES."""
+def rows_of(batch: Columns | None, slices: Slices, which: bytes) -> Iterator[PlainRow]:
+    """Return an iterator over the ends of a batch: CALLS or STRETCHES.
+
+    `Row._make` makes a Row of each; where millions are written, that takes too long.
+    """
     columns = (
         slices.time_ns, slices.begin_ns, slices.call_ns, slices.ran_ns, slices.self_ns, slices.function,
         slices.parent, slices.caller, slices.caller_line, slices.thread, slices.depth, slices.resumes,
@@ -63,7 +72,7 @@ def rows_of(batch: Columns | None, slices: Slices, which: bytes) -> Iterator[Row
         outcomes_in(batch, slices),
         strict=False,
     )
-    return map(Row._make, compress(rows, wanted))
+    return compress(rows, wanted)
 
 
 def payloads_of(
@@ -104,8 +113,8 @@ def instance_of(source: Source, task: Task) -> str:
     return source.trace.buffers[task.buffer].name
 
 
-class Names(list[str]):
-    """The names of a trace's functions, by index, each as a format writes it.
+class Names(dict[int, str]):
+    """The names of a trace's functions, by index, each as a format writes it; of any other index `<unknown>`.
 
     Args:
         source: has the functions.
@@ -113,9 +122,8 @@ class Names(list[str]):
     """
 
     def __init__(self, source: Source, form: Callable[[str], str] = str) -> None:
-        super().__init__(form(escaped(function.name)) for function in source.functions)
+        super().__init__((index, form(escaped(f.name))) for index, f in enumerate(source.functions))
         self._unknown = form("<unknown>")
 
-    def of(self, index: int) -> str:
-        """Return the name of a function, or of one that the trace does not name."""
-        return self[index] if index < len(self) else self._unknown
+    def __missing__(self, index: int) -> str:
+        return self._unknown

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import BinaryIO
 
-from funcgraph.export.call_rows import STRETCHES, Names, Row, arguments_at, instance_of, rows_of
+from funcgraph.export.call_rows import STRETCHES, Names, PlainRow, Row, arguments_at, instance_of, rows_of
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
 from funcgraph.export.marks import Mark, marks_of
@@ -68,19 +68,22 @@ class _Writer:
     def _meta(self, kind: str, thread: int, name: str) -> str:
         return f'{{"ph":"M","name":"{kind}",{self._tasks[thread]},"args":{{"name":{json_text(name)}}}}}'
 
-    def _slices(self, rows: Iterator[Row]) -> Iterator[str]:
-        name, tasks = self._names.of, self._tasks
+    def _slices(self, rows: Iterator[PlainRow]) -> Iterator[str]:
+        names, tasks = self._names, self._tasks
         for row in rows:
-            begin = row.begin_ns
-            took = row.time_ns - begin
-            is_plain = row.what == RETURN and not row.outcome and not row.arguments and row.flags < IRQ
-            args = "" if is_plain and row.caller == _NO_FUNCTION else self._args(row)
+            (
+                time, begin, _, _, _, function, _, caller, _, thread, _, resumes, what, flags, arguments,
+                outcome,
+            ) = row  # fmt: skip
+            took = time - begin
+            is_plain = what == RETURN and not (arguments or outcome or flags & IRQ) and caller == _NO_FUNCTION
+            args = "" if is_plain else self._args(row)
             yield (
-                f'{{"ph":"X","name":{name(row.function)},"ts":{begin // 1000}.{begin % 1000:03},'
-                f'"dur":{took // 1000}.{took % 1000:03},{tasks[row.thread]}{args}}}'
+                f'{{"ph":"X","name":{names[function]},"ts":{begin // 1000}.{begin % 1000:03},'
+                f'"dur":{took // 1000}.{took % 1000:03},{tasks[thread]}{args}}}'
             )
-            if row.resumes or row.what == SUSPEND:
-                yield self._flow(row)
+            if resumes or what == SUSPEND:
+                yield self._flow(Row._make(row))
 
     def _flow(self, row: Row) -> str:
         """Return the place of a stretch among those of its call."""
@@ -90,7 +93,8 @@ class _Writer:
             f'"ts":{row.begin_ns // 1000}.{row.begin_ns % 1000:03},{self._tasks[row.thread]}}}'
         )
 
-    def _args(self, row: Row) -> str:
+    def _args(self, plain: PlainRow) -> str:
+        row = Row._make(plain)
         members = []
         if row.arguments:
             members.append(self._arguments(row.function, row.arguments))
@@ -99,7 +103,7 @@ class _Writer:
         if row.outcome:
             members.append(_outcome(row.what, row.outcome))
         if row.caller != _NO_FUNCTION:
-            members.append(f'"(caller)":{self._names.of(row.caller)},"(caller line)":{row.caller_line}')
+            members.append(f'"(caller)":{self._names[row.caller]},"(caller line)":{row.caller_line}')
         if row.flags & IRQ:
             members.append('"(signal handler)":true')
         return ',"args":{' + ",".join(members) + "}"
@@ -127,7 +131,7 @@ class _Writer:
         for kind, time, function, task in zip(kinds, times, functions, tasks, strict=True):
             if kind == _FUNCTION:
                 yield (
-                    f'{{"ph":"i","s":"t","cat":"function","name":{self._names.of(function)},'
+                    f'{{"ph":"i","s":"t","cat":"function","name":{self._names[function]},'
                     f'"ts":{time // 1000}.{time % 1000:03},{self._tasks[threads[task]]}}}'
                 )
 

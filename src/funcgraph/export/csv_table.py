@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import BinaryIO
 
-from funcgraph.export.call_rows import CALLS, Names, Row, arguments_at, instance_of, rows_of
+from funcgraph.export.call_rows import CALLS, Names, PlainRow, Row, arguments_at, instance_of, rows_of
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
 from funcgraph.export.slices import IRQ, RAISE, WHATS, WHOLE, Threads, slices_of
@@ -53,21 +53,21 @@ class _Csv:
             texts = (str(task.pid), str(task.tid), task.name, instance_of(self.source, task))
             self._tasks.append(",".join(map(csv_field, texts)))
 
-    def lines(self, rows: Iterator[Row]) -> Iterator[str]:
-        name, tasks = self._names.of, self._tasks
+    def lines(self, rows: Iterator[PlainRow]) -> Iterator[str]:
+        names, tasks = self._names, self._tasks
         for row in rows:
             (
                 time, _, begin, ran, own, function, parent, caller, line, thread, depth, resumes, what, flags,
                 arguments, outcome,
             ) = row  # fmt: skip
             duration = ran if flags & WHOLE else ""
-            above = name(parent) if parent != _NO_FUNCTION else ""
-            made_by = name(caller) if caller != _NO_FUNCTION else ""
+            above = names[parent] if parent != _NO_FUNCTION else ""
+            made_by = names[caller] if caller != _NO_FUNCTION else ""
             signal = "true" if flags & IRQ else ""
             entry = csv_field(json_text(arguments_at(self.source, function, arguments))) if arguments else ""
             end = _csv_outcome(what, outcome) if outcome else ","
             yield (
-                f"{name(function)},{tasks[thread]},{begin},{time},{duration},{own},{depth},{WHATS[what]},{above},"
+                f"{names[function]},{tasks[thread]},{begin},{time},{duration},{own},{depth},{WHATS[what]},{above},"
                 f"{resumes},{made_by},{line or ''},{signal},{entry},{end}\r\n"
             )
 
@@ -102,29 +102,29 @@ class _JsonLines:
             text = f'"pid":{task.pid},"tid":{task.tid},"thread":{json_text(task.name)}'
             self._tasks.append(text + (f',"instance":{json_text(instance)}' if instance else ""))
 
-    def lines(self, rows: Iterator[Row]) -> Iterator[str]:
-        name, tasks = self._names.of, self._tasks
+    def lines(self, rows: Iterator[PlainRow]) -> Iterator[str]:
+        names, tasks = self._names, self._tasks
         for row in rows:
             (
                 time, _, begin, ran, own, function, parent, caller, _, thread, depth, resumes, what, flags,
                 arguments, outcome,
             ) = row  # fmt: skip
             duration = f',"duration_ns":{ran}' if flags & WHOLE else ""
-            above = f',"parent":{name(parent)}' if parent != _NO_FUNCTION else ""
-            rare = self._rare(row) if resumes or flags & IRQ or caller != _NO_FUNCTION else ""
+            above = f',"parent":{names[parent]}' if parent != _NO_FUNCTION else ""
+            rare = self._rare(Row._make(row)) if resumes or flags & IRQ or caller != _NO_FUNCTION else ""
             if arguments:
                 rare += f',"arguments":{json_text(arguments_at(self.source, function, arguments))}'
             if outcome:
                 rare += _json_outcome(what, outcome)
             yield (
-                f'{{"function":{name(function)},{tasks[thread]},"begin_ns":{begin},"end_ns":{time}{duration},'
+                f'{{"function":{names[function]},{tasks[thread]},"begin_ns":{begin},"end_ns":{time}{duration},'
                 f'"self_ns":{own},"depth":{depth},"ended":"{WHATS[what]}"{above}{rare}}}\n'
             )
 
     def _rare(self, row: Row) -> str:
         text = f',"resumes":{row.resumes}' if row.resumes else ""
         if row.caller != _NO_FUNCTION:
-            text += f',"caller":{self._names.of(row.caller)}'
+            text += f',"caller":{self._names[row.caller]}'
             text += f',"caller_line":{row.caller_line}' if row.caller_line else ""
         return text + (',"signal":true' if row.flags & IRQ else "")
 

@@ -100,7 +100,8 @@ def _described(source: Source, event: Event) -> tuple[str, dict[str, Plain]]:
     form = source.trace.formats.get(event.number)
     if form is None:
         return f"event {event.number}", {}
-    return f"{form.system}:{form.name}", {}
+    values = form.values(event.payload)
+    return f"{form.system}:{form.name}", {name: plain(value) for name, value in values.items()}
 
 
 def _defined(event: Event, function: Function | None) -> tuple[str, dict[str, Plain]]:
