@@ -14,7 +14,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
 	    printf '  make %-11s %s\n' "$$name" "$$text"; done
 
-demo: ## build, record a real program, print its function graph and its summary
+demo: ## build, record a real program, print its function graph and its summary, draw a flame graph
 	@$(RUN) tools.demo $(PY)
 
 test: ## all tests: C, and Python on every CPython 3.11 to 3.15 that is here

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from benchmarks.exports import exports
 from benchmarks.harness import Bench, Figure, at_least, at_most, median_of
+from benchmarks.trees import trees
 
 #: fib's argument, for traces of millions of events.
 _FIB = 30
@@ -230,6 +232,8 @@ ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "recorder": recorder,
     "reading": reading,
     "opened": opened,
+    "trees": trees,
     "without-end": without_end,
     "integrate": integrate,
+    "exports": exports,
 }

@@ -43,6 +43,7 @@ class Cost:
 
     wall_s: float
     cpu_s: float
+    peak_mib: float  # resident memory
 
 
 def at_most(name: str, value: float, limit: float, unit: str = "", digits: int = 2) -> Figure:
@@ -146,7 +147,7 @@ class Bench:
                 errors.seek(0)
                 text = errors.read().decode(errors="replace")
                 raise RuntimeError(f"status {process.returncode} from {' '.join(command)}\n{text}")
-        return Cost(wall_s, used.ru_utime + used.ru_stime)
+        return Cost(wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
     def wall_s(self, command: Sequence[str]) -> float:
         """Return the seconds that a command takes, its start-up included. Its output is discarded."""

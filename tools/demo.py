@@ -1,4 +1,4 @@
-"""`make demo`: records a real program and prints its graph and its summary.
+"""`make demo`: records a real program, prints its graph and its summary, and draws them.
 
 The program is the standard library's `python -m http.server`, which answers each request in a thread of its
 own. It serves this project's documents to a handful of clients at once, until Ctrl-C ends it.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ _SHOWN = "path='/trace-file.md'"  # not the first page: its request also reads t
 _FUNCTION = "__main__.SimpleHTTPRequestHandler.do_GET"
 _CLIENTS = 4
 _ROWS = 24  # rows of the summary
+_REQUESTS = "socketserver.ThreadingMixIn.process_request_thread"  # what the flame graph is of
+_PICTURE = ROOT / "docs" / "flame-graph.svg"  # in README.md
 
 
 def fetch(url: str) -> int:
@@ -115,10 +118,27 @@ def one_request(environment: Environment, trace: Path) -> tuple[str, list[str]]:
     raise LookupError(f"no thread served {_SHOWN}")
 
 
+def draw(environment: Environment, trace: Path) -> list[str]:
+    """Export the trace for viewers. Return how to open the files."""
+    svg, page, perfetto = (trace.with_name(name) for name in ("flame.svg", "trace.html", "trace.pftrace"))
+    for output, words in ((svg, ("-g", _REQUESTS)), (page, ()), (perfetto, ())):
+        line = ["export", os.path.relpath(trace, ROOT), "-o", os.path.relpath(output, ROOT), *words]
+        say(f"$ funcgraph {' '.join(line)}")
+        output_of(environment, *line)
+    return [
+        f"Open {svg.as_uri()} in a browser: a flame graph of the requests; a click zooms.",
+        f"Open {page.as_uri()} in a browser: all of the trace, with a table and search.",
+        f"Open {os.path.relpath(perfetto, ROOT)} in https://ui.perfetto.dev: every call on a time line.",
+    ]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "tag", nargs="?", default="", help="the CPython, as 3.13; the newest here if not given"
+    )
+    parser.add_argument(
+        "--picture", action="store_true", help=f"write the flame graph to {_PICTURE.relative_to(ROOT)} too"
     )
     arguments = parser.parse_args(argv)
     watch = Stopwatch()
@@ -138,6 +158,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         heading("Where the time went, all threads")
         say(f"$ funcgraph summary -i {shown} --sort total")
         say("\n".join([*output_of(environment, "summary", "-i", trace, "--sort", "total")[:_ROWS], "..."]))
+        heading("Pictures of it")
+        opening = draw(environment, trace)
+        if arguments.picture:
+            shutil.copyfile(trace.with_name("flame.svg"), _PICTURE)
     except (CommandFailedError, LookupError) as error:
         log = getattr(error, "log", None)
         if log is not None:
@@ -145,6 +169,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"demo: {error}")
         return 1
     program = os.path.relpath(environment.script("funcgraph"), ROOT)
+    say("\n".join(["", *opening]))
     say(f"\nAll of it: {program} report -i {shown}\n({watch})")
     return 0
 

@@ -45,6 +45,8 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "tracedata/read": ("tracedata/spool",),
     "tracedata/make": ("tracedata/read",),
     "tracedata/view": ("tracedata/read",),
+    "tracedata/export": ("tracedata/view",),
+    "tracedata/select": ("tracedata/read", "engine/event"),
     "binding/base": (),
     "binding/core": ("binding/base", "arch/cpython/register"),
     "binding/graph": ("binding/core",),
@@ -52,7 +54,7 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "binding/event": ("binding/probe",),
     "binding/capi": ("binding/probe",),
     "binding/engine": ("binding/capi", "binding/event"),
-    "binding/tracedata": ("binding/base", "tracedata/view", "tracedata/make"),
+    "binding/tracedata": ("binding/base", "tracedata/export", "tracedata/select", "tracedata/make"),
     "binding/environ": ("binding/base",),
 }
 
@@ -62,9 +64,10 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "base": (),
     "settings": ("base",),
     "api": ("extensions", "base"),
-    "tracedata": ("extensions", "settings"),
-    "session": ("tracedata", "events"),
     "events": ("settings", "api"),
+    "tracedata": ("extensions", "events"),
+    "export": ("tracedata",),
+    "session": ("tracedata",),
     "merge": ("session",),
     "cluster": ("merge",),
     "adapters": ("cluster",),
@@ -73,7 +76,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "package": ("instance",),
     "boot": ("instance",),
     "selftest": ("package",),
-    "commands": ("selftest", "merge"),
+    "commands": ("selftest", "export", "merge"),
     "command line": ("commands",),
 }
 

@@ -74,9 +74,10 @@ if TYPE_CHECKING:
     from funcgraph.multi import kprobe_multi
     from funcgraph.session.block import RecordBlock, record
     from funcgraph.session.dump_request import ftrace_dump
-    from funcgraph.tracedata.description import TraceError
+    from funcgraph.tracedata.description import SelectionError, TraceError
     from funcgraph.tracedata.opened import Trace
     from funcgraph.tracedata.opened import open_trace as open
+    from funcgraph.tracedata.selection import Selection
 
     __version__: str
 
@@ -104,6 +105,8 @@ __all__ = [
     "RetFrame",
     "ReturnAddress",
     "ReturnLocation",
+    "Selection",
+    "SelectionError",
     "Snapshot",
     "Trace",
     "TraceError",
@@ -175,6 +178,8 @@ _LAZY = {
     "RetFrame": "funcgraph._engine",
     "ReturnAddress": "funcgraph._engine",
     "ReturnLocation": "funcgraph._engine",
+    "Selection": "funcgraph.tracedata.selection",
+    "SelectionError": "funcgraph.tracedata.description",
     "Snapshot": "funcgraph.instance.snapshot",
     "Trace": "funcgraph.tracedata.opened",
     "TraceError": "funcgraph.tracedata.description",

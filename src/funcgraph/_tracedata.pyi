@@ -4,6 +4,8 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias, final, type_check_only
 
+from typing_extensions import Buffer
+
 # Compression: src/binding/tracedata/python_codec.c
 
 @type_check_only
@@ -51,6 +53,36 @@ KERNEL_FIELDS: Final[tuple[str, ...]]  # those that are read, by their names in 
 REPORT_OPTIONS: Final[
     tuple[tuple[str, int, Literal["on", "off", "auto"], str], ...]
 ]  # name, bit, default, help
+
+# A selection (selection.c): of each function bits, 1: its calls are wanted, 2: and all that they call;
+# whether any function has bit 1, bit 2; the first and last time; levels of calls (0: all); nanoseconds that
+# a call ran at least; whether calls are hidden; the events that are wanted (None: all): type, program of a
+# filter (None: all of that type), and fields of the event: type, count, offset.
+SelectionTuple: TypeAlias = tuple[
+    bytes,
+    bool,
+    bool,
+    int,
+    int,
+    int,
+    int,
+    bool,
+    list[tuple[int, bytes | None, list[tuple[str, int, int]]]] | None,
+]
+
+def match_functions(pattern: str, functions: list[tuple[str, str]], /) -> bytes:
+    """Match a filter pattern, as of `funcgraph record -l`, with functions.
+
+    Args:
+        pattern: a glob over names, also with `:mod:MODULE`.
+        functions: of each its name, with its module, and its module.
+
+    Returns:
+        A byte for each function: 1 if the pattern matches it, else 0.
+
+    Raises:
+        ValueError: it is no pattern; the text says why, and at which column.
+    """
 
 @final
 class Reader:
@@ -146,7 +178,12 @@ class Reader:
             ValueError: one of them cannot be.
         """
     def report(
-        self, buffers: list[tuple[str, int, int, int, str | None]], header: int, color: bool, /
+        self,
+        buffers: list[tuple[str, int, int, int, str | None]],
+        header: int,
+        color: bool,
+        selection: SelectionTuple | None = None,
+        /,
     ) -> ReportIterator:
         """Return an iterator over the report's text, in pieces of whole lines.
 
@@ -162,10 +199,13 @@ class Reader:
             OSError: from the iterator: the file cannot be read.
         """
     def summary(
-        self,
+        self, selection: SelectionTuple | None = None, /
     ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int]], list[tuple[int, int]]]:
-        """Read the whole trace; return a row for each function that was called, and one for each kind of
-        event that was hit.
+        """Read the whole trace; return a row for each function with events, and one for each kind of event
+        that was hit.
+
+        Args:
+            selection: the events that are read; None: all.
 
         Returns:
             Rows of index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, ended_ns. The
@@ -177,8 +217,32 @@ class Reader:
             OSError: it cannot be read.
         """
 
+    def call_tree(
+        self, group: str, selection: SelectionTuple | None = None, /
+    ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int]], tuple[memoryview[int], ...]]:
+        """Read the whole trace; return what summary() does, and the merged call tree.
+
+        Args:
+            group: one of TREE_GROUPS: what has a root of its own.
+            selection: what is counted; None: all.
+
+        Returns:
+            The rows of summary(), and columns as in TREE_COLUMNS: an item for each path of functions, parents
+            before their children. A root has the parent 2**32 - 1, and as its function the number of its
+            group: 0, a process id, or a task's place in the list of tasks.
+
+        Raises:
+            ValueError: another group; or the file is damaged.
+            OSError: it cannot be read.
+        """
+
     def columns(
-        self, tasks: list[tuple[int, int, int, str, int, int, bool]], select_unknown: bool, size: int, /
+        self,
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        select_unknown: bool,
+        size: int,
+        selection: SelectionTuple | None = None,
+        /,
     ) -> ColumnsIterator:
         """Return an iterator over all events. set_names() need not be called; several iterators may be used
         at the same time.
@@ -186,10 +250,30 @@ class Reader:
         Args:
             tasks, select_unknown: as of set_names(). The event of a task has its place in this list.
             size: events in a batch, 1 to 2**24.
+            selection: the events that are read; None: all.
 
         Raises:
             ValueError: `size` is impossible. Here or from the iterator: the file is damaged.
             OSError: likewise: the file cannot be read.
+        """
+    def calls(
+        self,
+        functions: list[tuple[str, str, int]],
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        select_unknown: bool,
+        size: int,
+        selection: SelectionTuple | None = None,
+        /,
+    ) -> CallsIterator:
+        """Return an iterator over all calls, in the order of their ends; those that did not end come last.
+
+        Args:
+            functions, tasks, select_unknown: as of set_names().
+            size: calls in a batch, 1 to 2**24; a few more if one event ends several.
+            selection: the events that are read; None: all.
+
+        Raises:
+            ValueError, OSError: as columns().
         """
     def fileno(self) -> int:
         """Return the file's descriptor, which is the Reader's own."""
@@ -213,6 +297,11 @@ class ReportIterator:
             For each: where in the piece it is missing, the event's id, and the record.
         """
 
+# Merged call trees: src/binding/tracedata/summary.c
+
+TREE_COLUMNS: Final[tuple[str, ...]]  # the names of a tree's columns
+TREE_GROUPS: Final[tuple[str, ...]]  # "all", "process", "task"
+
 # Events as columns: src/binding/tracedata/column.c, columns.c, follower.c
 
 COLUMNS: Final[tuple[str, ...]]  # the names of a batch's columns, in the order of ColumnTuple
@@ -229,6 +318,20 @@ class ColumnsIterator:
     def unknown_tasks(self) -> list[tuple[int, int]]:
         """Return (lane, tid) of the tasks that events had so far, but the list of tasks has not. Their
         numbers follow those of that list."""
+
+# Calls as columns: src/binding/tracedata/calls.c; FG_CALL_COLUMNS in call_columns.h describes them
+
+CALL_COLUMNS: Final[tuple[str, ...]]  # the names of a batch's columns
+CALL_ENDS: Final[tuple[str, ...]]  # by the number in the column "ended"
+
+@final
+class CallsIterator:
+    """Batches of calls. Made by Reader.calls()."""
+
+    def __iter__(self) -> CallsIterator: ...
+    def __next__(self) -> ColumnTuple: ...
+    def unknown_tasks(self) -> list[tuple[int, int]]:
+        """As of ColumnsIterator."""
 
 @final
 class Follower:
@@ -261,6 +364,79 @@ class Follower:
         """Return whether the file was complete when it was last read."""
     def damaged_at(self) -> int | None:
         """Return the offset of the first damaged chunk of events, or None."""
+
+# Exports: src/binding/tracedata/slicer.c, perfetto.c
+
+SLICES: Final[tuple[str, ...]]  # the names of the columns of slices, in the order of SliceTuple
+SliceTuple: TypeAlias = tuple[memoryview[Any], ...]  # of each column, as in SLICES: FG_SLICES in slices.h
+SLICE_WHATS: Final[tuple[str, ...]]  # what a slice can be, by number
+SLICE_ONLY_END: Final[int]  # flags of a slice
+SLICE_WHOLE: Final[int]
+SLICE_IRQ: Final[int]
+
+@final
+class Slicer:
+    """Makes slices of batches of events: when each stretch of each call begins and ends.
+
+    Args:
+        has_times: whether the trace's clock counts nanoseconds.
+    """
+
+    def __new__(cls, has_times: bool) -> Slicer: ...
+    def add(self, columns: ColumnTuple, threads: Buffer, pids: Buffer, /) -> SliceTuple:
+        """Return the slices of a batch of events.
+
+        Args:
+            columns: the batch.
+            threads: of each task the number of its thread, u32.
+            pids: of each task its process, i32.
+
+        Raises:
+            ValueError: an array is not what it should be, or an event has an impossible task or depth.
+            RuntimeError: another thread uses it.
+        """
+    def finish(self) -> SliceTuple:
+        """Return the ends of the calls that are in progress, and rows of those that are suspended."""
+
+PERFETTO_NOTES: Final[tuple[str, ...]]  # names of annotations, by number; 0 has none
+PERFETTO_SEQUENCE: Final[int]  # the number of the sequence of packets
+PERFETTO_DELTA_CLOCK: Final[int]  # the clock of packets: counts from the packet before
+PERFETTO_FIRST_TRACK: Final[int]  # the uuid of the track of thread 0
+PERFETTO_ARG0: Final[int]  # the number of the annotation name arg0
+PERFETTO_FIRST_NAME: Final[int]  # and of the first name of an argument
+
+@final
+class PerfettoEncoder:
+    """Encodes slices as packets of a Perfetto trace.
+
+    Args:
+        clock: Perfetto's number of the trace's clock.
+        start_ns: from what the time of the first packet counts.
+        func_flags: the flags of each function, u8.
+        first_argument: of each function, where its numbers begin in `arguments`, u32; and the end.
+        arguments: numbers of annotation names, u32.
+
+    Raises:
+        ValueError: an array is not what it should be.
+    """
+
+    def __new__(
+        cls, clock: int, start_ns: int, func_flags: Buffer, first_argument: Buffer, arguments: Buffer
+    ) -> PerfettoEncoder: ...
+    def write(self, columns: ColumnTuple | None, threads: Buffer, slices: SliceTuple, /) -> bytes:
+        """Return the packets of some slices, and of calls that the function tracer recorded.
+
+        Args:
+            columns: the events that the slices came from; None: the slices are the last ones.
+            threads: of each task the number of its thread, u32.
+            slices: as from Slicer.
+
+        Raises:
+            ValueError: an array is not what it should be.
+            RuntimeError: another thread uses it.
+        """
+    def new_tracks(self) -> list[tuple[int, int, int]]:
+        """Return uuid, thread and function of tracks of tasks that packets have had since the last call."""
 
 # Writing: src/binding/tracedata/recorder.c, convert.c
 

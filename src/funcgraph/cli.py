@@ -17,7 +17,9 @@ from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.names import did_you_mean, nearest_names
 
 # Each is a module of funcgraph.commands. The help text has them in this order.
-COMMANDS = ("record", "report", "summary", "convert", "merge", "recover", "status", "selftest")
+COMMANDS = (
+    "record", "report", "summary", "sql", "diff", "convert", "export", "merge", "recover", "status", "selftest",
+)  # fmt: skip
 
 
 class Command(Protocol):

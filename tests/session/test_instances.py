@@ -274,3 +274,27 @@ def test_a_block_refuses_what_cannot_be(
 ) -> None:
     with pytest.raises(error, match=text):
         funcgraph.record("t.dat", **keywords)  # type: ignore[arg-type]
+
+
+def shape(text: bytes) -> list[str]:
+    """Return a report without durations."""
+    return re.sub(rb"(?m)^.{14}\|", b"|", text).decode().splitlines()
+
+
+def test_a_selection_of_a_recording_is_what_a_recording_of_it_has(fg: Funcgraph) -> None:
+    """Instances that record a part, beside one that records everything."""
+    parts = {
+        "named": ("-l __main__.leaf -l __main__.root", {"functions": ["*.leaf", "*.root"]}),
+        "graph": ("-g __main__.mid", {"graph": ["__main__.mid"]}),
+        "both": ("-l __main__.leaf -g __main__.mid", {"functions": ["*.leaf"], "graph": ["*.mid"]}),
+        "deep": ("-g __main__.root --max-graph-depth 2", {"graph": ["*.root"], "max_depth": 2}),
+    }
+    words = [word for name, (flags, _) in parts.items() for word in ("-B", name, *flags.split())]
+    assert fg.record("-l", "__main__.*", *words, fg.script(APP)).returncode == 0
+    read, options = TraceFile(fg.trace), {"funcgraph-proc": False}
+    for name, (_, selection) in parts.items():
+        recorded = b"".join(read.report(options, buffers=read.find_buffers([name])))
+        select = funcgraph.Selection(**selection)
+        selected = b"".join(read.report(options, buffers=read.find_buffers([""]), select=select))
+        assert shape(selected) == shape(recorded), name
+        assert len(shape(selected)) > 12

@@ -17,7 +17,7 @@ from conftest import Funcgraph
 import funcgraph
 from funcgraph import _engine
 from funcgraph.instance.latency import Latency
-from funcgraph.tracedata import trace_file
+from funcgraph.tracedata import description
 
 # Not imported here: wakeup refuses to run beside it.
 needs_uvloop = pytest.mark.skipif(not find_spec("uvloop"), reason="uvloop is not installed")
@@ -160,7 +160,7 @@ def test_the_variable_starts_them_and_writes_what_they_found(fg: Funcgraph) -> N
 
 @pytest.mark.one_python
 def test_the_report_knows_all_latency_tracers() -> None:
-    assert set(_engine.LATENCY_TRACERS) < set(trace_file._FLAT_TRACERS)
+    assert set(_engine.LATENCY_TRACERS) < set(description.FLAT_TRACERS)
 
 
 # ---- uvloop

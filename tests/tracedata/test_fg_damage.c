@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/ring/record.h"
+#include "support/selections.h"
 #include "support/spool_bytes.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/read/trace_file.h"
@@ -113,6 +114,8 @@ static int read_fd(int fd, uint64_t *nr_rings)
     error = read_report(&file, &names);
     other = read_summary(&file, &names);
     assert(error == other || error == 0); /* the report may end before the damage */
+    assert(read_selected_calls(&file, &names, 0) == other);
+    read_selected_calls(&file, &names, (uint32_t)rand() % 128);
     fg_name_table_free(&names);
     fg_trace_file_close(&file);
     return other;

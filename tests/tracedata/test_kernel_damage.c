@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "support/selections.h"
 #include "tracedata/read/kernel_scan.h"
 #include "tracedata/view/columns.h"
 #include "tracedata/view/report.h"
@@ -415,6 +416,8 @@ static int read_all(int fd, bool hostile, struct found *found)
     set_names(&names, &scan);
     error = read_report(&file, &names, &found->lines);
     other = read_summary(&file, &names, &found->calls);
+    read_selected_calls(&file, &names, 0);
+    read_selected_calls(&file, &names, (uint32_t)found->lines % 128);
     error = error ? error : other;
     other = read_columns(&file, &names, &found->events);
     error = error ? error : other;

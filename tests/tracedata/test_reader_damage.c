@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/ring/record.h"
+#include "support/selections.h"
 #include "tracedata/base/codec.h"
 #include "tracedata/base/sections.h"
 #include "tracedata/base/trace_event.h"
@@ -438,6 +439,8 @@ static int read_all(const char *path, uint32_t options, size_t *bytes, uint64_t 
     int summary_error = read_summary(&file, &names, calls);
     int columns_error = read_columns(&file, &names);
     assert(summary_error == 0 || columns_error == summary_error);
+    assert(!summary_error || read_selected_calls(&file, &names, 0) < 0);
+    read_selected_calls(&file, &names, options % 128);
     fg_name_table_free(&names);
     fg_trace_file_close(&file);
     return error < 0 ? error : summary_error;

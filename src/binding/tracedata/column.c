@@ -61,14 +61,8 @@ static PyType_Spec column_spec = {
     .slots = column_slots,
 };
 
-struct array {
-    void *items;
-    size_t nr_items, item_bytes;
-    const char *format;
-};
-
 /* A memoryview of the array's items, which are taken over: array->items is NULL then. */
-static PyObject *column_view(PyTypeObject *type, struct array *array)
+static PyObject *column_view(PyTypeObject *type, struct fg_column_array *array)
 {
     struct column *column = (struct column *)type->tp_alloc(type, 0);
     PyObject *view;
@@ -85,12 +79,12 @@ static PyObject *column_view(PyTypeObject *type, struct array *array)
     return view;
 }
 
-static PyObject *views(PyTypeObject *type, struct array *arrays, size_t n)
+PyObject *fg_column_tuple(struct fg_tracedata_state *state, struct fg_column_array *arrays, size_t n)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)n);
 
     for (size_t i = 0; tuple && i < n; i++) {
-        PyObject *view = column_view(type, &arrays[i]);
+        PyObject *view = column_view(state->column_type, &arrays[i]);
 
         if (view == NULL)
             Py_CLEAR(tuple);
@@ -106,7 +100,7 @@ PyObject *fg_columns_tuple(struct fg_tracedata_state *state, struct fg_columns *
 {
     fg_columns_trim(columns);
 
-    struct array arrays[] = {
+    struct fg_column_array arrays[] = {
 #define X(name, type, format, text) {columns->name, columns->n, sizeof(type), format},
         FG_COLUMNS(X)
 #undef X
@@ -115,7 +109,43 @@ PyObject *fg_columns_tuple(struct fg_tracedata_state *state, struct fg_columns *
     };
 
     *columns = (struct fg_columns){0};
-    return views(state->column_type, arrays, FG_NR_ITEMS(arrays));
+    return fg_column_tuple(state, arrays, FG_NR_ITEMS(arrays));
+}
+
+PyObject *fg_slices_tuple(struct fg_tracedata_state *state, struct fg_slices *slices)
+{
+    struct fg_column_array arrays[] = {
+#define X(name, type, format, text) {slices->name, slices->n, sizeof(type), format},
+        FG_SLICES(X)
+#undef X
+            {slices->data_offsets, slices->n + 1, sizeof(int32_t), "i"},
+        {slices->data, slices->data_bytes, 1, "B"},
+    };
+
+    *slices = (struct fg_slices){0};
+    return fg_column_tuple(state, arrays, FG_NR_ITEMS(arrays));
+}
+
+/* A column of texts as its arrays. The text becomes the memory of the array. */
+static struct fg_column_array texts_of(const struct fg_text_column *column)
+{
+    return (struct fg_column_array){column->text.data, column->text.bytes, 1, "B"};
+}
+
+PyObject *fg_call_columns_tuple(struct fg_tracedata_state *state, struct fg_call_columns *columns)
+{
+    struct fg_column_array arrays[] = {
+#define X(name, type, format, text) {columns->name, columns->n, sizeof(type), format},
+        FG_CALL_COLUMNS(X)
+#undef X
+            {columns->arguments.offsets, columns->n + 1, sizeof(int32_t), "i"},
+        texts_of(&columns->arguments),
+        {columns->result.offsets, columns->n + 1, sizeof(int32_t), "i"},
+        texts_of(&columns->result),
+    };
+
+    *columns = (struct fg_call_columns){0};
+    return fg_column_tuple(state, arrays, FG_NR_ITEMS(arrays));
 }
 
 int fg_check_batch_size(Py_ssize_t size)
@@ -141,6 +171,24 @@ int fg_add_column_types(PyObject *module)
 #undef X
     };
 
+    static const char *const call_columns[] = {
+#define X(name, type, format, text) #name,
+        FG_CALL_COLUMNS(X)
+#undef X
+            "arguments_offsets",
+        "arguments",
+        "result_offsets",
+        "result",
+    };
+    static const char *const call_ends[] = {
+#define X(name, value) [(value)] = #name,
+        FG_CALL_ENDS(X)
+#undef X
+    };
+
+    if (fg_add_names(module, "CALL_COLUMNS", call_columns, FG_NR_ITEMS(call_columns)) < 0 ||
+        fg_add_names(module, "CALL_ENDS", call_ends, FG_NR_ITEMS(call_ends)) < 0)
+        return -1;
     if (fg_add_names(module, "COLUMNS", columns, FG_NR_ITEMS(columns)) < 0 ||
         fg_add_names(module, "KINDS", kinds, FG_NR_ITEMS(kinds)) < 0)
         return -1;

@@ -4,14 +4,16 @@
 #include <stdbool.h>
 
 #include "binding/base/critical_section.h"
-#include "binding/base/sequences.h"
 #include "binding/base/types.h"
 #include "binding/tracedata/column.h"
+#include "binding/tracedata/names.h"
 #include "binding/tracedata/reader_object.h"
+#include "binding/tracedata/selection.h"
 
 struct columns_iterator {
     PyObject_HEAD struct fg_reader *reader;
     struct fg_name_table names; /* of tasks only */
+    struct fg_selected selected;
     struct fg_merge merge;
     size_t size;
     int error; /* found after the events that were returned last */
@@ -21,40 +23,15 @@ struct columns_iterator {
 
 /* ---- Reader.columns() */
 
-static int set_tasks(struct fg_name_table *names, const struct fg_trace_file *file, PyObject *tasks,
-                     int select_unknown)
-{
-    Py_ssize_t nr_tasks = PyList_GET_SIZE(tasks);
-
-    if (nr_tasks > INT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, "too many tasks");
-        return -1;
-    }
-    if (fg_name_table_init(names, 0, (uint32_t)nr_tasks) < 0) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < nr_tasks; i++)
-        if (fg_reader_add_task(names, PyList_GET_ITEM(tasks, i)) < 0)
-            return -1;
-    names->by_thread = file->kernel != NULL;
-    if (fg_name_table_sort(names) < 0) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    names->select_unknown = select_unknown;
-    return 0;
-}
-
 PyObject *fg_reader_columns(PyObject *self, PyObject *args)
 {
     struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
     struct columns_iterator *iterator;
-    PyObject *tasks;
+    PyObject *tasks, *selection = NULL;
     Py_ssize_t size;
     int select_unknown, error;
 
-    if (!PyArg_ParseTuple(args, "O!pn:columns", &PyList_Type, &tasks, &select_unknown, &size) ||
+    if (!PyArg_ParseTuple(args, "O!pn|O:columns", &PyList_Type, &tasks, &select_unknown, &size, &selection) ||
         fg_check_batch_size(size) < 0)
         return NULL;
     iterator =
@@ -63,12 +40,14 @@ PyObject *fg_reader_columns(PyObject *self, PyObject *args)
         return NULL;
     iterator->reader = (struct fg_reader *)Py_NewRef(self);
     iterator->size = (size_t)size;
-    if (set_tasks(&iterator->names, &iterator->reader->file, tasks, select_unknown) < 0) {
+    if (fg_fill_names(&iterator->names, &iterator->reader->file, NULL, tasks, select_unknown) < 0 ||
+        fg_selected_parse(&iterator->selected, &iterator->reader->file, selection) < 0) {
         Py_DECREF(iterator);
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS;
-    error = fg_merge_open(&iterator->merge, &iterator->reader->file, &iterator->names);
+    error =
+        fg_selected_open(&iterator->selected, &iterator->merge, &iterator->reader->file, &iterator->names);
     Py_END_ALLOW_THREADS;
     if (error) {
         fg_reader_raise(iterator->reader, error, iterator->merge.reason);
@@ -87,6 +66,7 @@ static void columns_iterator_dealloc(PyObject *self)
 
     if (iterator->merge.file)
         fg_merge_close(&iterator->merge);
+    fg_selected_free(&iterator->selected);
     fg_name_table_free(&iterator->names);
     Py_XDECREF(iterator->reader);
     type->tp_free(self);
@@ -146,17 +126,12 @@ PyDoc_STRVAR(unknown_tasks_doc,
 static PyObject *unknown_tasks(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     struct columns_iterator *iterator = (struct columns_iterator *)self;
-    const struct fg_name_table *names = &iterator->names;
-    PyObject *list;
 
     if (iterator->is_busy) {
         PyErr_SetString(PyExc_RuntimeError, "another thread is reading");
         return NULL;
     }
-    list = PyList_New(0);
-    for (uint32_t i = names->nr_known_tasks; list && i < names->nr_tasks; i++)
-        fg_list_append(&list, Py_BuildValue("(Ii)", names->tasks[i].lane, names->tasks[i].tid));
-    return list;
+    return fg_unknown_tasks(&iterator->names);
 }
 
 FG_ALONE(unknown_tasks)

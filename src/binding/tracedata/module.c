@@ -1,5 +1,6 @@
 /* funcgraph._tracedata: writing and reading traces. Here is the definition of the module. */
 #include "binding/base/raise.h"
+#include "binding/tracedata/calls.h"
 #include "binding/tracedata/column.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/convert.h"
@@ -7,10 +8,14 @@
 #include "binding/tracedata/follower.h"
 #include "binding/tracedata/join.h"
 #include "binding/tracedata/kernel.h"
+#include "binding/tracedata/perfetto.h"
 #include "binding/tracedata/python_codec.h"
 #include "binding/tracedata/reader.h"
 #include "binding/tracedata/recorder.h"
+#include "binding/tracedata/selection.h"
+#include "binding/tracedata/slicer.h"
 #include "binding/tracedata/state.h"
+#include "binding/tracedata/summary.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/new_file.h"
 
@@ -61,11 +66,14 @@ static PyMethodDef tracedata_functions[] = {
 static int tracedata_exec(PyObject *module)
 {
     if (fg_add_codec_functions(module) < 0 || fg_add_convert_functions(module) < 0 ||
-        fg_add_join_functions(module) < 0 || fg_add_recorder_types(module) < 0 ||
-        fg_add_kernel_names(module) < 0 || fg_add_event_format(module) < 0)
+        fg_add_join_functions(module) < 0 || fg_add_selection_functions(module) < 0 ||
+        fg_add_recorder_types(module) < 0 || fg_add_kernel_names(module) < 0 ||
+        fg_add_event_format(module) < 0)
         return -1;
     if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||
-        fg_add_follower_types(module) < 0)
+        fg_add_calls_types(module) < 0 || fg_add_follower_types(module) < 0 || fg_add_tree_names(module) < 0)
+        return -1;
+    if (fg_add_slicer_types(module) < 0 || fg_add_perfetto_types(module) < 0)
         return -1;
     return fg_add_reader_types(module);
 }

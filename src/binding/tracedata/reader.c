@@ -8,14 +8,15 @@
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/calls.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/kernel.h"
+#include "binding/tracedata/names.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/report.h"
+#include "binding/tracedata/selection.h"
 #include "binding/tracedata/state.h"
-#include "tracedata/view/summary.h"
-
-#define SUMMARY_EVENTS (4u << 20) /* between checks for a signal: a few tenths of a second */
+#include "binding/tracedata/summary.h"
 
 static int open_file(struct fg_reader *reader, const struct fg_file_arg *file, char reason[FG_REASON_BYTES])
 {
@@ -64,54 +65,6 @@ static void reader_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static int set_function(struct fg_reader *reader, uint32_t index, PyObject *item)
-{
-    const char *name, *arguments;
-    Py_ssize_t name_bytes, arguments_bytes;
-    unsigned int size_bytes;
-    if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError, "a function must be a tuple (name, arguments, size_bytes)");
-        return -1;
-    }
-    if (!PyArg_ParseTuple(item, "s#s#I;a function must be (name, arguments, size_bytes)", &name, &name_bytes,
-                          &arguments, &arguments_bytes, &size_bytes))
-        return -1;
-    if (fg_name_table_set_function(&reader->names, index, name, (size_t)name_bytes, arguments,
-                                   (size_t)arguments_bytes, size_bytes)) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    return 0;
-}
-
-int fg_reader_add_task(struct fg_name_table *names, PyObject *item)
-{
-    const char *name;
-    unsigned int lane;
-    int tid, pid, selected;
-    unsigned long long first_ns, last_ns;
-    if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "a task must be a tuple (lane, tid, pid, name, first_ns, last_ns, selected)");
-        return -1;
-    }
-    if (!PyArg_ParseTuple(item, "IiisKKp;a task must be (lane, tid, pid, name, first_ns, last_ns, selected)",
-                          &lane, &tid, &pid, &name, &first_ns, &last_ns, &selected))
-        return -1;
-    struct fg_task_name task = {.name = (char *)name,
-                                .lane = lane,
-                                .tid = tid,
-                                .pid = pid,
-                                .first_ns = first_ns,
-                                .last_ns = last_ns,
-                                .selected = selected};
-    if (fg_name_table_add_task(names, &task)) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    return 0;
-}
-
 PyDoc_STRVAR(set_names_doc,
              "set_names($self, functions, tasks, select_unknown)\n--\n\n"
              "Set the functions and tasks that the trace's JSON names: before anything is read, and\n"
@@ -136,32 +89,12 @@ static PyObject *reader_set_names(PyObject *self, PyObject *args)
     }
     fg_name_table_free(&reader->names);
     reader->has_names = false;
-    Py_ssize_t nr_functions = PyList_GET_SIZE(functions), nr_tasks = PyList_GET_SIZE(tasks);
-    if (nr_functions > INT32_MAX || nr_tasks > INT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, "too many functions or tasks");
+    if (fg_fill_names(&reader->names, &reader->file, functions, tasks, select_unknown) < 0) {
+        fg_name_table_free(&reader->names);
         return NULL;
     }
-    if (fg_name_table_init(&reader->names, (uint32_t)nr_functions, (uint32_t)nr_tasks)) {
-        PyErr_NoMemory();
-        goto fail;
-    }
-    for (Py_ssize_t i = 0; i < nr_functions; i++)
-        if (set_function(reader, (uint32_t)i, PyList_GET_ITEM(functions, i)) < 0)
-            goto fail;
-    for (Py_ssize_t i = 0; i < nr_tasks; i++)
-        if (fg_reader_add_task(&reader->names, PyList_GET_ITEM(tasks, i)) < 0)
-            goto fail;
-    reader->names.by_thread = reader->file.kernel != NULL;
-    if (fg_name_table_sort(&reader->names)) {
-        PyErr_NoMemory();
-        goto fail;
-    }
-    reader->names.select_unknown = select_unknown;
     reader->has_names = true;
     Py_RETURN_NONE;
-fail:
-    fg_name_table_free(&reader->names);
-    return NULL;
 }
 
 static int add_event(struct fg_reader *reader, PyObject *item)
@@ -206,81 +139,6 @@ static PyObject *reader_set_events(PyObject *self, PyObject *types)
     Py_RETURN_NONE;
 }
 
-static PyObject *summary_row(uint32_t index, const struct fg_function_summary *row)
-{
-    unsigned long long min_ns = row->min_ns == UINT64_MAX ? 0 : row->min_ns;
-    return Py_BuildValue("(IKKKKKKKKK)", index, (unsigned long long)row->calls,
-                         (unsigned long long)row->resumes, (unsigned long long)row->exceptions,
-                         (unsigned long long)row->total_ns, (unsigned long long)row->self_ns, min_ns,
-                         (unsigned long long)row->max_ns, (unsigned long long)row->ended,
-                         (unsigned long long)row->ended_ns);
-}
-
-static PyObject *summary_rows(const struct fg_summary *summary, uint32_t nr_functions)
-{
-    const struct fg_function_summary *functions = fg_summary_functions(summary);
-    PyObject *rows = PyList_New(0);
-    for (uint32_t i = 0; rows && i <= nr_functions; i++) {
-        if (!functions[i].calls && !functions[i].resumes && !functions[i].total_ns &&
-            !functions[i].exceptions)
-            continue;
-        fg_list_append(&rows, summary_row(i, &functions[i]));
-    }
-    return rows;
-}
-
-/* (number, hits) of each kind of event that was hit. */
-static PyObject *event_rows(const struct fg_summary *summary)
-{
-    size_t n;
-    const uint64_t *events = fg_summary_events(summary, &n);
-    PyObject *rows = PyList_New(0);
-
-    for (size_t i = 0; rows && i < n; i++) {
-        if (events[i])
-            fg_list_append(&rows, Py_BuildValue("(nK)", (Py_ssize_t)i, (unsigned long long)events[i]));
-    }
-    return rows;
-}
-
-PyDoc_STRVAR(summary_doc,
-             "summary($self)\n--\n\n"
-             "Read the whole trace. Return two lists: a row for each function that was called in it,\n"
-             "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
-             "ended_ns). An index beyond\n"
-             "the last function stands for functions without a name. Raises ValueError "
-             "if the file is damaged, and OSError.");
-
-static PyObject *reader_summary(PyObject *self, PyObject *Py_UNUSED(ignored))
-{
-    struct fg_reader *reader = (struct fg_reader *)self;
-    struct fg_merge merge;
-    struct fg_summary *summary = NULL;
-    PyObject *rows = NULL;
-    int result;
-    if (!fg_reader_begin(reader))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS result = fg_merge_open(&merge, &reader->file, &reader->names);
-    if (!result)
-        result = fg_summary_new(&merge, &summary);
-    Py_END_ALLOW_THREADS if (!result) result = 1;
-    while (result == 1) {
-        if (PyErr_CheckSignals() < 0)
-            goto out;
-        Py_BEGIN_ALLOW_THREADS result = fg_summary_run(summary, SUMMARY_EVENTS);
-        Py_END_ALLOW_THREADS
-    }
-    if (result < 0)
-        fg_reader_raise(reader, result, merge.reason);
-    else
-        rows = Py_BuildValue("(NN)", summary_rows(summary, reader->names.nr_functions), event_rows(summary));
-out:
-    fg_summary_free(summary);
-    fg_merge_close(&merge);
-    reader->is_busy = false;
-    return rows;
-}
-
 static PyObject *reader_get_meta(PyObject *self, void *Py_UNUSED(closure))
 {
     struct fg_reader *reader = (struct fg_reader *)self;
@@ -295,7 +153,7 @@ static PyObject *reader_get_nr_lanes(PyObject *self, void *Py_UNUSED(closure))
 }
 
 PyDoc_STRVAR(report_doc,
-             "report($self, buffers, header, color)\n--\n\n"
+             "report($self, buffers, header, color, selection=None, /)\n--\n\n"
              "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
              "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
              "'function_graph',\n'function', or 'trace-cmd' for a kernel's trace; bits of REPORT_OPTIONS; "
@@ -324,18 +182,37 @@ static PyObject *reader_get_is_complete(PyObject *self, void *Py_UNUSED(closure)
     return PyBool_FromLong(!recorded || recorded->is_complete);
 }
 
+PyDoc_STRVAR(summary_doc, "summary($self, selection=None, /)\n--\n\n"
+                          "Read the whole trace. Return a row for each function that was called in it:\n"
+                          "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
+                          "ended_ns). An index beyond\n"
+                          "the last function stands for functions without a name. Raises ValueError "
+                          "if the file is damaged, and OSError.");
+
+PyDoc_STRVAR(call_tree_doc,
+             "call_tree($self, group, selection=None, /)\n--\n\n"
+             "Read the whole trace: (rows as summary() returns them, columns of the merged call "
+             "tree, as in TREE_COLUMNS).\n\n"
+             "group: one of TREE_GROUPS: what has a root of its own.");
+
 PyDoc_STRVAR(
     columns_doc,
-    "columns($self, tasks, select_unknown, size)\n--\n\n"
+    "columns($self, tasks, select_unknown, size, selection=None, /)\n--\n\n"
     "Return an iterator over the events: for each batch of at most `size` a tuple of columns, as in COLUMNS."
     "\n\ntasks, select_unknown: as for set_names().\n"
     "Iterating raises ValueError if the file is damaged, and OSError.");
 
+PyDoc_STRVAR(calls_doc, "calls($self, functions, tasks, select_unknown, size, selection=None, /)\n--\n\n"
+                        "Return an iterator over the calls: for each batch a tuple of columns, as in "
+                        "CALL_COLUMNS. See the stub.");
+
 FG_ALONE(reader_set_names)
 FG_ALONE(reader_set_events)
 FG_ALONE(fg_reader_report)
-FG_ALONE(reader_summary)
+FG_ALONE(fg_reader_summary)
+FG_ALONE(fg_reader_call_tree)
 FG_ALONE(fg_reader_columns)
+FG_ALONE(fg_reader_calls)
 FG_ALONE(fg_reader_part)
 FG_ALONE(fg_reader_set_formats)
 FG_ALONE(fg_reader_scan)
@@ -364,8 +241,10 @@ static PyMethodDef reader_methods[] = {
     {"set_names", reader_set_names_alone, METH_VARARGS, set_names_doc},
     {"set_events", reader_set_events_alone, METH_O, set_events_doc},
     {"report", fg_reader_report_alone, METH_VARARGS, report_doc},
-    {"summary", reader_summary_alone, METH_NOARGS, summary_doc},
+    {"summary", fg_reader_summary_alone, METH_VARARGS, summary_doc},
+    {"call_tree", fg_reader_call_tree_alone, METH_VARARGS, call_tree_doc},
     {"columns", fg_reader_columns_alone, METH_VARARGS, columns_doc},
+    {"calls", fg_reader_calls_alone, METH_VARARGS, calls_doc},
     {"fileno", reader_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nReturn the file's descriptor, which is the Reader's own."},
     {NULL, NULL, 0, NULL},

@@ -32,8 +32,4 @@ bool fg_reader_begin(struct fg_reader *reader);
  */
 PyObject *fg_reader_raise(struct fg_reader *reader, int error, const char *reason);
 
-/* Adds the task that a tuple (lane, tid, pid, name, first_ns, last_ns, selected) describes. Return: 0, or -1
- * with an exception. */
-int fg_reader_add_task(struct fg_name_table *names, PyObject *item);
-
 #endif

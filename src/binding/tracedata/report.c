@@ -6,6 +6,7 @@
 #include "binding/base/types.h"
 #include "binding/tracedata/kernel.h"
 #include "binding/tracedata/reader_object.h"
+#include "binding/tracedata/selection.h"
 #include "binding/tracedata/state.h"
 #include "tracedata/view/report.h"
 
@@ -13,6 +14,7 @@
 
 struct report_iterator {
     PyObject_HEAD struct fg_reader *reader;
+    struct fg_selected selected;
     struct fg_merge merge;
     struct fg_report *report;
     struct fg_text text;
@@ -84,16 +86,33 @@ static struct fg_report_style *parse_styles(struct fg_reader *reader, PyObject *
     return styles;
 }
 
+/* Opens the lanes. Return: 0, or -1 with an exception. */
+static int begin(struct report_iterator *iterator, const struct fg_report_style *styles, unsigned int header)
+{
+    struct fg_reader *reader = iterator->reader;
+    int error;
+
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_selected_open(&iterator->selected, &iterator->merge, &reader->file, &reader->names);
+    if (!error)
+        error = fg_report_new(styles, reader->file.nr_buffers, header, &iterator->merge, &iterator->report);
+    Py_END_ALLOW_THREADS;
+    if (error)
+        fg_reader_raise(reader, error, iterator->merge.reason);
+    return error ? -1 : 0;
+}
+
 PyObject *fg_reader_report(PyObject *self, PyObject *args)
 {
     struct fg_reader *reader = (struct fg_reader *)self;
     struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
     struct report_iterator *iterator;
     struct fg_report_style *styles;
-    PyObject *buffers;
+    PyObject *buffers, *selection = NULL;
     unsigned int header;
     int color, error;
-    if (!PyArg_ParseTuple(args, "O!Ip:report", &PyList_Type, &buffers, &header, &color))
+
+    if (!PyArg_ParseTuple(args, "O!Ip|O:report", &PyList_Type, &buffers, &header, &color, &selection))
         return NULL;
     if (!fg_reader_begin(reader))
         return NULL;
@@ -109,16 +128,13 @@ PyObject *fg_reader_report(PyObject *self, PyObject *args)
     }
     iterator->reader = (struct fg_reader *)Py_NewRef(self);
     atomic_fetch_add(&reader->nr_reports, 1);
-    Py_BEGIN_ALLOW_THREADS error = fg_merge_open(&iterator->merge, &reader->file, &reader->names);
+    error = fg_selected_parse(&iterator->selected, &reader->file, selection);
     if (!error)
-        error = fg_report_new(styles, reader->file.nr_buffers, header, &iterator->merge, &iterator->report);
-    Py_END_ALLOW_THREADS reader->is_busy = false;
+        error = begin(iterator, styles, header);
+    reader->is_busy = false;
     PyMem_Free(styles);
-    if (error) {
-        fg_reader_raise(reader, error, iterator->merge.reason);
-        Py_DECREF(iterator);
-        return NULL;
-    }
+    if (error)
+        Py_CLEAR(iterator);
     return (PyObject *)iterator;
 }
 
@@ -129,7 +145,9 @@ static void report_iterator_dealloc(PyObject *self)
     struct report_iterator *iterator = (struct report_iterator *)self;
     PyTypeObject *type = Py_TYPE(self);
     fg_report_free(iterator->report);
-    fg_merge_close(&iterator->merge);
+    if (iterator->merge.file)
+        fg_merge_close(&iterator->merge);
+    fg_selected_free(&iterator->selected);
     fg_text_free(&iterator->text);
     if (iterator->reader)
         atomic_fetch_sub(&iterator->reader->nr_reports, 1);

@@ -12,7 +12,10 @@
     X(report_iterator)                                                                                       \
     X(column)                                                                                                \
     X(columns_iterator)                                                                                      \
-    X(follower)
+    X(calls_iterator)                                                                                        \
+    X(follower)                                                                                              \
+    X(slicer)                                                                                                \
+    X(perfetto_encoder)
 
 struct fg_tracedata_state {
 #define X(name) PyTypeObject *name##_type;

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from funcgraph.commands import CommandError, os_error_text
-from funcgraph.names import did_you_mean
 from funcgraph.session.output import DEFAULT_OUTPUT
-from funcgraph.tracedata.description import Task, TraceError
+from funcgraph.tracedata.description import SelectionError, TraceError
+from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.trace_file import TraceFile
 
-_TASKS_LISTED = 8
+if TYPE_CHECKING:
+    from funcgraph.tracedata.opened import Trace
 
 
 @contextmanager
 def trace_errors(path: object) -> Iterator[None]:
-    """Turn a TraceError into the command's one line of error, with the file."""
+    """Turn an error of a trace, or of a selection of it, into the command's error, with the file."""
     try:
         yield
-    except TraceError as error:
+    except (TraceError, SelectionError) as error:
         raise CommandError(f"{path}: {error}") from None
 
 
@@ -39,7 +42,7 @@ def add_trace_argument(parser: argparse.ArgumentParser) -> None:
 
 def open_trace(args: argparse.Namespace) -> TraceFile:
     """Open the trace. Raises CommandError with the file and the reason."""
-    path = args.input or args.file or _default_trace()
+    path = args.input or args.file or default_trace()
     with trace_errors(path):
         try:
             return TraceFile(path)
@@ -47,14 +50,38 @@ def open_trace(args: argparse.Namespace) -> TraceFile:
             raise CommandError(os_error_text(error)) from None
 
 
-def _default_trace() -> str:
+@contextmanager
+def open_events(args: argparse.Namespace) -> Iterator[Trace]:
+    """Open the trace as `funcgraph.open` does. Raises CommandError with the file and the reason."""
+    from funcgraph.tracedata.opened import open_trace as open_trace_events  # other commands do without it
+
+    path = args.input or args.file or default_trace()
+    with trace_errors(path):
+        try:
+            trace = open_trace_events(path)
+        except OSError as error:
+            raise CommandError(os_error_text(error)) from None
+    with trace:
+        yield trace
+
+
+def default_trace() -> str:
+    """Return the name of the trace that is read if none is given."""
     return (
         "trace.dat" if os.path.exists("trace.dat") and not os.path.exists(DEFAULT_OUTPUT) else DEFAULT_OUTPUT
     )
 
 
-def add_buffer_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option -B, for `wanted_buffers`."""
+def add_part_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that pick tasks and instances, for `selection_of`."""
+    parser.add_argument(
+        "--task",
+        dest="tasks",
+        metavar="T",
+        action="append",
+        default=[],
+        help="only this task: a thread id, or a thread's name (* and ? match); may be repeated",
+    )
     parser.add_argument(
         "-B",
         dest="buffers",
@@ -65,32 +92,55 @@ def add_buffer_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wanted_buffers(trace: TraceFile, wanted: Sequence[str]) -> list[int] | None:
-    """Return the numbers of the buffers that -B names, None for all.
+def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = True) -> None:
+    """Add all flags of a selection, for `selection_of`. `events`: also -F."""
+    add_part_arguments(parser)
+    group = parser.add_argument_group("selection: calls and events that meet all of these")
+    for flag, dest, help_text in (
+        (
+            "-l",
+            "functions",
+            "only calls of functions that match, as of 'funcgraph record -l'; may be repeated",
+        ),
+        ("-g", "graph", "only functions that match and all that they call; may be repeated"),
+    ):
+        group.add_argument(flag, dest=dest, metavar="PATTERN", action="append", default=[], help=help_text)
+    group.add_argument(
+        "--from",
+        dest="begin",
+        metavar="TIME",
+        help="from this time on: seconds as the report prints them; +N: after the first event; -N: before "
+        "the last (--from=-N)",
+    )
+    group.add_argument("--to", dest="end", metavar="TIME", help="up to this time, likewise")
+    group.add_argument("--max-depth", metavar="N", type=int, help="only the first N levels of calls")
+    group.add_argument(
+        "--longer",
+        dest="longer_us",
+        metavar="USEC",
+        type=float,
+        help="only calls that ran for at least USEC microseconds",
+    )
+    if not events:
+        return
+    group.add_argument(
+        "-F",
+        dest="events",
+        metavar="EVENT",
+        action="append",
+        default=[],
+        help="only these events, and calls only if -l, -g, --max-depth or --longer is given: NAME or "
+        "'NAME: FILTER', as 'paid: amount > 3'; may be repeated",
+    )
 
-    Raises CommandError if no buffer has the name.
-    """
-    try:
-        return trace.find_buffers(wanted) if wanted else None
-    except KeyError as error:
-        there = [trace.buffers[number].name for number in trace.find_buffers([])]
-        names = ", ".join(repr(name) if name else "'' (the top one)" for name in there)
-        hint = did_you_mean(error.args[0], there)
-        raise CommandError(f"{trace.path}: no instance {error}; it has: {names}{hint}") from None
 
-
-def wanted_tasks(trace: TraceFile, wanted: Sequence[str]) -> list[Task] | None:
-    """Return the tasks that --task names, None for all. Raises CommandError if none has the name or id."""
-    if not wanted:
-        return None
-    tasks: dict[Task, None] = {}
-    for word in wanted:
-        found = trace.find_tasks(word)
-        if not found:
-            names = [f"{task.name} ({task.tid})" for task in trace.tasks[:_TASKS_LISTED]]
-            more = len(trace.tasks) - len(names)
-            listing = ", ".join(names) + (f" and {more} more" if more else "")
-            hint = did_you_mean(word, [task.name for task in trace.tasks])
-            raise CommandError(f"{trace.path}: no task '{word}'; it has: {listing or 'none'}{hint}")
-        tasks.update(dict.fromkeys(found))
-    return list(tasks)
+def selection_of(args: argparse.Namespace) -> Selection:
+    """Return what the flags of `add_selection_arguments`, or of `add_part_arguments`, select."""
+    names = (field.name for field in fields(Selection))
+    given = {name: getattr(args, name) for name in names if hasattr(args, name)}
+    for name in ("max_depth", "longer_us"):
+        value = given.get(name)
+        if value is not None and not 0 < value < float("inf"):
+            flag = "--max-depth" if name == "max_depth" else "--longer"
+            raise CommandError(f"{flag} {value:g}: must be more than 0")
+    return Selection(**given)

@@ -6,13 +6,13 @@ import argparse
 
 from funcgraph.commands import CommandError
 from funcgraph.commands._trace import (
-    add_buffer_argument,
+    add_selection_arguments,
     add_trace_argument,
     open_trace,
+    selection_of,
     trace_errors,
-    wanted_buffers,
-    wanted_tasks,
 )
+from funcgraph.commands._tree import add_tree_arguments, tree_pieces, wants_tree
 from funcgraph.tracedata.option_words import options_help, parse_options
 from funcgraph.tracedata.pager import wants_color, write_text
 
@@ -33,14 +33,7 @@ A trace of several instances is printed in order of time, and each line begins w
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_trace_argument(parser)
-    parser.add_argument(
-        "--task",
-        metavar="T",
-        action="append",
-        default=[],
-        help="only this task: a thread id, or a thread's name (* and ? match); may be repeated",
-    )
-    add_buffer_argument(parser)
+    add_selection_arguments(parser)
     parser.add_argument(
         "-O",
         dest="options",
@@ -56,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="colours; auto (default): on a terminal, unless NO_COLOR is set",
     )
     parser.add_argument("--no-pager", action="store_true", help="do not start $PAGER on a terminal")
+    add_tree_arguments(parser)
     parser.epilog = (
         f"options for -O, with their defaults (auto: if more than one task is shown):\n{options_help()}"
     )
@@ -67,14 +61,17 @@ def run(args: argparse.Namespace) -> int:
         options = parse_options(args.options)
     except ValueError as error:
         raise CommandError(str(error)) from None
+    is_tree = wants_tree(args)
     trace = open_trace(args)
     if trace.is_kernel and args.options:
         raise CommandError(
             f"{trace.path}: a kernel's trace is printed as trace-cmd prints it: it has no options -O"
         )
-    tasks = wanted_tasks(trace, args.task)
-    buffers = wanted_buffers(trace, args.buffers)
-    pieces = trace.report(options, tasks=tasks, buffers=buffers, color=wants_color(args.color))
+    wanted = selection_of(args)
+    if is_tree:
+        write_text(tree_pieces(args, trace, wanted), pager=not args.no_pager)
+        return 0
+    pieces = trace.report(options, select=wanted, color=wants_color(args.color))
     with trace_errors(trace.path):
         write_text(pieces, pager=not args.no_pager)
     return 0

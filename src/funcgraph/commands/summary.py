@@ -7,15 +7,15 @@ import json
 from collections.abc import Iterator, Sequence
 
 from funcgraph.commands._trace import (
-    add_buffer_argument,
+    add_selection_arguments,
     add_trace_argument,
     open_trace,
+    selection_of,
     trace_errors,
-    wanted_buffers,
-    wanted_tasks,
 )
 from funcgraph.tracedata.description import Buffer, Task
 from funcgraph.tracedata.pager import write_text
+from funcgraph.tracedata.selection import select
 from funcgraph.tracedata.summary import (
     SORT_KEYS,
     EventSummary,
@@ -61,28 +61,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY",
         help=f"{', '.join(SORT_KEYS)} (default: self)",
     )
-    parser.add_argument(
-        "--task",
-        metavar="T",
-        action="append",
-        default=[],
-        help="only this task: a thread id, or a thread's name (* and ? match); may be repeated",
-    )
-    add_buffer_argument(parser)
+    add_selection_arguments(parser, events=False)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the summary; return the exit status."""
     trace = open_trace(args)
-    tasks = wanted_tasks(trace, args.task)
-    buffers = wanted_buffers(trace, args.buffers) or trace.find_buffers(())
+    wanted = selection_of(args)
     tables = {}
-    for number in buffers:
-        with trace_errors(trace.path):
-            rows, events = trace.summaries(tasks=tasks, buffers=[number])
-        tables[number] = (sort_rows(rows, args.sort), events)
+    with trace_errors(trace.path):
+        part = select(trace, wanted)
+        for number in part.buffers or trace.find_buffers(()):
+            rows, events = trace.summaries(buffers=[number], select=wanted)
+            tables[number] = (sort_rows(rows, args.sort), events)
     show = _json if args.json else _text
-    text = show(trace, tables, trace.tasks if tasks is None else tasks)
+    text = show(trace, tables, trace.tasks if part.tasks is None else part.tasks)
     write_text([text.encode("utf-8", "backslashreplace")], pager=False)
     return 0
 

@@ -11,11 +11,22 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # as typing's, without importing typing
 if TYPE_CHECKING:
+    from funcgraph.tracedata.call_columns import CallColumns
+    from funcgraph.tracedata.call_tree import CallTree
     from funcgraph.tracedata.calls import Call
-    from funcgraph.tracedata.description import Buffer, EventField, EventType, Function, Task, TraceError
+    from funcgraph.tracedata.description import (
+        Buffer,
+        EventField,
+        EventType,
+        Function,
+        SelectionError,
+        Task,
+        TraceError,
+    )
     from funcgraph.tracedata.events import Columns, Event
     from funcgraph.tracedata.opened import Trace
     from funcgraph.tracedata.option_words import ReportOption, parse_options, report_options
+    from funcgraph.tracedata.selection import Selection
     from funcgraph.tracedata.summary import FunctionSummary
     from funcgraph.tracedata.trace_file import TraceFile
     from funcgraph.tracedata.values import FieldValue, PartialValue, Value, decode_values
@@ -23,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Buffer",
     "Call",
+    "CallColumns",
+    "CallTree",
     "Columns",
     "Event",
     "EventField",
@@ -32,6 +45,8 @@ __all__ = [
     "FunctionSummary",
     "PartialValue",
     "ReportOption",
+    "Selection",
+    "SelectionError",
     "Task",
     "Trace",
     "TraceError",
@@ -46,6 +61,8 @@ __all__ = [
 _LAZY = {
     "Buffer": "description",
     "Call": "calls",
+    "CallColumns": "call_columns",
+    "CallTree": "call_tree",
     "Columns": "events",
     "Event": "events",
     "EventField": "description",
@@ -55,6 +72,8 @@ _LAZY = {
     "FunctionSummary": "summary",
     "PartialValue": "values",
     "ReportOption": "option_words",
+    "Selection": "selection",
+    "SelectionError": "description",
     "Task": "description",
     "Trace": "opened",
     "TraceError": "description",

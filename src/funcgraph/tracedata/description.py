@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from funcgraph.tracedata.option_words import known_options
@@ -19,9 +20,16 @@ _VARARGS = 16
 _VARKEYWORDS = 32
 NATIVE = 64
 
+# The tracers whose traces have the layout `function`: of texts and single events, not of nested calls.
+FLAT_TRACERS = ("function", "nop", "loopblock", "wakeup", "gilwait")
+
 
 class TraceError(Exception):
     """A file is not a trace of funcgraph's, or is truncated or damaged. The text lacks the file's name."""
+
+
+class SelectionError(ValueError):
+    """A trace has no part of the name, or a selection is impossible. The text says what would be right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +143,11 @@ class Task:
     buffer: int
     host: str = ""
 
+    @classmethod
+    def unnamed(cls, lane: int, tid: int, buffer: int) -> Task:
+        """Return a task that the trace's description lacks."""
+        return cls(lane, tid, tid, UNNAMED, "", 0, 0, 0, buffer)
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
@@ -222,6 +235,19 @@ def decode_description(text: bytes) -> Description:
         raise TraceError(
             f"damaged: its description is not that of a trace ({type(error).__name__}: {error})"
         ) from None
+
+
+def tasks_named(tasks: Iterable[Task], word: str) -> list[Task]:
+    """Return the tasks with this thread id, or whose name the word matches."""
+    if word.isdecimal():
+        return [task for task in tasks if task.tid == int(word)]
+    return [task for task in tasks if fnmatchcase(task.name, word)]
+
+
+def shown_buffers(buffers: Sequence[Buffer]) -> list[int]:
+    """Return the numbers of a trace's buffers: the top instance's only if it has events, since a recording
+    may do without that instance."""
+    return [n for n, b in enumerate(buffers) if b.events or b.name or len(buffers) == 1]
 
 
 def _decode_meta(text: bytes) -> dict[str, Any]:

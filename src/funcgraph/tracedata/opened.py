@@ -5,14 +5,15 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from funcgraph import _tracedata
+from funcgraph.tracedata.call_columns import CallColumns, call_batches
 from funcgraph.tracedata.calls import Call, calls_of
 from funcgraph.tracedata.description import (
-    UNNAMED,
     Buffer,
     EventType,
     Function,
@@ -22,7 +23,12 @@ from funcgraph.tracedata.description import (
 )
 from funcgraph.tracedata.event_format import EventFormat
 from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
-from funcgraph.tracedata.trace_file import describe, open_reader, task_rows
+from funcgraph.tracedata.selection import Selected, Selection
+from funcgraph.tracedata.selection import select as work_out
+from funcgraph.tracedata.trace_file import describe, function_rows, open_reader, task_rows
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.sql import SqlRows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
 _SMALL_BATCH = 4096
@@ -50,6 +56,7 @@ class Trace:
         killed: process id -> why its tracing ended for good.
         formats: event id -> `EventFormat`, of a trace that trace-cmd recorded on a kernel; else empty. An
             event of the kind `other` has the id as its `number`, and the kernel's record as its `payload`.
+        is_kernel: whether trace-cmd recorded it on a kernel.
     """
 
     path: str | int
@@ -67,6 +74,7 @@ class Trace:
     killed: dict[int, str]
     hosts: dict[str, int | None]
     formats: dict[int, EventFormat]
+    is_kernel: bool
 
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
@@ -75,7 +83,7 @@ class Trace:
         except ValueError as error:
             raise TraceError(str(error)) from None
         head, description = describe(reader)
-        self._is_kernel = head is not None
+        self.is_kernel = head is not None
         self.formats = head.formats if head else {}
         self._reader: _tracedata.Reader | None = reader
         self._follower: _Follower | None = None
@@ -90,6 +98,7 @@ class Trace:
         self.waits, self.wait_ns = description.waits, description.wait_ns
         self.killed = description.killed
         self.hosts = description.hosts
+        self._cpus = int(self.meta.get("cpus", 2**31)) or 1
 
     def __enter__(self) -> Self:
         return self
@@ -117,6 +126,7 @@ class Trace:
         size: int = 65536,
         tasks: Sequence[Task] | None = None,
         buffers: Sequence[str] | None = None,
+        select: Selection | None = None,
     ) -> Iterator[Columns]:
         """Return an iterator over batches of events, each property of an event as an array.
 
@@ -125,12 +135,14 @@ class Trace:
                 fewer, and so may one whose payloads have over 4 MiB.
             tasks: of the trace's `tasks`, those whose events are read; None: all.
             buffers: names of the buffers whose events are read, "" for the top instance's; None: all.
+            select: what is read of these; None: all. Depths are those within the selection.
 
         Returns:
             The batches, in order of time. Reading releases the GIL.
 
         Raises:
             ValueError: `size` is impossible, a task or buffer is none of the trace's, or the trace is closed.
+            SelectionError: a ValueError: the trace has nothing that `select` names.
             TraceError: from the iterator: the file is damaged. All events that are whole come before.
             OSError: it cannot be read.
 
@@ -140,38 +152,73 @@ class Trace:
             ...     ends = numpy.asarray(batch.rettime_ns)[kinds == batch.KINDS.index("return")]
         """
         reader = self._opened()
-        if not 1 <= size <= _MAX_BATCH:
-            raise ValueError(f"size must be 1 to {_MAX_BATCH}, got {size}")
-        selected = self._selected(tasks, buffers)
-        try:
-            iterator = reader.columns(task_rows(self.tasks, selected), selected is None, size)
-        except OverflowError as error:
-            raise TraceError(f"damaged: its description is not that of a trace ({error})") from None
-        except ValueError as error:
-            raise TraceError(str(error)) from None
+        _check_size(size)
+        selected, events = self._selected(tasks, buffers, select)
+        with _damage():
+            iterator = reader.columns(task_rows(self.tasks, selected), selected is None, size, events)
         return self._batches(iterator)
 
+    def call_columns(
+        self,
+        *,
+        size: int = 65536,
+        tasks: Sequence[Task] | None = None,
+        buffers: Sequence[str] | None = None,
+        select: Selection | None = None,
+    ) -> Iterator[CallColumns]:
+        """Return an iterator over batches of calls, each property of a call as an array.
+
+        The calls come in the order of their ends; those that did not end come last. Unlike `calls`, it has
+        open calls too, and puts calls together without Python objects.
+
+        Args:
+            size: calls in a batch, 1 to 2**24. A batch may have a few more.
+            tasks, buffers, select: as of `columns`.
+
+        Raises:
+            ValueError, SelectionError, TraceError, OSError: as `columns`.
+
+        Example:
+            >>> for batch in trace.call_columns():
+            ...     slowest = max(batch.duration_ns)
+        """
+        reader = self._opened()
+        _check_size(size)
+        selected, events = self._selected(tasks, buffers, select)
+        with _damage():
+            rows = task_rows(self.tasks, selected)
+            iterator = reader.calls(function_rows(self.functions), rows, selected is None, size, events)
+        return call_batches(iterator, self.tasks, self._cpus)
+
     def events(
-        self, *, tasks: Sequence[Task] | None = None, buffers: Sequence[str] | None = None
+        self,
+        *,
+        tasks: Sequence[Task] | None = None,
+        buffers: Sequence[str] | None = None,
+        select: Selection | None = None,
     ) -> Iterator[Event]:
         """Return an iterator over the events, in order of time.
 
         Args:
-            tasks, buffers: as of `columns`.
+            tasks, buffers, select: as of `columns`.
 
         Raises:
-            ValueError, TraceError, OSError: as `columns`.
+            ValueError, SelectionError, TraceError, OSError: as `columns`.
 
         Example:
             >>> for event in trace.events():
             ...     if event.kind == "raise":
             ...         print(event.task.name, event.function.name, event.exception)
         """
-        batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers)
+        batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers, select=select)
         return (event for batch in batches for event in events_of(batch, self.functions, self.event_types))
 
     def calls(
-        self, *, tasks: Sequence[Task] | None = None, buffers: Sequence[str] | None = None
+        self,
+        *,
+        tasks: Sequence[Task] | None = None,
+        buffers: Sequence[str] | None = None,
+        select: Selection | None = None,
     ) -> Iterator[Call]:
         """Return an iterator over the calls that ended, in the order of their ends.
 
@@ -179,16 +226,53 @@ class Trace:
         recorded is no calls: it does not record ends.
 
         Args:
-            tasks, buffers: as of `columns`.
+            tasks, buffers, select: as of `columns`.
 
         Raises:
-            ValueError, TraceError, OSError: as `columns`.
+            ValueError, SelectionError, TraceError, OSError: as `columns`.
 
         Example:
             >>> slow = heapq.nlargest(10, trace.calls(), key=lambda call: call.duration_ns or 0)
         """
-        batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers)
-        return calls_of(batches, self.functions, threads_move=self._is_kernel)
+        batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers, select=select)
+        return calls_of(batches, self.functions, threads_move=self.is_kernel)
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] = (),
+        *,
+        select: Selection | None = None,
+        external: bool = False,
+    ) -> SqlRows:
+        """Ask a question about the trace in SQL, which DuckDB answers. docs/sql.md has the tables.
+
+        Args:
+            query: one or more statements; the rows are those of the last one.
+            parameters: what stands for `?` (a sequence) or `$name` (a mapping) in it.
+            select: the part of the trace that the tables `calls`, `events` and `stacks` have; None: all.
+            external: let the query read and write files, and load extensions of DuckDB. Otherwise it sees
+                nothing but the trace.
+
+        Returns:
+            The rows, an iterator over tuples, with the names of their `columns`. The trace is read while
+            they are fetched, in constant memory if the query needs no more.
+
+        Raises:
+            ImportError: DuckDB or pyarrow is missing: `pip install 'funcgraph[sql]'`.
+            SqlError: a ValueError: the query is wrong, or does what is not allowed.
+            TraceError: from the iterator, after the rows: the file is damaged. The rows are those of all that
+                is whole.
+
+        Example:
+            >>> for name, calls in trace.sql("SELECT function, count(*) FROM calls GROUP BY ALL"):
+            ...     print(name, calls)
+        """
+        from funcgraph.tracedata import (
+            sql,
+        )  # only now: a traced process that reads its trace needs none of it
+
+        return sql.run(self, query, parameters, select=select, external=external)
 
     def follow(self, *, timeout: float | None = None, interval: float = 0.1) -> Iterator[Event]:
         """Return an iterator over the events that were appended since, which waits for more.
@@ -233,29 +317,59 @@ class Trace:
             raise ValueError("the trace is closed")
         return self._reader
 
-    def _selected(self, tasks: Sequence[Task] | None, buffers: Sequence[str] | None) -> list[Task] | None:
-        if tasks is None and buffers is None:
-            return None
-        chosen = self.tasks if tasks is None else list(tasks)
-        if unknown := set(chosen).difference(self.tasks):
+    def _selected(
+        self, tasks: Sequence[Task] | None, buffers: Sequence[str] | None, select: Selection | None
+    ) -> tuple[list[Task] | None, _tracedata.SelectionTuple | None]:
+        """Return the tasks that are read, None for all, and what is read of their events."""
+        chosen = work_out(self, select) if select else Selected(None, None, None)
+        tasks = chosen.tasks if tasks is None else self._known(tasks, chosen.tasks)
+        if tasks is None and buffers is None and chosen.buffers is None:
+            return None, chosen.events
+        numbers = set(self._numbers(buffers))
+        if chosen.buffers is not None:
+            numbers.intersection_update(chosen.buffers)
+        return [
+            task for task in (self.tasks if tasks is None else tasks) if task.buffer in numbers
+        ], chosen.events
+
+    def _known(self, tasks: Sequence[Task], others: Sequence[Task] | None) -> list[Task]:
+        """Return the tasks that are also in `others` (None: all). Raises ValueError: one is unknown."""
+        if unknown := set(tasks).difference(self.tasks):
             raise ValueError(f"{unknown.pop()} is not a task of this trace")
-        if buffers is None:
-            return chosen
+        return [task for task in tasks if others is None or task in others]
+
+    def _numbers(self, buffers: Sequence[str] | None) -> list[int]:
+        """Return the numbers of buffers. Raises ValueError: one is unknown."""
         names = [buffer.name for buffer in self.buffers]
-        if missing := [name for name in buffers if name not in names]:
+        if missing := [name for name in buffers or () if name not in names]:
             raise ValueError(f"no buffer {missing[0]!r}: the trace has {', '.join(map(repr, names))}")
-        return [task for task in chosen if names[task.buffer] in buffers]
+        return [n for n, name in enumerate(names) if buffers is None or name in buffers]
 
     def _batches(self, iterator: _tracedata.ColumnsIterator) -> Iterator[Columns]:
         tasks = list(self.tasks)
-        cpus = int(self.meta.get("cpus", 2**31)) or 1
         try:
             for columns in iterator:
                 for lane, tid in iterator.unknown_tasks()[len(tasks) - len(self.tasks) :]:
-                    tasks.append(Task(lane, tid, tid, UNNAMED, "", 0, 0, 0, lane // cpus))
+                    tasks.append(Task.unnamed(lane, tid, lane // self._cpus))
                 yield columns_of(columns, tasks)
         except ValueError as error:
             raise TraceError(str(error)) from None
+
+
+def _check_size(size: int) -> None:
+    if not 1 <= size <= _MAX_BATCH:
+        raise ValueError(f"size must be 1 to {_MAX_BATCH}, got {size}")
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    """Turn what a Reader raises of a damaged trace into a TraceError."""
+    try:
+        yield
+    except OverflowError as error:
+        raise TraceError(f"damaged: its description is not that of a trace ({error})") from None
+    except ValueError as error:
+        raise TraceError(str(error)) from None
 
 
 class _Follower:

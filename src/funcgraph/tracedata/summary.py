@@ -1,4 +1,4 @@
-"""The figures of a trace's functions, as a table or as JSON. summary.h defines each figure."""
+"""The figures of a trace's functions, as a table or as JSON. summary_figures.h defines each."""
 
 from __future__ import annotations
 
@@ -93,12 +93,20 @@ SORT_KEYS: dict[str, Callable[[FunctionSummary], Any]] = {
 }
 
 
+FunctionKey = tuple[str, str, str, int] | None
+
+
+def function_key(function: Function | None) -> FunctionKey:
+    """Return what makes functions of a trace one function to the reader of its figures."""
+    return (function.module, function.qualname, function.file, function.line) if function else None
+
+
 def summary_rows(rows: Iterable[tuple[int, ...]], functions: Sequence[Function]) -> list[FunctionSummary]:
     """Return the reader's rows with their functions, one row for a function with several indexes."""
-    merged: dict[tuple[str, str, str, int] | None, FunctionSummary] = {}
+    merged: dict[FunctionKey, FunctionSummary] = {}
     for index, *figures in rows:
         function = functions[index] if index < len(functions) else None
-        key = (function.module, function.qualname, function.file, function.line) if function else None
+        key = function_key(function)
         row = FunctionSummary(function, *figures)
         if key in merged:
             merged[key].add(row)
@@ -147,7 +155,7 @@ def summary_table(rows: Sequence[FunctionSummary]) -> str:
             + f"  {name}\n"
         )
 
-    names = [_printable(row.name) for row in rows]
+    names = [printable(row.name) for row in rows]
     count = f"{len(rows):,} function{'' if len(rows) == 1 else 's'}"
     body = "".join(line(values, name) for values, name in zip(cells, names, strict=True))
     return line(header, "FUNCTION") + body + line(totals, count)
@@ -206,6 +214,6 @@ def summary_json(
     }
 
 
-def _printable(name: str) -> str:
+def printable(name: str) -> str:
     """Return a name in which characters that could harm a terminal are escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in name)

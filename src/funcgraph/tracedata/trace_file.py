@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from funcgraph import _tracedata
-from funcgraph.tracedata.description import Description, EventType, Task, TraceError, decode_description
+from funcgraph.tracedata.description import (
+    FLAT_TRACERS,
+    Description,
+    EventType,
+    Function,
+    Task,
+    TraceError,
+    decode_description,
+    shown_buffers,
+    tasks_named,
+)
 from funcgraph.tracedata.option_words import option_bits
 from funcgraph.tracedata.summary import EventSummary, FunctionSummary, duration_text, summary_rows
 
 if TYPE_CHECKING:
+    from funcgraph.tracedata.call_tree import CallTree, TreeGroup
+    from funcgraph.tracedata.event_format import EventFormat
     from funcgraph.tracedata.kernel import KernelHead
+    from funcgraph.tracedata.selection import Selection
 
-# The tracers whose traces have the layout `function`: of texts and single events, not of nested calls.
-_FLAT_TRACERS = ("function", "nop", "loopblock", "wakeup", "gilwait")
+_T = TypeVar("_T")
 
 
 class TraceFile:
@@ -59,6 +70,11 @@ class TraceFile:
         """Whether trace-cmd recorded it on a kernel."""
         return self._kernel is not None
 
+    @property
+    def formats(self) -> Mapping[int, EventFormat]:
+        """The events of a kernel's trace, by id; else empty."""
+        return self._kernel.formats if self._kernel else {}
+
     def find_buffers(self, wanted: Sequence[str]) -> list[int]:
         """Return the numbers of buffers.
 
@@ -72,7 +88,7 @@ class TraceFile:
         names = [buffer.name for buffer in self.buffers]
         if wanted:
             return sorted({names.index(name) if name in names else _no_buffer(name) for name in wanted})
-        return [n for n, b in enumerate(self.buffers) if b.events or b.name or len(self.buffers) == 1]
+        return shown_buffers(self.buffers)
 
     def find_tasks(self, wanted: str) -> list[Task]:
         """Return the tasks that a word names.
@@ -80,9 +96,7 @@ class TraceFile:
         Args:
             wanted: a thread id, or a thread's name, in which `*`, `?` and `[...]` match as in a shell.
         """
-        if wanted.isdecimal():
-            return [task for task in self.tasks if task.tid == int(wanted)]
-        return [task for task in self.tasks if fnmatchcase(task.name, wanted)]
+        return tasks_named(self.tasks, wanted)
 
     def report(
         self,
@@ -91,6 +105,7 @@ class TraceFile:
         tasks: Sequence[Task] | None = None,
         buffers: Sequence[int] | None = None,
         color: bool = False,
+        select: Selection | None = None,
     ) -> Iterator[bytes]:
         """Return the trace as text, each buffer in the kernel's layout of its tracer.
 
@@ -103,32 +118,37 @@ class TraceFile:
             buffers: numbers of the buffers to show; None: all. With several buffers each line begins with
                 its buffer's name, as trace-cmd prints it.
             color: add escape sequences for a terminal.
+            select: what to show of these.
 
         Returns:
             An iterator over pieces of UTF-8 text, each of whole lines.
 
         Raises:
-            TraceError: the file is damaged. The iterator raises it too, after the lines before the damage.
+            SelectionError: the trace has no such part. All three are raised by the iterator.
+            TraceError: the file is damaged: after the lines before the damage.
             OSError: it cannot be read.
         """
+        tasks, buffers, events = self._selected(tasks, buffers, select)
         numbers = self.find_buffers(()) if buffers is None else list(buffers)
+        if not numbers:
+            return
         shown = self._shown(tasks, numbers)
         columns = max(len(_text(self.buffers[number].name)) for number in numbers)
         reader = self._reader(None if tasks is None and buffers is None else shown)
         if self._kernel is not None:
-            yield from self._kernel_report(self._kernel, reader, buffers)
+            yield from self._kernel_report(self._kernel, reader, buffers, events)
             return
         threads = {(task.pid, task.tid, len(numbers) > 1 or task) for task in shown}
         styles = []
         for number, buffer in enumerate(self.buffers):
             chosen = {**buffer.options, **(options or {})}
             bits = option_bits(chosen, several_tasks=len(threads) > 1)
-            layout = "function" if buffer.tracer in _FLAT_TRACERS else "function_graph"
+            layout = "function" if buffer.tracer in FLAT_TRACERS else "function_graph"
             styles.append((layout, bits, buffer.events, buffer.lost, self._prefix(number, numbers, columns)))
         tracer = self.buffers[numbers[0]].tracer.encode()
-        header = b"# tracer: function\n" if tracer.decode() in _FLAT_TRACERS else b""
+        header = b"# tracer: function\n" if tracer.decode() in FLAT_TRACERS else b""
         try:
-            for piece in reader.report(styles, numbers[0], color):
+            for piece in reader.report(styles, numbers[0], color, events):
                 yield piece.replace(header, b"# tracer: %b\n" % tracer, 1) if header else piece
                 header = b""
         except ValueError as error:
@@ -147,7 +167,11 @@ class TraceFile:
                 yield f"host {host}: times may be off by {duration_text(error_ns)}"
 
     def _kernel_report(
-        self, kernel: KernelHead, reader: _tracedata.Reader, buffers: Sequence[int] | None
+        self,
+        kernel: KernelHead,
+        reader: _tracedata.Reader,
+        buffers: Sequence[int] | None,
+        events: _tracedata.SelectionTuple | None,
     ) -> Iterator[bytes]:
         """Return a kernel's trace as trace-cmd prints it: of an instance, lines begin with its name."""
         numbers = range(len(self.buffers)) if buffers is None else buffers
@@ -158,7 +182,7 @@ class TraceFile:
             for buffer in self.buffers
         ]
         try:
-            pieces = reader.report(styles, 0, False)
+            pieces = reader.report(styles, 0, False, events)
             for piece in pieces:
                 yield kernel.fill(piece, pieces.holes())
         except ValueError as error:
@@ -172,40 +196,102 @@ class TraceFile:
         """Return those of `tasks` that have their records in these buffers."""
         return [task for task in (self.tasks if tasks is None else tasks) if task.buffer in buffers]
 
+    def _selected(
+        self, tasks: Sequence[Task] | None, buffers: Sequence[int] | None, select: Selection | None
+    ) -> tuple[Sequence[Task] | None, Sequence[int] | None, _tracedata.SelectionTuple | None]:
+        """Return what is in `select` and also among these tasks and buffers (None: all)."""
+        if select is None:
+            return tasks, buffers, None
+        from funcgraph.tracedata import selection  # only now: most reading needs nothing of it
+
+        chosen = selection.select(self, select)
+        return _both(tasks, chosen.tasks), _both(buffers, chosen.buffers), chosen.events
+
     def summary(
-        self, *, tasks: Sequence[Task] | None = None, buffers: Sequence[int] | None = None
+        self,
+        *,
+        tasks: Sequence[Task] | None = None,
+        buffers: Sequence[int] | None = None,
+        select: Selection | None = None,
     ) -> list[FunctionSummary]:
         """Return how often each function was called and how long it ran.
 
         Args:
             tasks: the tasks to count; None: all.
             buffers: numbers of the buffers to count; None: all.
+            select: what to count of these. Calls that are left out count in nothing, and a caller's own time
+                has that of callees that are left out.
 
         Returns:
             A row for each function that was called, in no particular order.
 
         Raises:
+            SelectionError: the trace has no such part.
             TraceError: the file is damaged.
             OSError: it cannot be read.
         """
-        return self.summaries(tasks=tasks, buffers=buffers)[0]
+        return self.summaries(tasks=tasks, buffers=buffers, select=select)[0]
 
     def summaries(
-        self, *, tasks: Sequence[Task] | None = None, buffers: Sequence[int] | None = None
+        self,
+        *,
+        tasks: Sequence[Task] | None = None,
+        buffers: Sequence[int] | None = None,
+        select: Selection | None = None,
     ) -> tuple[list[FunctionSummary], list[EventSummary]]:
         """Return what summary() returns, and how often each event of the program or its user was hit.
 
         Args, raises: as summary().
         """
+        tasks, buffers, selected = self._selected(tasks, buffers, select)
         numbers = range(len(self.buffers)) if buffers is None else buffers
         shown = None if tasks is None and len(numbers) == len(self.buffers) else self._shown(tasks, numbers)
         try:
-            functions, events = self._reader(shown).summary()
+            functions, events = self._reader(shown).summary(selected)
         except ValueError as error:
             raise TraceError(str(error)) from None
         types = self.event_types
         hits = [EventSummary(types[number], count) for number, count in events if number < len(types)]
         return summary_rows(functions, self.functions), hits
+
+    def call_tree(
+        self,
+        *,
+        tasks: Sequence[Task] | None = None,
+        buffers: Sequence[int] | None = None,
+        by: TreeGroup = "all",
+        select: Selection | None = None,
+    ) -> CallTree:
+        """Return the merged call tree: calls and times of each path of functions, and of each function.
+
+        Its memory grows with the number of different paths, not with the trace.
+
+        Args:
+            tasks, buffers, select: as for `summary`. Several buffers should have a tree each: two instances
+                may have recorded the same call. A call whose caller is left out is under the nearest one that
+                is not.
+            by: what has a root of its own: "all", "process" or "task".
+
+        Raises:
+            SelectionError: the trace has no such part.
+            TraceError: the file is damaged.
+            OSError: it cannot be read.
+
+        Example:
+            >>> tree = TraceFile("trace.fg").call_tree()
+            >>> for place in range(len(tree)):
+            ...     print(tree.path(place), tree.calls[place], tree.total_ns[place])
+        """
+        from funcgraph.tracedata.call_tree import group_names, make_call_tree  # only now: see codecs
+
+        tasks, buffers, events = self._selected(tasks, buffers, select)
+        numbers = range(len(self.buffers)) if buffers is None else buffers
+        shown = None if tasks is None and len(numbers) == len(self.buffers) else self._shown(tasks, numbers)
+        try:
+            rows, columns = self._reader(shown).call_tree(by, events)
+        except ValueError as error:
+            raise TraceError(str(error)) from None
+        return make_call_tree(rows, columns, self.functions, group_names(self.tasks, by))
 
     def _reader(self, tasks: Sequence[Task] | None) -> _tracedata.Reader:
         """Hand in all names, and select these tasks (None: all).
@@ -213,10 +299,7 @@ class TraceFile:
         The trace is what it was when it was opened. While a report is still being read, the file is opened
         once more; if it has grown meanwhile, its names are no longer these.
         """
-        functions = [
-            (_text(function.name), _text(",".join(function.starred_arguments())), function.size_bytes)
-            for function in self.functions
-        ]
+        functions = function_rows(self.functions)
         rows = task_rows(self.tasks, tasks)
         reader = self._opened
         try:
@@ -272,6 +355,14 @@ def describe(reader: _tracedata.Reader) -> tuple[KernelHead | None, Description]
     return head, head.description
 
 
+def function_rows(functions: Sequence[Function]) -> list[tuple[str, str, int]]:
+    """Return a trace's functions as a Reader takes them."""
+    return [
+        (_text(function.name), _text(",".join(function.starred_arguments())), function.size_bytes)
+        for function in functions
+    ]
+
+
 def task_rows(
     tasks: Sequence[Task], selected: Sequence[Task] | None
 ) -> list[tuple[int, int, int, str, int, int, bool]]:
@@ -291,6 +382,14 @@ def _event_rows(event_types: Sequence[EventType]) -> list[tuple[str, str, int, s
         return _text(kind.system), _text(kind.name), kind.fields_at, fields
 
     return [row(kind) for kind in event_types]
+
+
+def _both(left: Sequence[_T] | None, right: Sequence[_T] | None) -> Sequence[_T] | None:
+    """Return what is in both; None stands for everything."""
+    if left is None or right is None:
+        return right if left is None else left
+    there = set(right)
+    return [item for item in left if item in there]
 
 
 def _prefix(name: str, columns: int) -> str:

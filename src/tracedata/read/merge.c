@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/core/compiler.h"
+
 #define WINDOWS_BYTES (32u << 20) /* of all lanes together, unless each then had less than a few pages */
 #define NO_LANE UINT32_MAX
 #define WINDOW_MAX_BYTES (256u << 10)
@@ -69,9 +71,35 @@ uint32_t fg_merge_window_bytes(const struct fg_trace_file *file)
     return window_bytes - window_bytes % page_bytes;
 }
 
+/* Moves a lane to its next event. */
+static inline int advance(struct fg_merge *merge, struct fg_cursor *cursor)
+{
+    if (fg_unlikely(merge->stage != NULL))
+        return merge->stage->advance(merge->stage, cursor, false, merge->reason);
+    return fg_cursor_advance(cursor, merge->reason);
+}
+
+static int open_lane(struct fg_merge *merge, uint32_t lane, uint32_t window_bytes)
+{
+    struct fg_cursor *cursor = &merge->lanes[lane].cursor;
+    struct fg_row_pass *pass = merge->file->recorded ? &merge->pass : NULL;
+    int error = fg_cursor_open(cursor, merge->file, pass, lane, window_bytes, merge->reason);
+
+    merge->lanes[lane].task = UINT32_MAX;
+    if (!error && merge->stage && !cursor->at_end)
+        error = merge->stage->advance(merge->stage, cursor, true, merge->reason);
+    return error;
+}
+
 int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, struct fg_name_table *names)
 {
-    *merge = (struct fg_merge){.file = file, .names = names};
+    return fg_merge_open_selected(merge, file, names, NULL);
+}
+
+int fg_merge_open_selected(struct fg_merge *merge, const struct fg_trace_file *file,
+                           struct fg_name_table *names, struct fg_merge_stage *stage)
+{
+    *merge = (struct fg_merge){.file = file, .names = names, .stage = stage};
     merge->lanes = calloc(file->nr_lanes + (size_t)1, sizeof(*merge->lanes));
     merge->heap = calloc(file->nr_lanes + (size_t)1, sizeof(*merge->heap));
     if (!merge->lanes || !merge->heap)
@@ -83,9 +111,7 @@ int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, stru
     for (uint32_t lane = 0; lane < file->nr_lanes; lane++) {
         if (!has_selected_task(names, lane))
             continue;
-        merge->lanes[lane].task = UINT32_MAX;
-        error = fg_cursor_open(&merge->lanes[lane].cursor, file, file->recorded ? &merge->pass : NULL, lane,
-                               window_bytes, merge->reason);
+        error = open_lane(merge, lane, window_bytes);
         if (error)
             return error;
         if (!merge->lanes[lane].cursor.at_end)
@@ -161,7 +187,7 @@ int fg_merge_next(struct fg_merge *merge, struct fg_event *event)
         }
         event->task = lane->task;
         merge->top_moved = true;
-        merge->error = fg_cursor_advance(&lane->cursor, merge->reason);
+        merge->error = advance(merge, &lane->cursor);
         if (merge->names->tasks[event->task].selected)
             return 1;
     }
@@ -176,7 +202,7 @@ const struct fg_event *fg_merge_peek(const struct fg_merge *merge)
 
 void fg_merge_skip(struct fg_merge *merge)
 {
-    merge->error = fg_cursor_advance(&merge->lanes[merge->heap[0]].cursor, merge->reason);
+    merge->error = advance(merge, &merge->lanes[merge->heap[0]].cursor);
 }
 
 /* The lane below heap[at] with the earliest event of this buffer that is earlier than that of `best`, or
@@ -204,7 +230,7 @@ void fg_merge_skip_peeked(struct fg_merge *merge)
 {
     uint32_t at = merge->peeked;
 
-    merge->error = fg_cursor_advance(&merge->lanes[merge->heap[at]].cursor, merge->reason);
+    merge->error = advance(merge, &merge->lanes[merge->heap[at]].cursor);
     if (merge->lanes[merge->heap[at]].cursor.at_end) {
         merge->heap[at] = merge->heap[--merge->heap_lanes];
         while (at && at < merge->heap_lanes && earlier(merge, merge->heap[at], merge->heap[(at - 1) / 2])) {

@@ -11,8 +11,18 @@ struct fg_merge_lane {
     int32_t tid;
 };
 
+/* What stands between the lanes and their merge, and leaves events out. */
+struct fg_merge_stage {
+    /* Moves a lane to its next event that is not left out, or to its end: as fg_cursor_advance(), but an
+     * event's data stays valid until the second call after the one that moved to it. @is_first: the cursor
+     * is at the lane's first event, about which nothing was decided yet. */
+    int (*advance)(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool is_first,
+                   char reason[FG_REASON_BYTES]);
+};
+
 struct fg_merge {
     const struct fg_trace_file *file;
+    struct fg_merge_stage *stage; /* or NULL: all events are read */
     struct fg_name_table *names;
     struct fg_merge_lane *lanes;
     uint32_t *heap; /* lanes by the time of their next event; heap[0] is the earliest */
@@ -27,6 +37,9 @@ struct fg_merge {
 /* Return: 0; -EINVAL, and merge->reason says why; or another negative errno. The merge must be closed in
  * any case. */
 int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, struct fg_name_table *names);
+/* The same for the events that @stage leaves; it stays the caller's. */
+int fg_merge_open_selected(struct fg_merge *merge, const struct fg_trace_file *file,
+                           struct fg_name_table *names, struct fg_merge_stage *stage);
 void fg_merge_close(struct fg_merge *merge);
 
 /* Takes the next event of a selected task. Return: 1; 0 at the end; or an error as above. The event's data

@@ -9,6 +9,8 @@ struct fg_parked_call {
     uint32_t func;
     int32_t pid;     /* a fork makes two calls of a suspended generator */
     uint64_t ran_ns; /* sum of the stretches that have ended */
+    void *more;      /* what the table's owner keeps for the call: NULL at first */
+    size_t place;    /* for the table's user: where it keeps more of the call */
 };
 
 /* It grows with the calls that are suspended at one time, not with all calls. */

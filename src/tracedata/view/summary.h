@@ -1,28 +1,10 @@
-/* How often each function was called, and how long it ran.
- *
- *     calls       starts. A call whose start was lost, or not recorded (--thresh), counts at its exit
- *     resumes     how often suspended generators and coroutines were resumed
- *     exceptions  calls that an exception ended
- *     total       time in which the function was running, with its callees. In recursion only the
- *                 outermost call counts. Neither a suspended call nor a task that waits for the recorder is
- *                 running
- *     self        time of all its calls without their traced callees
- *     min, max    the shortest and the longest call: the sum of its stretches between suspends
- *
- * A call that is in progress when its task's records end (the program was killed) ends at the last of
- * these records. It counts in total and self, but not in min and max, since its real length is unknown. A
- * call whose exit was lost counts in calls only. */
+/* Runs over a trace and adds up what summary_figures.h defines. */
 #ifndef FG_SUMMARY_H
 #define FG_SUMMARY_H
 
 #include "tracedata/read/merge.h"
-
-struct fg_function_summary {
-    uint64_t calls, resumes, exceptions;
-    uint64_t total_ns, self_ns;
-    uint64_t min_ns, max_ns;  /* min_ns is UINT64_MAX while no call has ended */
-    uint64_t ended, ended_ns; /* the calls of min and max, and their sum: in recursion more than total */
-};
+#include "tracedata/view/call_tree.h"
+#include "tracedata/view/summary_figures.h"
 
 struct fg_summary;
 
@@ -30,6 +12,12 @@ struct fg_summary;
  * -ENOMEM. */
 int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary);
 void fg_summary_free(struct fg_summary *summary);
+
+/* Makes a merged call tree too: to be called before any event is counted. Calls, resumes, exceptions and self
+ * times of a function's nodes add up to the function's. So does the total time of those of its nodes that have
+ * no node of the same function above them. Return: 0 or -ENOMEM. */
+int fg_summary_grow_tree(struct fg_summary *summary, enum fg_tree_groups groups);
+const struct fg_call_tree *fg_summary_tree(const struct fg_summary *summary); /* NULL: none was asked for */
 
 /* Counts up to `events` more events. Return: 1; 0: that was all; or an error of fg_merge_next(). */
 int fg_summary_run(struct fg_summary *summary, uint64_t events);

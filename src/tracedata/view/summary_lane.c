@@ -21,6 +21,7 @@ void fg_summary_lane_free(struct fg_summary_lane *lane)
     free(lane->running);
     free(lane->unrooted);
     free(lane->unrooted_top);
+    free(lane->tree.places);
     *lane = (struct fg_summary_lane){0};
 }
 

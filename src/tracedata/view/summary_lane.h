@@ -27,6 +27,20 @@ struct fg_unrooted_time {
     uint64_t counted_ns;
 };
 
+/* Where the calls are in the merged call tree, by depth: tree_lane.h. */
+struct fg_tree_place {
+    uint32_t node;   /* of the call in progress */
+    uint32_t branch; /* of the callees of a call here whose function is not known yet; 0: none */
+};
+
+struct fg_tree_lane {
+    struct fg_tree_place *places;
+    size_t capacity;
+    uint32_t nr_branches; /* 1 + the depth of the deepest branch */
+    uint32_t root;
+    uint32_t task; /* whose root it is */
+};
+
 struct fg_summary_lane {
     struct fg_open_call *calls; /* by depth */
     size_t capacity;
@@ -40,6 +54,8 @@ struct fg_summary_lane {
     uint32_t nr_unrooted;
     size_t unrooted_capacity;
     uint32_t *unrooted_top; /* by function: 1 + index of its topmost entry, or 0 */
+
+    struct fg_tree_lane tree;
 };
 
 void fg_summary_lane_free(struct fg_summary_lane *lane);

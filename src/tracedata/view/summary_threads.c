@@ -92,7 +92,7 @@ void fg_summary_thread_end(struct fg_summary_threads *threads, size_t number)
 {
     struct fg_summary_lane *lane = threads->lanes[number];
 
-    if (lane->depth || lane->nr_unrooted)
+    if (lane->depth || lane->nr_unrooted || lane->tree.nr_branches)
         return;
     threads->lanes[number] = NULL;
     threads->spare[threads->nr_spare++] = lane;

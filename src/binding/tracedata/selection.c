@@ -1,0 +1,226 @@
+/* See selection.h. */
+#include "binding/tracedata/selection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/core/pattern.h"
+#include "engine/event/filter.h"
+
+#define SELECTION_TEXT                                                                                       \
+    "a selection must be a tuple (functions, has_names, has_roots, from, to, max_depth, longer_ns, "         \
+    "hides_calls, events)"
+#define EVENT_TEXT "an event of a selection must be a tuple (type, program, fields)"
+
+void fg_selected_free(struct fg_selected *selected)
+{
+    fg_select_free(selected->select);
+    selected->select = NULL;
+    fg_selection_free(&selected->selection);
+}
+
+int fg_selected_open(struct fg_selected *selected, struct fg_merge *merge, const struct fg_trace_file *file,
+                     struct fg_name_table *names)
+{
+    struct fg_merge_stage *stage = selected->select ? fg_select_stage(selected->select) : NULL;
+
+    return fg_merge_open_selected(merge, file, names, stage);
+}
+
+/* ---- events */
+
+static int parse_field(PyObject *item, struct fg_field *field)
+{
+    const char *type;
+    unsigned int count, offset;
+    int number;
+
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "a field must be a tuple (type, count, offset)");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "sII;a field must be (type, count, offset)", &type, &count, &offset))
+        return -1;
+    number = fg_field_type_by_name(type);
+    if (number < 0 || count > UINT8_MAX || offset > UINT16_MAX) {
+        PyErr_Format(PyExc_ValueError, "%R is no field", item);
+        return -1;
+    }
+    *field = (struct fg_field){.offset = (uint16_t)offset, .type = (uint8_t)number, .count = (uint8_t)count};
+    return 0;
+}
+
+static int make_filter(struct fg_selected_event *event, const char *program, Py_ssize_t program_bytes,
+                       PyObject *fields)
+{
+    Py_ssize_t nr_fields = PyList_GET_SIZE(fields);
+    struct fg_field *made = PyMem_Calloc((size_t)nr_fields + 1, sizeof(*made));
+    int error = made ? 0 : -ENOMEM;
+
+    for (Py_ssize_t i = 0; !error && i < nr_fields; i++)
+        if (parse_field(PyList_GET_ITEM(fields, i), &made[i]) < 0)
+            goto fail;
+    if (!error)
+        error =
+            fg_event_filter_make(&event->filter, program, (size_t)program_bytes, made, (uint32_t)nr_fields);
+    if (!error) {
+        PyMem_Free(made);
+        return 0;
+    }
+    if (error == -ENOMEM)
+        PyErr_NoMemory();
+    else
+        PyErr_SetString(PyExc_ValueError, "the bytes are no filter for these fields");
+fail:
+    PyMem_Free(made);
+    return -1;
+}
+
+static int parse_event(PyObject *item, struct fg_selected_event *event)
+{
+    const char *program;
+    Py_ssize_t program_bytes;
+    PyObject *fields;
+    unsigned int type;
+
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, EVENT_TEXT);
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "Iz#O!;" EVENT_TEXT, &type, &program, &program_bytes, &PyList_Type, &fields))
+        return -1;
+    event->type = type;
+    return program ? make_filter(event, program, program_bytes, fields) : 0;
+}
+
+static int compare_types(const void *left, const void *right)
+{
+    uint32_t a = ((const struct fg_selected_event *)left)->type;
+    uint32_t b = ((const struct fg_selected_event *)right)->type;
+
+    return a < b ? -1 : a > b;
+}
+
+static int parse_events(PyObject *list, struct fg_selection *selection)
+{
+    if (list == Py_None)
+        return 0;
+    if (!PyList_Check(list)) {
+        PyErr_SetString(PyExc_TypeError, SELECTION_TEXT);
+        return -1;
+    }
+    selection->chooses_events = true;
+    selection->events = calloc((size_t)PyList_GET_SIZE(list) + 1, sizeof(*selection->events));
+    if (!selection->events) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++, selection->nr_events++)
+        if (parse_event(PyList_GET_ITEM(list, i), &selection->events[i]) < 0)
+            return -1;
+    qsort(selection->events, selection->nr_events, sizeof(*selection->events), compare_types);
+    return 0;
+}
+
+/* ---- the argument */
+
+static int set_functions(struct fg_selection *selection, const char *marks, Py_ssize_t bytes)
+{
+    selection->functions = malloc((size_t)bytes + 1);
+    if (!selection->functions) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(selection->functions, marks, (size_t)bytes);
+    selection->nr_functions = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+    return 0;
+}
+
+int fg_selected_parse(struct fg_selected *selected, const struct fg_trace_file *file, PyObject *argument)
+{
+    struct fg_selection *selection = &selected->selection;
+    unsigned long long from, to, longer_ns;
+    const char *marks;
+    Py_ssize_t bytes;
+    PyObject *events;
+    unsigned int max_depth;
+    int has_names, has_roots, hides_calls;
+
+    if (!argument || argument == Py_None)
+        return 0;
+    if (!PyTuple_Check(argument)) {
+        PyErr_SetString(PyExc_TypeError, SELECTION_TEXT);
+        return -1;
+    }
+    if (!PyArg_ParseTuple(argument, "y#ppKKIKpO;" SELECTION_TEXT, &marks, &bytes, &has_names, &has_roots,
+                          &from, &to, &max_depth, &longer_ns, &hides_calls, &events))
+        return -1;
+    selection->has_names = has_names;
+    selection->has_roots = has_roots;
+    selection->from = from;
+    selection->to = to;
+    selection->max_depth = max_depth;
+    selection->longer_ns = longer_ns;
+    selection->hides_calls = hides_calls;
+    if (set_functions(selection, marks, bytes) < 0 || parse_events(events, selection) < 0)
+        return -1;
+    if (fg_select_new(selection, file, &selected->select) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- match_functions() */
+
+static int match_one(const struct fg_pattern *pattern, PyObject *item, char *matches)
+{
+    const char *name, *module;
+
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "a function must be a tuple (name, module)");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "ss;a function must be (name, module)", &name, &module))
+        return -1;
+    *matches = fg_pattern_match(pattern, name, module);
+    return 0;
+}
+
+static PyObject *match_functions(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    struct fg_pattern pattern;
+    const char *text, *reason;
+    size_t column;
+    PyObject *names, *result;
+    int error;
+
+    if (!PyArg_ParseTuple(args, "sO!:match_functions", &text, &PyList_Type, &names))
+        return NULL;
+    error = fg_pattern_parse(&pattern, text, &reason, &column);
+    if (error == -EINVAL)
+        return PyErr_Format(PyExc_ValueError, "%s (column %zu)", reason, column + 1);
+    if (error)
+        return PyErr_NoMemory();
+    result = PyBytes_FromStringAndSize(NULL, PyList_GET_SIZE(names));
+    for (Py_ssize_t i = 0; result && i < PyList_GET_SIZE(names); i++)
+        if (match_one(&pattern, PyList_GET_ITEM(names, i), PyBytes_AS_STRING(result) + i) < 0)
+            Py_CLEAR(result);
+    fg_pattern_clear(&pattern);
+    return result;
+}
+
+PyDoc_STRVAR(match_functions_doc,
+             "match_functions($module, pattern, functions, /)\n--\n\n"
+             "Return for each function (name, module) a byte: 1 if a filter pattern matches it.");
+
+static PyMethodDef functions[] = {
+    {"match_functions", match_functions, METH_VARARGS, match_functions_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+int fg_add_selection_functions(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,29 @@
+/* Selections: what a reader's methods take as `selection`, and match_functions(). */
+#ifndef FG_BINDING_SELECTION_H
+#define FG_BINDING_SELECTION_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "tracedata/read/merge.h"
+#include "tracedata/select/select.h"
+
+/* A selection that is read. Zeroed: everything is read. */
+struct fg_selected {
+    struct fg_selection selection;
+    struct fg_select *select; /* NULL: everything is read */
+};
+
+/* Takes the argument `selection`: see the stub. Return: 0, or -1 with an exception; to be freed then too. */
+int fg_selected_parse(struct fg_selected *selected, const struct fg_trace_file *file, PyObject *argument);
+/* After the merge that reads it was closed. */
+void fg_selected_free(struct fg_selected *selected);
+
+/* As fg_merge_open(). */
+int fg_selected_open(struct fg_selected *selected, struct fg_merge *merge, const struct fg_trace_file *file,
+                     struct fg_name_table *names);
+
+/* Adds match_functions() to the module. Return: 0, or -1 with an exception. */
+int fg_add_selection_functions(PyObject *module);
+
+#endif

@@ -1,0 +1,116 @@
+"""funcgraph sql: ask a trace questions in SQL."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+
+from funcgraph.commands import CommandError
+from funcgraph.commands._trace import add_selection_arguments, open_events, selection_of, trace_errors
+from funcgraph.tracedata.pager import write_text
+from funcgraph.tracedata.sql import MISSING, SqlError, SqlRows
+
+NAME = "sql"
+HELP = "ask a trace questions in SQL"
+DESCRIPTION = """\
+Ask a trace questions in SQL, which DuckDB answers (pip install 'funcgraph[sql]').
+
+  calls       a row for each call: function, task, begin_ns, duration_ns, self_ns, parent, arguments ...
+  events      a row for each event: entries, ends, marks, events of the program with their fields
+  functions   id, name, module, file, line
+  tasks       threads: id, name, pid, tid, process, instance
+  stacks      recorded stack traces, a row for each level
+
+'DESCRIBE calls' lists the columns. A query reads nothing but the trace, and writes nothing."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("-i", "--input", metavar="FILE", help="the trace, if it is not given before the query")
+    group.add_argument("file", metavar="TRACE", nargs="?", help="the trace (default: trace.fg)")
+    parser.add_argument(
+        "query", metavar="QUERY", help="as 'SELECT function, count(*) FROM calls GROUP BY ALL'"
+    )
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--csv", action="store_true", help="print CSV")
+    formats.add_argument("--json", action="store_true", help="print a JSON array with an object for each row")
+    parser.add_argument(
+        "--external",
+        action="store_true",
+        help="let the query read and write files, and load extensions of DuckDB",
+    )
+    add_selection_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the answer; return the exit status."""
+    show = _csv if args.csv else _json if args.json else _table
+    with open_events(args) as trace, trace_errors(trace.path):
+        try:
+            rows = trace.sql(args.query, select=selection_of(args), external=args.external)
+            write_text((text.encode("utf-8", "backslashreplace") for text in show(rows)), pager=False)
+        except ImportError:
+            raise CommandError(MISSING) from None
+        except SqlError as error:
+            raise CommandError(str(error)) from None
+    return 0
+
+
+def _csv(rows: SqlRows) -> Iterator[str]:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(rows.columns)
+    for row in rows.whole():
+        writer.writerow(row)
+        if buffer.tell() > 1 << 16:
+            yield _taken(buffer)
+    yield _taken(buffer)
+    rows.tell_damage()
+
+
+def _taken(buffer: io.StringIO) -> str:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text
+
+
+def _json(rows: SqlRows) -> Iterator[str]:
+    before = "[\n "
+    for row in rows.whole():
+        yield before + json.dumps(dict(zip(rows.columns, row, strict=True)), default=str)
+        before = ",\n "
+    yield "[]\n" if before[0] == "[" else "\n]\n"
+    rows.tell_damage()
+
+
+def _table(rows: SqlRows) -> Iterator[str]:
+    """Yield lines of columns that are as wide as their widest value: numbers to the right."""
+    cells = [[_cell(value) for value in row] for row in rows.whole()]
+    right = [kind.endswith("INT") or kind in ("DOUBLE", "FLOAT") or "DECIMAL" in kind for kind in rows.types]
+    widths = [max(map(len, column)) for column in zip(map(_cell, rows.columns), *cells, strict=True)]
+
+    def line(values: Sequence[str]) -> str:
+        parts = zip(values, widths, right, strict=True)
+        return "  ".join(f"{v:>{w}}" if is_right else f"{v:<{w}}" for v, w, is_right in parts).rstrip() + "\n"
+
+    if rows.columns:
+        yield line([_cell(name) for name in rows.columns])
+    for row in cells:
+        yield line(row)
+    rows.tell_damage()
+
+
+def _cell(value: object) -> str:
+    """Return a value without characters that could harm a terminal."""
+    text = "" if value is None else _decimal(value) if isinstance(value, float) else str(value)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
+
+
+def _decimal(value: float) -> str:
+    """Return a number with three decimals, as far as that says something."""
+    return f"{value:.3f}".rstrip("0").rstrip(".") if 0.001 <= abs(value) < 1e15 else f"{value:.6g}"

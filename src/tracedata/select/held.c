@@ -1,0 +1,82 @@
+/* See held.h. */
+#include "tracedata/select/held.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/core/array.h"
+
+void fg_held_free(struct fg_held *held)
+{
+    free(held->events);
+    free(held->data);
+    *held = (struct fg_held){0};
+}
+
+/* Moves what is left to the beginning, when at least as much has left. */
+static void compact(struct fg_held *held)
+{
+    size_t left = held->end - held->first;
+    size_t at = left ? held->events[held->first].at : held->data_bytes;
+
+    if (held->first < left)
+        return;
+    memmove(held->events, held->events + held->first, left * sizeof(*held->events));
+    memmove(held->data, held->data + at, held->data_bytes - at);
+    for (size_t i = 0; i < left; i++)
+        held->events[i].at -= at;
+    held->data_bytes -= at;
+    held->end = left;
+    held->first = 0;
+}
+
+int fg_held_add(struct fg_held *held, const struct fg_event *event, uint32_t depth, enum fg_verdict verdict,
+                uint64_t *number)
+{
+    struct fg_held_event *added;
+    int error;
+
+    if (held->first)
+        compact(held);
+    error = fg_array_reserve(&held->events, &held->capacity, held->end + 1);
+    if (!error)
+        error = fg_array_reserve(&held->data, &held->data_capacity, held->data_bytes + event->size + 1);
+    if (error)
+        return error;
+    *number = held->taken + held->end - held->first;
+    added = &held->events[held->end++];
+    *added =
+        (struct fg_held_event){.event = *event, .depth = depth, .at = held->data_bytes, .verdict = verdict};
+    added->event.lost = fg_add_lost(event->lost, held->lost);
+    held->lost = 0;
+    memcpy(held->data + held->data_bytes, event->data, event->size);
+    held->data_bytes += event->size;
+    return 0;
+}
+
+void fg_held_decide(struct fg_held *held, uint64_t number, enum fg_verdict verdict)
+{
+    struct fg_held_event *event = &held->events[held->first + (size_t)(number - held->taken)];
+
+    event->verdict = verdict;
+    if (verdict != FG_VERDICT_DROP || event != &held->events[held->end - 1])
+        return;
+    held->lost = fg_add_lost(held->lost, event->event.lost);
+    held->data_bytes = event->at;
+    held->end--;
+}
+
+const struct fg_held_event *fg_held_take(struct fg_held *held)
+{
+    while (held->first < held->end && held->events[held->first].verdict != FG_VERDICT_OPEN) {
+        struct fg_held_event *event = &held->events[held->first++];
+        uint64_t *next_lost = held->first < held->end ? &held->events[held->first].event.lost : &held->lost;
+
+        held->taken++;
+        event->event.data = held->data + event->at;
+        if (event->verdict == FG_VERDICT_SHOW)
+            return event;
+        *next_lost = fg_add_lost(*next_lost, event->event.lost);
+    }
+    return NULL;
+}

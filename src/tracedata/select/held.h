@@ -1,0 +1,42 @@
+/* Events of a lane that wait until it is known whether they are shown: a queue of copies. */
+#ifndef FG_HELD_H
+#define FG_HELD_H
+
+#include "tracedata/base/trace_event.h"
+
+enum fg_verdict { FG_VERDICT_OPEN, FG_VERDICT_SHOW, FG_VERDICT_DROP };
+
+struct fg_held_event {
+    struct fg_event event;
+    uint32_t depth; /* at which a call is shown */
+    size_t at;      /* where its data begins in fg_held.data */
+    enum fg_verdict verdict;
+};
+
+struct fg_held {
+    struct fg_held_event *events; /* from `first` on */
+    size_t first, end, capacity;
+    uint64_t taken; /* how many have left at the front: event i has the number taken + i - first */
+    uint8_t *data;
+    size_t data_bytes, data_capacity;
+    uint64_t lost; /* before the next event that comes in */
+};
+
+void fg_held_free(struct fg_held *held);
+
+/* Adds a copy of an event at the end. Return: 0 or -ENOMEM; *@number names it. */
+int fg_held_add(struct fg_held *held, const struct fg_event *event, uint32_t depth, enum fg_verdict verdict,
+                uint64_t *number);
+/* Decides about an event that is open. What was lost before a dropped one is lost before its successor. */
+void fg_held_decide(struct fg_held *held, uint64_t number, enum fg_verdict verdict);
+
+/* The first event, with its data, if it is decided that it is shown; else NULL. Valid until the next call. */
+const struct fg_held_event *fg_held_take(struct fg_held *held);
+
+/* Adds numbers of lost records. */
+static inline uint64_t fg_add_lost(uint64_t a, uint64_t b)
+{
+    return a > FG_LOST_UNKNOWN - b ? FG_LOST_UNKNOWN : a + b;
+}
+
+#endif

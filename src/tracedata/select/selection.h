@@ -1,0 +1,38 @@
+/* Which events of a trace are read. docs/trace-text.md ("Selections") has the meaning of each choice. */
+#ifndef FG_SELECTION_H
+#define FG_SELECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/event/filter.h"
+
+/* Bits of fg_selection.functions. */
+enum fg_selection_mark {
+    FG_SELECT_NAMED = 1, /* its calls are wanted (-l) */
+    FG_SELECT_ROOT = 2,  /* its calls and all that they call are wanted (-g) */
+};
+
+/* A kind of event that is wanted (-F). */
+struct fg_selected_event {
+    uint32_t type;                  /* as of fg_event */
+    struct fg_event_filter *filter; /* which of them; NULL: all */
+};
+
+struct fg_selection {
+    uint8_t *functions; /* by index: enum fg_selection_mark, or-ed; NULL: all calls are wanted */
+    uint32_t nr_functions;
+    bool has_names, has_roots;
+    uint64_t from, to;                /* times of events that are read, both included */
+    uint32_t max_depth;               /* calls so many levels deep are the last; 0: all */
+    uint64_t longer_ns;               /* calls that ran at least so long; 0: all */
+    bool hides_calls;                 /* only events of `events` are read */
+    bool chooses_events;              /* other events than calls are read only if they are in `events` */
+    struct fg_selected_event *events; /* sorted by type */
+    size_t nr_events;
+};
+
+void fg_selection_free(struct fg_selection *selection);
+
+#endif

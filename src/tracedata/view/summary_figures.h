@@ -1,0 +1,34 @@
+/* How often each function was called, and how long it ran.
+ *
+ *     calls       starts. A call whose start was lost, or not recorded (--thresh), counts at its exit
+ *     resumes     how often suspended generators and coroutines were resumed
+ *     exceptions  calls that an exception ended
+ *     total       time in which the function was running, with its callees. In recursion only the
+ *                 outermost call counts. Neither a suspended call nor a task that waits for the recorder is
+ *                 running
+ *     self        time of all its calls without their traced callees
+ *     min, max    the shortest and the longest call: the sum of its stretches between suspends
+ *
+ * A call that is in progress when its task's records end (the program was killed) ends at the last of
+ * these records. It counts in total and self, but not in min and max, since its real length is unknown. A
+ * call whose exit was lost counts in calls only. */
+#ifndef FG_SUMMARY_FIGURES_H
+#define FG_SUMMARY_FIGURES_H
+
+#include <stdint.h>
+
+struct fg_function_summary {
+    uint64_t calls, resumes, exceptions;
+    uint64_t total_ns, self_ns;
+    uint64_t min_ns, max_ns;  /* min_ns is UINT64_MAX while no call has ended */
+    uint64_t ended, ended_ns; /* the calls of min and max, and their sum: in recursion more than total */
+};
+
+/* What has a root of its own in the merged call tree. */
+enum fg_tree_groups {
+    FG_TREE_OF_ALL,     /* one root: group 0 */
+    FG_TREE_BY_PROCESS, /* the group is the process id */
+    FG_TREE_BY_TASK,    /* the task's number in the name table */
+};
+
+#endif

@@ -1,0 +1,72 @@
+"""`Trace.call_columns`: the calls of `calls`, and the figures of the summary."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from tracefile import CLOSE, RAISE, RESUME, SUSPEND, Trace, values
+
+import funcgraph
+from funcgraph.tracedata import CallColumns, TraceFile
+from tracedata.programs import STEPS, Program, Step
+
+pytestmark = pytest.mark.one_python
+
+S = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("calls") / "trace.dat"
+
+
+@settings(max_examples=120, deadline=None)
+@given(steps=STEPS)
+def test_the_rows_are_the_calls_and_sum_up_to_the_summary(scratch: Path, steps: list[Step]) -> None:
+    Program(steps).trace.save(scratch)
+    figures: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    rows = []
+    with funcgraph.open(scratch) as trace:
+        for batch in trace.call_columns(size=7):
+            for i in range(len(batch)):
+                function, end = trace.functions[batch.function[i]], CallColumns.ENDS[batch.ended[i]]
+                figures[function.name][0] += 1
+                figures[function.name][1] += batch.resumes[i]
+                figures[function.name][2] += batch.self_ns[i]
+                if end != "open":
+                    rows.append((function, batch.tasks[batch.task[i]], batch.begin_ns[i], batch.end_ns[i],
+                                 batch.duration_ns[i], batch.depth[i], batch.resumes[i], end))  # fmt: skip
+        calls = [(c.function, c.task, c.begin_ns, c.end_ns, c.duration_ns, c.depth, c.resumes, c.ended)
+                 for c in trace.calls()]  # fmt: skip
+    assert rows == calls
+    summary = {row.name: [row.calls, row.resumes, row.self_ns] for row in TraceFile(scratch).summary()}
+    assert figures == summary
+
+
+def texts(offsets: memoryview[int], data: memoryview[int]) -> list[str]:
+    return [bytes(data[begin:end]).decode() for begin, end in pairwise(offsets)]
+
+
+def test_a_call_knows_its_parent_arguments_and_result(tmp_path: Path) -> None:
+    trace = Trace([("m", "a", "/m.py", 3, 0, ["n", "text"]), "m.gen", "m.c"])
+    task = trace.task(69)
+    task.enter(S, 0, 0, args=values(3, "it's"))
+    task.enter(S + 10, 1, 1, caller=(0, 12), args=values(1))
+    task.leave(S + 20, 1, 1, calltime=S + 10, kind=SUSPEND, start=S + 10)
+    task.enter(S + 30, 1, 1, kind=RESUME, start=S + 10)
+    task.enter(S + 32, 2, 2)
+    task.leave(S + 36, 2, 2, calltime=S + 32, kind=RAISE, result=values("KeyError"))
+    task.leave(S + 40, 1, 1, calltime=S + 30, kind=CLOSE, start=S + 10)
+    task.leave(S + 50, 0, 0, calltime=S, result=values(7))
+    with funcgraph.open(trace.save(tmp_path / "trace.dat")) as read:
+        (batch,) = read.call_columns()
+    assert (batch.id.tolist(), batch.parent.tolist()) == ([3, 2, 1], [2, 1, 0])
+    assert batch.duration_ns.tolist() == [4, 20, 50]
+    assert batch.self_ns.tolist() == [4, 16, 30]
+    assert (batch.caller.tolist(), batch.caller_line.tolist()) == ([3, 0, 3], [0, 12, 0])
+    assert texts(batch.arguments_offsets, batch.arguments) == ["", "1", 'n=3, text="it\'s"']
+    assert texts(batch.result_offsets, batch.result) == ["'KeyError'", "", "7"]

@@ -1,0 +1,311 @@
+"""`funcgraph diff`: figures are the summary's; verdicts tell differences from noise; runs part somewhere."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tracefile import Trace
+
+import funcgraph
+from funcgraph import cli
+from funcgraph.tracedata import SelectionError, TraceFile
+from funcgraph.tracedata.comparison import compare
+from funcgraph.tracedata.fail_if import ConditionError, parse_condition
+from funcgraph.tracedata.first_difference import first_difference
+from funcgraph.tracedata.welch import significant, two_sided, welch
+from tracedata.programs import STEPS, Program, Step
+
+pytestmark = pytest.mark.one_python
+
+S = 1_000_000_000
+NAMES = ("m.main", "m.fast", "m.slow", "m.old", "m.new")
+
+
+def run_of(path: Path, calls: dict[str, tuple[int, int]]) -> Path:
+    """Write a run: main() calls each function so often, and each call takes so many ns."""
+    trace = Trace(list(NAMES))
+    task = trace.task(69, "work")
+    now = begin = S
+    task.enter(now, 0, 0)
+    for name, (count, took) in calls.items():
+        for _ in range(count):
+            function, entered = NAMES.index(name), now + 10
+            task.enter(entered, function, 1)
+            now = entered + took
+            task.leave(now, function, 1, calltime=entered)
+    task.leave(now + 10, 0, 0, calltime=begin)
+    return trace.save(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    status = cli.main(["diff", *map(str, words)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    return (
+        run_of(tmp_path / "a.dat", {"m.fast": (4, 100), "m.slow": (2, 5000), "m.old": (1, 70)}),
+        run_of(tmp_path / "b.dat", {"m.fast": (4, 100), "m.slow": (3, 5000), "m.new": (2, 30)}),
+    )
+
+
+@pytest.fixture
+def noisy(tmp_path: Path) -> tuple[list[Path], list[Path]]:
+    """Three runs of each side: slow takes 1.5 times as long, fast scatters by 20 %."""
+    fast, sides = iter((1000, 1200, 900, 1100, 1150, 950)), []
+    for side, slow in (("a", (5000, 5050, 4980)), ("b", (7500, 7400, 7560))):
+        sides.append(
+            [
+                run_of(tmp_path / f"{side}{i}.dat", {"m.fast": (3, next(fast)), "m.slow": (2, ns)})
+                for i, ns in enumerate(slow)
+            ]
+        )
+    return sides[0], sides[1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(steps=STEPS, others=STEPS)
+def test_the_figures_are_the_summarys(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Step], others: list[Step]
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    paths = [Program(s).trace.save(folder / name) for s, name in ((steps, "a.dat"), (others, "b.dat"))]
+    summaries = [TraceFile(path).summary() for path in paths]
+    comparison = compare(*([rows] for rows in summaries))
+    for side, rows in zip("ab", summaries, strict=True):
+        expected = {row.name: (row.calls, row.self_ns, row.total_ns) for row in rows}
+        found = {
+            f.name: tuple(getattr(figure, side)[0] for figure in f.measures()) for f in comparison.functions
+        }
+        assert {name: figures for name, figures in found.items() if name in expected} == expected
+        assert not any(any(figures) for name, figures in found.items() if name not in expected)
+        assert getattr(comparison.whole.calls, side) == [sum(row.calls for row in rows)]
+
+
+def test_functions_stand_side_by_side(two: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, *two)
+    assert (status, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert [line[-1] for line in lines[1:6]] == ["m.slow", "m.old", "m.new", "m.main", "m.fast"]
+    assert lines[1][:3] == ["2", "3", "1.50x"]
+    assert lines[1][3:8] == ["10.000", "us", "15.000", "us", "1.50x"]
+    assert lines[2][-2:] == ["gone", "m.old"]
+    assert lines[3][-2:] == ["new", "m.new"]
+    assert "One run of a side does not tell" in out
+    assert len(run(capsys, *two, "--top", 1)[1].splitlines()) == 4
+
+
+def test_several_runs_tell_differences_from_noise(
+    noisy: tuple[list[Path], list[Path]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = noisy
+    status, out, _ = run(capsys, *a, "--with", *b, "--json")
+    assert status == 0
+    found = {row["name"]: row for row in json.loads(out)["functions"]}
+    assert {name: row["self_ns"]["verdict"] for name, row in found.items()} == {
+        "m.slow": "more", "m.fast": "noise", "m.main": "same",
+    }  # fmt: skip
+    slow = found["m.slow"]["self_ns"]
+    assert slow["low"] < 1.5 < slow["high"] < 1.6
+    assert found["m.slow"]["calls"]["verdict"] == "same"
+    _, out, _ = run(capsys, *a, "--with", *b)
+    assert "3 and 3 runs" in out
+    assert re.search(r" 1\.[45]\dx \[1\.4\d, 1\.5\d\] .* more +m\.slow$", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("condition", "fails"),
+    [
+        ("calls > 1", True), ("calls > 1.25", False), ("time>=1.4", True), ("time < 1", False),
+        ("new == 1", True), ("gone > 1", False), ("m.fast: time != 1", False), ("m.*: total > 1.49", True),
+        ("m.slow: calls == 1.5", True), ("m.x*: time > 0", False), ("m.[n]*: new > 0", True),
+    ],
+)  # fmt: skip
+def test_a_condition_decides_the_exit_status(
+    two: tuple[Path, Path], capsys: pytest.CaptureFixture[str], condition: str, fails: bool
+) -> None:
+    status, out, err = run(capsys, *two, "--fail-if", condition, "--fail-if", "calls > 100")
+    assert status == int(fails)
+    assert "FUNCTION" in out
+    assert err.startswith(f"funcgraph: {' '.join(condition.split())}: ") == fails
+
+
+def test_noise_fails_no_condition(
+    noisy: tuple[list[Path], list[Path]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = noisy
+    assert run(capsys, *a, "--with", *b, "--fail-if", "m.fast: time > 0")[0] == 0
+    assert run(capsys, *a, "--with", *b, "--fail-if", "m.slow: time > 1.4")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "caret", "wanted"),
+    [
+        ("tme > 1.1", 0, "one of time, total, calls, new, gone; did you mean 'time'?"),
+        ("time 1.1", 5, "one of > >= < <= == !="),
+        ("time => 1", 5, "one of > >= < <= == !="),
+        ("time >", 6, "a number, as 1.1"),
+        ("time > -1", 7, "a number, as 1.1"),
+        ("time > 1.1x", 10, "the end"),
+        ("time > 1 and calls > 2", 9, "the end"),
+        (": calls > 1", 0, "a pattern of functions before ':'"),
+        ("  total > 2", 2, "a pattern of functions before it"),
+        ("", 0, "one of time"),
+    ],
+)
+def test_a_wrong_condition_is_pointed_at(text: str, caret: int, wanted: str) -> None:
+    with pytest.raises(ConditionError) as info:
+        parse_condition(text)
+    _, shown, pointer, hint = str(info.value).splitlines()
+    assert (shown, pointer) == (f"  {text}", f"  {' ' * caret}^")
+    assert hint.startswith(f"here must be {wanted}")
+
+
+def test_wrong_arguments_are_one_error(two: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = two
+    for words, message in (
+        ([a], "two traces, or 'A A ... --with B B ...', must be given; got 1 without --with"),
+        ([a, b, a], "got 3 without --with"),
+        ([a, b, "--top", 0], "--top 0: must be at least 1"),
+        ([a, b, "--fail-if", "x"], "--fail-if: not a condition"),
+        ([a, b, "-l", "nobody"], "-l 'nobody': no function of the trace matches"),
+        ([a, a.parent / "c.dat"], "c.dat: No such file or directory"),
+        ([a, a, "--with", b, "--first-difference"], "--first-difference compares two traces"),
+    ):
+        status, out, err = run(capsys, *words)
+        assert (status, out) == (2, "")
+        assert message in err
+
+
+def test_a_damaged_trace_is_named(two: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = two
+    b.write_bytes(b.read_bytes()[:200])
+    status, out, err = run(capsys, a, b)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"funcgraph: {b}: ")
+
+
+# ---- the first difference
+
+
+def calls_of(path: Path, calls: list[tuple[int, int]], tasks: int = 1) -> funcgraph.Trace:
+    """Write a trace of calls (function, depth), of which each begins 10 ns after the one before."""
+    trace = Trace(list(NAMES))
+    for number in range(tasks):
+        task = trace.task(69 + number, "work")
+        for place, (function, depth) in enumerate(calls):
+            task.enter(S + 10 * place, function, depth)
+    return funcgraph.open(trace.save(path))
+
+
+CALLS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(common=CALLS, rests=st.tuples(CALLS, CALLS))
+def test_runs_part_at_the_first_call_that_differs(
+    tmp_path_factory: pytest.TempPathFactory, common: list[tuple[int, int]], rests: tuple[Any, Any]
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    sides = [common + rest for rest in rests]
+    place = next((i for i, (x, y) in enumerate(zip(*sides, strict=False)) if x != y), min(map(len, sides)))
+    with calls_of(folder / "x.dat", sides[0]) as a, calls_of(folder / "y.dat", sides[1]) as b:
+        found = first_difference(a, b)
+    if sides[0] == sides[1]:
+        assert found is None
+        return
+    assert found is not None
+    assert found.calls == place
+    for end, side in ((found.a, sides[0]), (found.b, sides[1])):
+        expected = (side[place][1], NAMES[side[place][0]], S + 10 * place) if place < len(side) else None
+        assert end == expected
+    assert found.before == tuple((depth, NAMES[function]) for function, depth in common_of(sides, place)[-3:])
+
+
+def common_of(sides: list[list[tuple[int, int]]], place: int) -> list[tuple[int, int]]:
+    return sides[0][:place]
+
+
+def test_the_first_difference_is_printed_in_its_nesting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls_of(tmp_path / "a.dat", [(0, 0), (1, 1), (2, 2)])
+    calls_of(tmp_path / "b.dat", [(0, 0), (1, 1), (1, 1), (2, 2)])
+    a, b = tmp_path / "a.dat", tmp_path / "b.dat"
+    status, out, err = run(capsys, a, b, "--first-difference")
+    assert (status, err) == (1, "")
+    assert out.splitlines() == [
+        "the first 2 calls are the same",
+        "  m.main() {",
+        "    m.fast() {",
+        f"-     m.slow() ({a}, after 20 ns)",
+        f"+   m.fast() ({b}, after 20 ns)",
+    ]
+    assert run(capsys, a, a, "--first-difference") == (0, "both make the same calls\n", "")
+    assert json.loads(run(capsys, a, b, "--first-difference", "--json")[1])["difference"]["calls"] == 2
+
+
+def test_runs_of_several_threads_need_a_choice(tmp_path: Path) -> None:
+    with calls_of(tmp_path / "a.dat", [(0, 0)], tasks=2) as a, pytest.raises(SelectionError) as info:
+        first_difference(a, a)
+    assert "has calls of several threads: work (69), work (70); choose one with --task" in str(info.value)
+
+
+# ---- statistics
+
+
+@pytest.mark.parametrize(
+    ("t", "degrees", "p"),
+    [(0, 5, 1), (12.706204736, 1, 0.05), (2.570581836, 5, 0.05), (2.0422724563, 30, 0.05),
+     (3.169272672, 10, 0.01), (1.0, 2.5, 0.404061), (50, 3, 1.7603e-05)],
+)  # fmt: skip
+def test_students_t_has_the_values_of_tables(t: float, degrees: float, p: float) -> None:
+    assert two_sided(t, degrees) == pytest.approx(p, rel=1e-3)
+
+
+def test_welchs_test_is_as_often_wrong_as_it_says() -> None:
+    """Of samples of one distribution 5 % differ at 5 %, and the interval has the truth in 95 %."""
+    source = random.Random(1)
+    rounds = 500
+    results = [
+        welch([source.gauss(0, 1) for _ in range(4)], [source.gauss(1, 5) for _ in range(6)])
+        for _ in range(rounds)
+    ]
+    covered = sum(abs(r.difference - 1) <= r.margin for r in results if r)
+    wrong = sum(
+        r.p < 0.05
+        for r in (
+            welch([source.gauss(0, 1) for _ in range(4)], [source.gauss(0, 5) for _ in range(6)])
+            for _ in range(rounds)
+        )
+        if r
+    )
+    assert 0.92 < covered / rounds < 0.98
+    assert 0.02 < wrong / rounds < 0.08
+    assert welch([1.0], [2.0, 3.0]) is None
+    same = welch([2.0, 2.0], [2.0, 2.0])
+    exact = welch([2.0, 2.0], [3.0, 3.0])
+    assert same is not None
+    assert same.p == 1
+    assert exact is not None
+    assert (exact.p, exact.margin) == (0, 0)
+    assert not math.isnan(exact.difference)
+
+
+def test_among_many_tests_few_verdicts_are_false() -> None:
+    """The example of Benjamini and Hochberg's paper of 1995: the first four of fifteen."""
+    ps = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719,
+          0.6528, 0.7590, 1.0]  # fmt: skip
+    assert significant(ps) == [True] * 4 + [False] * 11
+    assert significant(ps[::-1]) == [False] * 11 + [True] * 4
+    assert significant([]) == []
