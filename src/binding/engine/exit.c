@@ -15,7 +15,7 @@
 #include "arch/cpython/register/users.h"
 #include "binding/capi/capi.h"
 #include "binding/core/state.h"
-#include "binding/event/event.h"
+#include "binding/event/event_list.h"
 #include "binding/graph/ops_call.h"
 #include "binding/graph/profile.h"
 #include "binding/graph/users.h"

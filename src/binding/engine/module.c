@@ -20,6 +20,8 @@
 #include "binding/engine/tracers.h"
 #include "binding/engine/untraced.h"
 #include "binding/event/event.h"
+#include "binding/event/event_list.h"
+#include "binding/event/event_names.h"
 #include "binding/event/event_switch.h"
 #include "binding/event/func_command.h"
 #include "binding/event/trigger.h"

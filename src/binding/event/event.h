@@ -7,12 +7,4 @@
 
 extern PyType_Spec fg_event_spec;
 
-/* Functions of the module. */
-extern PyMethodDef fg_event_functions[];
-
-/* Before the first event. */
-void fg_event_begin(void);
-/* The interpreter ends: its events are hit no longer. */
-void fg_event_end(void);
-
 #endif
