@@ -318,7 +318,8 @@ class Event:
             target: of an "enable_event" the switch that it turns; of an "enable_hist" the event; else None.
             links: of a "hist": whose table it counts in, or None for one of its own; the variables of others
                  that it takes, each (Trigger, index); its actions, each (index of what must be due or -1,
-                 the Event that it makes or None, the terms of that event's fields).
+                 the Event that it makes or None, the terms of that event's fields, whether it takes a
+                 snapshot).
 
         Errors: ValueError: no such trigger, no plan for its fields. OSError: EINVAL: no such program or plan;
         EEXIST: the rows of the table are made otherwise.
@@ -350,6 +351,9 @@ class Trigger:
 
     def snapshot(self) -> tuple[bytes, int]:
         """Return the rows of its histogram, which hist_rows.py decodes, and how many hits were dropped."""
+
+    def taken(self) -> bytes | None:
+        """Return what hit its action snapshot() took the last one at, for hist_rows.py; None: at none."""
 
 class EventSwitch:
     """Whether an instance records the hits of an event. Triggers may turn it."""

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from funcgraph.events import hist
-from funcgraph.events.hist_rows import Extreme, Held, Key, Row
+from funcgraph.events.hist_rows import Extreme, Held, Key, Row, Taken
 from funcgraph.events.hist_spec import Expression, FieldRef, HistSpec, Number, VariableRef
-from funcgraph.events.hist_text import Names, Taken, hist_file, hist_text
+from funcgraph.events.hist_text import Names, hist_file, hist_text
 from tests.events.hist_replay import DATA, EVENTS, SESSIONS, Field
 
 pytestmark = pytest.mark.one_python

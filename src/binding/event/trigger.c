@@ -116,16 +116,29 @@ static int fill_action(struct fg_hist_action *action, PyObject *tuple, const str
                        const struct fg_event_type_of *events)
 {
     PyObject *event, *values;
+    int is_snapshot;
 
     if (!PyTuple_Check(tuple))
         return refuse("an action must be a tuple");
-    if (!PyArg_ParseTuple(tuple, "iOO!", &action->tracked, &event, &PyTuple_Type, &values))
+    if (!PyArg_ParseTuple(tuple, "iOO!p", &action->tracked, &event, &PyTuple_Type, &values, &is_snapshot))
         return -1;
+    action->is_snapshot = is_snapshot;
     if (event != Py_None)
         action->sink = PyObject_TypeCheck(event, events->type) ? events->sink(event) : NULL;
     if (event != Py_None && !action->sink)
         return refuse("an action's event is one that others make");
     return fill_values(action, values, fields);
+}
+
+/* Return: 0, or -1 with MemoryError. */
+static int have_taken(struct fg_hist_actions *actions)
+{
+    if (!actions->taken)
+        actions->taken = calloc(1, sizeof(*actions->taken));
+    if (actions->taken)
+        return 0;
+    PyErr_NoMemory();
+    return -1;
 }
 
 static int fill_actions(struct fg_hist_actions *actions, PyObject *tuple, const struct fg_hist_fields *fields,
@@ -138,7 +151,8 @@ static int fill_actions(struct fg_hist_actions *actions, PyObject *tuple, const 
     for (; actions->nr_actions < (uint32_t)n;) {
         struct fg_hist_action *action = &actions->actions[actions->nr_actions++];
 
-        if (fill_action(action, PyTuple_GET_ITEM(tuple, actions->nr_actions - 1), fields, events) != 0)
+        if (fill_action(action, PyTuple_GET_ITEM(tuple, actions->nr_actions - 1), fields, events) != 0 ||
+            (action->is_snapshot && have_taken(actions) != 0))
             return -1;
     }
     return 0;
@@ -188,6 +202,7 @@ static void free_actions(struct fg_hist_actions *actions)
 {
     for (uint32_t i = 0; i < actions->nr_actions; i++)
         free(actions->actions[i].values);
+    free(actions->taken);
 }
 
 static void trigger_dealloc(PyObject *object)
@@ -263,6 +278,21 @@ static PyObject *snapshot(PyObject *object, PyObject *Py_UNUSED(ignored))
     return Py_BuildValue("NK", rows, (unsigned long long)dropped);
 }
 
+static PyObject *taken(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    struct fg_hist *hist = hist_of(object);
+    struct fg_hist_taken *taken = fg_trigger_of(object)->actions.taken;
+    uint64_t words[FG_HIST_TAKEN_WORDS];
+    uint32_t n;
+
+    if (!hist)
+        return NULL;
+    n = taken ? fg_hist_taken_read(taken, hist, words) : 0;
+    if (!n)
+        Py_RETURN_NONE;
+    return PyBytes_FromStringAndSize((const char *)words, (Py_ssize_t)(n * sizeof(words[0])));
+}
+
 static PyGetSetDef attributes[] = {
     {"left", get_left, NULL, "How often it still acts; -1: without limit.", NULL},
     {"paused", get_paused, NULL, "Whether its histogram is paused.", NULL},
@@ -274,6 +304,8 @@ static PyMethodDef methods[] = {
     {"clear", clear_hist, METH_NOARGS, "clear(): forget all hits of its histogram."},
     {"snapshot", snapshot, METH_NOARGS,
      "snapshot() -> tuple[bytes, int]: its histogram's rows, and what was dropped."},
+    {"taken", taken, METH_NOARGS,
+     "taken() -> bytes | None: what its action snapshot() took the last one of."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -19,6 +19,7 @@
 #define FG_HIST_MAX_VARIABLES 16u
 #define FG_HIST_MAX_TRACKED 8u
 #define FG_HIST_MAX_SAVED 8u
+#define FG_HIST_COMM_WORDS 2u
 
 /* What a row keeps of a variable for onmax() or onchange(). */
 struct fg_hist_track {

@@ -5,6 +5,17 @@
 
 #include "engine/core/compiler.h"
 #include "engine/event/hit.h"
+#include "engine/tracer/instance_snapshot.h"
+
+/* What it notes is of one action. */
+static bool can_snapshot(const struct fg_hist_actions *actions, const struct fg_hist_action *action)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < actions->nr_actions; i++)
+        n += actions->actions[i].is_snapshot;
+    return n == 1 && actions->taken && action->tracked >= 0 && !action->sink;
+}
 
 int fg_hist_actions_check(struct fg_hist_actions *actions, uint32_t nr_tracked)
 {
@@ -13,7 +24,8 @@ int fg_hist_actions_check(struct fg_hist_actions *actions, uint32_t nr_tracked)
         const struct fg_hist_action *action = &actions->actions[i];
 
         if (action->tracked >= (int)nr_tracked ||
-            (action->sink && action->nr_values != action->sink->nr_values))
+            (action->sink && action->nr_values != action->sink->nr_values) ||
+            (action->is_snapshot && !can_snapshot(actions, action)))
             return -EINVAL;
         for (uint32_t k = 0; k < action->nr_values; k++) {
             if (fg_hist_term_check(&action->values[k]))
@@ -34,6 +46,14 @@ bool fg_hist_actions_have(const struct fg_hist_actions *actions, const struct fg
 }
 
 /* ---- at a hit */
+
+/* What is hit, and where. */
+struct target {
+    struct fg_hist *hist;
+    const struct fg_hist_actions *actions;
+    struct fg_instance *instance;
+    const struct fg_event_site *site;
+};
 
 /* The variables that a hit has taken; texts of them are in `words`. */
 struct taken {
@@ -80,47 +100,55 @@ static FG_NOINLINE void give_values(const struct fg_hist_action *action, const s
     action->sink->take(action->sink, site, values);
 }
 
-static void act(struct fg_hist *hist, struct fg_hist_element *element, const struct fg_hist_actions *actions,
-                const struct fg_event_site *site, const struct fg_hit *hit)
+static FG_NOINLINE void take_snapshot(const struct target *at, struct fg_hist_element *element,
+                                      uint32_t tracked, const struct fg_hit *hit)
 {
-    for (uint32_t i = 0; i < actions->nr_actions; i++) {
-        const struct fg_hist_action *action = &actions->actions[i];
+    if (fg_hist_taken_note(at->actions->taken, at->hist, element, tracked, hit))
+        fg_instance_snapshot(at->instance, at->site->task, "snapshot");
+}
 
-        if (action->tracked >= 0 && !fg_hist_track(hist, element, (uint32_t)action->tracked, hit))
+static void act(const struct target *at, struct fg_hist_element *element, const struct fg_hit *hit)
+{
+    for (uint32_t i = 0; i < at->actions->nr_actions; i++) {
+        const struct fg_hist_action *action = &at->actions->actions[i];
+
+        if (action->tracked >= 0 && !fg_hist_track(at->hist, element, (uint32_t)action->tracked, hit))
             continue;
         if (action->sink)
-            give_values(action, site, hit);
+            give_values(action, at->site, hit);
+        else if (action->is_snapshot)
+            take_snapshot(at, element, (uint32_t)action->tracked, hit);
     }
 }
 
-static FG_NOINLINE void hit_with_variables(struct fg_hist *hist, const struct fg_hist_actions *actions,
-                                           const struct fg_event_site *site, struct fg_hit *hit)
+static FG_NOINLINE void hit_with_variables(const struct target *at, struct fg_hit *hit)
 {
     struct taken taken;
     struct fg_hist_element *element;
 
     /* A variable is taken only if the hit then counts. */
-    if (!fg_hist_is_open(hist) || !take(hist, actions, hit, &taken))
+    if (!fg_hist_is_open(at->hist) || !take(at->hist, at->actions, hit, &taken))
         return;
     hit->variables = taken.values;
-    element = fg_hist_count(hist, hit);
+    element = fg_hist_count(at->hist, hit);
     if (element)
-        act(hist, element, actions, site, hit);
+        act(at, element, hit);
 }
 
-void fg_hist_hit(struct fg_hist *hist, const struct fg_hist_actions *actions,
+void fg_hist_hit(struct fg_hist *hist, const struct fg_hist_actions *actions, struct fg_instance *instance,
                  const struct fg_event_site *site, const uint8_t *image, uint32_t bytes)
 {
+    const struct target at = {hist, actions, instance, site};
     struct fg_hist_element *element;
     struct fg_hit_room room;
     struct fg_hit hit;
 
     fg_hit_fill(&hit, &room, fg_hist_needs(hist) | actions->needs, site, image, bytes);
     if (actions->nr_references) {
-        hit_with_variables(hist, actions, site, &hit);
+        hit_with_variables(&at, &hit);
         return;
     }
     element = fg_hist_count(hist, &hit);
     if (element && actions->nr_actions)
-        act(hist, element, actions, site, &hit);
+        act(&at, element, &hit);
 }

@@ -1,5 +1,5 @@
 /* What a hit does to a histogram, from the variables that it takes from others to the actions: onmatch(),
- * onmax() and onchange().
+ * onmax() and onchange() with trace(), save() and snapshot().
  *
  *     take the variables of other histograms   one is missing: the hit is not counted
  *     count the hit, set its own variables     no room for it: no action
@@ -10,6 +10,7 @@
 
 #include "engine/event/event_record.h"
 #include "engine/event/hist.h"
+#include "engine/event/hist_taken.h"
 
 #define FG_HIST_MAX_REFERENCES 16u
 #define FG_HIST_MAX_ACTIONS 16u
@@ -31,7 +32,8 @@ struct fg_hist_reference {
 
 struct fg_hist_action {
     int tracked;               /* the plan's: it must be due; -1: each hit acts */
-    struct fg_hist_sink *sink; /* what takes its values; NULL: it only keeps what is saved */
+    struct fg_hist_sink *sink; /* what takes its values; NULL: nothing does */
+    bool is_snapshot;          /* it takes a snapshot of the instance; a histogram has one such action */
     uint32_t nr_values;
     struct fg_hist_term *values;
 };
@@ -41,17 +43,20 @@ struct fg_hist_actions {
     uint32_t nr_references, nr_actions;
     struct fg_hist_reference references[FG_HIST_MAX_REFERENCES];
     struct fg_hist_action actions[FG_HIST_MAX_ACTIONS];
+    struct fg_hist_taken *taken; /* of the one that takes snapshots; NULL: none does */
 };
 
-/* Return: 0; -EINVAL: a value is no term, or there are not as many as the sink takes. */
+/* Return: 0; -EINVAL: a value is no term, there are not as many as the sink takes, or a snapshot is not for
+ * onmax() or onchange(). */
 int fg_hist_actions_check(struct fg_hist_actions *actions, uint32_t nr_tracked);
 
 /**
  * fg_hist_hit() - Do all that a hit of an event does to a histogram.
+ * @instance: whose histogram it is, and whose snapshots are taken
  *
  * Context: inside the guard of site->task, the calling thread's.
  */
-void fg_hist_hit(struct fg_hist *hist, const struct fg_hist_actions *actions,
+void fg_hist_hit(struct fg_hist *hist, const struct fg_hist_actions *actions, struct fg_instance *instance,
                  const struct fg_event_site *site, const uint8_t *image, uint32_t bytes);
 
 /* Whether one of the actions has this sink. */

@@ -49,16 +49,23 @@ static void read_counters(const struct fg_hist_layout *at, _Atomic uint64_t *cou
     }
 }
 
-/* Stores whether something was saved, and that. */
-static void read_saved(const struct fg_hist *hist, _Atomic uint64_t *cell, uint64_t *out)
+enum fg_hist_cell_read fg_hist_read_cell(_Atomic uint64_t *cell, uint64_t *words, uint32_t n)
 {
-    uint64_t words[1 + FG_HIST_MAX_SAVED * FG_HIST_MAX_KEY_WORDS];
     enum fg_hist_cell_read read = FG_HIST_CELL_CHANGES;
 
     for (unsigned i = 0; read == FG_HIST_CELL_CHANGES && i < READ_TRIES + READ_WAITS; i++) {
         wait_for(i);
-        read = fg_hist_cell_read(cell, words, 1 + hist->at.saved_words);
+        read = fg_hist_cell_read(cell, words, n);
     }
+    return read;
+}
+
+/* Stores whether something was saved, and that. */
+static void read_saved(const struct fg_hist *hist, _Atomic uint64_t *cell, uint64_t *out)
+{
+    uint64_t words[1 + FG_HIST_MAX_SAVED * FG_HIST_MAX_KEY_WORDS];
+    enum fg_hist_cell_read read = fg_hist_read_cell(cell, words, 1 + hist->at.saved_words);
+
     memset(out, 0, sizeof(*out) * (1 + hist->at.saved_words));
     if (read != FG_HIST_CELL_SET)
         return;

@@ -3,8 +3,7 @@
 #define FG_HIST_ROWS_H
 
 #include "engine/event/hist.h"
-
-#define FG_HIST_COMM_WORDS 2u
+#include "engine/event/hist_cell.h"
 
 /* Where an element's counters are, after its key. */
 struct fg_hist_layout {
@@ -26,7 +25,16 @@ struct fg_hist {
     struct fg_hist_plan plan;
 };
 
+/* What is tracked of a hit, in an order in which 0 is least. */
+uint64_t fg_hist_track_word(const struct fg_hist *hist, uint32_t index, const struct fg_hit *hit);
+/* Keeps that. Return: whether it is larger than what was there, or for onchange() another one. */
+bool fg_hist_track_keep(const struct fg_hist_track *track, _Atomic uint64_t *at, uint64_t word);
+
 /* What is tracked, as it was: an integer or a double's bits, of the word in a row. */
 uint64_t fg_hist_tracked(const struct fg_hist *hist, uint32_t index, uint64_t word);
+
+/* Reads a cell again while another thread changes it, which never ends in a forked child. CHANGES: it did not
+ * end within a second. Context: outside of callbacks. */
+enum fg_hist_cell_read fg_hist_read_cell(_Atomic uint64_t *cell, uint64_t *words, uint32_t n);
 
 #endif

@@ -66,6 +66,21 @@ static void save(const struct fg_hist *hist, _Atomic uint64_t *cell, const struc
     fg_hist_cell_put(cell, words, 1 + hist->at.saved_words);
 }
 
+uint64_t fg_hist_track_word(const struct fg_hist *hist, uint32_t index, const struct fg_hit *hit)
+{
+    const struct fg_hist_term *term = &hist->plan.variables[hist->plan.tracked[index].variable];
+    struct fg_loaded value = fg_hist_term_run(term, hit);
+
+    return ordered(order_of(&hist->plan, index), &value);
+}
+
+bool fg_hist_track_keep(const struct fg_hist_track *track, _Atomic uint64_t *at, uint64_t word)
+{
+    if (track->is_change)
+        return atomic_exchange_explicit(at, word, memory_order_relaxed) != word;
+    return raise_word(at, word);
+}
+
 bool fg_hist_track(struct fg_hist *hist, struct fg_hist_element *element, uint32_t index,
                    const struct fg_hit *hit)
 {
@@ -78,10 +93,7 @@ bool fg_hist_track(struct fg_hist *hist, struct fg_hist_element *element, uint32
 
     if (!fg_hist_is_number(&value))
         return false;
-    if (track->is_change)
-        is_due = atomic_exchange_explicit(at, word, memory_order_relaxed) != word;
-    else
-        is_due = raise_word(at, word);
+    is_due = fg_hist_track_keep(track, at, word);
     if (is_due && hist->plan.nr_saved && hist->plan.saver == index)
         save(hist, counters + hist->at.saved, hit, word);
     return is_due;

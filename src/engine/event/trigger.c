@@ -50,5 +50,5 @@ void fg_trigger_run(struct fg_trigger *trigger, struct fg_instance *instance,
     if (trigger->kind != FG_TRIGGER_HIST)
         fg_trigger_act(trigger, instance, site);
     else if (is_due(trigger))
-        fg_hist_hit(trigger->hist, &trigger->actions, site, image, bytes);
+        fg_hist_hit(trigger->hist, &trigger->actions, instance, site, image, bytes);
 }

@@ -61,7 +61,7 @@ static inline bool fg_trigger_writes(const struct fg_trigger *trigger)
 /* True for a trigger that takes snapshots: a hit cannot allocate the memory for them. */
 static inline bool fg_trigger_takes_snapshots(const struct fg_trigger *trigger)
 {
-    return trigger->kind == FG_TRIGGER_SNAPSHOT;
+    return trigger->kind == FG_TRIGGER_SNAPSHOT || trigger->actions.taken;
 }
 
 #endif

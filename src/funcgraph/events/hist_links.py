@@ -134,7 +134,7 @@ class InstanceHists:
 
         Raises:
             HistError: a table of that name has other keys, values or variables.
-            TriggerError: what it refers to is not there.
+            TriggerError: what it refers to is not there. EBUSY: the instance has an action snapshot().
         """
         spec = asked.hist
         if spec is None:
@@ -146,6 +146,7 @@ class InstanceHists:
             if not spec.shares_with(other):
                 raise hist.named_differs(spec, text)
             spec = spec._replace(size=other.size)
+        self._check_snapshots(spec)
         compiled = compile_hist(spec)
         if len(compiled.references) > _MAX_REFERENCES:
             raise TriggerError(errno.EINVAL, f"at most {_MAX_REFERENCES} variables of other histograms")
@@ -153,7 +154,7 @@ class InstanceHists:
         try:
             found = [self._find(reference, hidden) for reference in compiled.references]
             actions = tuple(
-                (action.tracked, self._synthetic(action.synthetic), action.values)
+                (action.tracked, self._synthetic(action.synthetic), action.values, action.is_snapshot)
                 for action in compiled.actions
             )
             links = shared.engine if shared else None, tuple((one.engine, at) for one, at in found), actions
@@ -197,6 +198,12 @@ class InstanceHists:
         if event is None:  # another thread has just deleted it
             raise TriggerError(errno.ENOENT, f"no such synthetic event: {name!r}")
         return event.engine
+
+    def _check_snapshots(self, spec: HistSpec) -> None:
+        """An instance has one action snapshot(), as in the kernel."""
+        others = (other.nr_snapshots for wanted in self._existing() for other in _specs(wanted))
+        if spec.nr_snapshots and spec.nr_snapshots + sum(others) > 1:
+            raise TriggerError(errno.EBUSY, "an instance has one action snapshot() of a histogram")
 
     def _find(self, reference: Reference, hidden: Sequence[LiveTrigger]) -> tuple[LiveTrigger, int]:
         """Return the histogram that has a variable, and which of its variables that is."""

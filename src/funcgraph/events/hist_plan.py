@@ -101,11 +101,13 @@ class ActionPlan(NamedTuple):
         tracked: the one of the plan's that must be due; -1: each hit acts.
         synthetic: the event that it generates; "": it generates none.
         values: of the event's fields.
+        is_snapshot: it takes a snapshot of the instance.
     """
 
     tracked: int
     synthetic: str
     values: tuple[Term, ...]
+    is_snapshot: bool
 
 
 class Plan(NamedTuple):
@@ -188,7 +190,7 @@ def _actions(spec: HistSpec, compiler: _Compiler) -> tuple[ActionPlan, ...]:
             tracked, nr_tracked = nr_tracked, nr_tracked + 1
         params = action.params if action.action == "trace" else ()
         values = tuple(compiler.param(param, action.match) for param in params)
-        found.append(ActionPlan(tracked, action.synthetic, values))
+        found.append(ActionPlan(tracked, action.synthetic, values, action.action == "snapshot"))
     return tuple(found)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from funcgraph.events.hist_plan import KIND_WORDS, Plan, Term, compile_plan, sum_of
 from funcgraph.events.hist_spec import HistSpec, SortKey
 
-__all__ = ["Extreme", "Held", "Key", "Row", "columns", "decode_rows", "sorted_rows"]
+__all__ = ["Extreme", "Held", "Key", "Row", "Taken", "columns", "decode_rows", "decode_taken", "sorted_rows"]
 
 # enum fg_loaded_kind (src/engine/ring/field.h) and the tags of what is no number (record.h).
 _SIGNED, _UNSIGNED, _FLOAT, _TEXT, _OBJECT = range(1, 6)
@@ -63,6 +63,20 @@ class Row(NamedTuple):
     extremes: tuple[Extreme, ...] = ()
 
 
+class Taken(NamedTuple):
+    """The snapshot that an action took last.
+
+    Attributes:
+        action: `onmax($lat)`.
+        value: of the variable.
+        row: the row that was hit, as far as its keys go.
+    """
+
+    action: str
+    value: int | float
+    row: Row
+
+
 def decode_rows(spec: HistSpec, data: bytes | memoryview) -> list[Row]:
     """Return the rows of a snapshot, in the order in which they came.
 
@@ -73,6 +87,22 @@ def decode_rows(spec: HistSpec, data: bytes | memoryview) -> list[Row]:
     decoder = _Decoder(spec, compile_plan(spec))
     rows = [decoder.row(data[at : at + decoder.bytes]) for at in range(0, len(data), decoder.bytes)]
     return sorted(rows, key=lambda row: row.number)
+
+
+def decode_taken(spec: HistSpec, data: bytes) -> Taken:
+    """Return what a snapshot() action took the last one at.
+
+    Args:
+        spec: the trigger.
+        data: what fg_hist_taken_read() stores (src/engine/event/hist_taken.h).
+    """
+    decoder = _Decoder(spec, compile_plan(spec))
+    tracking = [action for action in spec.actions if action.handler != "onmatch"]
+    place = [action.action for action in tracking].index("snapshot")
+    action = tracking[place]
+    keys, _ = decoder.keys(data, 24)
+    row = Row(0, keys, 0, (), _text(data[8:24]))
+    return Taken(f"{action.handler}(${action.variable})", decoder.tracked(place, data[:8]), row)
 
 
 class _Decoder:
@@ -88,12 +118,7 @@ class _Decoder:
     def row(self, data: bytes | memoryview) -> Row:
         data = bytes(data)
         (number,) = struct.unpack_from("<Q", data)
-        at = 8
-        keys = []
-        for term in self._plan.keys:
-            end = at + 8 * KIND_WORDS[term.kind]
-            keys.append(_key(term, data[at:end]))
-            at = end
+        keys, at = self.keys(data, 8)
         (hitcount,) = struct.unpack_from("<Q", data, at)
         at += 8
         sums: list[int | float] = []
@@ -102,7 +127,23 @@ class _Decoder:
             at += 16 if term.kind == "value" else 8
         comm = _text(data[at : at + 16]) if self._plan.keeps_comm else ""
         at += 16 if self._plan.keeps_comm else 0
-        return Row(number, tuple(keys), hitcount, tuple(sums), comm, self._extremes(data[at:]))
+        return Row(number, keys, hitcount, tuple(sums), comm, self._extremes(data[at:]))
+
+    def keys(self, data: bytes, at: int) -> tuple[tuple[Key, ...], int]:
+        """Return the keys that begin at a place, and where they end."""
+        keys = []
+        for term in self._plan.keys:
+            end = at + 8 * KIND_WORDS[term.kind]
+            keys.append(_key(term, data[at:end]))
+            at = end
+        return tuple(keys), at
+
+    def tracked(self, place: int, data: bytes) -> int | float:
+        """Return the value of what is tracked as the plan's that one."""
+        term = self._plan.variables[self._plan.tracked[place].variable]
+        if term.kind == "number":
+            return _integer(int.from_bytes(data, "little"), term)
+        return _whole(float(struct.unpack("<d", data)[0]))
 
     def _extremes(self, data: bytes) -> tuple[Extreme, ...]:
         """snapshot() has no line in each row."""
@@ -110,12 +151,7 @@ class _Decoder:
         found = []
         actions = [action for action in self._spec.actions if action.handler != "onmatch"]
         for place, (action, track) in enumerate(zip(actions, self._plan.tracked, strict=True)):
-            term = self._plan.variables[track.variable]
-            value: int | float
-            if term.kind == "number":
-                value = _integer(int.from_bytes(data[8 * place : 8 * place + 8], "little"), term)
-            else:
-                value = _whole(float(struct.unpack_from("<d", data, 8 * place)[0]))
+            value = self.tracked(place, data[8 * place : 8 * place + 8])
             if action.action != "snapshot":
                 its_saved = saved if action.action == "save" else ()
                 found.append(Extreme("changed" if track.is_change else "max", value, its_saved))

@@ -284,6 +284,11 @@ class HistSpec(NamedTuple):
         ]
         return f"hist:{':'.join(parts)}" + (f" if {self.filter}" if self.filter else "")
 
+    @property
+    def nr_snapshots(self) -> int:
+        """How many of its actions take snapshots."""
+        return sum(action.action == "snapshot" for action in self.actions)
+
     def info(self, is_paused: bool = False) -> str:
         """Return the line of the trigger file."""
         return f"{self.text} [{'paused' if is_paused else 'active'}]"

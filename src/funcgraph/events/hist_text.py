@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from funcgraph.events.hist_plan import sum_of
-from funcgraph.events.hist_rows import Extreme, Held, Key, Row, columns, sorted_rows
+from funcgraph.events.hist_rows import Extreme, Held, Key, Row, Taken, columns, sorted_rows
 from funcgraph.events.hist_spec import Expression, FieldRef, HistSpec
 
-__all__ = ["Names", "Taken", "hist_file", "hist_text"]
+__all__ = ["Names", "hist_file", "hist_text"]
 
 _TEXT_COLUMNS = 50
 _SAVED_COLUMNS = 32
@@ -37,20 +36,6 @@ class Names:
         """Return the name of a system call, with `sys_`; "": not known."""
         del number
         return ""
-
-
-class Taken(NamedTuple):
-    """The snapshot that an action took last.
-
-    Attributes:
-        action: `onmax($lat)`.
-        value: of the variable.
-        row: the row that was hit.
-    """
-
-    action: str
-    value: int | float
-    row: Row
 
 
 def hist_file(texts: Sequence[str]) -> str:

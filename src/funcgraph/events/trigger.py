@@ -154,8 +154,6 @@ def parse(
     found = None
     if key.kind == "hist":
         spec = hist.parse(text, system, event, fields, others)
-        if any(action.action == "snapshot" for action in spec.actions):
-            raise TriggerError(errno.EOPNOTSUPP, "the action snapshot() cannot be made yet")
         if spec.filter:
             found = event_filter.parse(spec.filter, names)
         return Trigger("hist", UNLIMITED, found, spec)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from funcgraph import _engine
 from funcgraph.events import hist, trigger
 from funcgraph.events.hist_links import InstanceHists, LiveTrigger
-from funcgraph.events.hist_rows import decode_rows
+from funcgraph.events.hist_rows import decode_rows, decode_taken
 from funcgraph.events.hist_text import Names, hist_file, hist_text
 from funcgraph.events.trigger import Trigger, TriggerError
 
@@ -261,6 +261,15 @@ class Wanted:
                 continue
             rows, dropped = one.engine.snapshot()
             decoded = decode_rows(one.asked.hist, rows)
-            is_paused = one.engine.paused
-            texts.append(hist_text(one.asked.hist, decoded, dropped, is_paused=is_paused, names=names))
+            last = one.engine.taken()
+            texts.append(
+                hist_text(
+                    one.asked.hist,
+                    decoded,
+                    dropped,
+                    is_paused=one.engine.paused,
+                    names=names,
+                    taken=decode_taken(one.asked.hist, last) if last else None,
+                )
+            )
         return hist_file(texts)
