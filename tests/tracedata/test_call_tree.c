@@ -1,6 +1,6 @@
-/* Promises: nodes are as many as there are different paths, however often branches come and go, and grafting a
- * branch makes one of equal paths. A random tree that is put together of branches is the one that grew in one
- * piece. */
+/* Promises: nodes are as many as there are different paths, however often branches come and go, and
+ * grafting a branch makes one of equal paths. A random tree that is put together of branches is the one
+ * that grew in one piece. */
 #undef NDEBUG
 #include <assert.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* Promise: events that wait for a verdict leave in their order, with their data, and each as soon as nothing
- * before it is open. What was lost before one that is dropped is lost before its successor: no loss is forgotten
- * or told twice. A random queue is compared with a plain list. */
+/* Promise: events that wait for a verdict leave in their order, with their data, and each as soon as
+ * nothing before it is open. What was lost before one that is dropped is lost before its successor: no
+ * loss is forgotten or told twice. A random queue is compared with a plain list. */
 #undef NDEBUG
 #include <assert.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Promises: whatever the events of a trace are, each begin of a slice has its end, slices of a thread nest and
- * are in order of time, each call has one last row, and packets of them are sound Protocol Buffers whose slices
- * nest on each track. Nothing is read or written beyond what the columns have. */
+/* Promises: whatever the events of a trace are, each begin of a slice has its end, slices of a thread nest
+ * and are in order of time, each call has one last row, and packets of them are sound Protocol Buffers
+ * whose slices nest on each track. Nothing is read or written beyond what the columns have. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

@@ -54,7 +54,10 @@ STRUCTS = {
     "fg_symbol": "engine/ring/ring_layout.h",
     "fg_rows_header": "tracedata/spool/rows.h",
     **dict.fromkeys(
-        [f"fg_spool_{name}" for name in ("header", "chunk", "ring", "clock", "host", "state", "place", "footer")],
+        [
+            f"fg_spool_{name}"
+            for name in ("header", "chunk", "ring", "clock", "host", "state", "place", "footer")
+        ],
         "tracedata/spool/chunk.h",
     ),
 }

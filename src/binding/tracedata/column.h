@@ -41,7 +41,8 @@ PyObject *fg_slices_tuple(struct fg_tracedata_state *state, struct fg_slices *sl
 /* The same of calls: as in CALL_COLUMNS. */
 PyObject *fg_call_columns_tuple(struct fg_tracedata_state *state, struct fg_call_columns *columns);
 
-/* Adds Column, COLUMNS, KINDS, CALL_COLUMNS and CALL_ENDS to the module. Return: 0, or -1 with an exception. */
+/* Adds Column, COLUMNS, KINDS, CALL_COLUMNS and CALL_ENDS to the module. Return: 0, or -1 with an
+ * exception. */
 int fg_add_column_types(PyObject *module);
 
 /* The size of a batch. Return: 0, or -1 with ValueError. */

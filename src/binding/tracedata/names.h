@@ -9,8 +9,8 @@
 #include "tracedata/read/name_table.h"
 #include "tracedata/read/trace_file.h"
 
-/* Fills a table with the lists that Reader.set_names() takes; @functions may be NULL. Return: 0, or -1 with an
- * exception; the table must be freed in any case. */
+/* Fills a table with the lists that Reader.set_names() takes; @functions may be NULL. Return: 0, or -1
+ * with an exception; the table must be freed in any case. */
 int fg_fill_names(struct fg_name_table *names, const struct fg_trace_file *file, PyObject *functions,
                   PyObject *tasks, int select_unknown);
 

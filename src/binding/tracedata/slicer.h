@@ -5,7 +5,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* Adds Slicer, SLICES, SLICE_WHATS and the flags of slices to the module. Return: 0, or -1 with an exception. */
+/* Adds Slicer, SLICES, SLICE_WHATS and the flags of slices to the module. Return: 0, or -1 with an
+ * exception. */
 int fg_add_slicer_types(PyObject *module);
 
 #endif

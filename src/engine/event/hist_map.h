@@ -11,9 +11,10 @@
  *     +------------------------+
  *
  * A slot is one word. It is 0, or has the number of an element (from 1) in its low half. Its high half is
- * a part of the key's hash then. An element is filled in, then published by the compare-and-swap of its slot. So no
- * thread ever waits for another one, nor a handler of a signal for what it interrupted. A thread that was
- * overtaken by one with the same key gives its element back. Slots are not emptied but all at once. */
+ * a part of the key's hash then. An element is filled in, then published by the compare-and-swap of its
+ * slot. So no thread ever waits for another one, nor a handler of a signal for what it interrupted. A thread
+ * that was overtaken by one with the same key gives its element back. Slots are not emptied but all at
+ * once. */
 #ifndef FG_HIST_MAP_H
 #define FG_HIST_MAP_H
 

@@ -1,5 +1,5 @@
-/* Making an image (field.h) of values that are there: those that an action gives to a synthetic event, and the
- * fields of another event. Values of objects are fetched instead (probe_event.h). */
+/* Making an image (field.h) of values that are there: those that an action gives to a synthetic event, and
+ * the fields of another event. Values of objects are fetched instead (probe_event.h). */
 #ifndef FG_IMAGE_H
 #define FG_IMAGE_H
 

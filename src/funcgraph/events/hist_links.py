@@ -7,10 +7,10 @@ synthetic events. Here the names in its text become the engine's objects.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from funcgraph.events import hist, live
+from funcgraph.events import hist
 from funcgraph.events.hist_plan import Reference, compile_hist
 from funcgraph.events.hist_spec import EventField, Expression, FieldRef, HistSpec, SortKey, Variable
 from funcgraph.events.synthetic_definition import GROUP
@@ -94,18 +94,20 @@ class InstanceHists:
     """The histograms of an instance: hist_spec.Others. Whoever uses it holds the instance's lock.
 
     Args:
-        all: what the instance wants of each event, by "GROUP/EVENT".
+        all: what the instance wants of each event that it has something to do with, by "GROUP/EVENT".
+        find: returns the same for a group and name; None: there is no such event.
     """
 
-    def __init__(self, all: Mapping[str, HistOwner]) -> None:
+    def __init__(self, all: Mapping[str, HistOwner], find: Callable[[str, str], HistOwner | None]) -> None:
         self._all = all
+        self._find_owner = find
 
     # ---- what the parser asks
 
     def event_fields(self, system: str, event: str) -> Sequence[EventField] | None:
         """Return the fields of an event; None: there is no such event."""
-        found = live.events().get((system, event))
-        return found.fields if found else None
+        found = self._find_owner(system, event)
+        return found.event.fields if found else None
 
     def synthetic_fields(self, event: str) -> Sequence[EventField] | None:
         """Return the fields of a synthetic event; None: there is no such event."""
@@ -178,7 +180,7 @@ class InstanceHists:
     # ---- names
 
     def _existing(self) -> Iterator[HistOwner]:
-        return (wanted for wanted in self._all.values() if wanted.event.has_probes)
+        return (wanted for wanted in list(self._all.values()) if wanted.event.has_probes)
 
     def _wanted(self, system: str, event: str) -> HistOwner | None:
         return next(
@@ -194,10 +196,10 @@ class InstanceHists:
     def _synthetic(self, name: str) -> _engine.Event | None:
         if not name:
             return None
-        event = live.events().get((GROUP, name))
-        if event is None:  # another thread has just deleted it
+        found = self._find_owner(GROUP, name)
+        if found is None:  # another thread has just deleted it
             raise TriggerError(errno.ENOENT, f"no such synthetic event: {name!r}")
-        return event.engine
+        return found.event.engine
 
     def _check_snapshots(self, spec: HistSpec) -> None:
         """An instance has one action snapshot(), as in the kernel."""

@@ -160,6 +160,6 @@ def _filter(definition: Definition, base: BaseEvent) -> bytes | None:
     try:
         return event_filter.parse(definition.filter, base.filter_fields).program.pack()
     except FilterError as error:
-        message = messages.Message(error.errno, error.message)
+        message = messages.Message(error.errno or EINVAL, error.message)
         place = error.command, error.caret
         raise ProbeError(message, error.component, *place, hint=error.hint) from error

@@ -97,7 +97,7 @@ AnyEvent = LiveEvent | MadeEvent | install_t.LiveStaticEvent
 class Installed(NamedTuple):
     """The handle of one definition."""
 
-    event: AnyEvent
+    event: LiveEvent | MadeEvent
     probe: object
 
 
@@ -109,7 +109,7 @@ class Installer:
     """
 
     def __init__(self) -> None:
-        self.events: dict[tuple[str, str], AnyEvent] = {}
+        self.events: dict[tuple[str, str], LiveEvent | MadeEvent] = {}
         self._static: dict[tuple[str, str], AnyEvent] = {}
 
     def everything(self) -> dict[tuple[str, str], AnyEvent]:

@@ -79,7 +79,7 @@ def define(asked: Asked) -> bool:
 
 
 def _wanted(handle: int, name: tuple[str, str]) -> Wanted | None:
-    """Return what an instance of a recording wants of an event that has triggers; None: there is no such event."""
+    """Return what an instance of a recording wants of an event; None: there is no such event."""
     from funcgraph.events.wanted import Wanted  # with all of histograms
 
     recorded = _recorded.setdefault(handle, {})

@@ -46,7 +46,7 @@ class Wanted:
         self.event = event
         self._handle = handle
         self._find = find
-        self._others = InstanceHists(all)
+        self._others = InstanceHists(all, find)
         self.switch = _engine.EventSwitch()
         self._nr_holds = 0
         self.filter: Filter | None = None

@@ -67,8 +67,8 @@ class _Csv:
             entry = csv_field(json_text(arguments_at(self.source, function, arguments))) if arguments else ""
             end = _csv_outcome(what, outcome) if outcome else ","
             yield (
-                f"{names[function]},{tasks[thread]},{begin},{time},{duration},{own},{depth},{WHATS[what]},{above},"
-                f"{resumes},{made_by},{line or ''},{signal},{entry},{end}\r\n"
+                f"{names[function]},{tasks[thread]},{begin},{time},{duration},{own},{depth},{WHATS[what]},"
+                f"{above},{resumes},{made_by},{line or ''},{signal},{entry},{end}\r\n"
             )
 
 
@@ -117,8 +117,9 @@ class _JsonLines:
             if outcome:
                 rare += _json_outcome(what, outcome)
             yield (
-                f'{{"function":{names[function]},{tasks[thread]},"begin_ns":{begin},"end_ns":{time}{duration},'
-                f'"self_ns":{own},"depth":{depth},"ended":"{WHATS[what]}"{above}{rare}}}\n'
+                f'{{"function":{names[function]},{tasks[thread]},"begin_ns":{begin},'
+                f'"end_ns":{time}{duration},"self_ns":{own},"depth":{depth},'
+                f'"ended":"{WHATS[what]}"{above}{rare}}}\n'
             )
 
     def _rare(self, row: Row) -> str:

@@ -154,7 +154,8 @@ class JsonForm(Form[str]):
     def message(self, thread: int, spans: Sequence[bytes]) -> bytes:
         resource = self._pairs(self._resource(thread))[1:].encode()
         return (
-            b'{"resourceSpans":[{"resource":{"attributes":[%b]},"scopeSpans":[{"scope":{"name":"%b"},"spans":[%b]}]}]}\n'
+            b'{"resourceSpans":[{"resource":{"attributes":[%b]},'
+            b'"scopeSpans":[{"scope":{"name":"%b"},"spans":[%b]}]}]}\n'
             % (resource, _SCOPE.encode(), b",".join(spans))
         )
 

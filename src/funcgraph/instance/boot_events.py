@@ -32,7 +32,7 @@ def _definitions(value: str) -> list[str]:
         try:
             asked.parse(line)
         except ProbeError as error:
-            raise ValueError(f"{line!r}, column {error.offset + 1}: {error.message}") from None
+            raise ValueError(f"{line!r}, column {error.caret + 1}: {error.message}") from None
         except ValueError as error:
             raise ValueError(" ".join(str(error).split())) from None
     return lines

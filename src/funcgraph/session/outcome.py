@@ -178,7 +178,7 @@ def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
 def _no_hit(events: Sequence[asked.Asked], names: Sequence[str]) -> str:
     """Return why events have no hits; "": it is not known, as a filter may have refused them."""
     unknown, places = [], []
-    for definition, condition in [(event.definition, event.filter) for event in events]:
+    for definition, condition in [(event.definition, event.filter) for event in events if event.definition]:
         if not any(fnmatchcase(name, definition.symbol) for name in names):
             unknown.append(definition.symbol)
         elif definition.place and condition is None:

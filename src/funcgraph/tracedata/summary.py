@@ -167,7 +167,7 @@ def event_table(events: Iterable[EventSummary]) -> str:
     if not rows:
         return ""
     width = max(len("HITS"), len(f"{rows[0].hits:,}"))
-    lines = [f"{event.hits:>{width},}  {_printable(event.name)}\n" for event in rows]
+    lines = [f"{event.hits:>{width},}  {printable(event.name)}\n" for event in rows]
     return f"{'HITS':>{width}}  EVENT\n" + "".join(lines)
 
 

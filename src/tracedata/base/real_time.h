@@ -1,5 +1,5 @@
-/* What time it is elsewhere: CLOCK_REALTIME beside CLOCK_MONOTONIC, and how far it may be off. It brings traces
- * of several hosts onto one line. */
+/* What time it is elsewhere: CLOCK_REALTIME beside CLOCK_MONOTONIC, and how far it may be off. It brings
+ * traces of several hosts onto one line. */
 #ifndef FG_REAL_TIME_H
 #define FG_REAL_TIME_H
 

@@ -1,7 +1,7 @@
 /* Tasks of an event loop, found in slices: what awaits what.
  *
- * When a task waits, its coroutines suspend one after the other, the innermost first, and nothing else happens
- * in their thread in between:
+ * When a task waits, its coroutines suspend one after the other, the innermost first, and nothing else
+ * happens in their thread in between:
  *
  *     thread                              track of the task
  *     begin  handler                      handler

@@ -266,7 +266,8 @@ static int begin_stretch(struct run *run, struct fg_call_thread *thread, size_t 
                      is_resume ? FG_SLICE_resume : FG_SLICE_begin);
 }
 
-/* A stretch whose begin is not in the trace: takes the call from the suspended ones, or makes it of its end. */
+/* A stretch whose begin is not in the trace: takes the call from the suspended ones, or makes it of its
+ * end. */
 static struct fg_traced_call unseen_call(struct run *run, struct fg_call_thread *thread, size_t i)
 {
     const struct fg_columns *columns = run->columns;

@@ -95,7 +95,8 @@ void fg_slicer_free(struct fg_slicer *slicer);
 int fg_slicer_add(struct fg_slicer *slicer, const struct fg_columns *columns, struct fg_slice_tasks tasks,
                   struct fg_slices *slices);
 
-/* Adds the ends of calls that are in progress, then a row for each that is suspended. Return: 0 or -ENOMEM. */
+/* Adds the ends of calls that are in progress, then a row for each that is suspended. Return: 0 or
+ * -ENOMEM. */
 int fg_slicer_finish(struct fg_slicer *slicer, struct fg_slices *slices);
 
 #endif

@@ -1,9 +1,10 @@
 /* Lanes: the pseudo CPUs of a trace. The records of a task lie in one lane. A task that began after a
  * lane's last task had ended may reuse the lane, so thousands of short tasks need few lanes.
  *
- * Each instance, of each host if the trace was merged, has a buffer in the trace, with lanes of its own. trace-cmd knows one number of CPUs for
- * all buffers of a file: the buffer with the most lanes sets it, and the others have empty lanes after
- * theirs. Lane `cpu` of buffer b is number b * nr_cpus + cpu of the trace. */
+ * Each instance, of each host if the trace was merged, has a buffer in the trace, with lanes of its own.
+ * trace-cmd knows one number of CPUs for all buffers of a file: the buffer with the most lanes sets it,
+ * and the others have empty lanes after theirs. Lane `cpu` of buffer b is number b * nr_cpus + cpu of the
+ * trace. */
 #ifndef FG_LANES_H
 #define FG_LANES_H
 

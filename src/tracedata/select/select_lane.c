@@ -170,7 +170,7 @@ static int judge_call(struct fg_select_lane *lane, const struct fg_select_rules 
                       const struct fg_event *event, uint32_t *depth)
 {
     bool is_entry = event->type == FG_EVENT_funcgraph_entry;
-    struct fg_graph_event graph;
+    struct fg_graph_event graph = {.kind = 0}; /* gcc cannot see that decoding fills it in */
     bool is_whole = is_entry ? fg_decode_entry(event, &graph) : fg_decode_exit(event, &graph);
 
     if (rules->selection->hides_calls)

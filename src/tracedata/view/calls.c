@@ -141,8 +141,8 @@ static inline void add_stretch(struct fg_call_stack *stack, struct fg_call *call
         stack->levels[depth - 1].callees_ns += ran_ns;
 }
 
-/* Ends the calls at `depth` and deeper, whose ends are not in the trace. @ran: they count as running until the
- * task's last event. */
+/* Ends the calls at `depth` and deeper, whose ends are not in the trace. @ran: they count as running until
+ * the task's last event. */
 static int give_up_calls(struct fg_calls *calls, struct fg_call_stack *stack, uint32_t depth, bool ran)
 {
     int error = 0;

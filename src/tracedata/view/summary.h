@@ -13,9 +13,9 @@ struct fg_summary;
 int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary);
 void fg_summary_free(struct fg_summary *summary);
 
-/* Makes a merged call tree too: to be called before any event is counted. Calls, resumes, exceptions and self
- * times of a function's nodes add up to the function's. So does the total time of those of its nodes that have
- * no node of the same function above them. Return: 0 or -ENOMEM. */
+/* Makes a merged call tree too: to be called before any event is counted. Calls, resumes, exceptions and
+ * self times of a function's nodes add up to the function's. So does the total time of those of its nodes
+ * that have no node of the same function above them. Return: 0 or -ENOMEM. */
 int fg_summary_grow_tree(struct fg_summary *summary, enum fg_tree_groups groups);
 const struct fg_call_tree *fg_summary_tree(const struct fg_summary *summary); /* NULL: none was asked for */
 

@@ -22,7 +22,8 @@ void fg_tree_settle(struct fg_call_tree *tree, struct fg_tree_lane *lane, uint32
  * -ENOMEM, as below. */
 int fg_tree_begin(struct fg_call_tree *tree, struct fg_summary_lane *lane, uint32_t depth, uint32_t func);
 
-/* A call of `func` at `depth` ends whose beginning is not known: all branches at `depth` and deeper are its callees'. */
+/* A call of `func` at `depth` ends whose beginning is not known: all branches at `depth` and deeper are
+ * its callees'. */
 int fg_tree_begin_late(struct fg_call_tree *tree, struct fg_summary_lane *lane, uint32_t depth,
                        uint32_t func);
 

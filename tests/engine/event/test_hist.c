@@ -379,9 +379,8 @@ static struct fg_loaded take(struct fg_hist *hist, const struct fg_hist *keys, c
 {
     struct fg_loaded value;
 
-    return fg_hist_take(hist, keys, hit, index, words, &value)
-               ? value
-               : (struct fg_loaded){.kind = FG_LOADED_NONE};
+    return fg_hist_take(hist, keys, hit, index, words, &value) ? value
+                                                               : (struct fg_loaded){.kind = FG_LOADED_NONE};
 }
 
 static void test_a_variable_is_taken_once_by_the_value_of_the_key(void)

@@ -6,8 +6,8 @@
 
 #include "tracedata/read/merge.h"
 
-/* @number chooses one of many selections; 0: all events. All that is read is within its arrays. Return: 0, or an
- * error of fg_merge_next(). */
+/* @number chooses one of many selections; 0: all events. All that is read is within its arrays. Return: 0,
+ * or an error of fg_merge_next(). */
 int read_selected_calls(struct fg_trace_file *file, struct fg_name_table *names, uint32_t number);
 
 #endif

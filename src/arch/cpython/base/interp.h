@@ -27,15 +27,15 @@ struct fg_interp {
     bool has_code_index; /* see code.c */
     /* C call events are on for all functions, see hooks.h; under FG_LOCK_EVENTS */
     bool hooks_c_calls;
-    unsigned raises[2];           /* see raises.h; under FG_LOCK_EVENTS */
-    bool traces_raises;           /* see kprobe_trace.c */
-    unsigned holds;               /* threads about to register a user; under FG_LOCK_CONTROL */
-    _Atomic(PyCodeObject *) gate; /* see gate.h; NULL: open */
-    _Atomic bool has_ended;       /* an instance has, see ended.h */
-    void *hooks;                  /* data of the backend */
-    PyObject *events;             /* list, or NULL: those that are not closed; the binding's */
-    PyObject *print_dump;         /* prints an instance's trace (dump.h), or NULL; the binding's */
-    void *native_kprobes;         /* those of the C API; under FG_LOCK_CONTROL */
+    unsigned raises[2];                    /* see raises.h; under FG_LOCK_EVENTS */
+    bool traces_raises;                    /* see kprobe_trace.c */
+    unsigned holds;                        /* threads about to register a user; under FG_LOCK_CONTROL */
+    _Atomic(PyCodeObject *) gate;          /* see gate.h; NULL: open */
+    _Atomic bool has_ended;                /* an instance has, see ended.h */
+    void *hooks;                           /* data of the backend */
+    PyObject *events;                      /* list, or NULL: those that are not closed; the binding's */
+    PyObject *print_dump;                  /* prints an instance's trace (dump.h), or NULL; the binding's */
+    void *native_kprobes;                  /* those of the C API; under FG_LOCK_CONTROL */
     struct fg_named_kprobe *named_kprobes; /* see kprobe_named.h; under FG_LOCK_DISCOVERY */
     _Atomic(struct fg_c_functions *) c_functions; /* see cfunction.c */
     _Atomic(struct fg_orphan *) orphans;          /* see object.c */

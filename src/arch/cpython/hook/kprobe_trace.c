@@ -147,9 +147,10 @@ static void hit(PyThreadState *tstate, PyFrameObject *frame, int what)
 
 /* ---- exceptions
  *
- * After a trace function returns, CPython switches all events on. It then frees the tuple with which it called
- * the function. So the tuple gets an object of ours in place of the traceback, whose deallocation switches the
- * events off. A trace function of the program, which may keep the tuple, wants the events anyway. */
+ * After a trace function returns, CPython switches all events on. It then frees the tuple with which it
+ * called the function. So the tuple gets an object of ours in place of the traceback, whose deallocation
+ * switches the events off. A trace function of the program, which may keep the tuple, wants the events
+ * anyway. */
 
 static void after_raise(PyObject *self)
 {
@@ -223,8 +224,8 @@ static int trace(PyObject *object, PyFrameObject *frame, int what, PyObject *arg
     return result;
 }
 
-/* Where another thread is, with the GIL held. A trace function of the program stays the thread's own business:
- * our function comes and goes at its next call. */
+/* Where another thread is, with the GIL held. A trace function of the program stays the thread's own
+ * business: our function comes and goes at its next call. */
 static void follow_elsewhere(PyThreadState *tstate)
 {
     if (tstate->c_traceobj || is_probed(fg_current_pyframe(tstate)))

@@ -24,7 +24,8 @@ extern _Atomic unsigned fg_trace_raises_on;
 /* Reports exceptions in an interpreter, or no longer, as interp->raises says. */
 void fg_trace_raises(struct fg_interp *interp);
 
-/* Evaluates a frame while there are kprobes or exceptions are reported. `evaluate` has the contract of _PyEval_EvalFrameDefault. */
+/* Evaluates a frame while there are kprobes or exceptions are reported. `evaluate` has the contract of
+ * _PyEval_EvalFrameDefault. */
 FG_COLD PyObject *fg_kprobe_evaluate(_PyFrameEvalFunction evaluate, PyThreadState *tstate, fg_pyframe *frame,
                                      int throwflag);
 

@@ -1,9 +1,9 @@
 /* The events asyncio/task_switch, task_create and task_done.
  *
- * Where CPython has a table of the tasks that run, that table is watched. Elsewhere the steps of tasks are seen
- * around the method by which an event loop runs them, as a handle's callback. A task ends with a step. Where one
- * is made, its initialization is replaced: of _asyncio.Task in the type, of the class in Python by the method's
- * vectorcall. */
+ * Where CPython has a table of the tasks that run, that table is watched. Elsewhere the steps of tasks are
+ * seen around the method by which an event loop runs them, as a handle's callback. A task ends with a
+ * step. Where one is made, its initialization is replaced: of _asyncio.Task in the type, of the class in
+ * Python by the method's vectorcall. */
 #include <errno.h>
 #include <string.h>
 

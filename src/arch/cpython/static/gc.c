@@ -92,8 +92,8 @@ static void take_ours_away(void)
     Py_DECREF(ours);
 }
 
-/* CPython is at the first place of the list, and goes on at the second one: of the program's own list, if that
- * comes back now. */
+/* CPython is at the first place of the list, and goes on at the second one: of the program's own list, if
+ * that comes back now. */
 static void call_first(PyObject *const *args)
 {
     PyObject *programs = Py_NewRef(gc.programs);

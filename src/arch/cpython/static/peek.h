@@ -4,8 +4,9 @@
 
 #include "arch/cpython/base/compat/python.h"
 
-/* Reads what object.__getattribute__ would, but where that would run code of the program. New reference; NULL:
- * there is no such attribute, or only code tells it. No exception is left set; one that is set is lost. */
+/* Reads what object.__getattribute__ would, but where that would run code of the program. New reference;
+ * NULL: there is no such attribute, or only code tells it. No exception is left set; one that is set is
+ * lost. */
 PyObject *fg_peek(PyObject *object, const char *name);
 
 /* The UTF-8 of an attribute that is a str, copied into @text, cut to what has room; "" if it is none. */

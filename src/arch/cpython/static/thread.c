@@ -1,5 +1,5 @@
-/* The events py/thread_start and py/thread_exit: a thread of the module threading begins and ends. They are hit
- * in the thread itself, around the method in which it runs. */
+/* The events py/thread_start and py/thread_exit: a thread of the module threading begins and ends. They
+ * are hit in the thread itself, around the method in which it runs. */
 #include <errno.h>
 
 #include "arch/cpython/base/compat/exception.h"

@@ -9,8 +9,8 @@
 #define FG_HAVE_RERAISES FG_HAVE_MONITORING
 
 /* The opcode at an offset, in bytes, as the compiler made it. Where another tool has line or instruction
- * events, CPython keeps the opcode elsewhere, and only a copy of the code has it. -1: not known. No exception is
- * left set. */
+ * events, CPython keeps the opcode elsewhere, and only a copy of the code has it. -1: not known. No
+ * exception is left set. */
 static inline int fg_opcode_in(PyCodeObject *code, int offset)
 {
     const _Py_CODEUNIT *at = _PyCode_CODE(code) + offset / (int)sizeof(_Py_CODEUNIT);
@@ -47,8 +47,8 @@ static inline bool fg_is_raise(PyCodeObject *code, int offset)
     return fg_opcode_in(code, offset) == RAISE_VARARGS;
 }
 
-/* A bare `raise`, or the end of a finally, a with or an except that does not match. RERAISE 1 is the compiler's
- * own: it comes after each of them, and where an except clause raises. */
+/* A bare `raise`, or the end of a finally, a with or an except that does not match. RERAISE 1 is the
+ * compiler's own: it comes after each of them, and where an except clause raises. */
 static inline bool fg_is_reraise(PyCodeObject *code, int offset)
 {
     int opcode = fg_opcode_in(code, offset);
