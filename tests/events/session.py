@@ -18,7 +18,7 @@ import funcgraph
 
 DATA = Path(__file__).parent / "data"
 _PR_SET_NAME = 15
-_NUMBERS = re.compile(r"\b(common_pid|pid|next_pid|lat|max|d)([:=]) *\d+")
+_NUMBERS = re.compile(r"\b(common_pid|pid|next_pid|lat|max|d|onmax\(\$lat\) })([:=]) *\d+")
 _PLACES = re.compile(r" *\^$")
 
 
