@@ -25,7 +25,7 @@ static int append_host(struct join *join, const struct fg_join_part *part, uint3
     int error;
 
     facts.name_bytes = (uint32_t)strlen(part->host_name);
-    fg_text_put(&payload, &facts, sizeof(facts));
+    fg_text_put(&payload, (const char *)&facts, sizeof(facts));
     fg_text_put(&payload, part->host_name, facts.name_bytes);
     error = payload.failed ? -ENOMEM
                            : fg_spool_append(&join->spool, &chunk, payload.data, payload.bytes, &offset);
