@@ -2,6 +2,7 @@
 #include "binding/event/event_list.h"
 
 #include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/register/events.h"
 #include "arch/cpython/register/users.h"
 #include "binding/base/critical_section.h"
 #include "binding/core/state.h"

@@ -1,7 +1,7 @@
 /* See asyncio_current.h. */
 #include "arch/cpython/static/asyncio_current.h"
 
-#if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030E0000
+#if FG_HAVE_TASK_TABLE
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/cpython/base/compat/audit.h"
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/tstate.h"
@@ -64,28 +65,15 @@ static int on_audit(const char *event, PyObject *args, void *data)
     return 0;
 }
 
-static bool is_added(void)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    const _Py_AuditHookEntry *entry = _PyRuntime.audit_hooks.head;
-#else
-    const _Py_AuditHookEntry *entry = _PyRuntime.audit_hook_head;
-#endif
-
-    while (entry && entry->hookCFunction != on_audit)
-        entry = entry->next;
-    return entry;
-}
-
 /* A hook of the program may refuse others. CPython then returns 0 if it raised RuntimeError. */
 static int start(struct fg_event_source *source, void *scope)
 {
     (void)source, (void)scope;
-    if (is_added())
+    if (fg_has_audit_hook(on_audit))
         return 0;
     if (PySys_AddAuditHook(on_audit, NULL) < 0)
         return -EIO;
-    return is_added() ? 0 : -EPERM;
+    return fg_has_audit_hook(on_audit) ? 0 : -EPERM;
 }
 
 static void stop(struct fg_event_source *source, void *scope)

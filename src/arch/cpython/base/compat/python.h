@@ -27,6 +27,8 @@
 /* close() of a generator that is suspended outside any `try` drops its frame without running it and
  * without an event (gh-140373). */
 #define FG_HAVE_SILENT_CLOSE (PY_VERSION_HEX >= 0x030D0000)
+/* asyncio keeps the tasks that run in a dict, which can be watched. */
+#define FG_HAVE_TASK_TABLE (PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030E0000)
 /* A call of a class calls __init__ by its vectorcall (PEP 590). From 3.14 on CPython enters the
  * function directly. */
 #define FG_INIT_HAS_VECTORCALL (PY_VERSION_HEX < 0x030E0000)
