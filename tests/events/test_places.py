@@ -34,6 +34,7 @@ def total(items, rate=2):
         if count > 100:
             del item
             break
+    count += 0  # from 3.14 on the compiler copies a short end to each way that leads there; one is told
     return count                    # @end
 
 def outer(first):
@@ -149,7 +150,8 @@ def one() -> Iterator[funcgraph.Instance]:
 
 @pytest.fixture
 def shop() -> types.ModuleType:
-    gc.collect()  # the functions of this name of other tests
+    for _ in range(3):
+        gc.collect()  # the functions of this name of other tests
     return load("shop")
 
 
@@ -506,7 +508,7 @@ def test_a_kprobe_and_a_tracer_at_the_same_place(one: funcgraph.Instance, shop: 
     ):
         lines = traced(shop.total.__code__, lambda: shop.total([3]))
     assert seen == [6] and hits(one) == ["a: (shop.total) count=6"]
-    assert len(lines) == 6
+    assert len(lines) == 7
 
 
 # ---- what is refused

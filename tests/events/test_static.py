@@ -474,7 +474,11 @@ def test_imports(one: funcgraph.Instance) -> None:
         __import__("colorsys")
     found = hits(one, "import")
     assert [field(text, "name") for text in found] == ["this_is_no_module", "colorsys"]
-    assert field(found[0], "function") == f"{__name__}.test_imports"
+    # From 3.15 on CPython tells of an import in the function of importlib that searches.
+    where = (
+        "importlib._bootstrap._find_and_load" if sys.version_info >= (3, 15) else f"{__name__}.test_imports"
+    )
+    assert field(found[0], "function") == where
 
 
 _AUDITED: list[tuple[str, tuple[object, ...]]] | None = None
@@ -893,7 +897,7 @@ interpreters.destroy(there)
 try: 1 / 0
 except ZeroDivisionError: pass
 text = i.trace()
-assert text.count("ZeroDivisionError") == 1, text
+assert text.count('raise: type="ZeroDivisionError"') == 1, text
 i.close()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -4,6 +4,7 @@
 
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/opcode.h"
+#include "arch/cpython/base/compat/python.h"
 
 /* True if CPython reports exceptions that a frame raises again. */
 #define FG_HAVE_RERAISES FG_HAVE_MONITORING
