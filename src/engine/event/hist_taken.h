@@ -1,7 +1,8 @@
 /* What a histogram keeps for the action snapshot() of onmax() or onchange(): one value of all rows together.
  *
- * As in the kernel the action is due if the value is the largest of its row, or another one than the row's
- * last, and then also the largest of all rows, or another one than the last that took a snapshot. */
+ * As in the kernel the action is due if two things hold. In its row the value is the largest, or another one
+ * than the last. And so it is among all rows: the largest, or another one than the last that took a
+ * snapshot. */
 #ifndef FG_HIST_TAKEN_H
 #define FG_HIST_TAKEN_H
 

@@ -5,8 +5,8 @@
  * is the snapshot from then on. Symbols stay with the ring: both memories are read with them.
  *
  * A task may be in the middle of a record at that moment. It ends it in the snapshot. Its cursor has no room
- * there any longer, so its next record takes a sub-buffer of the ring's new memory, and only then does the
- * task leave its old one. So nobody waits for anybody, and any hook may take a snapshot.
+ * there any longer, so its next record takes a sub-buffer of the ring's new memory. Only then does the task
+ * leave its old one. So nobody waits for anybody, and any hook may take a snapshot.
  *
  * While somebody reads the ring or its snapshot, the two cannot be exchanged. The snapshot is due then, and
  * the reader takes it when it has finished. */
