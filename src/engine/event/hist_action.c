@@ -133,6 +133,7 @@ static FG_NOINLINE void hit_with_variables(const struct target *at, struct fg_hi
     element = fg_hist_count(at->hist, hit);
     if (element)
         act(at, element, hit);
+    hit->variables = NULL; /* they end here */
 }
 
 void fg_hist_hit(struct fg_hist *hist, const struct fg_hist_actions *actions, struct fg_instance *instance,

@@ -59,7 +59,7 @@ static void check_last(struct fg_hist *hist, struct fg_hist_taken *taken, int pi
 }
 
 struct hit_of {
-    int pid;
+    int64_t pid;
     int64_t number;
     bool is_due;
 };
@@ -72,7 +72,7 @@ static void run(bool is_change, const struct hit_of *hits, uint32_t n)
 
     CHECK_EQ(fg_hist_taken_read(&taken, hist, (uint64_t[FG_HIST_TAKEN_WORDS]){0}), 0);
     for (uint32_t i = 0; i < n; i++) {
-        CHECK_EQ(note(hist, &taken, hits[i].pid, hits[i].number), hits[i].is_due);
+        CHECK_EQ(note(hist, &taken, (int)hits[i].pid, hits[i].number), hits[i].is_due);
         last = hits[i].is_due ? &hits[i] : last;
         check_last(hist, &taken, last->pid, last->number);
     }
