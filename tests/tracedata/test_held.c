@@ -15,8 +15,8 @@
 struct one {
     uint64_t number, lost;
     uint32_t bytes, depth;
-    uint8_t first;
     enum fg_verdict verdict;
+    uint8_t first;
     bool has_left;
 };
 
