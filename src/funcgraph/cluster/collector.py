@@ -174,21 +174,26 @@ class Collector:
         missing = sorted({self._owner[file] for file in self._open_files()})
         for file in sorted(self._complete):
             self._workers.forget(self._name, self._owner[file], file)
-        paths = self.paths()
-        merged = merge(paths, output, stamps=self._stamps(paths), here=True) if paths else None
+        hosts = self._hosts()
+        merged = merge(list(hosts), output, stamps=self._stamps(hosts), here=True) if hosts else None
         return Collected(merged, missing)
 
     def paths(self) -> list[str]:
         """Return the copies that are traces, one for each recording of a worker."""
-        found = [self._path(file) for file in sorted(self._owner)]
-        return [path for path in found if os.path.exists(path) and _host(path) is not None]
+        return list(self._hosts())
 
-    def _stamps(self, paths: Sequence[str]) -> dict[str, list[Exchange]]:
+    def _hosts(self) -> dict[str, Host]:
+        """Return where each copy that is a trace was recorded, by its path."""
+        paths = [self._path(file) for file in sorted(self._owner)]
+        hosts = {path: _host(path) for path in paths if os.path.exists(path)}
+        return {path: host for path, host in hosts.items() if host is not None}
+
+    def _stamps(self, hosts: Mapping[str, Host]) -> dict[str, list[Exchange]]:
         """Return what was exchanged with each host but our own, by its name."""
         own = os.uname().nodename
         stamps: dict[str, list[Exchange]] = {}
         for file, worker in self._owner.items():
-            host = _host(self._path(file)) if self._path(file) in paths else None
+            host = hosts.get(self._path(file))
             if host is not None and host.name != own and worker in self._exchanges:
                 stamps.setdefault(host.name, []).extend(self._exchanges[worker])
         return stamps
