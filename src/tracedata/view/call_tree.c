@@ -108,7 +108,7 @@ static void add_figures(struct fg_call_node *to, const struct fg_call_node *from
 }
 
 /* Moves a child of `branch` to `into`, with all that is under it. If `into` has a child of that function, the
- * figures go there, and the child is put on the list of branches whose own children still have to move. */
+ * figures go there. The child is then put on the list of branches whose own children still have to move. */
 static uint32_t move_child(struct fg_call_tree *tree, uint32_t branch, uint32_t child, uint32_t into,
                            uint32_t branches)
 {

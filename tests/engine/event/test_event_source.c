@@ -1,4 +1,4 @@
-/* A source runs in a scope only while it has a probe there, and hits the probes of that scope and no others,
+/* A source runs in a scope only while it has a probe there. It hits the probes of that scope and no others,
  * while probes come and go in other threads. */
 #include <errno.h>
 #include <string.h>
