@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
-import signal
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +15,22 @@ import pytest
 
 import funcgraph
 
-ray = pytest.importorskip("ray")
+pytestmark = [
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="there is no Ray"),
+]
 
-import funcgraph.ray as fg_ray  # noqa: E402
-
-pytestmark = pytest.mark.timeout(240)
-
-SHOP = str(Path(__file__).parent)
-
-
-@pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[fg_ray.Record]:
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    record = fg_ray.Record(filter=["shop.*"], folder=str(tmp_path / "node"))
-    env = record.runtime_env(env_vars={"PYTHONPATH": SHOP})
-    (tmp_path / "node").mkdir()
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=env)
-    yield record
-    ray.shutdown()
+DRIVER = Path(__file__).parent / "ray_driver.py"
 
 
-def order(number: int) -> tuple[int, int]:
-    import shop
-
-    return shop.order(number), os.getpid()
+def run_job(scenario: str, folder: Path) -> dict[str, Any]:
+    """Return what the driver of a job tells. It may take this test's 240 s."""
+    command = [sys.executable, str(DRIVER), scenario, str(folder)]
+    environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
 
 
 def calls_of(path: str) -> Counter[str]:
@@ -44,28 +38,18 @@ def calls_of(path: str) -> Counter[str]:
         return Counter(e.function.name for e in trace.events() if e.kind == "entry" and e.function)
 
 
-def test_one_trace_has_each_call_of_all_worker_processes(job: fg_ray.Record, tmp_path: Path) -> None:
-    remote: Any = ray.remote(order)
-    results = ray.get([remote.remote(number) for number in range(40)])
-    assert sum(value for value, _ in results) == sum(range(40))
-    collected = job.collect(tmp_path / "job.fg")
-    assert collected.missing == ()
-    assert collected.merged is not None
-    calls = calls_of(collected.merged.path)
+def test_one_trace_has_each_call_of_all_worker_processes(tmp_path: Path) -> None:
+    told = run_job("several_workers", tmp_path)
+    assert (sum(told["values"]), told["missing"]) == (sum(range(40)), [])
+    calls = calls_of(told["path"])
     assert calls["shop.order"] == 40
     assert calls["shop.item"] == sum(range(40))
-    with funcgraph.open(collected.merged.path) as trace:
-        recorded = {task.pid for task in trace.tasks}
-    assert recorded == {pid for _, pid in results}
+    with funcgraph.open(told["path"]) as trace:
+        assert {task.pid for task in trace.tasks} == set(told["pids"])
 
 
-def test_a_worker_that_is_killed_has_its_calls_in_the_trace(job: fg_ray.Record, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_has_its_calls_in_the_trace(tmp_path: Path) -> None:
     """Its recorder outlives it."""
-    remote: Any = ray.remote(max_retries=0)(order)
-    value, pid = ray.get(remote.remote(5000))
-    os.kill(pid, signal.SIGKILL)
-    other, _ = ray.get(ray.remote(max_retries=5)(order).remote(7))
-    collected = job.collect(tmp_path / "job.fg")
-    assert (value, other, collected.missing) == (5000, 7, ())
-    assert collected.merged is not None
-    assert calls_of(collected.merged.path)["shop.item"] == 5007
+    told = run_job("killed_worker", tmp_path)
+    assert (told["values"], told["missing"]) == ([5000, 7], [])
+    assert calls_of(told["path"])["shop.item"] == 5007
