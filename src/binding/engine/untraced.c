@@ -18,7 +18,8 @@ PyObject *fg_call_untraced(PyObject *Py_UNUSED(module), PyObject *const *args, P
         PyErr_SetString(PyExc_TypeError, "untraced() needs a function");
         return NULL;
     }
-    task = fg_engine_here() ? fg_task_current() : NULL;
+    /* A thread that is apart needs no guard. */
+    task = fg_engine_here() && (!fg_untraced || fg_task_self) ? fg_task_current() : NULL;
     if (!task && PyErr_Occurred())
         return NULL;
     has_entered = task && fg_guard_enter(task);
