@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funcgraph import _engine
 from funcgraph.instance.pipe import Pipe
 from funcgraph.instance.state import State
 
-__all__ = ["LanePages", "LanePipe", "Piece", "count", "stats_text", "take_all", "text"]
+if TYPE_CHECKING:
+    from funcgraph.tracedata.description import Task
+
+__all__ = ["LanePages", "LanePipe", "Piece", "count", "stats_text", "take_all", "tasks", "text"]
 
 _CLOCKS = {"boot": time.CLOCK_BOOTTIME, "mono_raw": time.CLOCK_MONOTONIC_RAW, "tai": time.CLOCK_TAI}
 _COUNTING = ("counter", "uptime", "x86-tsc")  # clocks whose times are no seconds
@@ -47,19 +50,26 @@ def _reading() -> Any:
 
 def count(state: State) -> int:
     """Return how many lanes the buffer has now, at least one."""
+    kept = (lane for piece in state.kept_pieces for lane in piece.left)
+    state.nr_lanes = max([0, *kept, *(task.lane for task in tasks(state))]) + 1
+    return state.nr_lanes
+
+
+def tasks(state: State) -> list[Task]:
+    """Return the threads that have records in the buffer."""
     with state.lock:
-        if state.engine.closed or not (state.engine.has_unread or state.kept_pieces):
-            return 1
-        records: dict[int, int] = _engine.untraced(_records, state.trace_bytes())
-    return max([0, *records, *(lane for piece in state.kept_pieces for lane in piece.left)]) + 1
+        if state.engine.closed or not state.engine.has_unread:
+            return []
+        found: list[Task] = _engine.untraced(_tasks, state.trace_bytes())
+    return found
 
 
-def _records(trace: bytes) -> dict[int, int]:
+def _tasks(trace: bytes) -> list[Task]:
     from funcgraph.session.memory_file import memory_file
+    from funcgraph.tracedata import TraceFile
 
     with memory_file(trace) as file:
-        records: dict[int, int] = _reading().records_of(file)
-        return records
+        return TraceFile(file).tasks
 
 
 def text(state: State, lane: int) -> bytes:
@@ -98,7 +108,7 @@ def _take_piece(state: State) -> None:
     """Move what the buffer holds into a piece. The oldest go if they are more than two buffers."""
     if state.engine.has_unread:
         trace = _reading().trace_bytes(state.engine, state.name, clock=state.clock, consume=True)
-        state.kept_pieces.append(Piece(trace, _records(trace)))
+        state.kept_pieces.append(Piece(trace, _reading().records_of(_tasks(trace))))
     while sum(len(piece.trace) for piece in state.kept_pieces[:-1]) > state.engine.buffer_kb * 2048:
         del state.kept_pieces[0]
 

@@ -28,6 +28,7 @@ class State:
         pipes: id of each pipe that is open -> the lane that it takes from; None: all.
         open_files: id of each file of a tracefs that is open.
         kept_pieces: what a pipe of one lane took of others, for the pipes of those (lanes.py).
+        nr_lanes: how many lanes the buffer had when somebody last looked.
         taken: lane -> how many records pipes have taken of it.
         options: trace option -> whether it is on.
         filters: setting -> its patterns, or thread ids.
@@ -51,6 +52,7 @@ class State:
         "latency",
         "lock",
         "name",
+        "nr_lanes",
         "open_files",
         "options",
         "pipes",
@@ -67,6 +69,7 @@ class State:
         self.open_files: set[int] = set()
         self.kept_pieces: list[Piece] = []
         self.taken: dict[int, int] = {}
+        self.nr_lanes = 1
         self.options = {name: option.initial for name, option in OPTIONS.items()}
         self.filters: dict[str, tuple[Any, ...]] = {}
         self.event_tids: dict[str, tuple[int, ...]] = {"set_event_pid": (), "set_event_notrace_pid": ()}
