@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from benchmarks import events, files
+from benchmarks import attach, events, files
 from benchmarks.harness import Bench, Figure, at_most, median_of, ratio_of_pairs
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
@@ -474,6 +474,7 @@ Measure = Callable[[Bench], Iterator[Figure]]
 SECTIONS: dict[str, dict[str, Measure]] = {
     "files": files.ALL,
     "events": events.ALL,
+    "attach": attach.ALL,
     "figures": {
         "fib": fib,
         "values": values,
