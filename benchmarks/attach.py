@@ -1,7 +1,6 @@
 """The figures of attaching: how long it takes, and how long the program is stopped for it.
 
-The program is stopped only inside the functions of funcgraph._inject, so their time is more than the time for which
-it is stopped.
+The program is stopped only inside the functions of funcgraph._inject: their time is more than that of its stops.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def _wait_for_record(process: Connection) -> None:
 
 
 def _first_record(bench: Bench) -> tuple[float, float]:
-    """Attach to a busy program; return the seconds until its first record, and those in which it was stopped."""
+    """Attach to a busy program; return the seconds until its first record, and those of its stops."""
     program = subprocess.Popen([bench.python, "-c", _BUSY], stdout=subprocess.PIPE, text=True)
     try:
         assert program.stdout is not None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from benchmarks import attach, events, files
+from benchmarks import questions as asked
 from benchmarks.harness import Bench, Figure, at_most, median_of, ratio_of_pairs
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
@@ -475,6 +476,7 @@ SECTIONS: dict[str, dict[str, Measure]] = {
     "files": files.ALL,
     "events": events.ALL,
     "attach": attach.ALL,
+    "questions": asked.ALL,
     "figures": {
         "fib": fib,
         "values": values,

@@ -22,7 +22,13 @@ from tools.pythons import Interpreter, choose
 from tools.venvs import installed
 
 _PAGE = ROOT / "docs" / "performance.md"
-_SECTIONS = ("files", "events", "attach", "figures")  # as benchmarks/figures.py names them, and as the page has them
+_SECTIONS = (
+    "files",
+    "events",
+    "questions",
+    "attach",
+    "figures",
+)  # as benchmarks/figures.py names them, and as the page has them
 
 
 def processor() -> str:
