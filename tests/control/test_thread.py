@@ -132,7 +132,7 @@ def test_no_collection_runs_in_it(tmp_path: Path) -> None:
 
 FORKS = """
     import os, funcgraph, sys, warnings
-    warnings.simplefilter('error')
+    warnings.simplefilter('always')
     path = funcgraph.serve(follow_fork=%s)
     print('ready', path, flush=True)
     sys.stdin.readline()
@@ -183,7 +183,8 @@ def test_a_forks_child_can_have_its_own(tmp_path: Path) -> None:
 
 def test_forks_and_requests_at_once(tmp_path: Path) -> None:
     code = f"""
-        import os
+        import os, warnings
+        warnings.simplefilter('always')
         {SERVE}
         failed = 0
         for i in range(100):
@@ -200,6 +201,7 @@ def test_forks_and_requests_at_once(tmp_path: Path) -> None:
         assert program.line() == "forked 0"
         assert process.call("info")["pid"] == program.pid
         assert program.end() == 0
+    assert program.errors.read_text() == ""
 
 
 @pytest.mark.parametrize("end", ["", "os._exit(3)", "sys.exit(3)", "raise SystemError"])
