@@ -21,8 +21,17 @@ def switches(pid: int, task: str) -> int:
 
 
 def test_no_list_of_threads_has_it(tmp_path: Path) -> None:
+    """Not even when what it runs asks for its thread's object."""
     code = f"""
         {SERVE}
+        import types
+        from funcgraph.control import procedures
+        module = sys.modules['who'] = types.ModuleType('who')
+        def who():
+            import threading
+            return threading.current_thread().name
+        module.who = who
+        procedures.PROCEDURES['who'] = 'who:who'
         for line in sys.stdin:
             import threading
             counts = threading.active_count(), len(list(threading._dangling)), len(threading._active)
@@ -32,7 +41,7 @@ def test_no_list_of_threads_has_it(tmp_path: Path) -> None:
         for _ in range(3):
             program.say("count")
             assert program.line() == "1 1 1"
-            process.call("info")
+            assert "Dummy" in process.call("who")
         assert len(os.listdir(f"/proc/{program.pid}/task")) == 2
         assert program.thread()
 
