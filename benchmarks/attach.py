@@ -1,6 +1,6 @@
 """The figures of attaching: how long it takes, and how long the program is stopped for it.
 
-The program is stopped only inside the functions of funcgraph._inject: their time is more than that of its stops.
+The program is stopped only inside the functions of funcgraph._inject. Their time is an upper bound.
 """
 
 from __future__ import annotations
