@@ -42,6 +42,16 @@ def test_truncation_empties_a_list_and_appending_extends_it(shell: Shell) -> Non
         assert shell.cat(path) == empty
 
 
+def test_a_blank_line_empties_a_list(shell: Shell) -> None:
+    shell.echo("a.f\n", "set_ftrace_filter")
+    shell.write("set_ftrace_filter", b"\n")
+    assert shell.cat("set_ftrace_filter") == "a.f\n"
+    file = shell.tree.open("set_ftrace_filter", os.O_WRONLY | os.O_TRUNC)
+    assert file.write(0, b"\n") == 1
+    assert shell.cat("set_ftrace_filter") == "#### all functions enabled ####\n"
+    file.close()
+
+
 def test_a_list_keeps_tracing_until_the_first_write_replaces_it(shell: Shell) -> None:
     """Broken by emptying it at open(): every function would be traced in between."""
     shell.echo("a.f\n", "set_ftrace_filter")
