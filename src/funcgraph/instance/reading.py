@@ -112,7 +112,7 @@ def read_text(engine: _engine.Instance, name: str, options: Mapping[str, bool], 
 def take_lines(
     engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str
 ) -> tuple[bytes, list[Task]]:
-    """Return the lines of an instance's buffer without a header, and their threads; no later text has them."""
+    """Return the lines of an instance's buffer without a header, and its threads; no later text has them."""
     tracer = engine.tracer
     with memory_file() as trace:
         write_trace(engine, trace, describe(tracer, name), consume=True, clock=clock)
