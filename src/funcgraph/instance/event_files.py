@@ -6,9 +6,10 @@ Documentation/trace/events.rst, fprobetrace.rst and histogram.rst have the synta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from errno import EINVAL
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from funcgraph import _engine
 from funcgraph.events.errors import CommandError
 from funcgraph.events.live import dynamic_events
 from funcgraph.events.registry import FILES
@@ -18,7 +19,7 @@ from funcgraph.instance.events import EventFile, Events
 if TYPE_CHECKING:
     from funcgraph.instance.state import State
 
-__all__ = ["exists", "names", "read", "write"]
+__all__ = ["access", "exists", "is_of_process", "names", "pipe", "read", "write"]
 
 _FOLDER = "events/"
 _LOG = "error_log"
@@ -26,11 +27,14 @@ _SET = "set_event"
 _OF_AN_EVENT = ("enable", "filter", "format", "hist", "id", "trigger")
 _OF_A_GROUP = ("enable", "filter")
 _OF_ALL = "enable"
+_WRITTEN = ("enable", "filter", "trigger")
+_AVAILABLE = "available_events"
+_PRINT_FORMAT = f"{_FOLDER}ftrace/print/format"  # of an event that instances have, too
 
 
 #: Files of all events that can only be read -> their text.
 _LISTS: dict[str, Callable[[Events], str]] = {
-    "available_events": event_set.available_text,
+    _AVAILABLE: event_set.available_text,
     "show_event_filters": event_set.filters_text,
     "show_event_triggers": event_set.triggers_text,
     f"{_FOLDER}header_event": event_set.header_event,
@@ -52,8 +56,8 @@ class _Found(NamedTuple):
     is_single: bool
 
 
-def names(state: State) -> Iterator[str]:
-    """Yield the names of the files that there are now."""
+def names(state: State, folder: str | None) -> Iterator[str]:
+    """Yield the names of the files that there are now, whichever the folder."""
     yield from FILES
     yield from (_LOG, _SET, *_LISTS, f"{_FOLDER}{_OF_ALL}")
     events = Events(state)
@@ -61,11 +65,26 @@ def names(state: State) -> Iterator[str]:
         yield from (f"{_FOLDER}{group}/{file}" for file in _OF_A_GROUP)
     for event in events:
         yield from (f"{_FOLDER}{event}/{file}" for file in _OF_AN_EVENT)
+    yield from (name for name in _own_formats() if name != _PRINT_FORMAT)
 
 
 def exists(state: State, name: str) -> bool:
     """Return whether there is a file of this name."""
-    return name in (*FILES, _LOG, _SET, *_LISTS) or _find(state, name) is not None
+    return name in (*FILES, _LOG, _SET, *_LISTS) or _find(state, name) is not None or _is_own_format(name)
+
+
+def access(name: str) -> str:
+    """Return how a file can be used: "r" or "rw"."""
+    return "rw" if name in (*FILES, _LOG, _SET) or name.rpartition("/")[2] in _WRITTEN else "r"
+
+
+def is_of_process(name: str) -> bool:
+    """Return whether a file is the same in each instance."""
+    return name in (*FILES, _AVAILABLE)
+
+
+def pipe(state: State, name: str) -> None:
+    """None of these files is a pipe."""
 
 
 def _find(state: State, name: str) -> _Found | None:
@@ -93,11 +112,30 @@ def read(state: State, name: str) -> str:
         return event_set.set_event_text(Events(state))
     if name in _LISTS:
         return _LISTS[name](Events(state))
+    if _is_own_format(name):
+        return _own_formats()[name]
     found = _find(state, name)
     assert found is not None
     if found.is_single:
         return _read_of_event(found.events[0], found.file)
     return event_set.GROUP_FILTER if found.file == "filter" else event_set.enable_text(found.events)
+
+
+def _is_own_format(name: str) -> bool:
+    return name.startswith(_FOLDER) and name.endswith("/format") and name in _own_formats()
+
+
+def _own_formats() -> dict[str, str]:
+    """Return the formats of ftrace's own records, which trace_pipe_raw has: file -> text."""
+    formats: dict[str, str] = _engine.untraced(_load_own_formats)
+    return formats
+
+
+@cache
+def _load_own_formats() -> dict[str, str]:
+    from funcgraph.instance.dat_parts import own_formats
+
+    return {f"{_FOLDER}{name}/format": one.text for name, one in own_formats().items()}
 
 
 def _read_of_event(event: EventFile, file: str) -> str:
@@ -116,12 +154,11 @@ def write(state: State, name: str, text: str, append: bool) -> None:
     if name in FILES:
         dynamic_events.write(name, text, append)
     elif name == _LOG:
-        dynamic_events.log.clear()
+        if not append:
+            dynamic_events.log.clear()
     elif name == _SET:
         with state.lock:
             event_set.write_set_event(Events(state), text, append)
-    elif name in _LISTS:
-        raise _read_only(name)
     else:
         found = _find(state, name)
         assert found is not None
@@ -140,14 +177,8 @@ def _write_found(found: _Found, text: str, append: bool) -> None:
         event_set.write_group_filter(found.events, text)
     elif found.file == "filter":
         found.events[0].filter = text
-    elif found.file == "trigger":
+    else:
         if not append:
             found.events[0].remove_histograms()
         if text or append:  # `: > trigger` writes nothing
             found.events[0].write_trigger(text)
-    else:
-        raise _read_only(found.file)
-
-
-def _read_only(file: str) -> OSError:
-    return OSError(EINVAL, f"invalid write to {file}: it is read-only")
