@@ -13,6 +13,7 @@ import shutil
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,6 +129,8 @@ class Recording:
         self._dead: set[int] = set()  # the processes whose deaths were noted
         # Why the spool takes no more (no space left, ...), or the recorder cannot go on (out of memory).
         self.failure: OSError | MemoryError | None = None
+        # From a process's id in its own namespace, which its ring has, to the one that we have for it.
+        self.outer_pid: Callable[[int], int] = lambda inner: inner
         self.damaged: list[str] = []  # "FILE: reason" for each ring that cannot be read
         self.attached = 0  # number of rings found so far
         self.records: Counter[str] = Counter()  # instance -> records of rings that are finished
@@ -226,7 +229,7 @@ class Recording:
                 self._ignored.add(name)
                 self._fail(error)
                 continue
-            pid = self._info(index, "pid")
+            pid = self.outer_pid(self._info(index, "pid"))
             self._rings[name] = Ring(index, path, ProcessWatch(pid))
             self.attached += 1
             if self.failure is not None:
