@@ -1,0 +1,1 @@
+"""The kernel's tracefs of this process: folders and files over its instances."""
