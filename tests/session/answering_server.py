@@ -1,9 +1,10 @@
-"""A server that is asked while recordings come and go: threads, an asyncio loop, forked workers; tells its state.
+"""A server that is asked while recordings come and go: with threads, an asyncio loop, forked workers.
 
     python answering_server.py FOLDER [WORKERS]
 
-FOLDER/threads and FOLDER/asyncio are its sockets. A line N is answered by "N answer(N)", the line `state` by what
-this process holds, as JSON. With WORKERS, as many forked processes accept connections of FOLDER/threads.
+FOLDER/threads and FOLDER/asyncio are its sockets. A line N is answered by "N answer(N)", the line `state` by
+what this process holds, as JSON. For the line `fork` it and a forked child call answer(). With WORKERS, as many
+forked processes accept connections of FOLDER/threads.
 """
 
 from __future__ import annotations
@@ -63,8 +64,20 @@ def state() -> dict[str, object]:
     }
 
 
+def fork() -> str:
+    answer(1)
+    pid = os.fork()
+    if pid == 0:
+        answer(2)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return "done"
+
+
 def reply(line: str) -> str:
-    return json.dumps(state()) if line == "state" else f"{line} {answer(int(line))}"
+    if line == "state":
+        return json.dumps(state())
+    return fork() if line == "fork" else f"{line} {answer(int(line))}"
 
 
 def serve_connection(connection: socket.socket) -> None:

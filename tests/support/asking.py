@@ -100,22 +100,27 @@ class Server:
 
     Attributes:
         pid: its id.
+        folder: where its sockets are.
         workers: the ids of its forked workers.
     """
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         self.process = process
         self.pid = process.pid
-        self._folder = folder
+        self.folder = folder
 
     @property
     def workers(self) -> list[int]:
         with open(f"/proc/{self.pid}/task/{self.pid}/children") as file:
             return [int(word) for word in file.read().split()]
 
+    def line(self, name: str) -> Line:
+        """Connect to one of its sockets."""
+        return Line(self.folder / name)
+
     def state(self) -> dict[str, Any]:
         """Ask what it holds (of forked workers, one of them)."""
-        line = Line(self._folder / "threads")
+        line = self.line("threads")
         try:
             state: dict[str, Any] = json.loads(line.ask("state"))
             return state
@@ -125,7 +130,7 @@ class Server:
     @contextmanager
     def asked(self, threads: int = 4, loops: int = 2) -> Iterator[Clients]:
         """Ask it during a block: every answer must be right."""
-        clients = Clients(self._folder, threads, loops)
+        clients = Clients(self.folder, threads, loops)
         try:
             clients.wait_for(1)
             yield clients

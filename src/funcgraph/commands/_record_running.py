@@ -144,7 +144,11 @@ def _prepared(
 def _words(args: argparse.Namespace) -> list[str]:
     """Return what is recorded, as a person typed it."""
     words = [word for value in args.processes for word in ("-P", value)]
-    return [*words, *(["--children"] if args.children else []), *(["--", *args.command] if args.command else [])]
+    return [
+        *words,
+        *(["--children"] if args.children else []),
+        *(["--", *args.command] if args.command else []),
+    ]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the two ways of `funcgraph record` share: the session's beginning, draining, and the trace at the end."""
+"""What the two ways of `funcgraph record` share: beginning, draining, and the trace at the end."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ class Ending(Protocol):
         """Wait until the recording is to end, at most `pause_s` seconds; return whether it is."""
 
 
-def prepare(
-    settings: dict[str, Any], output: str, command: list[str], reach: Reach = OUR_REACH
-) -> Recording:
+def prepare(settings: dict[str, Any], output: str, command: list[str], reach: Reach = OUR_REACH) -> Recording:
     """Make the session's directory and the spool; what was made is removed again if that fails.
 
     Args:

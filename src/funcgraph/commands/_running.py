@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from funcgraph.commands import CommandError, os_error_text
-from funcgraph.control.client import Connection, connect
+from funcgraph.control.client import Connection, NotServedError, connect
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
 from funcgraph.steering.processes import command_line
@@ -41,7 +41,7 @@ class RunningProcess:
         """Connect to its socket. A process that has none is attached, and detached in the end."""
         try:
             return connect(self.pid)
-        except (FileNotFoundError, ConnectionRefusedError):
+        except NotServedError:
             pass
         from funcgraph.attach import attach  # most recordings have no need of it
 
@@ -108,7 +108,7 @@ class RunningProcesses:
         if errors:
             self.leave()
             pid, error = next(iter(errors.items()))
-            raise CommandError(f"process {pid}: {_text(error)}; nothing is recorded")
+            raise CommandError(f"{_text(pid, error)}; nothing is recorded")
 
     def add(self, pids: Iterable[int], recording: Recording) -> list[str]:
         """Have further processes join; return a line for each that cannot."""
@@ -117,20 +117,17 @@ class RunningProcesses:
             try:
                 process = RunningProcess(pid)
             except (OSError, RuntimeError) as error:
-                lines.append(f"process {pid}: {_text(error)}; it is not recorded")
+                lines.append(f"{_text(pid, error)}; it is not recorded")
                 continue
             self.all.append(process)
-            for error in self._ask([process], lambda one: one.join(self._session), recording.step).values():
-                lines.append(f"process {pid}: {_text(error)}; it is not recorded")
+            errors = self._ask([process], lambda one: one.join(self._session), recording.step)
+            lines += [f"{_text(pid, error)}; it is not recorded" for error in errors.values()]
         return lines
 
     def leave(self) -> list[str]:
         """Have all of them stop; return a line for each that does not answer. It stops at its next call."""
         errors = self._ask(self.all, lambda process: process.leave(self._session), None)
-        return [
-            f"process {pid}: {_text(error)}; it stops recording at its next call"
-            for pid, error in errors.items()
-        ]
+        return [f"{_text(pid, error)}; it stops recording at its next call" for pid, error in errors.items()]
 
     @property
     def pids(self) -> list[int]:
@@ -172,8 +169,9 @@ def _reached(pid: int) -> RunningProcess:
     try:
         return RunningProcess(pid)
     except (OSError, RuntimeError) as error:
-        raise CommandError(f"process {pid}: {_text(error)}; nothing is recorded") from None
+        raise CommandError(f"{_text(pid, error)}; nothing is recorded") from None
 
 
-def _text(error: Exception) -> str:
-    return os_error_text(error) if isinstance(error, OSError) else str(error)
+def _text(pid: int, error: Exception) -> str:
+    text = os_error_text(error) if isinstance(error, OSError) else str(error)
+    return text if text.startswith(f"process {pid} ") else f"process {pid}: {text}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import signal
 from typing import Any
@@ -40,9 +39,9 @@ COMMAND is 'script.py ARGS', '-m MODULE ARGS', '-c CODE', or any executable whos
 funcgraph installed. The options of funcgraph come before it. The exit status is the command's; 2 if nothing
 was recorded.
 
-With -P PID, processes that already run are recorded, and go on untraced afterwards. The recording lasts as long
-as COMMAND, which is not recorded itself ('-- sleep 5'); without one until Ctrl-C, or until all of them have ended.
-The exit status is 0 then, 2 if nothing was recorded.
+With -P PID, processes that already run are recorded, and go on untraced afterwards. The recording lasts as
+long as COMMAND, which is not recorded itself ('-- sleep 5'); without one until Ctrl-C, or until all of them have
+ended. The exit status is 0 then, 2 if nothing was recorded.
 
 PATTERN is a glob over module.qualname: 'json.*', '*Parser.feed', '__main__.main'; ':mod:NAME' stands for the
 functions of a module.
@@ -122,8 +121,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="processes",
         metavar="PID",
         action="append",
-        help="record this process, which already runs; PID,PID...: several; anything else: each Python process "
-        "whose command line matches this regular expression; can be given again",
+        help="record this process, which already runs; PID,PID...: several; anything else: each Python "
+        "process whose command line matches this regular expression; can be given again",
     )
     add(
         "--children",

@@ -13,7 +13,7 @@ asked: set[str] = set()
 
 
 def record_start(directory: str) -> dict[str, int]:
-    """Record this process into a session; if it has joined already, as a child does that was forked, do nothing.
+    """Record this process into a session. A forked child that has joined with its parent goes on as it is.
 
     Args:
         directory: the session's directory.

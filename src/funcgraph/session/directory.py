@@ -89,8 +89,9 @@ class Session:
         return self._reach.seen(self.path)
 
     def hand_over(self) -> None:
-        """Let the processes in that are to find it, if they are another user's. After this the directory is that
-        user's: nothing in it is to be written.
+        """Let the processes in that are to find it, if they are another user's.
+
+        After this the directory is that user's: nothing in it is to be written.
 
         Raises:
             OSError: no permission.

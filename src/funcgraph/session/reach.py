@@ -1,7 +1,7 @@
 """Where a process that already runs sees files, under which process id, and as which user.
 
-A recorder in another container than the process, or of another user (root), makes the session where the process
-finds it.
+A recorder in another container than the process, or of another user (root), makes the session where the
+process finds it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ class Reach:
             if other.owner != reach.owner:
                 raise ReachError(f"processes {first} and {pid} are of two users: record each on its own")
             if other.root != reach.root and not _see_same_files(first, pid):
-                raise ReachError(f"processes {first} and {pid} see different files (containers, chroot): "
-                                 "record each on its own")
+                raise ReachError(
+                    f"processes {first} and {pid} see different files (containers, chroot): "
+                    "record each on its own"
+                )
         return reach
 
     def folders(self, ours: list[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Joining the sessions of recorders, in the traced process, and leaving them.
 
-A process joins a session when it starts (_boot.py), when a recorder asks it to (`record -P`), or for a block of
-its own (block.py). Every traced process imports this module, so it imports the engine when it is needed.
+A process joins a session when it starts (_boot.py), when a recorder asks it to (`record -P`), or for a block
+of its own (block.py). Every traced process imports this module, so it imports the engine when it is needed.
 """
 
 import os
@@ -59,7 +59,7 @@ def join(directory: str, *, at_start: bool) -> None:
 
 
 def leave(directory: str) -> None:
-    """Stop tracing this process, and its future children, into a session. Does nothing if it has not joined."""
+    """Stop tracing this process and its future children into a session, if it has joined."""
     stop(_joined.get(directory, []))
     environ.leave(directory)
 
