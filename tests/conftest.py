@@ -105,7 +105,7 @@ class Funcgraph:
 
     def sessions(self) -> list[Path]:
         """Return the existing session directories."""
-        return sorted(self.runtime.glob("funcgraph-*"))
+        return sorted(self.runtime.glob("funcgraph-[0-9]*"))
 
 
 @pytest.fixture

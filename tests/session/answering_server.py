@@ -3,8 +3,8 @@
     python answering_server.py FOLDER [WORKERS]
 
 FOLDER/threads and FOLDER/asyncio are its sockets. A line N is answered by "N answer(N)", the line `state` by
-what this process holds, as JSON. For the line `fork` it and a forked child call answer(). With WORKERS, as many
-forked processes accept connections of FOLDER/threads.
+what this process holds, as JSON. For the line `fork` it and a forked child call answer(). With WORKERS, so
+many forked processes accept connections of FOLDER/threads.
 """
 
 from __future__ import annotations

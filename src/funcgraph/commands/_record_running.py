@@ -168,13 +168,18 @@ def _begin(
     """Have all processes join, then start the command; return what ends the recording. If one of these fails,
     all is as before."""
     own = (signal.SIGUSR2,) if recording.limits.ring else ()
+    # A signal that comes while the processes join ends the recording when they have.
+    until_signal = UntilSignal(own) if command is None else None
     try:
         processes.join(recording)
         if args.children:
             # Those that were started while their parents had not joined yet.
             for line in processes.add(_newcomers(processes), recording):
                 say(line)
-        return Child(*command, environment(), own) if command else UntilSignal(own)
+        if command is None:
+            assert until_signal is not None
+            return until_signal
+        return Child(*command, environment(), own)
     except BaseException as error:
         processes.leave()
         recording.discard()

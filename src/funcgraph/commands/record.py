@@ -40,8 +40,8 @@ funcgraph installed. The options of funcgraph come before it. The exit status is
 was recorded.
 
 With -P PID, processes that already run are recorded, and go on untraced afterwards. The recording lasts as
-long as COMMAND, which is not recorded itself ('-- sleep 5'); without one until Ctrl-C, or until all of them have
-ended. The exit status is 0 then, 2 if nothing was recorded.
+long as COMMAND, which is not recorded itself ('-- sleep 5'); without one until Ctrl-C, or until all of them
+have ended. The exit status is 0 then, 2 if nothing was recorded.
 
 PATTERN is a glob over module.qualname: 'json.*', '*Parser.feed', '__main__.main'; ':mod:NAME' stands for the
 functions of a module.
