@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from funcgraph.settings.table import BY_NAME, OPTIONS, PATTERNS, SETTINGS, THREADS
@@ -20,6 +21,8 @@ DYNAMIC_EVENTS = {
     "synth": "s",
     "all": "ftpres",
 }
+
+_COUNT = re.compile(r":count=\d+$")
 
 
 def reset(folder: InstanceFolder, buffer_kb: int | None = None) -> None:
@@ -93,7 +96,8 @@ def _remove_commands(folder: InstanceFolder) -> None:
     """Remove the function commands, which emptying the list of patterns leaves."""
     for line in folder.read("set_ftrace_filter").splitlines():
         if line and not line.startswith("#"):
-            folder.write("set_ftrace_filter", f"!{line.removesuffix(':unlimited')}", append=True)
+            command = _COUNT.sub(":0", line.removesuffix(":unlimited"))
+            folder.write("set_ftrace_filter", f"!{command}", append=True)
 
 
 def reset_dynamic_events(process: Process, kept: Collection[str]) -> None:

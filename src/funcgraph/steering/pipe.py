@@ -1,0 +1,46 @@
+"""The lines of an instance of a running process as they come: its trace_pipe."""
+
+from __future__ import annotations
+
+import os
+
+from funcgraph.steering.folder import InstanceFolder
+
+__all__ = ["Pipe"]
+
+_READ_BYTES = 1 << 16
+
+
+class Pipe:
+    """The open trace_pipe of an instance, which is not waited for.
+
+    While it is open the instance can neither be removed nor get another tracer.
+
+    Args:
+        folder: the instance.
+    """
+
+    def __init__(self, folder: InstanceFolder) -> None:
+        self._file = folder.open("trace_pipe", os.O_RDONLY | os.O_NONBLOCK)
+        self._rest = b""  # the beginning of a line
+
+    def lines(self) -> str:
+        """Return the whole lines that have come since the last call; "": none has.
+
+        Raises:
+            EOFError: no further line will come.
+            OSError: the process cannot be asked.
+        """
+        try:
+            data = self._file.read(0, _READ_BYTES)
+        except BlockingIOError:
+            return ""
+        if not data:
+            raise EOFError("the instance was removed")
+        whole, newline, rest = (self._rest + data).rpartition(b"\n")
+        self._rest = rest
+        return (whole + newline).decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Let go of the instance; lines that nobody has read stay in its buffer. May be called twice."""
+        self._file.close()
