@@ -92,8 +92,9 @@ def follow(
 
     try:
         processes.each(open_pipe)
-        while processes.living and not end(0 if _print_lines(processes, pipes) else POLL_S):
-            pass
+        while not end(0 if _print_lines(processes, pipes) else POLL_S):
+            if all(pipes[process].has_ended for process in processes.living):
+                break
         if stop:
             processes.each(lambda process: folder_of(process).write("tracing_on", "0"))
             while _print_lines(processes, pipes):
@@ -109,10 +110,8 @@ def _print_lines(processes: Processes, pipes: dict[Process, Pipe]) -> bool:
     texts: dict[int, str] = {}
 
     def read(process: Process) -> None:
-        try:
+        if not pipes[process].has_ended:
             texts[process.pid] = pipes[process].lines()
-        except EOFError as error:
-            raise ValueError(str(error)) from None
 
     processes.each(read)
     for pid, text in texts.items():

@@ -12,6 +12,7 @@ from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import apply
 from funcgraph.steering.folder import Process
 from funcgraph.steering.output import Output
+from funcgraph.steering.rates import STAT
 
 NAME = "profile"
 HELP = "count and time the calls of functions of running processes"
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     def end_one(process: Process) -> None:
         folder = process.instance(wanted.name)
         folder.write("function_profile_enabled", "0")
-        texts[process.pid] = folder.read("trace_stat/function")
+        texts[process.pid] = folder.read(STAT)
 
     texts: dict[int, str] = {}
     with Processes(args.processes, leave_nothing=True) as processes:

@@ -17,18 +17,20 @@ DESCRIPTION = """\
 Print the file 'trace': what the buffer holds, which stays. With an option of the last group, print that file
 instead."""
 
-#: trace-cmd's options for single files -> the setting whose file it is.
+#: trace-cmd's options for single files -> the file.
 _FILES = {
-    "--tracing_on": "tracing_on",
-    "--current_tracer": "tracer",
-    "--buffer_size": "buffer_kb",
-    "--buffer_total_size": "buffer_total_kb",
-    "--ftrace_filter": "filter",
-    "--ftrace_notrace": "notrace",
-    "--ftrace_pid": "tids",
-    "--graph_function": "graph",
-    "--graph_notrace": "graph_notrace",
-    "--max_latency": "max_latency_us",
+    "--tracing_on": BY_NAME["tracing_on"].file,
+    "--current_tracer": BY_NAME["tracer"].file,
+    "--buffer_size": BY_NAME["buffer_kb"].file,
+    "--buffer_total_size": BY_NAME["buffer_total_kb"].file,
+    "--buffer_subbuf_size": "buffer_subbuf_size_kb",
+    "--ftrace_filter": BY_NAME["filter"].file,
+    "--ftrace_notrace": BY_NAME["notrace"].file,
+    "--ftrace_pid": BY_NAME["tids"].file,
+    "--graph_function": BY_NAME["graph"].file,
+    "--graph_notrace": BY_NAME["graph_notrace"].file,
+    "--cpumask": "tracing_cpumask",
+    "--max_latency": BY_NAME["max_latency_us"].file,
 }
 
 
@@ -50,8 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", dest="path", action="store_true", help="print the path of the file first")
     parser.add_argument("-B", dest="instance", metavar="NAME", default="", help="of this instance")
     one = parser.add_argument_group("one file")
-    for flag, name in _FILES.items():
-        file = BY_NAME[name].file
+    for flag, file in _FILES.items():
         one.add_argument(flag, dest="files", action="append_const", const=file, help=f"print {file}")
     one.add_argument("--hist", metavar="EVENT", help="print the histograms of an event")
     one.add_argument("--trigger", metavar="EVENT", help="print the triggers of an event")

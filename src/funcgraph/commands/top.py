@@ -16,7 +16,7 @@ from funcgraph.session.progress import plural
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import apply
 from funcgraph.steering.folder import InstanceFolder, Process
-from funcgraph.steering.rates import KEYS, Counts, Rate, counts_of, rates, table
+from funcgraph.steering.rates import KEYS, STAT, Counts, Rate, counts_of, rates, table
 from funcgraph.steering.screen import Screen
 
 NAME = "top"
@@ -125,7 +125,7 @@ class _Top:
         found: list[Rate] = []
 
         def look(process: Process) -> None:
-            text = self._folders[process].read("trace_stat/function")
+            text = self._folders[process].read(STAT)
             now, counts = time.monotonic(), counts_of(text)
             if process.pid in self._before:
                 then, before = self._before[process.pid]

@@ -18,17 +18,20 @@ class Pipe:
 
     Args:
         folder: the instance.
+
+    Attributes:
+        has_ended: no further line will come: something turned tracing off, or removed the instance.
     """
 
     def __init__(self, folder: InstanceFolder) -> None:
         self._file = folder.open("trace_pipe", os.O_RDONLY | os.O_NONBLOCK)
         self._rest = b""  # the beginning of a line
+        self.has_ended = False
 
     def lines(self) -> str:
-        """Return the whole lines that have come since the last call; "": none has.
+        """Return the whole lines that have come since the last call; "": none has, or none will.
 
         Raises:
-            EOFError: no further line will come.
             OSError: the process cannot be asked.
         """
         try:
@@ -36,7 +39,8 @@ class Pipe:
         except BlockingIOError:
             return ""
         if not data:
-            raise EOFError("the instance was removed")
+            self.has_ended = True
+            return ""
         whole, newline, rest = (self._rest + data).rpartition(b"\n")
         self._rest = rest
         return (whole + newline).decode("utf-8", "replace")

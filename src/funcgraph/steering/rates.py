@@ -6,7 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["KEYS", "Counts", "Rate", "counts_of", "rates", "table"]
+__all__ = ["KEYS", "STAT", "Counts", "Rate", "counts_of", "rates", "table"]
+
+#: The file with what the profiler of an instance counts.
+STAT = "trace_stat/function0"
 
 _ROW = re.compile(r"  (\S.*?)\s+(\d+)\s+([\d.]+) us\s+[\d.]+ us\s+[\d.]+ us\s*")
 _HEADING = ("calls/s", "ms/s", "avg us")
