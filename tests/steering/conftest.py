@@ -19,10 +19,14 @@ Verb = Callable[..., str]
 
 @pytest.fixture
 def remote() -> Iterator[LocalRemote]:
-    """Return the tracefs of this process, without instances before and after."""
-    yield LocalRemote()
+    """Return the tracefs of this process. Afterwards it has neither instances nor events nor errors."""
+    remote = LocalRemote()
+    yield remote
     for instance in list(funcgraph.instances().values()):
         instance.close()
+    for file in ("dynamic_events", "error_log"):
+        remote.write_text(file, "")
+    funcgraph.instances()[TOP].close()
 
 
 @pytest.fixture

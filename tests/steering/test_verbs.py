@@ -133,7 +133,7 @@ def test_stat_says_what_differs(verb: Verb) -> None:
     verb(
         *("start", "-p", "function", *WORK, "-n", "work.price", "-g", "work.pay", "--graph-notrace", "json.*"),
         *("-b", "512", "-C", "global", "--max-graph-depth", "3", "--thresh", "5"),
-        *("-e", "py:raise", "-f", 'type ~ "Key*"', "-R", "traceoff:1", "--tid", "77", "-B", "a"),
+        *("-e", "py:raise", "-f", 'type ~ "Key*"', "-R", 'traceoff:1 if type == "No"', "--tid", "77", "-B", "a"),
     )
     verb("stop")
     assert verb("stat") == """
@@ -148,7 +148,7 @@ Filters:
   py:raise "type ~ "Key*""
 
 Triggers:
-  py:raise "traceoff:count=1"
+  py:raise "traceoff:count=1 if type == "No""
 
 Function Filter:
    work.*
@@ -206,12 +206,17 @@ def everything(verb: Verb) -> None:
     verb("snapshot", "-s")
 
 
+#: Files that hold more whenever a module is imported or a thread was traced, and the pipe.
+_CHANGING = ("available_filter_functions", "saved_cmdlines", "saved_tgids", "trace_pipe")
+
+
 def all_files(process: Process) -> dict[str, str]:
     """Return the texts of all files that can be read, but for those of events and lanes."""
     folder = process.instance()
     texts = {}
     for file in [*folder.list(""), *(f"options/{name}" for name in folder.list("options"))]:
-        if not process.tree.stat(file).is_folder and process.tree.stat(file).mode & 0o400:
+        entry = process.tree.stat(file)
+        if not entry.is_folder and entry.mode & 0o400 and file not in _CHANGING:
             texts[file] = folder.read(file)
     return texts
 
@@ -223,7 +228,8 @@ def test_after_reset_all_files_are_as_before(verb: Verb, process: Process, top: 
     top.function_commands.add("work.pay:stacktrace")
     assert all_files(process) != before
     verb("reset")
-    assert all_files(process) == before
+    after = all_files(process)
+    assert {file: text for file, text in after.items() if text != before[file]} == {}
 
 
 def test_reset_leaves_other_instances(verb: Verb, process: Process) -> None:
@@ -321,7 +327,7 @@ def test_hist_sets_up_shows_empties_and_removes(verb: Verb, top: funcgraph.Insta
     assert "hitcount:          2" in verb("hist", "paid")
     verb("hist", "--continue", "paid")
     verb("hist", "--clear", "paid")
-    assert "hitcount:" not in verb("hist", "paid").replace("sort=hitcount", "")
+    assert "{ amount:" not in verb("hist", "paid")
     verb("hist", "-r", "paid")
     assert verb("hist") == "" and "hist:" not in top.events["orders/paid"].trigger
     verb("reset")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from funcgraph.steering.events import choose, folder_of
+from funcgraph.steering.events import choose, folder_of, triggers_in
 from funcgraph.steering.folder import InstanceFolder
 
 __all__ = ["COMMANDS", "command", "event_of", "histograms", "remove", "set_up", "text_of"]
@@ -10,7 +10,6 @@ __all__ = ["COMMANDS", "command", "event_of", "histograms", "remove", "set_up", 
 _HIST = "hist:"
 #: What can be done with a histogram that is there -> the kernel's word for it.
 COMMANDS = {"pause": "pause", "continue": "continue", "clear": "clear"}
-_STATES = (" [active]", " [paused]")
 
 
 def event_of(folder: InstanceFolder, word: str) -> str:
@@ -26,14 +25,9 @@ def event_of(folder: InstanceFolder, word: str) -> str:
 
 
 def histograms(folder: InstanceFolder, event: str) -> list[str]:
-    """Return the histogram triggers of an event as they read, without their states."""
-    found = []
-    for line in folder.read(f"{folder_of(event)}/trigger").splitlines():
-        if line.startswith(_HIST):
-            for state in _STATES:
-                line = line.removesuffix(state)
-            found.append(line)
-    return found
+    """Return the histogram triggers of an event as they can be written again."""
+    triggers = triggers_in(folder.read(f"{folder_of(event)}/trigger"))
+    return [trigger for trigger in triggers if trigger.startswith(_HIST)]
 
 
 def text_of(folder: InstanceFolder, event: str | None) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from funcgraph.settings.table import BY_NAME, OPTIONS, PATTERNS, SETTINGS, THREADS
-from funcgraph.steering.events import folder_of, has_trigger
+from funcgraph.steering.events import folder_of, triggers_in
 from funcgraph.steering.folder import InstanceFolder, Process
 
 __all__ = ["DYNAMIC_EVENTS", "reset", "reset_dynamic_events"]
@@ -79,12 +79,9 @@ def _named(text: str) -> list[str]:
 
 def _remove_triggers(folder: InstanceFolder, file: str, *, is_last_try: bool = False) -> bool:
     """Remove the triggers of an event, the newest first; return whether none is left."""
-    text = folder.read(file)
-    if not has_trigger(text):
-        return True
-    for line in reversed([line for line in text.splitlines() if line and not line.startswith("#")]):
+    for trigger in reversed(triggers_in(folder.read(file))):
         try:
-            folder.write(file, f"!{line}", append=True)
+            folder.write(file, f"!{trigger}", append=True)
         except OSError:
             if is_last_try:
                 raise

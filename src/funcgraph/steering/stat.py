@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from funcgraph.settings.table import BY_FILE, BY_NAME
-from funcgraph.steering.events import folder_of, has_trigger
+from funcgraph.steering.events import folder_of, triggers_in
 from funcgraph.steering.folder import InstanceFolder, Process
 
 __all__ = ["stat"]
@@ -100,9 +100,8 @@ def _event_triggers(folder: InstanceFolder) -> Iterator[str]:
     if names:
         yield from ("", "Triggers:")
     for name in names:
-        text = folder.read(f"{folder_of(name)}/trigger")
-        if has_trigger(text):
-            yield f'  {name} "{text.strip()}"'
+        triggers = "\n".join(triggers_in(folder.read(f"{folder_of(name)}/trigger")))
+        yield f'  {name} "{triggers}"'
 
 
 def _filters(folder: InstanceFolder) -> Iterator[str]:
