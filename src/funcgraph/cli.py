@@ -20,6 +20,8 @@ from funcgraph.names import did_you_mean, nearest_names
 COMMANDS = (
     "record", "report", "summary", "sql", "diff",
     "convert", "export", "merge", "recover", "status", "selftest",
+    "list", "trace", "top", "profile", "start", "stop", "restart", "show", "stream", "extract", "snapshot",
+    "hist", "stat", "set", "clear", "reset",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.output import Output
 from funcgraph.steering.processes import NoProcessError, find, has_ended
 
-__all__ = ["Processes", "add_instances", "add_processes", "folders"]
+__all__ = ["Processes", "add_instances", "add_processes", "folders", "named_folders"]
 
 
 def add_processes(parser: argparse.ArgumentParser) -> None:
@@ -64,19 +64,24 @@ def folders(process: Process, args: argparse.Namespace) -> list[InstanceFolder]:
     Raises:
         CommandError: the process has no instance of that name.
     """
-    wanted = list(args.instances)
-    there = process.instances() if wanted or args.all_instances else []
-    if args.all_instances:
-        wanted += there
-    for name in wanted:
-        if name not in there:
-            raise CommandError(f"-B {name}: no such instance{_listed(there)}")
     names = [""] if args.top or not (args.instances or args.all_instances) else []
-    return [process.instance(name) for name in dict.fromkeys([*names, *wanted])]
+    names += args.instances
+    if args.all_instances:
+        names += process.instances()
+    return named_folders(process, names)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return f"; there is {', '.join(names)}" if names else "; there is none"
+def named_folders(process: Process, names: Sequence[str]) -> list[InstanceFolder]:
+    """Return instances of a process by name, each once; "": the top one.
+
+    Raises:
+        CommandError: the process has no instance of that name.
+    """
+    there = process.instances() if any(names) else []
+    for name in filter(None, names):
+        if name not in there:
+            raise CommandError(f"-B {name}: no such instance: there is {', '.join(there) or 'none'}")
+    return [process.instance(name) for name in dict.fromkeys(names)]
 
 
 class Processes:

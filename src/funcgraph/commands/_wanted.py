@@ -6,6 +6,7 @@ Options before the first -B are for the top instance, those after a -B for that 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from typing import Any
 
 from funcgraph.commands._settings import help_of
@@ -90,7 +91,7 @@ class _NextInstance(argparse.Action):
 def add_wanted(parser: argparse.ArgumentParser, *, instances: bool = True) -> None:
     """Add all flags, for `wanted_of`; without `instances`: not -B."""
     for setting in STEERED:
-        _add_setting(parser, setting)
+        _add_setting(parser, setting, setting.flag)
     add = parser.add_argument
     add(
         "-e",
@@ -119,20 +120,24 @@ def add_wanted(parser: argparse.ArgumentParser, *, instances: bool = True) -> No
     parser.set_defaults(wanted=None)
 
 
-def add_filters(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that say which functions are meant, for `wanted_of`."""
+def add_filters(parser: argparse.ArgumentParser, *, taken: Collection[str] = ()) -> None:
+    """Add the flags that say which functions a profiler counts, for `wanted_of`.
+
+    Args:
+        taken: flags that mean something else here: the setting has its name as its flag instead.
+    """
     for setting in STEERED:
-        if setting.kind == PATTERNS:
-            _add_setting(parser, setting)
-    parser.set_defaults(wanted=None)
+        if setting.kind in (PATTERNS, WORDS):
+            _add_setting(parser, setting, f"--{setting.name}" if setting.flag in taken else setting.flag)
+    parser.set_defaults(wanted=None, negated=False)
 
 
-def _add_setting(parser: argparse.ArgumentParser, setting: Setting) -> None:
+def _add_setting(parser: argparse.ArgumentParser, setting: Setting, flag: str) -> None:
     keywords: dict[str, Any] = {"nargs": 0} if setting.kind == FLAG else {"metavar": setting.metavar}
     if setting.kind in (NUMBER, THREADS):
         keywords["type"] = int
     parser.add_argument(
-        setting.flag, dest=setting.name, action=_Given, setting=setting, help=help_of(setting), **keywords
+        flag, dest=setting.name, action=_Given, setting=setting, help=help_of(setting), **keywords
     )
 
 

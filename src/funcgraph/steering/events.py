@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from funcgraph.events.messages import SAME_PROBE
 from funcgraph.names import did_you_mean
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.folder import InstanceFolder
 
-__all__ = ["Asked", "NoEventError", "choose", "configure", "folder_of", "has_trigger", "matching"]
+__all__ = ["Asked", "NoEventError", "choose", "configure", "folder_of", "matching", "triggers_in"]
 
 #: A line of dynamic_events: its kind, and its group and name where they are given.
 _DEFINITION = re.compile(r"[fprtes]\d*:(?:(?P<group>\w+)/)?(?P<event>\w+)\s")
@@ -99,9 +100,13 @@ def folder_of(name: str) -> str:
     return f"events/{name.replace(':', '/', 1)}"
 
 
-def has_trigger(text: str) -> bool:
-    """Return whether the file `trigger` of an event has one: without any it is a comment."""
-    return any(line and not line.startswith("#") for line in text.splitlines())
+def triggers_in(text: str) -> list[str]:
+    """Return the triggers in the file `trigger` of an event, each as it can be written again.
+
+    A histogram reads with its state behind it. Without a trigger the file holds a comment.
+    """
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [line.removesuffix(" [active]").removesuffix(" [paused]") for line in lines]
 
 
 def configure(folder: InstanceFolder, asked: Asked, changes: Changes) -> None:
@@ -130,10 +135,11 @@ def _define(folder: InstanceFolder, line: str, changes: Changes) -> str:
     before = top.read("dynamic_events").splitlines()
     try:
         top.write("dynamic_events", line, append=True)
-    except FileExistsError:
+    except OSError as error:
         name = _name_in(line)
         known = [known for known in map(_name_in, before) if known.endswith(name)]
-        if not name or not known:
+        # Some kinds have EINVAL for it, as in the kernel: the text tells.
+        if SAME_PROBE.text not in str(error) or not name or not known:
             raise
         return known[0]
     new = [defined for defined in top.read("dynamic_events").splitlines() if defined not in before]

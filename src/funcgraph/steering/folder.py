@@ -110,8 +110,9 @@ class InstanceFolder:
         return self.process.tree.read_text(self.path(file))
 
     def write(self, file: str, text: str, append: bool = False) -> None:
-        """Write to a file; `append` keeps what a list holds."""
-        self.process.tree.write_text(self.path(file), text, append)
+        """Write a line to a file; `append` keeps what a list holds."""
+        line = f"{text}\n" if text and not text.endswith("\n") else text
+        self.process.tree.write_text(self.path(file), line, append)
 
     def open(self, file: str, flags: int) -> OpenFile:
         """Open a file."""

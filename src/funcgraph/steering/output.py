@@ -29,7 +29,8 @@ class Output:
             text += "\n"
         if self._is_told_apart:
             text = "".join(f"{pid}: {line}" for line in text.splitlines(keepends=True))
-        self._stream.write(text)
+        encoding = self._stream.encoding or "utf-8"
+        self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
     def flush(self) -> None:
         """Have all that was printed go out now."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from funcgraph.settings.table import BY_NAME, OPTIONS, PATTERNS, SETTINGS, THREADS
-from funcgraph.steering.events import folder_of, has_trigger
+from funcgraph.steering.events import folder_of, triggers_in
 from funcgraph.steering.folder import InstanceFolder, Process
 
 __all__ = ["DYNAMIC_EVENTS", "reset", "reset_dynamic_events"]
@@ -20,6 +21,8 @@ DYNAMIC_EVENTS = {
     "synth": "s",
     "all": "ftpres",
 }
+
+_COUNT = re.compile(r":count=\d+$")
 
 
 def reset(folder: InstanceFolder, buffer_kb: int | None = None) -> None:
@@ -76,12 +79,9 @@ def _named(text: str) -> list[str]:
 
 def _remove_triggers(folder: InstanceFolder, file: str, *, is_last_try: bool = False) -> bool:
     """Remove the triggers of an event, the newest first; return whether none is left."""
-    text = folder.read(file)
-    if not has_trigger(text):
-        return True
-    for line in reversed([line for line in text.splitlines() if line and not line.startswith("#")]):
+    for trigger in reversed(triggers_in(folder.read(file))):
         try:
-            folder.write(file, f"!{line}", append=True)
+            folder.write(file, f"!{trigger}", append=True)
         except OSError:
             if is_last_try:
                 raise
@@ -93,7 +93,8 @@ def _remove_commands(folder: InstanceFolder) -> None:
     """Remove the function commands, which emptying the list of patterns leaves."""
     for line in folder.read("set_ftrace_filter").splitlines():
         if line and not line.startswith("#"):
-            folder.write("set_ftrace_filter", f"!{line.removesuffix(':unlimited')}", append=True)
+            command = _COUNT.sub(":0", line.removesuffix(":unlimited"))
+            folder.write("set_ftrace_filter", f"!{command}", append=True)
 
 
 def reset_dynamic_events(process: Process, kept: Collection[str]) -> None:
