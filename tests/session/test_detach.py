@@ -127,7 +127,8 @@ def test_detach_takes_back_what_clients_made_and_leaves_what_the_program_made(fg
         def step(): pass
 
         own = funcgraph.Instance("own", tracer="function", filter=["__main__.step"])
-        funcgraph.serve()
+        from funcgraph.control.serving import serve
+        serve()
         print("ready", flush=True)
         sys.stdin.readline()
         step()

@@ -35,10 +35,13 @@ _REFUSED = {
 
 
 class _UntilGone:
-    """The end of a recording, or of all its processes.
+    """The end of a recording, or of all that it could record.
 
     Args:
         ending: what ends the recording.
+
+    Attributes:
+        are_gone: no process records any longer: they have ended, or were detached.
     """
 
     def __init__(self, ending: Ending, recording: Recording, processes: RunningProcesses) -> None:
@@ -52,8 +55,8 @@ class _UntilGone:
         return self._ending.received
 
     def wait(self, pause_s: float) -> bool:
-        # With --children, theirs may still run.
-        self.are_gone = self._processes.gone() and not self._recording.running()
+        have_begun = self._recording.attached >= len(self._processes.all)
+        self.are_gone = not self._recording.running() and (have_begun or self._processes.gone())
         return self.are_gone or self._ending.wait(pause_s)
 
 
@@ -213,7 +216,7 @@ def _record(
     if reached is not None:
         say(f"{reached}: the recording ends")
     elif until.are_gone and isinstance(ending, Child):
-        say("all recorded processes have ended: the recording ends")
+        say("no process records any longer: the recording ends")
     meta = {"funcgraph": funcgraph.__version__, **describe(settings), "command": _words(args)}
     meta["processes"] = commands
     progress.show(f"writing {output}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 
 from funcgraph.commands import CommandError, os_error_text
 from funcgraph.control.client import Connection, NotServedError, connect
@@ -34,7 +35,6 @@ class RunningProcess:
         self.pid = pid
         self.command = command_line(pid)
         self.watch = ProcessWatch(pid)
-        self._was_attached = False
         self._connection = self._reach()
 
     def _reach(self) -> Connection:
@@ -46,8 +46,9 @@ class RunningProcess:
         from funcgraph.attach import attach  # most recordings have no need of it
 
         attach(self.pid)
-        self._was_attached = True
-        return connect(self.pid)
+        connection = connect(self.pid)
+        connection.call("borrow")
+        return connection
 
     def join(self, directory: str) -> None:
         """Have it record into a session.
@@ -58,19 +59,20 @@ class RunningProcess:
         self._connection.call("record_start", directory=directory)
 
     def leave(self, directory: str) -> None:
-        """Have it stop. Does nothing if it has ended.
+        """Have it stop. Does nothing if it has ended, or has no socket any longer.
 
         Raises:
             OSError: it does not answer.
         """
         if not self.watch.gone():
-            self._connection.call("record_stop", directory=directory)
+            with suppress(ConnectionError):
+                self._connection.call("record_stop", directory=directory)
 
     def close(self) -> None:
         """Leave it as it was before, unless somebody else uses its socket by now. Raises nothing."""
         try:
-            if self._was_attached and not self.watch.gone():
-                self._connection.call("detach", if_unused=True)
+            if not self.watch.gone():
+                self._connection.call("give_back")
         except (OSError, RuntimeError):
             pass  # it has ended, or does not answer: then it keeps an idle socket
         self._connection.close()

@@ -1,4 +1,4 @@
-"""The tree of this process as clients change it: knows what they made, so that detaching can take it back."""
+"""The tree of this process as clients change it, and what they made: detaching takes that back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from funcgraph.events.registry import AnyDefinition
 
-__all__ = ["OwnedTree"]
+__all__ = ["OwnedTree", "is_empty", "take_back"]
+
+# What was made through all trees of this process.
+_instances: dict[str, Instance] = {}
+_made: list[AnyDefinition] = []
 
 
 class OwnedTree:
@@ -25,82 +29,82 @@ class OwnedTree:
     What the program makes itself is never noted. A change of an instance of the program is that instance's.
 
     Args:
-        tree: the tree of this process.
+        tree: a tree of this process.
     """
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._instances: dict[str, Instance] = {}
-        self._definitions: list[AnyDefinition] = []
 
     def stat(self, path: str) -> Entry:
-        with self._noting(TOP):
+        with _noting(TOP):
             return self._tree.stat(path)
 
     def list(self, path: str) -> list[str]:
-        with self._noting(TOP):
+        with _noting(TOP):
             return self._tree.list(path)
 
     def mkdir(self, path: str) -> None:
-        with self._noting(TOP, path.rpartition("/")[2]):
+        with _noting(TOP, path.rpartition("/")[2]):
             self._tree.mkdir(path)
 
     def rmdir(self, path: str) -> None:
-        with self._noting(TOP):
+        with _noting(TOP):
             self._tree.rmdir(path)
 
     def open(self, path: str, flags: int) -> OpenFile:
         # O_TRUNC deletes all definitions, and makes none.
-        with self._noting(TOP):
+        with _noting(TOP):
             file = self._tree.open(path, flags)
         defines = path.rpartition("/")[2] in FILES and flags & os.O_ACCMODE != os.O_RDONLY
-        return _DefiningFile(file, self._definitions) if defines else file
+        return _DefiningFile(file) if defines else file
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing that was made through it is left."""
-        return not self._living() and not self._defined()
 
-    def take_back(self) -> None:
-        """Close the instances, and delete the events, that were made through it and are left.
+def is_empty() -> bool:
+    """Return whether nothing that was made through a tree is left."""
+    return not _living() and not _defined()
 
-        An event that an instance of the program uses by now stays.
-        """
-        for instance in self._living():
-            instance.close()
-        self._instances.clear()
-        for definition in reversed(self._defined()):
-            _delete(definition)
-        self._definitions.clear()
 
-    def _living(self) -> list[Instance]:
-        there = instances()
-        return [one for name, one in self._instances.items() if there.get(name) is one]
+def take_back() -> None:
+    """Close the instances, and delete the events, that were made through trees and are left.
 
-    def _defined(self) -> list[AnyDefinition]:
-        if not self._definitions:
-            return []
-        there = list(_definitions())
-        return [one for one in self._definitions if one in there]
+    An event that an instance of the program uses by now stays.
+    """
+    for instance in _living():
+        instance.close()
+    _instances.clear()
+    for definition in reversed(_defined()):
+        _delete(definition)
+    _made.clear()
 
-    @contextmanager
-    def _noting(self, *names: str) -> Iterator[None]:
-        """Note the instances of these names that are made meanwhile."""
-        before = instances()
-        try:
-            yield
-        finally:
-            after = instances()
-            made = {name: after[name] for name in names if name in after and name not in before}
-            self._instances |= made
+
+def _living() -> list[Instance]:
+    there = instances()
+    return [one for name, one in _instances.items() if there.get(name) is one]
+
+
+def _defined() -> list[AnyDefinition]:
+    if not _made:
+        return []
+    there = list(_definitions())
+    return [one for one in _made if one in there]
+
+
+@contextmanager
+def _noting(*names: str) -> Iterator[None]:
+    """Note the instances of these names that are made meanwhile."""
+    before = instances()
+    try:
+        yield
+    finally:
+        after = instances()
+        _instances.update({name: after[name] for name in names if name in after and name not in before})
 
 
 class _DefiningFile:
     """An open file whose writes define events: an OpenFile."""
 
-    def __init__(self, file: OpenFile, made: list[AnyDefinition]) -> None:
+    def __init__(self, file: OpenFile) -> None:
         self._file = file
-        self._made = made
 
     @property
     def ready(self) -> bool:
@@ -114,7 +118,7 @@ class _DefiningFile:
         try:
             return self._file.write(offset, data)
         finally:
-            self._made += [one for one in _definitions() if one not in before]
+            _made.extend(one for one in _definitions() if one not in before)
 
     def close(self) -> None:
         self._file.close()
