@@ -23,13 +23,11 @@ __all__ = ["Ending", "close", "environment", "follow", "give_up", "prepare"]
 
 
 class Ending(Protocol):
-    """What ends a recording.
+    """What ends a recording."""
 
-    Attributes:
-        received: signals that are for the recorder itself, and that it has not looked at.
-    """
-
-    received: list[int]
+    @property
+    def received(self) -> list[int]:
+        """The signals that are for the recorder itself, and that it has not looked at."""
 
     def wait(self, pause_s: float) -> bool:
         """Wait until the recording is to end, at most `pause_s` seconds; return whether it is."""

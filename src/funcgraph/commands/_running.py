@@ -28,7 +28,7 @@ class RunningProcess:
         command: its command line, for a person.
 
     Raises:
-        OSError: it cannot be reached; the message says why.
+        OSError, RuntimeError: it cannot be reached; the message says why.
     """
 
     def __init__(self, pid: int) -> None:
@@ -43,9 +43,12 @@ class RunningProcess:
             return connect(self.pid)
         except NotServedError:
             pass
-        from funcgraph.attach import attach  # most recordings have no need of it
+        from funcgraph.attach import AttachError, attach  # most recordings have no need of it
 
-        attach(self.pid)
+        try:
+            attach(self.pid)
+        except AttachError as error:
+            raise RuntimeError(str(error)) from None
         connection = connect(self.pid)
         connection.call("borrow")
         return connection
