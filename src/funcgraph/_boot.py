@@ -15,7 +15,10 @@ _TOO_LARGE = "its limit of a file's size (ulimit -f) is too small for a ring buf
 def _attach(directory: str) -> None:
     """Trace this process into the session in `directory`, if the recorder still takes processes."""
     try:
-        tracing.join(directory, at_start=True)
+        settings = tracing.settings_of(directory)
+        if settings["control"]:
+            _serve("")  # raises nothing
+        tracing.join(directory, settings, at_start=True)
     except FileNotFoundError:
         pass  # no config: the recorder has finished; a process that outlived it started this one
     except Exception as error:
@@ -25,6 +28,18 @@ def _attach(directory: str) -> None:
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
             reason = _TOO_LARGE
         _leave_note(directory, f"could not be traced: {reason}")
+
+
+def _serve(asked_by: str) -> None:
+    """Serve the control socket, also in forked children. If it cannot be, whoever asked for it is told."""
+    try:
+        from funcgraph.control.serving import serve
+
+        serve(follow_fork=True)
+    except Exception as error:
+        if asked_by:
+            reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            os.write(2, f"funcgraph: {asked_by}: {reason}\n".encode("utf-8", "backslashreplace"))
 
 
 def _leave_note(directory: str, text: str) -> None:
@@ -46,11 +61,14 @@ def boot() -> None:
         _attach(directory)
     if inherited and not environ.sessions():
         environ.publish_none()  # --no-follow, or the sessions have ended: children need not look
-    parameters = os.environ.get(environ.BOOT_VARIABLE)
-    if parameters:
+    parameters = os.environ.get(environ.BOOT_VARIABLE, "").strip()
+    if parameters == environ.BOOT_CONTROL:
+        _serve(environ.BOOT_VARIABLE)
+    elif parameters:
         from funcgraph.instance.boot import start
 
-        start(parameters)
+        if start(parameters):
+            _serve(environ.BOOT_VARIABLE)
 
 
 try:

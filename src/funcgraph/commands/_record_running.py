@@ -89,6 +89,7 @@ def _check(args: argparse.Namespace, settings: dict[str, Any]) -> None:
     if args.children and not settings["follow_fork"]:
         raise CommandError("--no-follow: not with --children")
     settings["follow_fork"] = args.children
+    settings["control"] = False  # they have sockets; what they start needs none afterwards
 
 
 def _resolved(command: list[str]) -> tuple[str, list[str]] | None:

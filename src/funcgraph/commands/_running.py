@@ -46,11 +46,12 @@ class RunningProcess:
         from funcgraph.attach import AttachError, attach  # most recordings have no need of it
 
         try:
-            attach(self.pid)
+            was_needed = attach(self.pid)
         except AttachError as error:
             raise RuntimeError(str(error)) from None
         connection = connect(self.pid)
-        connection.call("borrow")
+        if was_needed:
+            connection.call("borrow")
         return connection
 
     def join(self, directory: str) -> None:

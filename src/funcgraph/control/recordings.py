@@ -27,7 +27,7 @@ def record_start(directory: str) -> dict[str, int]:
     """
     tracing.leave_dead()
     if directory not in tracing.directories():
-        tracing.join(directory, at_start=False)
+        tracing.join(directory, tracing.settings_of(directory), at_start=False)
         asked.add(directory)
     return {"pid": os.getpid()}
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["directories", "join", "leave", "leave_dead", "start", "stop"]
+__all__ = ["directories", "join", "leave", "leave_dead", "settings_of", "start", "stop"]
 
 # The sessions that this process has joined, oldest first, each with the handles of its instances here.
 _joined: "dict[str, list[int]]" = {}
@@ -25,20 +25,29 @@ def directories() -> list[str]:
     return list(_joined)
 
 
-def join(directory: str, *, at_start: bool) -> None:
+def settings_of(directory: str) -> "dict[str, Any]":
+    """Return the settings of a session's recording.
+
+    Raises:
+        FileNotFoundError: no session takes processes there.
+        OSError, ValueError: they cannot be read.
+    """
+    with open(f"{directory}/config", encoding="utf-8", errors="surrogateescape") as file:
+        return from_config(config.parse(file.read()))
+
+
+def join(directory: str, settings: "dict[str, Any]", *, at_start: bool) -> None:
     """Trace this process into a session, and its children if the recording follows them.
 
     Args:
         directory: the session's directory.
+        settings: those of the recording.
         at_start: the process has just started: record only after the site module's work; and if an instance
             cannot be started, go on with the others before that is raised. Otherwise all or none start.
 
     Raises:
-        FileNotFoundError: no session takes processes there.
         ValueError, OSError, RuntimeError: as _engine.start() and _engine.latency_start().
     """
-    with open(f"{directory}/config", encoding="utf-8", errors="surrogateescape") as file:
-        settings = from_config(config.parse(file.read()))
     if settings["follow_fork"]:
         environ.join(directory)
     problem = None
