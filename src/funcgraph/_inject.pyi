@@ -19,7 +19,8 @@ def enter(
     cave: tuple[int, int],
     text: bytes,
     functions: tuple[int, int, int, int, int, int, int, int],
-    places: tuple[int, int, int, int, int, int, int],
+    places: tuple[int, int, int, int, int, int, int, bytes],
+    may_spawn: bool,
     may_queue: bool,
     /,
 ) -> tuple[bool, str]:
@@ -31,13 +32,15 @@ def enter(
         text: Python code for PyRun_SimpleString(), without a NUL.
         functions: addresses of pthread_create, pthread_detach, Py_AddPendingCall, Py_IsInitialized,
             Py_IsFinalizing, PyGILState_Ensure, PyGILState_Release, PyRun_SimpleString.
-        places: start and end of the interpreter's code, of its loop, of the loader, and the address that signal handlers
-            return to (0: not known).
+        places: start and end of the interpreter's code, of its loop, of the loader, and the
+            address that signal handlers return to (0: not known); and start and end, as pairs of native
+            64-bit words, of code that must not be interrupted by queueing a call: at most 32.
+        may_spawn: whether the new thread would get the GIL.
         may_queue: whether it is the main thread, which runs pending calls.
 
     Returns:
-        Whether it was sent there; and where it was: "waits", "loop" (the interpreter's loop, in which only
-        the main thread is sent), "handler", "foreign" (it waits for other code than the interpreter),
+        Whether it was sent there; and where it was: "waits", "queues" (the main thread can queue a call
+        there), "handler", "foreign" (it waits for other code than the interpreter),
             "kernel", "code" or "no room" (on its stack).
 
     Raises:

@@ -10,7 +10,7 @@ static int redirect(struct fg_thread *thread, const struct fg_entry *entry, enum
 {
     size_t bytes = fg_stub_size_bytes(strlen(entry->text));
     struct fg_stub stub = {
-        .call = place == FG_PLACE_LOOP ? FG_STUB_QUEUE : FG_STUB_SPAWN,
+        .call = place == FG_PLACE_QUEUES ? FG_STUB_QUEUE : FG_STUB_SPAWN,
         .signal_mask = thread->signal_mask,
         .xsave_bytes = fg_stub_xsave_bytes(),
         .functions = entry->functions,
@@ -31,7 +31,7 @@ static int redirect(struct fg_thread *thread, const struct fg_entry *entry, enum
 
 static bool is_wanted(const struct fg_entry *entry, enum fg_place place)
 {
-    return place == FG_PLACE_WAITS || (place == FG_PLACE_LOOP && entry->may_queue);
+    return (place == FG_PLACE_WAITS && entry->may_spawn) || (place == FG_PLACE_QUEUES && entry->may_queue);
 }
 
 int fg_enter(pid_t tid, const struct fg_entry *entry, enum fg_place *place)

@@ -10,6 +10,7 @@ struct fg_entry {
     struct fg_stub_functions functions;
     struct fg_range cave; /* where the stub is put: executable memory that nobody executes */
     const char *text;     /* Python code, ends with a NUL */
+    bool may_spawn;       /* the new thread would get the GIL */
     bool may_queue;       /* the thread is the main thread: pending calls are its own */
 };
 

@@ -77,10 +77,23 @@ static bool is_signal_frame(const uint64_t *words, uint64_t address)
 }
 
 enum { FRAME_WORDS = 32 };
+enum { NEAR_WORDS = 512 }; /* more than functions that lock have on the stack */
+
+static bool is_closed(const struct fg_places *places, uint64_t address)
+{
+    size_t i;
+
+    for (i = 0; i < places->nr_closed; i++) {
+        if (in(places->closed[i], address))
+            return true;
+    }
+    return false;
+}
 
 /* What the stack of a thread says. */
 struct stack_facts {
     bool in_handler, called_by_python;
+    bool near_closed; /* a closed function may be among the latest callers */
 };
 
 static struct stack_facts read_stack(const struct fg_thread *thread, const struct fg_places *places)
@@ -97,6 +110,8 @@ static struct stack_facts read_stack(const struct fg_thread *thread, const struc
     facts.in_handler = got < 0;
     for (i = 0; i < count; i++) {
         facts.called_by_python |= in(places->python, words[i]);
+        if (i < NEAR_WORDS)
+            facts.near_closed |= is_closed(places, words[i]);
         if (words[i] == places->signal_return && i + FRAME_WORDS <= count)
             facts.in_handler |= is_signal_frame(words + i, thread->regs.rsp + i * sizeof(*words));
     }
@@ -120,7 +135,9 @@ static enum fg_place by_registers(const struct user_regs_struct *regs, const str
 
         return waits ? FG_PLACE_WAITS : FG_PLACE_KERNEL;
     }
-    return in(places->loop, regs->rip) ? FG_PLACE_LOOP : FG_PLACE_CODE;
+    if (in(places->python, regs->rip) && !in(places->loop, regs->rip))
+        return FG_PLACE_CODE;
+    return is_closed(places, regs->rip) ? FG_PLACE_CODE : FG_PLACE_QUEUES;
 }
 
 enum fg_place fg_place_of(const struct fg_thread *thread, const struct fg_places *places, size_t room_bytes)
@@ -128,20 +145,22 @@ enum fg_place fg_place_of(const struct fg_thread *thread, const struct fg_places
     enum fg_place place = by_registers(&thread->regs, places);
     struct stack_facts facts;
 
-    if (place != FG_PLACE_WAITS && place != FG_PLACE_LOOP)
+    if (place != FG_PLACE_WAITS && place != FG_PLACE_QUEUES)
         return place;
     facts = read_stack(thread, places);
     if (facts.in_handler)
         return FG_PLACE_HANDLER;
     if (place == FG_PLACE_WAITS && !facts.called_by_python)
         return FG_PLACE_FOREIGN;
+    if (place == FG_PLACE_QUEUES && facts.near_closed && !in(places->loop, thread->regs.rip))
+        return FG_PLACE_CODE;
     return has_room(thread, room_bytes) ? place : FG_PLACE_NO_ROOM;
 }
 
 const char *fg_place_name(enum fg_place place)
 {
     static const char *const names[] = {
-        [FG_PLACE_WAITS] = "waits",     [FG_PLACE_LOOP] = "loop", [FG_PLACE_HANDLER] = "handler",
+        [FG_PLACE_WAITS] = "waits",     [FG_PLACE_QUEUES] = "queues", [FG_PLACE_HANDLER] = "handler",
         [FG_PLACE_FOREIGN] = "foreign", [FG_PLACE_KERNEL] = "kernel", [FG_PLACE_CODE] = "code",
         [FG_PLACE_NO_ROOM] = "no room",
     };

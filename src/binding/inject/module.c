@@ -2,10 +2,13 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <errno.h>
+#include <string.h>
+
 #include "binding/base/raise.h"
 #include "inject/enter.h"
 
-PyDoc_STRVAR(enter_doc, "enter($module, tid, cave, text, functions, places, may_queue, /)\n--\n\n"
+PyDoc_STRVAR(enter_doc, "enter($module, tid, cave, text, functions, places, may_spawn, may_queue, /)\n--\n\n"
                         "Send a thread into a stub that starts a new thread there, if it is where that is safe.");
 
 static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
@@ -14,14 +17,21 @@ static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
     struct fg_stub_functions *calls = &entry.functions;
     struct fg_places *places = &entry.places;
     enum fg_place place = FG_PLACE_CODE;
-    int tid, may_queue, result;
+    int tid, may_spawn, may_queue, result;
+    const char *closed;
+    Py_ssize_t closed_bytes;
 
-    if (!PyArg_ParseTuple(args, "i(KK)y(KKKKKKKK)(KKKKKKK)p:enter", &tid, &entry.cave.low, &entry.cave.high,
+    if (!PyArg_ParseTuple(args, "i(KK)y(KKKKKKKK)(KKKKKKKy#)pp:enter", &tid, &entry.cave.low, &entry.cave.high,
                           &entry.text, &calls->pthread_create, &calls->pthread_detach, &calls->add_pending_call,
                           &calls->is_initialized, &calls->is_finalizing, &calls->gil_ensure, &calls->gil_release,
                           &calls->run_string, &places->python.low, &places->python.high, &places->loop.low, &places->loop.high, &places->loader.low,
-                          &places->loader.high, &places->signal_return, &may_queue))
+                          &places->loader.high, &places->signal_return, &closed, &closed_bytes, &may_spawn, &may_queue))
         return NULL;
+    places->nr_closed = (size_t)closed_bytes / sizeof(places->closed[0]);
+    if (places->nr_closed > FG_MAX_CLOSED)
+        return fg_raise_errno(-E2BIG, NULL);
+    memcpy(places->closed, closed, places->nr_closed * sizeof(places->closed[0]));
+    entry.may_spawn = may_spawn != 0;
     entry.may_queue = may_queue != 0;
     Py_BEGIN_ALLOW_THREADS;
     result = fg_enter(tid, &entry, &place);

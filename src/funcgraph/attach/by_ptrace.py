@@ -16,12 +16,14 @@ from funcgraph import _inject
 from funcgraph.attach import exchange
 from funcgraph.attach.cave import Cave, find_cave
 from funcgraph.attach.errors import AttachError
+from funcgraph.attach.runtime import gil_of
 from funcgraph.attach.target import Target
 
 __all__ = ["Injection"]
 
 _PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.02
+_EAGER_S = 2.0  # that long, pauses stay short
 #: After a call was queued, how long until other threads are looked at.
 _QUEUED_S = 0.1
 #: A new thread has not run the text after this: it may not have been started.
@@ -34,8 +36,9 @@ _REASONS = {
     "kernel": "in a system call that may hold locks",
     "code": "in C code",
     "no room": "at the end of its stack",
-    "loop": "in Python code",
+    "queues": "in Python code",
     "waits": "waiting",
+    "GIL": "waiting while one held the GIL",
     "signal": "about to get a signal, or stopped",
 }
 
@@ -57,9 +60,13 @@ class Injection:
         self._deadline = deadline
         self._functions = _functions(target)
         python = target.code_of(target.image)
-        self._places = (*python, *_loop(target), *target.loader(), target.signal_return())
+        handlers = target.signal_return()
+        self._places = (*python, *_loop(target), *target.loader(), handlers, _closed(target))
+        self._before = set(target.process.threads())
+        self._entered: set[int] = set()
         self._cave = self._free_cave()
         self._queued_at = self._spawned_at = 0.0
+        self._holder = 0  # of the GIL, when it was looked at
         self._seen: Counter[str] = Counter()
         self._asked: set[int] = set()
 
@@ -74,14 +81,15 @@ class Injection:
 
     def run_until(self, done: Callable[[], bool], deadline: float) -> bool:
         """Try to start the text until `done()` is true. Return False: the time was over first."""
-        pause = _PAUSE_S
+        pause, eager_until = _PAUSE_S, time.monotonic() + _EAGER_S
         while not done():
             if time.monotonic() > deadline or self._target.process.has_ended():
                 return done()
             if not self._waits_for_start():
                 self._try_threads()
             time.sleep(pause)
-            pause = min(pause * 1.2, _LONGEST_PAUSE_S)
+            if time.monotonic() > eager_until:
+                pause = min(pause * 1.2, _LONGEST_PAUSE_S)
         return True
 
     def why_not(self) -> str:
@@ -96,7 +104,7 @@ class Injection:
     def _waits_for_start(self) -> bool:
         now = time.monotonic()
         if self._spawned_at:
-            if now - self._spawned_at < _SPAWNED_S or self._is_in_use(self._cave):
+            if now - self._spawned_at < _SPAWNED_S or self._is_entered():
                 return True
             self._spawned_at = 0.0  # the thread was not started, or could not take the GIL: the program ends
         return bool(self._queued_at) and now - self._queued_at < _QUEUED_S
@@ -114,26 +122,38 @@ class Injection:
             if self._enter(tid, main=False):
                 return
 
+    def _is_given_up(self) -> bool:
+        """Return whether the GIL is free, or has had two holders: a new thread would get it."""
+        held, holder = gil_of(self._target)
+        if held and self._holder in (0, holder):
+            self._holder = holder
+            return False
+        return True
+
     def _enter(self, tid: int, *, main: bool) -> bool:
         """Send a thread into the stub if it is at a place for it; return whether it was."""
-        if self._target.process.state(tid) in "DXZ":
+        state = self._target.process.state(tid)
+        if state in "DXZ":
             return False
+        may_spawn = state == "S" and self._is_given_up()
         may_queue = main and not self._queued_at
-        if self._queued_at and self._is_in_use(self._cave, [self._target.pid]):
+        if self._queued_at and self._is_entered():
             return False
         place = (self._cave.low, self._cave.high)
         try:
             entered, where = _inject.enter(
-                tid, place, self._text, self._functions, self._places, may_queue
+                tid, place, self._text, self._functions, self._places, may_spawn, may_queue
             )
         except OSError as error:
             entered, where = self._failed(error)
-        if entered and where == "loop":
+        if entered:
+            self._entered.add(tid)
+        if entered and where == "queues":
             self._queued_at = time.monotonic()
         elif entered:
             self._spawned_at = time.monotonic()
         else:
-            self._seen[where] += 1
+            self._seen["GIL" if where == "waits" and state == "S" else where] += 1
         return entered
 
     def _failed(self, error: OSError) -> tuple[bool, str]:
@@ -165,6 +185,11 @@ class Injection:
                 raise AttachError(self._target.pid, "another attach to it has not ended")
             time.sleep(_LONGEST_PAUSE_S)
 
+    def _is_entered(self) -> bool:
+        """Return whether a thread is in this injection's stub: one that was sent there, or a new one."""
+        threads = self._entered | set(self._target.process.threads()) - self._before
+        return self._is_in_use(self._cave, sorted(threads))
+
     def _is_in_use(self, cave: Cave, threads: list[int] | None = None) -> bool:
         """Return whether a thread is in the stub."""
         for tid in self._target.process.threads() if threads is None else threads:
@@ -191,7 +216,7 @@ class Injection:
     def _restore(self) -> None:
         """Take the stub away when no thread is in it any longer."""
         content = self._cave.now(self._target)[: _inject.stub_bytes(len(self._text))]
-        while self._is_in_use(self._cave):
+        while self._is_entered():
             if time.monotonic() > self._deadline:
                 return
             time.sleep(_PAUSE_S)
@@ -201,6 +226,27 @@ class Injection:
 def _loop(target: Target) -> tuple[int, int]:
     symbol = target.image.symbol("_PyEval_EvalFrameDefault")
     return (symbol[0], symbol[0] + symbol[1]) if symbol else (0, 0)
+
+
+#: Allocators that count on not being left in the middle of some instructions (rseq).
+_CLOSED_LIBRARIES = ("tcmalloc", "jemalloc")
+_LOCKING = (
+    "Py_AddPendingCall", "Py_MakePendingCalls", "PyThread_acquire_lock", "PyThread_acquire_lock_timed",
+    "PyThread_release_lock", "PyMutex_Lock", "PyMutex_Unlock", "_PyMutex_LockSlow", "_PyMutex_LockTimed",
+    "_PyMutex_UnlockSlow", "_PyMutex_TryUnlock", "_PyParkingLot_Park", "_PyParkingLot_Unpark",
+    "_PySemaphore_Wait", "_PySemaphore_Wakeup",
+)  # fmt: skip
+
+
+def _closed(target: Target) -> bytes:
+    """Return the code that must not be interrupted by queueing a call, as pairs of words."""
+    symbols = [target.image.symbol(name) for name in _LOCKING]
+    ranges = [(address, address + size) for address, size in filter(None, symbols)]
+    ranges.append(target.loader())
+    for image in target.images:
+        if any(name in image.name for name in _CLOSED_LIBRARIES):
+            ranges.append(target.code_of(image))
+    return b"".join(struct.pack("=QQ", *closed) for closed in ranges[:32])
 
 
 def _functions(target: Target) -> tuple[int, int, int, int, int, int, int, int]:

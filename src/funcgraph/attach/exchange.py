@@ -2,6 +2,7 @@
 
 It lies where the process sees it too, belongs to the process's user, and nobody else can look in:
 
+    script      what a debugger's request names: it starts a thread that runs the code (CPython 3.14)
     source      the code; whoever in the process renames it to `run` runs it: it runs once
     run         the code, being run
     result      what came of it; appears when it is whole
@@ -28,7 +29,7 @@ __all__ = ["Exchange", "folder_in", "is_owned", "remove_left"]
 
 _NAME = "funcgraph-attach-"
 _PATH = re.compile(rb"(/dev/shm|/tmp|/var/tmp|/run/user/\d+)/(funcgraph-attach-[0-9a-f]{16})")
-_FILES = ("source", "run", "result", "result.part")
+_FILES = ("script", "source", "run", "result", "result.part")
 _MAX_RESULT = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
