@@ -95,6 +95,10 @@ class Processes:
         words: the values of -P.
         leave_nothing: detach in the end from processes that were attached for this.
 
+    Attributes:
+        asked: how many processes were asked for.
+        output: where their texts are printed.
+
     Raises:
         CommandError: there is no such process.
     """
@@ -105,7 +109,7 @@ class Processes:
             pids = find(words, _running)
         except NoProcessError as error:
             raise CommandError(str(error)) from None
-        self._asked = len(pids)
+        self.asked = len(pids)
         self._failed: set[int] = set()
         self._living: list[Process] = []
         for pid in pids:
@@ -156,7 +160,7 @@ class Processes:
         """The exit status: 0: all did what was asked; 1: some did; 2: none."""
         if not self._failed:
             return 0
-        return 1 if len(self._failed) < self._asked else 2
+        return 1 if len(self._failed) < self.asked else 2
 
 
 def _reason(error: Exception) -> str:

@@ -17,6 +17,9 @@ __all__ = ["PROCEDURES", "info", "procedure"]
 #: Name -> "module:function", imported at its first call.
 PROCEDURES = {
     "info": "funcgraph.control.procedures:info",
+    "save": "funcgraph.control.saved:save",
+    "saved_end": "funcgraph.control.saved:saved_end",
+    "saved_part": "funcgraph.control.saved:saved_part",
     "stop_serving": "funcgraph.control.serving:stop_serving",
 }
 

@@ -13,7 +13,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class UntilSignal:
-    """Waits until this process gets one of ENDING. One that is ignored (nohup, `&` in a script) stays ignored.
+    """Waits until this process gets one of ENDING. What is ignored (nohup, `&` in a script) stays ignored.
 
     Args:
         own: signals that do not end the recording and are for the recorder.
