@@ -8,9 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+
+from funcgraph import cli
+from funcgraph.session.until_signal import ENDING
 
 pytestmark = pytest.mark.one_python
 
@@ -37,6 +40,8 @@ SHOP = """
 """
 
 Shop = subprocess.Popen[str]
+Verb = Callable[..., "Done"]
+Run = Callable[..., str]
 
 
 @pytest.fixture
@@ -71,10 +76,43 @@ def ends_well(child: Shop) -> None:
     assert int(out) <= 1
 
 
-def run(fg: Any, *words: object, status: int = 0) -> str:
-    done = fg.run(*map(str, words))
-    assert done.returncode == status, done.stderr
-    return str(done.stdout)
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def verb(
+    fg: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Iterator[Verb]:
+    """Return a function that runs a command, in this process: another interpreter for each costs time."""
+
+    def run(*words: object) -> Done:
+        capfd.readouterr()
+        status = cli.main([*map(str, words)])
+        return Done(status, *capfd.readouterr())
+
+    monkeypatch.chdir(fg.folder)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", fg.env["XDG_RUNTIME_DIR"])
+    handlers = {number: signal.getsignal(number) for number in ENDING}
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def run(verb: Verb) -> Run:
+    """Return a function that runs a command that does what it should, and returns what it prints."""
+
+    def run(*words: object) -> str:
+        done = verb(*words)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        return done.stdout
+
+    return run
 
 
 def lines_until(watching: subprocess.Popen[str], wanted: Callable[[list[str]], bool]) -> list[str]:
@@ -86,49 +124,50 @@ def lines_until(watching: subprocess.Popen[str], wanted: Callable[[list[str]], b
         assert line, watching.communicate()
         lines.append(line)
     watching.send_signal(signal.SIGINT)
-    rest, err = watching.communicate(timeout=60)
+    lines += watching.stdout  # communicate() would lose what readline() has read ahead
+    _, err = watching.communicate(timeout=60)
     assert watching.returncode == 0, err
-    return lines + rest.splitlines(keepends=True)
+    return lines
 
 
-def test_start_stop_show_extract_and_reset(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_start_stop_show_extract_and_reset(fg: Any, shop: Callable[[], Shop], run: Run) -> None:
     child = shop()
     on = ("-P", child.pid)
-    run(fg, "start", *on, "-l", "shop.*", "--args", sys.executable, "-c", "import time; time.sleep(0.1)")
-    run(fg, "stop", *on)
-    text = run(fg, "show", *on)
+    run("start", *on, "-l", "shop.*", "--args", sys.executable, "-c", "import time; time.sleep(0.1)")
+    run("stop", *on)
+    text = run("show", *on)
     assert "shop.pay(amount=" in text
-    assert "Tracing is disabled" in run(fg, "stat", *on)
-    assert run(fg, "extract", *on, "-o", "found.fg") == "found.fg\n"
+    assert "Tracing is disabled" in run("stat", *on)
+    assert run("extract", *on, "-o", "found.fg") == "found.fg\n"
     calls = fg.calls(fg.folder / "found.fg")
     assert calls["shop.pay"] == text.count("shop.pay(amount=") and calls["shop.price"] == calls["shop.pay"]
-    run(fg, "extract", *on, "-o", "found.dat")
+    run("extract", *on, "-o", "found.dat")
     assert fg.calls(fg.folder / "found.dat") == calls
-    run(fg, "reset", *on)
-    assert "shop" not in run(fg, "show", *on) and "Tracer" not in run(fg, "stat", *on)
+    run("reset", *on)
+    assert "shop" not in run("show", *on) and "Tracer" not in run("stat", *on)
     ends_well(child)
 
 
-def test_a_snapshot_is_extracted(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_a_snapshot_is_extracted(fg: Any, shop: Callable[[], Shop], run: Run, verb: Verb) -> None:
     child = shop()
     on = ("-P", child.pid)
-    run(fg, "start", *on, "-l", "shop.pay", "sleep", "0.05")
-    assert fg.run("extract", *map(str, on), "-s").returncode == 2  # none was taken
-    run(fg, "snapshot", *on, "-s")
-    run(fg, "extract", *on, "-s", "-o", "snap.fg")
-    assert fg.calls(fg.folder / "snap.fg")["shop.pay"] == run(fg, "snapshot", *on).count("shop.pay();") > 0
+    run("start", *on, "-l", "shop.pay", "sleep", "0.05")
+    assert verb("extract", *on, "-s").returncode == 2  # none was taken
+    run("snapshot", *on, "-s")
+    run("extract", *on, "-s", "-o", "snap.fg")
+    assert fg.calls(fg.folder / "snap.fg")["shop.pay"] == run("snapshot", *on).count("shop.pay();") > 0
 
 
-def test_trace_prints_calls_as_they_come_and_leaves_nothing(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_trace_prints_calls_as_they_come_and_leaves_nothing(fg: Any, shop: Callable[[], Shop], run: Run) -> None:
     child = shop()
-    run(fg, "set", "-P", child.pid, "-l", "json.*")
-    before = run(fg, "stat", "-P", child.pid)
+    run("set", "-P", child.pid, "-l", "json.*")
+    before = run("stat", "-P", child.pid)
     watching = fg.start("trace", "-P", str(child.pid), "-l", "shop.pay", "--args")
     lines = lines_until(watching, lambda lines: len(lines) >= 5)
     amounts = [int(line.partition("amount=")[2].partition(")")[0]) for line in lines]
     assert amounts == list(range(amounts[0], amounts[0] + len(lines)))  # each call once, in order
-    assert run(fg, "stat", "-P", child.pid) == before
-    assert run(fg, "list", "-P", child.pid, "-B") == "No buffer instances defined\n"
+    assert run("stat", "-P", child.pid) == before
+    assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
     ends_well(child)
 
 
@@ -139,7 +178,7 @@ def test_lines_of_several_processes_are_told_apart(fg: Any, shop: Callable[[], S
     assert {line.partition(":")[0] for line in lines} == set(map(str, pids))
 
 
-def test_trace_removes_its_instance_when_its_reader_ends(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_trace_removes_its_instance_when_its_reader_ends(fg: Any, shop: Callable[[], Shop], run: Run) -> None:
     child = shop()
     watching = fg.start("trace", "-P", str(child.pid), "-l", "shop.*")
     assert watching.stdout.readline()
@@ -148,7 +187,7 @@ def test_trace_removes_its_instance_when_its_reader_ends(fg: Any, shop: Callable
     watching.stdin.close()
     assert "Broken pipe" not in watching.stderr.read()
     watching.stderr.close()
-    assert run(fg, "list", "-P", child.pid, "-B") == "No buffer instances defined\n"
+    assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
 
 
 def test_when_a_process_ends_the_others_go_on(fg: Any, shop: Callable[[], Shop]) -> None:
@@ -167,38 +206,38 @@ def test_when_a_process_ends_the_others_go_on(fg: Any, shop: Callable[[], Shop])
     assert watching.returncode == 1
 
 
-def test_stream_traces_until_the_command_ends_and_resets(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_stream_traces_until_the_command_ends_and_resets(shop: Callable[[], Shop], run: Run) -> None:
     child = shop()
-    text = run(fg, "stream", "-P", child.pid, "-l", "shop.price", "sleep", "0.1")
+    text = run("stream", "-P", child.pid, "-l", "shop.price", "sleep", "0.1")
     assert "shop.price();" in text
-    stat = run(fg, "stat", "-P", child.pid)
+    stat = run("stat", "-P", child.pid)
     assert "Tracer" not in stat and "Filter" not in stat
-    run(fg, "stream", "-P", child.pid, "-B", "mine", "-l", "shop.price", "sleep", "0.05")
-    assert run(fg, "list", "-P", child.pid, "-B") == "No buffer instances defined\n"
+    run("stream", "-P", child.pid, "-B", "mine", "-l", "shop.price", "sleep", "0.05")
+    assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
 
 
-def test_show_p_follows_the_pipe(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_show_p_follows_the_pipe(fg: Any, shop: Callable[[], Shop], run: Run) -> None:
     child = shop()
-    run(fg, "start", "-P", child.pid, "-p", "function", "-l", "shop.pay")
+    run("start", "-P", child.pid, "-p", "function", "-l", "shop.pay")
     watching = fg.start("show", "-P", str(child.pid), "-p")
     assert all("shop.pay" in line for line in lines_until(watching, lambda lines: len(lines) >= 3))
-    assert run(fg, "show", "-P", child.pid, "--tracing_on") == "1\n"
+    assert run("show", "-P", child.pid, "--tracing_on") == "1\n"
 
 
-def test_profile_prints_what_was_counted(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_profile_prints_what_was_counted(fg: Any, shop: Callable[[], Shop], run: Run) -> None:
     child = shop()
-    text = run(fg, "profile", "-P", child.pid, "-l", "shop.*", "sleep", "0.1")
+    text = run("profile", "-P", child.pid, "-l", "shop.*", "sleep", "0.1")
     rows = {line.split()[0]: int(line.split()[1]) for line in text.splitlines()[2:]}
     assert rows.keys() == {"shop.pay", "shop.price"} and min(rows.values()) > 0
-    run(fg, "profile", "-P", child.pid, "-l", "shop.*", "-o", "profile.txt", "sleep", "0.05")
+    run("profile", "-P", child.pid, "-l", "shop.*", "-o", "profile.txt", "sleep", "0.05")
     assert "shop.pay" in (fg.folder / "profile.txt").read_text()
     ends_well(child)
 
 
-def test_top_in_batch_mode_prints_pages(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_top_in_batch_mode_prints_pages(shop: Callable[[], Shop], run: Run) -> None:
     pids = [shop().pid, shop().pid]
     on = [word for pid in pids for word in ("-P", pid)]
-    text = run(fg, "top", *on, "-b", "-n", 2, "-d", "0.1", "-s", "name", "-l", "shop.*")
+    text = run("top", *on, "-b", "-n", 2, "-d", "0.1", "-s", "name", "-l", "shop.*")
     pages = text.strip().split("\n\nfuncgraph top")
     assert len(pages) == 2
     rows = [line.split() for line in pages[1].splitlines()[3:]]
@@ -207,44 +246,44 @@ def test_top_in_batch_mode_prints_pages(fg: Any, shop: Callable[[], Shop]) -> No
     ]
     assert all(float(row[1]) > 0 for row in rows)
     for pid in pids:
-        assert run(fg, "list", "-P", pid, "-B") == "No buffer instances defined\n"
+        assert run("list", "-P", pid, "-B") == "No buffer instances defined\n"
 
 
-def test_a_name_pattern_finds_the_processes(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_a_name_pattern_finds_the_processes(shop: Callable[[], Shop], run: Run) -> None:
     child = shop()
-    assert run(fg, "show", "-P", f"^{sys.executable} shop.p[y]$", "--tracing_on").endswith("1\n")
-    assert run(fg, "show", "-P", child.pid, "--tracing_on") == "1\n"
+    assert run("show", "-P", f"^{sys.executable} shop.p[y]$", "--tracing_on").endswith("1\n")
+    assert run("show", "-P", child.pid, "--tracing_on") == "1\n"
 
 
-def test_without_p_all_with_a_socket_are_meant(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_without_p_all_with_a_socket_are_meant(shop: Callable[[], Shop], run: Run) -> None:
     pids = sorted(shop().pid for _ in range(2))
-    lines = run(fg, "show", "--tracing_on").splitlines()
+    lines = run("show", "--tracing_on").splitlines()
     assert [f"{pid}: 1" for pid in pids] == [line for line in lines if int(line.partition(":")[0]) in pids]
 
 
-def test_what_is_asked_of_a_process_that_ended_is_said(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_what_is_asked_of_a_process_that_ended_is_said(shop: Callable[[], Shop], run: Run, verb: Verb) -> None:
     child, other = shop(), shop()
     child.kill()
     child.wait()
-    done = fg.run("stop", "-P", str(child.pid), "-P", str(other.pid))
+    done = verb("stop", "-P", child.pid, "-P", other.pid)
     assert (done.returncode, done.stderr) == (1, f"funcgraph: process {child.pid}: has ended\n")
-    assert run(fg, "show", "-P", other.pid, "--tracing_on") == "0\n"
-    done = fg.run("stop", "-P", str(child.pid))
+    assert run("show", "-P", other.pid, "--tracing_on") == "0\n"
+    done = verb("stop", "-P", child.pid)
     assert done.returncode == 2
 
 
-def test_a_bad_value_is_one_line_and_changes_nothing(fg: Any, shop: Callable[[], Shop]) -> None:
+def test_a_bad_value_is_one_line_and_changes_nothing(shop: Callable[[], Shop], run: Run, verb: Verb) -> None:
     child = shop()
-    before = run(fg, "stat", "-P", child.pid, "-o")
-    done = fg.run("start", "-P", str(child.pid), "-l", "shop.*", "-B", "mine", "-l", "x", "-p", "nonsense")
+    before = run("stat", "-P", child.pid, "-o")
+    done = verb("start", "-P", child.pid, "-l", "shop.*", "-B", "mine", "-l", "x", "-p", "nonsense")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "-p nonsense" in done.stderr
-    assert run(fg, "stat", "-P", child.pid, "-o") == before
-    assert "mine" not in run(fg, "list", "-P", child.pid, "-B")
+    assert run("stat", "-P", child.pid, "-o") == before
+    assert "mine" not in run("list", "-P", child.pid, "-B")
 
 
-def test_output_that_cannot_be_written_is_told(fg: Any, shop: Callable[[], Shop], tmp_path: Path) -> None:
+def test_output_that_cannot_be_written_is_told(shop: Callable[[], Shop], run: Run, verb: Verb, tmp_path: Path) -> None:
     child = shop()
-    run(fg, "start", "-P", child.pid, "-l", "shop.*", "sleep", "0.02")
-    done = fg.run("extract", "-P", str(child.pid), "-o", str(tmp_path / "no" / "x.fg"))
+    run("start", "-P", child.pid, "-l", "shop.*", "sleep", "0.02")
+    done = verb("extract", "-P", child.pid, "-o", str(tmp_path / "no" / "x.fg"))
     assert done.returncode == 2 and os.fspath(tmp_path / "no") in done.stderr
