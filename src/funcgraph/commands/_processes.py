@@ -115,7 +115,7 @@ class Processes:
         for pid in pids:
             try:
                 self._living.append(_connect(pid))
-            except (OSError, ValueError, RuntimeError) as error:
+            except (OSError, ValueError, CommandError) as error:
                 self.fail(pid, error)
         self.output = Output(pids)
 
@@ -153,7 +153,8 @@ class Processes:
     def fail(self, pid: int, error: Exception) -> None:
         """Say why a process could not do what it was asked."""
         self._failed.add(pid)
-        say(f"process {pid}: {'has ended' if has_ended(pid) else _reason(error)}")
+        reason = "has ended" if has_ended(pid) else _reason(error).removeprefix(f"process {pid} ")
+        say(f"process {pid}: {reason}")
 
     @property
     def status(self) -> int:
@@ -181,7 +182,10 @@ def _connect(pid: int) -> Process:
         return Process(pid, connect(pid))
     except (FileNotFoundError, ConnectionRefusedError):
         pass
-    from funcgraph.attach import attach  # most processes are attached already
+    from funcgraph.attach import AttachError, attach  # most processes are attached already
 
-    attach(pid)
+    try:
+        attach(pid)
+    except AttachError as error:
+        raise CommandError(error.reason) from None
     return Process(pid, connect(pid), was_attached=True)
