@@ -23,9 +23,6 @@ MAX_FILES = 256
 _FLAGS = os.O_ACCMODE | os.O_APPEND | os.O_TRUNC | os.O_NONBLOCK
 _MOST = 1 << 62  # an offset
 
-_clients: dict[int, _Client] = {}
-_process = 0  # the process whose clients these are: a fork's child has none of them
-
 
 class _Client:
     """What is kept for one client.
@@ -58,6 +55,19 @@ class _Client:
                 self.files.popitem()[1].close()
             except Exception:
                 pass  # nobody is there who could be told
+
+
+class _Clients(dict[int, _Client]):
+    """All clients, by number.
+
+    Attributes:
+        process: whose clients these are: a fork's child has none of them.
+    """
+
+    process = 0
+
+
+_clients = _Clients()
 
 
 def _tree() -> Tree:
@@ -98,10 +108,9 @@ def close_all() -> None:
 
 
 def _begin() -> None:
-    global _process
-    if os.getpid() != _process:
+    if _clients.process != os.getpid():
         close_all()
-        _process = os.getpid()
+        _clients.process = os.getpid()
 
 
 def _refusal(number: int, text: str) -> bytes:

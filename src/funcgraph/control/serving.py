@@ -17,9 +17,9 @@ _HANDLER = "funcgraph.control.server:handle"
 def serve(on: bool = True, *, follow_fork: bool = False) -> "str | None":
     """Have this process steered from outside: serve its control socket, or stop to.
 
-    A native thread waits at a Unix socket until somebody asks something: `funcgraph` commands with `-P PID`, a
-    mount. Until then nothing runs and nothing else is loaded. Calling it again changes nothing. Only this user
-    and root can connect: see docs/control.md.
+    A native thread waits at a Unix socket until somebody asks something: `funcgraph` commands with `-P PID`,
+    a mount. Until then nothing runs and nothing else is loaded. Calling it again changes nothing. Only this
+    user and root can connect: see docs/control.md.
 
         path = funcgraph.serve()
 

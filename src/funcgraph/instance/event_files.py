@@ -131,7 +131,8 @@ def write(state: State, name: str, text: str, append: bool) -> None:
     if name in FILES:
         dynamic_events.write(name, text, append)
     elif name == _LOG:
-        dynamic_events.log.clear()
+        if not append:
+            dynamic_events.log.clear()
     elif name == _SET:
         with state.lock:
             event_set.write_set_event(Events(state), text, append)

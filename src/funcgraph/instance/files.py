@@ -97,14 +97,12 @@ class Files:
         return str(module.access(name)) if module else BY_FILE[name].access
 
     def folder(self, path: str) -> list[str]:
-        """Return the names of files and folders in a folder; "": at the top. Empty: there is no such folder."""
+        """Return the names in a folder; "": at the top. []: there is no such folder."""
         prefix = f"{path}/" if path else ""
         own = (*BY_FILE, *(_FOLDER + option for option in OPTIONS))
         names = [*own, *(name for module in _modules() for name in module.names(self._state, path))]
         return list(
-            dict.fromkeys(
-                name[len(prefix) :].partition("/")[0] for name in names if name.startswith(prefix)
-            )
+            dict.fromkeys(name[len(prefix) :].partition("/")[0] for name in names if name.startswith(prefix))
         )
 
     def hold(self, holder: object) -> None:

@@ -33,10 +33,6 @@ class _File(NamedTuple):
     pipe: Callable[[State, int], Pipe] | None = None
 
 
-def _trace(state: State, lane: int) -> str:
-    return lanes.text(state, lane).decode("utf-8", "replace")
-
-
 def _size(state: State, lane: int) -> str:
     return f"{get(state, 'buffer_size_kb')}\n"
 
@@ -45,7 +41,7 @@ _FILES: dict[str, _File] = {
     "buffer_size_kb": _File("rw", _size),
     "snapshot": _File("r", snapshot_file.read),
     "stats": _File("r", lanes.stats_text),
-    "trace": _File("rw", _trace),
+    "trace": _File("rw", lanes.text),
     "trace_pipe": _File("r", pipe=lanes.LanePipe),
     "trace_pipe_raw": _File("r", pipe=lanes.LanePages),
 }
@@ -72,7 +68,7 @@ def _parts(name: str) -> tuple[int, str]:
 def exists(state: State, name: str) -> bool:
     """Return whether there is a file of this name."""
     lane, _ = _parts(name)
-    return 0 <= lane and (lane < state.nr_lanes or lane < lanes.count(state))
+    return lane >= 0 and (lane < state.nr_lanes or lane < lanes.count(state))
 
 
 def access(name: str) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from funcgraph import _engine
 from funcgraph.instance import lanes
+from funcgraph.instance.living import STATES
 from funcgraph.instance.numbers import unsigned
 from funcgraph.instance.readme import README
 from funcgraph.instance.state import State
@@ -93,9 +94,7 @@ class _Threads:
 
     def names(self) -> dict[int, str]:
         """Return thread id -> name, of the threads with the latest records."""
-        from funcgraph.instance.instance import instances
-
-        tasks = [task for one in instances().values() for task in lanes.tasks(one._state)]
+        tasks = [task for state in list(STATES.values()) for task in lanes.tasks(state)]
         tasks.sort(key=lambda task: task.last_ns)
         return {task.tid: task.name for task in tasks[-self.most :]}
 
@@ -134,8 +133,12 @@ def _cpumask(state: State) -> str:
 def _write_cpumask(state: State, text: str) -> None:
     """Take a mask that has all lanes: no lane is left out."""
     groups = text.strip().split(",")
-    if not all(group and len(group) <= 8 and not set(group.lower()) - set("0123456789abcdef") for group in groups):
-        raise OSError(EINVAL, f"invalid tracing_cpumask {text.strip()!r}: must be groups of 8 hexadecimal digits")
+    if not all(
+        group and len(group) <= 8 and not set(group.lower()) - set("0123456789abcdef") for group in groups
+    ):
+        raise OSError(
+            EINVAL, f"invalid tracing_cpumask {text.strip()!r}: must be groups of 8 hexadecimal digits"
+        )
     mask = int("".join(group.rjust(8, "0") for group in groups), 16)
     bits = lanes.count(state)
     if mask >> bits:
@@ -143,7 +146,7 @@ def _write_cpumask(state: State, text: str) -> None:
     if mask != (1 << bits) - 1:
         raise OSError(
             EINVAL,
-            f"invalid tracing_cpumask {text.strip()!r}: must have all lanes; set_ftrace_pid leaves out threads",
+            f"invalid tracing_cpumask {text.strip()!r}: must have all lanes (set_ftrace_pid selects threads)",
         )
 
 

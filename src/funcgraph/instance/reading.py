@@ -116,6 +116,18 @@ def take_lines(
         return without_header(report_of(trace, tracer, options)), records_of(TraceFile(trace).tasks)
 
 
+def tasks_of(trace: bytes) -> list[Task]:
+    """Return the threads that have records in a trace, the bytes of a .fg."""
+    with memory_file(trace) as file:
+        return TraceFile(file).tasks
+
+
+def lost_of(trace: bytes) -> int:
+    """Return how many records a trace lacks, the bytes of a .fg."""
+    with memory_file(trace) as file:
+        return TraceFile(file).lost
+
+
 def records_of(tasks: Iterable[Task]) -> dict[int, int]:
     """Return how many records each lane has."""
     records: dict[int, int] = {}

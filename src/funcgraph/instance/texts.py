@@ -34,6 +34,7 @@ def invalid(name: str, text: str, reason: object) -> OSError:
 
 # ---- from values to text
 
+
 def _format_list(setting: Setting, items: Sequence[object]) -> str:
     if not items and setting.empty:
         return f"{setting.empty}\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock
-from errno import EBADF, EINVAL
+from errno import EAGAIN, EBADF, EINVAL
 
 from funcgraph import _engine
 from funcgraph.instance.files import Files
@@ -141,8 +141,6 @@ class PipeFile(_OpenFile):
         self._taken, self._at = self._pipe.read(), 0
         self._has_read = self._has_read or bool(self._taken)
         if not self._taken and not is_at_end:
-            from errno import EAGAIN
-
             raise BlockingIOError(EAGAIN, "there are no records now", self._name)
 
     def write(self, offset: int, data: bytes) -> int:

@@ -38,8 +38,8 @@ class Tree:
         file.write(0, b"function_graph\\n")
         file.close()
 
-    Modes are for whoever shows the tree: nothing here is refused for them, as the kernel refuses root nothing.
-    A read-only file can be opened for writing, and refuses each write with EINVAL.
+    Modes are for whoever shows the tree. Nothing is refused for them, as the kernel refuses root nothing: a
+    read-only file can be opened for writing, and refuses each write with EINVAL.
     """
 
     def stat(self, path: str) -> Entry:

@@ -1,7 +1,7 @@
 """What a write() to a file does: one command, words, lines, a text; and what O_TRUNC does to it.
 
-The kernel empties a list when the file is opened with O_TRUNC. Here the first write replaces the list, so that no
-call is traced in between that neither list has; a close without a write empties it.
+The kernel empties a list when the file is opened with O_TRUNC. Here the first write replaces the list: no
+call is traced in between that neither list has. A close without a write empties it.
 """
 
 from __future__ import annotations
@@ -89,19 +89,22 @@ class _Words(_List):
 
     def write(self, data: bytes) -> int:
         """Carry out one write() as far as it has whole words; return how many bytes were taken."""
+        self._files.access(self._name)  # raises if the instance is closed
         data = data[:_WORDS_BYTES]
-        if self._files.access(self._name):  # raises if the instance is closed
-            held = self._last + data
-        whole = len(held) - len(held.split()[-1]) if held.strip() and not held[-1:].isspace() else len(held)
+        held, self._last = self._last + data, b""
+        whole = _end_of_words(held)
         if len(held) - whole >= _PAGE:
-            self._last = b""
             raise self._refused(f"a word must have less than {_PAGE} bytes")
+        self._check_begun(held[whole:])
         text = self._decoded(held[:whole])
-        self._last = b""
         if text.strip():
             self._put(text)
         self._last = held[whole:]
         return len(data)
+
+    def _check_begun(self, word: bytes) -> None:
+        """Raise what _decoded() would raise for a word, but for a character that it ends in the middle of."""
+        self._decoded(_without_begun(word))
 
     def end(self) -> None:
         """Carry out the last word, and empty the list if it was to be truncated and nothing was written."""
@@ -111,8 +114,15 @@ class _Words(_List):
         super().end()
 
 
+def _end_of_words(data: bytes) -> int:
+    """Return where the last word begins that nothing follows; the end if there is none."""
+    if not data or data[-1:].isspace():
+        return len(data)
+    return len(data) - len(data.split()[-1])
+
+
 class _Lines(Write):
-    """Definitions of events, one a line. O_TRUNC takes away all when the file is opened: EBUSY is told then."""
+    """Definitions of events, one a line. O_TRUNC takes away all at open(), which tells of EBUSY."""
 
     def __init__(self, files: Files, name: str, flags: int) -> None:
         super().__init__(files, name, flags)
@@ -147,11 +157,19 @@ class _Text(Write):
     def write(self, data: bytes) -> int:
         """Take as much as a page of the text; return how many bytes those are."""
         data = data[:_PAGE]
-        cut = data.decode("utf-8", "ignore").encode("utf-8") if len(data) == _PAGE else data
-        if len(data) - len(cut) < 4 and data.startswith(cut):  # a character goes on in the next write
-            data = cut
+        if len(data) == _PAGE:
+            data = _without_begun(data)
         self._put(self._decoded(data))
         return len(data)
+
+
+def _without_begun(data: bytes) -> bytes:
+    """Return UTF-8 without the character that it ends in the middle of, if it does."""
+    for size in range(1, min(4, len(data) + 1)):
+        if data[-size] >= 0xC0:  # the first byte of several
+            whole = 2 + (data[-size] >= 0xE0) + (data[-size] >= 0xF0)
+            return data[:-size] if size < whole else data
+    return data
 
 
 class _AtEnd(Write):
