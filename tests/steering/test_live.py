@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-
-from funcgraph import cli
-from funcgraph.session.until_signal import ENDING
 
 pytestmark = pytest.mark.one_python
 
@@ -40,7 +39,7 @@ SHOP = """
 """
 
 Shop = subprocess.Popen[str]
-Verb = Callable[..., "Done"]
+Verb = Callable[..., Any]
 Run = Callable[..., str]
 
 
@@ -76,39 +75,12 @@ def ends_well(child: Shop) -> None:
     assert int(out) <= 1
 
 
-class Done(NamedTuple):
-    """How a command ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def verb(
-    fg: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Iterator[Verb]:
-    """Return a function that runs a command, in this process: another interpreter for each costs time."""
-
-    def run(*words: object) -> Done:
-        capfd.readouterr()
-        status = cli.main([*map(str, words)])
-        return Done(status, *capfd.readouterr())
-
-    monkeypatch.chdir(fg.folder)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", fg.env["XDG_RUNTIME_DIR"])
-    handlers = {number: signal.getsignal(number) for number in ENDING}
-    yield run
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
-@pytest.fixture
-def run(verb: Verb) -> Run:
+def run(in_process: Verb) -> Run:
     """Return a function that runs a command that does what it should, and returns what it prints."""
 
     def run(*words: object) -> str:
-        done = verb(*words)
+        done = in_process(*words)
         assert (done.returncode, done.stderr) == (0, ""), done
         return done.stdout
 
@@ -148,11 +120,11 @@ def test_start_stop_show_extract_and_reset(fg: Any, shop: Callable[[], Shop], ru
     ends_well(child)
 
 
-def test_a_snapshot_is_extracted(fg: Any, shop: Callable[[], Shop], run: Run, verb: Verb) -> None:
+def test_a_snapshot_is_extracted(fg: Any, shop: Callable[[], Shop], run: Run, in_process: Verb) -> None:
     child = shop()
     on = ("-P", child.pid)
     run("start", *on, "-l", "shop.pay", "sleep", "0.05")
-    assert verb("extract", *on, "-s").returncode == 2  # none was taken
+    assert in_process("extract", *on, "-s").returncode == 2  # none was taken
     run("snapshot", *on, "-s")
     run("extract", *on, "-s", "-o", "snap.fg")
     assert fg.calls(fg.folder / "snap.fg")["shop.pay"] == run("snapshot", *on).count("shop.pay();") > 0
@@ -261,29 +233,88 @@ def test_without_p_all_with_a_socket_are_meant(shop: Callable[[], Shop], run: Ru
     assert [f"{pid}: 1" for pid in pids] == [line for line in lines if int(line.partition(":")[0]) in pids]
 
 
-def test_what_is_asked_of_a_process_that_ended_is_said(shop: Callable[[], Shop], run: Run, verb: Verb) -> None:
+def test_what_is_asked_of_a_process_that_ended_is_said(shop: Callable[[], Shop], run: Run, in_process: Verb) -> None:
     child, other = shop(), shop()
     child.kill()
     child.wait()
-    done = verb("stop", "-P", child.pid, "-P", other.pid)
+    done = in_process("stop", "-P", child.pid, "-P", other.pid)
     assert (done.returncode, done.stderr) == (1, f"funcgraph: process {child.pid}: has ended\n")
     assert run("show", "-P", other.pid, "--tracing_on") == "0\n"
-    done = verb("stop", "-P", child.pid)
+    done = in_process("stop", "-P", child.pid)
     assert done.returncode == 2
 
 
-def test_a_bad_value_is_one_line_and_changes_nothing(shop: Callable[[], Shop], run: Run, verb: Verb) -> None:
+def test_a_bad_value_is_one_line_and_changes_nothing(shop: Callable[[], Shop], run: Run, in_process: Verb) -> None:
     child = shop()
     before = run("stat", "-P", child.pid, "-o")
-    done = verb("start", "-P", child.pid, "-l", "shop.*", "-B", "mine", "-l", "x", "-p", "nonsense")
+    done = in_process("start", "-P", child.pid, "-l", "shop.*", "-B", "mine", "-l", "x", "-p", "nonsense")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "-p nonsense" in done.stderr
     assert run("stat", "-P", child.pid, "-o") == before
     assert "mine" not in run("list", "-P", child.pid, "-B")
 
 
-def test_output_that_cannot_be_written_is_told(shop: Callable[[], Shop], run: Run, verb: Verb, tmp_path: Path) -> None:
+def test_output_that_cannot_be_written_is_told(shop: Callable[[], Shop], run: Run, in_process: Verb, tmp_path: Path) -> None:
     child = shop()
     run("start", "-P", child.pid, "-l", "shop.*", "sleep", "0.02")
-    done = verb("extract", "-P", child.pid, "-o", str(tmp_path / "no" / "x.fg"))
+    done = in_process("extract", "-P", child.pid, "-o", str(tmp_path / "no" / "x.fg"))
     assert done.returncode == 2 and os.fspath(tmp_path / "no") in done.stderr
+
+
+class Terminal:
+    """A command on a terminal of its own.
+
+    Args:
+        command: the command, with its environment.
+        rows: how many lines the terminal has.
+    """
+
+    def __init__(self, fg: Any, *words: str, rows: int = 12) -> None:
+        self._master, slave = pty.openpty()
+        termios.tcsetwinsize(self._master, (rows, 80))
+        self.child = fg.start(*words, stdin=slave, stdout=slave)
+        os.close(slave)
+        self._shown = ""
+
+    def read_until(self, wanted: str) -> str:
+        """Read until the text is shown after what was read before; return what was shown until then."""
+        while wanted not in self._shown:
+            self._shown += os.read(self._master, 4096).decode()
+        found, _, self._shown = self._shown.partition(wanted)
+        return found
+
+    def press(self, key: str) -> None:
+        """Press a key."""
+        os.write(self._master, key.encode())
+
+    def close(self) -> tuple[int, str]:
+        """Wait for the command's end; return its status, and what it said on standard error."""
+        _, err = self.child.communicate(timeout=60)
+        os.close(self._master)
+        return self.child.returncode, err
+
+
+def test_top_sorts_by_the_key_that_is_pressed_and_q_quits(fg: Any, shop: Callable[[], Shop], run: Run) -> None:
+    child = shop()
+    terminal = Terminal(fg, "top", "-P", str(child.pid), "-l", "shop.*", "-d", "0.05")
+    assert "\x1b[?1049h" in terminal.read_until("by time")  # the other screen
+    terminal.read_until("shop.p")
+    for key, name in (("c", "calls"), ("a", "average"), ("n", "name")):
+        terminal.press(key)
+        terminal.read_until(f"by {name}")
+    terminal.read_until("shop.pay")
+    terminal.read_until("shop.price")
+    terminal.press("q")
+    terminal.read_until("\x1b[?25h\x1b[?1049l")  # the first screen, with its cursor
+    assert terminal.close() == (0, "")
+    assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
+
+
+def test_top_ends_with_the_last_process(fg: Any, shop: Callable[[], Shop]) -> None:
+    child = shop()
+    terminal = Terminal(fg, "top", "-P", str(child.pid), "-d", "0.05")
+    terminal.read_until("by time")
+    child.kill()
+    child.wait()
+    terminal.read_until("\x1b[?1049l")
+    assert terminal.close() == (2, f"funcgraph: process {child.pid}: has ended\n")
