@@ -78,7 +78,8 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "package": ("control",),
     "boot": ("control",),
     "selftest": ("package",),
-    "commands": ("selftest", "export", "merge"),
+    "steering": ("control",),
+    "commands": ("selftest", "export", "merge", "steering"),
     "command line": ("commands",),
 }
 

@@ -361,7 +361,7 @@ def test_what_one_process_refuses_is_one_line_and_the_others_go_on(
     monkeypatch.setattr(_processes, "_connect", connect)
     assert cli.run(["show", "-P", "1", "-P", str(process.pid), "--tracing_on"]) == 1
     captured = capsys.readouterr()
-    assert captured.err == "funcgraph: process 1: process 1 belongs to another user\n"
+    assert captured.err == "funcgraph: process 1: belongs to another user\n"
     assert captured.out == f"{process.pid}: 1\n"
 
 

@@ -95,6 +95,10 @@ class Processes:
         words: the values of -P.
         leave_nothing: detach in the end from processes that were attached for this.
 
+    Attributes:
+        asked: how many processes were asked for.
+        output: where their texts are printed.
+
     Raises:
         CommandError: there is no such process.
     """
@@ -105,13 +109,13 @@ class Processes:
             pids = find(words, _running)
         except NoProcessError as error:
             raise CommandError(str(error)) from None
-        self._asked = len(pids)
+        self.asked = len(pids)
         self._failed: set[int] = set()
         self._living: list[Process] = []
         for pid in pids:
             try:
                 self._living.append(_connect(pid))
-            except (OSError, ValueError, RuntimeError) as error:
+            except (OSError, ValueError, CommandError) as error:
                 self.fail(pid, error)
         self.output = Output(pids)
 
@@ -149,14 +153,15 @@ class Processes:
     def fail(self, pid: int, error: Exception) -> None:
         """Say why a process could not do what it was asked."""
         self._failed.add(pid)
-        say(f"process {pid}: {'has ended' if has_ended(pid) else _reason(error)}")
+        reason = "has ended" if has_ended(pid) else _reason(error).removeprefix(f"process {pid} ")
+        say(f"process {pid}: {reason}")
 
     @property
     def status(self) -> int:
         """The exit status: 0: all did what was asked; 1: some did; 2: none."""
         if not self._failed:
             return 0
-        return 1 if len(self._failed) < self._asked else 2
+        return 1 if len(self._failed) < self.asked else 2
 
 
 def _reason(error: Exception) -> str:
@@ -177,7 +182,10 @@ def _connect(pid: int) -> Process:
         return Process(pid, connect(pid))
     except (FileNotFoundError, ConnectionRefusedError):
         pass
-    from funcgraph.attach import attach  # most processes are attached already
+    from funcgraph.attach import AttachError, attach  # most processes are attached already
 
-    attach(pid)
+    try:
+        attach(pid)
+    except AttachError as error:
+        raise CommandError(error.reason) from None
     return Process(pid, connect(pid), was_attached=True)

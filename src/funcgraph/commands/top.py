@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
     add_processes(parser)
     add = parser.add_argument
-    add("-d", dest="delay_s", metavar="SECONDS", type=float, default=1.0, help="between two pages (1)")
+    add("-d", dest="delay_s", metavar="SECONDS", type=float, default=1.0, help="seconds between two pages (1)")
     add("-b", dest="is_batch", action="store_true", help="batch mode: print page after page, take no keys")
     add("-n", dest="count", metavar="COUNT", type=int, help="end after so many pages")
     names = [name for name, _ in KEYS.values()]

@@ -22,6 +22,9 @@ PROCEDURES = {
     "info": "funcgraph.control.procedures:info",
     "record_start": "funcgraph.control.recordings:record_start",
     "record_stop": "funcgraph.control.recordings:record_stop",
+    "save": "funcgraph.control.saved:save",
+    "saved_end": "funcgraph.control.saved:saved_end",
+    "saved_part": "funcgraph.control.saved:saved_part",
     "stop_serving": "funcgraph.control.serving:stop_serving",
 }
 
