@@ -1,9 +1,8 @@
-"""Runs `funcgraph record` again and again, each in a fork of this process, which has all loaded already.
+"""Runs `funcgraph` again and again, each time in a fork of this process, which has loaded all of it already.
 
-    python recorder_steps.py
-
-A line of standard input is JSON: {"words": the command line after `funcgraph`, "die_at": a step or ""}. The
-answer is the exit status, or the negative number of a signal. At a step of STEPS the recorder is killed.
+A line of standard input is JSON: {"words": the command line, "environment": variables to set, "errors": the
+file for standard error, "die_at": a step or ""}. The answer is the exit status, or the negative number of a
+signal. At a step of STEPS the recorder is killed.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ STEPS: dict[str, tuple[Any, str]] = {
     "before the session": (Session, "create"),
     "before the request to join": (_running.RunningProcess, "join"),
     "after the request to join-": (_running.RunningProcess, "join"),
-    "while it records": (Recording, "totals"),
+    "while it records": (Recording, "running"),
     "before the rings end": (Recording, "settle"),
-    "after the rings have ended-": (Recording, "settle"),
     "before the request to leave": (_running.RunningProcess, "leave"),
+    "after the request to leave-": (_running.RunningProcess, "leave"),
     "before the trace has its name": (Recording, "complete"),
 }
 
@@ -46,7 +45,11 @@ def die_after(function: Callable[..., object]) -> Callable[..., object]:
     return called
 
 
-def run(words: list[str], die_at: str) -> NoReturn:
+def run(words: list[str], environment: dict[str, str], errors: str, die_at: str) -> NoReturn:
+    os.environ.update(environment)
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)  # standard output is for the answers
+    os.dup2(1, 0)
     if die_at:
         owner, name = STEPS[die_at]
         setattr(owner, name, die_after(getattr(owner, name)) if die_at.endswith("-") else die)
@@ -55,10 +58,9 @@ def run(words: list[str], die_at: str) -> NoReturn:
 
 def main() -> None:
     for line in sys.stdin:
-        asked = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            run(asked["words"], asked["die_at"])
+            run(**json.loads(line))
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 
 

@@ -2,118 +2,110 @@
 
 from __future__ import annotations
 
-import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from asking import Server, serving
 from conftest import Funcgraph
 from recorder_steps import STEPS
+from recorders import Recorder, recorders
 from sizes import ATTACH_CYCLES
 
 from funcgraph.control.client import NotServedError, connect
 
-RECORDER = Path(__file__).with_name("recorder_steps.py")
-Record = Callable[..., int]
 
-
-def environment(fg: Funcgraph) -> dict[str, str]:
-    return {**fg.env, "FUNCGRAPH": "control"}
-
-
-@contextmanager
-def recorder(fg: Funcgraph) -> Iterator[Record]:
-    """Yield a function that runs `funcgraph record WORDS` and returns its status."""
-    process = subprocess.Popen(
-        [sys.executable, str(RECORDER)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=fg.folder,
-        env=fg.env,
-    )
-    assert process.stdin is not None and process.stdout is not None
-
-    def record(*words: str, die_at: str = "") -> int:
-        print(json.dumps({"words": ["record", *words], "die_at": die_at}), file=process.stdin, flush=True)
-        assert process.stdout is not None
-        return int(process.stdout.readline())
-
-    try:
-        yield record
-    finally:
-        process.stdin.close()
-        process.wait()
-
-
-def cycles_grow_nothing(server: Server, cycle: Callable[[int], None], cycles: int) -> None:
-    """Run cycles while clients check each answer, and compare what the server holds after some and after all.
-
-    The first cycles load modules, and have each thread make what it keeps.
-    """
-    with server.asked() as clients:
-        for number in range(cycles // 2):
-            cycle(number)
-            clients.wait_for(2)
-        before = server.state()
-        for number in range(cycles):
-            cycle(number)
-            clients.wait_for(2)
-        after = server.state()
-    assert held(after) == held(before)
-    assert after["mappings"] <= before["mappings"] + 4  # the program's own allocator may map more
-    assert after["objects"] < before["objects"] + cycles  # less than one for each cycle
+def environment() -> dict[str, str]:
+    return {**os.environ, "FUNCGRAPH": "control"}
 
 
 def held(state: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in state.items() if name not in ("mappings", "objects")}
 
 
-def test_recordings_of_a_loaded_server_leave_nothing(fg: Funcgraph) -> None:
+class Cycles:
+    """Recordings of one server, one after the other."""
+
+    def __init__(self, fg: Funcgraph, server: Server, recorder: Recorder) -> None:
+        self._fg = fg
+        self._server = server
+        self._recorder = recorder
+
+    def record(self, *words: str, die_at: str = "") -> int:
+        trace = f"{self._fg.folder}/{die_at or 'trace'}.fg"
+        for left in self._fg.folder.glob("*.part"):
+            left.unlink()
+        options = ["-q", "-P", str(self._server.pid), "-b", "256", "-o", trace, *words]
+        command = ["record", *options, "--", "sleep", "0.01"]
+        return self._recorder.run(self._fg.folder, self._fg.env, *command, die_at=die_at)
+
+    def grow_nothing(self, cycle: Callable[[int], None], cycles: int) -> None:
+        """Run cycles while clients check each answer, and compare what the server holds after some and after
+        all. The first ones load modules, and have each thread make what it keeps.
+        """
+        pristine = self._server.state()
+        with self._server.asked() as clients:
+            for number in range(cycles // 2):
+                cycle(number)
+                clients.wait_for(2)
+            before = self._server.state()
+            for number in range(cycles):
+                cycle(number)
+                clients.wait_for(2)
+            after = self._server.state()
+            assert held(after) == held(before)
+            assert after["mappings"] <= before["mappings"] + 4  # the program's own allocator may map more
+            assert after["objects"] < before["objects"] + cycles  # less than one for each cycle
+            assert self.record() == 0
+        left = self._server.state()
+        assert {name: left[name] for name in GIVEN_BACK} == {name: pristine[name] for name in GIVEN_BACK}
+
+
+GIVEN_BACK = ("tools", "threads", "descriptors", "environment")
+
+
+@pytest.fixture
+def cycles(fg: Funcgraph) -> Iterator[Cycles]:
+    with serving(fg.folder, environment()) as server, recorders() as recorder:
+        yield Cycles(fg, server, recorder)
+
+
+def test_recordings_of_a_loaded_server_leave_nothing(fg: Funcgraph, cycles: Cycles) -> None:
     options = (
         ["-l", "__main__.*", "--args"],
         ["-p", "function"],
-        ["-g", "*.answer", "-B", "b", "-p", "function"],
+        ["-g", "*.answer", "-B", "b", "-l", "*.steps"],
     )
-    with serving(fg.folder, environment(fg)) as server, recorder(fg) as record:
 
-        def cycle(number: int) -> None:
-            words = ["-q", "-P", str(server.pid), "-b", "256", *options[number % 3]]
-            assert record(*words, "--", "sleep", "0.01") == 0
+    def cycle(number: int) -> None:
+        assert cycles.record(*options[number % len(options)]) == 0
 
-        cycles_grow_nothing(server, cycle, ATTACH_CYCLES)
-        assert fg.sessions() == []
+    cycles.grow_nothing(cycle, ATTACH_CYCLES)
+    assert fg.sessions() == []
 
 
-def test_killed_recorders_leave_nothing_in_the_process(fg: Funcgraph) -> None:
+def test_killed_recorders_leave_nothing_in_the_process(cycles: Cycles) -> None:
     steps = list(STEPS)
-    with serving(fg.folder, environment(fg)) as server, recorder(fg) as record:
 
-        def cycle(number: int) -> None:
-            words = ["-q", "-P", str(server.pid), "-b", "64", "-o", f"{number}.fg", "-l", "__main__.*"]
-            assert record(*words, "--", "sleep", "0.01", die_at=steps[number % len(steps)]) == -9
-            # The next one finds the process as the first one did.
-            assert record(*words, "-o", "whole.fg", "--", "sleep", "0.01") == 0
-            for left in fg.folder.glob("*.part"):
-                left.unlink()
+    def cycle(number: int) -> None:
+        assert cycles.record("-l", "__main__.*", die_at=steps[number % len(steps)]) == -signal.SIGKILL
 
-        cycles_grow_nothing(server, cycle, max(len(steps), ATTACH_CYCLES))
+    cycles.grow_nothing(cycle, max(len(steps), ATTACH_CYCLES))
 
 
 def test_a_preforking_server_survives_recorders_that_come_and_are_killed(fg: Funcgraph) -> None:
     steps = list(STEPS)
-    with serving(fg.folder, environment(fg), workers=2) as server, recorder(fg) as record:
+    with serving(fg.folder, environment(), workers=2) as server, recorders() as recorder:
+        cycles = Cycles(fg, server, recorder)
         with server.asked(8, 2) as clients:
             for number in range(ATTACH_CYCLES):
-                die_at = steps[number % len(steps)] if number % 2 else ""
-                words = ["-q", "-P", str(server.pid), "--children", "-b", "64", "-o", f"{number}.fg"]
-                status = record(*words, "-l", "__main__.*", "--", "sleep", "0.01", die_at=die_at)
-                assert status == (-9 if die_at else 0)
+                die_at = steps[number // 2 % len(steps)] if number % 2 else ""
+                status = cycles.record("--children", "-l", "__main__.*", die_at=die_at)
+                assert status == (-signal.SIGKILL if die_at else 0), recorder.errors
                 clients.wait_for(2)
         assert len(server.workers) == 2
 

@@ -6,25 +6,43 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from asking import Server, serving
 from conftest import Funcgraph
+from recorders import Recorder, calls, pids, recorders
 
-MODULE = "__main__"
-
-
-@pytest.fixture
-def environment(fg: Funcgraph) -> dict[str, str]:
-    return {**fg.env, "FUNCGRAPH": "control"}
+import funcgraph
 
 
-@pytest.fixture
-def server(fg: Funcgraph, environment: dict[str, str]) -> Iterator[Server]:
-    with serving(fg.folder, environment) as one:
+@pytest.fixture(scope="module")
+def helper() -> Iterator[Recorder]:
+    with recorders() as one:
         yield one
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """Run one server for all tests: each recording must leave it as it was."""
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), environment()) as one:
+        yield one
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "FUNCGRAPH": "control"}
+
+
+Record = Callable[..., int]
+
+
+@pytest.fixture
+def record(fg: Funcgraph, helper: Recorder) -> Record:
+    """Return a function that records into fg.trace and returns the exit status."""
+    return lambda *words: helper.run(fg.folder, fg.env, "record", "-o", str(fg.trace), *words)
 
 
 def until(asked: Server, count: int) -> list[str]:
@@ -44,107 +62,117 @@ for name in ("threads", "asyncio"):
 """
 
 
-def test_a_running_process_is_recorded_while_the_command_runs(fg: Funcgraph, server: Server) -> None:
-    result = fg.record("-P", str(server.pid), "-l", "*.answer", "--args", *until(server, 10))
-    assert result.returncode == 0, result.stderr
-    assert fg.calls()["__main__.answer"] == 20
-    assert "answer(number=9)" in fg.run("report").stdout
+def test_a_running_process_is_recorded_while_the_command_runs(
+    fg: Funcgraph, record: Record, server: Server
+) -> None:
+    before = server.state()
+    assert record("-P", str(server.pid), "-l", "*.answer", "--args", *until(server, 10)) == 0
+    assert calls(fg.trace)["__main__.answer"] == 20
+    with funcgraph.open(fg.trace) as trace:
+        assert sorted(call.arguments["number"] for call in trace.calls()) == sorted([*range(10)] * 2)
     assert fg.sessions() == []
-    # Afterwards nothing is traced.
-    state = server.state()
-    assert state["tools"] in ([], [None] * 6)
+    assert server.state()["tools"] == before["tools"]  # nothing is traced any longer
 
 
-def test_the_commands_status_is_not_the_recordings(fg: Funcgraph, server: Server) -> None:
-    with server.asked():
-        result = fg.record("-P", str(server.pid), "--", "sh", "-c", "sleep 0.2; exit 3")
-    assert result.returncode == 0, result.stderr
+@pytest.mark.one_python
+def test_the_commands_status_is_not_the_recordings(record: Record, server: Server) -> None:
+    with server.asked(1, 0):
+        assert record("-P", str(server.pid), "--", "sh", "-c", "sleep 0.1; exit 3") == 0
 
 
-def test_the_command_itself_is_not_recorded(fg: Funcgraph, server: Server) -> None:
-    script = fg.script("def mine(): pass\nmine()\nimport time; time.sleep(0.2)\n")
-    with server.asked():
-        result = fg.record("-P", str(server.pid), "--", script)
-    assert result.returncode == 0, result.stderr
-    assert {task["pid"] for task in fg.summary()["tasks"]} == {server.pid}
+@pytest.mark.one_python
+def test_the_command_itself_is_not_recorded(fg: Funcgraph, record: Record, server: Server) -> None:
+    assert record("-P", str(server.pid), *until(server, 3)) == 0
+    assert pids(fg.trace) == {server.pid}
 
 
-def test_all_options_of_instances_and_events_work(fg: Funcgraph, server: Server) -> None:
-    result = fg.record(
-        "-P", str(server.pid), "-e", "f:own/square __main__.square number", "-f", "number > 3",
-        "-R", "traceoff:1 if number == 99", "-B", "graph", "-g", "*.answer", *until(server, 7),
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+def test_all_options_of_instances_and_events_work(fg: Funcgraph, record: Record, server: Server) -> None:
+    words = [
+        "-e",
+        "f:own/square __main__.square number",
+        "-f",
+        "number > 3",
+        "-R",
+        "traceoff:1 if number == 99",
+    ]
+    words += ["-B", "graph", "-g", "*.answer"]
+    assert record("-P", str(server.pid), *words, *until(server, 7)) == 0
     summary = fg.summary()["buffers"]
     assert [(event["name"], event["hits"]) for event in summary[""]["events"]] == [("own/square", 6)]
-    calls = {function["name"]: function["calls"] for function in summary["graph"]["functions"]}
-    assert calls["__main__.answer"] == calls["__main__.fails"] == 14
+    counts = {function["name"]: function["calls"] for function in summary["graph"]["functions"]}
+    assert counts["__main__.answer"] == counts["__main__.fails"] == 14
 
 
-def test_several_processes_and_a_pattern_are_one_trace(fg: Funcgraph, environment: dict[str, str]) -> None:
-    folders = [fg.folder / name for name in "ab"]
-    for folder in folders:
-        folder.mkdir()
-    with serving(folders[0], environment) as first, serving(folders[1], environment) as second:
-        with first.asked(1, 0), second.asked(1, 0):
-            listed = fg.record("-P", f"{first.pid},{second.pid}", "--", "sleep", "0.2")
-            assert listed.returncode == 0, listed.stderr
-            assert {task["pid"] for task in fg.summary()["tasks"]} == {first.pid, second.pid}
-            matched = fg.record("-P", f"answering_server.py {fg.folder}/[ab]", "--", "sleep", "0.2")
-            assert matched.returncode == 0, matched.stderr
-    assert {task["pid"] for task in fg.summary()["tasks"]} == {first.pid, second.pid}
+@pytest.mark.one_python
+def test_several_processes_and_a_pattern_are_one_trace(fg: Funcgraph, record: Record, server: Server) -> None:
+    with serving(fg.folder, environment()) as second:
+        both = {server.pid, second.pid}
+        with server.asked(1, 0), second.asked(1, 0):
+            assert record("-P", f"{server.pid},{second.pid}", "--", "sleep", "0.1") == 0
+            assert pids(fg.trace) == both
+            pattern = f"answering_server.py ({server.folder}|{fg.folder}) "
+            assert record("-P", pattern, "--", "sleep", "0.1") == 0
+            assert pids(fg.trace) == both
+    with funcgraph.open(fg.trace) as trace:
+        commands = {call.task.pid: call.task.process for call in trace.calls()}
+    assert str(fg.folder) in commands[second.pid]
 
 
-def test_threads_that_existed_before_have_their_names(fg: Funcgraph, server: Server) -> None:
-    with server.asked(2, 1):
-        result = fg.record("-P", str(server.pid), "-l", "__main__.*", "--", "sleep", "0.2")
-    assert result.returncode == 0, result.stderr
-    names = {task["name"] for task in fg.summary()["tasks"]}
-    assert any("serve_connection" in name for name in names), names
-
-
-def test_calls_in_progress_give_no_returns_without_entries(fg: Funcgraph, server: Server) -> None:
-    """accept(), loop() and suspended coroutines began before: their ends are not in the trace."""
+def test_what_was_there_before_is_sensible_in_the_trace(
+    fg: Funcgraph, record: Record, server: Server
+) -> None:
+    """Threads have their names. What was in progress or suspended is not in it; what it calls is."""
     with server.asked(2, 2):
-        result = fg.record("-P", str(server.pid), "-l", "__main__.*", "--", "sleep", "0.2")
-    assert result.returncode == 0, result.stderr
-    calls = fg.calls()
-    assert calls["__main__.answer"] > 0
-    assert calls["__main__.accept"] == calls["__main__.loop"] == 0
-    with_ends = fg.run("report", "-O", "funcgraph-tail").stdout
-    assert "/* __main__.accept" not in with_ends
-    assert "/* __main__.serve_connection" not in with_ends
+        assert record("-P", str(server.pid), "-l", "__main__.*", "--", "sleep", "0.2") == 0
+    with funcgraph.open(fg.trace) as trace:
+        names = {call.task.name for call in trace.calls()}
+    assert any("serve_connection" in name for name in names), names
+    counts = calls(fg.trace)
+    assert counts["__main__.answer"] > 0
+    assert counts["__main__.accept"] == counts["__main__.loop"] == counts["__main__.serve_later"] == 0
+    text = fg.run("report", "-O", "funcgraph-tail").stdout
+    assert "answer" in text
+    assert "/* __main__.accept" not in text
+    assert "/* __main__.serve_connection" not in text
+    assert "answer_later" in text
+    assert "serve_later" not in text
 
 
+@pytest.mark.one_python
 def test_without_a_command_ctrl_c_ends_the_recording(fg: Funcgraph, server: Server) -> None:
-    with server.asked():
+    with server.asked() as clients:
         recorder = fg.start("record", "-P", str(server.pid), "-l", "*.answer")
         wait_for_ring(fg, recorder)
+        clients.wait_for(5)
         recorder.send_signal(signal.SIGINT)
         _, errors = recorder.communicate()
     assert recorder.returncode == 0, errors
-    assert fg.calls()["__main__.answer"] > 0
+    assert calls(fg.trace)["__main__.answer"] > 0
 
 
-def test_the_end_of_all_processes_ends_the_recording(fg: Funcgraph, environment: dict[str, str]) -> None:
-    with serving(fg.folder, environment) as server:
-        recorder = fg.start("record", "-P", str(server.pid), "-l", "__main__.*")
+@pytest.mark.one_python
+def test_the_end_of_all_processes_ends_the_recording(fg: Funcgraph) -> None:
+    with serving(fg.folder, environment()) as mortal:
+        recorder = fg.start("record", "-P", str(mortal.pid), "-l", "__main__.*")
         wait_for_ring(fg, recorder)
-        server.line("threads").ask("7")
-        os.kill(server.pid, signal.SIGKILL)
+        mortal.line("threads").ask("7")
+        os.kill(mortal.pid, signal.SIGKILL)
         _, errors = recorder.communicate()
     assert recorder.returncode == 0, errors
-    assert fg.calls()["__main__.answer"] == 1
+    assert calls(fg.trace)["__main__.answer"] == 1
 
 
-def test_the_times_bound_ends_the_recording(fg: Funcgraph, server: Server) -> None:
+@pytest.mark.one_python
+def test_the_times_bound_ends_the_recording(
+    fg: Funcgraph, record: Record, helper: Recorder, server: Server
+) -> None:
     with server.asked():
-        result = fg.record("-P", str(server.pid), "--max-time", "1")
-    assert result.returncode == 0, result.stderr
-    assert "--max-time" in result.stderr
-    assert fg.calls()["__main__.answer"] > 0
+        assert record("-P", str(server.pid), "--max-time", "1") == 0
+    assert "--max-time" in helper.errors
+    assert calls(fg.trace)["__main__.answer"] > 0
 
 
+@pytest.mark.one_python
 def test_a_signal_dumps_what_is_kept_in_memory(fg: Funcgraph, server: Server) -> None:
     with server.asked() as clients:
         recorder = fg.start("record", "-P", str(server.pid), "--ring", "1M")
@@ -156,12 +184,11 @@ def test_a_signal_dumps_what_is_kept_in_memory(fg: Funcgraph, server: Server) ->
         _, errors = recorder.communicate()
     assert recorder.returncode == 0, errors
     assert "SIGUSR2" in errors
-    assert fg.calls()["__main__.answer"] > 0
+    assert calls(fg.trace)["__main__.answer"] > 0
 
 
-def test_a_killed_recorder_leaves_the_process_running_and_a_trace_to_recover(
-    fg: Funcgraph, server: Server
-) -> None:
+@pytest.mark.one_python
+def test_what_a_killed_recorder_left_is_recovered(fg: Funcgraph, record: Record, server: Server) -> None:
     with server.asked() as clients:
         recorder = fg.start("record", "-P", str(server.pid), "-l", "*.answer", "-b", "64")
         wait_for_ring(fg, recorder)
@@ -171,44 +198,32 @@ def test_a_killed_recorder_leaves_the_process_running_and_a_trace_to_recover(
         clients.wait_for(5)
         recovered = fg.run("recover")
         assert recovered.returncode == 0, recovered.stderr
-        assert fg.calls()["__main__.answer"] > 0
+        assert calls(fg.trace)["__main__.answer"] > 0
         # The next recording is as if there had been none.
-        again = fg.record("-P", str(server.pid), "-l", "*.answer", "-o", "again.fg", "--", "sleep", "0.2")
-    assert again.returncode == 0, again.stderr
-    assert fg.calls("again.fg")["__main__.answer"] > 0
+        assert record("-P", str(server.pid), "-l", "*.answer", "--", "sleep", "0.1") == 0
+    assert calls(fg.trace)["__main__.answer"] > 0
     assert fg.sessions() == []
 
 
-def test_children_that_run_and_those_that_come_are_recorded(
-    fg: Funcgraph, environment: dict[str, str]
-) -> None:
-    with serving(fg.folder, environment, workers=2) as server:
-        workers = server.workers
+def test_children_that_run_are_recorded(fg: Funcgraph, record: Record, helper: Recorder) -> None:
+    with serving(fg.folder, environment(), workers=2) as preforking:
+        workers = set(preforking.workers)
         assert len(workers) == 2
-        with server.asked(8, 0):
-            result = fg.record("-P", str(server.pid), "--children", "-l", "*.answer", "--", "sleep", "0.3")
-    assert result.returncode == 0, result.stderr
-    pids = {task["pid"] for task in fg.summary()["tasks"]}
-    assert pids <= {server.pid, *workers}
-    assert pids & set(workers), result.stderr
+        with preforking.asked(8, 0):
+            words = ["-P", str(preforking.pid), "--children", "-l", "*.answer"]
+            assert record(*words, "--", "sleep", "0.2") == 0, helper.errors
+    assert pids(fg.trace) <= {preforking.pid, *workers}
+    assert pids(fg.trace) & workers
 
 
-def test_without_children_only_the_process_is_recorded(fg: Funcgraph, server: Server) -> None:
-    result = fg.record("-P", str(server.pid), "--", *forking(server))
-    assert result.returncode == 0, result.stderr
-    assert {task["pid"] for task in fg.summary()["tasks"]} == {server.pid}
-
-
-def test_children_that_come_are_recorded(fg: Funcgraph, server: Server) -> None:
-    result = fg.record("-P", str(server.pid), "--children", "-l", "*.answer", "--", *forking(server))
-    assert result.returncode == 0, result.stderr
-    assert len({task["pid"] for task in fg.summary()["tasks"]}) == 2
-    assert fg.calls()["__main__.answer"] == 2
-
-
-def forking(server: Server) -> list[str]:
-    """Return a command that has the server call answer() in itself and in a forked child."""
-    return [sys.executable, "-c", _FORK, str(server.folder / "threads")]
+@pytest.mark.parametrize("follow", [False, True])
+def test_children_that_come_are_recorded_with_children_alone(
+    fg: Funcgraph, record: Record, server: Server, follow: bool
+) -> None:
+    words = ["-P", str(server.pid), "-l", "*.answer", *(["--children"] if follow else [])]
+    assert record(*words, "--", sys.executable, "-c", _FORK, str(server.folder / "threads")) == 0
+    assert calls(fg.trace)["__main__.answer"] == (2 if follow else 1)
+    assert len(pids(fg.trace)) == (2 if follow else 1)
 
 
 _FORK = """
@@ -220,35 +235,45 @@ assert line.recv(9)
 """
 
 
+@pytest.mark.one_python
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("words", "status", "reason"),
     [
-        (["--or-untraced", "-P", "{pid}"], "--or-untraced"),
-        (["--children", "--no-follow", "-P", "{pid}"], "--no-follow"),
-        (["--children", "script.py"], "only with -P"),
-        (["-P", "no such program here"], "no Python process"),
-        (["-P", "{pid}", "-P", "1"], "1"),
-        (["-P", "{pid},{gone}"], "{gone}"),
-        (["-P", "{pid}", "--", "/no/such/command"], "/no/such/command"),
-        (["-P", "{pid}", "-p", "nonsense"], "nonsense"),
+        (["--or-untraced", "-P", "{pid}"], 2, "--or-untraced"),
+        (["--children", "--no-follow", "-P", "{pid}"], 2, "--no-follow"),
+        (["--children", "script.py"], 2, "only with -P"),
+        (["-P", "no such program here"], 2, "no Python process"),
+        (["-P", "{pid}", "-P", "{sleeper}"], 2, "{sleeper}"),
+        (["-P", "{pid},{gone}"], 2, "{gone}"),
+        (["-P", "{pid}", "--", "/no/such/command"], 127, "/no/such/command"),
+        (["-P", "{pid}", "-p", "nonsense"], 2, "nonsense"),
+        (["-P", "{pid}", "-e", "f:a/b __main__.answer no_such:string"], 2, "no_such"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused_as_a_whole(
-    fg: Funcgraph, server: Server, words: list[str], reason: str
+    fg: Funcgraph,
+    record: Record,
+    helper: Recorder,
+    server: Server,
+    words: list[str],
+    status: int,
+    reason: str,
 ) -> None:
-    gone = subprocess.Popen(["true"])
+    gone, sleeper = subprocess.Popen(["true"]), subprocess.Popen(["sleep", "60"])
     gone.wait()
-    names = {"pid": server.pid, "gone": gone.pid}
+    names = {"pid": server.pid, "gone": gone.pid, "sleeper": sleeper.pid}
     before = server.state()
-    result = fg.record(*(word.format(**names) for word in words))
-    assert result.returncode in (2, 127)
-    assert reason.format(**names) in result.stderr
-    assert "Traceback" not in result.stderr
+    try:
+        assert record(*(word.format(**names) for word in words)) == status
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert reason.format(**names) in helper.errors
+    assert helper.errors.startswith("funcgraph: ")
     assert fg.sessions() == []
-    assert not fg.trace.exists()
-    assert not (fg.folder / "trace.fg.part").exists()
+    assert not list(fg.folder.glob("trace.fg*"))
     after = server.state()
-    assert {**after, "objects": 0} == {**before, "objects": 0}
+    assert {**after, "objects": 0, "modules": 0} == {**before, "objects": 0, "modules": 0}
 
 
 def wait_until(condition: Callable[[], object], recorder: subprocess.Popen[str]) -> None:

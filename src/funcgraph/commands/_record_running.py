@@ -209,11 +209,12 @@ def _record(
     """Record until the end, and make the trace; return whether it is complete."""
     until = _UntilGone(ending, recording, processes)
     commands = {str(process.pid): process.command for process in processes.all}
+    lines: list[str] = []
     try:
-        reached, _ = follow(until, recording, progress, 0.0)
-    finally:
-        # Their rings have ended by now. This takes the hooks of those that sleep, too.
-        lines = processes.leave()
+        reached, _ = follow(until, recording, progress, 0.0, lambda: lines.extend(processes.leave()))
+    except BaseException:
+        processes.leave()
+        raise
     if reached is not None:
         say(f"{reached}: the recording ends")
     elif until.are_gone and isinstance(ending, Child):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import funcgraph
@@ -95,12 +96,17 @@ def give_up(recording: Recording, error: Exception) -> None:
 
 
 def follow(
-    ending: Ending, recording: Recording, progress: ProgressLine, grace_s: float
+    ending: Ending,
+    recording: Recording,
+    progress: ProgressLine,
+    grace_s: float,
+    stop: Callable[[], object] | None = None,
 ) -> tuple[str | None, list[int]]:
     """Drain until the recording is to end, or a bound of it is reached.
 
     Args:
         grace_s: for processes that still run when it is to end, to end by themselves, in seconds.
+        stop: asks them to stop, as in Recording.settle().
 
     Returns:
         The bound that was reached, or None; and the ids of the processes that still run.
@@ -125,10 +131,10 @@ def follow(
             progress.show(outcome.figures(recording.totals()))
     _take_signals(ending, recording)
     if reached is None:
-        left = recording.settle(grace_s)
+        left = recording.settle(grace_s, stop)
     else:
         left = []  # all of them still run, as the line about the bound says
-        recording.settle(0.0)
+        recording.settle(0.0, stop)
     progress.close()
     _warn(volume, progress)
     if recording.failure is not None and not told:

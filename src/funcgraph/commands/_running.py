@@ -55,12 +55,16 @@ class RunningProcess:
         return connection
 
     def join(self, directory: str) -> None:
-        """Have it record into a session.
+        """Have it record into a session. That it ends meanwhile is no error: it may have recorded some calls.
 
         Raises:
-            OSError, RuntimeError, ValueError: it cannot; nothing has changed.
+            OSError: it cannot; nothing has changed.
         """
-        self._connection.call("record_start", directory=directory)
+        try:
+            self._connection.call("record_start", directory=directory)
+        except ConnectionError:
+            if not self.watch.gone():
+                raise
 
     def leave(self, directory: str) -> None:
         """Have it stop. Does nothing if it has ended, or has no socket any longer.

@@ -27,7 +27,10 @@ def record_start(directory: str) -> dict[str, int]:
     """
     tracing.leave_dead()
     if directory not in tracing.directories():
-        tracing.join(directory, tracing.settings_of(directory), at_start=False)
+        try:
+            tracing.join(directory, tracing.settings_of(directory), at_start=False)
+        except ValueError as error:  # its text has several lines if it points at a word of an event
+            raise ValueError(" ".join(str(error).split())) from None
         asked.add(directory)
     return {"pid": os.getpid()}
 

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -347,11 +348,12 @@ class Recording:
 
     # ---- the end
 
-    def settle(self, grace_s: float) -> list[int]:
+    def settle(self, grace_s: float, stop: Callable[[], object] | None = None) -> list[int]:
         """Drain what is left when the recording ends.
 
         Args:
             grace_s: how long processes that still run may take to end by themselves, in seconds.
+            stop: asks them to stop at once, in a thread, and raises nothing. Others stop at their next call.
 
         Returns:
             The ids of processes that still run, and are no longer traced.
@@ -361,6 +363,8 @@ class Recording:
         left = self.running()
         for ring in self._rings.values():
             self._writer.stop_writer(ring.index)
+        if stop is not None:
+            self._step_during(stop)
         self._step_until(time.monotonic() + STOP_S)
         # A process that has not finished is asleep: it lets go of the file at its next call.
         for name in list(self._rings):
@@ -372,6 +376,13 @@ class Recording:
         while self._rings and time.monotonic() < deadline:
             time.sleep(pause_s)
             pause_s = self.step()
+
+    def _step_during(self, action: Callable[[], object]) -> None:
+        thread = threading.Thread(target=action)
+        thread.start()
+        while thread.is_alive():
+            time.sleep(self.step())
+        thread.join()
 
     def totals(self) -> dict[str, int]:
         """Return the figures so far, as _tracedata.Recorder.totals does.
