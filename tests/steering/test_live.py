@@ -130,7 +130,9 @@ def test_a_snapshot_is_extracted(fg: Any, shop: Callable[[], Shop], run: Run, in
     assert fg.calls(fg.folder / "snap.fg")["shop.pay"] == run("snapshot", *on).count("shop.pay();") > 0
 
 
-def test_trace_prints_calls_as_they_come_and_leaves_nothing(fg: Any, shop: Callable[[], Shop], run: Run) -> None:
+def test_trace_prints_calls_as_they_come_and_leaves_nothing(
+    fg: Any, shop: Callable[[], Shop], run: Run
+) -> None:
     child = shop()
     run("set", "-P", child.pid, "-l", "json.*")
     before = run("stat", "-P", child.pid)
@@ -233,7 +235,9 @@ def test_without_p_all_with_a_socket_are_meant(shop: Callable[[], Shop], run: Ru
     assert [f"{pid}: 1" for pid in pids] == [line for line in lines if int(line.partition(":")[0]) in pids]
 
 
-def test_what_is_asked_of_a_process_that_ended_is_said(shop: Callable[[], Shop], run: Run, in_process: Verb) -> None:
+def test_what_is_asked_of_a_process_that_ended_is_said(
+    shop: Callable[[], Shop], run: Run, in_process: Verb
+) -> None:
     child, other = shop(), shop()
     child.kill()
     child.wait()
@@ -244,7 +248,9 @@ def test_what_is_asked_of_a_process_that_ended_is_said(shop: Callable[[], Shop],
     assert done.returncode == 2
 
 
-def test_a_bad_value_is_one_line_and_changes_nothing(shop: Callable[[], Shop], run: Run, in_process: Verb) -> None:
+def test_a_bad_value_is_one_line_and_changes_nothing(
+    shop: Callable[[], Shop], run: Run, in_process: Verb
+) -> None:
     child = shop()
     before = run("stat", "-P", child.pid, "-o")
     done = in_process("start", "-P", child.pid, "-l", "shop.*", "-B", "mine", "-l", "x", "-p", "nonsense")
@@ -254,7 +260,9 @@ def test_a_bad_value_is_one_line_and_changes_nothing(shop: Callable[[], Shop], r
     assert "mine" not in run("list", "-P", child.pid, "-B")
 
 
-def test_output_that_cannot_be_written_is_told(shop: Callable[[], Shop], run: Run, in_process: Verb, tmp_path: Path) -> None:
+def test_output_that_cannot_be_written_is_told(
+    shop: Callable[[], Shop], run: Run, in_process: Verb, tmp_path: Path
+) -> None:
     child = shop()
     run("start", "-P", child.pid, "-l", "shop.*", "sleep", "0.02")
     done = in_process("extract", "-P", child.pid, "-o", str(tmp_path / "no" / "x.fg"))
@@ -294,7 +302,9 @@ class Terminal:
         return self.child.returncode, err
 
 
-def test_top_sorts_by_the_key_that_is_pressed_and_q_quits(fg: Any, shop: Callable[[], Shop], run: Run) -> None:
+def test_top_sorts_by_the_key_that_is_pressed_and_q_quits(
+    fg: Any, shop: Callable[[], Shop], run: Run
+) -> None:
     child = shop()
     terminal = Terminal(fg, "top", "-P", str(child.pid), "-l", "shop.*", "-d", "0.05")
     assert "\x1b[?1049h" in terminal.read_until("by time")  # the other screen
