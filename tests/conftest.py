@@ -135,7 +135,7 @@ class Done(NamedTuple):
 def in_process(
     fg: Funcgraph, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[..., Done]]:
-    """Return a function that runs `funcgraph WORDS...` in this process: an interpreter for each costs time."""
+    """Return a function that runs `funcgraph WORDS...` in this process: another interpreter costs time."""
 
     def run(*words: object) -> Done:
         capfd.readouterr()

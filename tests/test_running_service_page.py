@@ -1,4 +1,4 @@
-"""docs/running-service.md: each command prints what the page shows, but for numbers and how often a line comes."""
+"""docs/running-service.md: each command prints what the page shows, but for numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from funcgraph.control.processes import running
 
 pytestmark = pytest.mark.one_python
 
@@ -35,10 +37,9 @@ def commands() -> list[tuple[str, str]]:
 def kinds_of_lines(text: str) -> set[str]:
     """Return the lines without numbers, marks of long durations, paths and repeated blanks."""
     found = set()
+    for pattern, stands in ((r'file=".*/', 'file="'), (r"[\d.,:]*\d", "N"), (r"[+#*!@$] N us", "N us")):
+        text = re.sub(pattern, stands, text)
     for line in text.splitlines():
-        line = re.sub(r'file=".*/', 'file="', line)
-        line = re.sub(r"[\d.,:]*\d", "N", line)
-        line = re.sub(r"[+#*!@$] N us", "N us", line)
         found.add(re.sub(r"\s+", " ", line).strip())
     return found - {"", REST}
 
@@ -58,11 +59,13 @@ def service(fg: Any) -> Iterator[subprocess.Popen[str]]:
     child.wait()
 
 
-def test_each_command_prints_what_the_page_shows(in_process: Callable[..., Any], service: subprocess.Popen[str]) -> None:
+def test_each_command_prints_what_the_page_shows(
+    in_process: Callable[..., Any], service: subprocess.Popen[str]
+) -> None:
     shown = commands()[1:]
     assert len(shown) > 15
-    while not in_process("show", "-P", service.pid, "--tracing_on").stdout:
-        pass  # it has only just started
+    while service.pid not in running():
+        assert service.poll() is None  # it has only just started
     for command, output in shown:
         words = [word.replace("bakery.py", str(service.pid)) for word in shlex.split(command)]
         if words[0] == "funcgraph":

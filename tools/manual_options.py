@@ -31,7 +31,9 @@ def options(command: str) -> str:
             value = f" [{value.strip()}]"
         names = [f"`{flag}{value}`" for flag in action.option_strings] or [f"`{action.metavar}`"]
         text = f"{(action.help or '')[:1].upper()}{(action.help or '')[1:]}."
-        lines = textwrap.wrap(text, _WIDTH, initial_indent=": ", subsequent_indent="  ", break_on_hyphens=False)
+        lines = textwrap.wrap(
+            text, _WIDTH, initial_indent=": ", subsequent_indent="  ", break_on_hyphens=False
+        )
         entries.append("\n".join([", ".join(names), *lines]))
     entries.append("`-h`, `--help`\n: Show a summary of the options and exit.")
     return "\n\n".join(entries)

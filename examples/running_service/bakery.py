@@ -6,7 +6,7 @@ import time
 ORDERS = [("ann", 120), ("bob", 80), ("zoe", 2400), ("bob", 15)]
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The bank does not pay."""
 
 
@@ -16,14 +16,14 @@ def price(amount):
 
 def pay(user, amount):
     if amount > 1000:
-        raise Refused(user)
+        raise RefusedError(user)
     return price(amount)
 
 
 def order(user, amount):
     try:
         return pay(user, amount)
-    except Refused:
+    except RefusedError:
         return None
 
 

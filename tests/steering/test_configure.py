@@ -45,7 +45,7 @@ def files_of(process: Process, name: str = "") -> dict[str, str]:
     """Return what each file of a setting or an option holds."""
     folder = process.instance(name)
     files = [one.file for one in SETTINGS if one.file and one.access == "rw" and one.kind != "text"]
-    files += [f"options/{option}" for option in folder.list("options")]
+    files += [f"options/{option}" for option in folder.names("options")]
     return {file: folder.read(file) for file in [*files, "set_event"]}
 
 
@@ -107,11 +107,9 @@ def test_a_refusal_leaves_all_as_it_was(
     before = files_of(process)
     (one,) = wanted("-l", "x.*", "-n", "y.*", "-C", "mono", "--args", "-b", "512", "-p", "function_graph")
     remote.refused.add(refused)
+    change = apply if refused == "current_tracer" else begin
     with pytest.raises(OSError, match="refuses"), Changes() as changes:
-        if refused != "current_tracer":
-            begin(process, one, changes)
-        else:
-            apply(process, one, changes)
+        change(process, one, changes)
     remote.refused.clear()
     assert files_of(process) == before
 

@@ -131,12 +131,36 @@ def test_stat_of_a_new_instance_says_only_that_it_is_on(verb: Verb) -> None:
 
 def test_stat_says_what_differs(verb: Verb) -> None:
     verb(
-        *("start", "-p", "function", *WORK, "-n", "work.price", "-g", "work.pay", "--graph-notrace", "json.*"),
+        *(
+            "start",
+            "-p",
+            "function",
+            *WORK,
+            "-n",
+            "work.price",
+            "-g",
+            "work.pay",
+            "--graph-notrace",
+            "json.*",
+        ),
         *("-b", "512", "-C", "global", "--max-graph-depth", "3", "--thresh", "5"),
-        *("-e", "py:raise", "-f", 'type ~ "Key*"', "-R", 'traceoff:1 if type == "No"', "--tid", "77", "-B", "a"),
+        *(
+            "-e",
+            "py:raise",
+            "-f",
+            'type ~ "Key*"',
+            "-R",
+            'traceoff:1 if type == "No"',
+            "--tid",
+            "77",
+            "-B",
+            "a",
+        ),
     )
     verb("stop")
-    assert verb("stat") == """
+    assert (
+        verb("stat")
+        == """
 Tracer: function
 
 Events:
@@ -179,6 +203,7 @@ Tracing is disabled
 Instances:
  a
 """
+    )
 
 
 def test_stat_lists_the_options_if_asked(verb: Verb, top: funcgraph.Instance) -> None:
@@ -198,7 +223,19 @@ def test_stat_of_instances_names_them(verb: Verb) -> None:
 
 def everything(verb: Verb) -> None:
     verb(
-        *("start", "-p", "function_graph", *WORK, "-n", "work.price", "-g", "work.pay", "--args", "-b", "512"),
+        *(
+            "start",
+            "-p",
+            "function_graph",
+            *WORK,
+            "-n",
+            "work.price",
+            "-g",
+            "work.pay",
+            "--args",
+            "-b",
+            "512",
+        ),
         *("-C", "global", "--max-graph-depth", "3", "--thresh", "5", "--tid", "77", "-O", "funcgraph-tail"),
         *("-e", "py:raise", "-f", 'type ~ "Key*"', "-R", "traceoff:1", "-e", "f:orders/paid work.pay amount"),
     )
@@ -214,7 +251,7 @@ def all_files(process: Process) -> dict[str, str]:
     """Return the texts of all files that can be read, but for those of events and lanes."""
     folder = process.instance()
     texts = {}
-    for file in [*folder.list(""), *(f"options/{name}" for name in folder.list("options"))]:
+    for file in [*folder.names(""), *(f"options/{name}" for name in folder.names("options"))]:
         entry = process.tree.stat(file)
         if not entry.is_folder and entry.mode & 0o400 and file not in _CHANGING:
             texts[file] = folder.read(file)
@@ -278,7 +315,10 @@ def test_list_prints_each_kind(verb: Verb, top: funcgraph.Instance) -> None:
     assert "function_graph" in verb("list", "-t").split() and verb("list", "-t") == verb("list", "-p")
     assert "py:raise\n" in verb("list", "-e") and verb("list", "-e", "^raise$") == "py:raise\n"
     assert "py\n" in verb("list", "-s")
-    assert "nofuncgraph-tail\n" in verb("list", "-o") and verb("list", "-o", "graph-tail") == "nofuncgraph-tail\n"
+    assert (
+        "nofuncgraph-tail\n" in verb("list", "-o")
+        and verb("list", "-o", "graph-tail") == "nofuncgraph-tail\n"
+    )
     assert "[mono]" in verb("list", "-C")
     assert verb("list", "-B") == "No buffer instances defined\n"
     funcgraph.Instance("a")

@@ -115,7 +115,7 @@ def add_wanted(parser: argparse.ArgumentParser, *, instances: bool = True) -> No
             dest="instance",
             metavar="NAME",
             action=_NextInstance,
-            help="the options that follow are for the instance of this name, which is made if it is not there",
+            help="what follows is for the instance of this name, which is made if it is not there",
         )
     parser.set_defaults(wanted=None)
 

@@ -13,9 +13,9 @@ from funcgraph.steering.saved import path_for, save
 NAME = "extract"
 HELP = "write what the buffers of running processes hold to trace files"
 DESCRIPTION = """\
-Write what the buffer holds to a trace, which 'funcgraph report' and the other commands read. The buffer stays,
-and tracing goes on. Each instance of each process gets a file of its own: with several processes FILE.fg
-becomes FILE.PID.fg, with several instances FILE.NAME.fg."""
+Write what the buffer holds to a trace, which 'funcgraph report' and the other commands read. The buffer
+stays, and tracing goes on. Each instance of each process gets a file of its own: with several processes
+FILE.fg becomes FILE.PID.fg, with several instances FILE.NAME.fg."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_OUTPUT,
         help=f"the trace ({DEFAULT_OUTPUT}); NAME.dat is a trace.dat, for trace-cmd and KernelShark",
     )
-    parser.add_argument("-s", dest="snapshot", action="store_true", help="extract the snapshot, not the buffer")
+    parser.add_argument(
+        "-s", dest="snapshot", action="store_true", help="extract the snapshot, not the buffer"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

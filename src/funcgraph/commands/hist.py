@@ -12,8 +12,8 @@ from funcgraph.steering.folder import Process
 NAME = "hist"
 HELP = "show histograms of events of running processes, or set them up"
 DESCRIPTION = """\
-Without EVENT: print all histograms. With EVENT: print its histograms. With TRIGGER: give it that histogram, as
-'keys=amount:sort=hitcount'; the hits from now on are counted.
+Without EVENT: print all histograms. With EVENT: print its histograms. With TRIGGER: give it that histogram,
+as 'keys=amount:sort=hitcount'; the hits from now on are counted.
 
     funcgraph hist -P 4711 py:raise 'keys=type'
     funcgraph hist -P 4711 py:raise"""
@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-B", dest="instance", metavar="NAME", default="", help="of this instance")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "-r", dest="remove", action="store_true", help="remove the histogram TRIGGER of EVENT, or all of EVENT"
+        "-r",
+        dest="remove",
+        action="store_true",
+        help="remove the histogram TRIGGER of EVENT, or all of EVENT",
     )
     for name in hist.COMMANDS:
         which.add_argument(

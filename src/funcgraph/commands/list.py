@@ -33,7 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--full", action="store_true", help="with -F: the line 'print fmt', too")
     add("-s", dest="groups", action="store_true", help="the groups of events")
     add("-t", "-p", dest="tracers", action="store_true", help="the tracers")
-    add("-o", dest="options", metavar="REGEX", nargs="?", const="", help="the trace options, 'no' before those off")
+    add(
+        "-o",
+        dest="options",
+        metavar="REGEX",
+        nargs="?",
+        const="",
+        help="the trace options, 'no' before those off",
+    )
     add(
         "-f",
         dest="functions",
@@ -82,9 +89,7 @@ def _text(process: Process, args: argparse.Namespace) -> str:
     text = ""
     if args.events is not None:
         names = listing.event_names(process, args.events)
-        text += (
-            listing.event_files(top, names, args.file, full=args.full) if args.file else _lines(names)
-        )
+        text += listing.event_files(top, names, args.file, full=args.full) if args.file else _lines(names)
     if args.tracers:
         text += listing.tracers(process)
     if args.options is not None:

@@ -15,9 +15,9 @@ NAME = "start"
 HELP = "have running processes trace into their buffers"
 TAKES_COMMAND = True
 DESCRIPTION = """\
-Start tracing in running processes, and return: 'funcgraph show' prints what they have traced, 'funcgraph stop'
-ends it, 'funcgraph reset' makes them as before. What an instance traced before is stopped, and its buffer
-emptied; filters and options that are not given stay.
+Start tracing in running processes, and return: 'funcgraph show' prints what they have traced, 'funcgraph
+stop' ends it, 'funcgraph reset' makes them as before. What an instance traced before is stopped, and its
+buffer emptied; filters and options that are not given stay.
 
 Options before the first -B are for the top instance, those after a -B for that instance. Without -p and -e
 the tracer is function_graph. With COMMAND, it runs while they trace, and they go on after it."""

@@ -33,8 +33,7 @@ def run(args: argparse.Namespace) -> int:
     def show(process: Process) -> None:
         names = [""] if args.top or not args.instances else []
         texts = [
-            stat(folder, options=args.options)
-            for folder in named_folders(process, [*names, *args.instances])
+            stat(folder, options=args.options) for folder in named_folders(process, [*names, *args.instances])
         ]
         processes.output.text(process.pid, "---------------\n".join(texts))
 

@@ -10,8 +10,8 @@ from funcgraph.steering.folder import Process
 NAME = "stop"
 HELP = "have running processes stop writing into their buffers"
 DESCRIPTION = """\
-Write 0 to tracing_on: what the buffer holds stays, and the tracer stays, as its cost does. 'funcgraph restart'
-goes on; 'funcgraph reset' removes the tracer, too."""
+Write 0 to tracing_on: what the buffer holds stays, and the tracer stays, as its cost does. 'funcgraph
+restart' goes on; 'funcgraph reset' removes the tracer, too."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,8 +22,8 @@ from funcgraph.steering.screen import Screen
 NAME = "top"
 HELP = "show which functions of running processes are called most and take most time, live"
 DESCRIPTION = """\
-Show the calls and the time per second of functions, from the function profiler in an instance of its own. Keys:
-c, t, a and n sort by calls, time, average and name; q quits. If standard output is no terminal: as with -b."""
+Show the calls and the time per second of functions, from the function profiler in an instance of its own.
+Keys: c, t, a and n sort by calls, time, average and name; q quits. Without a terminal: as with -b."""
 
 _SLICE_S = 0.1  # the longest time for which neither a key nor the end is noticed
 
@@ -32,11 +32,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
     add_processes(parser)
     add = parser.add_argument
-    add("-d", dest="delay_s", metavar="SECONDS", type=float, default=1.0, help="seconds between two pages (1)")
+    add(
+        "-d", dest="delay_s", metavar="SECONDS", type=float, default=1.0, help="seconds between two pages (1)"
+    )
     add("-b", dest="is_batch", action="store_true", help="batch mode: print page after page, take no keys")
     add("-n", dest="count", metavar="COUNT", type=int, help="end after so many pages")
     names = [name for name, _ in KEYS.values()]
-    add("-s", dest="key", metavar="KEY", choices=names, default="time", help=f"sort by {', '.join(names)} (time)")
+    add(
+        "-s",
+        dest="key",
+        metavar="KEY",
+        choices=names,
+        default="time",
+        help=f"sort by {', '.join(names)} (time)",
+    )
     add("--rows", metavar="N", type=int, help="show at most so many functions (what fits; in batch mode all)")
     add_filters(parser, taken=("-n",))
 
@@ -87,7 +96,7 @@ class _Top:
 
     def print(self) -> None:
         """Print pages, with an empty line between two."""
-        self._pages(self._print_page, lambda seconds: self._end.wait(seconds))
+        self._pages(self._print_page, self._end.wait)
 
     def show(self) -> None:
         """Show pages on the terminal, and take keys."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from errno import EINVAL, ENOENT
+from itertools import count
 from typing import Any
 
 from funcgraph.instance.boot import TOP
@@ -20,7 +21,7 @@ MOST_BYTES = 1 << 19
 _MOST_HELD = 4  # a client that has ended leaves its trace: the oldest one goes
 
 _held: dict[int, bytes] = {}
-_last = 0
+_numbers = count(1)
 
 
 def save(instance: str, snapshot: bool = False) -> dict[str, Any]:
@@ -36,16 +37,15 @@ def save(instance: str, snapshot: bool = False) -> dict[str, Any]:
     Raises:
         OSError: ENOENT: there is no such instance. EINVAL: it has no snapshot.
     """
-    global _last
     found = instances().get(instance or TOP)
     if found is None:
         raise OSError(ENOENT, f"no such instance: {instance or TOP!r}")
     trace = whole_trace(found, snapshot=snapshot)
     while len(_held) >= _MOST_HELD:
         del _held[next(iter(_held))]
-    _last += 1
-    _held[_last] = trace
-    return {"number": _last, "bytes": len(trace)}
+    number = next(_numbers)
+    _held[number] = trace
+    return {"number": number, "bytes": len(trace)}
 
 
 def saved_part(number: int, offset: int) -> str:

@@ -78,8 +78,8 @@ class Setting:
             later, and "" of a CHOICE: what is best, as `help` says.
         least, most: the limits of a NUMBER, a SIZE or a TIME, or of each of the THREADS.
         unit: the unit of a NUMBER.
-        flag: the flag of `funcgraph record`, and if it has a file, of `funcgraph start` and the like; of a LIVE
-            one only of these; "": none.
+        flag: the flag of `funcgraph record`, and if it has a file, of `funcgraph start` and the like; of a
+            LIVE one only of these; "": none.
         metavar: the name of the flag's value in the help.
         values: CHOICE: each value that has a flag of its own, `--VALUE`, with the help of that flag.
         keyword: the keyword of funcgraph.Instance; "": none.

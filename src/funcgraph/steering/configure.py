@@ -101,9 +101,7 @@ def begin(process: Process, wanted: Wanted, changes: Changes) -> None:
     folder.write("tracing_on", "1")
 
 
-def _put(
-    folder: InstanceFolder, setting: Setting, values: Mapping[str, Any], changes: Changes
-) -> None:
+def _put(folder: InstanceFolder, setting: Setting, values: Mapping[str, Any], changes: Changes) -> None:
     value = values[setting.name]
     try:
         if setting.kind == WORDS:
@@ -137,12 +135,12 @@ def _text(setting: Setting, value: Any) -> str:
 
 def _option_words(folder: InstanceFolder, words: Sequence[str]) -> list[tuple[str, bool]]:
     """Return the options that `-O` names, and whether each goes on."""
-    known = folder.list("options")
+    known = folder.names("options")
     return [check.option_word(word, known) for word in words]
 
 
 def _options_of(setting: Setting, tracer: str) -> list[tuple[str, bool]]:
-    """Return the trace options that a flag stands for: those of the tracer; if it has none, of all tracers."""
+    """Return the trace options that a flag stands for: those of the tracer, or if it has none all."""
     named = [option for option in OPTIONS.values() if option.records and option.records[0] == setting.name]
     chosen = [option for option in named if option.tracer in ("", tracer)] or named
     return [(option.name, bool(option.records and option.records[1])) for option in chosen]

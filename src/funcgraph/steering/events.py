@@ -87,9 +87,9 @@ def matching(expression: str, names: Iterable[str]) -> list[str]:
     for name in names:
         its_group, _, its_event = name.partition(":")
         if of_event is not None:
-            is_named = of_group.search(its_group) and of_event.search(its_event)
+            is_named = bool(of_group.search(its_group) and of_event.search(its_event))
         else:
-            is_named = of_group.search(its_group) or (not colon and of_group.search(its_event))
+            is_named = bool(of_group.search(its_group) or (not colon and of_group.search(its_event)))
         if is_named:
             found.append(name)
     return found

@@ -26,7 +26,7 @@ class Remote(Tree, Protocol):
     def write_text(self, path: str, text: str, append: bool = False) -> None:
         """Write to a file: `echo TEXT > PATH`."""
 
-    def call(self, name: str, **arguments: Any) -> Any:
+    def call(self, name: str, /, **arguments: Any) -> Any:
         """Call a procedure that is no file."""
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class InstanceFolder:
             return False
         return True
 
-    def list(self, folder: str) -> list[str]:
+    def names(self, folder: str) -> list[str]:
         """Return the names in a folder of the instance."""
         return self.process.tree.list(self.path(folder))
 
@@ -138,9 +138,7 @@ class InstanceFolder:
 
 def pattern_lines(lines: Iterable[str]) -> list[str]:
     """Return the lines of a filter's file that are patterns or numbers: no comments, no function commands."""
-    return [
-        line for line in lines if line and not line.startswith(("#", "no pid")) and not _is_command(line)
-    ]
+    return [line for line in lines if line and not line.startswith(("#", "no pid")) and not _is_command(line)]
 
 
 def _is_command(line: str) -> bool:

@@ -20,7 +20,9 @@ def event_of(folder: InstanceFolder, word: str) -> str:
     """
     names = choose(word, folder.event_names())
     if len(names) > 1:
-        raise ValueError(f"{word!r} names {len(names)} events, {names[0]} and {names[1]} among them: give one")
+        raise ValueError(
+            f"{word!r} names {len(names)} events, {names[0]} and {names[1]} among them: give one"
+        )
     return names[0]
 
 

@@ -1,4 +1,4 @@
-"""What a process has: its events, tracers, trace options, functions, instances, clocks. trace-cmd's `list`."""
+"""What a process has: events, tracers, trace options, functions, instances, clocks. trace-cmd's `list`."""
 
 from __future__ import annotations
 

@@ -52,9 +52,7 @@ def _matching(pattern: str, running: Callable[[], Iterable[int]]) -> list[int]:
     pids = [
         pid
         for pid in _pids()
-        if pid not in left_out
-        and wanted.search(command_line(pid))
-        and (pid in with_socket or is_python(pid))
+        if pid not in left_out and wanted.search(command_line(pid)) and (pid in with_socket or is_python(pid))
     ]
     if not pids:
         raise NoProcessError(f"-P {pattern}: no Python process has that in its command line")

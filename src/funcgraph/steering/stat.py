@@ -35,7 +35,8 @@ def stat(folder: InstanceFolder, *, options: bool = False) -> str:
         options: also all trace options.
     """
     parts: list[Callable[[InstanceFolder], Iterator[str]]] = [
-        _tracer, _events, _event_filters, _event_triggers, _filters, _buffer, _numbers, _definitions, _threads,
+        _tracer, _events, _event_filters, _event_triggers, _filters, _buffer, _numbers, _definitions,
+        _threads,
     ]  # fmt: skip
     if options:
         parts.append(_options)
@@ -140,7 +141,9 @@ def _definitions(folder: InstanceFolder) -> Iterator[str]:
         lines = folder.read(file).splitlines()
         shown += lines
         yield from _listed(heading, lines)
-    others = [line for line in folder.read("dynamic_events").splitlines() if not line.startswith(("p", "r", "s"))]
+    others = [
+        line for line in folder.read("dynamic_events").splitlines() if not line.startswith(("p", "r", "s"))
+    ]
     yield from _listed(_OTHER_DEFINITIONS, others)
 
 
@@ -164,7 +167,7 @@ def _options(folder: InstanceFolder) -> Iterator[str]:
 
 def option_words(folder: InstanceFolder) -> list[str]:
     """Return the trace options of an instance, "no" before those that are off."""
-    names = folder.list("options")
+    names = folder.names("options")
     return [name if folder.value(f"options/{name}") == "1" else f"no{name}" for name in names]
 
 

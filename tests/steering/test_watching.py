@@ -1,0 +1,179 @@
+"""The verbs that watch processes which run, until Ctrl-C, the end of a command, or of the processes."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import termios
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import Run, Shops
+
+pytestmark = pytest.mark.one_python
+
+
+def lines_until(watching: subprocess.Popen[str], wanted: Callable[[list[str]], bool]) -> list[str]:
+    """Return the lines of a command until they are as wanted; then end it as Ctrl-C does."""
+    assert watching.stdout is not None
+    lines: list[str] = []
+    while not wanted(lines):
+        line = watching.stdout.readline()
+        assert line, watching.communicate()
+        lines.append(line)
+    watching.send_signal(signal.SIGINT)
+    lines += watching.stdout  # communicate() would lose what readline() has read ahead
+    _, err = watching.communicate(timeout=60)
+    assert watching.returncode == 0, err
+    return lines
+
+
+def test_trace_prints_calls_as_they_come_and_leaves_nothing(fg: Any, shop: Shops, run: Run) -> None:
+    child = shop()
+    run("set", "-P", child.pid, "-l", "json.*")
+    before = run("stat", "-P", child.pid)
+    watching = fg.start("trace", "-P", str(child.pid), "-l", "shop.pay", "--args")
+    lines = lines_until(watching, lambda lines: len(lines) >= 5)
+    amounts = [int(line.partition("amount=")[2].partition(")")[0]) for line in lines]
+    assert amounts == list(range(amounts[0], amounts[0] + len(lines)))  # each call once, in order
+    assert run("stat", "-P", child.pid) == before
+    assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
+
+
+def test_lines_of_several_processes_are_told_apart(fg: Any, shop: Shops) -> None:
+    pids = [shop().pid, shop().pid]
+    watching = fg.start("trace", "-P", str(pids[0]), "-P", str(pids[1]), "-l", "shop.pay")
+    lines = lines_until(watching, lambda lines: len({line.partition(":")[0] for line in lines}) == 2)
+    assert {line.partition(":")[0] for line in lines} == set(map(str, pids))
+
+
+def test_trace_removes_its_instance_when_its_reader_ends(fg: Any, shop: Shops, run: Run) -> None:
+    child = shop()
+    watching = fg.start("trace", "-P", str(child.pid), "-l", "shop.*")
+    assert watching.stdout.readline()
+    watching.stdout.close()
+    watching.wait(60)
+    watching.stdin.close()
+    assert "Broken pipe" not in watching.stderr.read()
+    watching.stderr.close()
+    assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
+
+
+def test_when_a_process_ends_the_others_go_on(fg: Any, shop: Shops) -> None:
+    first, second = shop(), shop()
+    watching = fg.start("trace", "-P", str(first.pid), "-P", str(second.pid), "-l", "shop.pay")
+    for _ in range(3):
+        assert watching.stdout.readline()
+    first.kill()
+    first.wait()
+    assert watching.stderr.readline() == f"funcgraph: process {first.pid}: has ended\n"
+    seen = 0
+    while seen < 3:
+        seen += watching.stdout.readline().startswith(f"{second.pid}: ")
+    watching.send_signal(signal.SIGINT)
+    watching.communicate(timeout=60)
+    assert watching.returncode == 1
+
+
+def test_stream_traces_until_the_command_ends_and_resets(shop: Shops, run: Run) -> None:
+    child = shop()
+    text = run("stream", "-P", child.pid, "-l", "shop.price", "sleep", "0.1")
+    assert "shop.price();" in text
+    stat = run("stat", "-P", child.pid)
+    assert "Tracer" not in stat and "Filter" not in stat
+    run("stream", "-P", child.pid, "-B", "mine", "-l", "shop.price", "sleep", "0.05")
+    assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
+
+
+def test_show_p_follows_the_pipe(fg: Any, shop: Shops, run: Run) -> None:
+    child = shop()
+    run("start", "-P", child.pid, "-p", "function", "-l", "shop.pay")
+    watching = fg.start("show", "-P", str(child.pid), "-p")
+    assert all("shop.pay" in line for line in lines_until(watching, lambda lines: len(lines) >= 3))
+    assert run("show", "-P", child.pid, "--tracing_on") == "1\n"
+
+
+def test_profile_prints_what_was_counted(fg: Any, shop: Shops, run: Run) -> None:
+    child = shop()
+    text = run("profile", "-P", child.pid, "-l", "shop.*", "sleep", "0.1")
+    rows = {line.split()[0]: int(line.split()[1]) for line in text.splitlines()[2:]}
+    assert rows.keys() == {"shop.pay", "shop.price"} and min(rows.values()) > 0
+    run("profile", "-P", child.pid, "-l", "shop.*", "-o", "profile.txt", "sleep", "0.05")
+    assert "shop.pay" in (fg.folder / "profile.txt").read_text()
+
+
+def test_top_in_batch_mode_prints_pages(shop: Shops, run: Run) -> None:
+    pids = [shop().pid, shop().pid]
+    on = [word for pid in pids for word in ("-P", pid)]
+    text = run("top", *on, "-b", "-n", 2, "-d", "0.1", "-s", "name", "-l", "shop.*")
+    pages = text.strip().split("\n\nfuncgraph top")
+    assert len(pages) == 2
+    rows = [line.split() for line in pages[1].splitlines()[3:]]
+    assert [(row[-1], int(row[0])) for row in rows] == [
+        (name, pid) for name in ("shop.pay", "shop.price") for pid in sorted(pids)
+    ]
+    assert all(float(row[1]) > 0 for row in rows)
+    for pid in pids:
+        assert run("list", "-P", pid, "-B") == "No buffer instances defined\n"
+
+
+class Terminal:
+    """A command on a terminal of its own.
+
+    Args:
+        command: the command, with its environment.
+        rows: how many lines the terminal has.
+    """
+
+    def __init__(self, fg: Any, *words: str, rows: int = 12) -> None:
+        self._master, slave = pty.openpty()
+        termios.tcsetwinsize(self._master, (rows, 80))
+        self.child = fg.start(*words, stdin=slave, stdout=slave)
+        os.close(slave)
+        self._shown = ""
+
+    def read_until(self, wanted: str) -> str:
+        """Read until the text is shown after what was read before; return what was shown until then."""
+        while wanted not in self._shown:
+            self._shown += os.read(self._master, 4096).decode()
+        found, _, self._shown = self._shown.partition(wanted)
+        return found
+
+    def press(self, key: str) -> None:
+        """Press a key."""
+        os.write(self._master, key.encode())
+
+    def close(self) -> tuple[int, str]:
+        """Wait for the command's end; return its status, and what it said on standard error."""
+        _, err = self.child.communicate(timeout=60)
+        os.close(self._master)
+        return self.child.returncode, err
+
+
+def test_top_sorts_by_the_key_that_is_pressed_and_q_quits(fg: Any, shop: Shops, run: Run) -> None:
+    child = shop()
+    terminal = Terminal(fg, "top", "-P", str(child.pid), "-l", "shop.*", "-d", "0.05")
+    assert "\x1b[?1049h" in terminal.read_until("by time")  # the other screen
+    terminal.read_until("shop.p")
+    for key, name in (("c", "calls"), ("a", "average"), ("n", "name")):
+        terminal.press(key)
+        terminal.read_until(f"by {name}")
+    terminal.read_until("shop.pay")
+    terminal.read_until("shop.price")
+    terminal.press("q")
+    terminal.read_until("\x1b[?25h\x1b[?1049l")  # the first screen, with its cursor
+    assert terminal.close() == (0, "")
+    assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
+
+
+def test_top_ends_with_the_last_process(fg: Any, shop: Shops) -> None:
+    child = shop()
+    terminal = Terminal(fg, "top", "-P", str(child.pid), "-d", "0.05")
+    terminal.read_until("by time")
+    child.kill()
+    child.wait()
+    terminal.read_until("\x1b[?1049l")
+    assert terminal.close() == (2, f"funcgraph: process {child.pid}: has ended\n")
