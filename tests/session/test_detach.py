@@ -19,8 +19,8 @@ from sizes import ATTACH_CYCLES
 from funcgraph.control.client import NotServedError, connect
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "FUNCGRAPH": "control"}
+def environment(control: bool = True) -> dict[str, str]:
+    return {**os.environ, "FUNCGRAPH": "control" if control else ""}
 
 
 def held(state: dict[str, Any]) -> dict[str, Any]:
@@ -86,6 +86,18 @@ def test_recordings_of_a_loaded_server_leave_nothing(fg: Funcgraph, cycles: Cycl
 
     cycles.grow_nothing(cycle, ATTACH_CYCLES)
     assert fg.sessions() == []
+
+
+def test_attach_record_detach_of_a_server_that_never_heard_of_it_leaves_nothing(fg: Funcgraph) -> None:
+    with serving(fg.folder, environment(control=False)) as server, recorders() as recorder:
+        cycles = Cycles(fg, server, recorder)
+
+        def cycle(number: int) -> None:
+            assert cycles.record("-l", "__main__.*", "--args") == 0, recorder.errors
+
+        cycles.grow_nothing(cycle, ATTACH_CYCLES)
+        with pytest.raises(NotServedError):
+            connect(server.pid)
 
 
 def test_killed_recorders_leave_nothing_in_the_process(cycles: Cycles) -> None:
