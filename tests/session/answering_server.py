@@ -3,13 +3,14 @@
     python answering_server.py FOLDER [WORKERS]
 
 FOLDER/threads and FOLDER/asyncio are its sockets. A line N is answered by "N answer(N)", the line `state` by
-what this process holds, as JSON. For the line `fork` it and a forked child call answer(). With WORKERS, so
-many forked processes accept connections of FOLDER/threads.
+what this process holds, as JSON, `extra` by how many slots of code objects are in use. For `fork` it and a
+forked child call answer(). With WORKERS, so many forked processes accept connections of FOLDER/threads.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import json
 import os
@@ -58,10 +59,28 @@ def state() -> dict[str, object]:
         "mappings": mappings,
         "modules": sorted(sys.modules),
         "tools": [monitoring.get_tool(tool) for tool in range(6)] if monitoring else [],
+        "evaluator": has_own_evaluator(),
         "references": [sys.getrefcount(one) for one in (answer, answer.__code__, steps.__code__, threading)],
         "environment": "FUNCGRAPH_SESSION" in open("/proc/self/environ").read(),
         "objects": len(gc.get_objects()),
     }
+
+
+def has_own_evaluator() -> bool:
+    """Return whether somebody has replaced the function that evaluates frames."""
+    api = ctypes.pythonapi
+    api.PyInterpreterState_Get.restype = api._PyInterpreterState_GetEvalFrameFunc.restype = ctypes.c_void_p
+    interp = ctypes.c_void_p(api.PyInterpreterState_Get())
+    default = ctypes.cast(api._PyEval_EvalFrameDefault, ctypes.c_void_p).value
+    return bool(api._PyInterpreterState_GetEvalFrameFunc(interp) != default)
+
+
+def next_extra() -> int:
+    """Return the next free slot for extra data of code objects, which is taken then."""
+    name = "PyUnstable_Eval_RequestCodeExtraIndex"
+    if sys.version_info < (3, 12):
+        name = "_PyEval_RequestCodeExtraIndex"
+    return int(getattr(ctypes.pythonapi, name)(ctypes.c_void_p()))
 
 
 def fork() -> str:
@@ -77,6 +96,8 @@ def fork() -> str:
 def reply(line: str) -> str:
     if line == "state":
         return json.dumps(state())
+    if line == "extra":
+        return str(next_extra())
     return fork() if line == "fork" else f"{line} {answer(int(line))}"
 
 

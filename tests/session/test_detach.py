@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -17,10 +16,6 @@ from recorders import Recorder, recorders
 from sizes import ATTACH_CYCLES
 
 from funcgraph.control.client import NotServedError, connect
-
-
-def environment(control: bool = True) -> dict[str, str]:
-    return {**os.environ, "FUNCGRAPH": "control" if control else ""}
 
 
 def held(state: dict[str, Any]) -> dict[str, Any]:
@@ -66,12 +61,12 @@ class Cycles:
         return self._server.state()
 
 
-GIVEN_BACK = ("tools", "threads", "descriptors", "environment")
+GIVEN_BACK = ("tools", "evaluator", "threads", "descriptors", "environment")
 
 
 @pytest.fixture
 def cycles(fg: Funcgraph) -> Iterator[Cycles]:
-    with serving(fg.folder, environment()) as server, recorders() as recorder:
+    with serving(fg.folder) as server, recorders() as recorder:
         yield Cycles(fg, server, recorder)
 
 
@@ -90,7 +85,7 @@ def test_recordings_of_a_loaded_server_leave_nothing(fg: Funcgraph, cycles: Cycl
 
 
 def test_attach_record_detach_of_a_server_that_never_heard_of_it_leaves_nothing(fg: Funcgraph) -> None:
-    with serving(fg.folder, environment(control=False)) as server, recorders() as recorder:
+    with serving(fg.folder, control=False) as server, recorders() as recorder:
         cycles = Cycles(fg, server, recorder)
 
         def cycle(number: int) -> None:
@@ -99,6 +94,7 @@ def test_attach_record_detach_of_a_server_that_never_heard_of_it_leaves_nothing(
         cycles.grow_nothing(cycle, ATTACH_CYCLES)
         with pytest.raises(NotServedError):
             connect(server.pid)
+        assert server.line("threads").ask("extra") == "1"  # funcgraph has one, whatever was done
 
 
 def test_killed_recorders_leave_nothing_in_the_process(cycles: Cycles) -> None:
@@ -112,7 +108,7 @@ def test_killed_recorders_leave_nothing_in_the_process(cycles: Cycles) -> None:
 
 def test_a_preforking_server_survives_recorders_that_come_and_are_killed(fg: Funcgraph) -> None:
     steps = list(STEPS)
-    with serving(fg.folder, environment(), workers=2) as server, recorders() as recorder:
+    with serving(fg.folder, workers=2) as server, recorders() as recorder:
         cycles = Cycles(fg, server, recorder)
         with server.asked(8, 2) as clients:
             for number in range(ATTACH_CYCLES):

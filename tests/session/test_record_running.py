@@ -28,12 +28,8 @@ def helper() -> Iterator[Recorder]:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """Run one server for all tests: each recording must leave it as it was."""
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), environment()) as one:
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as one:
         yield one
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "FUNCGRAPH": "control"}
 
 
 Record = Callable[..., int]
@@ -105,7 +101,7 @@ def test_all_options_of_instances_and_events_work(fg: Funcgraph, record: Record,
 
 @pytest.mark.one_python
 def test_several_processes_and_a_pattern_are_one_trace(fg: Funcgraph, record: Record, server: Server) -> None:
-    with serving(fg.folder, environment()) as second:
+    with serving(fg.folder) as second:
         both = {server.pid, second.pid}
         with server.asked(1, 0), second.asked(1, 0):
             assert record("-P", f"{server.pid},{second.pid}", "--", "sleep", "0.1") == 0
@@ -152,7 +148,7 @@ def test_without_a_command_ctrl_c_ends_the_recording(fg: Funcgraph, server: Serv
 
 @pytest.mark.one_python
 def test_the_end_of_all_processes_ends_the_recording(fg: Funcgraph) -> None:
-    with serving(fg.folder, environment()) as mortal:
+    with serving(fg.folder) as mortal:
         recorder = fg.start("record", "-P", str(mortal.pid), "-l", "__main__.*")
         wait_for_ring(fg, recorder)
         mortal.line("threads").ask("7")
@@ -206,7 +202,7 @@ def test_what_a_killed_recorder_left_is_recovered(fg: Funcgraph, record: Record,
 
 
 def test_children_that_run_are_recorded(fg: Funcgraph, record: Record, helper: Recorder) -> None:
-    with serving(fg.folder, environment(), workers=2) as preforking:
+    with serving(fg.folder, workers=2) as preforking:
         workers = set(preforking.workers)
         assert len(workers) == 2
         with preforking.asked(8, 0):

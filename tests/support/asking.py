@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -151,13 +151,14 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, environment: Mapping[str, str], workers: int = 0) -> Iterator[Server]:
-    """Run the server for a block."""
+def serving(folder: Path, *, workers: int = 0, control: bool = True) -> Iterator[Server]:
+    """Run the server for a block, with its sockets in `folder`; `control`: it has a control socket."""
+    environment = {**os.environ, "FUNCGRAPH": "control" if control else "", "XDG_RUNTIME_DIR": str(folder)}
     process = subprocess.Popen(
         [sys.executable, str(PROGRAM), str(folder), str(workers)],
         stdout=subprocess.PIPE,
         text=True,
-        env=dict(environment),
+        env=environment,
         cwd=folder,
         start_new_session=True,
     )
