@@ -61,7 +61,7 @@ class Cycles:
         return self._server.state()
 
 
-GIVEN_BACK = ("tools", "evaluator", "threads", "descriptors", "environment")
+GIVEN_BACK = ("tools", "evaluator", "threads", "descriptors", "environment", "carriers")
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def cycles(fg: Funcgraph) -> Iterator[Cycles]:
 def test_recordings_of_a_loaded_server_leave_nothing(fg: Funcgraph, cycles: Cycles) -> None:
     options = (
         ["-l", "__main__.*", "--args"],
-        ["-p", "function"],
+        ["-p", "function", "--children"],
         ["-g", "*.answer", "-B", "b", "-l", "*.steps"],
     )
 
