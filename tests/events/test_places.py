@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 
 import funcgraph
 from funcgraph import _engine
@@ -267,7 +268,7 @@ def code_of(shop: types.ModuleType, name: str) -> types.CodeType:
     return function.code
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", share(list(CALLS), of=2))
 def test_at_each_line_the_variables_are_those_that_a_tracer_sees(
     name: str, one: funcgraph.Instance, shop: types.ModuleType
 ) -> None:
@@ -280,7 +281,7 @@ def test_at_each_line_the_variables_are_those_that_a_tracer_sees(
     assert recorded(one) == expected
 
 
-@pytest.mark.parametrize("name", ["outer.<locals>.inner", "stream"])
+@pytest.mark.parametrize("name", share(["outer.<locals>.inner", "stream"], of=2))
 def test_at_each_instruction_too(name: str, one: funcgraph.Instance, shop: types.ModuleType) -> None:
     code = code_of(shop, name)
     expected = traced(code, lambda: CALLS[name](shop), "opcode")
@@ -453,14 +454,14 @@ def test_functions_that_come_and_go_leave_nothing(one: funcgraph.Instance) -> No
             load("brief", "def f(n):\n    return n\n").f(i)
             gc.collect()
 
-    come_and_go(20)
+    come_and_go(10)
     before = sys.getallocatedblocks()
-    come_and_go(100)
+    come_and_go(60)
     assert sys.getallocatedblocks() - before < 50
-    assert [text.rpartition("=")[2] for text in hits(one)] == [str(i) for n in (20, 100) for i in range(n)]
+    assert [text.rpartition("=")[2] for text in hits(one)] == [str(i) for n in (10, 60) for i in range(n)]
     one.events[name].enable = False
     load("brief", "def f(n):\n    return n\n").f(7)
-    assert len(hits(one)) == 120
+    assert len(hits(one)) == 70
 
 
 def enable_pending(instance: funcgraph.Instance, definition: str) -> str:

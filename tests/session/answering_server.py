@@ -64,7 +64,7 @@ def state() -> dict[str, object]:
         "evaluator": has_own_evaluator(),
         "references": [sys.getrefcount(one) for one in (answer, answer.__code__, steps.__code__, threading)],
         "environment": ctypes.pythonapi.getenv(b"FUNCGRAPH_SESSION") != 0,
-        "carriers": STARTERS == (os.execve, os.posix_spawn),
+        "carriers": (os.execve, os.posix_spawn) == STARTERS,
         "objects": len(gc.get_objects()),
     }
 
