@@ -1,4 +1,5 @@
-/* Threads of a child are sent into the stub: they go on as if nothing had been, and a new thread runs the text.
+/* Threads of a child are sent into the stub: they go on as if nothing had been, and a new thread runs the
+ * text.
  *
  * The child stands for a process with an interpreter: its functions are here, at the same addresses. */
 #include "inject/enter.h"
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +27,7 @@ static struct shared {
     _Atomic int ready, stop, runs_wanted;
     int (*queued)(void *);
     void *argument;
-} *shared;
+} * shared;
 static char *cave;
 static int pipe_ends[2];
 
@@ -65,6 +67,7 @@ static int add_pending_call(int (*function)(void *), void *argument)
     shared->queued = function;
     shared->argument = argument;
     shared->nr_queued++;
+    __asm__ volatile("pcmpeqd %%xmm0, %%xmm0\n pcmpeqd %%xmm1, %%xmm1" : : : "xmm0", "xmm1");
     return 0;
 }
 
@@ -82,13 +85,14 @@ __attribute__((noinline)) NOT_INSTRUMENTED static void child_counts(void)
     while (!shared->stop) {
         uint64_t count = 0, same = 1;
 
-        __asm__ volatile("movq $1, %%rax\n movq %%rax, %%xmm1\n pxor %%xmm0, %%xmm0\n xorl %%ecx, %%ecx\n"
-                         "movq $0x1122334455667788, %%r8\n movq %%r8, -8(%%rsp)\n"
-                         "1: paddq %%xmm1, %%xmm0\n incq %%rcx\n cmpq $100000, %%rcx\n jne 1b\n"
-                         "movq %%xmm0, %0\n xorl %%edx, %%edx\n cmpq %%r8, -8(%%rsp)\n sete %%dl\n movq %%rdx, %1\n"
-                         : "=&r"(count), "=&r"(same)
-                         :
-                         : "rax", "rcx", "rdx", "r8", "xmm0", "xmm1", "memory", "cc");
+        __asm__ volatile(
+            "movq $1, %%rax\n movq %%rax, %%xmm1\n pxor %%xmm0, %%xmm0\n xorl %%ecx, %%ecx\n"
+            "movq $0x1122334455667788, %%r8\n movq %%r8, -8(%%rsp)\n"
+            "1: paddq %%xmm1, %%xmm0\n incq %%rcx\n cmpq $100000, %%rcx\n jne 1b\n"
+            "movq %%xmm0, %0\n xorl %%edx, %%edx\n cmpq %%r8, -8(%%rsp)\n sete %%dl\n movq %%rdx, %1\n"
+            : "=&r"(count), "=&r"(same)
+            :
+            : "rax", "rcx", "rdx", "r8", "xmm0", "xmm1", "memory", "cc");
         shared->wrong |= count != 100000 || !same;
         if (shared->nr_queued && shared->queued) {
             shared->wrong |= shared->queued(shared->argument);
@@ -127,6 +131,7 @@ static pid_t start(void (*program)(void))
     child = fork();
     assert(child >= 0);
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigaction(SIGUSR1, &action, NULL);
         program();
         while (shared->nr_released < shared->runs_wanted)
@@ -227,8 +232,8 @@ static void test_a_sleep_goes_on_for_the_time_that_was_left(void)
     end(child);
 }
 
-/* A signal comes while the thread is on its way through the stub. read() must end with EINTR, as it does without us:
- * the program would not look at the signal before the next byte. */
+/* A signal comes while the thread is on its way through the stub. read() must end with EINTR, as it does
+ * without us: the program would not look at the signal before the next byte. */
 static void test_a_signal_meanwhile_ends_the_call(void)
 {
     struct fg_entry entry = entry_of();

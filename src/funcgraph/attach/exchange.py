@@ -7,8 +7,8 @@ It lies where the process sees it too, belongs to the process's user, and nobody
     run         the code, being run
     result      what came of it; appears when it is whole
 
-It is locked (flock) while its owner is alive, so that another attacher can tell it from one that was left behind.
-No symbolic link is followed on the way to it: a path in another root would lead outside.
+It is locked (flock) while its owner is alive, so that another attacher can tell it from one that was left
+behind. No symbolic link is followed on the way to it: a path in another root would lead outside.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class Exchange:
     def result(self) -> bytes | None:
         """Return what the process has written when it was done; None: it is not."""
         try:
-            fd = os.open("result", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._fd)
+            fd = os.open(
+                "result", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._fd
+            )
         except OSError:
             return None
         with open(fd, "rb") as file:
