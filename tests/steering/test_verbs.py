@@ -244,7 +244,10 @@ def everything(verb: Verb) -> None:
 
 
 #: Files that hold more whenever a module is imported or a thread was traced, and the pipe.
-_CHANGING = ("available_filter_functions", "saved_cmdlines", "saved_tgids", "trace_pipe")
+_CHANGING = (
+    *("available_filter_functions", "available_filter_functions_addrs", "saved_cmdlines", "saved_tgids"),
+    "trace_pipe",
+)
 
 
 def all_files(process: Process) -> dict[str, str]:
