@@ -94,6 +94,7 @@ static bool is_closed(const struct fg_places *places, uint64_t address)
 struct stack_facts {
     bool in_handler, called_by_python;
     bool near_closed; /* a closed function may be among the latest callers */
+    bool in_loader;   /* the loader may be among them */
 };
 
 static struct stack_facts read_stack(const struct fg_thread *thread, const struct fg_places *places)
@@ -110,8 +111,10 @@ static struct stack_facts read_stack(const struct fg_thread *thread, const struc
     facts.in_handler = got < 0;
     for (i = 0; i < count; i++) {
         facts.called_by_python |= in(places->python, words[i]);
-        if (i < NEAR_WORDS)
+        if (i < NEAR_WORDS) {
             facts.near_closed |= is_closed(places, words[i]);
+            facts.in_loader |= in(places->loader, words[i]);
+        }
         if (words[i] == places->signal_return && i + FRAME_WORDS <= count)
             facts.in_handler |= is_signal_frame(words + i, thread->regs.rsp + i * sizeof(*words));
     }
@@ -135,9 +138,33 @@ static enum fg_place by_registers(const struct user_regs_struct *regs, const str
 
         return waits ? FG_PLACE_WAITS : FG_PLACE_KERNEL;
     }
-    if (in(places->python, regs->rip) && !in(places->loop, regs->rip))
-        return FG_PLACE_CODE;
     return is_closed(places, regs->rip) ? FG_PLACE_CODE : FG_PLACE_QUEUES;
+}
+
+enum lock_state { LOCK_UNKNOWN, LOCK_FREE, LOCK_HELD };
+
+static enum lock_state lock_state(const struct fg_thread *thread, const struct fg_places *places)
+{
+    uint32_t word;
+
+    if (places->lock_kind == FG_LOCK_UNKNOWN ||
+        fg_thread_read(thread, places->lock, &word, sizeof(word)) != sizeof(word))
+        return LOCK_UNKNOWN;
+    if (places->lock_kind == FG_LOCK_SEMAPHORE)
+        return word == 1 ? LOCK_FREE : LOCK_HELD;
+    return word & 1 ? LOCK_HELD : LOCK_FREE;
+}
+
+/* Return: whether a pending call can be queued. */
+static bool can_queue(const struct fg_thread *thread, const struct fg_places *places,
+                      const struct stack_facts *facts)
+{
+    enum lock_state state = lock_state(thread, places);
+
+    if (state != LOCK_UNKNOWN)
+        return state == LOCK_FREE && !facts->in_loader;
+    return in(places->loop, thread->regs.rip) ||
+           (!in(places->python, thread->regs.rip) && !facts->near_closed && !facts->in_loader);
 }
 
 enum fg_place fg_place_of(const struct fg_thread *thread, const struct fg_places *places, size_t room_bytes)
@@ -152,7 +179,7 @@ enum fg_place fg_place_of(const struct fg_thread *thread, const struct fg_places
         return FG_PLACE_HANDLER;
     if (place == FG_PLACE_WAITS && !facts.called_by_python)
         return FG_PLACE_FOREIGN;
-    if (place == FG_PLACE_QUEUES && facts.near_closed && !in(places->loop, thread->regs.rip))
+    if (place == FG_PLACE_QUEUES && !can_queue(thread, places, &facts))
         return FG_PLACE_CODE;
     return has_room(thread, room_bytes) ? place : FG_PLACE_NO_ROOM;
 }
@@ -162,13 +189,13 @@ const char *fg_place_name(enum fg_place place)
     static const char *const names[] = {
         [FG_PLACE_WAITS] = "waits",     [FG_PLACE_QUEUES] = "queues", [FG_PLACE_HANDLER] = "handler",
         [FG_PLACE_FOREIGN] = "foreign", [FG_PLACE_KERNEL] = "kernel", [FG_PLACE_CODE] = "code",
-        [FG_PLACE_NO_ROOM] = "no room",
+        [FG_PLACE_NO_ROOM] = "no room", [FG_PLACE_TAKEN] = "taken",
     };
 
     return names[place];
 }
 
-bool fg_place_is_inside(const struct fg_thread *thread, struct fg_range range)
+bool fg_place_is_inside(const struct fg_thread *thread, struct fg_range range, uint64_t entry)
 {
     uint64_t *words;
     bool found = false;
@@ -182,7 +209,7 @@ bool fg_place_is_inside(const struct fg_thread *thread, struct fg_range range)
         return true;
     got = fg_thread_read(thread, thread->regs.rsp, words, DEEP_SCAN_BYTES);
     for (i = 0; got > 0 && i < (size_t)got / sizeof(*words) && !found; i++)
-        found = in(range, words[i]);
+        found = in(range, words[i]) && words[i] != entry;
     free(words);
     return found || got < 0;
 }

@@ -34,6 +34,10 @@ _Static_assert(sizeof(struct fg_stub) == 128, "known to the code");
     "syscall\n"
 #define NO_OLD_MASK "xorl %edx, %edx"
 
+/* Zeros below an address: no address of the stub stays on the program's stack, where it would look like a call. */
+#define CALL_ROOM "24576"
+_Static_assert(FG_STUB_CALL_ROOM_BYTES == 24576, "known to the code");
+
 /* entry: on the stack of the thread that was stopped. Below its red zone come the address to go on at, the flags
  * and the 15 registers; %rbp stays there. Then the processor's other state. Signals are blocked throughout, so
  * that no handler runs between a system call that was interrupted and its repetition. If a signal came meanwhile,
@@ -104,7 +108,15 @@ __asm__(".pushsection .rodata\n"
         "jz 3f\n"
         "movq 24(%rbx), %r13\n"
         "movq $-4, %r14\n" /* -EINTR */
-        "3: movq %r13, 128(%rbp)\n"
+        "3: movq 40(%rbx), %rcx\n"
+        "addq $" CALL_ROOM ", %rcx\n"
+        "andq $-8, %rcx\n"
+        "movq %rbp, %rdi\n"
+        "subq %rcx, %rdi\n"
+        "shrq $3, %rcx\n"
+        "xorl %eax, %eax\n"
+        "rep stosq\n"
+        "movq %r13, 128(%rbp)\n"
         "movq %r14, 112(%rbp)\n" SET_MASK("32(%rbx)", NO_OLD_MASK) "movq %rbp, %rsp\n"
         "popq %r15\n"
         "popq %r14\n"
@@ -137,7 +149,10 @@ __asm__(".pushsection .rodata\n"
         "jne 4f\n"
         "movq (%rsp), %rdi\n"
         "call *56(%rbx)\n"
-        "4:\n" SET_MASK("8(%rsp)", NO_OLD_MASK)
+        "4: leaq -" CALL_ROOM "(%rsp), %rdi\n"
+        "movl $" CALL_ROOM " / 8, %ecx\n"
+        "xorl %eax, %eax\n"
+        "rep stosq\n" SET_MASK("8(%rsp)", NO_OLD_MASK)
         "xorl %eax, %eax\n"
         "addq $32, %rsp\n"
         "popq %rbx\n"

@@ -8,7 +8,7 @@
 #include "binding/base/raise.h"
 #include "inject/enter.h"
 
-PyDoc_STRVAR(enter_doc, "enter($module, tid, cave, text, functions, places, may_spawn, may_queue, /)\n--\n\n"
+PyDoc_STRVAR(enter_doc, "enter($module, pid, tid, cave, content, text, functions, places, may_spawn, may_queue, /)\n--\n\n"
                         "Send a thread into a stub that starts a new thread there, if it is where that is safe.");
 
 static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
@@ -17,42 +17,46 @@ static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
     struct fg_stub_functions *calls = &entry.functions;
     struct fg_places *places = &entry.places;
     enum fg_place place = FG_PLACE_CODE;
-    int tid, may_spawn, may_queue, result;
+    int pid, tid, may_spawn, may_queue, lock_kind, result;
     const char *closed;
-    Py_ssize_t closed_bytes;
+    Py_ssize_t closed_bytes, content_bytes;
 
-    if (!PyArg_ParseTuple(args, "i(KK)y(KKKKKKKK)(KKKKKKKy#)pp:enter", &tid, &entry.cave.low, &entry.cave.high,
+    if (!PyArg_ParseTuple(args, "ii(KK)y#y(KKKKKKKK)(KKKKKKKy#iK)pp:enter", &pid, &tid, &entry.cave.low, &entry.cave.high, &entry.content, &content_bytes,
                           &entry.text, &calls->pthread_create, &calls->pthread_detach, &calls->add_pending_call,
                           &calls->is_initialized, &calls->is_finalizing, &calls->gil_ensure, &calls->gil_release,
                           &calls->run_string, &places->python.low, &places->python.high, &places->loop.low, &places->loop.high, &places->loader.low,
-                          &places->loader.high, &places->signal_return, &closed, &closed_bytes, &may_spawn, &may_queue))
+                          &places->loader.high, &places->signal_return, &closed, &closed_bytes, &lock_kind, &places->lock, &may_spawn, &may_queue))
         return NULL;
     places->nr_closed = (size_t)closed_bytes / sizeof(places->closed[0]);
     if (places->nr_closed > FG_MAX_CLOSED)
         return fg_raise_errno(-E2BIG, NULL);
     memcpy(places->closed, closed, places->nr_closed * sizeof(places->closed[0]));
+    if ((size_t)content_bytes != fg_stub_size_bytes(strlen(entry.text)))
+        return fg_raise_errno(-EINVAL, NULL);
+    places->lock_kind = (enum fg_lock_kind)lock_kind;
     entry.may_spawn = may_spawn != 0;
     entry.may_queue = may_queue != 0;
     Py_BEGIN_ALLOW_THREADS;
-    result = fg_enter(tid, &entry, &place);
+    result = fg_enter(pid, tid, &entry, &place);
     Py_END_ALLOW_THREADS;
     if (result < 0)
         return fg_raise_errno(result, NULL);
     return Py_BuildValue("Os", result ? Py_True : Py_False, fg_place_name(place));
 }
 
-PyDoc_STRVAR(is_inside_doc, "is_inside($module, tid, low, high, /)\n--\n\n"
+PyDoc_STRVAR(is_inside_doc, "is_inside($module, tid, low, high, entry, /)\n--\n\n"
                             "Return whether a thread executes code in [low, high), or will return there.");
 
 static PyObject *is_inside(PyObject *Py_UNUSED(module), PyObject *args)
 {
     struct fg_range range;
+    unsigned long long entry;
     int tid, result;
 
-    if (!PyArg_ParseTuple(args, "iKK:is_inside", &tid, &range.low, &range.high))
+    if (!PyArg_ParseTuple(args, "iKKK:is_inside", &tid, &range.low, &range.high, &entry))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    result = fg_is_inside(tid, range);
+    result = fg_is_inside(tid, range, entry);
     Py_END_ALLOW_THREADS;
     return result < 0 ? fg_raise_errno(result, NULL) : PyBool_FromLong(result);
 }

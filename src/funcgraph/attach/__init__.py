@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.inject import run_in
+from funcgraph.attach.serving import attach
 
-__all__ = ["AttachError", "run_in"]
+__all__ = ["AttachError", "attach", "run_in"]

@@ -16,7 +16,7 @@ from funcgraph import _inject
 from funcgraph.attach import exchange
 from funcgraph.attach.cave import Cave, find_cave
 from funcgraph.attach.errors import AttachError
-from funcgraph.attach.runtime import gil_of
+from funcgraph.attach.runtime import gil_of, pending_lock_of
 from funcgraph.attach.target import Target
 
 __all__ = ["Injection"]
@@ -28,6 +28,8 @@ _EAGER_S = 2.0  # that long, pauses stay short
 _QUEUED_S = 0.1
 #: A new thread has not run the text after this: it may not have been started.
 _SPAWNED_S = 0.5
+#: How long to wait at the end for a thread to leave the stub.
+_RESTORE_S = 2.0
 _OTHER_THREADS = 8  # that are looked at in one round
 
 _REASONS = {
@@ -36,8 +38,9 @@ _REASONS = {
     "kernel": "in a system call that may hold locks",
     "code": "in C code",
     "no room": "at the end of its stack",
-    "queues": "in Python code",
+    "queues": "in Python code, but not the main thread",
     "waits": "waiting",
+    "taken": "used by another attacher",
     "GIL": "waiting while one held the GIL",
     "signal": "about to get a signal, or stopped",
 }
@@ -61,10 +64,12 @@ class Injection:
         self._functions = _functions(target)
         python = target.code_of(target.image)
         handlers = target.signal_return()
-        self._places = (*python, *_loop(target), *target.loader(), handlers, _closed(target))
+        loop, lock = _loop(target), pending_lock_of(target)
+        self._places = (*python, *loop, *target.loader(), handlers, _closed(target), *lock)
         self._before = set(target.process.threads())
         self._entered: set[int] = set()
         self._cave = self._free_cave()
+        self._content = bytes([self._cave.filler]) * _inject.stub_bytes(len(self._text))
         self._queued_at = self._spawned_at = 0.0
         self._holder = 0  # of the GIL, when it was looked at
         self._seen: Counter[str] = Counter()
@@ -135,19 +140,24 @@ class Injection:
         state = self._target.process.state(tid)
         if state in "DXZ":
             return False
-        may_spawn = state == "S" and self._is_given_up()
         may_queue = main and not self._queued_at
+        may_spawn = state == "S" and self._is_given_up()
+        if not may_spawn and not may_queue:
+            self._seen["GIL"] += 1
+            return False
         if self._queued_at and self._is_entered():
             return False
         place = (self._cave.low, self._cave.high)
         try:
             entered, where = _inject.enter(
-                tid, place, self._text, self._functions, self._places, may_spawn, may_queue
-            )
+                self._target.pid, tid, place, self._content, self._text,
+                self._functions, self._places, may_spawn, may_queue,
+            )  # fmt: skip
         except OSError as error:
             entered, where = self._failed(error)
         if entered:
             self._entered.add(tid)
+            self._content = self._cave.now(self._target)[: len(self._content)]
         if entered and where == "queues":
             self._queued_at = time.monotonic()
         elif entered:
@@ -162,8 +172,9 @@ class Injection:
             return False, "signal"
         if error.errno == errno.ETIMEDOUT:
             return False, "kernel"
-        if error.errno == errno.EPERM and self._target.process.is_traced():
-            return False, "traced by another process"
+        if error.errno == errno.EPERM:  # its memory could be opened: so this is not about rights
+            tracer = self._target.process.tracer()
+            return False, f"traced by process {tracer}, which may be a debugger" if tracer else "traced for a moment"
         raise AttachError(self._target.pid, f"cannot be stopped: {error.strerror}")
 
     # ---- the cave
@@ -178,7 +189,7 @@ class Injection:
             folder = exchange.folder_in(cave.left)
             if not exchange.is_owned(self._target.process, folder):
                 self._unqueue(cave)
-                if not self._is_in_use(cave) and cave.fill(self._target, cave.left):
+                if not self._is_in_use(cave) and self._clear(cave, cave.left):
                     exchange.remove_left(self._target.process, folder)
                     continue
             if time.monotonic() > self._deadline:
@@ -194,7 +205,8 @@ class Injection:
         """Return whether a thread is in the stub."""
         for tid in self._target.process.threads() if threads is None else threads:
             try:
-                if _inject.is_inside(tid, cave.low, cave.high):
+                # The stub's own address may be on a stack, as an argument: its code begins after that.
+                if _inject.is_inside(tid, cave.low + 1, cave.high, cave.spawn):
                     return True
             except OSError as error:
                 if error.errno != errno.ESRCH:
@@ -211,16 +223,31 @@ class Injection:
         address, size = self._target.runtime
         at = self._target.process.read(address, size).find(pair)
         if at >= 0:
-            _inject.replace(self._target.pid, address + at, pair, nothing)
+            self._replace(address + at, pair, nothing)
 
     def _restore(self) -> None:
         """Take the stub away when no thread is in it any longer."""
-        content = self._cave.now(self._target)[: _inject.stub_bytes(len(self._text))]
+        until = max(self._deadline, time.monotonic() + _RESTORE_S)
         while self._is_entered():
-            if time.monotonic() > self._deadline:
+            if time.monotonic() > until:
                 return
             time.sleep(_PAUSE_S)
-        self._cave.fill(self._target, content)
+        self._clear(self._cave, self._content)
+
+    def _clear(self, cave: Cave, content: bytes) -> bool:
+        """Put the filler back; return whether `content` was still there."""
+        return self._replace(cave.low, content, bytes([cave.filler]) * len(content))
+
+    def _replace(self, address: int, old: bytes, new: bytes) -> bool:
+        """Replace memory while the main thread is stopped. Another attacher may have stopped it, or a signal."""
+        until = time.monotonic() + _RESTORE_S
+        while True:
+            try:
+                return _inject.replace(self._target.pid, address, old, new)
+            except OSError as error:
+                if error.errno == errno.ESRCH or time.monotonic() > until:
+                    return False
+            time.sleep(_PAUSE_S)
 
 
 def _loop(target: Target) -> tuple[int, int]:

@@ -42,10 +42,6 @@ class Cave:
         """Return what is there."""
         return target.process.read(self.low, self.high - self.low)
 
-    def fill(self, target: Target, content: bytes) -> bool:
-        """Put the filler back over `content`; return whether that was still there."""
-        return _inject.replace(target.pid, self.low, content, bytes([self.filler]) * len(content))
-
 
 def find_cave(target: Target, size: int) -> Cave:
     """Return a place for a stub of `size` bytes.

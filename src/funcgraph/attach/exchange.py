@@ -46,10 +46,17 @@ class Exchange:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._parent, self.path = _make(process)
-        self._fd = os.open(os.path.basename(self.path), _FOLDER, dir_fd=self._parent)
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        while True:
+            self._parent, self.path = _make(process)
+            name = os.path.basename(self.path)
+            self._fd = os.open(name, _FOLDER, dir_fd=self._parent)
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            if os.fstat(self._fd).st_nlink:
+                break
+            os.close(self._fd)  # another attacher took it for one that was left behind
+            os.close(self._parent)
         self._give(self._fd)
+        _sweep(self._parent, process)
 
     def __enter__(self) -> Self:
         return self
@@ -165,18 +172,30 @@ def _with_left(process: Process, path: str, *, remove: bool) -> bool:
     except OSError:
         return False
     try:
+        return _is_locked(parent, name, process, remove=remove)
+    finally:
+        os.close(parent)
+
+
+def _sweep(parent: int, process: Process) -> None:
+    """Remove the folders of attachers that were killed."""
+    for name in os.listdir(parent):
+        if _PATH.fullmatch(f"/tmp/{name}".encode(errors="surrogateescape")):
+            _is_locked(parent, name, process, remove=True)
+
+
+def _is_locked(parent: int, name: str, process: Process, *, remove: bool) -> bool:
+    """Return whether an attacher that is alive owns a folder; with `remove`, remove it if none does."""
+    try:
         folder = os.open(name, _FOLDER, dir_fd=parent)
     except OSError:
         return False
-    else:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if remove:
-                _remove(parent, folder, name)
-            return False
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(folder)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if remove and os.fstat(folder).st_uid in (process.user[0], os.geteuid()):
+            _remove(parent, folder, name)
+        return False
+    except BlockingIOError:
+        return True
     finally:
-        os.close(parent)
+        os.close(folder)

@@ -127,12 +127,12 @@ class Process:
             return "X"
         return text.rpartition(")")[2].split()[0]
 
-    def is_traced(self) -> bool:
-        """Return whether a debugger or another attacher traces its main thread."""
+    def tracer(self) -> int:
+        """Return the process that traces its main thread: a debugger, or another attacher; 0: none."""
         try:
-            return int(self._read_status().get("TracerPid", "0")) != 0
+            return int(self._read_status().get("TracerPid", "0"))
         except AttachError:
-            return False
+            return 0
 
     def has_ended(self) -> bool:
         """Return whether its main thread has ended."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.target import Target
 
-__all__ = ["Debugger", "debugger_of", "gil_of"]
+__all__ = ["Debugger", "debugger_of", "gil_of", "pending_lock_of"]
 
 _COOKIE = b"xdebugpy"
 _WORD = 8
@@ -97,6 +97,34 @@ def gil_of(target: Target) -> tuple[bool, int]:
         at, holder = (state.interpreter + state.offset(position) for position in state.positions[3:5])
     locked: int = struct.unpack("<i", process.read(at, 4))[0]
     return locked != 0, int.from_bytes(process.read(holder, 8), "little")
+
+
+def pending_lock_of(target: Target) -> tuple[int, int]:
+    """Return the kind and the address of the lock of the main thread's pending calls.
+
+    The kinds: 0: it is not known; 1: a semaphore; 2: a PyMutex.
+    """
+    process, runtime = target.process, target.runtime[0]
+    if "d" in target.build or "t" in target.build:
+        return 0, 0
+    if target.version == (3, 13):
+        return 2, runtime + 2648
+    if target.version == (3, 12):
+        return _semaphore(target, int.from_bytes(process.read(runtime + 2024, 8), "little"))
+    if target.version == (3, 11):
+        interpreter = int.from_bytes(process.read(runtime + 48, 8), "little")
+        if interpreter:
+            return _semaphore(target, int.from_bytes(process.read(interpreter + 112, 8), "little"))
+    return 0, 0
+
+
+def _semaphore(target: Target, address: int) -> tuple[int, int]:
+    """Return the lock if it is a semaphore: no more than 1, with a number of waiters above that."""
+    try:
+        value, waiters = struct.unpack("<II", target.process.read(address, 8))
+    except AttachError:
+        return 0, 0
+    return (1, address) if value <= 1 and waiters < 1 << 16 else (0, 0)
 
 
 def debugger_of(target: Target) -> Debugger:
