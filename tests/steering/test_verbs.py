@@ -396,7 +396,7 @@ def test_hist_takes_one_event(verb: Verb, capsys: pytest.CaptureFixture[str]) ->
 def test_what_one_process_refuses_is_one_line_and_the_others_go_on(
     process: Process, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def connect(pid: int) -> Process:
+    def connect(pid: int, *, borrows: bool) -> Process:
         if pid == 1:
             raise PermissionError(1, "process 1 belongs to another user")
         return process
@@ -411,7 +411,7 @@ def test_what_one_process_refuses_is_one_line_and_the_others_go_on(
 def test_a_process_that_has_ended_is_told(
     process: Process, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def connect(pid: int) -> Process:
+    def connect(pid: int, *, borrows: bool) -> Process:
         raise ProcessLookupError(3, f"no process {pid}")
 
     monkeypatch.setattr(_processes, "_connect", connect)

@@ -6,12 +6,15 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from conftest import Run, Shops
+
+from funcgraph.control.processes import running
 
 pytestmark = pytest.mark.one_python
 
@@ -177,3 +180,34 @@ def test_top_ends_with_the_last_process(fg: Any, shop: Shops) -> None:
     child.wait()
     terminal.read_until("\x1b[?1049l")
     assert terminal.close() == (2, f"funcgraph: process {child.pid}: has ended\n")
+
+
+@pytest.fixture
+def stranger(fg: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a Python process that never heard of funcgraph."""
+    script = fg.script("""
+        import time
+
+        def pay():
+            time.sleep(0.002)
+
+        print("runs", flush=True)
+        while True:
+            pay()
+    """)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=fg.env) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"runs\n"
+        yield child
+        child.kill()
+
+
+def test_a_process_without_a_socket_is_attached_and_left_as_before(
+    stranger: subprocess.Popen[bytes], run: Run, in_process: Any
+) -> None:
+    assert "__main__.pay" in run("profile", "-P", stranger.pid, "-l", "__main__.pay", "sleep", "0.05")
+    run("trace", "-P", stranger.pid, "-p", "nop", "-e", "py:gc_start", "sleep", "0.02")
+    assert stranger.pid not in running()
+    run("start", "-P", stranger.pid, "-l", "__main__.pay", "sleep", "0.02")
+    assert stranger.pid in running()
+    run("trace", "-P", stranger.pid, "-l", "__main__.pay", "sleep", "0.02")
+    assert "__main__.pay" in run("show", "-P", stranger.pid)  # start is still in force

@@ -114,7 +114,7 @@ class Processes:
         self._living: list[Process] = []
         for pid in pids:
             try:
-                self._living.append(_connect(pid))
+                self._living.append(_connect(pid, borrows=leave_nothing))
             except (OSError, ValueError, CommandError) as error:
                 self.fail(pid, error)
         self.output = Output(pids)
@@ -126,7 +126,7 @@ class Processes:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         for process in self._living:
-            process.close(detach=self._leave_nothing)
+            process.close(give_back=self._leave_nothing)
 
     @property
     def living(self) -> list[Process]:
@@ -174,8 +174,12 @@ def _running() -> list[int]:
     return processes.running()
 
 
-def _connect(pid: int) -> Process:
-    """Connect to a process; attach to it first if it has no control socket."""
+def _connect(pid: int, *, borrows: bool) -> Process:
+    """Connect to a process; attach to it first if it has no control socket.
+
+    Args:
+        borrows: the process loses a socket that it gets now as soon as nobody needs it.
+    """
     from funcgraph.control.client import connect
 
     try:
@@ -185,7 +189,10 @@ def _connect(pid: int) -> Process:
     from funcgraph.attach import AttachError, attach  # most processes are attached already
 
     try:
-        attach(pid)
+        is_new = attach(pid)
     except AttachError as error:
         raise CommandError(error.reason) from None
-    return Process(pid, connect(pid), was_attached=True)
+    process = Process(pid, connect(pid))
+    if is_new and borrows:
+        process.tree.call("borrow")
+    return process
