@@ -211,3 +211,23 @@ def test_a_process_without_a_socket_is_attached_and_left_as_before(
     assert stranger.pid in running()
     run("trace", "-P", stranger.pid, "-l", "__main__.pay", "sleep", "0.02")
     assert "__main__.pay" in run("show", "-P", stranger.pid)  # start is still in force
+
+
+def test_children_are_steered_with_their_parents(fg: Any, run: Run) -> None:
+    script = fg.script("""
+        import os, sys
+        child = os.fork()
+        print("runs", flush=True)
+        sys.stdin.read()
+        if child:
+            os.wait()
+    """)
+    parent = subprocess.Popen(
+        [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=fg.env
+    )
+    assert parent.stdout is not None
+    assert [parent.stdout.readline() for _ in range(2)] == [b"runs\n"] * 2
+    lines = run("show", "-P", parent.pid, "--children", "--tracing_on").splitlines()
+    assert len(lines) == 2 and lines[0] == f"{parent.pid}: 1" and lines[1].endswith(": 1")
+    parent.communicate()
+    assert parent.returncode == 0

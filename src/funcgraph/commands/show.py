@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the file of each process."""
     if args.lane is not None and args.lane < 0:
         raise CommandError(f"-c {args.lane}: must be 0 or more")
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         if args.file == "trace_pipe" and args.lane is None and not (args.files or args.hist or args.trigger):
             _follow(processes, args)
         else:
