@@ -8,7 +8,7 @@ from funcgraph.steering.folder import InstanceFolder
 
 __all__ = ["Pipe"]
 
-_READ_BYTES = 1 << 16
+_READ_BYTES = 1 << 20  # as much as one answer has
 
 
 class Pipe:
