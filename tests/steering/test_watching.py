@@ -112,7 +112,7 @@ def test_profile_prints_what_was_counted(fg: Any, shop: Shops, run: Run) -> None
 def test_top_in_batch_mode_prints_pages(shop: Shops, run: Run) -> None:
     pids = [shop().pid, shop().pid]
     on = [word for pid in pids for word in ("-P", pid)]
-    text = run("top", *on, "-b", "-n", 2, "-d", "0.1", "-s", "name", "-l", "shop.*")
+    text = run("top", *on, "-b", "-n", 2, "-d", "0.4", "-s", "name", "-l", "shop.*")
     pages = text.strip().split("\n\nfuncgraph top")
     assert len(pages) == 2
     rows = [line.split() for line in pages[1].splitlines()[3:]]
@@ -203,7 +203,7 @@ def stranger(fg: Any) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_process_without_a_socket_is_attached_and_left_as_before(
-    stranger: subprocess.Popen[bytes], run: Run, in_process: Any
+    stranger: subprocess.Popen[bytes], run: Run
 ) -> None:
     assert "__main__.pay" in run(
         "profile", "-P", stranger.pid, "-l", "__main__.pay", *until_it_got_on(stranger.pid)
