@@ -1,8 +1,9 @@
 """The kernel's files of an instance as text: what `cat` prints of each, and what `echo` may write to it.
 
-The syntax is that of Documentation/trace/ftrace.rst. Which files there are, and what each holds, is in
-funcgraph.settings.table; the values behind the texts are in access.py. One thing differs from the
-kernel: a write that fails changes nothing, where the kernel has emptied a list by then.
+The syntax is that of Documentation/trace/ftrace.rst. Which files hold a value of an instance, and what each
+holds, is in funcgraph.settings.table; the values behind the texts are in access.py. The other files are in
+process_files.py, lane_files.py and event_files.py. One thing differs from the kernel: a write that fails
+changes nothing, where the kernel has emptied a list by then.
 """
 
 from __future__ import annotations

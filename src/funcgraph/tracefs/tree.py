@@ -22,6 +22,7 @@ from funcgraph.tracefs.open_file import PipeFile, TextFile
 __all__ = ["Tree"]
 
 _T = TypeVar("_T")
+_Names = list[str]  # a method of Tree is named list
 
 _INSTANCES = "instances"
 _FOLDER = Entry(True, 0o750)
@@ -129,7 +130,7 @@ class Tree:
                 raise _error(ENOTDIR, f"{name!r} is a file", path)
         raise _error(ENOENT, "there is no such file or folder", path)
 
-    def _list(self, path: str) -> list[str]:
+    def _list(self, path: str) -> _Names:
         if not self._stat(path).is_folder:
             raise _error(ENOTDIR, "it is a file", path)
         if path == _INSTANCES:
