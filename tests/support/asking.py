@@ -127,6 +127,15 @@ class Server:
         finally:
             line.close()
 
+    def state_like(self, before: dict[str, Any]) -> dict[str, Any]:
+        """Ask what it holds until it holds as much as `before` says: threads of connections may end late."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while True:
+            state = self.state()
+            if before.items() <= state.items() or time.monotonic() > deadline:
+                return {name: state[name] for name in before}
+            time.sleep(0.01)
+
     @contextmanager
     def asked(self, threads: int = 4, loops: int = 2) -> Iterator[Clients]:
         """Ask it during a block: every answer must be right."""

@@ -48,12 +48,13 @@ class Exchange:
         self._process = process
         while True:
             self._parent, self.path = _make(process)
-            name = os.path.basename(self.path)
-            self._fd = os.open(name, _FOLDER, dir_fd=self._parent)
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
-            if os.fstat(self._fd).st_nlink:
-                break
-            os.close(self._fd)  # another attacher took it for one that was left behind
+            # Another attacher may take it for one that was left behind, until it is locked.
+            with contextlib.suppress(FileNotFoundError):
+                self._fd = os.open(os.path.basename(self.path), _FOLDER, dir_fd=self._parent)
+                fcntl.flock(self._fd, fcntl.LOCK_EX)
+                if os.fstat(self._fd).st_nlink:
+                    break
+                os.close(self._fd)
             os.close(self._parent)
         self._give(self._fd)
         _sweep(self._parent, process)
