@@ -47,8 +47,9 @@ class LocalRemote(Tree):
             file.close()
 
     def call(self, name: str, /, **arguments: Any) -> Any:
-        """Have no procedures."""
-        raise NotImplementedError(name)
+        """Have no procedures but one: nobody has borrowed the socket that there is not."""
+        if name != "give_back":
+            raise NotImplementedError(name)
 
     def close(self) -> None:
         """Have nothing to close."""

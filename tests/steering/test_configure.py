@@ -173,6 +173,12 @@ def test_a_definition_that_is_there_is_used(process: Process, top: funcgraph.Ins
     assert process.instance().read("dynamic_events").count("orders/paid") == 1
 
 
+def test_an_instance_has_the_events_of_the_process(process: Process, top: funcgraph.Instance) -> None:
+    funcgraph.Instance("a")
+    apply(process, wanted("-e", "f:orders/paid work.pay amount")[0], Changes())
+    assert sorted(process.instance("a").event_names()) == sorted(process.instance().event_names())
+
+
 def test_an_unknown_event_is_refused(process: Process, top: funcgraph.Instance) -> None:
     with pytest.raises(NoEventError, match=r"no such event: 'py:rais'; did you mean 'py:raise'"):
         apply(process, wanted("-e", "py:rais")[0], Changes())

@@ -6,12 +6,16 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from conftest import Run, Shops
+from progress import until_it_got_on
+
+from funcgraph.control.processes import running
 
 pytestmark = pytest.mark.one_python
 
@@ -80,11 +84,11 @@ def test_when_a_process_ends_the_others_go_on(fg: Any, shop: Shops) -> None:
 
 def test_stream_traces_until_the_command_ends_and_resets(shop: Shops, run: Run) -> None:
     child = shop()
-    text = run("stream", "-P", child.pid, "-l", "shop.price", "sleep", "0.1")
+    text = run("stream", "-P", child.pid, "-l", "shop.price", *until_it_got_on(child.pid))
     assert "shop.price();" in text
     stat = run("stat", "-P", child.pid)
     assert "Tracer" not in stat and "Filter" not in stat
-    run("stream", "-P", child.pid, "-B", "mine", "-l", "shop.price", "sleep", "0.05")
+    run("stream", "-P", child.pid, "-B", "mine", "-l", "shop.price", *until_it_got_on(child.pid))
     assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
 
 
@@ -98,17 +102,17 @@ def test_show_p_follows_the_pipe(fg: Any, shop: Shops, run: Run) -> None:
 
 def test_profile_prints_what_was_counted(fg: Any, shop: Shops, run: Run) -> None:
     child = shop()
-    text = run("profile", "-P", child.pid, "-l", "shop.*", "sleep", "0.1")
+    text = run("profile", "-P", child.pid, "-l", "shop.*", *until_it_got_on(child.pid))
     rows = {line.split()[0]: int(line.split()[1]) for line in text.splitlines()[2:]}
     assert rows.keys() == {"shop.pay", "shop.price"} and min(rows.values()) > 0
-    run("profile", "-P", child.pid, "-l", "shop.*", "-o", "profile.txt", "sleep", "0.05")
+    run("profile", "-P", child.pid, "-l", "shop.*", "-o", "profile.txt", *until_it_got_on(child.pid))
     assert "shop.pay" in (fg.folder / "profile.txt").read_text()
 
 
 def test_top_in_batch_mode_prints_pages(shop: Shops, run: Run) -> None:
     pids = [shop().pid, shop().pid]
     on = [word for pid in pids for word in ("-P", pid)]
-    text = run("top", *on, "-b", "-n", 2, "-d", "0.1", "-s", "name", "-l", "shop.*")
+    text = run("top", *on, "-b", "-n", 2, "-d", "0.4", "-s", "name", "-l", "shop.*")
     pages = text.strip().split("\n\nfuncgraph top")
     assert len(pages) == 2
     rows = [line.split() for line in pages[1].splitlines()[3:]]
@@ -177,3 +181,76 @@ def test_top_ends_with_the_last_process(fg: Any, shop: Shops) -> None:
     child.wait()
     terminal.read_until("\x1b[?1049l")
     assert terminal.close() == (2, f"funcgraph: process {child.pid}: has ended\n")
+
+
+@pytest.fixture
+def stranger(fg: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a Python process that never heard of funcgraph."""
+    script = fg.script("""
+        import time
+
+        def pay():
+            time.sleep(0.002)
+
+        print("runs", flush=True)
+        while True:
+            pay()
+    """)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=fg.env) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"runs\n"
+        yield child
+        child.kill()
+
+
+def test_a_process_without_a_socket_is_attached_and_left_as_before(
+    stranger: subprocess.Popen[bytes], run: Run
+) -> None:
+    assert "__main__.pay" in run(
+        "profile", "-P", stranger.pid, "-l", "__main__.pay", *until_it_got_on(stranger.pid)
+    )
+    run("trace", "-P", stranger.pid, "-p", "nop", "-e", "py:gc_start", *until_it_got_on(stranger.pid))
+    assert stranger.pid not in running()
+    run("start", "-P", stranger.pid, "-l", "__main__.pay", *until_it_got_on(stranger.pid))
+    assert stranger.pid in running()
+    run("trace", "-P", stranger.pid, "-l", "__main__.pay", *until_it_got_on(stranger.pid))
+    assert "__main__.pay" in run("show", "-P", stranger.pid)  # start is still in force
+
+
+def test_children_are_steered_with_their_parents(fg: Any, run: Run) -> None:
+    script = fg.script("""
+        import os, sys
+        child = os.fork()
+        print("runs", flush=True)
+        sys.stdin.read()
+        if child:
+            os.wait()
+    """)
+    parent = subprocess.Popen(
+        [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=fg.env
+    )
+    assert parent.stdout is not None
+    assert [parent.stdout.readline() for _ in range(2)] == [b"runs\n"] * 2
+    lines = run("show", "-P", parent.pid, "--children", "--tracing_on").splitlines()
+    assert len(lines) == 2 and lines[0] == f"{parent.pid}: 1" and lines[1].endswith(": 1")
+    parent.communicate()
+    assert parent.returncode == 0
+
+
+def test_show_p_follows_the_pipe_of_one_lane(fg: Any, shop: Shops, run: Run) -> None:
+    child = shop()
+    run("start", "-P", child.pid, "-p", "function", "-l", "shop.pay", *until_it_got_on(child.pid))
+    watching = fg.start("show", "-P", str(child.pid), "-p", "-c", "0", "-f")
+    lines = lines_until(watching, lambda lines: len(lines) >= 3)
+    assert lines[0] == f"{child.pid}/per_cpu/cpu0/trace_pipe\n" and "shop.pay" in lines[1]
+
+
+def test_the_instance_of_a_killed_reader_can_be_removed(fg: Any, shop: Shops, run: Run) -> None:
+    child = shop()
+    watching = fg.start("trace", "-P", str(child.pid), "-l", "shop.pay")
+    assert watching.stdout.readline()
+    watching.kill()
+    watching.communicate()
+    name = f"trace-{watching.pid}"
+    assert run("list", "-P", child.pid, "-B") == f"{name}\n"
+    run("reset", "-P", child.pid, "-B", name, "-d")
+    assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"

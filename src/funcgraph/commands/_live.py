@@ -10,7 +10,7 @@ from funcgraph.commands import CommandError
 from funcgraph.commands._processes import Processes
 from funcgraph.session.until_signal import UntilSignal
 from funcgraph.steering.folder import InstanceFolder, Process
-from funcgraph.steering.pipe import Pipe
+from funcgraph.steering.pipe import TRACE_PIPE, Pipe
 
 __all__ = ["End", "follow", "run_command", "temporary"]
 
@@ -78,17 +78,19 @@ def follow(
     folder_of: Callable[[Process], InstanceFolder],
     end: Callable[[float], bool],
     *,
+    file: str = TRACE_PIPE,
     stop: bool = True,
 ) -> None:
     """Print the lines of an instance of each process as they come, until `end` says so.
 
     Args:
+        file: the pipe, as Pipe has it.
         stop: then the instances stop recording, and what they still have is printed.
     """
     pipes: dict[Process, Pipe] = {}
 
     def open_pipe(process: Process) -> None:
-        pipes[process] = Pipe(folder_of(process))
+        pipes[process] = Pipe(folder_of(process), file)
 
     try:
         processes.each(open_pipe)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.steering.children import descendants
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.output import Output
 from funcgraph.steering.processes import NoProcessError, find, has_ended
@@ -16,7 +17,7 @@ __all__ = ["Processes", "add_instances", "add_processes", "folders", "named_fold
 
 
 def add_processes(parser: argparse.ArgumentParser) -> None:
-    """Add -P, for Processes."""
+    """Add -P and --children, for Processes."""
     parser.add_argument(
         "-P",
         dest="processes",
@@ -25,6 +26,9 @@ def add_processes(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="the process: its id, or an expression that its command line matches (as pgrep -f); may be "
         "repeated (default: all processes that can be steered already)",
+    )
+    parser.add_argument(
+        "--children", action="store_true", help="also the Python processes that descend from these now"
     )
 
 
@@ -87,12 +91,12 @@ def named_folders(process: Process, names: Sequence[str]) -> list[InstanceFolder
 class Processes:
     """The processes of one command. What one of them cannot do is one line, and the others go on.
 
-        with Processes(args.processes) as processes:
+        with Processes(args) as processes:
             processes.each(lambda process: ...)
             return processes.status
 
     Args:
-        words: the values of -P.
+        args: the options of add_processes().
         leave_nothing: detach in the end from processes that were attached for this.
 
     Attributes:
@@ -103,18 +107,20 @@ class Processes:
         CommandError: there is no such process.
     """
 
-    def __init__(self, words: Sequence[str], *, leave_nothing: bool = False) -> None:
+    def __init__(self, args: argparse.Namespace, *, leave_nothing: bool = False) -> None:
         self._leave_nothing = leave_nothing
         try:
-            pids = find(words, _running)
+            pids = find(args.processes, _running)
         except NoProcessError as error:
             raise CommandError(str(error)) from None
+        if args.children:
+            pids += [pid for pid in descendants(pids) if pid not in pids]
         self.asked = len(pids)
         self._failed: set[int] = set()
         self._living: list[Process] = []
         for pid in pids:
             try:
-                self._living.append(_connect(pid))
+                self._living.append(_connect(pid, borrows=leave_nothing))
             except (OSError, ValueError, CommandError) as error:
                 self.fail(pid, error)
         self.output = Output(pids)
@@ -126,7 +132,7 @@ class Processes:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         for process in self._living:
-            process.close(detach=self._leave_nothing)
+            process.close(give_back=self._leave_nothing)
 
     @property
     def living(self) -> list[Process]:
@@ -174,8 +180,12 @@ def _running() -> list[int]:
     return processes.running()
 
 
-def _connect(pid: int) -> Process:
-    """Connect to a process; attach to it first if it has no control socket."""
+def _connect(pid: int, *, borrows: bool) -> Process:
+    """Connect to a process; attach to it first if it has no control socket.
+
+    Args:
+        borrows: the process loses a socket that it gets now as soon as nobody needs it.
+    """
     from funcgraph.control.client import connect
 
     try:
@@ -185,7 +195,10 @@ def _connect(pid: int) -> Process:
     from funcgraph.attach import AttachError, attach  # most processes are attached already
 
     try:
-        attach(pid)
+        is_new = attach(pid)
     except AttachError as error:
         raise CommandError(error.reason) from None
-    return Process(pid, connect(pid), was_attached=True)
+    process = Process(pid, connect(pid))
+    if is_new and borrows:
+        process.tree.call("borrow")
+    return process

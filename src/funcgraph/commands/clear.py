@@ -33,6 +33,6 @@ def run(args: argparse.Namespace) -> int:
         for folder in named_folders(process, names):
             folder.write("trace", "")
 
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         processes.each(clear)
         return processes.status

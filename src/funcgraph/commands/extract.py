@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
             save(folder, os.path.abspath(path), snapshot=args.snapshot)
             processes.output.text(process.pid, path)
 
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         count = processes.asked
         processes.each(extract)
         return processes.status

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("hist: which event? give EVENT (see 'funcgraph hist --help')")
     if args.command and args.trigger:
         raise CommandError(f"hist: --{args.command} is for all histograms of EVENT: give no TRIGGER")
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         processes.each(lambda process: _act(processes, process, args))
         return processes.status
 

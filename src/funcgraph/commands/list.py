@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         print(_compressions(), end="")
         if not _asks_processes(args):
             return 0
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         processes.each(lambda process: processes.output.text(process.pid, _text(process, args)))
         return processes.status
 

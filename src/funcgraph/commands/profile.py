@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         texts[process.pid] = folder.read(STAT)
 
     texts: dict[int, str] = {}
-    with Processes(args.processes, leave_nothing=True) as processes:
+    with Processes(args, leave_nothing=True) as processes:
         with temporary(processes, wanted.name):
             if processes.each(begin_one):
                 end = End(args.command)

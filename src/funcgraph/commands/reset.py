@@ -104,6 +104,6 @@ def run(args: argparse.Namespace) -> int:
             folder.remove()
         process.instance().write("error_log", "")
 
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         processes.each(reset)
         return processes.status

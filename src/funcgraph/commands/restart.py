@@ -26,6 +26,6 @@ def run(args: argparse.Namespace) -> int:
         for folder in folders(process, args):
             folder.write("tracing_on", "1")
 
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         processes.each(restart)
         return processes.status

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
             for one in wanted:
                 apply(process, one, changes)
 
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         processes.each(apply_all)
         if processes.living:
             run_command(args.command)

@@ -10,6 +10,7 @@ from funcgraph.commands._processes import Processes, add_processes, named_folder
 from funcgraph.settings.table import BY_NAME
 from funcgraph.steering.events import choose, folder_of
 from funcgraph.steering.folder import InstanceFolder, Process
+from funcgraph.steering.pipe import TRACE_PIPE
 
 NAME = "show"
 HELP = "print what running processes have traced, or one of their files"
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-p",
         dest="file",
         action="store_const",
-        const="trace_pipe",
+        const=TRACE_PIPE,
         help="print the lines as they come, and take them out of the buffer, until Ctrl-C",
     )
     which.add_argument(
@@ -63,8 +64,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the file of each process."""
     if args.lane is not None and args.lane < 0:
         raise CommandError(f"-c {args.lane}: must be 0 or more")
-    with Processes(args.processes) as processes:
-        if args.file == "trace_pipe" and args.lane is None and not (args.files or args.hist or args.trigger):
+    with Processes(args) as processes:
+        if args.file == TRACE_PIPE and not (args.files or args.hist or args.trigger):
             _follow(processes, args)
         else:
             processes.each(lambda process: _show(processes, process, args))
@@ -78,9 +79,13 @@ def _folder(process: Process, args: argparse.Namespace) -> InstanceFolder:
 def _show(processes: Processes, process: Process, args: argparse.Namespace) -> None:
     folder = _folder(process, args)
     for file in _files(folder, args):
-        if args.path:
-            processes.output.text(process.pid, f"{process.pid}/{folder.path(file)}")
+        _show_path(processes, folder, file, args)
         processes.output.text(process.pid, folder.read(file))
+
+
+def _show_path(processes: Processes, folder: InstanceFolder, file: str, args: argparse.Namespace) -> None:
+    if args.path:
+        processes.output.text(folder.process.pid, f"{folder.process.pid}/{folder.path(file)}")
 
 
 def _files(folder: InstanceFolder, args: argparse.Namespace) -> list[str]:
@@ -95,7 +100,8 @@ def _files(folder: InstanceFolder, args: argparse.Namespace) -> list[str]:
 
 def _follow(processes: Processes, args: argparse.Namespace) -> None:
     folders = {process: _folder(process, args) for process in processes.each(lambda one: _folder(one, args))}
-    if args.path:
-        for process, folder in folders.items():
-            processes.output.text(process.pid, f"{process.pid}/{folder.path(args.file)}")
-    follow(processes, folders.__getitem__, End().wait, stop=False)
+    for folder in folders.values():
+        (file,) = _files(folder, args)
+        _show_path(processes, folder, file, args)
+    if folders:
+        follow(processes, folders.__getitem__, End().wait, file=file, stop=False)

@@ -41,6 +41,6 @@ def run(args: argparse.Namespace) -> int:
         if not texts:
             processes.output.text(process.pid, folder.read(file))
 
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         processes.each(act)
         return processes.status

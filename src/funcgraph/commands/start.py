@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
             for one in wanted:
                 begin(process, one, changes)
 
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         processes.each(begin_all)
         if processes.living:
             run_command(args.command)

@@ -37,6 +37,6 @@ def run(args: argparse.Namespace) -> int:
         ]
         processes.output.text(process.pid, "---------------\n".join(texts))
 
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         processes.each(show)
         return processes.status

@@ -27,6 +27,6 @@ def run(args: argparse.Namespace) -> int:
         for folder in folders(process, args):
             folder.write("tracing_on", "0")
 
-    with Processes(args.processes) as processes:
+    with Processes(args) as processes:
         processes.each(stop)
         return processes.status

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     wanted = wanted_of(args, tracer="function_graph")
     if len(wanted) > 1:
         raise CommandError("stream: one instance at a time: one -B, with all options after it")
-    with Processes(args.processes, leave_nothing=True) as processes:
+    with Processes(args, leave_nothing=True) as processes:
         _stream(processes, wanted[0], args.command)
         return processes.status
 

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         apply(process, wanted, Changes())
         process.instance(wanted.name).write("function_profile_enabled", "1")
 
-    with Processes(args.processes, leave_nothing=True) as processes:
+    with Processes(args, leave_nothing=True) as processes:
         with temporary(processes, wanted.name) as folders:
             if processes.each(begin_one):
                 top = _Top(processes, folders, args)

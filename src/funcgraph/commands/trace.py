@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
             changed.append(changes)
 
     changed: list[Changes] = []
-    with Processes(args.processes, leave_nothing=True) as processes:
+    with Processes(args, leave_nothing=True) as processes:
         with temporary(processes, wanted.name) as folders:
             processes.each(begin_one)
             if processes.living:

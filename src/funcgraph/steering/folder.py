@@ -15,6 +15,9 @@ from funcgraph.tracefs.interface import OpenFile, Tree
 __all__ = ["InstanceFolder", "Process", "Remote", "pattern_lines"]
 
 _INSTANCES = "instances"
+_ENABLE = "enable"
+#: What stands beside the folders of groups and of events.
+_EVENT_FILES = (_ENABLE, "filter", "header_event", "header_page")
 
 
 class Remote(Tree, Protocol):
@@ -39,13 +42,11 @@ class Process:
     Args:
         pid: its id.
         tree: its files.
-        was_attached: it had no control socket until now.
     """
 
-    def __init__(self, pid: int, tree: Remote, *, was_attached: bool = False) -> None:
+    def __init__(self, pid: int, tree: Remote) -> None:
         self.pid = pid
         self.tree = tree
-        self._was_attached = was_attached
 
     def instance(self, name: str = "") -> InstanceFolder:
         """Return the instance of a name, which may not exist; "": the top one."""
@@ -55,11 +56,11 @@ class Process:
         """Return the names of the instances besides the top one."""
         return sorted(self.tree.list(_INSTANCES))
 
-    def close(self, *, detach: bool = False) -> None:
-        """Leave the process. `detach`: as it was before, unless somebody else uses its socket by now."""
+    def close(self, *, give_back: bool = False) -> None:
+        """Leave the process; `give_back`: without the socket that it got, if nobody else needs it."""
         try:
-            if detach and self._was_attached:
-                self.tree.call("detach", if_unused=True)
+            if give_back:
+                self.tree.call("give_back")
         except OSError:
             pass  # it has ended
         self.tree.close()
@@ -132,8 +133,18 @@ class InstanceFolder:
         return " ".join(pattern_lines(text.splitlines()))
 
     def event_names(self) -> list[str]:
-        """Return all events that can be switched on, as GROUP:EVENT."""
-        return self.process.instance().read("available_events").split()
+        """Return all events that can be switched on, as GROUP:EVENT.
+
+        What the root alone has is asked of the root only for itself: asking makes its instance.
+        """
+        if not self.name:
+            return self.read("available_events").split()
+        found = []
+        for group in self.names("events"):
+            names = [] if group in _EVENT_FILES else self.names(f"events/{group}")
+            if _ENABLE in names:  # records of the tracers themselves have no such file
+                found += [f"{group}:{name}" for name in names if name not in _EVENT_FILES]
+        return found
 
 
 def pattern_lines(lines: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The lines of an instance of a running process as they come: its trace_pipe."""
+"""The lines of an instance of a running process as they come: its trace_pipe, or that of a lane."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import os
 
 from funcgraph.steering.folder import InstanceFolder
 
-__all__ = ["Pipe"]
+__all__ = ["TRACE_PIPE", "Pipe"]
 
-_READ_BYTES = 1 << 16
+TRACE_PIPE = "trace_pipe"
+_READ_BYTES = 1 << 20  # as much as one answer has
 
 
 class Pipe:
-    """The open trace_pipe of an instance, which is not waited for.
+    """An open pipe of an instance, which is not waited for.
 
     While it is open the instance can neither be removed nor get another tracer.
 
     Args:
         folder: the instance.
+        file: trace_pipe, or per_cpu/cpuN/trace_pipe.
 
     Attributes:
         has_ended: no further line will come: something turned tracing off, or removed the instance.
     """
 
-    def __init__(self, folder: InstanceFolder) -> None:
-        self._file = folder.open("trace_pipe", os.O_RDONLY | os.O_NONBLOCK)
+    def __init__(self, folder: InstanceFolder, file: str = TRACE_PIPE) -> None:
+        self._file = folder.open(file, os.O_RDONLY | os.O_NONBLOCK)
         self._rest = b""  # the beginning of a line
         self.has_ended = False
 
