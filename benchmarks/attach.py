@@ -29,9 +29,14 @@ while True:
 
 
 class _Stops:
-    """Adds up the time in the functions that stop a thread."""
+    """Adds up the time in the functions that stop a program's main thread.
 
-    def __init__(self) -> None:
+    Args:
+        pid: the program.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
         self.seconds = 0.0
 
     def __enter__(self) -> _Stops:
@@ -51,7 +56,8 @@ class _Stops:
             try:
                 return function(*words)
             finally:
-                self.seconds += time.perf_counter() - begin
+                if words[0] == self.pid:  # the thread, or the process whose main thread is stopped, too
+                    self.seconds += time.perf_counter() - begin
 
         return timed
 
@@ -76,7 +82,7 @@ def _first_record(bench: Bench) -> tuple[float, float]:
         assert program.stdout is not None
         program.stdout.readline()
         begin = time.perf_counter()
-        with _Stops() as stops:
+        with _Stops(program.pid) as stops:
             attach(program.pid)
         with connect(program.pid) as process:
             process.write_text("set_ftrace_filter", "*work")

@@ -33,7 +33,7 @@ def import_threading() -> None:
 
 def run(folder: str, source: str) -> None:
     """Run `source`, and write "ok" with what it leaves in `answer`, or "error" with its exception."""
-    import _signal
+    import _signal  # type: ignore[import-not-found]
     import posix
 
     # Signals are for the program's threads: one of them may wait for them.

@@ -10,7 +10,10 @@ from funcgraph.attach.errors import AttachError
 from funcgraph.attach.inject import run_in
 from funcgraph.control.client import NotServedError, connect
 
-__all__ = ["attach"]
+__all__ = ["LOADING", "attach"]
+
+#: What is sent before the call of `serve_with`.
+LOADING = Path(loading.__file__).read_text(encoding="utf-8")
 
 
 def attach(pid: int, timeout_s: float = 10.0) -> bool:
@@ -37,8 +40,7 @@ def attach(pid: int, timeout_s: float = 10.0) -> bool:
         connect(pid, timeout_s).close()
     except NotServedError:
         ours = Path(funcgraph.__file__).parents[1]
-        code = Path(loading.__file__).read_text(encoding="utf-8")
-        missing = run_in(pid, f"{code}\nanswer = serve_with({str(ours)!r})\n", timeout_s)
+        missing = run_in(pid, f"{LOADING}\nanswer = serve_with({str(ours)!r})\n", timeout_s)
         if missing:
             raise AttachError(pid, missing) from None
         return True
