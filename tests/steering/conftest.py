@@ -9,6 +9,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from funcgraph.commands import _processes
 from funcgraph.control.client import connect
 from funcgraph.instance.boot import TOP
 from funcgraph.steering.folder import Process
+
+import_module("work")  # whose functions the tests trace
 
 Verb = Callable[..., Any]
 Run = Callable[..., str]

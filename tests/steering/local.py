@@ -16,12 +16,12 @@ class LocalRemote(Tree):
 
     Attributes:
         written: (path, text, append) of each write, in order.
-        refused: paths whose writes fail.
+        refused: paths whose writes fail -> the number of the error.
     """
 
     def __init__(self) -> None:
         self.written: list[tuple[str, str, bool]] = []
-        self.refused: set[str] = set()
+        self.refused: dict[str, int] = {}
 
     def read_text(self, path: str) -> str:
         """Return what a file holds."""
@@ -37,7 +37,7 @@ class LocalRemote(Tree):
     def write_text(self, path: str, text: str, append: bool = False) -> None:
         """Write to a file, or fail if the test wants that."""
         if path in self.refused:
-            raise OSError(22, f"the test refuses {path}")
+            raise OSError(self.refused[path], f"the test refuses {path}")
         self.written.append((path, text, append))
         file = self.open(path, os.O_WRONLY | (os.O_APPEND if append else os.O_TRUNC))
         try:

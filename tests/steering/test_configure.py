@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from errno import EINVAL, EOPNOTSUPP
 
 import pytest
 from local import LocalRemote
@@ -106,7 +107,7 @@ def test_a_refusal_leaves_all_as_it_was(
     top.trace_clock = "global"
     before = files_of(process)
     (one,) = wanted("-l", "x.*", "-n", "y.*", "-C", "mono", "--args", "-b", "512", "-p", "function_graph")
-    remote.refused.add(refused)
+    remote.refused[refused] = EINVAL
     change = apply if refused == "current_tracer" else begin
     with pytest.raises(OSError, match="refuses"), Changes() as changes:
         change(process, one, changes)
@@ -147,10 +148,21 @@ def test_the_tracer_is_function_graph_unless_events_are_asked_for() -> None:
 
 
 def test_an_event_gets_its_filter_and_its_triggers(process: Process, top: funcgraph.Instance) -> None:
-    (one,) = wanted("-e", "py:raise", "-f", 'type ~ "Key*"', "-R", "traceoff:3")
+    (one,) = wanted("-e", "py:raise", "-f", 'type ~ "Key*"', "-R", 'traceoff:3 if type == "No"')
     apply(process, one, Changes())
     event = top.events["py/raise"]
     assert event.enable and event.filter == 'type ~ "Key*"' and "traceoff:count=3" in event.trigger
+
+
+def test_of_a_group_the_events_are_switched_on_that_the_python_tells(
+    process: Process, remote: LocalRemote, top: funcgraph.Instance
+) -> None:
+    """CPython 3.11 tells no py:reraise."""
+    remote.refused["events/py/reraise/enable"] = EOPNOTSUPP
+    apply(process, wanted("-e", "py:*raise")[0], Changes())
+    assert top.events["py/raise"].enable
+    with pytest.raises(OSError, match="refuses"):
+        apply(process, wanted("-e", "py:reraise")[0], Changes())
 
 
 def test_negated_events_are_switched_off(process: Process, top: funcgraph.Instance) -> None:

@@ -220,7 +220,7 @@ def test_children_are_steered_with_their_parents(fg: Any, run: Run) -> None:
     script = fg.script("""
         import os, sys
         child = os.fork()
-        print("runs", flush=True)
+        os.write(1, b"runs\\n")
         sys.stdin.read()
         if child:
             os.wait()

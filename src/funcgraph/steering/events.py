@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from errno import EOPNOTSUPP
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -120,13 +121,21 @@ def configure(folder: InstanceFolder, asked: Asked, changes: Changes) -> None:
         names = [_define(folder, asked.event, changes)]
     else:
         names = choose(asked.event, folder.event_names())
+    refusals = []
     for name in names:
         event = folder_of(name)
         if asked.filters:
             changes.write(folder, f"{event}/filter", asked.filters[-1])
         for trigger in asked.triggers:
             changes.append(folder, f"{event}/trigger", trigger, f"!{trigger}")
-        changes.write(folder, f"{event}/enable", "0" if asked.is_off else "1")
+        try:
+            changes.write(folder, f"{event}/enable", "0" if asked.is_off else "1")
+        except OSError as error:
+            if error.errno != EOPNOTSUPP:  # this Python does not tell it, but perhaps others of the group
+                raise
+            refusals.append(error)
+    if len(refusals) == len(names):
+        raise refusals[0]
 
 
 def _define(folder: InstanceFolder, line: str, changes: Changes) -> str:
