@@ -218,6 +218,8 @@ def test_threads_are_named(shell: Shell) -> None:
     line = re.search(r"^(\d+) worker$", shell.cat("saved_cmdlines"), re.MULTILINE)
     assert line
     assert f"{line[1]} {os.getpid()}\n" in shell.cat("saved_tgids")
+    shell.cat("trace_pipe")
+    assert line[0] in shell.cat("saved_cmdlines")  # the reader of a pipe still needs the name
     shell.echo("1\n", "saved_cmdlines_size")
     outer()
     assert len(shell.cat("saved_cmdlines").splitlines()) == 1

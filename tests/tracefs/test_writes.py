@@ -42,6 +42,16 @@ def test_truncation_empties_a_list_and_appending_extends_it(shell: Shell) -> Non
         assert shell.cat(path) == empty
 
 
+def test_a_blank_line_empties_a_list(shell: Shell) -> None:
+    shell.echo("a.f\n", "set_ftrace_filter")
+    shell.write("set_ftrace_filter", b"\n")
+    assert shell.cat("set_ftrace_filter") == "a.f\n"
+    file = shell.tree.open("set_ftrace_filter", os.O_WRONLY | os.O_TRUNC)
+    assert file.write(0, b"\n") == 1
+    assert shell.cat("set_ftrace_filter") == "#### all functions enabled ####\n"
+    file.close()
+
+
 def test_a_list_keeps_tracing_until_the_first_write_replaces_it(shell: Shell) -> None:
     """Broken by emptying it at open(): every function would be traced in between."""
     shell.echo("a.f\n", "set_ftrace_filter")
@@ -107,7 +117,7 @@ def test_a_marker_is_taken_a_page_at_a_time(shell: Shell) -> None:
     text = "é" * 4000
     assert shell.write("trace_marker", b"x" + text.encode()) == 4095  # no character is cut
     shell.echo("0\n", "tracing_on")
-    assert shell.cat("trace").count("é") > 3990  # the engine goes on in another record every 992 bytes
+    assert shell.cat("trace").count("é") == 4000  # nor where the engine goes on in another record
     refused(errno.EBADF, shell.echo, "late\n", "trace_marker")
 
 

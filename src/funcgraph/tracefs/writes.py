@@ -97,7 +97,7 @@ class _Words(_List):
             raise self._refused(f"a word must have less than {_PAGE} bytes")
         self._check_begun(held[whole:])
         text = self._decoded(held[:whole])
-        if text.strip():
+        if text.strip() or (text and self._is_old):  # `echo > FILE` empties it
             self._put(text)
         self._last = held[whole:]
         return len(data)
