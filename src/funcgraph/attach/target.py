@@ -109,9 +109,8 @@ def _target(
 
 
 def _build(image: Image) -> str:
-    free_threaded = image.address("_PyMutex_LockTimed", "_Py_MergeZeroLocalRefcount") and image.address(
-        "_Py_MergeZeroLocalRefcount"
-    )
+    """Return the build, by functions that only such builds export."""
+    free_threaded = image.address("_Py_MergeZeroLocalRefcount")
     debug = image.address("_Py_NegativeRefcount")
     return ("t" if free_threaded else "") + ("d" if debug else "")
 
