@@ -1,1 +1,4 @@
-"""The former place of funcgraph.instance; kept for programs that import from it."""
+"""How a running process is steered from outside: see docs/control.md.
+
+`latency` here is the former place of funcgraph.instance.latency, kept for programs that import it.
+"""

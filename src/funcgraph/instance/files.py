@@ -198,8 +198,7 @@ class Files:
         state = self._state
         if name == "trace":
             if not append:
-                with state.lock:
-                    state.engine.clear()
+                state.clear()
         elif name == "snapshot":
             number = _unsigned(name, text, "a number: 0, 1, or any other")
             with state.lock:

@@ -215,8 +215,7 @@ class Instance(FileAttributes):
 
     def clear(self) -> None:
         """Empty the buffer, as writing to the kernel's file `trace` does."""
-        with self._state.lock:
-            self._state.engine.clear()
+        self._state.clear()
 
     def trace(self) -> str:
         """Return what the buffer holds as text: the kernel's `trace`. The buffer stays; recording goes on.

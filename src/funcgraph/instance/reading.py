@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Container, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from funcgraph import _engine, _tracedata
 from funcgraph.session.memory_file import contents, memory_file
 from funcgraph.session.output import is_trace_dat
 from funcgraph.tracedata import TraceFile
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.description import Task
 
 
 class Copied(Protocol):
@@ -70,27 +73,55 @@ def describe(tracer: str, name: str) -> dict[str, Any]:
     return {"tracer": tracer, "instance": name, "command": command}
 
 
-def text_of(trace: int, tracer: str, options: Mapping[str, bool], tid: int = 0) -> str:
-    """Return the text of a trace that `write_trace` wrote to a descriptor, with its header.
+def report_of(
+    trace: int, tracer: str, options: Mapping[str, bool], wanted: Callable[[Task], bool] | None = None
+) -> bytes:
+    """Return the text of a trace that `write_trace` wrote to a descriptor, with its header, in UTF-8.
 
     Args:
-        tid: only what this thread recorded; 0: all.
+        wanted: whether a task's records are shown; None: all are.
     """
     if tracer == "function":  # the report has one option for the arguments of both tracers
         options = {**options, "funcgraph-args": options["func-args"]}
     file = TraceFile(trace)
-    tasks = file.find_tasks(str(tid)) if tid else None
-    return b"".join(file.report(options, tasks=tasks)).decode("utf-8", "replace")
+    tasks = None if wanted is None else [task for task in file.tasks if wanted(task)]
+    return b"".join(file.report(options, tasks=tasks))
 
 
-def read_text(
-    engine: _engine.Instance, name: str, options: Mapping[str, bool], *, consume: bool, clock: str
+def text_of(
+    trace: int, tracer: str, options: Mapping[str, bool], wanted: Callable[[Task], bool] | None = None
 ) -> str:
+    """Return what report_of() does, as a str."""
+    return report_of(trace, tracer, options, wanted).decode("utf-8", "replace")
+
+
+def read_text(engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str) -> str:
     """Return the text of an instance's buffer, with its header."""
     tracer = engine.tracer
     with memory_file() as trace:
-        write_trace(engine, trace, describe(tracer, name), consume=consume, clock=clock)
+        write_trace(engine, trace, describe(tracer, name), consume=False, clock=clock)
         return text_of(trace, tracer, options)
+
+
+def take_lines(
+    engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str
+) -> tuple[bytes, dict[int, int]]:
+    """Return the lines of an instance's buffer without a header, and how many records of each lane they are.
+
+    No later text has them.
+    """
+    tracer = engine.tracer
+    with memory_file() as trace:
+        write_trace(engine, trace, describe(tracer, name), consume=True, clock=clock)
+        return without_header(report_of(trace, tracer, options)), records_of(trace)
+
+
+def records_of(trace: int) -> dict[int, int]:
+    """Return how many records each lane of a trace has."""
+    records: dict[int, int] = {}
+    for task in TraceFile(trace).tasks:
+        records[task.lane] = records.get(task.lane, 0) + task.records
+    return records
 
 
 def dump_text(
@@ -100,7 +131,7 @@ def dump_text(
     tracer = engine.tracer
     with memory_file() as trace:
         write_trace(engine, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options, tid)
+        return text_of(trace, tracer, options, (lambda task: task.tid == tid) if tid else None)
 
 
 class _SnapshotOf:
@@ -125,17 +156,24 @@ def snapshot_text(engine: _engine.Instance, name: str, options: Mapping[str, boo
         return text_of(trace, tracer, options) if snapshot.bytes else ""
 
 
-def trace_bytes(engine: _engine.Instance, name: str, *, clock: str) -> bytes:
+def trace_bytes(engine: _engine.Instance, name: str, *, clock: str, consume: bool = False) -> bytes:
     """Return a trace of an instance's buffer: the bytes of a .fg."""
     with memory_file() as trace:
-        write_trace(engine, trace, describe(engine.tracer, name), consume=False, clock=clock)
+        write_trace(engine, trace, describe(engine.tracer, name), consume=consume, clock=clock)
         return contents(trace)
 
 
-def text_of_bytes(trace: bytes, tracer: str, options: Mapping[str, bool]) -> str:
-    """Return the text of a trace that `trace_bytes` returned, with its header."""
+def text_of_bytes(
+    trace: bytes, tracer: str, options: Mapping[str, bool], lanes: Container[int] | None = None
+) -> bytes:
+    """Return the text of a trace that `trace_bytes` returned, with its header, in UTF-8.
+
+    Args:
+        lanes: only what these have; None: all.
+    """
+    wanted = None if lanes is None else (lambda task: task.lane in lanes)
     with memory_file(trace) as file:
-        return text_of(file, tracer, options)
+        return report_of(file, tracer, options, wanted)
 
 
 def save_bytes(trace: bytes, output: str) -> None:
@@ -148,10 +186,9 @@ def save_bytes(trace: bytes, output: str) -> None:
         _save(spool, output)
 
 
-def without_header(text: str) -> list[str]:
-    """Return the lines of a text without its header, each with its end."""
-    lines = text.splitlines(keepends=True)
-    first = 0
-    while first < len(lines) and lines[first].startswith("#"):
-        first += 1
-    return lines[first:]
+def without_header(text: bytes) -> bytes:
+    """Return a text without the comments that it begins with."""
+    begin = 0
+    while text.startswith(b"#", begin):
+        begin = text.find(b"\n", begin) + 1 or len(text)
+    return text[begin:]

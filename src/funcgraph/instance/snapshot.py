@@ -36,8 +36,8 @@ class Snapshot:
             OSError: ENOENT: it is closed.
         """
         reading = _engine.untraced(_reading)
-        text: str = _engine.untraced(reading.text_of_bytes, self._kept(), self.tracer, self._options)
-        return text
+        text: bytes = _engine.untraced(reading.text_of_bytes, self._kept(), self.tracer, self._options)
+        return text.decode("utf-8", "replace")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a trace; NAME.dat: as a trace.dat.

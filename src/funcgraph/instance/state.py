@@ -11,6 +11,7 @@ from funcgraph.settings.table import OPTIONS
 
 if TYPE_CHECKING:
     from funcgraph.events.wanted import Wanted
+    from funcgraph.instance.lanes import Piece
     from funcgraph.instance.latency_instance import InstanceLatency
     from funcgraph.instance.profile import FunctionProfile
 
@@ -24,7 +25,10 @@ class State:
         name: the instance's name.
         engine: its tracer, buffer and user of the function graph.
         lock: held for each change and each read.
-        pipes: id of each trace_pipe that is open.
+        pipes: id of each pipe that is open -> the lane that it takes from; None: all.
+        open_files: id of each file of a tracefs that is open.
+        kept_pieces: what a pipe of one lane took of others, for the pipes of those (lanes.py).
+        taken: lane -> how many records pipes have taken of it.
         options: trace option -> whether it is on.
         filters: setting -> its patterns, or thread ids.
         event_tids: file -> the thread ids that it holds: set_event_pid, set_event_notrace_pid.
@@ -43,12 +47,15 @@ class State:
         "engine",
         "event_tids",
         "filters",
+        "kept_pieces",
         "latency",
         "lock",
         "name",
+        "open_files",
         "options",
         "pipes",
         "profile",
+        "taken",
         "wanted",
     )
 
@@ -56,7 +63,10 @@ class State:
         self.name = name
         self.engine = _engine.Instance(name, buffer_kb=buffer_kb)
         self.lock = InstanceLock()
-        self.pipes: set[int] = set()
+        self.pipes: dict[int, int | None] = {}
+        self.open_files: set[int] = set()
+        self.kept_pieces: list[Piece] = []
+        self.taken: dict[int, int] = {}
         self.options = {name: option.initial for name, option in OPTIONS.items()}
         self.filters: dict[str, tuple[Any, ...]] = {}
         self.event_tids: dict[str, tuple[int, ...]] = {"set_event_pid": (), "set_event_notrace_pid": ()}
@@ -76,16 +86,25 @@ class State:
         """Forget, in a fork's child, the threads that held the lock or a pipe."""
         self.lock = InstanceLock()
         self.pipes.clear()
+        self.open_files.clear()
 
     def trace(self) -> str:
         """Return the text of `trace`: what the buffer holds, or what the latency tracer found."""
         with self.lock:
-            return self.latency.report() if self.latency else self.read(consume=False)
+            text: str = self.latency.report() if self.latency else _engine.untraced(_read, self)
+            return text
 
-    def read(self, *, consume: bool) -> str:
-        """Return the buffer's text. The caller holds the lock."""
-        text: str = _engine.untraced(_read, self, consume)
-        return text
+    def take_lines(self) -> bytes:
+        """Return the buffer's lines, in UTF-8, and leave them out of later texts. The caller holds the lock."""
+        lines: bytes = _engine.untraced(_take_lines, self)
+        return lines
+
+    def clear(self) -> None:
+        """Empty the buffer."""
+        with self.lock:
+            self.engine.clear()
+            self.kept_pieces.clear()
+            self.taken.clear()
 
     def write_trace(self, path: str) -> None:
         """Write a trace of the buffer. The caller holds the lock."""
@@ -100,10 +119,16 @@ class State:
 # What reading needs is imported when somebody reads.
 
 
-def _read(state: State, consume: bool) -> str:
+def _read(state: State) -> str:
     from funcgraph.instance import reading
 
-    return reading.read_text(state.engine, state.name, state.options, consume=consume, clock=state.clock)
+    return reading.read_text(state.engine, state.name, state.options, clock=state.clock)
+
+
+def _take_lines(state: State) -> bytes:
+    from funcgraph.instance import lanes
+
+    return lanes.take_all(state)
 
 
 def _write_trace(state: State, path: str) -> None:

@@ -1,0 +1,323 @@
+"""A tracefs behind a connection: the tree of another process, and what else can be asked of it.
+
+with connect(4711) as process:
+    process.write_text("current_tracer", "function_graph")
+    print(process.read_text("trace"))
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import socket
+import threading
+import time
+from typing import Any
+
+from funcgraph.control import wire
+from funcgraph.control.processes import Process, connect_to
+from funcgraph.tracefs.interface import Entry, OpenFile
+
+__all__ = ["Connection", "NotServedError", "ProcessEndedError", "RemoteFile", "connect", "wait_until_ready"]
+
+_LONGEST_WAIT_S = 0.02
+
+
+class NotServedError(ConnectionRefusedError):
+    """The process is there and ours, but has no control socket."""
+
+
+class ProcessEndedError(ConnectionError):
+    """The process has ended, or has stopped to serve."""
+
+
+def connect(pid: int, timeout_s: float | None = 10.0) -> Connection:
+    """Connect to a running process that has a control socket.
+
+    Args:
+        pid: its process id.
+        timeout_s: how long to wait for each answer, in seconds; None: for ever.
+
+    Returns:
+        The connection: a tracefs (funcgraph.tracefs.interface.Tree), a context manager.
+
+    Raises:
+        ProcessLookupError: there is no such process, or it has ended.
+        PermissionError: it belongs to another user.
+        NotServedError: it has no control socket.
+        TimeoutError: it did not answer: it is stopped, or keeps the interpreter lock.
+        OSError: it refuses: it has too many clients, or another version of funcgraph.
+    """
+    process = Process(pid)
+    if os.geteuid() not in (0, process.uid):
+        text = f"process {pid} belongs to {_user(process.uid)}: only that user and root may steer it"
+        raise PermissionError(errno.EPERM, text)
+    try:
+        stream = connect_to(process, timeout_s)
+    except TimeoutError:
+        raise TimeoutError(errno.ETIMEDOUT, _silent(pid, timeout_s)) from None
+    if stream is None:
+        raise NotServedError(
+            errno.ECONNREFUSED,
+            f"process {pid} has no control socket: attach to it, start it with FUNCGRAPH=control, "
+            f"or have it call funcgraph.serve()",
+        )
+    return Connection(process, stream)
+
+
+def _user(uid: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"user {uid}"
+
+
+def _silent(pid: int, timeout_s: float | None) -> str:
+    return (
+        f"process {pid} did not answer within {timeout_s:g} s: it is stopped, or keeps the interpreter lock"
+    )
+
+
+class Connection:
+    """A connection to a process. It is a Tree; any thread may use it, also several at a time.
+
+    An error of the other side is raised as the OSError that it was there. When the process has ended, every
+    method raises ProcessEndedError.
+
+    Args:
+        process: the process.
+        stream: a connection to its socket.
+
+    Attributes:
+        pid: the process's id.
+    """
+
+    def __init__(self, process: Process, stream: socket.socket) -> None:
+        self.pid = process.pid
+        self._process = process
+        self._stream: socket.socket | None = stream
+        self._lock = threading.Lock()
+        hello: dict[str, Any] = self.ask("hello", version=wire.VERSION)[0]
+        if hello["version"] != wire.VERSION:
+            self.close()
+            text = f"process {self.pid} has another version of funcgraph: {hello['funcgraph']}"
+            raise OSError(errno.EPROTO, text)
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection: the process closes the files that were opened through it."""
+        with self._lock:
+            self._drop()
+
+    def fileno(self) -> int:
+        """Return the descriptor of the socket: readable when the process has ended, and nothing is asked."""
+        return -1 if self._stream is None else self._stream.fileno()
+
+    def stat(self, path: str) -> Entry:
+        """Return what the path is, as Tree.stat()."""
+        return Entry(*self.ask("stat", path=path)[0])
+
+    def list(self, path: str) -> list[str]:
+        """Return the names in a folder, as Tree.list()."""
+        names: list[str] = self.ask("list", path=path)[0]
+        return names
+
+    def mkdir(self, path: str) -> None:
+        """Make an instance, as Tree.mkdir()."""
+        self.ask("mkdir", path=path)
+
+    def rmdir(self, path: str) -> None:
+        """Remove an instance, as Tree.rmdir()."""
+        self.ask("rmdir", path=path)
+
+    def open(self, path: str, flags: int) -> RemoteFile:
+        """Open a file, as Tree.open()."""
+        return RemoteFile(self, self.ask("open", path=path, flags=flags)[0])
+
+    def read_text(self, path: str) -> str:
+        """Return what a file says; of a pipe, what it has now."""
+        with self.open(path, os.O_RDONLY) as file:
+            return file.read_all().decode("utf-8", "surrogateescape")
+
+    def write_text(self, path: str, text: str, append: bool = False) -> None:
+        """Write to a file, as `echo TEXT > FILE`; with `append`, as `>>`."""
+        flags = os.O_WRONLY | (os.O_APPEND if append else os.O_TRUNC)
+        with self.open(path, flags) as file:
+            file.write_all(text.encode("utf-8", "surrogateescape"))
+
+    def call(self, name: str, /, **arguments: Any) -> Any:
+        """Call a procedure of the process: see control/procedures.py for those that there are.
+
+        Args:
+            name: such as "info".
+            arguments: values that JSON has.
+
+        Returns:
+            What it returns.
+
+        Raises:
+            OSError: ENOSYS: there is no such procedure. EINVAL: wrong arguments. Others: as it raised.
+        """
+        return self.ask("call", name=name, arguments=arguments)[0]
+
+    def ask(self, op: str, body: bytes = b"", /, **fields: Any) -> tuple[Any, bytes]:
+        """Make one request; return the answer's value and body.
+
+        Raises:
+            OSError: what the other side raised, or the connection has ended.
+        """
+        message = wire.framed(wire.pack({"op": op, **fields}, body))
+        with self._lock:
+            header, answered = self._exchange(message)
+        if "ok" in header:
+            return header["ok"], answered
+        raise OSError(header["errno"], header["error"])
+
+    def _exchange(self, message: bytes) -> tuple[dict[str, Any], bytes]:
+        stream = self._stream
+        if stream is None:
+            raise self._ended()
+        try:
+            stream.sendall(message)
+            size = wire.LENGTH.unpack(_receive(stream, wire.LENGTH.size))[0]
+            if size > wire.MAX_FRAME:
+                raise wire.WireError(f"a frame of {size} bytes")
+            return wire.unpack(_receive(stream, size))
+        except TimeoutError:
+            timeout_s = stream.gettimeout()
+            self._drop()  # the late answer would be taken for that to the next request
+            raise TimeoutError(errno.ETIMEDOUT, _silent(self.pid, timeout_s)) from None
+        except (ConnectionError, EOFError):
+            self._drop()
+            raise self._ended() from None
+        except wire.WireError as error:
+            self._drop()
+            raise OSError(errno.EPROTO, f"process {self.pid} answered nonsense: {error}") from None
+
+    def _drop(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _ended(self) -> ProcessEndedError:
+        if self._process.has_ended():
+            return ProcessEndedError(errno.ESRCH, f"process {self.pid} has ended")
+        text = (
+            f"process {self.pid} has closed the connection: it has stopped serving, or has too many clients"
+        )
+        return ProcessEndedError(errno.ECONNRESET, text)
+
+
+def _receive(stream: socket.socket, size: int) -> bytes:
+    """Return the next bytes.
+
+    Raises:
+        EOFError: there are no more.
+    """
+    data = bytearray(size)
+    rest = memoryview(data)
+    while rest:
+        received = stream.recv_into(rest)
+        if not received:
+            raise EOFError
+        rest = rest[received:]
+    return bytes(data)
+
+
+class RemoteFile:
+    """A file of the other process's tree, open: an OpenFile. Made by Connection.open()."""
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self._connection = connection
+        self._number: int | None = number
+
+    def __enter__(self) -> RemoteFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def ready(self) -> bool:
+        """Whether read() has something, or an end, now: as OpenFile.ready."""
+        return bool(self._connection.ask("ready", file=self._open())[0])
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return bytes from an offset, as OpenFile.read(): at most 1 MiB."""
+        size = min(size, wire.MAX_BODY)
+        return self._connection.ask("read", file=self._open(), offset=offset, size=size)[1]
+
+    def read_all(self) -> bytes:
+        """Return all of it; of a pipe, what it has now."""
+        parts: list[bytes] = []
+        offset = 0
+        try:
+            while part := self.read(offset, wire.MAX_BODY):
+                parts.append(part)
+                offset += len(part)
+        except BlockingIOError:
+            pass
+        return b"".join(parts)
+
+    def write(self, offset: int, data: bytes) -> int:
+        """Carry out one write(), as OpenFile.write(): of at most 1 MiB."""
+        written: int = self._connection.ask("write", data[: wire.MAX_BODY], file=self._open(), offset=offset)[
+            0
+        ]
+        return written
+
+    def write_all(self, data: bytes) -> None:
+        """Write all of it, in as many write()s as it takes; an empty text is one, too."""
+        offset = self.write(0, data)
+        while offset < len(data):
+            written = self.write(offset, data[offset:])
+            if written <= 0:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            offset += written
+
+    def close(self) -> None:
+        """Close it. May be called twice, and after the process has ended."""
+        number, self._number = self._number, None
+        if number is not None:
+            try:
+                self._connection.ask("close", file=number)
+            except ConnectionError:
+                pass  # it is closed
+
+    def _open(self) -> int:
+        if self._number is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return self._number
+
+
+def wait_until_ready(file: OpenFile, timeout_s: float | None = None) -> bool:
+    """Wait until a file has something to read: a blocking read of a pipe is this, and then read().
+
+    The process is asked again and again, at first at once and then each 20 ms: it keeps no list of who waits,
+    and nothing of it runs while nobody waits.
+
+    Args:
+        file: an open file, of a Connection or of a tree of this process.
+        timeout_s: for how many seconds at most; None: for ever.
+
+    Returns:
+        Whether it is ready.
+
+    Raises:
+        OSError: the connection has ended.
+    """
+    end = None if timeout_s is None else time.monotonic() + timeout_s
+    pause_s = 0.0005
+    while not file.ready:
+        left_s = _LONGEST_WAIT_S if end is None else end - time.monotonic()
+        if left_s <= 0:
+            return False
+        time.sleep(min(pause_s, left_s))
+        pause_s = min(2 * pause_s, _LONGEST_WAIT_S)
+    return True

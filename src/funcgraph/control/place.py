@@ -1,0 +1,22 @@
+"""Where control sockets lie: FOLDER/funcgraph-control-UID/PID-START.sock.
+
+Traced processes import this module, so it imports only what Python has loaded already. The folder is made,
+and the socket's file named, by src/binding/control/place.c.
+"""
+
+import os
+
+__all__ = ["PREFIX", "SUFFIX", "folders"]
+
+PREFIX = "funcgraph-control-"  # place.c has these names too
+SUFFIX = ".sock"
+
+
+def folders(environ: "dict[str, str] | os._Environ[str]") -> "list[str]":
+    """Return the folders in which a process with that environment looks for room for its socket, in order.
+
+    They are those of session directories (session/directory.py), found without the module tempfile.
+    """
+    temporary = next((environ[name] for name in ("TMPDIR", "TEMP", "TMP") if environ.get(name)), "/tmp")
+    candidates = [environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", temporary, "/tmp"]
+    return list(dict.fromkeys(path for path in candidates if path.startswith("/") and "\0" not in path))

@@ -1,0 +1,69 @@
+"""What goes over a control socket: the same for both ends.
+
+A frame is its length, a little-endian 32-bit number, and so many bytes of message. A message is the length of
+its header, likewise, the header, which is JSON, and the body: bytes that are read or written.
+
+    request   {"op": "read", "file": 3, "offset": 0, "size": 4096}
+    answer    {"ok": null}, and the bytes as its body
+              {"errno": 2, "error": "No such file or directory"}
+
+The client asks, the server answers, in turn. The first request is "hello", with the client's version.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+__all__ = ["LENGTH", "MAX_BODY", "MAX_FRAME", "VERSION", "WireError", "framed", "pack", "unpack"]
+
+VERSION = 1
+#: The most that one request reads or writes.
+MAX_BODY = 1 << 20
+#: The longest message. src/binding/control/client.h has it too.
+MAX_FRAME = MAX_BODY + (1 << 16)
+LENGTH = struct.Struct("<I")
+
+
+class WireError(ValueError):
+    """Bytes are no message."""
+
+
+def pack(header: dict[str, Any], body: bytes = b"") -> bytes:
+    """Return a message.
+
+    Raises:
+        WireError: it would be longer than MAX_FRAME.
+        TypeError: the header cannot be JSON.
+    """
+    text = json.dumps(header, separators=(",", ":")).encode("ascii")  # lone surrogates as \\udXXX
+    message = b"".join((LENGTH.pack(len(text)), text, body))
+    if len(message) > MAX_FRAME:
+        raise WireError(f"a message of {len(message)} bytes: at most {MAX_FRAME} fit into a frame")
+    return message
+
+
+def unpack(message: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return header and body of a message.
+
+    Raises:
+        WireError: it is damaged.
+    """
+    if len(message) < LENGTH.size:
+        raise WireError(f"a message of {len(message)} bytes has no header")
+    end = LENGTH.size + LENGTH.unpack_from(message)[0]
+    if end > len(message):
+        raise WireError(f"a header of {end - LENGTH.size} bytes in a message of {len(message)}")
+    try:
+        header = json.loads(message[LENGTH.size : end].decode("ascii"))
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"the header is no JSON: {error}") from None
+    if not isinstance(header, dict):
+        raise WireError(f"the header is no JSON object but {type(header).__name__}")
+    return header, message[end:]
+
+
+def framed(message: bytes) -> bytes:
+    """Return a message with its length before it, as it is sent."""
+    return LENGTH.pack(len(message)) + message
