@@ -74,10 +74,11 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "instance": ("session", "events"),
     "tracefs": ("instance",),
     "control": ("tracefs",),
+    "mount": ("control",),
     "package": ("instance",),
     "boot": ("instance",),
     "selftest": ("package",),
-    "commands": ("selftest", "export", "merge"),
+    "commands": ("selftest", "export", "merge", "mount"),
     "command line": ("commands",),
 }
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from errno import EISDIR, ENOENT, EPERM
+from types import MappingProxyType
+from typing import Protocol
 
 from funcgraph.tracefs.interface import Entry, OpenFile, Tree
 
-__all__ = ["Processes"]
+__all__ = ["Processes", "ServedTree"]
 
 _FOLDER = Entry(True, 0o750)
+
+
+class ServedTree(Tree, Protocol):
+    """The tree of a process: process.ProcessTree."""
+
+    def is_served(self) -> bool:
+        """Return whether the process is there, and answered the last question."""
 
 
 class Processes:
@@ -18,12 +27,18 @@ class Processes:
 
     Args:
         running: returns the ids of the processes that are there now.
-        open_tree: returns the tree of a process. It is called once for each.
+        open_tree: returns the tree of a process. ConnectionRefusedError, ProcessLookupError: it has none.
+        trees: the trees of processes that are open already.
     """
 
-    def __init__(self, running: Callable[[], list[int]], open_tree: Callable[[int], Tree]) -> None:
+    def __init__(
+        self,
+        running: Callable[[], list[int]],
+        open_tree: Callable[[int], ServedTree],
+        trees: Mapping[int, ServedTree] = MappingProxyType({}),
+    ) -> None:
         self._running, self._open_tree = running, open_tree
-        self._trees: dict[int, Tree] = {}
+        self._trees = dict(trees)
 
     def stat(self, path: str) -> Entry:
         """As Tree.stat()."""
@@ -66,13 +81,17 @@ class Processes:
     def _tree(self, path: str) -> tuple[Tree, str]:
         """Return the tree of the process, and the path in it. ENOENT: there is no such process."""
         name, _, rest = path.partition("/")
-        running = self._running()
-        for pid in set(self._trees) - set(running):
-            self._trees.pop(pid, None)
-        if not name.isdecimal() or int(name) not in running or name != str(int(name)):
+        if not name.isdecimal() or name != str(int(name)):
             raise OSError(ENOENT, os.strerror(ENOENT), path)
-        pid = int(name)
+        return self._served(int(name), path), rest
+
+    def _served(self, pid: int, path: str) -> Tree:
         tree = self._trees.get(pid)
-        if tree is None:
-            tree = self._trees.setdefault(pid, self._open_tree(pid))
-        return tree, rest
+        if tree is not None and tree.is_served():
+            return tree
+        self._trees.pop(pid, None)
+        try:
+            tree = self._open_tree(pid)
+        except (ConnectionRefusedError, ProcessLookupError):
+            raise OSError(ENOENT, os.strerror(ENOENT), path) from None
+        return self._trees.setdefault(pid, tree)

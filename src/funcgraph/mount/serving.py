@@ -44,15 +44,19 @@ def serve(
     module = libfuse.load()
     with _kept_messages() as messages:
 
+        works = []
+
         def begin() -> None:
             messages.restore()
+            works.append(True)
             started()
 
         operations = Operations(tree, libfuse.Session(module), begin)
         try:
             module.FUSE(operations, folder, raw_fi=True, **_fuse_options(module, source, options))
-        except RuntimeError:  # libfuse has printed why
-            raise MountError(f"{folder}: cannot be mounted: {messages.text() or 'libfuse fails'}") from None
+        except RuntimeError:  # libfuse has printed why; or a signal has ended its loop
+            if not works:
+                raise MountError(f"{folder}: cannot be mounted: {messages.text() or 'libfuse fails'}") from None
 
 
 def stop() -> None:
