@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
-from errno import EACCES, EBADF, EBUSY, EEXIST, EINVAL, EISDIR, ENOENT, ENOTDIR, EPERM
+from errno import EACCES, EAGAIN, EBADF, EBUSY, EEXIST, EINVAL, EISDIR, ENOENT, ENOTDIR, EPERM
 
 from funcgraph.tracefs.interface import Entry
 
@@ -132,7 +132,7 @@ class MemoryFile:
     def _from_pipe(self, size: int) -> bytes:
         pipe = self._instance.pipe
         if not pipe:
-            raise BlockingIOError
+            raise _error(EAGAIN, self._name)
         taken = bytes(pipe[:size])
         del pipe[:size]
         return taken

@@ -121,8 +121,11 @@ def test_a_descriptor_that_was_duplicated_goes_on_after_the_other_is_closed(moun
     assert (done.stdout, done.stderr) == ("a.f\nb.f\nc.f\n", "")
 
 
-def test_touch_and_truncate_change_nothing(mounted: Path) -> None:
+def test_touch_changes_nothing_and_truncating_to_0_empties(mounted: Path) -> None:
+    file = mounted / "set_ftrace_filter"
     done = shell(mounted, "echo a.f > set_ftrace_filter; touch set_ftrace_filter; cat set_ftrace_filter")
     assert (done.stdout, done.stderr) == ("a.f\n", "")
-    os.truncate(mounted / "set_ftrace_filter", 0)
-    assert (mounted / "set_ftrace_filter").read_text() == "a.f\n"
+    os.truncate(file, 100)
+    assert file.read_text() == "a.f\n"
+    os.truncate(file, 0)
+    assert file.read_text() == ""

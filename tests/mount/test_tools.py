@@ -85,12 +85,16 @@ def test_vim_edits_a_list(mounted: Path) -> None:
 
 
 def test_tail_f_follows_the_pipe_until_it_is_interrupted(mounted: Path) -> None:
+    lines = [f"line {number:<40}\n" for number in range(2000)]  # tail writes whole blocks
     words = ["tail", "-n", "+1", "-f", "trace_pipe"]
     with subprocess.Popen(words, cwd=mounted, stdout=subprocess.PIPE, text=True) as tail:
         assert tail.stdout is not None
-        for text in ("one\n", "two\n"):
-            (mounted / "trace_marker").write_text(text)
-            assert tail.stdout.readline() == text
+        seen = 0
+        for part in (lines[:1000], lines[1000:]):
+            (mounted / "trace_marker").write_text("".join(part))
+            read = [tail.stdout.readline() for _ in range(800)]
+            assert read == lines[seen : seen + 800]
+            seen += 800
         tail.send_signal(signal.SIGINT)
         assert tail.wait(60) == -signal.SIGINT
 

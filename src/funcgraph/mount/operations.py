@@ -93,7 +93,12 @@ class Operations:
         return 0
 
     def truncate(self, path: str, length: int) -> int:
-        """truncate(2) and ftruncate(2): sizes are not kept. O_TRUNC comes with open()."""
+        """truncate(2) and ftruncate(2). To 0 it empties the file as O_TRUNC does; other lengths change nothing.
+
+        The kernel's tracefs ignores the length 0, too: there, vim adds to a list that it was to replace.
+        """
+        if length == 0:
+            self._tree.open(_within(path), os.O_WRONLY | os.O_TRUNC).close()
         return 0
 
     def utimens(self, path: str, times: object = None) -> int:
