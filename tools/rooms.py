@@ -56,6 +56,7 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "binding/engine": ("binding/capi", "binding/event"),
     "binding/tracedata": ("binding/base", "tracedata/export", "tracedata/select", "tracedata/make"),
     "binding/environ": ("binding/base",),
+    "binding/control": ("binding/base",),
 }
 
 #: The same for the rooms of the Python package: its folders, and the groups of modules in PYTHON_GROUPS.
@@ -75,8 +76,8 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "tracefs": ("instance",),
     "control": ("tracefs",),
     "mount": ("control",),
-    "package": ("instance",),
-    "boot": ("instance",),
+    "package": ("control",),
+    "boot": ("control",),
     "selftest": ("package",),
     "commands": ("selftest", "export", "merge", "mount"),
     "command line": ("commands",),
@@ -84,7 +85,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
 
 #: Room -> the modules at the top of the package that are in it.
 PYTHON_GROUPS = {
-    "extensions": ("_engine", "_tracedata", "_environ"),
+    "extensions": ("_engine", "_tracedata", "_environ", "_control"),
     "base": ("names", "version"),
     "api": ("fgraph", "fprobe", "multi", "kretprobe", "kprobe", "_include"),
     "package": ("__init__",),

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         users,
     )
     from funcgraph._include import get_include
+    from funcgraph.control.serving import serve
     from funcgraph.events.live import dynamic_events
     from funcgraph.events.typed import Event
     from funcgraph.fgraph import available_filter_functions, registered
@@ -143,6 +144,7 @@ __all__ = [
     "register_kretprobe",
     "registered",
     "registered_fprobe",
+    "serve",
     "trace_marker",
     "trace_printk",
     "unregister_fprobe",
@@ -215,6 +217,7 @@ _LAZY = {
     "register_kretprobe": "funcgraph.kretprobe",
     "registered": "funcgraph.fgraph",
     "registered_fprobe": "funcgraph.fprobe",
+    "serve": "funcgraph.control.serving",
     "trace_marker": "funcgraph.instance.marker",
     "trace_printk": "funcgraph._engine",
     "unregister_fprobe": "funcgraph._engine",

@@ -512,6 +512,13 @@ class Instance:
 def untraced(function: Callable[..., Any], /, *args: object) -> Any:
     """Call function(*args) and return its result. No user sees what it calls in this thread."""
 
+def apart(function: Callable[..., Any], /, *args: object) -> Any:
+    """Call function(*args) as no part of the program, in a thread of ours; return its result.
+
+    No user sees what it calls, no trace, profile or trace function of another tool either, and the thread
+    gets no shadow stack. The function may wait for locks.
+    """
+
 def mark(text: str, /) -> int:
     """Write a text into the recordings of this process and the instance "top"; return its length."""
 

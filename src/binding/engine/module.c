@@ -152,6 +152,8 @@ static PyMethodDef functions[] = {
      "function_names(patterns=None) -> list[str]: the names of all functions, or of those that match."},
     {"untraced", FG_FASTCALL(fg_call_untraced),
      "untraced(function, *args): call the function; no user sees what it calls."},
+    {"apart", FG_FASTCALL(fg_call_apart),
+     "apart(function, *args): call the function; no user and no other tool sees what it calls."},
     {"mark", fg_top_mark, METH_O, "mark(text) -> int: put a text into the traces of this process."},
     {"trace_printk", FG_FASTCALL(fg_top_printk),
      "trace_printk(format, *args) -> int: as mark(), shown as from the calling function."},

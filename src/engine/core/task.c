@@ -19,6 +19,13 @@
 #define ADDRESS_SPACE_PART 1024u
 
 _Thread_local struct fg_task *fg_task_self __attribute__((tls_model("initial-exec")));
+
+/* fg_task_set_apart(): whether the thread is, and its task meanwhile, if it has one. */
+static _Thread_local struct {
+    bool is_on;
+    struct fg_task *task;
+} apart;
+
 static _Atomic bool fence_is_light; /* membarrier(2) works here */
 
 static struct {
@@ -118,7 +125,7 @@ static struct fg_task *task_map(size_t *bytes)
     return NULL;
 }
 
-struct fg_task *fg_task_create(void)
+static struct fg_task *create(void)
 {
     /* Set when the thread gets its task. A second request comes from a destructor that runs after the
      * task has ended: it goes untraced. */
@@ -151,8 +158,32 @@ struct fg_task *fg_task_create(void)
     tasks.first = task;
     tasks.count++;
     pthread_mutex_unlock(&tasks.lock);
-    fg_task_self = task;
     return task;
+}
+
+struct fg_task *fg_task_create(void)
+{
+    if (apart.is_on) {
+        if (!apart.task)
+            apart.task = create();
+        return apart.task;
+    }
+    return fg_task_self = create();
+}
+
+bool fg_task_set_apart(bool on)
+{
+    if (on == apart.is_on)
+        return false;
+    if (on) {
+        apart.task = fg_task_self;
+        fg_task_self = NULL;
+    } else {
+        fg_task_self = apart.task;
+        apart.task = NULL;
+    }
+    apart.is_on = on;
+    return true;
 }
 
 void fg_task_for_each(void (*visit)(struct fg_task *task, void *arg), void *arg)

@@ -131,6 +131,17 @@ static inline struct fg_task *fg_task_current(void)
 }
 
 /**
+ * fg_task_set_apart() - Take the thread out of what is traced, or put it back.
+ * @on: whether it is apart from now on
+ *
+ * While a thread is apart, fg_task_self is NULL: its calls find no task. Code that needs one, such as a
+ * marker, gets it from fg_task_current(); it is made when that first happens.
+ *
+ * Return: false: it was so before.
+ */
+bool fg_task_set_apart(bool on);
+
+/**
  * fg_task_on_exit() - Set the function that ends a task's calls in progress.
  * @end: called in the task's own thread, when the task ends, before its memory is unmapped
  *

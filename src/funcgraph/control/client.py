@@ -142,14 +142,21 @@ class Connection:
 
     def read_text(self, path: str) -> str:
         """Return what a file says; of a pipe, what it has now."""
-        with self.open(path, os.O_RDONLY) as file:
-            return file.read_all().decode("utf-8", "surrogateescape")
+        number, data = self.ask("get", path=path)
+        if number is not None:  # there may be more than fits into one answer
+            with RemoteFile(self, number) as file:
+                data += file.read_all(len(data))
+        return data.decode("utf-8", "surrogateescape")
 
     def write_text(self, path: str, text: str, append: bool = False) -> None:
         """Write to a file, as `echo TEXT > FILE`; with `append`, as `>>`."""
+        data = text.encode("utf-8", "surrogateescape")
         flags = os.O_WRONLY | (os.O_APPEND if append else os.O_TRUNC)
+        if len(data) <= wire.MAX_BODY:
+            self.ask("put", data, path=path, flags=flags)
+            return
         with self.open(path, flags) as file:
-            file.write_all(text.encode("utf-8", "surrogateescape"))
+            file.write_all(data)
 
     def call(self, name: str, /, **arguments: Any) -> Any:
         """Call a procedure of the process: see control/procedures.py for those that there are.
@@ -253,10 +260,9 @@ class RemoteFile:
         size = min(size, wire.MAX_BODY)
         return self._connection.ask("read", file=self._open(), offset=offset, size=size)[1]
 
-    def read_all(self) -> bytes:
-        """Return all of it; of a pipe, what it has now."""
+    def read_all(self, offset: int = 0) -> bytes:
+        """Return all of it, from an offset; of a pipe, what it has now."""
         parts: list[bytes] = []
-        offset = 0
         try:
             while part := self.read(offset, wire.MAX_BODY):
                 parts.append(part)

@@ -6,7 +6,6 @@ Documentation/trace/events.rst, fprobetrace.rst and histogram.rst have the synta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from errno import EINVAL
 from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph.events.errors import CommandError
@@ -18,7 +17,7 @@ from funcgraph.instance.events import EventFile, Events
 if TYPE_CHECKING:
     from funcgraph.instance.state import State
 
-__all__ = ["exists", "names", "read", "write"]
+__all__ = ["access", "exists", "is_of_process", "names", "pipe", "read", "write"]
 
 _FOLDER = "events/"
 _LOG = "error_log"
@@ -26,11 +25,13 @@ _SET = "set_event"
 _OF_AN_EVENT = ("enable", "filter", "format", "hist", "id", "trigger")
 _OF_A_GROUP = ("enable", "filter")
 _OF_ALL = "enable"
+_WRITTEN = ("enable", "filter", "trigger")
+_AVAILABLE = "available_events"
 
 
 #: Files of all events that can only be read -> their text.
 _LISTS: dict[str, Callable[[Events], str]] = {
-    "available_events": event_set.available_text,
+    _AVAILABLE: event_set.available_text,
     "show_event_filters": event_set.filters_text,
     "show_event_triggers": event_set.triggers_text,
     f"{_FOLDER}header_event": event_set.header_event,
@@ -52,8 +53,8 @@ class _Found(NamedTuple):
     is_single: bool
 
 
-def names(state: State) -> Iterator[str]:
-    """Yield the names of the files that there are now."""
+def names(state: State, folder: str | None) -> Iterator[str]:
+    """Yield the names of the files that there are now, whichever the folder."""
     yield from FILES
     yield from (_LOG, _SET, *_LISTS, f"{_FOLDER}{_OF_ALL}")
     events = Events(state)
@@ -66,6 +67,20 @@ def names(state: State) -> Iterator[str]:
 def exists(state: State, name: str) -> bool:
     """Return whether there is a file of this name."""
     return name in (*FILES, _LOG, _SET, *_LISTS) or _find(state, name) is not None
+
+
+def access(name: str) -> str:
+    """Return how a file can be used: "r" or "rw"."""
+    return "rw" if name in (*FILES, _LOG, _SET) or name.rpartition("/")[2] in _WRITTEN else "r"
+
+
+def is_of_process(name: str) -> bool:
+    """Return whether a file is the same in each instance."""
+    return name in (*FILES, _AVAILABLE)
+
+
+def pipe(state: State, name: str) -> None:
+    """None of these files is a pipe."""
 
 
 def _find(state: State, name: str) -> _Found | None:
@@ -116,12 +131,11 @@ def write(state: State, name: str, text: str, append: bool) -> None:
     if name in FILES:
         dynamic_events.write(name, text, append)
     elif name == _LOG:
-        dynamic_events.log.clear()
+        if not append:
+            dynamic_events.log.clear()
     elif name == _SET:
         with state.lock:
             event_set.write_set_event(Events(state), text, append)
-    elif name in _LISTS:
-        raise _read_only(name)
     else:
         found = _find(state, name)
         assert found is not None
@@ -140,14 +154,8 @@ def _write_found(found: _Found, text: str, append: bool) -> None:
         event_set.write_group_filter(found.events, text)
     elif found.file == "filter":
         found.events[0].filter = text
-    elif found.file == "trigger":
+    else:
         if not append:
             found.events[0].remove_histograms()
         if text or append:  # `: > trigger` writes nothing
             found.events[0].write_trigger(text)
-    else:
-        raise _read_only(found.file)
-
-
-def _read_only(file: str) -> OSError:
-    return OSError(EINVAL, f"invalid write to {file}: it is read-only")

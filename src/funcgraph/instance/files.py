@@ -7,36 +7,26 @@ kernel: a write that fails changes nothing, where the kernel has emptied a list 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from errno import EBADF, EBUSY, EINVAL, EISDIR, ENODEV, ENOENT, ENOMEM, ERANGE
+from collections.abc import Callable, Iterator
+from errno import EBADF, EBUSY, EINVAL, EISDIR, ENODEV, ENOENT, ENOMEM
 from types import ModuleType
 from typing import Any
 
-from funcgraph import _engine
 from funcgraph.instance import profiling, snapshot_file
-from funcgraph.instance.access import available_clocks, get, put
+from funcgraph.instance.access import get, put
+from funcgraph.instance.numbers import unsigned
 from funcgraph.instance.options import set_options
+from funcgraph.instance.pipe import Pipe
 from funcgraph.instance.state import State
+from funcgraph.instance.texts import FORMATS, PARSERS, invalid
 from funcgraph.settings import check
-from funcgraph.settings.table import (
-    BY_FILE,
-    CHOICE,
-    FLAG,
-    NAMES,
-    NUMBER,
-    OPTIONS,
-    PATTERNS,
-    TEXT,
-    THREADS,
-    WORDS,
-    Setting,
-)
+from funcgraph.settings.table import BY_FILE, OPTIONS, TEXT
 
 __all__ = ["Files"]
 
 _FOLDER = "options/"
-_ULONG_MAX = 2**64 - 1
 _WITH_COMMANDS = "set_ftrace_filter"
+_PIPE = "trace_pipe"
 
 
 class Files:
@@ -95,6 +85,63 @@ class Files:
             raise TypeError(f"a file's text must be a str, not {type(text).__name__}")
         self._served(name, lambda name: self._write(name, text, append))
 
+    def access(self, name: str) -> str:
+        """Return how a file can be used: "r", "w" or "rw"."""
+        access: str = self._served(name, self._access)
+        return access
+
+    def _access(self, name: str) -> str:
+        if _option_of(name):
+            return "rw"
+        module = _module_of(self._state, name)
+        return str(module.access(name)) if module else BY_FILE[name].access
+
+    def folder(self, path: str) -> list[str]:
+        """Return the names in a folder; "": at the top. []: there is no such folder."""
+        prefix = f"{path}/" if path else ""
+        own = (*BY_FILE, *(_FOLDER + option for option in OPTIONS))
+        names = [*own, *(name for module in _modules() for name in module.names(self._state, path))]
+        return list(
+            dict.fromkeys(name[len(prefix) :].partition("/")[0] for name in names if name.startswith(prefix))
+        )
+
+    def hold(self, holder: object) -> None:
+        """Note that a file is open: the instance is in use until release()."""
+        self._state.open_files.add(id(holder))
+
+    def release(self, holder: object) -> None:
+        """Undo hold(). May be called twice."""
+        self._state.open_files.discard(id(holder))
+
+    @property
+    def are_held(self) -> bool:
+        """Whether a file is open, or a pipe."""
+        return bool(self._state.open_files or self._state.pipes)
+
+    def is_of_process(self, name: str) -> bool:
+        """Return whether a file is the same in each instance: the kernel has it in its root alone."""
+        module = _module_of(self._state, name)
+        return module is not None and bool(module.is_of_process(name))
+
+    def pipe(self, name: str) -> Pipe | None:
+        """Open a file whose readers take what they read; None: it is none.
+
+        Raises:
+            OSError: EBUSY: another reader has it open, as in the kernel; and as read().
+        """
+        pipe: Pipe | None = self._served(name, self._pipe)
+        return pipe
+
+    def _pipe(self, name: str) -> Pipe | None:
+        state = self._state
+        with state.lock:
+            if name == _PIPE:
+                state.check_no_pipe()
+                return Pipe(state)
+            module = _module_of(state, name)
+            pipe: Pipe | None = module.pipe(state, name) if module else None
+            return pipe
+
     def __getitem__(self, name: str) -> str:
         return self.read(name)
 
@@ -105,7 +152,8 @@ class Files:
         yield from BY_FILE
         for option in OPTIONS:
             yield _FOLDER + option
-        yield from _event_files().names(self._state)
+        for module in _modules():
+            yield from module.names(self._state, None)
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -114,7 +162,7 @@ class Files:
         if name in BY_FILE:
             return True
         return isinstance(name, str) and (
-            _option_of(name) in OPTIONS or _event_files().exists(self._state, name)
+            _option_of(name) in OPTIONS or _module_of(self._state, name) is not None
         )
 
     def __repr__(self) -> str:
@@ -146,38 +194,38 @@ class Files:
         state, option = self._state, _option_of(name)
         if option:
             return f"{state.options[option]:d}\n"
-        if name not in BY_FILE:
-            text: str = _event_files().read(state, name)
+        if "r" not in self._access(name):
+            raise OSError(EINVAL, f"invalid read of {name}: it is write-only")
+        if module := _module_of(state, name):
+            text: str = module.read(state, name)
             return text
         setting = BY_FILE[name]
-        if setting.access == "w":
-            raise OSError(EINVAL, f"invalid read of {name}: it is write-only")
         if setting.kind == TEXT:
             return _TEXTS[name](state)
-        text = _FORMATS[setting.kind](setting, get(state, name))
+        text = FORMATS[setting.kind](setting, get(state, name))
         return text + state.commands.text() if name == _WITH_COMMANDS and state.commands else text
 
     def _write(self, name: str, text: str, append: bool) -> None:
         state, option = self._state, _option_of(name)
         if option:
-            number = _unsigned(name, text, "0 or 1")
+            number = unsigned(name, text, "0 or 1")
             if number > 1:
-                raise _invalid(name, text, "must be 0 or 1")
+                raise invalid(name, text, "must be 0 or 1")
             set_options(state, {option: bool(number)})
             return
-        if name not in BY_FILE:
-            _event_files().write(state, name, text, append)
+        if "w" not in self._access(name):
+            raise OSError(EINVAL, f"invalid write to {name}: it is read-only")
+        if module := _module_of(state, name):
+            module.write(state, name, text, append)
             return
         setting = BY_FILE[name]
-        if setting.access == "r":
-            raise OSError(EINVAL, f"invalid write to {name}: it is read-only")
         if setting.kind == TEXT:
             self._write_text(name, text, append)
         elif name == _WITH_COMMANDS and any(_is_command(word) for word in text.split()):
             self._write_commands(text, append)
         else:
             with state.lock:  # between reading a list and extending it
-                put(state, name, _PARSERS[setting.kind](setting, text, get(state, name) if append else ()))
+                put(state, name, PARSERS[setting.kind](setting, text, get(state, name) if append else ()))
 
     def _write_commands(self, text: str, append: bool) -> None:
         """Write patterns and commands to set_ftrace_filter. `>` empties the list of patterns alone."""
@@ -200,7 +248,7 @@ class Files:
             if not append:
                 state.clear()
         elif name == "snapshot":
-            number = _unsigned(name, text, "a number: 0, 1, or any other")
+            number = unsigned(name, text, "a number: 0, 1, or any other")
             with state.lock:
                 snapshot_file.write(state, number)
         elif state.engine.tracing_on:
@@ -209,11 +257,24 @@ class Files:
             raise OSError(EBADF, f"invalid write to {name}: tracing_on is 0")
 
 
-def _event_files() -> ModuleType:
-    """Return the module for the files of events, which is loaded when one is used."""
+def _modules() -> Iterator[ModuleType]:
+    """Yield the modules for files that hold no value of the table. They are loaded when one is used."""
+    from funcgraph.instance import process_files
+
+    yield process_files
+    from funcgraph.instance import lane_files
+
+    yield lane_files
     from funcgraph.instance import event_files
 
-    return event_files
+    yield event_files
+
+
+def _module_of(state: State, name: str) -> ModuleType | None:
+    """Return the module of a file; None: the table has it, or there is none of that name."""
+    if name in BY_FILE or name.startswith(_FOLDER):
+        return None
+    return next((module for module in _modules() if module.exists(state, name)), None)
 
 
 def _commands() -> ModuleType:
@@ -234,144 +295,12 @@ def _option_of(name: str) -> str:
     return name[len(_FOLDER) :] if name.startswith(_FOLDER) else ""
 
 
-def _invalid(name: str, text: str, reason: object) -> OSError:
-    return OSError(EINVAL, f"invalid {name} {text.strip()!r}: {reason}")
-
-
-# ---- from values to text
+# ---- texts that are no value of a setting
 
 # File -> its text, where that is no value of a setting.
 _TEXTS: dict[str, Callable[[State], str]] = {
     "trace": State.trace,
+    _PIPE: lambda state: Pipe(state).read().decode("utf-8", "replace"),
     "snapshot": snapshot_file.read,
     "trace_stat/function": lambda state: profiling.trace_stat(state, get(state, "tracing_thresh"), None),
-}
-
-
-def _format_list(setting: Setting, items: Sequence[object]) -> str:
-    if not items and setting.empty:
-        return f"{setting.empty}\n"
-    return "".join(f"{item}\n" for item in items)
-
-
-def _format_choice(setting: Setting, value: str) -> str:
-    if setting.name != "clock":
-        return f"{value}\n"
-    return " ".join(f"[{clock}]" if clock == value else clock for clock in available_clocks()) + "\n"
-
-
-# Kind -> the text of a value.
-_FORMATS: dict[str, Callable[[Setting, Any], str]] = {
-    FLAG: lambda setting, value: f"{value:d}\n",
-    NUMBER: lambda setting, value: f"{value}\n",
-    CHOICE: _format_choice,
-    PATTERNS: _format_list,
-    THREADS: lambda setting, tids: _format_list(setting, sorted(set(tids))),
-    WORDS: _format_list,
-    NAMES: lambda setting, names: " ".join(names) + "\n",
-}
-
-
-# ---- from text to values
-
-
-def _unsigned(name: str, text: str, right: str) -> int:
-    """Return the number in a text, as the kernel's kstrtoul(text, 10) reads it.
-
-    Raises:
-        OSError: EINVAL: no number in base 10, or one below 0. ERANGE: more than 64 bits.
-    """
-    digits = text.removesuffix("\n").removeprefix("+")
-    if not (digits.isascii() and digits.isdecimal()):
-        raise _invalid(name, text, f"must be {right}, in base 10")
-    digits = digits.lstrip("0") or "0"
-    if len(digits) > len(str(_ULONG_MAX)) or int(digits) > _ULONG_MAX:
-        raise OSError(ERANGE, f"invalid {name} {text.strip()!r}: must be {right}")
-    return int(digits)
-
-
-def _parse_flag(setting: Setting, text: str, kept: object) -> bool:
-    """Any number but 0 is on, as in the kernel."""
-    return _unsigned(setting.file, text, "0 or 1") != 0
-
-
-def _parse_number(setting: Setting, text: str, kept: object) -> int:
-    number = _unsigned(setting.file, text, check.range_text(setting))
-    return max(number, setting.least) if number else number
-
-
-def _parse_choice(setting: Setting, text: str, kept: object) -> str:
-    return text.strip()
-
-
-def _parse_words(setting: Setting, text: str, kept: object) -> list[str]:
-    """One option at a time, as in the kernel."""
-    return [text.strip()]
-
-
-def _parse_threads(setting: Setting, text: str, kept: Sequence[int]) -> list[int]:
-    right = f"thread ids, each {check.range_text(setting)}"
-    return list(dict.fromkeys([*kept, *(_unsigned(setting.file, word, right) for word in text.split())]))
-
-
-def _parse_patterns(setting: Setting, text: str, kept: Sequence[str]) -> list[str]:
-    patterns = list(kept)
-    for word in text.split():
-        if word.startswith("!"):
-            _remove(setting, patterns, word)
-        elif word.startswith("#"):
-            raise _invalid(setting.file, word, "a pattern must not begin with '#'")
-        else:
-            pattern = _function_at(setting, word) if word.isdecimal() else word
-            if pattern not in patterns:
-                patterns.append(pattern)
-    return patterns
-
-
-def _remove(setting: Setting, patterns: list[str], word: str) -> None:
-    """Remove from the patterns those that `word`, after its "!", is or matches."""
-    wanted = word[1:]
-    colon = ":" in wanted
-    if wanted.isdecimal():
-        wanted = _function_at(setting, wanted)
-    kept = [
-        one for one in patterns if one != wanted and (colon or not _engine.untraced(_matches, one, wanted))
-    ]
-    if len(kept) == len(patterns) and wanted != "*":
-        listed = ", ".join(patterns) or "none"
-        raise _invalid(setting.file, word, f"must be or match a pattern in the list, which has {listed}")
-    patterns[:] = kept
-
-
-def _matches(text: str, glob: str) -> bool:
-    from fnmatch import fnmatchcase
-
-    return fnmatchcase(text, glob)
-
-
-def _function_at(setting: Setting, word: str) -> str:
-    """Return the function in line `word`, counted from 1, of available_filter_functions."""
-    names: list[str] = _engine.untraced(_functions)
-    number = _unsigned(setting.file, word, "a number of a line")
-    if not 1 <= number <= len(names):
-        raise _invalid(
-            setting.file, word, f"must be a line of available_filter_functions, from 1 to {len(names)}"
-        )
-    return names[number - 1]
-
-
-def _functions() -> list[str]:
-    from funcgraph.fgraph import available_filter_functions
-
-    return available_filter_functions()
-
-
-# Kind -> the value in a text; the last argument is what the file holds already, if the text is appended.
-_PARSERS: dict[str, Callable[[Setting, str, Any], Any]] = {
-    FLAG: _parse_flag,
-    NUMBER: _parse_number,
-    CHOICE: _parse_choice,
-    PATTERNS: _parse_patterns,
-    THREADS: _parse_threads,
-    WORDS: _parse_words,
 }

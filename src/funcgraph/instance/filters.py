@@ -9,7 +9,7 @@ from funcgraph.instance.state import State
 __all__ = ["profiled", "set_filters"]
 
 # Instances never trace their own functions, which the program calls while tracers run.
-_OWN = ("funcgraph.instance.*", "funcgraph.settings.*")
+_OWN = ("funcgraph.instance.*", "funcgraph.settings.*", "funcgraph.tracefs.*")
 
 
 def set_filters(state: State, **filters: tuple[Any, ...]) -> None:

@@ -16,6 +16,7 @@ from funcgraph.instance.access import checked
 from funcgraph.instance.attributes import FileAttributes
 from funcgraph.instance.files import Files
 from funcgraph.instance.filters import set_filters
+from funcgraph.instance.living import STATES
 from funcgraph.instance.marker import TraceMarker
 from funcgraph.instance.options import Options, parse_words
 from funcgraph.instance.pipe import TracePipe
@@ -122,6 +123,7 @@ class Instance(FileAttributes):
         if _living.setdefault(name, self) is not self:
             self._state.engine.close()
             raise OSError(EEXIST, "an instance of that name exists", name)
+        STATES[name] = self._state
         self.options = Options(self._state)
         self.files = Files(self._state)
         self.trace_marker = TraceMarker(self._state.engine.mark)
@@ -172,7 +174,7 @@ class Instance(FileAttributes):
                 self._state.commands.close()
             self._state.engine.close()
             if _living.get(self.name) is self:
-                del _living[self.name]
+                del _living[self.name], STATES[self.name]
 
     @property
     def closed(self) -> bool:

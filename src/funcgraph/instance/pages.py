@@ -13,7 +13,9 @@ from funcgraph.session.memory_file import contents, memory_file
 __all__ = ["PAGE_BYTES", "bytes_used", "of_lane"]
 
 PAGE_BYTES = 4096
-_TABLE = b"flyrecord\0"  # the lanes' offsets and sizes follow; nothing before it in the file has a NUL after it
+_TABLE = (
+    b"flyrecord\0"  # the lanes' offsets and sizes follow; nothing before it in the file has a NUL after it
+)
 _COMMITTED = (1 << 20) - 1  # of the word that has flags, too
 
 

@@ -40,7 +40,7 @@ class Pipe:
     @property
     def ready(self) -> bool:
         """Whether read() would find records now."""
-        return self.is_open and (self._state.engine.has_unread or bool(self._state.kept_pieces))
+        return self.is_open and (self._state.engine.has_unread or bool(self._state.pieces))
 
     def read(self) -> bytes:
         """Return all that there is now, which no later read has; b"": nothing.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from funcgraph import _engine, _tracedata
@@ -113,13 +113,25 @@ def take_lines(
     tracer = engine.tracer
     with memory_file() as trace:
         write_trace(engine, trace, describe(tracer, name), consume=True, clock=clock)
-        return without_header(report_of(trace, tracer, options)), records_of(trace)
+        return without_header(report_of(trace, tracer, options)), records_of(TraceFile(trace).tasks)
 
 
-def records_of(trace: int) -> dict[int, int]:
-    """Return how many records each lane of a trace has."""
+def tasks_of(trace: bytes) -> list[Task]:
+    """Return the threads that have records in a trace, the bytes of a .fg."""
+    with memory_file(trace) as file:
+        return TraceFile(file).tasks
+
+
+def lost_of(trace: bytes) -> int:
+    """Return how many records a trace lacks, the bytes of a .fg."""
+    with memory_file(trace) as file:
+        return TraceFile(file).lost
+
+
+def records_of(tasks: Iterable[Task]) -> dict[int, int]:
+    """Return how many records each lane has."""
     records: dict[int, int] = {}
-    for task in TraceFile(trace).tasks:
+    for task in tasks:
         records[task.lane] = records.get(task.lane, 0) + task.records
     return records
 
@@ -147,13 +159,20 @@ class _SnapshotOf:
         return self.bytes
 
 
-def snapshot_text(engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str) -> str:
-    """Return the text of an instance's snapshot, with its header; "": it has no records."""
+def snapshot_text(
+    engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str, lane: int | None = None
+) -> str:
+    """Return the text of an instance's snapshot, with its header; "": it has no records.
+
+    Args:
+        lane: only what this lane has; None: all.
+    """
     tracer = engine.tracer
     snapshot = _SnapshotOf(engine)
+    wanted = None if lane is None else (lambda task: task.lane == lane)
     with memory_file() as trace:
         write_trace(snapshot, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options) if snapshot.bytes else ""
+        return text_of(trace, tracer, options, wanted) if snapshot.bytes else ""
 
 
 def trace_bytes(engine: _engine.Instance, name: str, *, clock: str, consume: bool = False) -> bytes:

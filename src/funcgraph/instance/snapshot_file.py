@@ -18,25 +18,30 @@ _COMMANDS = """\
 #
 # * Snapshot is {state} *
 #
-# Writing a number to this file:
+# Writing a number to {file}:
 # 0: frees the snapshot
 # 1: takes a snapshot of the buffer
 # any other: empties the snapshot
 """
 
 
-def read(state: State) -> str:
-    """Return the text of the snapshot; if it has no records, how to take one."""
+def read(state: State, lane: int | None = None) -> str:
+    """Return the text of the snapshot; if it has no records, how to take one.
+
+    Args:
+        lane: only what this lane has; None: all.
+    """
     with state.lock:
-        text: str = _engine.untraced(_text, state) if state.engine.has_snapshot else ""
+        text: str = _engine.untraced(_text, state, lane) if state.engine.has_snapshot else ""
     kept = "allocated" if state.engine.has_snapshot else "freed"
-    return text or f"# tracer: {state.engine.tracer}\n" + _COMMANDS.format(state=kept)
+    file = "this file" if lane is None else "the file snapshot of all lanes"
+    return text or f"# tracer: {state.engine.tracer}\n" + _COMMANDS.format(state=kept, file=file)
 
 
-def _text(state: State) -> Any:
+def _text(state: State, lane: int | None) -> Any:
     from funcgraph.instance import reading
 
-    return reading.snapshot_text(state.engine, state.name, state.options, clock=state.clock)
+    return reading.snapshot_text(state.engine, state.name, state.options, clock=state.clock, lane=lane)
 
 
 def write(state: State, number: int) -> None:

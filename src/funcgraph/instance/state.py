@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from funcgraph import _engine
 from funcgraph.instance.lock import InstanceLock
+from funcgraph.instance.pieces import Pieces
 from funcgraph.settings.table import OPTIONS
 
 if TYPE_CHECKING:
     from funcgraph.events.wanted import Wanted
-    from funcgraph.instance.lanes import Piece
     from funcgraph.instance.latency_instance import InstanceLatency
     from funcgraph.instance.profile import FunctionProfile
 
@@ -27,8 +27,8 @@ class State:
         lock: held for each change and each read.
         pipes: id of each pipe that is open -> the lane that it takes from; None: all.
         open_files: id of each file of a tracefs that is open.
-        kept_pieces: what a pipe of one lane took of others, for the pipes of those (lanes.py).
-        taken: lane -> how many records pipes have taken of it.
+        pieces: what a pipe of one lane took of others, for the pipes of those.
+        nr_lanes: how many lanes the buffer had when somebody last looked.
         options: trace option -> whether it is on.
         filters: setting -> its patterns, or thread ids.
         event_tids: file -> the thread ids that it holds: set_event_pid, set_event_notrace_pid.
@@ -47,15 +47,15 @@ class State:
         "engine",
         "event_tids",
         "filters",
-        "kept_pieces",
         "latency",
         "lock",
         "name",
+        "nr_lanes",
         "open_files",
         "options",
+        "pieces",
         "pipes",
         "profile",
-        "taken",
         "wanted",
     )
 
@@ -65,8 +65,8 @@ class State:
         self.lock = InstanceLock()
         self.pipes: dict[int, int | None] = {}
         self.open_files: set[int] = set()
-        self.kept_pieces: list[Piece] = []
-        self.taken: dict[int, int] = {}
+        self.pieces = Pieces(self.engine, name)
+        self.nr_lanes = 1
         self.options = {name: option.initial for name, option in OPTIONS.items()}
         self.filters: dict[str, tuple[Any, ...]] = {}
         self.event_tids: dict[str, tuple[int, ...]] = {"set_event_pid": (), "set_event_notrace_pid": ()}
@@ -95,16 +95,15 @@ class State:
             return text
 
     def take_lines(self) -> bytes:
-        """Return the buffer's lines, in UTF-8, and leave them out of later texts. The caller holds the lock."""
-        lines: bytes = _engine.untraced(_take_lines, self)
+        """Return the buffer's lines, in UTF-8; no later text has them. The caller holds the lock."""
+        lines: bytes = _engine.untraced(self.pieces.take_all, self.options, self.clock)
         return lines
 
     def clear(self) -> None:
         """Empty the buffer."""
         with self.lock:
             self.engine.clear()
-            self.kept_pieces.clear()
-            self.taken.clear()
+            self.pieces.clear()
 
     def write_trace(self, path: str) -> None:
         """Write a trace of the buffer. The caller holds the lock."""
@@ -123,12 +122,6 @@ def _read(state: State) -> str:
     from funcgraph.instance import reading
 
     return reading.read_text(state.engine, state.name, state.options, clock=state.clock)
-
-
-def _take_lines(state: State) -> bytes:
-    from funcgraph.instance import lanes
-
-    return lanes.take_all(state)
 
 
 def _write_trace(state: State, path: str) -> None:

@@ -496,6 +496,14 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("trace", TEXT, "what the buffer holds; writing empties it", scope=LIVE, file="trace"),
     Setting(
+        "pipe",
+        TEXT,
+        "what the buffer holds; reading takes it out",
+        scope=LIVE,
+        file="trace_pipe",
+        access="r",
+    ),
+    Setting(
         "snapshot",
         TEXT,
         "the snapshot; writing 1 takes it, 0 frees it, another number empties it",

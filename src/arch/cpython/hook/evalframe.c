@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "arch/cpython/base/callback.h"
 #include "arch/cpython/hook/c_calls.h"
 #include "arch/cpython/hook/call_steps.h"
 #include "arch/cpython/hook/cframe.h"
@@ -207,10 +208,16 @@ static PyObject *run_generator(PyThreadState *tstate, fg_pyframe *frame, int thr
     return result;
 }
 
+/* True if the thread is apart (fg_task_set_apart()). Others that call untraced have a task. */
+static bool is_apart(void)
+{
+    return fg_untraced && !fg_task_self;
+}
+
 /* Makes the thread's task at its first traced frame, and names it. */
 FG_COLD static struct fg_task *meet_task(fg_pyframe *frame)
 {
-    struct fg_task *task = fg_task_current();
+    struct fg_task *task = is_apart() ? NULL : fg_task_current();
 
     if (task)
         fg_cpython_task_name_first(task, frame);
@@ -220,6 +227,8 @@ FG_COLD static struct fg_task *meet_task(fg_pyframe *frame)
 /* Makes the thread's task first, with its name: matching a function's users would make it without one. */
 FG_COLD static struct fg_func *discover(fg_pyframe *frame)
 {
+    if (is_apart())
+        return NULL;
     if (!fg_task_self)
         meet_task(frame);
     return fg_code_discover(frame);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/cpython/base/callback.h"
 #include "arch/cpython/base/compat/audit.h"
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/thread.h"
@@ -54,7 +55,8 @@ static int on_audit(const char *event, PyObject *args, void *data)
     fg_exception aside;
 
     (void)data;
-    if ((!is_audit && !is_import) || !fg_has_tstate() || fg_is_finalizing() || !args || !PyTuple_Check(args))
+    if ((!is_audit && !is_import) || fg_untraced || !fg_has_tstate() || fg_is_finalizing() || !args ||
+        !PyTuple_Check(args))
         return 0;
     aside = fg_exception_set_aside();
     if (is_import && is_search(event, args))

@@ -1,0 +1,118 @@
+/* See handler.h. */
+#include "binding/control/handler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "binding/control/client.h"
+
+#define ENGINE "funcgraph._engine"
+
+/* Return: a module, imported if it has to be; a new reference. */
+static PyObject *import_quietly(PyObject *apart, const char *name)
+{
+    PyObject *key = PyUnicode_FromString(name), *module, *import, *imported;
+
+    module = key ? PyImport_GetModule(key) : NULL;
+    if (!module && key && !PyErr_Occurred()) {
+        /* Imports run Python code: the engine is imported before it can trace, others apart. */
+        import = PyMapping_GetItemString(PyEval_GetBuiltins(), "__import__");
+        imported = !import ? NULL
+                   : apart ? PyObject_CallFunctionObjArgs(apart, import, key, NULL)
+                           : PyObject_CallOneArg(import, key);
+        if (imported)
+            module = PyImport_GetModule(key);
+        Py_XDECREF(imported);
+        Py_XDECREF(import);
+    }
+    Py_XDECREF(key);
+    return module;
+}
+
+static PyObject *attribute_of(PyObject *apart, const char *module_name, const char *name)
+{
+    PyObject *module = import_quietly(apart, module_name);
+    PyObject *attribute = module ? PyObject_GetAttrString(module, name) : NULL;
+
+    Py_XDECREF(module);
+    return attribute;
+}
+
+/* Return: the answer, or NULL with an exception. */
+static PyObject *call(const struct fg_handler *handler, uint32_t client, const uint8_t *message, size_t bytes)
+{
+    PyObject *apart = attribute_of(NULL, ENGINE, "apart");
+    PyObject *function = apart ? attribute_of(apart, handler->module, handler->function) : NULL;
+    PyObject *number = PyLong_FromUnsignedLong(client);
+    PyObject *request =
+        message ? PyBytes_FromStringAndSize((const char *)message, (Py_ssize_t)bytes) : Py_NewRef(Py_None);
+    PyObject *answer = NULL;
+
+    if (function && number && request)
+        answer = PyObject_CallFunctionObjArgs(apart, function, number, request, NULL);
+    Py_XDECREF(request);
+    Py_XDECREF(number);
+    Py_XDECREF(function);
+    Py_XDECREF(apart);
+    return answer;
+}
+
+/* Return: the bytes of the frame; 0: none. */
+static size_t frame_of(PyObject *answer, uint8_t **frame)
+{
+    size_t bytes;
+
+    if (!answer || !PyBytes_Check(answer))
+        return 0;
+    bytes = (size_t)PyBytes_GET_SIZE(answer);
+    if (bytes > FG_FRAME_MAX || !(*frame = malloc(FG_FRAME_HEAD + bytes)))
+        return 0;
+    for (unsigned i = 0; i < FG_FRAME_HEAD; i++)
+        (*frame)[i] = (uint8_t)(bytes >> 8 * i);
+    memcpy(*frame + FG_FRAME_HEAD, PyBytes_AS_STRING(answer), bytes);
+    return FG_FRAME_HEAD + bytes;
+}
+
+/* threading.current_thread() has made an object for this thread, which no list is to show. */
+static void forget_thread_object(void)
+{
+    PyObject *name = PyUnicode_FromString("threading");
+    PyObject *threading = name ? PyImport_GetModule(name) : NULL;
+    PyObject *active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
+    PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+
+    if (active && ident && PyDict_Check(active) && PyDict_Contains(active, ident) == 1)
+        (void)PyDict_DelItem(active, ident);
+    PyErr_Clear();
+    Py_XDECREF(ident);
+    Py_XDECREF(active);
+    Py_XDECREF(threading);
+    Py_XDECREF(name);
+}
+
+/* Without collections: these would run finalizers of the program in a thread that it does not know. */
+size_t fg_handler_ask(void *context, uint32_t client, const uint8_t *message, size_t bytes, uint8_t **frame)
+{
+    PyGILState_STATE attached;
+    PyThreadState *tstate;
+    PyObject *answer;
+    size_t framed;
+    int collects;
+
+    if (!Py_IsInitialized())
+        return 0;
+    attached = PyGILState_Ensure();
+    tstate = PyThreadState_Get();
+    collects = PyGC_Disable();
+    PyThreadState_EnterTracing(tstate);
+    answer = call(context, client, message, bytes);
+    framed = frame_of(answer, frame);
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    forget_thread_object();
+    PyThreadState_LeaveTracing(tstate);
+    if (collects)
+        PyGC_Enable();
+    PyGILState_Release(attached);
+    return framed;
+}

@@ -1,0 +1,213 @@
+/* See place.h. */
+#define _GNU_SOURCE
+#include "binding/control/place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PREFIX "funcgraph-control-" /* control/place.py has these names too */
+#define SUFFIX ".sock"
+#define BACKLOG 16
+#define ATTEMPTS 3 /* another process may remove the folder when its last socket goes */
+
+/* ---- the folder */
+
+/* Why a folder is not ours alone; NULL: it is. */
+static const char *flaw_of(int fd)
+{
+    struct stat facts;
+
+    if (fstat(fd, &facts) != 0)
+        return strerror(errno);
+    if (facts.st_uid != geteuid())
+        return "another user owns it";
+    if (facts.st_mode & 077)
+        return "others may use it";
+    return NULL;
+}
+
+/* Return: a descriptor; -1 with the reason. */
+static int open_folder(const char *path, const char **why)
+{
+    bool is_new = mkdir(path, 0700) == 0;
+    int fd;
+
+    if (!is_new && errno != EEXIST) {
+        *why = strerror(errno);
+        return -1;
+    }
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        *why = errno == ELOOP || errno == ENOTDIR ? "it is no folder" : strerror(errno);
+        return -1;
+    }
+    *why = flaw_of(fd);
+    if (*why) {
+        close(fd);
+        return -1;
+    }
+    if (is_new)
+        (void)fchmod(fd, 0700); /* the umask may have taken bits away */
+    return fd;
+}
+
+/* ---- the socket */
+
+/* The address of a name in a folder. Through the folder's descriptor it fits, however long its path is. */
+static struct sockaddr_un address_of(int folder_fd, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", folder_fd, name);
+    return address;
+}
+
+/* Return: when this process started, in ticks; no process of its number has the same. 0: not known. */
+static unsigned long long start_time(void)
+{
+    char text[1024];
+    unsigned long long start = 0;
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    char *at;
+
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return 0;
+    text[n] = 0;
+    at = strrchr(text, ')'); /* the name, in parentheses, may hold anything */
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    if (at)
+        start = strtoull(at, NULL, 10);
+    return start;
+}
+
+/* Listens under another name first: a file at which nobody listens is removed by whoever finds it. */
+static int listen_in(struct fg_place *place)
+{
+    char fresh[FG_PLACE_NAME_BYTES];
+    struct sockaddr_un address;
+    int folder = place->folder_fd.fd, error;
+
+    place->socket = fg_own_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (place->socket.fd < 0)
+        return -errno;
+    (void)snprintf(place->name, sizeof(place->name), "%d-%llu" SUFFIX, (int)getpid(), start_time());
+    (void)snprintf(fresh, sizeof(fresh), "%d.new", (int)getpid());
+    address = address_of(folder, fresh);
+    (void)fchmod(place->socket.fd, 0600); /* bind() gives the file the socket's mode */
+    unlinkat(folder, fresh, 0);
+    if (bind(place->socket.fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+        listen(place->socket.fd, BACKLOG) == 0 && renameat(folder, fresh, folder, place->name) == 0)
+        return 0;
+    error = -errno;
+    unlinkat(folder, fresh, 0);
+    fg_own_fd_close(&place->socket);
+    return error;
+}
+
+/* ---- what dead processes left */
+
+static bool is_stale(int folder_fd, const char *name)
+{
+    struct sockaddr_un address = address_of(folder_fd, name);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_refused =
+        fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno == ECONNREFUSED;
+
+    if (fd >= 0)
+        close(fd);
+    return is_refused;
+}
+
+void fg_place_sweep(const struct fg_place *place)
+{
+    int fd = openat(place->folder_fd.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!folder) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((entry = readdir(folder))) {
+        size_t bytes = strlen(entry->d_name), end = sizeof(SUFFIX) - 1;
+
+        if (bytes > end && bytes < FG_PLACE_NAME_BYTES && strcmp(entry->d_name + bytes - end, SUFFIX) == 0 &&
+            strcmp(entry->d_name, place->name) != 0 && is_stale(place->folder_fd.fd, entry->d_name))
+            unlinkat(place->folder_fd.fd, entry->d_name, 0);
+    }
+    closedir(folder);
+}
+
+/* ---- both */
+
+/* Return: 0; a negative errno with the reason. */
+static int open_in(struct fg_place *place, const char *base, const char **why)
+{
+    int error = -EINVAL;
+
+    if (snprintf(place->folder, sizeof(place->folder), "%s/" PREFIX "%u", base, (unsigned)geteuid()) >=
+        (int)sizeof(place->folder)) {
+        *why = "the path is too long";
+        return -ENAMETOOLONG;
+    }
+    for (int i = 0; i < ATTEMPTS; i++) {
+        place->folder_fd = fg_own_fd(open_folder(place->folder, why));
+        if (place->folder_fd.fd < 0)
+            return -EACCES;
+        error = listen_in(place);
+        if (error == 0)
+            return 0;
+        *why = strerror(-error);
+        fg_own_fd_close(&place->folder_fd);
+        if (error != -ENOENT)
+            break;
+    }
+    return error;
+}
+
+int fg_place_open(struct fg_place *place, const char *const *folders, char *why, size_t room)
+{
+    size_t at = 0;
+    int error = -ENOENT;
+
+    *place = (struct fg_place){.socket = FG_OWN_FD_NONE, .folder_fd = FG_OWN_FD_NONE};
+    *why = 0;
+    for (; *folders; folders++) {
+        const char *reason = "";
+        int said;
+
+        error = open_in(place, *folders, &reason);
+        if (error == 0)
+            return 0;
+        said = snprintf(why + at, room - at, "%s%s: %s", at ? "; " : "", place->folder, reason);
+        at = said < 0 || (size_t)said >= room - at ? room - 1 : at + (size_t)said;
+    }
+    return error;
+}
+
+void fg_place_remove(const struct fg_place *place)
+{
+    if (!fg_own_fd_is_open(&place->folder_fd) || unlinkat(place->folder_fd.fd, place->name, 0) != 0)
+        return;
+    rmdir(place->folder); /* fails while other processes have sockets there */
+}
+
+void fg_place_close(struct fg_place *place)
+{
+    fg_own_fd_close(&place->socket);
+    fg_own_fd_close(&place->folder_fd);
+}

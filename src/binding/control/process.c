@@ -1,0 +1,178 @@
+/* See process.h.
+ *
+ * The thread ends before a fork and begins again after it. So the child finds the server at rest, and CPython
+ * counts no thread of ours when it warns of forks with threads (3.12 and later). */
+#include "binding/control/process.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define PATIENCE_MS 1000 /* for a request that runs when the thread is to end */
+
+/* Global because hooks of fork() get no argument. Whoever changes the server takes it first: a thread of a
+ * build without the GIL may do the same. */
+static struct {
+    _Atomic(struct fg_server *) server; /* NULL: there is none, or somebody has taken it */
+    struct fg_server *paused;           /* by a fork */
+    pthread_once_t once;
+} process = {.once = PTHREAD_ONCE_INIT};
+
+static struct fg_server *take(void)
+{
+    return atomic_exchange(&process.server, NULL);
+}
+
+/* False: there is another one by now. */
+static bool put(struct fg_server *server)
+{
+    struct fg_server *none = NULL;
+
+    return atomic_compare_exchange_strong(&process.server, &none, server);
+}
+
+/* ---- starting and stopping */
+
+/* Return: a server that runs, with @plan; NULL with an error and perhaps its reason. */
+static struct fg_server *make(struct fg_plan *plan, bool sweeps, int *error, char *why)
+{
+    struct fg_server *server = calloc(1, sizeof(*server));
+
+    *why = 0;
+    *error = -ENOMEM;
+    if (!server)
+        return NULL;
+    server->ask = fg_handler_ask;
+    server->context = plan; /* the handler is its first member */
+    server->epoll = server->wakes = server->wake = FG_OWN_FD_NONE;
+    *error = fg_place_open(&server->place, (const char *const *)plan->folders, why, FG_PROCESS_WHY_BYTES);
+    if (*error == 0 && sweeps)
+        fg_place_sweep(&server->place);
+    if (*error == 0)
+        *error = fg_server_open(server);
+    if (*error == 0)
+        *error = fg_server_run(server);
+    if (*error == 0) {
+        server->release = fg_plan_free;
+        return server;
+    }
+    fg_place_remove(&server->place);
+    fg_server_free(server);
+    return NULL;
+}
+
+/* Ends the thread. False: it is in the middle of a request, or is the caller. */
+static bool end_thread(struct fg_server *server)
+{
+    bool has_ended;
+
+    fg_server_halt(server);
+    if (server->has_thread && pthread_equal(server->thread, pthread_self()))
+        return false;
+    Py_BEGIN_ALLOW_THREADS has_ended = fg_server_join(server, PATIENCE_MS);
+    Py_END_ALLOW_THREADS return has_ended;
+}
+
+static void stop(struct fg_server *server)
+{
+    fg_place_remove(&server->place);
+    (void)end_thread(server);
+    fg_server_leave(server);
+}
+
+/* Any fork(), also one that CPython knows nothing of. */
+static void forget_in_child(void)
+{
+    struct fg_server *server = atomic_load(&process.server);
+
+    if (server)
+        fg_server_forget(server);
+    if (process.paused)
+        fg_server_forget(process.paused);
+}
+
+static void follow_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_in_child);
+}
+
+int fg_process_start(struct fg_plan *plan, char why[FG_PROCESS_WHY_BYTES])
+{
+    struct fg_server *server = atomic_load(&process.server);
+    int error;
+
+    if (server) {
+        ((struct fg_plan *)server->context)->follows_fork |= plan->follows_fork;
+        fg_plan_free(plan);
+        return 0;
+    }
+    pthread_once(&process.once, follow_forks);
+    server = make(plan, true, &error, why);
+    if (!server)
+        fg_plan_free(plan);
+    else if (!put(server))
+        stop(server);
+    return error;
+}
+
+bool fg_process_stop(void)
+{
+    struct fg_server *server = take();
+
+    if (server)
+        stop(server);
+    return server != NULL;
+}
+
+const struct fg_place *fg_process_place(void)
+{
+    const struct fg_server *server = atomic_load(&process.server);
+
+    return server ? &server->place : NULL;
+}
+
+/* ---- forks */
+
+void fg_process_before_fork(void)
+{
+    struct fg_server *server = take();
+
+    if (server && end_thread(server))
+        process.paused = server;
+    else if (server)
+        (void)put(server); /* the child has none of it */
+}
+
+void fg_process_after_fork_in_parent(void)
+{
+    struct fg_server *server = process.paused, *busy = atomic_load(&process.server);
+
+    process.paused = NULL;
+    if (busy)
+        fg_server_go_on(busy);
+    if (server && fg_server_run(server) == 0 && put(server))
+        return;
+    if (server)
+        stop(server); /* no thread can be had; or another server was started meanwhile */
+}
+
+/* A server in the middle of a request is lost memory here: no thread will end the request. */
+void fg_process_after_fork_in_child(void)
+{
+    struct fg_server *former = process.paused, *busy = take(), *server = NULL;
+    struct fg_plan *plan = former ? former->context : busy ? busy->context : NULL;
+    char why[FG_PROCESS_WHY_BYTES];
+    int error;
+
+    process.paused = NULL;
+    if (former) {
+        former->release = NULL;
+        fg_server_free(former);
+    }
+    if (plan && plan->follows_fork)
+        server = make(plan, false, &error, why);
+    if (server)
+        atomic_store(&process.server, server);
+    else
+        fg_plan_free(plan);
+}

@@ -1,0 +1,54 @@
+"""What can be asked of a process that is no file: the table of procedures, by name.
+
+A procedure is a function whose arguments and result are values that JSON has. It runs in the process that is
+asked, in a thread that is no part of the program, with the interpreter lock: it must not wait for long.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+__all__ = ["PROCEDURES", "info", "procedure"]
+
+#: Name -> "module:function", imported at its first call.
+PROCEDURES = {
+    "info": "funcgraph.control.procedures:info",
+    "stop_serving": "funcgraph.control.serving:stop_serving",
+}
+
+
+def procedure(name: str) -> Callable[..., Any]:
+    """Return the procedure of that name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    module, _, function = PROCEDURES[name].partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), function)
+    return found
+
+
+def info() -> dict[str, Any]:
+    """Return what this process is.
+
+    Returns:
+        pid (as the process sees it), python and funcgraph (versions), executable, argv, instances (names) and
+        functions (how many the engine knows).
+    """
+    from funcgraph import _engine
+    from funcgraph.instance.instance import instances
+    from funcgraph.version import installed_version
+
+    return {
+        "pid": os.getpid(),
+        "python": sys.version.split()[0],
+        "funcgraph": installed_version(),
+        "executable": sys.executable,
+        "argv": [str(word) for word in getattr(sys, "argv", [])],
+        "instances": [instance.name for instance in instances()],
+        "functions": _engine.status()["functions"],
+    }

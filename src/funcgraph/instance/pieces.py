@@ -1,0 +1,106 @@
+"""Records that were taken out of an instance's buffer for one lane, with those of the others.
+
+The buffer is one for all lanes: a pipe that takes the records of one lane takes those of all. The others are
+kept, for the pipes of their lanes, as pieces. All of this runs untraced (_engine.untraced).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from typing import Any
+
+from funcgraph import _engine
+
+__all__ = ["Pieces"]
+
+
+class _Piece:
+    """What was taken at once.
+
+    Attributes:
+        trace: the bytes of a .fg.
+        left: lane -> how many of its records nobody has read yet.
+    """
+
+    __slots__ = ("left", "trace")
+
+    def __init__(self, trace: bytes, left: dict[int, int]) -> None:
+        self.trace = trace
+        self.left = left
+
+
+class Pieces:
+    """The pieces of an instance.
+
+    Args:
+        engine: the instance.
+        name: its name.
+
+    Attributes:
+        taken: lane -> how many records readers have taken of it.
+    """
+
+    def __init__(self, engine: _engine.Instance, name: str) -> None:
+        self._engine = engine
+        self._name = name
+        self._pieces: list[_Piece] = []
+        self.taken: dict[int, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def lanes(self) -> set[int]:
+        """Return the lanes that have records in pieces."""
+        return {lane for piece in self._pieces for lane in piece.left}
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._pieces.clear()
+        self.taken.clear()
+
+    def take_all(self, options: Mapping[str, bool], clock: str) -> bytes:
+        """Return the lines that nobody has read, of all lanes; no later text has them."""
+        reading = _reading()
+        pieces, self._pieces = self._pieces, []
+        kept = [self.lines(piece.trace, options, tuple(piece.left)) for piece in pieces]
+        for piece in pieces:
+            self._count(piece.left)
+        lines, records = reading.take_lines(self._engine, self._name, options, clock=clock)
+        self._count(records)
+        return b"".join([*kept, lines])
+
+    def take_lane(self, lane: int, clock: str) -> Iterator[bytes]:
+        """Yield the traces in which a lane has records that nobody has read. Nobody else gets those."""
+        self._take(clock)
+        for piece in self._pieces:
+            if lane in piece.left:
+                self._count({lane: piece.left.pop(lane)})
+                yield piece.trace
+        self._pieces = [piece for piece in self._pieces if piece.left]
+
+    def lines(self, trace: bytes, options: Mapping[str, bool], lanes: Container[int]) -> bytes:
+        """Return the lines of lanes in a trace."""
+        reading = _reading()
+        text = reading.text_of_bytes(trace, self._engine.tracer, options, lanes)
+        lines: bytes = reading.without_header(text)
+        return lines
+
+    def _take(self, clock: str) -> None:
+        """Move what the buffer holds into a piece. The oldest go if they are more than two buffers."""
+        if self._engine.has_unread:
+            reading = _reading()
+            trace = reading.trace_bytes(self._engine, self._name, clock=clock, consume=True)
+            self._pieces.append(_Piece(trace, reading.records_of(reading.tasks_of(trace))))
+        while sum(len(piece.trace) for piece in self._pieces[:-1]) > self._engine.buffer_kb * 2048:
+            del self._pieces[0]
+
+    def _count(self, records: Mapping[int, int]) -> None:
+        for lane, number in records.items():
+            self.taken[lane] = self.taken.get(lane, 0) + number
+
+
+def _reading() -> Any:
+    """Import what reading needs, when somebody reads."""
+    from funcgraph.instance import reading
+
+    return reading

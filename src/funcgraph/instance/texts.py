@@ -1,0 +1,147 @@
+"""The texts of the kernel's files that hold a value of the table: what each prints, and what it takes.
+
+The syntax is that of Documentation/trace/ftrace.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from errno import EINVAL
+from typing import Any
+
+from funcgraph import _engine
+from funcgraph.instance.access import available_clocks
+from funcgraph.instance.numbers import unsigned
+from funcgraph.settings import check
+from funcgraph.settings.table import (
+    CHOICE,
+    FLAG,
+    NAMES,
+    NUMBER,
+    PATTERNS,
+    THREADS,
+    WORDS,
+    Setting,
+)
+
+__all__ = ["FORMATS", "PARSERS", "invalid"]
+
+
+def invalid(name: str, text: str, reason: object) -> OSError:
+    """Return the error of a text that a file does not take."""
+    return OSError(EINVAL, f"invalid {name} {text.strip()!r}: {reason}")
+
+
+# ---- from values to text
+
+
+def _format_list(setting: Setting, items: Sequence[object]) -> str:
+    if not items and setting.empty:
+        return f"{setting.empty}\n"
+    return "".join(f"{item}\n" for item in items)
+
+
+def _format_choice(setting: Setting, value: str) -> str:
+    if setting.name != "clock":
+        return f"{value}\n"
+    return " ".join(f"[{clock}]" if clock == value else clock for clock in available_clocks()) + "\n"
+
+
+# Kind -> the text of a value.
+FORMATS: dict[str, Callable[[Setting, Any], str]] = {
+    FLAG: lambda setting, value: f"{value:d}\n",
+    NUMBER: lambda setting, value: f"{value}\n",
+    CHOICE: _format_choice,
+    PATTERNS: _format_list,
+    THREADS: lambda setting, tids: _format_list(setting, sorted(set(tids))),
+    WORDS: _format_list,
+    NAMES: lambda setting, names: " ".join(names) + "\n",
+}
+
+
+# ---- from text to values
+
+
+def _parse_flag(setting: Setting, text: str, kept: object) -> bool:
+    """Any number but 0 is on, as in the kernel."""
+    return unsigned(setting.file, text, "0 or 1") != 0
+
+
+def _parse_number(setting: Setting, text: str, kept: object) -> int:
+    number = unsigned(setting.file, text, check.range_text(setting))
+    return max(number, setting.least) if number else number
+
+
+def _parse_choice(setting: Setting, text: str, kept: object) -> str:
+    return text.strip()
+
+
+def _parse_words(setting: Setting, text: str, kept: object) -> list[str]:
+    """One option at a time, as in the kernel."""
+    return [text.strip()]
+
+
+def _parse_threads(setting: Setting, text: str, kept: Sequence[int]) -> list[int]:
+    right = f"thread ids, each {check.range_text(setting)}"
+    return list(dict.fromkeys([*kept, *(unsigned(setting.file, word, right) for word in text.split())]))
+
+
+def _parse_patterns(setting: Setting, text: str, kept: Sequence[str]) -> list[str]:
+    patterns = dict.fromkeys(kept)  # in their order
+    for word in text.split():
+        if word.startswith("!"):
+            patterns = dict.fromkeys(_without(setting, list(patterns), word))
+        elif word.startswith("#"):
+            raise invalid(setting.file, word, "a pattern must not begin with '#'")
+        else:
+            patterns[_function_at(setting, word) if word.isdecimal() else word] = None
+    return list(patterns)
+
+
+def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
+    """Return the patterns without those that `word`, after its "!", is or matches."""
+    wanted = word[1:]
+    colon = ":" in wanted
+    if wanted.isdecimal():
+        wanted = _function_at(setting, wanted)
+    kept = [
+        one for one in patterns if one != wanted and (colon or not _engine.untraced(_matches, one, wanted))
+    ]
+    if len(kept) == len(patterns) and wanted != "*":
+        listed = ", ".join(patterns) or "none"
+        raise invalid(setting.file, word, f"must be or match a pattern in the list, which has {listed}")
+    return kept
+
+
+def _matches(text: str, glob: str) -> bool:
+    from fnmatch import fnmatchcase
+
+    return fnmatchcase(text, glob)
+
+
+def _function_at(setting: Setting, word: str) -> str:
+    """Return the function in line `word`, counted from 1, of available_filter_functions."""
+    names: list[str] = _engine.untraced(_functions)
+    number = unsigned(setting.file, word, "a number of a line")
+    if not 1 <= number <= len(names):
+        raise invalid(
+            setting.file, word, f"must be a line of available_filter_functions, from 1 to {len(names)}"
+        )
+    return names[number - 1]
+
+
+def _functions() -> list[str]:
+    from funcgraph.fgraph import available_filter_functions
+
+    return available_filter_functions()
+
+
+# Kind -> the value in a text; the last argument is what the file holds already, if the text is appended.
+PARSERS: dict[str, Callable[[Setting, str, Any], Any]] = {
+    FLAG: _parse_flag,
+    NUMBER: _parse_number,
+    CHOICE: _parse_choice,
+    PATTERNS: _parse_patterns,
+    THREADS: _parse_threads,
+    WORDS: _parse_words,
+}
