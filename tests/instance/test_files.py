@@ -20,6 +20,19 @@ pytestmark = pytest.mark.one_python
 
 ALL_ENABLED = "#### all functions enabled ####\n"
 NONE_DISABLED = "#### no functions disabled ####\n"
+OF_PROCESS = (
+    "README",
+    "available_filter_functions",
+    "enabled_functions",
+    "printk_formats",
+    "saved_cmdlines",
+    "saved_cmdlines_size",
+    "saved_tgids",
+    "tracing_cpumask",
+    "timestamp_mode",
+    "buffer_subbuf_size_kb",
+    "free_buffer",
+)
 PATTERN_FILES = ("set_ftrace_filter", "set_ftrace_notrace", "set_graph_function", "set_graph_notrace")
 NUMBER_FILES = ("max_graph_depth", "tracing_thresh", "tracing_max_latency", "buffer_size_kb")
 FLAG_FILES = ("tracing_on", "function_profile_enabled")
@@ -55,17 +68,21 @@ def test_there_are_the_tables_files_and_one_for_each_option(files: Files) -> Non
     empty = ("dynamic_events", "kprobe_events", "synthetic_events", "error_log", "set_event")
     empty += ("available_events", "show_event_filters", "show_event_triggers")
     of_events = (*empty, *(f"events/{name}" for name in ("header_event", "header_page", "enable")))
+    of_lanes = [f"per_cpu/cpu0/{name}" for name in ("buffer_size_kb", "snapshot", "stats", "trace")]
+    of_lanes += ["per_cpu/cpu0/trace_pipe", "per_cpu/cpu0/trace_pipe_raw"]
     others = [name for name in files if name.count("/") < 2 or not name.startswith("events/")]
-    assert others == [*BY_FILE, *(f"options/{name}" for name in OPTIONS), *of_events]
+    options = [f"options/{name}" for name in OPTIONS]
+    assert others == [*BY_FILE, *options, *OF_PROCESS, *of_lanes, *of_events]
     assert len(files) == len(list(files))
     assert "current_tracer" in files
     assert "options/overwrite" in files
     assert "options/nosuch" not in files
-    assert "README" not in files
+    assert "README.md" not in files
+    empty += ("set_event_pid", "set_event_notrace_pid", "enabled_functions", "printk_formats")
+    empty += ("saved_cmdlines", "saved_tgids")
     for name in files:
-        if name not in ("trace_marker", "set_event_pid", "set_event_notrace_pid", *empty) and (
-            not name.endswith("/hist")
-        ):
+        is_full = name not in empty and not name.endswith(("/hist", "trace_pipe", "trace_pipe_raw"))
+        if is_full and "r" in files.access(name):
             assert files[name].endswith("\n"), name
 
 

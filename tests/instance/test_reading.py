@@ -289,7 +289,7 @@ def test_a_kill_9_while_an_instance_is_read_leaves_nothing(tmp_path: Path, what:
         one = funcgraph.Instance("one", tracer="function_graph", filter=["__main__.f"])
         f()
         if what == "snapshot that is read":
-            reading.text_of = kill
+            reading.report_of = kill
         elif what == "snapshot":
             saved.append(one.snapshot())
             kill()

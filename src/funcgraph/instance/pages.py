@@ -28,10 +28,13 @@ def of_lane(trace: bytes, lane: int) -> bytes:
     with memory_file(trace) as source, memory_file() as converted:
         _tracedata.convert(source, converted, version=6)
         data = contents(converted)
-        lanes = _tracedata.Reader(converted).nr_lanes
-    if lane >= lanes:
+        reader = _tracedata.Reader(converted)
+    if lane >= reader.nr_cpus:
         return b""
-    offset, size = unpack_from("<QQ", data, data.index(_TABLE) + len(_TABLE) + 16 * lane)
+    at = data.index(_TABLE)
+    if reader.nr_lanes > reader.nr_cpus:  # the instance's table follows that of the recording's own buffer
+        at = data.index(_TABLE, at + 1)
+    offset, size = unpack_from("<QQ", data, at + len(_TABLE) + 16 * lane)
     return data[offset : offset + size]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from funcgraph import _engine, _tracedata
@@ -84,8 +85,13 @@ def report_of(
     if tracer == "function":  # the report has one option for the arguments of both tracers
         options = {**options, "funcgraph-args": options["func-args"]}
     file = TraceFile(trace)
-    tasks = None if wanted is None else [task for task in file.tasks if wanted(task)]
+    tasks = None if wanted is None else [task for task in file.tasks if wanted(_in_buffer(file, task))]
     return b"".join(file.report(options, tasks=tasks))
+
+
+def _in_buffer(file: TraceFile, task: Task) -> Task:
+    """Return a task with its lane as the text has it: within its buffer."""
+    return replace(task, lane=task.lane % (file.meta.get("cpus") or 1))
 
 
 def text_of(
@@ -113,13 +119,18 @@ def take_lines(
     tracer = engine.tracer
     with memory_file() as trace:
         write_trace(engine, trace, describe(tracer, name), consume=True, clock=clock)
-        return without_header(report_of(trace, tracer, options)), records_of(TraceFile(trace).tasks)
+        return without_header(report_of(trace, tracer, options)), records_of(_tasks(trace))
 
 
 def tasks_of(trace: bytes) -> list[Task]:
     """Return the threads that have records in a trace, the bytes of a .fg."""
-    with memory_file(trace) as file:
-        return TraceFile(file).tasks
+    with memory_file(trace) as fd:
+        return _tasks(fd)
+
+
+def _tasks(trace: int) -> list[Task]:
+    file = TraceFile(trace)
+    return [_in_buffer(file, task) for task in file.tasks]
 
 
 def lost_of(trace: bytes) -> int:

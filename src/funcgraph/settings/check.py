@@ -139,6 +139,8 @@ def name(value: str) -> str:
     """Return an instance's name. Raises ValueError."""
     if value in ("", ".", "..") or "/" in value or "\0" in value:
         raise ValueError("must be non-empty, contain no '/', and not be '.' or '..'")
+    if any("\ud800" <= character <= "\udfff" for character in value):  # a file's name that is no UTF-8
+        raise ValueError("must be UTF-8")
     return value
 
 

@@ -164,7 +164,7 @@ def _untraced(function: Callable[[str], _T], path: str) -> _T:
 
 
 def _error(number: int, reason: str, path: str) -> OSError:
-    return OSError(number, f"{reason}: {path!r}", path)
+    return OSError(number, reason, path)
 
 
 def _split(path: str) -> tuple[str, str]:
