@@ -40,11 +40,11 @@ class Handle:
     """
 
     def __init__(self, tree: Tree, path: str, flags: int) -> None:
-        self.path = path
+        self.path, self.flags = path, flags
         self.released = False
         #: A descriptor was closed, and the file not used since: perhaps it was the last one.
         self.leaving = False
-        self._tree, self._flags = tree, flags
+        self._tree = tree
         self._lock = threading.Lock()
         self._file: OpenFile | None = tree.open(path, flags)
         self._written = False
@@ -54,7 +54,7 @@ class Handle:
         with self._lock:
             self.leaving = False
             if self._file is None:
-                self._file = self._tree.open(self.path, self._flags & ~os.O_TRUNC)
+                self._file = self._tree.open(self.path, self.flags & ~os.O_TRUNC)
             return self._file
 
     def write(self, offset: int, data: bytes) -> int:

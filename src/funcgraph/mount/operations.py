@@ -129,8 +129,8 @@ class Operations:
 
     def poll(self, path: str, info: Any, waiter: int | None, events: Any) -> int:
         """poll(2). `waiter`: libfuse's handle, to be woken once the file is ready."""
-        file = self._handles[info.fh].file()
-        mode = info.flags & os.O_ACCMODE
+        handle = self._handles[info.fh]
+        file, mode = handle.file(), handle.flags & os.O_ACCMODE  # here libfuse leaves info.flags empty
         events[0] = (_READABLE if mode != os.O_WRONLY else 0) | (_WRITABLE if mode != os.O_RDONLY else 0)
         if mode != os.O_WRONLY and not file.ready:
             events[0] &= ~_READABLE
