@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from benchmarks import events, files
+from benchmarks import events, files, mount
 from benchmarks.harness import Bench, Figure, at_most, median_of, ratio_of_pairs
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
@@ -490,6 +490,7 @@ SECTIONS: dict[str, dict[str, Measure]] = {
         "sustained": sustained,
         "memory": memory,
         "instructions": instructions,
+        **mount.ALL,
     },
 }
 ALL: dict[str, Measure] = {
