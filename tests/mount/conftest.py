@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,14 @@ def mounted(fuse: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
         yield folder
     finally:
         end(process, folder)
+
+
+@contextmanager
+def mount_process(pid: int, folder: Path) -> Iterator[None]:
+    """Mount the tracefs of a process at a new folder, with the command."""
+    folder.mkdir()
+    subprocess.run([sys.executable, "-m", "funcgraph", "mount", folder, "-P", str(pid)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
