@@ -12,10 +12,11 @@ from funcgraph.export.format import Format
 
 #: fib's argument, for a trace of four million events.
 _FIB = 29
-#: Million events a second: binary formats, and texts, that list calls one by one.
+#: Million events a second: binary formats, and texts, that list calls one by one. A span of
+#: OpenTelemetry is a text in both of its forms: it names what it has.
 _BINARY_RATE, _TEXT_RATE = 2, 0.5
 _BINARY = ("perfetto", "parquet", "arrow")
-_TEXTS = ("chrome", "speedscope", "firefox", "csv", "jsonl")
+_TEXTS = ("chrome", "speedscope", "firefox", "csv", "jsonl", "otlp", "otlp-proto")
 
 
 def exports(bench: Bench) -> Iterator[Figure]:

@@ -26,6 +26,17 @@ for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
         signal.signal(_number, _handler)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out a file of which no test is chosen, unread: some import libraries that make all others slow.
+
+    Tests that look at every function or object of the process have more to look at then.
+    """
+    unwanted = "\npytestmark = pytest.mark.one_python\n"
+    if config.getoption("markexpr") == "not one_python" and collection_path.suffix == ".py":
+        return unwanted in collection_path.read_text(encoding="utf-8") or None
+    return None
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Put aside what pytest and the collected tests hold: gc.collect() in a test then takes 1 ms, not 100."""
     gc.collect()

@@ -33,6 +33,8 @@ from tools.venvs import test_environment
 _NIGHTLY = os.environ.get("FUNCGRAPH_NIGHTLY") == "1"
 #: Lines of a failed suite's log that are printed; the log has all of them.
 _SHOWN_LINES = 400
+#: Dask and Ray, of one CPython: they bring so much along that other tests beside them take longer.
+_CLUSTERS, _CLUSTERS_TAG = "tests/cluster", "3.12"
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,12 @@ def suites_of(chosen: Sequence[Interpreter]) -> list[Suite]:
     each = () if _NIGHTLY else ("-m", "not one_python")
     for python in reversed(chosen):
         log = LOGS / f"pytest-{python.tag}.log"
-        suites.append(Suite(f"Python {python.release}", log, python_tests(python, *each, "tests")))
+        words = (*each, f"--ignore={_CLUSTERS}", "tests")
+        suites.append(Suite(f"Python {python.release}", log, python_tests(python, *words)))
+    for python in chosen:
+        if python.tag == _CLUSTERS_TAG:
+            log = LOGS / "pytest-clusters.log"
+            suites.append(Suite(f"clusters on {python.release}", log, python_tests(python, _CLUSTERS)))
     suites.append(Suite("C", LOGS / "c-plain.log", c_tests))
     if newest is not None:
         suites.append(Suite("pip install .", LOGS / "plain-install.log", plain_install(newest)))

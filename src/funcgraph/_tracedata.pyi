@@ -447,6 +447,7 @@ def convert(
     *,
     version: int = 7,
     compression: str | None = None,
+    values_are_texts: bool = False,
 ) -> int | None:
     """Write a trace.dat of a .fg trace, complete or not.
 
@@ -458,6 +459,8 @@ def convert(
             descriptor of an empty file, open for reading and writing.
         version: 6 or 7.
         compression: of version 7: 'zstd', 'zlib', 'none'; None: the best that is there.
+        values_are_texts: fields of any type of value are texts, as event_format() says; False: they are
+            numbers if all values in the trace are.
 
     Returns:
         The offset of the first damaged place in `source`, whose events count as lost; None: there is none.

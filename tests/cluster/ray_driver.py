@@ -1,4 +1,4 @@
-"""A Ray driver: `ray_driver.py SCENARIO FOLDER` records its job and prints what the test wants to know, as JSON.
+"""A Ray driver: `ray_driver.py SCENARIO FOLDER` records its job and prints, as JSON, what the test asks.
 
 It has a process of its own: importing Ray brings uvloop along, which other tests look for.
 """

@@ -13,6 +13,7 @@ import pytest
 from support.sizes import DAMAGED_REQUESTS
 
 import funcgraph
+from funcgraph.instance.access import get
 from funcgraph.settings.table import BY_FILE, OPTIONS, TEXT
 from funcgraph.tracefs.tree import Tree
 
@@ -88,10 +89,16 @@ def damaged(chance: random.Random, text: bytes) -> bytes:
 
 def held(instance: funcgraph.Instance) -> list[object]:
     """Return what writes can change, but for the texts of the buffer and the list of errors."""
-    values: list[object] = [instance.files[name] for name in BY_FILE if BY_FILE[name].kind != TEXT]
-    values += [dict(instance.options), instance.files["saved_cmdlines_size"], funcgraph.dynamic_events.read()]
-    for name, event in instance.events.items():
+    values: list[object] = [get(instance._state, name) for name in BY_FILE if BY_FILE[name].kind != TEXT]
+    values += [
+        dict(instance._state.options),
+        [*map(str, instance.function_commands)],
+        instance.files["saved_cmdlines_size"],
+        funcgraph.dynamic_events.read(),
+    ]
+    for name in instance.events:
         if name.startswith("bad/"):
+            event = instance.events[name]
             values.append((name, event.enable, event.filter, event.trigger))
     return values
 
@@ -110,13 +117,13 @@ def tree() -> Iterator[Tree]:
 def test_a_refused_write_has_an_errno_and_changes_nothing(tree: Tree) -> None:
     chance = random.Random(16)
     counts = {"accepted": 0, "refused": 0}
-    for _ in range(DAMAGED_REQUESTS // 250):
+    for _ in range(DAMAGED_REQUESTS // 500):
         with funcgraph.Instance("bad") as instance:
             funcgraph.dynamic_events.clear()
             tree.open("dynamic_events", os.O_WRONLY | os.O_APPEND).write(0, DEFINITIONS.encode())
             before = held(instance)
-            for _ in range(250):
-                name = chance.choice(FILES if chance.random() < 0.1 else FILES[: -len(SLOW)])
+            for _ in range(500):
+                name = chance.choice(FILES if chance.random() < 0.06 else FILES[: -len(SLOW)])
                 text = damaged(chance, TEXTS[name].encode())
                 before = write(tree, instance, name, text, chance.choice(FLAGS), before, counts)
             first(3, "abc")

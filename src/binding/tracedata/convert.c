@@ -57,23 +57,25 @@ static PyObject *raise_error(const struct outcome *outcome, PyObject *source, Py
     return fg_raise_errno(outcome->error, source);
 }
 
-PyDoc_STRVAR(convert_doc, "convert($module, source, output, /, *, version=7, compression=None)\n--\n\n"
-                          "Write a trace.dat of a .fg trace; return the offset of damage in it, or None.");
+PyDoc_STRVAR(convert_doc,
+             "convert($module, source, output, /, *, version=7, compression=None, values_are_texts=False)\n"
+             "--\n\nWrite a trace.dat of a .fg trace; return the offset of damage in it, or None.");
 
 static PyObject *convert_files(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"", "", "version", "compression", NULL};
+    static char *keywords[] = {"", "", "version", "compression", "values_are_texts", NULL};
     struct fg_trace_dat_format format;
     const char *compression = NULL;
-    int version = 7;
+    int version = 7, values_are_texts = 0;
     struct fg_file_arg source = {.fd = -1}, output = {.fd = -1};
     struct outcome outcome = {0};
     PyObject *source_arg, *output_arg;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$iz:convert", keywords, &source_arg, &output_arg,
-                                     &version, &compression) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$izp:convert", keywords, &source_arg, &output_arg,
+                                     &version, &compression, &values_are_texts) ||
         !fg_dat_format_parse(version, compression, &format) || !fg_file_arg_convert(source_arg, &source))
         return NULL;
+    format.values_are_texts = values_are_texts;
     if (!fg_file_arg_convert(output_arg, &output)) {
         fg_file_arg_clear(&source);
         return NULL;

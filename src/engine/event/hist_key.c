@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine/core/compiler.h"
 #include "engine/core/hash_table.h"
 #include "engine/ring/record.h"
 
@@ -174,6 +175,11 @@ uint64_t fg_hist_term_key(const struct fg_hist_term *term, const struct fg_hit *
 {
     struct fg_loaded value;
 
+    if (fg_likely(term->kind == FG_HIST_KIND_NUMBER && term->modifier == FG_HIST_PLAIN)) {
+        value = fg_hist_term_run(term, hit);
+        words[0] = fg_hist_integer(&value);
+        return hash_word(hash, words[0]);
+    }
     if (term->kind == FG_HIST_KIND_STACK)
         return hash_words(hash, words, put_stack(words, hit));
     value = run_modified(term, hit);

@@ -138,13 +138,13 @@ class _Writer:
         """Return the columns of samples. Without a stack, time has no weight."""
         start = self._start_ns or 0
         weights = [
-            (after - time) / 1e6 if stack != _NO_STACK else 0
+            after - time if stack != _NO_STACK else 0
             for stack, (time, after) in zip(stacks, pairwise(times), strict=True)
         ]
         return {
             "stack": str(stacks)[1:-1].replace("-1", "null"),
-            "time": str([(time - start) / 1e6 for time in times[:-1]])[1:-1],
-            "weight": str(weights)[1:-1],
+            "time": _ms([time - start for time in times[:-1]]),
+            "weight": _ms(weights),
         }
 
     def _add_marker(self, number: int, mark: Mark) -> None:
@@ -267,6 +267,11 @@ class _Writer:
 
     def _function(self, index: int) -> Function | None:
         return self._source.functions[index] if index < len(self._source.functions) else None
+
+
+def _ms(times_ns: list[int]) -> str:
+    """Return times in ms as JSON: 1500e-6. The text of an int is made in a fifth of the time of a float's."""
+    return str(times_ns)[1:-1].replace(",", "e-6,") + "e-6"
 
 
 FORMATS = (

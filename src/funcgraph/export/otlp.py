@@ -6,17 +6,18 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, Generic, TypeAlias
 
 from funcgraph.export.call_rows import arguments_in, outcomes_in
 from funcgraph.export.format import Format
 from funcgraph.export.marks import Mark, marks_of
-from funcgraph.export.otlp_forms import Ended, Form, JsonForm, ProtobufForm
-from funcgraph.export.slices import ONLY_END, RESUME, SUSPEND, SUSPENDED, Slices, Threads, slices_of
+from funcgraph.export.otlp_forms import Ended, Form, JsonForm, ProtobufForm, T
+from funcgraph.export.slices import ONLY_END, RAISE, RESUME, SUSPEND, SUSPENDED, Slices, Threads, slices_of
 from funcgraph.export.source import Source
 from funcgraph.tracedata.events import Columns
 
 _SPANS_IN_A_MESSAGE = 1000
+_MOST_ID, _MOST_TRACE_ID = 2**64 - 1, 2**128 - 1
 
 
 def write_json(source: Source, out: BinaryIO) -> None:
@@ -31,10 +32,10 @@ def write_protobuf(source: Source, out: BinaryIO) -> None:
     _write(source, threads, ProtobufForm(source, threads, _time_of_day(source)), out)
 
 
-def _write(source: Source, threads: Threads, form: Form[Any], out: BinaryIO) -> None:
+def _write(source: Source, threads: Threads, form: Form[T], out: BinaryIO) -> None:
     """Write the spans of each process, some at a time, below what describes the process."""
     spans = _Spans(source, threads, form)
-    waiting: defaultdict[int, list[bytes]] = defaultdict(list)
+    waiting: defaultdict[int, list[T]] = defaultdict(list)
     for thread, span in spans:
         process = waiting[threads.tasks[thread].pid]
         process.append(span)
@@ -46,31 +47,29 @@ def _write(source: Source, threads: Threads, form: Form[Any], out: BinaryIO) -> 
             out.write(form.message(thread, rest))
 
 
-class _Span(NamedTuple):
-    """What names a span; a parent of 0 is none."""
-
-    trace_id: int
-    span_id: int
-    parent_id: int
+#: The ids of a trace, of a span in it, and of the span above it, as the form writes them.
+_Ids: TypeAlias = tuple[T, T, T]
 
 
-class _Spans:
+class _Spans(Generic[T]):
     """The spans of a source, in the order of their ends, with their threads."""
 
-    def __init__(self, source: Source, threads: Threads, form: Form[Any]) -> None:
-        self._source, self._threads, self._form = source, threads, form
-        self._stacks: defaultdict[int, list[_Span]] = defaultdict(list)
-        self._parked: dict[tuple[int, int, int], _Span] = {}
-        self._events: dict[int, list[Mark]] = {}  # of spans in progress, by id
+    def __init__(self, source: Source, threads: Threads, form: Form[T]) -> None:
+        self._source, self._threads = source, threads
+        self._form: Form[T] = form
+        self._stacks: defaultdict[int, list[_Ids[T]]] = defaultdict(list)
+        self._parked: dict[tuple[int, int, int], _Ids[T]] = {}
+        self._events: dict[T, list[Mark]] = {}  # of spans in progress, by id
         seed = blake2b(f"{source.trace.path!r} {form.offset_ns}".encode(), digest_size=16).digest()
-        self._next_id = int.from_bytes(seed, "little") | 1
+        self._trace_id = int.from_bytes(seed, "little") | 1
+        self._span_id = self._trace_id & _MOST_ID
 
-    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+    def __iter__(self) -> Iterator[tuple[int, T]]:
         for batch, slices in slices_of(self._source, self._threads):
             self._form.name_threads()
             yield from self._of_batch(batch, slices)
 
-    def _of_batch(self, batch: Columns | None, slices: Slices) -> Iterator[tuple[int, bytes]]:
+    def _of_batch(self, batch: Columns | None, slices: Slices) -> Iterator[tuple[int, T]]:
         marks = _Marks(self._source, self._threads, batch)
         columns = (
             slices.time_ns, slices.call_ns, slices.self_ns, slices.function, slices.thread, slices.what,
@@ -82,7 +81,7 @@ class _Spans:
             outcomes_in(batch, slices),
             strict=False,
         )
-        stacks, write = self._stacks, self._form.span
+        stacks, form, parked = self._stacks, self._form, self._parked
         for time, begin, own, function, thread, what, flags, resumes, arguments, outcome in rows:
             while marks.time_ns < time:
                 self._add_mark(*marks.take())
@@ -98,31 +97,35 @@ class _Spans:
             else:
                 span = stack.pop()
             if what == SUSPEND:
-                self._parked[self._key(begin, function, thread)] = span
+                parked[self._key(begin, function, thread)] = span
                 continue
-            events = self._events.pop(span.span_id, ()) if self._events else ()
-            call = Ended(begin, time, own, function, thread, what, resumes, arguments, outcome)
-            yield thread, write(*span, call, events)
+            rare = form.nothing
+            if self._events or resumes or arguments or outcome or what == RAISE:
+                call = Ended(time, function, what, resumes, arguments, outcome)
+                rare = form.rare(call, self._events.pop(span[1], ()))
+            yield thread, form.span(span, begin, time, own, form.common[function, thread, what], rare)
         while marks.time_ns < _Marks.NONE:
             self._add_mark(*marks.take())
 
-    def _parked_or_new(self, begin: int, function: int, thread: int, stack: list[_Span]) -> _Span:
+    def _parked_or_new(self, begin: int, function: int, thread: int, stack: list[_Ids[T]]) -> _Ids[T]:
         return self._parked.pop(self._key(begin, function, thread), None) or self._new(stack)
 
     def _key(self, begin: int, function: int, thread: int) -> tuple[int, int, int]:
         return begin, function, self._threads.tasks[thread].pid
 
-    def _new(self, stack: list[_Span]) -> _Span:
+    def _new(self, stack: list[_Ids[T]]) -> _Ids[T]:
         """Return a span below the one that is in progress; without one it begins a trace."""
-        number = self._next_id = self._next_id + 2  # odd: an id of zeros is none
+        form = self._form
+        number = self._span_id = self._span_id + 2 & _MOST_ID  # odd: an id of zeros is none
         if stack:
-            above = stack[-1]
-            return _Span(above.trace_id, number & 2**64 - 1, above.span_id)
-        return _Span(number & 2**128 - 1, number & 2**64 - 1, 0)
+            trace, above, _ = stack[-1]
+            return trace, form.span_id(number), above
+        self._trace_id = self._trace_id + 2 & _MOST_TRACE_ID
+        return form.trace_id(self._trace_id), form.span_id(number), form.no_id
 
     def _add_mark(self, thread: int, mark: Mark) -> None:
         if stack := self._stacks[thread]:
-            self._events.setdefault(stack[-1].span_id, []).append(mark)
+            self._events.setdefault(stack[-1][1], []).append(mark)
 
 
 class _Marks:

@@ -27,20 +27,30 @@ _SCOPE = "funcgraph"
 
 Attributes: TypeAlias = Mapping[str, Plain]
 T = TypeVar("T", str, bytes)
+V = TypeVar("V")
 
 
 class Ended(NamedTuple):
-    """The end of a call; times are those of the trace."""
+    """What some calls have at their end; the time is that of the trace."""
 
-    begin_ns: int
     end_ns: int
-    self_ns: int
     function: int
-    thread: int
     what: int
     resumes: int
     arguments: bytes
     outcome: bytes
+
+
+class _Common(dict[tuple[int, int, int], V]):
+    """Values that are made when they are first asked for."""
+
+    def __init__(self, make: Callable[[int, int, int], V]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: tuple[int, int, int]) -> V:
+        value = self[key] = self._make(*key)
+        return value
 
 
 class Form(ABC, Generic[T]):
@@ -49,7 +59,15 @@ class Form(ABC, Generic[T]):
     Args:
         source, threads: what is exported.
         offset_ns: what to add to times of the trace to get the time of day.
+
+    Attributes:
+        common: `common[function, thread, what]`: what all calls of a function in a thread have that ended so.
+        nothing: what `rare` returns of a call that has nothing rare.
+        no_id: the id of no span.
     """
+
+    nothing: tuple[T, T]
+    no_id: T
 
     def __init__(self, source: Source, threads: Threads, offset_ns: int) -> None:
         self.offset_ns = offset_ns
@@ -59,6 +77,7 @@ class Form(ABC, Generic[T]):
         self._codes: list[T] = [self._pairs(_code(function)) for function in functions]
         self._tasks: list[T] = []
         self._ends: list[T] = [self._pairs({"funcgraph.ended": what}) for what in WHATS]
+        self.common: Mapping[tuple[int, int, int], T] = _Common(self._common_of)
         self._arguments: Callable[[int, bytes], T] = lru_cache(4096)(self._encode_arguments)
         self._outcome: Callable[[int, bytes], T] = lru_cache(4096)(self._encode_outcome)
 
@@ -71,12 +90,37 @@ class Form(ABC, Generic[T]):
             self._tasks.append(self._pairs(values))
 
     @abstractmethod
-    def span(self, trace_id: int, span_id: int, parent_id: int, call: Ended, events: Sequence[Mark]) -> bytes:
-        """Return a span."""
+    def trace_id(self, number: int) -> T:
+        """Return the id of a trace: a number of 128 bits."""
 
     @abstractmethod
-    def message(self, thread: int, spans: Sequence[bytes]) -> bytes:
+    def span_id(self, number: int) -> T:
+        """Return the id of a span: a number of 64 bits."""
+
+    @abstractmethod
+    def span(
+        self, ids: tuple[T, T, T], begin_ns: int, end_ns: int, self_ns: int, common: T, rare: tuple[T, T]
+    ) -> T:
+        """Return a span.
+
+        Args:
+            ids: of its trace, of itself, and of the span above it.
+            begin_ns, end_ns: times of the trace.
+            self_ns: its self time.
+            common: as the attribute says.
+            rare: what `rare` returned.
+        """
+
+    @abstractmethod
+    def rare(self, call: Ended, marks: Sequence[Mark]) -> tuple[T, T]:
+        """Return further attributes, and what follows them: events and the status."""
+
+    @abstractmethod
+    def message(self, thread: int, spans: Sequence[T]) -> bytes:
         """Return spans below what describes the process of a thread."""
+
+    @abstractmethod
+    def _common_of(self, function: int, thread: int, what: int) -> T: ...
 
     @abstractmethod
     def _pairs(self, values: Attributes) -> T:
@@ -86,8 +130,19 @@ class Form(ABC, Generic[T]):
     def _name(self, name: str) -> T:
         """Return the part of a span that its name decides."""
 
-    def _place(self, function: int) -> int:
-        return min(function, len(self._names) - 1)
+    def _parts_of(self, function: int, thread: int, what: int) -> tuple[T, T, T, T]:
+        place = min(function, len(self._names) - 1)
+        return self._names[place], self._codes[place], self._tasks[thread], self._ends[what]
+
+    def _attributes_of(self, call: Ended) -> list[T]:
+        parts = []
+        if call.resumes:
+            parts.append(self._pairs({"funcgraph.resumes": call.resumes}))
+        if call.arguments:
+            parts.append(self._arguments(call.function, call.arguments))
+        if call.outcome:
+            parts.append(self._outcome(call.what, call.outcome))
+        return parts
 
     def _encode_arguments(self, function: int, payload: bytes) -> T:
         values = arguments_at(self._source, function, payload)
@@ -134,30 +189,46 @@ def _code(function: Function | None) -> Attributes:
 class JsonForm(Form[str]):
     """JSON: ids in base 16, numbers of 64 bits as texts."""
 
-    def span(self, trace_id: int, span_id: int, parent_id: int, call: Ended, events: Sequence[Mark]) -> bytes:
-        begin, end, own, function, thread, what, resumes, arguments, outcome = call
-        place, offset = self._place(function), self.offset_ns
-        parent = f"{parent_id:016x}" if parent_id else ""
-        rare = self._pairs({"funcgraph.resumes": resumes}) if resumes else ""
-        if arguments:
-            rare += self._arguments(function, arguments)
-        if outcome:
-            rare += self._outcome(what, outcome)
-        return (
-            f'{{"traceId":"{trace_id:032x}","spanId":"{span_id:016x}","parentSpanId":"{parent}",'
-            f'{self._names[place]},"startTimeUnixNano":"{begin + offset}","endTimeUnixNano":"{end + offset}",'
-            f'"attributes":[{{"key":"funcgraph.self_ns","value":{{"intValue":"{own}"}}}}{self._codes[place]}'
-            f"{self._tasks[thread]}{self._ends[what]}{rare}]"
-            f"{self._rest(call, events) if events or what == RAISE else ''}}}"
-        ).encode()
+    nothing = "", ""
+    no_id = ""
 
-    def message(self, thread: int, spans: Sequence[bytes]) -> bytes:
-        resource = self._pairs(self._resource(thread))[1:].encode()
+    def trace_id(self, number: int) -> str:
+        return f"{number:032x}"
+
+    def span_id(self, number: int) -> str:
+        return f"{number:016x}"
+
+    def span(
+        self,
+        ids: tuple[str, str, str],
+        begin_ns: int,
+        end_ns: int,
+        self_ns: int,
+        common: str,
+        rare: tuple[str, str],
+    ) -> str:
+        offset = self.offset_ns
+        attributes, rest = rare
+        trace, own, above = ids
         return (
-            b'{"resourceSpans":[{"resource":{"attributes":[%b]},'
-            b'"scopeSpans":[{"scope":{"name":"%b"},"spans":[%b]}]}]}\n'
-            % (resource, _SCOPE.encode(), b",".join(spans))
+            f'{{"traceId":"{trace}","spanId":"{own}","parentSpanId":"{above}",'
+            f'"startTimeUnixNano":"{begin_ns + offset}","endTimeUnixNano":"{end_ns + offset}",'
+            f'{common}{{"key":"funcgraph.self_ns","value":{{"intValue":"{self_ns}"}}}}{attributes}]{rest}}}'
         )
+
+    def _common_of(self, function: int, thread: int, what: int) -> str:
+        name, *attributes = self._parts_of(function, thread, what)
+        return f'{name},"attributes":[{"".join(attributes)[1:]},'
+
+    def rare(self, call: Ended, marks: Sequence[Mark]) -> tuple[str, str]:
+        return "".join(self._attributes_of(call)), self._rest(call, marks)
+
+    def message(self, thread: int, spans: Sequence[str]) -> bytes:
+        resource = self._pairs(self._resource(thread))[1:]
+        return (
+            f'{{"resourceSpans":[{{"resource":{{"attributes":[{resource}]}},'
+            f'"scopeSpans":[{{"scope":{{"name":"{_SCOPE}"}},"spans":[{",".join(spans)}]}}]}}]}}\n'
+        ).encode()
 
     def _name(self, name: str) -> str:
         return f'"name":{json_text(name)},"kind":{_INTERNAL}'
@@ -187,36 +258,52 @@ def _json_value(value: Plain) -> dict[str, object]:
     return {} if value is None else {"stringValue": value}
 
 
+def _before_number(key: str, size: int) -> bytes:
+    """Return an attribute of a span up to its number, which takes `size` bytes."""
+    number = pb.uint(3, 0)[:1] + bytes(size)
+    whole = pb.message(9, pb.string(1, key), pb.message(2, number))
+    return whole[: len(whole) - size]
+
+
 class ProtobufForm(Form[bytes]):
     """Messages of Protocol Buffers; a span's fields may come in any order."""
 
-    _IDS = Struct(">BB16sBBQ")  # trace_id, span_id: fields 1 and 2
-    _PARENT = Struct(">BBQ")
+    nothing = b"", b""
+    no_id = b""
     _TIMES = Struct("<BQBQ")
-    _SELF = pb.string(1, "funcgraph.self_ns")
+    #: What stands before the self time, by the bytes that its number takes.
+    _SELF_TIME = tuple(_before_number("funcgraph.self_ns", size) for size in range(11))
 
-    def span(self, trace_id: int, span_id: int, parent_id: int, call: Ended, events: Sequence[Mark]) -> bytes:
-        begin, end, own, function, thread, what, resumes, arguments, outcome = call
-        place, offset = self._place(function), self.offset_ns
-        parts = [
-            self._IDS.pack(0x0A, 16, trace_id.to_bytes(16), 0x12, 8, span_id),
-            self._PARENT.pack(0x22, 8, parent_id) if parent_id else b"",
-            self._names[place],
-            self._TIMES.pack(0x39, begin + offset, 0x41, end + offset),
-            pb.message(9, self._SELF, pb.message(2, pb.uint(3, own))),
-            self._codes[place],
-            self._tasks[thread],
-            self._ends[what],
-        ]
-        if resumes:
-            parts.append(self._pairs({"funcgraph.resumes": resumes}))
-        if arguments:
-            parts.append(self._arguments(function, arguments))
-        if outcome:
-            parts.append(self._outcome(what, outcome))
-        if events or what == RAISE:
-            parts.append(self._rest(call, events))
-        return pb.message(2, *parts)
+    def trace_id(self, number: int) -> bytes:
+        return pb.message(1, number.to_bytes(16, "big"))
+
+    def span_id(self, number: int) -> bytes:
+        return number.to_bytes(8, "big")
+
+    def span(
+        self,
+        ids: tuple[bytes, bytes, bytes],
+        begin_ns: int,
+        end_ns: int,
+        self_ns: int,
+        common: bytes,
+        rare: tuple[bytes, bytes],
+    ) -> bytes:
+        trace, own, above = ids
+        times = self._TIMES.pack(0x39, begin_ns + self.offset_ns, 0x41, end_ns + self.offset_ns)
+        own_time = pb.varint(self_ns)
+        attributes, rest = rare
+        content = b"".join((
+            trace, b"\x12\x08", own, b"\x22\x08" if above else b"", above, times, common,
+            self._SELF_TIME[len(own_time)], own_time, attributes, rest,
+        ))  # fmt: skip
+        return b"\x12" + pb.varint(len(content)) + content
+
+    def rare(self, call: Ended, marks: Sequence[Mark]) -> tuple[bytes, bytes]:
+        return b"".join(self._attributes_of(call)), self._rest(call, marks)
+
+    def _common_of(self, function: int, thread: int, what: int) -> bytes:
+        return b"".join(self._parts_of(function, thread, what))
 
     def message(self, thread: int, spans: Sequence[bytes]) -> bytes:
         resource = pb.message(1, _attributes(1, self._resource(thread)))

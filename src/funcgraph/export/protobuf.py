@@ -9,6 +9,8 @@ _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 def varint(value: int) -> bytes:
     """Return a number of up to 64 bits; a negative one as its two's complement."""
+    if 0 <= value < 0x4000:  # most are
+        return bytes((value,)) if value < 0x80 else bytes((value & 0x7F | 0x80, value >> 7))
     value &= 2**64 - 1
     groups = bytearray()
     while value >= 0x80:

@@ -6,8 +6,10 @@ Documentation/trace/events.rst, fprobetrace.rst and histogram.rst have the synta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from funcgraph import _engine
 from funcgraph.events.errors import CommandError
 from funcgraph.events.live import dynamic_events
 from funcgraph.events.registry import FILES
@@ -27,6 +29,7 @@ _OF_A_GROUP = ("enable", "filter")
 _OF_ALL = "enable"
 _WRITTEN = ("enable", "filter", "trigger")
 _AVAILABLE = "available_events"
+_PRINT_FORMAT = f"{_FOLDER}ftrace/print/format"  # of an event that instances have, too
 
 
 #: Files of all events that can only be read -> their text.
@@ -62,11 +65,12 @@ def names(state: State, folder: str | None) -> Iterator[str]:
         yield from (f"{_FOLDER}{group}/{file}" for file in _OF_A_GROUP)
     for event in events:
         yield from (f"{_FOLDER}{event}/{file}" for file in _OF_AN_EVENT)
+    yield from (name for name in _own_formats() if name != _PRINT_FORMAT)
 
 
 def exists(state: State, name: str) -> bool:
     """Return whether there is a file of this name."""
-    return name in (*FILES, _LOG, _SET, *_LISTS) or _find(state, name) is not None
+    return name in (*FILES, _LOG, _SET, *_LISTS) or _find(state, name) is not None or _is_own_format(name)
 
 
 def access(name: str) -> str:
@@ -108,11 +112,30 @@ def read(state: State, name: str) -> str:
         return event_set.set_event_text(Events(state))
     if name in _LISTS:
         return _LISTS[name](Events(state))
+    if _is_own_format(name):
+        return _own_formats()[name]
     found = _find(state, name)
     assert found is not None
     if found.is_single:
         return _read_of_event(found.events[0], found.file)
     return event_set.GROUP_FILTER if found.file == "filter" else event_set.enable_text(found.events)
+
+
+def _is_own_format(name: str) -> bool:
+    return name.startswith(_FOLDER) and name.endswith("/format") and name in _own_formats()
+
+
+def _own_formats() -> dict[str, str]:
+    """Return the formats of ftrace's own records, which trace_pipe_raw has: file -> text."""
+    formats: dict[str, str] = _engine.untraced(_load_own_formats)
+    return formats
+
+
+@cache
+def _load_own_formats() -> dict[str, str]:
+    from funcgraph.instance.dat_parts import own_formats
+
+    return {f"{_FOLDER}{name}/format": one.text for name, one in own_formats().items()}
 
 
 def _read_of_event(event: EventFile, file: str) -> str:

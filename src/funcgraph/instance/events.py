@@ -12,6 +12,7 @@ from funcgraph.events import live
 from funcgraph.events.hist_text import Names
 from funcgraph.events.trigger import TriggerError
 from funcgraph.events.wanted import Wanted
+from funcgraph.instance.event_ids import event_id
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class EventFile:
     @property
     def id(self) -> int:
         """Its number in this process."""
-        return self._event.engine.number
+        return event_id(self._event)
 
     @property
     def format(self) -> str:
@@ -200,7 +201,7 @@ def _format(event: AnyEvent) -> str:
     from funcgraph import _tracedata
 
     engine = event.engine
-    return _tracedata.event_format(event.group, event.name, engine.layout, engine.fields_at, engine.number)
+    return _tracedata.event_format(event.group, event.name, engine.layout, engine.fields_at, event_id(event))
 
 
 class FunctionNames(Names):

@@ -85,9 +85,16 @@ class LanePages(LanePipe):
     """The records of one lane as they come, in pages of the kernel's ring buffer: trace_pipe_raw."""
 
     def _shown(self, trace: bytes) -> bytes:
-        from funcgraph.instance import pages
+        return _pages(trace, self._lane)
 
-        return pages.of_lane(trace, self._lane)
+
+def _pages(trace: bytes, lane: int) -> bytes:
+    from funcgraph.events import live
+    from funcgraph.instance import pages
+    from funcgraph.instance.event_ids import event_id
+
+    ids = {key: event_id(event) for key, event in live.events().items()}
+    return pages.of_lane(trace, lane, ids)
 
 
 # ---- stats
@@ -114,7 +121,7 @@ def _stats_text(state: State, trace: bytes, lane: int) -> str:
         "entries": sum(task.records for task in own),
         "overrun": lost if overwrites else 0,
         "commit overrun": 0,
-        "bytes": pages.bytes_used(pages.of_lane(trace, lane)) if own else 0,
+        "bytes": pages.bytes_used(_pages(trace, lane)) if own else 0,
         "oldest event ts": _time(state, min((task.first_ns for task in own), default=0)),
         "now ts": _time(state, _now(state, newest)),
         "dropped events": 0 if overwrites else lost,

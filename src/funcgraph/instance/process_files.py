@@ -17,6 +17,7 @@ from funcgraph.instance.living import STATES
 from funcgraph.instance.numbers import unsigned
 from funcgraph.instance.readme import README
 from funcgraph.instance.state import State
+from funcgraph.instance.symbols import SYMBOLS
 from funcgraph.settings.table import BY_NAME
 
 __all__ = ["access", "exists", "is_of_process", "names", "pipe", "read", "write"]
@@ -42,6 +43,11 @@ class _File(NamedTuple):
 def _functions(state: State) -> str:
     names: list[str] = _engine.untraced(_names, ["*"])
     return "".join(f"{name}\n" for name in names)
+
+
+def _addresses(state: State) -> str:
+    names: list[str] = _engine.untraced(_names, ["*"])
+    return "".join(f"{SYMBOLS.address(name.replace(' ', '_')):#x} {name}\n" for name in names)
 
 
 def _names(patterns: list[str]) -> list[str]:
@@ -160,6 +166,7 @@ def _free_buffer(state: State, text: str) -> None:
 _FILES: dict[str, _File] = {
     "README": _File(lambda state: README, is_of_process=True),
     "available_filter_functions": _File(_functions, is_of_process=True),
+    "available_filter_functions_addrs": _File(_addresses, is_of_process=True),
     "enabled_functions": _File(_enabled_functions, is_of_process=True),
     "printk_formats": _File(lambda state: "", is_of_process=True),  # trace_printk() formats at once
     "saved_cmdlines": _File(_cmdlines, is_of_process=True),

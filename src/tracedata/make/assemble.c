@@ -180,7 +180,7 @@ int fg_assemble_into(const struct fg_recorded *recorded, int fd, const struct fg
 
     assembly.extents = calloc(recorded->lanes.nr_lanes, sizeof(*assembly.extents));
     if (error == 0)
-        error = fg_dat_events_init(&assembly.events, &assembly.pass);
+        error = fg_dat_events_init(&assembly.events, &assembly.pass, format->values_are_texts);
     if (error == 0)
         error = assembly.extents ? write_trace(&assembly, fd) : -ENOMEM;
     *damaged_at = assembly.pass.damaged_at;

@@ -4,11 +4,13 @@
 
 #include "tracedata/base/codec.h"
 #include "tracedata/read/recorded.h"
+#include <stdbool.h>
 
 /* Which trace.dat. */
 struct fg_trace_dat_format {
     int version;                  /* 6 or 7 */
     const struct fg_codec *codec; /* of version 7; version 6 has none */
+    bool values_are_texts;        /* also those that are all numbers: formats do not depend on the trace */
 };
 
 /**

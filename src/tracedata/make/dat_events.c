@@ -98,7 +98,7 @@ static int by_system(const void *a, const void *b)
     return order ? order : (*one > *other) - (*one < *other); /* elements of one array */
 }
 
-int fg_dat_events_init(struct fg_dat_events *events, struct fg_row_pass *pass)
+int fg_dat_events_init(struct fg_dat_events *events, struct fg_row_pass *pass, bool values_are_texts)
 {
     const struct fg_event_table *types = &pass->recorded->contents.events;
     bool has_values = false;
@@ -114,7 +114,7 @@ int fg_dat_events_init(struct fg_dat_events *events, struct fg_row_pass *pass)
         error = fg_dat_event_find_views(&events->events[i], &types->types[i]);
         has_values |= events->events[i].has_values;
     }
-    if (error == 0 && has_values)
+    if (error == 0 && has_values && !values_are_texts)
         error = look_at_trace(events, pass);
     if (error < 0)
         return error;

@@ -36,9 +36,9 @@ struct fg_dat_events {
     uint8_t record[FG_DAT_EVENT_BYTES];     /* the current one */
 };
 
-/* Reads the trace, if it has values in events. Return: 0 or a negative errno. fg_dat_events_free() is to be
- * called in either case. */
-int fg_dat_events_init(struct fg_dat_events *events, struct fg_row_pass *pass);
+/* Reads the trace, if it has values in events, unless all are to be texts. Return: 0 or a negative errno.
+ * fg_dat_events_free() is to be called in either case. */
+int fg_dat_events_init(struct fg_dat_events *events, struct fg_row_pass *pass, bool values_are_texts);
 void fg_dat_events_free(struct fg_dat_events *events);
 
 /* How many systems there are besides @system, and how many events that has. */
