@@ -116,7 +116,8 @@ class Funcgraph:
 
     def sessions(self) -> list[Path]:
         """Return the existing session directories."""
-        return sorted(self.runtime.glob("funcgraph-*"))
+        found = self.runtime.glob("funcgraph-*")
+        return sorted(path for path in found if not path.name.startswith("funcgraph-control-"))
 
 
 @pytest.fixture

@@ -25,6 +25,8 @@ def _attach(directory: str) -> None:
                 tracing.start(directory, settings, instance, after_site=True)
             except OSError as error:  # such as a latency tracer that does not work here: the others go on
                 problem = error
+        if settings["control"]:
+            _serve("")
         if problem is not None:
             raise problem
     except FileNotFoundError:
@@ -36,6 +38,18 @@ def _attach(directory: str) -> None:
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
             reason = _TOO_LARGE
         _leave_note(directory, f"could not be traced: {reason}")
+
+
+def _serve(asked_by: str) -> None:
+    """Serve the control socket, also in forked children. If it cannot be, whoever asked for it is told."""
+    try:
+        from funcgraph.control.serving import serve
+
+        serve(follow_fork=True)
+    except Exception as error:
+        if asked_by:
+            reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            os.write(2, f"funcgraph: {asked_by}: {reason}\n".encode("utf-8", "backslashreplace"))
 
 
 def _leave_note(directory: str, text: str) -> None:
@@ -57,11 +71,14 @@ def boot() -> None:
         _attach(directory)
     if inherited and not environ.sessions():
         environ.publish_none()  # --no-follow, or the sessions have ended: children need not look
-    parameters = os.environ.get(environ.BOOT_VARIABLE)
-    if parameters:
+    parameters = os.environ.get(environ.BOOT_VARIABLE, "").strip()
+    if parameters == environ.BOOT_CONTROL:
+        _serve(environ.BOOT_VARIABLE)
+    elif parameters:
         from funcgraph.instance.boot import start
 
-        start(parameters)
+        if start(parameters):
+            _serve(environ.BOOT_VARIABLE)
 
 
 try:

@@ -300,7 +300,7 @@ def test_the_page_on_the_start_of_a_program_has_each_parameter() -> None:
     for setting in boot.PARAMETERS.values():
         meaning = listed.pop(f"{setting.boot}={setting.boot_value}")
         assert not setting.file or setting.file in codes(meaning) or setting.keyword in codes(meaning)
-    assert list(listed) == ["trace_instance=NAME,..."]
+    assert list(listed) == ["trace_instance=NAME,...", "control"]
 
 
 @pytest.mark.parametrize("setting", FLAGGED, ids=lambda setting: setting.flag)

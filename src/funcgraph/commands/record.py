@@ -49,7 +49,7 @@ PATTERN is a glob over module.qualname: 'json.*', '*Parser.feed', '__main__.main
 functions of a module.
 
 Several instances can record at once, each with its own options and into a buffer of its own in the one trace:
-options before the first -B configure the top instance, options after a -B that instance. -o, -C, --no-follow,
+options before the first -B configure the top instance, options after a -B that instance. -o, -C, --no-follow, --no-control,
 -q and the options for sizes, times and the trace's format belong to the whole recording and may stand
 anywhere."""
 
@@ -223,7 +223,19 @@ def run(args: argparse.Namespace) -> int:
         while child.status is None:
             child.wait(1.0)
     assert child.status is not None
+    if settings["control"]:
+        _remove_sockets()
     return die_like(child.status if child.status != 0 or good else 2)
+
+
+def _remove_sockets() -> None:
+    """Remove the control sockets of recorded processes that were killed."""
+    from funcgraph.control.processes import remove_stale
+
+    try:
+        remove_stale()
+    except OSError:
+        pass  # they are removed when the next process serves
 
 
 def _record(

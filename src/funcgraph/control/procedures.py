@@ -49,6 +49,6 @@ def info() -> dict[str, Any]:
         "funcgraph": installed_version(),
         "executable": sys.executable,
         "argv": [str(word) for word in getattr(sys, "argv", [])],
-        "instances": [instance.name for instance in instances()],
+        "instances": list(instances()),
         "functions": _engine.status()["functions"],
     }

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from funcgraph.control.place import PREFIX, SUFFIX, folders
 
-__all__ = ["Process", "connect_to", "running", "sockets"]
+__all__ = ["Process", "connect_to", "remove_stale", "running", "sockets"]
 
 _CREDENTIALS = struct.Struct("=3i")  # struct ucred: pid, uid, gid
 
@@ -185,6 +185,21 @@ def running() -> list[int]:
             for fd in _control_folders(base, mine):
                 found.update(_listeners(fd))
     return sorted(found)
+
+
+def remove_stale() -> None:
+    """Remove the sockets of this user's processes that were killed, or ended without their exit functions."""
+    for base in _bases(os.getpid(), os.geteuid(), ""):
+        for fd in _control_folders(base, os.geteuid()):
+            for name in _names(fd):
+                with suppress(OSError):
+                    connection = _connected(fd, name, 1.0)
+                    if connection is None:
+                        os.unlink(name, dir_fd=fd)
+                    else:
+                        connection.close()
+        with suppress(OSError):
+            os.rmdir(f"{base}/{PREFIX}{os.geteuid()}")  # fails while there are others
 
 
 def _roots() -> Iterator[tuple[int, str]]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from funcgraph.session.environ import BOOT_CONTROL as CONTROL
 from funcgraph.session.environ import BOOT_VARIABLE as VARIABLE
 from funcgraph.settings import check
 from funcgraph.settings.table import (
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from funcgraph.events.definition import Definition
     from funcgraph.instance.instance import Instance
 
-__all__ = ["PARAMETERS", "TOP", "Allowed", "BootError", "BootInstance", "parse", "start"]
+__all__ = ["PARAMETERS", "TOP", "Allowed", "BootError", "BootInstance", "asks_for_control", "parse", "start"]
 
 TOP = "top"
 _INSTANCE = "trace_instance"
@@ -185,8 +186,11 @@ def parse(text: str, allowed: Allowed) -> list[BootInstance]:
     for begin, word in _parameters(text):
         name, equals, value = _without_quotes(word)
         try:
+            if name == CONTROL:
+                _check_control(equals)
+                continue
             if name != _INSTANCE and name not in PARAMETERS:
-                known = [*PARAMETERS, _INSTANCE]
+                known = [*PARAMETERS, _INSTANCE, CONTROL]
                 names = ", ".join(known) + check.meant(name, known)
                 raise ValueError(f"unknown parameter {name!r}: must be one of {names}")
             if not equals or not value:
@@ -199,6 +203,16 @@ def parse(text: str, allowed: Allowed) -> list[BootInstance]:
         except ValueError as error:
             raise BootError(begin + 1, word, str(error)) from None
     return [top, *made] if top != BootInstance(TOP) else made
+
+
+def asks_for_control(text: str) -> bool:
+    """Return whether the variable's text, which is right, asks for a control socket."""
+    return any(word == CONTROL for _, word in _parameters(text))
+
+
+def _check_control(equals: str) -> None:
+    if equals:
+        raise ValueError(f"takes no value: must be {CONTROL}")
 
 
 def _parameters(text: str) -> Iterator[tuple[int, str]]:
@@ -252,10 +266,13 @@ def _set(instances: list[BootInstance], setting: Setting, text: str, allowed: Al
             instance.keywords[setting.keyword] = value
 
 
-def start(text: str) -> None:
+def start(text: str) -> bool:
     """Make the instances that the variable's text asks for. Raises nothing.
 
     If one of them cannot be made, none is, and a line on standard error says why.
+
+    Returns:
+        Whether the text asks for a control socket, too. False if there was a mistake.
     """
     from funcgraph import _engine
     from funcgraph.instance.instance import Instance
@@ -281,6 +298,8 @@ def start(text: str) -> None:
         _remove(made)
         reason = error if isinstance(error, BootError) else f"{VARIABLE}: {_reason(error)}"
         _say(f"{reason}; nothing is traced")
+        return False
+    return asks_for_control(text)
 
 
 def _start_events(instance: Instance, wanted: BootInstance, made: list[Definition]) -> None:

@@ -137,6 +137,7 @@ def record(
     mode: str = "wait",
     options: Iterable[str] = (),
     follow_fork: bool = True,
+    control: bool = True,
     clock: str = "mono",
     max_size: int | str = 0,
     max_time: int | str = 0,
@@ -181,6 +182,7 @@ def record(
             "funcgraph-retval", "funcgraph-retaddr", "func_stack_trace", "func-no-repeats", "nosleep-time",
             "nofuncgraph-irqs".
         follow_fork: record child processes too.
+        control: give each child process a control socket. This process has one if it calls serve().
         clock: the trace's clock: "mono" (CLOCK_MONOTONIC), "boot" (includes the time that the machine was
             suspended), "mono_raw" (not slewed), "tai"; "local", "global" and "perf" are other names of
             "mono"; "uptime", "x86-tsc", "counter" count hundredths of a second, cycles, events.

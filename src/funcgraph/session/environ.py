@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["BOOT_VARIABLE", "VARIABLE", "join", "leave", "publish_none", "sessions", "take"]
+__all__ = ["BOOT_CONTROL", "BOOT_VARIABLE", "VARIABLE", "join", "leave", "publish_none", "sessions", "take"]
 
 # Session directories, joined by os.pathsep; empty: none.
 VARIABLE = "FUNCGRAPH_SESSION"
 # Boot parameters (instance/boot.py). The program sees this variable, which a person has set.
 BOOT_VARIABLE = "FUNCGRAPH"
+BOOT_CONTROL = "control"  # the one of them that has no value: serve the control socket
 
 # (module, attribute, other modules that may hold the same function, each with its name there)
 _CARRIERS = (

@@ -374,6 +374,14 @@ SETTINGS: tuple[Setting, ...] = (
         flag="--no-follow",
     ),
     Setting(
+        "control",
+        FLAG,
+        "do not give the recorded processes a control socket",
+        scope=RECORDING,
+        default=True,
+        flag="--no-control",
+    ),
+    Setting(
         "clock",
         CHOICE,
         "the clock of the trace's times",
