@@ -1,4 +1,4 @@
-"""Programs that tests mount: they serve their control socket, and call functions of a module until they end."""
+"""Programs that tests mount: they serve their control socket until they are killed."""
 
 from __future__ import annotations
 

@@ -62,7 +62,9 @@ def test_head_and_dd_may_read_in_small_pieces(mounted: Path) -> None:
     assert done.stdout.decode().split() == EVENTS[:2]
     pieces = run(mounted, "dd", "if=available_events", "bs=1", "count=25", "status=none")
     assert pieces == "\n".join(EVENTS)[:25]
-    assert run(mounted, "dd", "if=available_events", "bs=1", "skip=14", "count=13", "status=none") == EVENTS[1]
+    assert (
+        run(mounted, "dd", "if=available_events", "bs=1", "skip=14", "count=13", "status=none") == EVENTS[1]
+    )
     assert run(mounted, "tail", "-n", "1", "available_events").split() == EVENTS[-1:]
 
 

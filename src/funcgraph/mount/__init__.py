@@ -1,1 +1,1 @@
-"""tracefs of running processes as a folder, by FUSE: `funcgraph mount`. docs/mount.md shows it step by step."""
+"""tracefs of running processes as a folder, by FUSE: `funcgraph mount`, docs/mount.md."""

@@ -62,7 +62,12 @@ class Session:
         self._library = ctypes.CDLL(module._libfuse._name)
         self._context = module._libfuse.fuse_get_context
         self._library.fuse_get_session.restype = ctypes.c_void_p
-        for name in ("fuse_get_session", "fuse_session_exited", "fuse_notify_poll", "fuse_pollhandle_destroy"):
+        for name in (
+            "fuse_get_session",
+            "fuse_session_exited",
+            "fuse_notify_poll",
+            "fuse_pollhandle_destroy",
+        ):
             getattr(self._library, name).argtypes = [ctypes.c_void_p]
         self._session: int | None = None
 

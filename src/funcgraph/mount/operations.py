@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 import select
-import stat
-import time
 from collections.abc import Callable, Iterator
 from errno import EACCES, EPERM
-from hashlib import blake2b
 from typing import Any, NoReturn
 
+from funcgraph.mount.attributes import Attributes, inode
 from funcgraph.mount.handles import Handles
 from funcgraph.mount.libfuse import Session
 from funcgraph.mount.waiting import Polls, read_when_ready
@@ -48,7 +46,7 @@ class Operations:
         self._tree, self._session, self._started = tree, session, started
         self._handles = Handles(tree)
         self._polls = Polls(session)
-        self._mounted_ns = time.time_ns()
+        self._attributes = Attributes(tree)
 
     # ---- the mount
 
@@ -64,23 +62,14 @@ class Operations:
     # ---- paths
 
     def getattr(self, path: str, info: Any = None) -> dict[str, int]:
-        """stat(2). As in tracefs the size of each file is 0, whatever reading it gives."""
-        entry = self._tree.stat(_within(path))
-        return {
-            "st_mode": (stat.S_IFDIR if entry.is_folder else stat.S_IFREG) | entry.mode,
-            "st_ino": _inode(path),
-            "st_nlink": 1,  # of a folder: not counted
-            "st_uid": os.getuid(),
-            "st_gid": os.getgid(),
-            "st_blksize": 4096,
-            **dict.fromkeys(("st_atime", "st_mtime", "st_ctime"), self._mounted_ns),
-        }
+        """stat(2)."""
+        return self._attributes.of(path)
 
     def readdir(self, path: str, number: int) -> Iterator[str | tuple[str, dict[str, int], int]]:
         """Yield the names in a folder."""
         yield from (".", "..")
         for name in self._tree.list(_within(path)):
-            yield name, {"st_ino": _inode(f"{path.rstrip('/')}/{name}")}, 0
+            yield name, {"st_ino": inode(f"{path.rstrip('/')}/{name}")}, 0
 
     def mkdir(self, path: str, mode: int) -> int:
         """Make an instance."""
@@ -90,10 +79,21 @@ class Operations:
     def rmdir(self, path: str) -> int:
         """Remove an instance."""
         self._handles.unless_busy(lambda: self._tree.rmdir(_within(path)))
+        self._attributes.forget(path)
+        return 0
+
+    def chmod(self, path: str, mode: int) -> int:
+        """chmod(2)."""
+        self._attributes.chmod(path, mode)
+        return 0
+
+    def chown(self, path: str, uid: int, gid: int) -> int:
+        """chown(2)."""
+        self._attributes.chown(path, uid, gid)
         return 0
 
     def truncate(self, path: str, length: int) -> int:
-        """truncate(2) and ftruncate(2). To 0 it empties the file as O_TRUNC does; other lengths change nothing.
+        """truncate(2) and ftruncate(2): to 0 as O_TRUNC. Other lengths change nothing.
 
         The kernel's tracefs ignores the length 0, too: there, vim adds to a list that it was to replace.
         """
@@ -105,7 +105,7 @@ class Operations:
         """`touch`: times are not kept."""
         return 0
 
-    unlink = rename = link = symlink = mknod = chmod = chown = _refuse(EPERM)
+    unlink = rename = link = symlink = mknod = _refuse(EPERM)
     create = _refuse(EACCES)
 
     # ---- open files
@@ -155,8 +155,3 @@ class Operations:
 def _within(path: str) -> str:
     """Return a path of the mount as one of the tree."""
     return path.strip("/")
-
-
-def _inode(path: str) -> int:
-    """Return an inode number that stays the same, and that is not 0."""
-    return int.from_bytes(blake2b(path.encode("utf-8", "surrogateescape"), digest_size=7).digest()) + 1

@@ -19,12 +19,16 @@ __all__ = ["OPTIONS", "serve", "stop"]
 
 #: Options of mount(8) that a user may give.
 OPTIONS = ("allow_other", "allow_root", "ro")
-#: Blocked readers take a thread each. libfuse's own limit is 10: with ten readers nobody else would be served.
+#: Readers that wait take a thread each. libfuse's own limit of 10 would let ten of them block everybody.
 _MAX_THREADS = 1000
 
 
 def serve(
-    tree: Tree, folder: str, source: str, options: Sequence[str] = (), started: Callable[[], None] = lambda: None
+    tree: Tree,
+    folder: str,
+    source: str,
+    options: Sequence[str] = (),
+    started: Callable[[], None] = lambda: None,
 ) -> None:
     """Mount a tree, and serve it until it is unmounted. The main thread must call this.
 
@@ -43,7 +47,6 @@ def serve(
     """
     module = libfuse.load()
     with _kept_messages() as messages:
-
         works = []
 
         def begin() -> None:
@@ -56,7 +59,9 @@ def serve(
             module.FUSE(operations, folder, raw_fi=True, **_fuse_options(module, source, options))
         except RuntimeError:  # libfuse has printed why; or a signal has ended its loop
             if not works:
-                raise MountError(f"{folder}: cannot be mounted: {messages.text() or 'libfuse fails'}") from None
+                raise MountError(
+                    f"{folder}: cannot be mounted: {messages.text() or 'libfuse fails'}"
+                ) from None
 
 
 def stop() -> None:
