@@ -153,6 +153,14 @@ def test_kprobe_at_the_return(perf_tools: PerfTools, shop: tuple[int, Path]) -> 
     assert matching(r" +python-\d+ .*: paid: \(.*shop\.pay\) arg1=7", lines)
 
 
+def test_kprobe_with_stacks(perf_tools: PerfTools, tracing: Path) -> None:
+    lines = perf_tools.run("kprobe", "-s", "-d", "1", "p:taxed shop.tax")
+    at = lines.index(next(line for line in lines if line.endswith(": taxed: (shop.tax)")))
+    assert lines[at + 1].endswith(": <stack trace>")
+    assert lines[at + 2 : at + 4] == [" => shop.tax", " => shop.pay"]
+    assert (tracing / "options/stacktrace").read_text() == "0\n"
+
+
 def test_kprobe_shows_the_format(perf_tools: PerfTools, tracing: Path) -> None:
     with perf_tools.start("kprobe", "-v", "p:pay shop.pay amount=amount:s32") as process:
         lines = process.communicate(timeout=TIMEOUT_S)[0].splitlines()
@@ -163,7 +171,7 @@ def test_kprobe_shows_the_format(perf_tools: PerfTools, tracing: Path) -> None:
 def test_tpoint(perf_tools: PerfTools, tracing: Path) -> None:
     listed = perf_tools.run("tpoint", "-l")
     assert "py:gc_start" in listed
-    others = [name for name in listed if not name.startswith("ftrace:")]  # the tracers' own
+    others = [name for name in listed if not name.startswith(("ftrace:", "funcgraph:"))]  # without enable
     assert others == sorted((tracing / "available_events").read_text().split())
     assert perf_tools.run("tpoint", "-v", "py:gc_start")[0] == "name: gc_start"
     perf_tools.run("tpoint", "-d", "1", "py:gc_start", "generation == 2")
