@@ -19,7 +19,7 @@ from funcgraph.names import did_you_mean, nearest_names
 # Each is a module of funcgraph.commands. The help text has them in this order.
 COMMANDS = (
     "record", "mount", "report", "summary", "sql", "diff",
-    "convert", "export", "merge", "recover", "status", "selftest",
+    "convert", "export", "merge", "recover", "attach", "detach", "status", "selftest",
 )  # fmt: skip
 
 

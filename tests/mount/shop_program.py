@@ -37,6 +37,16 @@ sys.stdin.read()
 """
 
 
+#: Has never heard of funcgraph.
+UNAWARE = """
+import shop, time
+print("serves", flush=True)
+while True:
+    shop.pay(3)
+    time.sleep(0.002)
+"""
+
+
 def start_program(folder: Path, text: str) -> subprocess.Popen[str]:
     """Run a program in the folder. Returns when it serves its control socket."""
     (folder / "shop.py").write_text(SHOP)

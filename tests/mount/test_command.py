@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import TIMEOUT_S
-from shop_program import BUSY, IDLE, end_program, start_program
+from shop_program import BUSY, IDLE, UNAWARE, end_program, start_program
 
 pytestmark = pytest.mark.one_python
 
@@ -69,6 +69,18 @@ def test_one_process_is_the_tree_itself(fg: Any, program: Any, folder: Path) -> 
     subprocess.run(["umount", folder], check=True)
     assert not os.path.ismount(folder)
     assert process.poll() is None
+
+
+def test_a_process_without_a_socket_is_attached_to(fg: Any, program: Any, folder: Path) -> None:
+    process = program(UNAWARE)
+    done = fg.run("mount", folder, "-P", process.pid)
+    if "ptrace" in done.stderr:
+        pytest.skip(done.stderr)
+    assert (done.returncode, done.stderr) == (0, "")
+    (folder / "current_tracer").write_text("function")
+    with (folder / "trace_pipe").open() as pipe:
+        assert "shop.tax <-shop.pay" in "".join(pipe.readline() for _ in range(30))
+    (folder / "current_tracer").write_text("nop")
 
 
 def test_processes_come_and_go_as_folders(fg: Any, program: Any, folder: Path) -> None:

@@ -102,6 +102,21 @@ def _tree_of(trees: list[ProcessTree]) -> Tree:
 
 
 def _process_tree(pid: int) -> ProcessTree:
+    """Return the tree of a process. One without a control socket is attached to.
+
+    Raises:
+        CommandError: it cannot be attached to.
+    """
+    try:
+        return ProcessTree(pid)
+    except ConnectionRefusedError:
+        pass
+    from funcgraph.attach import AttachError, attach  # most processes have a socket already
+
+    try:
+        attach(pid)
+    except AttachError as error:
+        raise CommandError(str(error)) from None
     return ProcessTree(pid)
 
 
