@@ -4,6 +4,7 @@
 - trace_marker: what is written to it comes out of trace_pipe.
 - trace_pipe: a pipe, which may be open once.
 - writes: the size of each write() to any file, a line each.
+- written_at_close: a text that holds what was written when the file is closed; close() takes its time.
 - available_events: read only.
 - instances/: mkdir and rmdir, with a set_ftrace_filter and a trace_pipe each.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from errno import EACCES, EAGAIN, EBADF, EBUSY, EEXIST, EINVAL, EISDIR, ENOENT, ENOTDIR, EPERM
 
 from funcgraph.tracefs.interface import Entry
@@ -22,6 +24,7 @@ _FILES = {
     "trace_pipe": 0o440,
     "writes": 0o440,
     "available_events": 0o440,
+    "written_at_close": 0o640,
 }
 
 
@@ -34,6 +37,7 @@ class Instance:
 
     def __init__(self) -> None:
         self.words: list[str] = []
+        self.text = b""
         self.pipe = bytearray()
         self.piping = False
         self.open = 0
@@ -113,6 +117,7 @@ class MemoryFile:
         self._tree, self._instance, self._name = tree, instance, name
         self._reading, self._writing = reading, writing
         self._text: bytes | None = None
+        self._late = b""
         self._closed = False
 
     @property
@@ -140,6 +145,8 @@ class MemoryFile:
     def _made(self) -> bytes:
         if self._name == "writes":
             return "".join(f"{size}\n" for size in self._tree.writes).encode()
+        if self._name == "written_at_close":
+            return self._instance.text
         if self._name == "available_events":
             return "".join(f"sched:event_{number}\n" for number in range(2000)).encode()
         return "".join(f"{word}\n" for word in self._instance.words).encode()
@@ -152,6 +159,9 @@ class MemoryFile:
             if self._name == "trace_marker":
                 self._instance.pipe += data
                 return len(data)
+            if self._name == "written_at_close":
+                self._late += data
+                return len(data)
             words = data.decode().split()
             if "bad" in words:
                 raise _error(EINVAL, self._name)
@@ -159,10 +169,14 @@ class MemoryFile:
             return len(data)
 
     def close(self) -> None:
+        if self._name == "written_at_close" and self._writing:
+            time.sleep(0.005)
         with self._tree.lock:
             if self._closed:
                 return
             self._closed = True
+            if self._name == "written_at_close" and self._writing:
+                self._instance.text = self._late
             self._instance.open -= 1
             if self._name == "trace_pipe":
                 self._instance.piping = False

@@ -14,6 +14,9 @@ import pytest
 pytestmark = pytest.mark.one_python
 
 
+LATE = "written_at_close"
+
+
 def shell(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
     """Run a shell script in the mount."""
     return subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, timeout=60)
@@ -106,6 +109,18 @@ def test_a_pipe_that_was_closed_can_be_opened_again_at_once(mounted: Path) -> No
     reader = os.open(mounted / "trace_pipe", os.O_RDONLY)
     assert number_of(lambda: os.open(mounted / "trace_pipe", os.O_RDONLY)) == errno.EBUSY
     os.close(reader)
+
+
+def test_what_waited_for_the_end_of_a_file_is_done_when_others_look(mounted: Path) -> None:
+    """The tree carries out a last word, and an O_TRUNC without a write, when the file is closed."""
+    for name in ("first", "second") * 20:
+        assert shell(mounted, f": > {LATE}; cat {LATE}; printf {name} > {LATE}; cat {LATE}").stdout == name
+        assert (mounted / LATE).read_text() == name
+
+
+def test_a_word_goes_on_in_the_next_write_of_another_descriptor(mounted: Path) -> None:
+    script = f"exec 7> {LATE}; printf shop. >&7; printf pay >&7; cat writes >/dev/null; exec 7>&-; cat {LATE}"
+    assert shell(mounted, script).stdout == "shop.pay"
 
 
 def test_a_descriptor_that_was_duplicated_goes_on_after_the_other_is_closed(mounted: Path) -> None:

@@ -33,6 +33,7 @@ def test_ls_lists_modes_and_sizes(mounted: Path) -> None:
         "trace_marker": "--w--w----",
         "trace_pipe": "-r--r-----",
         "writes": "-r--r-----",
+        "written_at_close": "-rw-r-----",
     }
     assert {row[4] for name, row in rows.items() if name != "instances"} == {"0"}
 

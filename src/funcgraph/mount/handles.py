@@ -1,10 +1,12 @@
 """The open files of a mount.
 
-The kernel tells a file system of close(2) at once (flush), for each descriptor, and of the last one only some
-time after it (release). A program that has closed a file expects that its text has arrived, and that the file
-is no longer open. So a file that was written to is closed at each flush, and opened again if it is used
-afterwards: by a descriptor that dup() made. Who finds something busy waits for the releases that are on their
-way.
+The kernel tells a file system of close(2) at once (flush), for each descriptor, and of the end of the open
+file only later (release). A program that has closed a file expects that its text has arrived, and that the
+file is no longer open. Whether a flush was of the last descriptor is not told. So:
+
+- closing carries out a last word, or an O_TRUNC without a write. After a flush of such a file others wait for
+  the release, for a moment: a shell that has duplicated the descriptor keeps it open.
+- who finds something busy waits for the releases of files that were flushed.
 """
 
 from __future__ import annotations
@@ -23,64 +25,34 @@ __all__ = ["Handle", "Handles"]
 
 _Result = TypeVar("_Result")
 
-#: How long a busy file or instance may wait for releases.
-_RELEASE_S = 0.5
+#: How long to wait for the release of a file that has something to carry out; of one that keeps others busy.
+#: The kernel queues a release before close() returns.
+_UNFINISHED_S, _BUSY_S = 0.1, 0.5
 
 
 class Handle:
-    """One open file of the mount: the file of the tree, as often as it has to be opened.
+    """One open file of the mount.
 
     Args:
-        tree: where the file is.
-        path: the file's path in it.
+        path: the file's path in the tree.
         flags: of open(2).
+        file: the file of the tree.
 
-    Raises:
-        OSError: as Tree.open().
+    Attributes:
+        leaving: a descriptor was closed, and the file not used since: perhaps it was the last one.
+        unfinished: closing the file carries out something.
+        released: the last descriptor was closed.
     """
 
-    def __init__(self, tree: Tree, path: str, flags: int) -> None:
-        self.path, self.flags = path, flags
-        self.released = False
-        #: A descriptor was closed, and the file not used since: perhaps it was the last one.
-        self.leaving = False
-        self._tree = tree
-        self._lock = threading.Lock()
-        self._file: OpenFile | None = tree.open(path, flags)
-        self._written = False
-
-    def file(self) -> OpenFile:
-        """Return the open file of the tree."""
-        with self._lock:
-            self.leaving = False
-            if self._file is None:
-                self._file = self._tree.open(self.path, self.flags & ~os.O_TRUNC)
-            return self._file
+    def __init__(self, path: str, flags: int, file: OpenFile) -> None:
+        self.path, self.flags, self.file = path, flags, file
+        self.leaving = self.released = False
+        self.unfinished = bool(flags & os.O_TRUNC)
 
     def write(self, offset: int, data: bytes) -> int:
         """Carry out one write()."""
-        file = self.file()
-        self._written = True
-        return file.write(offset, data)
-
-    def flush(self) -> None:
-        """One descriptor of the file was closed."""
-        with self._lock:
-            self.leaving = True
-            if self._written:
-                self._written = False
-                self._close()
-
-    def release(self) -> None:
-        """The last descriptor was closed."""
-        with self._lock:
-            self.released = True
-            self._close()
-
-    def _close(self) -> None:
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
+        self.unfinished = not data[-1:].isspace()
+        return self.file.write(offset, data)
 
 
 class Handles:
@@ -91,25 +63,53 @@ class Handles:
         self._handles: dict[int, Handle] = {}
         self._numbers = itertools.count(1)
         self._released = threading.Condition()
+        self._unfinished: set[Handle] = set()  # those that others wait for
 
     def open(self, path: str, flags: int) -> int:
-        """Open a file, and return its number."""
-        handle = self.unless_busy(lambda: Handle(self._tree, path, flags))
+        """Open a file, and return its number.
+
+        Raises:
+            OSError: as Tree.open().
+        """
+        handle = Handle(path, flags, self.unless_busy(lambda: self._tree.open(path, flags)))
         number = next(self._numbers)
         self._handles[number] = handle
         return number
 
-    def __getitem__(self, number: int) -> Handle:
-        return self._handles[number]
+    def use(self, number: int) -> Handle:
+        """Return an open file, in order to read or write it."""
+        handle = self._handles[number]
+        handle.leaving = False
+        self._unfinished.discard(handle)
+        self.settle()
+        return handle
+
+    def flush(self, number: int) -> None:
+        """A descriptor of the file was closed."""
+        handle = self._handles[number]
+        handle.leaving = True
+        if handle.unfinished:
+            self._unfinished.add(handle)
 
     def release(self, number: int) -> None:
-        """Close the file for good."""
+        """The last descriptor was closed."""
         handle = self._handles.pop(number)
         try:
-            handle.release()
+            handle.file.close()
         finally:
             with self._released:
+                handle.released = True
+                self._unfinished.discard(handle)
                 self._released.notify_all()
+
+    def settle(self, path: str | None = None) -> None:
+        """Wait until files that were closed have been carried out, but for those of `path`."""
+        if not self._unfinished:
+            return
+        waited = [handle for handle in list(self._unfinished) if handle.path != path]
+        with self._released:
+            self._released.wait_for(lambda: self._unfinished.isdisjoint(waited), _UNFINISHED_S)
+        self._unfinished.difference_update(waited)  # they are open: another descriptor is
 
     def unless_busy(self, action: Callable[[], _Result]) -> _Result:
         """Return action(). If something is busy, try again after each release that is on its way.
@@ -117,7 +117,7 @@ class Handles:
         Raises:
             OSError: as `action`; EBUSY if it is still busy when no release is on its way, or none came.
         """
-        end = time.monotonic() + _RELEASE_S
+        end = time.monotonic() + _BUSY_S
         while True:
             leaving = [handle for handle in list(self._handles.values()) if handle.leaving]
             try:

@@ -63,21 +63,25 @@ class Operations:
 
     def getattr(self, path: str, info: Any = None) -> dict[str, int]:
         """stat(2)."""
+        self._handles.settle(_within(path))
         return self._attributes.of(path)
 
     def readdir(self, path: str, number: int) -> Iterator[str | tuple[str, dict[str, int], int]]:
         """Yield the names in a folder."""
+        self._handles.settle()
         yield from (".", "..")
         for name in self._tree.list(_within(path)):
             yield name, {"st_ino": inode(f"{path.rstrip('/')}/{name}")}, 0
 
     def mkdir(self, path: str, mode: int) -> int:
         """Make an instance."""
+        self._handles.settle()
         self._tree.mkdir(_within(path))
         return 0
 
     def rmdir(self, path: str) -> int:
         """Remove an instance."""
+        self._handles.settle()
         self._handles.unless_busy(lambda: self._tree.rmdir(_within(path)))
         self._attributes.forget(path)
         return 0
@@ -97,6 +101,7 @@ class Operations:
 
         The kernel's tracefs ignores the length 0, too: there, vim adds to a list that it was to replace.
         """
+        self._handles.settle(_within(path))
         if length == 0:
             self._tree.open(_within(path), os.O_WRONLY | os.O_TRUNC).close()
         return 0
@@ -112,25 +117,26 @@ class Operations:
 
     def open(self, path: str, info: Any) -> int:
         """open(2)."""
+        self._handles.settle()
         info.fh = self._handles.open(_within(path), info.flags)
         info.direct_io = 1  # each read() and write() comes here as it was made, whatever the size of the file
         return 0
 
     def read(self, path: str, size: int, offset: int, info: Any) -> bytes:
         """read(2). At a pipe without records it waits, or fails with EAGAIN if O_NONBLOCK is set."""
-        file = self._handles[info.fh].file()
+        file = self._handles.use(info.fh).file
         if info.flags & os.O_NONBLOCK:
             return file.read(offset, size)
         return read_when_ready(file, offset, size, self._session.stopped)
 
     def write(self, path: str, data: bytes, offset: int, info: Any) -> int:
         """write(2)."""
-        return self._handles[info.fh].write(offset, data)
+        return self._handles.use(info.fh).write(offset, data)
 
     def poll(self, path: str, info: Any, waiter: int | None, events: Any) -> int:
         """poll(2). `waiter`: libfuse's handle, to be woken once the file is ready."""
-        handle = self._handles[info.fh]
-        file, mode = handle.file(), handle.flags & os.O_ACCMODE  # here libfuse leaves info.flags empty
+        handle = self._handles.use(info.fh)
+        file, mode = handle.file, handle.flags & os.O_ACCMODE  # here libfuse leaves info.flags empty
         events[0] = (_READABLE if mode != os.O_WRONLY else 0) | (_WRITABLE if mode != os.O_RDONLY else 0)
         if mode != os.O_WRONLY and not file.ready:
             events[0] &= ~_READABLE
@@ -142,7 +148,7 @@ class Operations:
 
     def flush(self, path: str, info: Any) -> int:
         """close(2) of one descriptor."""
-        self._handles[info.fh].flush()
+        self._handles.flush(info.fh)
         return 0
 
     def release(self, path: str, info: Any) -> int:
