@@ -1,6 +1,6 @@
 """A tree in memory with one file of each kind that a tracefs has; what a mount of it does, tests see.
 
-- set_ftrace_filter: a list of words; O_TRUNC empties it, and "bad" is EINVAL.
+- set_ftrace_filter: a list of words; O_TRUNC empties it, and "bad" is EINVAL. EBUSY while the pipe is open.
 - trace_marker: what is written to it comes out of trace_pipe.
 - trace_pipe: a pipe, which may be open once.
 - writes: the size of each write() to any file, a line each.
@@ -162,6 +162,8 @@ class MemoryFile:
             if self._name == "written_at_close":
                 self._late += data
                 return len(data)
+            if self._instance.piping:
+                raise _error(EBUSY, self._name)
             words = data.decode().split()
             if "bad" in words:
                 raise _error(EINVAL, self._name)

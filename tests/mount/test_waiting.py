@@ -127,6 +127,18 @@ def test_many_waiting_readers_hold_nobody_up(mounted: Path) -> None:
         folder.rmdir()
 
 
+def test_a_reader_that_was_killed_keeps_nothing_busy(mounted: Path) -> None:
+    for _ in range(20):
+        with subprocess.Popen(["cat", mounted / "trace_pipe"], stdout=subprocess.PIPE) as reader:
+            mark(mounted, "one\n")
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == b"one\n"
+            with pytest.raises(OSError, match="busy"):
+                (mounted / "set_ftrace_filter").write_text("a.f")
+            reader.kill()
+        (mounted / "set_ftrace_filter").write_text("a.f")
+
+
 def test_sigterm_unmounts_in_spite_of_a_reader_that_waits(fuse: None, tmp_path: Path) -> None:
     process = start(tmp_path)
     with subprocess.Popen(["cat", str(tmp_path / "trace_pipe")], stderr=subprocess.PIPE) as reader:

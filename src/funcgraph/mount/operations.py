@@ -131,7 +131,8 @@ class Operations:
 
     def write(self, path: str, data: bytes, offset: int, info: Any) -> int:
         """write(2)."""
-        return self._handles.use(info.fh).write(offset, data)
+        handle = self._handles.use(info.fh)
+        return self._handles.unless_busy(lambda: handle.write(offset, data))
 
     def poll(self, path: str, info: Any, waiter: int | None, events: Any) -> int:
         """poll(2). `waiter`: libfuse's handle, to be woken once the file is ready."""
