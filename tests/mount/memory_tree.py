@@ -4,7 +4,7 @@
 - trace_marker: what is written to it comes out of trace_pipe.
 - trace_pipe: a pipe, which may be open once.
 - writes: the size of each write() to any file, a line each.
-- written_at_close: a text that holds what was written when the file is closed; close() takes its time.
+- written_at_close: a text that holds what was written when the file is closed.
 - available_events: read only.
 - instances/: mkdir and rmdir, with a set_ftrace_filter and a trace_pipe each.
 """
@@ -26,6 +26,8 @@ _FILES = {
     "available_events": 0o440,
     "written_at_close": 0o640,
 }
+#: Their close() takes its time.
+_SLOW = ("trace_pipe", "written_at_close")
 
 
 def _error(number: int, path: str) -> OSError:
@@ -171,7 +173,7 @@ class MemoryFile:
             return len(data)
 
     def close(self) -> None:
-        if self._name == "written_at_close" and self._writing:
+        if self._name in _SLOW:
             time.sleep(0.005)
         with self._tree.lock:
             if self._closed:

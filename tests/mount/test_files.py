@@ -104,7 +104,7 @@ def test_an_instance_that_is_used_is_busy_and_one_that_was_closed_is_not(mounted
 
 
 def test_a_pipe_that_was_closed_can_be_opened_again_at_once(mounted: Path) -> None:
-    for _ in range(100):
+    for _ in range(20):
         os.close(os.open(mounted / "trace_pipe", os.O_RDONLY))
     reader = os.open(mounted / "trace_pipe", os.O_RDONLY)
     assert number_of(lambda: os.open(mounted / "trace_pipe", os.O_RDONLY)) == errno.EBUSY
@@ -113,7 +113,7 @@ def test_a_pipe_that_was_closed_can_be_opened_again_at_once(mounted: Path) -> No
 
 def test_what_waited_for_the_end_of_a_file_is_done_when_others_look(mounted: Path) -> None:
     """The tree carries out a last word, and an O_TRUNC without a write, when the file is closed."""
-    for name in ("first", "second") * 20:
+    for name in ("first", "second") * 10:
         assert shell(mounted, f": > {LATE}; cat {LATE}; printf {name} > {LATE}; cat {LATE}").stdout == name
         assert (mounted / LATE).read_text() == name
 
