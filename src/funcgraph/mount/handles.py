@@ -93,11 +93,12 @@ class Handles:
 
     def release(self, number: int) -> None:
         """The last descriptor was closed."""
-        handle = self._handles.pop(number)
+        handle = self._handles[number]
         try:
             handle.file.close()
         finally:
             with self._released:
+                del self._handles[number]
                 handle.released = True
                 self._unfinished.discard(handle)
                 self._released.notify_all()
