@@ -20,7 +20,8 @@ demo: ## build, record a real program, print its function graph and its summary,
 test: ## all tests: C, and Python on every CPython 3.11 to 3.15 that is here
 	@$(RUN) tools.test
 
-nightly: ## all tests on each CPython, 10,000 random programs against the models, a minute of stress, all of CPython's tests
+nightly: ## all tests on each CPython, 10,000 random programs against the models, a minute of stress, all of CPython's tests, a deep look at all C code
+	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.lint
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.test
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native asan
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native tsan

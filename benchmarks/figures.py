@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from benchmarks import events, files, mount
+from benchmarks import questions as asked
 from benchmarks.harness import Bench, Figure, at_most, median_of, ratio_of_pairs
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
@@ -474,6 +475,7 @@ Measure = Callable[[Bench], Iterator[Figure]]
 SECTIONS: dict[str, dict[str, Measure]] = {
     "files": files.ALL,
     "events": events.ALL,
+    "questions": asked.ALL,
     "figures": {
         "fib": fib,
         "values": values,

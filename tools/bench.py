@@ -22,7 +22,12 @@ from tools.pythons import Interpreter, choose
 from tools.venvs import installed
 
 _PAGE = ROOT / "docs" / "performance.md"
-_SECTIONS = ("files", "events", "figures")  # as benchmarks/figures.py names them, and as the page has them
+_SECTIONS = (
+    "files",
+    "events",
+    "questions",
+    "figures",
+)  # as benchmarks/figures.py names them, and as the page has them
 
 
 def processor() -> str:

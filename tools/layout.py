@@ -15,6 +15,9 @@ LOGS = BUILD / "logs"
 #: Debian's newest suite, if it is there (tools/sid.py).
 SID = Path(os.environ.get("FG_SID") or "/srv/sid").resolve()
 
+#: `make nightly`: everything is run, however long it takes.
+NIGHTLY = os.environ.get("FUNCGRAPH_NIGHTLY") == "1"
+
 #: What may differ between two builds of the package.
 BUILD_INPUTS = ("src", "CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE")
 

@@ -5,7 +5,7 @@ wheel that is installed in an environment for each CPython. On each CPython run 
 depend on its version. Those marked one_python run on the machine's newest alone. A suite that ends prints
 its line, and its output if it failed; the table of all comes at the very end.
 
-In CI (CI=true) a missing CPython 3.11 to 3.15 is a failure. FUNCGRAPH_NIGHTLY=1, `make nightly`, runs
+In CI (CI=true) a missing CPython 3.11 to 3.15 is a failure. FUNCGRAPHNIGHTLY=1, `make nightly`, runs
 everything on each CPython, and all that takes long (tests/support/sizes.py).
 """
 
@@ -25,12 +25,11 @@ from pathlib import Path
 
 from tools import native, pythons
 from tools.console import CommandFailedError, Stopwatch, heading, run, say, shown, table
-from tools.layout import BUILD, LOGS, ROOT, VENVS
+from tools.layout import BUILD, LOGS, NIGHTLY, ROOT, VENVS
 from tools.progress import Progress
 from tools.pythons import Interpreter
 from tools.venvs import test_environment
 
-_NIGHTLY = os.environ.get("FUNCGRAPH_NIGHTLY") == "1"
 #: Lines of a failed suite's log that are printed; the log has all of them.
 _SHOWN_LINES = 400
 #: Dask and Ray, of one CPython: they bring so much along that other tests beside them take longer.
@@ -158,10 +157,10 @@ def suites_of(chosen: Sequence[Interpreter]) -> list[Suite]:
     """Return all suites, those that take long first: so that at the end no processor waits for one."""
     newest = next((python for python in reversed(chosen) if not python.inside), None)
     suites = []
-    if newest is not None and not _NIGHTLY:
+    if newest is not None and not NIGHTLY:
         log = LOGS / f"pytest-{newest.tag}-alone.log"
         suites.append(Suite("one Python", log, python_tests(newest, "-m", "one_python", "tests")))
-    each = () if _NIGHTLY else ("-m", "not one_python")
+    each = () if NIGHTLY else ("-m", "not one_python")
     for python in reversed(chosen):
         log = LOGS / f"pytest-{python.tag}.log"
         words = (*each, f"--ignore={_CLUSTERS}", "tests")

@@ -26,7 +26,7 @@ DRIVER = Path(__file__).parent / "ray_driver.py"
 def run_job(scenario: str, folder: Path) -> dict[str, Any]:
     """Return what the driver of a job tells. It may take this test's 240 s."""
     command = [sys.executable, str(DRIVER), scenario, str(folder)]
-    environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+    environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -188,6 +188,7 @@ def test_an_array_has_the_items_and_zeros_after_them() -> None:
 # ---- numpy
 
 
+@pytest.mark.imports_much
 def test_arrays_and_scalars_of_numpy_are_read_from_their_structures() -> None:
     numpy = pytest.importorskip("numpy")
     grid = numpy.zeros((3, 4), dtype="float32")

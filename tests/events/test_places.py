@@ -453,14 +453,14 @@ def test_functions_that_come_and_go_leave_nothing(one: funcgraph.Instance) -> No
             load("brief", "def f(n):\n    return n\n").f(i)
             gc.collect()
 
-    come_and_go(20)
+    come_and_go(10)
     before = sys.getallocatedblocks()
-    come_and_go(100)
+    come_and_go(60)
     assert sys.getallocatedblocks() - before < 50
-    assert [text.rpartition("=")[2] for text in hits(one)] == [str(i) for n in (20, 100) for i in range(n)]
+    assert [text.rpartition("=")[2] for text in hits(one)] == [str(i) for n in (10, 60) for i in range(n)]
     one.events[name].enable = False
     load("brief", "def f(n):\n    return n\n").f(7)
-    assert len(hits(one)) == 120
+    assert len(hits(one)) == 70
 
 
 def enable_pending(instance: funcgraph.Instance, definition: str) -> str:

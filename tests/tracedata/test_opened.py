@@ -577,6 +577,7 @@ def test_a_column_outlives_its_batch_and_its_trace(recording: Recording) -> None
     assert [time for column in kept for time in column] == list(range(S, S + 200))
 
 
+@pytest.mark.imports_much
 def test_numpy_takes_columns_without_a_copy(recording: Recording) -> None:
     numpy = pytest.importorskip("numpy")
     recording.put(1, leaf(S, 0, 0, 5))

@@ -119,6 +119,7 @@ def test_a_native_function_is_told_as_a_python_function_is(
     assert (native.errors, native.enabled) == (0, True)
 
 
+@pytest.mark.imports_much
 def test_functions_that_numba_compiled_are_callbacks(library: ctypes.CDLL) -> None:
     numba = pytest.importorskip("numba", reason="numba is not here", exc_type=ImportError)
     hit = library.hit

@@ -184,6 +184,7 @@ def test_a_view_that_nothing_hangs_on_raises_too():
             view[0]
 
 
+@pytest.mark.imports_much
 def test_a_buffer_taken_from_a_view_shows_no_memory_that_is_gone():
     numpy = pytest.importorskip("numpy")
     kept: list[Any] = []

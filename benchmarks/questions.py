@@ -1,0 +1,48 @@
+"""The figures of questions to large traces, and of a cluster whose traces are collected while it works."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+
+from benchmarks.harness import Bench, Figure, at_most, median_of
+
+_FIB = 33  # 22.8 million events
+_QUESTION = "SELECT function, count(*), sum(self_ns) FROM calls GROUP BY ALL"
+_MOST_S = 3
+#: Rounds of a cluster's work in one process, and what collecting may add to it.
+_CLUSTER_ROUNDS, _COLLECTED = 6, 1.1
+
+
+def questions(bench: Bench) -> Iterator[Figure]:
+    """Measure a question in SQL, and a comparison of two traces, start-up included."""
+    traces = [str(bench.folder / f"question-{number}.fg") for number in (1, 2)]
+    for trace in traces:
+        words = ["record", "-q", "-l", "__main__.*", "-o", trace, *bench.program("fib.py", _FIB, 1)]
+        bench.run([*bench.funcgraph, *words])
+    code = "import funcgraph, sys; print(funcgraph.open(sys.argv[1]).nr_events)"
+    events = int(bench.run([bench.python, "-c", code, traces[0]]).stdout) / 1e6
+    if find_spec("duckdb"):
+        yield _took(bench, f"`funcgraph sql` of {events:.1f} million events", ["sql", traces[0], _QUESTION])
+    yield _took(bench, f"`funcgraph diff` of two traces of {events:.1f} million events", ["diff", *traces])
+
+
+def _took(bench: Bench, name: str, words: list[str]) -> Figure:
+    seconds = statistics.median(bench.wall_s([*bench.funcgraph, *words]) for _ in range(bench.rounds))
+    return at_most(f"{name}, start-up included", seconds, _MOST_S, " s")
+
+
+def cluster(bench: Bench) -> Iterator[Figure]:
+    """Measure a Dask cluster that is recorded, with and without a collector that pulls meanwhile."""
+    if not find_spec("distributed"):
+        return
+    found = bench.result(bench.plain("dask_job.py", bench.sized(_CLUSTER_ROUNDS)))
+    rounds = [dict(zip(found, seconds, strict=True)) for seconds in zip(*found.values(), strict=True)]
+    label = "four Dask workers that are recorded and collected"
+    yield Figure(f"{label}: a round recorded alone", f"{statistics.median(found['recorded']):.2f} s")
+    ratio = median_of(rounds, lambda one: one["collected"] / one["recorded"])
+    yield at_most(f"{label}: of recorded alone", ratio, _COLLECTED)
+
+
+ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {"questions": questions, "cluster": cluster}
