@@ -11,6 +11,7 @@ from typing import Any
 import kernel_shell
 import pytest
 from kernel_shell import Shell, lines_of
+from replayed import LEFT_OUT, LINES_LEFT_OUT
 
 import funcgraph
 from funcgraph.events.trigger import TriggerError
@@ -42,21 +43,6 @@ def shell(one: funcgraph.Instance) -> Shell:
 
 
 # ---- the kernel's transcripts
-
-# Sections that are about what Python has not, with the reason.
-LEFT_OUT = {
-    "the target is in a module that goes away": "modules",
-    "reading a field in the filter of a trigger: post triggers see the record": "the kernel's own stack",
-    "an instance with triggers is removed": "folders",
-    "traceoff in an instance stops only the instance": "folders; a test below is about it",
-    "in an instance": "folders",
-    "stacktrace at work (nop tracer)": "a file of /proc",
-}
-# Lines of others, with the reason.
-LINES_LEFT_OUT = {
-    ("triggers_lifetime.txt", 21): "the kernel frees the trigger later; here the event is free at once",
-    ("function_commands.txt", 181): "the state after lines of the other form",
-}
 
 
 def replay(shell: Shell, name: str) -> int:

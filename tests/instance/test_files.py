@@ -23,6 +23,7 @@ NONE_DISABLED = "#### no functions disabled ####\n"
 OF_PROCESS = (
     "README",
     "available_filter_functions",
+    "available_filter_functions_addrs",
     "enabled_functions",
     "printk_formats",
     "saved_cmdlines",

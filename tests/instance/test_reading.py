@@ -33,6 +33,19 @@ def body(text: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
+def test_a_pipe_gives_all_lines_at_once_as_bytes(one: funcgraph.Instance) -> None:
+    leaf(1)
+    leaf(2)
+    lines = "".join(f"{line}\n" for line in body(one.trace()))
+    with one.trace_pipe(blocking=False) as pipe:
+        assert next(pipe).encode() + pipe.read() == lines.encode()
+        assert not pipe.ready
+        assert pipe.read() == b""
+        leaf(3)
+        assert pipe.ready
+        assert pipe.read().count(b"leaf") == 1
+
+
 def test_trace_pipe_and_snapshot_agree(one: funcgraph.Instance) -> None:
     outer()
     leaf(3)

@@ -23,6 +23,7 @@ HERE = __name__
 
 ERRNOS = {errno.E2BIG, errno.EBADF, errno.EBUSY, errno.EEXIST, errno.EINVAL, errno.ENODEV, errno.ENOENT}
 ERRNOS |= {errno.EOVERFLOW, errno.EPERM, errno.ERANGE, errno.ESRCH}
+ERRNOS |= {errno.EOPNOTSUPP}  # a static event that CPython 3.11 does not tell
 PATHS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.EPERM, errno.EACCES}
 PATHS |= {errno.ENAMETOOLONG, errno.EBUSY}
 

@@ -18,6 +18,7 @@ from tracefs_shell import Shell
 import funcgraph
 from funcgraph.tracefs.tree import Tree
 from tests.events import kernel_shell
+from tests.events.replayed import LEFT_OUT, LINES_LEFT_OUT
 
 pytestmark = pytest.mark.one_python
 
@@ -136,3 +137,51 @@ def test_accesses_are_answered_as_the_kernel_does(shell: Shell) -> None:
         assert errno.errorcode[caught.value.errno or 0] == found[3], line
         compared += 1
     assert compared == 5
+
+
+# ---- sessions with triggers and function commands
+
+
+class InstanceFiles:
+    """The files of an instance in the tree, as Instance.files: kernel_shell knows no other."""
+
+    def __init__(self, shell: Shell, name: str) -> None:
+        self.shell = shell
+        self.folder = f"instances/{name}/"
+
+    def write(self, name: str, text: str, append: bool = False) -> None:
+        if text or append:
+            self.shell.echo(f"{text}\n", self.folder + name, append)
+        else:
+            self.shell.tree.open(self.folder + name, os.O_WRONLY | os.O_TRUNC).close()
+
+    def __getitem__(self, name: str) -> str:
+        return self.shell.cat(self.folder + name)
+
+    def __contains__(self, name: str) -> bool:
+        try:
+            return not self.shell.tree.stat(self.folder + name).is_folder
+        except OSError:
+            return False
+
+
+class TreeInstance:
+    """An instance of which the kernel's shell sees its folder alone."""
+
+    def __init__(self, shell: Shell, name: str) -> None:
+        self.files = InstanceFiles(shell, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), [("triggers.txt", 20), ("triggers_errors.txt", 4), ("function_commands.txt", 10)]
+)
+def test_sessions_run_as_in_the_kernel(shell: Shell, name: str, least: int) -> None:
+    """What test_triggers.py replays with Instance.files, through the tree."""
+    shell.tree.mkdir("instances/kernel")
+    with funcgraph.instances()["kernel"]:
+        kernel = kernel_shell.Shell(TreeInstance(shell, "kernel"))  # type: ignore[arg-type]
+        for line in kernel_shell.lines_of(name):
+            left_out = any(line.section.startswith(section) for section in LEFT_OUT)
+            if line.is_shell and not left_out and (name, line.number) not in LINES_LEFT_OUT:
+                kernel.run(line)
+        assert kernel.compared >= least

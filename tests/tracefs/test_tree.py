@@ -1,4 +1,4 @@
-"""The tree of tracefs: folders, modes, how files open, read, take writes and close, as in the kernel."""
+"""The tree of tracefs: folders, modes, how files open and read, what they tell, as in the kernel."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import errno
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from tracefs_shell import Shell
+from tree_calls import HERE, end, leaf, outer, refused, traced
 
 import funcgraph
 from funcgraph.instance.boot import TOP
@@ -18,53 +19,12 @@ from funcgraph.tracefs.tree import Tree
 
 pytestmark = pytest.mark.one_python
 
-HERE = __name__
-
-
-def leaf() -> int:
-    return 1
-
-
-def outer() -> int:
-    return leaf() + leaf()
-
-
-def meet(barrier: threading.Barrier) -> int:
-    barrier.wait()
-    return leaf()
-
-
-def together(count: int) -> None:
-    """Run calls in threads that trace at the same time: each has a lane of its own."""
-    barrier = threading.Barrier(count)
-    threads = [threading.Thread(target=meet, args=(barrier,)) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
 
 @pytest.fixture
 def shell() -> Iterator[Shell]:
     tree: AnyTree = Tree()  # mypy: it is one
     yield Shell(tree)
-    for instance in list(funcgraph.instances().values()):
-        instance.__exit__(None, None, None)
-    funcgraph.dynamic_events.clear()
-    funcgraph.dynamic_events.log.clear()
-    assert funcgraph.users() == []
-
-
-def traced(shell: Shell, folder: str = "") -> None:
-    """Trace the functions of this file."""
-    shell.echo(f"{HERE}.leaf {HERE}.outer {HERE}.meet\n", f"{folder}set_ftrace_filter")
-    shell.echo("function_graph\n", f"{folder}current_tracer")
-
-
-def refused(number: int, call: Callable[..., object], *args: object) -> None:
-    with pytest.raises(OSError) as caught:
-        call(*args)
-    assert caught.value.errno == number, caught.value
+    end()
 
 
 # ---- folders
@@ -210,70 +170,6 @@ def test_no_function_of_the_tree_is_traced(shell: Shell) -> None:
     assert names == []
 
 
-# ---- lists
-
-
-def test_truncation_empties_a_list_and_appending_extends_it(shell: Shell) -> None:
-    shell.echo("a.* b.*\n", "set_ftrace_filter")
-    shell.echo("c.f\n", "set_ftrace_filter", append=True)
-    assert shell.cat("set_ftrace_filter") == "a.*\nb.*\nc.f\n"
-    shell.echo("!b.*\n", "set_ftrace_filter", append=True)
-    assert shell.cat("set_ftrace_filter") == "a.*\nc.f\n"
-    shell.write("set_ftrace_filter", b"d.f\n")  # neither O_TRUNC nor O_APPEND: it adds
-    assert shell.cat("set_ftrace_filter") == "a.*\nc.f\nd.f\n"
-    for path, empty in (
-        ("set_ftrace_filter", "#### all functions enabled ####\n"),
-        ("set_ftrace_pid", "no pid\n"),
-    ):
-        shell.tree.open(path, os.O_WRONLY | os.O_TRUNC).close()
-        assert shell.cat(path) == empty
-
-
-def test_a_list_keeps_tracing_until_the_first_write_replaces_it(shell: Shell) -> None:
-    """Broken by emptying it at open(): every function would be traced in between."""
-    shell.echo("a.f\n", "set_ftrace_filter")
-    file = shell.tree.open("set_ftrace_filter", os.O_WRONLY | os.O_TRUNC)
-    assert shell.cat("set_ftrace_filter") == "a.f\n"
-    file.write(0, b"b.f\n")
-    assert shell.cat("set_ftrace_filter") == "b.f\n"
-    file.write(4, b"c.f\n")
-    file.close()
-    assert shell.cat("set_ftrace_filter") == "b.f\nc.f\n"
-
-
-def test_a_refused_write_keeps_the_list(shell: Shell) -> None:
-    shell.echo("a.f\n", "set_ftrace_filter")
-    refused(errno.EINVAL, shell.echo, "#x\n", "set_ftrace_filter")
-    assert shell.cat("set_ftrace_filter") == "a.f\n"
-
-
-def test_a_word_may_go_on_in_the_next_write(shell: Shell) -> None:
-    """Shells write in pieces of 4096 bytes."""
-    wanted = [f"modulé{number}.*" for number in range(2000)]
-    data = "\n".join(wanted).encode()
-    file = shell.tree.open("set_ftrace_filter", os.O_WRONLY | os.O_TRUNC)
-    for at in range(0, len(data), 1021):
-        assert file.write(at, data[at : at + 1021]) == len(data[at : at + 1021])
-    file.close()
-    assert shell.cat("set_ftrace_filter").splitlines() == wanted
-
-
-def test_the_only_word_without_an_end_replaces_the_list(shell: Shell) -> None:
-    shell.echo("a.f\n", "set_ftrace_filter")
-    shell.echo("b.f", "set_ftrace_filter")
-    assert shell.cat("set_ftrace_filter") == "b.f\n"
-
-
-def test_a_trigger_file_opened_anew_loses_its_histograms(shell: Shell) -> None:
-    trigger = "events/py/raise/trigger"
-    shell.echo("traceoff\n", trigger, append=True)
-    shell.echo("hist:keys=line\n", trigger, append=True)
-    assert "hist:keys=line" in shell.cat(trigger)
-    shell.tree.open(trigger, os.O_WRONLY | os.O_TRUNC).close()
-    assert shell.cat(trigger) == "traceoff:unlimited\n"
-    shell.echo("!traceoff\n", trigger)
-
-
 # ---- events
 
 
@@ -302,165 +198,6 @@ def test_error_log_is_emptied_by_truncation(shell: Shell) -> None:
     assert shell.cat("error_log") == ""
 
 
-# ---- the buffer
-
-
-@pytest.mark.parametrize(("flags", "cleared"), [(os.O_TRUNC, True), (os.O_APPEND, False), (0, True)])
-def test_who_clears_the_trace(shell: Shell, flags: int, cleared: bool) -> None:
-    shell.echo("hello\n", "trace_marker")
-    shell.write("trace", b"\n", flags)
-    assert ("hello" in shell.cat("trace")) is not cleared
-
-
-def test_opening_the_trace_with_truncation_is_enough(shell: Shell) -> None:
-    shell.echo("hello\n", "trace_marker")
-    shell.tree.open("trace", os.O_WRONLY | os.O_TRUNC).close()
-    assert "hello" not in shell.cat("trace")
-
-
-def test_a_marker_is_taken_a_page_at_a_time(shell: Shell) -> None:
-    text = "é" * 4000
-    assert shell.write("trace_marker", b"x" + text.encode()) == 4095  # no character is cut
-    shell.echo("0\n", "tracing_on")
-    assert shell.cat("trace").count("é") > 3990  # the engine goes on in another record every 992 bytes
-    refused(errno.EBADF, shell.echo, "late\n", "trace_marker")
-
-
-def test_free_buffer_acts_when_it_is_closed(shell: Shell) -> None:
-    shell.echo("hello\n", "trace_marker")
-    file = shell.tree.open("free_buffer", os.O_WRONLY)
-    assert file.write(0, b"x\n") == 2
-    assert "hello" in shell.cat("trace")
-    file.close()
-    assert "hello" not in shell.cat("trace")
-    assert shell.cat("buffer_size_kb") == "32\n"
-
-
-# ---- pipes
-
-
-def test_a_pipe_takes_what_it_reads(shell: Shell) -> None:
-    traced(shell)
-    pipe = shell.tree.open("trace_pipe", os.O_RDONLY)
-    assert not pipe.ready
-    with pytest.raises(BlockingIOError):
-        pipe.read(0, 100)
-    outer()
-    assert pipe.ready
-    whole = shell.cat("trace")
-    first = pipe.read(0, 10)
-    rest = b"".join(iter(lambda: pipe.read(0, 37) if pipe.ready else b"", b""))
-    assert first + rest == "".join(f"{line}\n" for line in whole.split("\n")[4:-1]).encode()
-    assert "leaf" not in shell.cat("trace")
-    leaf()
-    assert b"leaf" in pipe.read(0, 1000)
-    pipe.close()
-
-
-def test_a_pipe_ends_when_tracing_is_off_and_it_has_read_something(shell: Shell) -> None:
-    traced(shell)
-    pipe = shell.tree.open("trace_pipe", os.O_RDONLY)
-    shell.echo("0\n", "tracing_on")
-    assert not pipe.ready
-    with pytest.raises(BlockingIOError):
-        pipe.read(0, 100)
-    shell.echo("1\n", "tracing_on")
-    leaf()
-    shell.echo("0\n", "tracing_on")
-    assert b"leaf" in pipe.read(0, 1000)
-    assert pipe.ready
-    assert pipe.read(0, 1000) == b""
-    pipe.close()
-
-
-def test_a_pipe_has_one_reader_and_keeps_the_tracer(shell: Shell) -> None:
-    pipe = shell.tree.open("trace_pipe", os.O_RDONLY)
-    refused(errno.EBUSY, shell.tree.open, "trace_pipe", os.O_RDONLY)
-    refused(errno.EBUSY, shell.tree.open, "per_cpu/cpu0/trace_pipe", os.O_RDONLY)
-    refused(errno.EBUSY, shell.echo, "function\n", "current_tracer")
-    assert shell.write("trace_options", b"nooverwrite\n") == 12
-    pipe.close()
-    lane = shell.tree.open("per_cpu/cpu0/trace_pipe", os.O_RDONLY)
-    refused(errno.EBUSY, shell.tree.open, "trace_pipe", os.O_RDONLY)
-    refused(errno.EBUSY, shell.tree.open, "per_cpu/cpu0/trace_pipe_raw", os.O_RDONLY)
-    lane.close()
-    shell.tree.open("trace_pipe", os.O_RDONLY).close()
-
-
-def test_a_write_to_a_pipe_is_refused(shell: Shell) -> None:
-    refused(errno.EINVAL, shell.write, "trace_pipe", b"x\n")
-
-
-# ---- lanes
-
-
-def test_a_lane_is_the_number_in_the_text(shell: Shell) -> None:
-    traced(shell)
-    together(3)
-    shell.echo("0\n", "tracing_on")
-    whole = shell.cat("trace").splitlines()
-    assert shell.tree.list("per_cpu") == ["cpu0", "cpu1", "cpu2"]
-    for lane in range(3):
-        own = [line for line in whole if line.startswith(f" {lane}) ") and "=>" not in line]
-        shown = shell.cat(f"per_cpu/cpu{lane}/trace").splitlines()
-        assert [line for line in shown if "=>" not in line and line.startswith(" ")] == own
-        assert len(own) == 3
-    refused(errno.ENOENT, shell.tree.stat, "per_cpu/cpu3")
-    refused(errno.ENOENT, shell.tree.stat, "per_cpu/cpu00/trace")
-    assert shell.cat("tracing_cpumask") == "7\n"
-    assert len(shell.cat("saved_cmdlines").splitlines()) == 3
-
-
-def test_a_pipe_of_a_lane_leaves_the_others_theirs(shell: Shell) -> None:
-    traced(shell)
-    together(3)
-    shell.echo("0\n", "tracing_on")
-    wanted = {
-        lane: [
-            line
-            for line in shell.cat("trace").splitlines()
-            if line.startswith(f" {lane}) ") and "=>" not in line
-        ]
-        for lane in range(3)
-    }
-    assert shell.cat("per_cpu/cpu1/trace_pipe").splitlines() == wanted[1]
-    assert "read events: 4\n" in shell.cat("per_cpu/cpu1/stats")
-    assert "read events: 0\n" in shell.cat("per_cpu/cpu0/stats")
-    assert shell.cat("per_cpu/cpu1/trace_pipe") == ""
-    rest = shell.cat("trace_pipe")
-    assert sorted(line for line in rest.splitlines() if "()" in line) == sorted(
-        line for lane in (0, 2) for line in wanted[lane] if "()" in line
-    )
-    assert shell.cat("trace_pipe") == ""
-
-
-def test_the_figures_of_a_lane(shell: Shell) -> None:
-    traced(shell)
-    outer()
-    lines = dict(line.split(": ", 1) for line in shell.cat("per_cpu/cpu0/stats").splitlines())
-    assert list(lines) == [
-        "entries",
-        "overrun",
-        "commit overrun",
-        "bytes",
-        "oldest event ts",
-        "now ts",
-        "dropped events",
-        "read events",
-    ]
-    assert lines["entries"] == "6"
-    assert int(lines["bytes"]) > 6 * 16
-    assert 0 < float(lines["oldest event ts"]) < float(lines["now ts"])
-
-
-def test_losses_are_counted(shell: Shell) -> None:
-    shell.echo("32\n", "buffer_size_kb")
-    traced(shell)
-    for _ in range(3000):
-        outer()
-    assert int(re.findall(r"\noverrun: (\d+)", shell.cat("per_cpu/cpu0/stats"))[0]) > 0
-
-
 # ---- threads and functions
 
 
@@ -481,6 +218,8 @@ def test_threads_are_named(shell: Shell) -> None:
     line = re.search(r"^(\d+) worker$", shell.cat("saved_cmdlines"), re.MULTILINE)
     assert line
     assert f"{line[1]} {os.getpid()}\n" in shell.cat("saved_tgids")
+    shell.cat("trace_pipe")
+    assert line[0] in shell.cat("saved_cmdlines")  # the reader of a pipe still needs the name
     shell.echo("1\n", "saved_cmdlines_size")
     outer()
     assert len(shell.cat("saved_cmdlines").splitlines()) == 1

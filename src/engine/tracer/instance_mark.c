@@ -76,6 +76,17 @@ static bool put_mark(struct fg_instance *instance, struct fg_task *task, struct 
     return put_shared(instance, task, mark);
 }
 
+/* How many bytes of a text go into one record. No character of UTF-8 is cut. */
+static size_t part_of(const char *text, size_t bytes)
+{
+    if (bytes <= FG_MARK_MAX_BYTES)
+        return bytes;
+    for (size_t end = FG_MARK_MAX_BYTES; end > FG_MARK_MAX_BYTES - 4; end--)
+        if (((unsigned char)text[end] & 0xC0) != 0x80) /* a character begins here */
+            return end;
+    return FG_MARK_MAX_BYTES;
+}
+
 /* Inside the guard: an instance that is found here, and a registered user, stay until the guard is left. */
 static int put_marks(int handle, struct fg_task *task, uint32_t func, const char *text, size_t bytes)
 {
@@ -85,7 +96,7 @@ static int put_marks(int handle, struct fg_task *task, uint32_t func, const char
     if (!instance)
         return -EINVAL;
     while (!error) {
-        size_t part = bytes < FG_MARK_MAX_BYTES ? bytes : FG_MARK_MAX_BYTES;
+        size_t part = part_of(text, bytes);
 
         if (!put_mark(instance, task, &(struct mark){.func = func, .text = text, .bytes = part}))
             error = -ENOSPC;

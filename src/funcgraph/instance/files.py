@@ -1,8 +1,9 @@
 """The kernel's files of an instance as text: what `cat` prints of each, and what `echo` may write to it.
 
-The syntax is that of Documentation/trace/ftrace.rst. Which files there are, and what each holds, is in
-funcgraph.settings.table; the values behind the texts are in access.py. One thing differs from the
-kernel: a write that fails changes nothing, where the kernel has emptied a list by then.
+The syntax is that of Documentation/trace/ftrace.rst. Which files hold a value of an instance, and what each
+holds, is in funcgraph.settings.table; the values behind the texts are in access.py. The other files are in
+process_files.py, lane_files.py and event_files.py. One thing differs from the kernel: a write that fails
+changes nothing, where the kernel has emptied a list by then.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from funcgraph.instance.texts import FORMATS, PARSERS, invalid
 from funcgraph.settings import check
 from funcgraph.settings.table import BY_FILE, OPTIONS, TEXT
 
-__all__ = ["Files"]
+__all__ = ["OPTION_FOLDER", "PIPE", "Files", "module_of", "modules"]
 
-_FOLDER = "options/"
+OPTION_FOLDER = "options/"
 _WITH_COMMANDS = "set_ftrace_filter"
-_PIPE = "trace_pipe"
+PIPE = "trace_pipe"
 
 
 class Files:
@@ -93,54 +94,8 @@ class Files:
     def _access(self, name: str) -> str:
         if _option_of(name):
             return "rw"
-        module = _module_of(self._state, name)
+        module = module_of(self._state, name)
         return str(module.access(name)) if module else BY_FILE[name].access
-
-    def folder(self, path: str) -> list[str]:
-        """Return the names in a folder; "": at the top. []: there is no such folder."""
-        prefix = f"{path}/" if path else ""
-        own = (*BY_FILE, *(_FOLDER + option for option in OPTIONS))
-        names = [*own, *(name for module in _modules() for name in module.names(self._state, path))]
-        return list(
-            dict.fromkeys(name[len(prefix) :].partition("/")[0] for name in names if name.startswith(prefix))
-        )
-
-    def hold(self, holder: object) -> None:
-        """Note that a file is open: the instance is in use until release()."""
-        self._state.open_files.add(id(holder))
-
-    def release(self, holder: object) -> None:
-        """Undo hold(). May be called twice."""
-        self._state.open_files.discard(id(holder))
-
-    @property
-    def are_held(self) -> bool:
-        """Whether a file is open, or a pipe."""
-        return bool(self._state.open_files or self._state.pipes)
-
-    def is_of_process(self, name: str) -> bool:
-        """Return whether a file is the same in each instance: the kernel has it in its root alone."""
-        module = _module_of(self._state, name)
-        return module is not None and bool(module.is_of_process(name))
-
-    def pipe(self, name: str) -> Pipe | None:
-        """Open a file whose readers take what they read; None: it is none.
-
-        Raises:
-            OSError: EBUSY: another reader has it open, as in the kernel; and as read().
-        """
-        pipe: Pipe | None = self._served(name, self._pipe)
-        return pipe
-
-    def _pipe(self, name: str) -> Pipe | None:
-        state = self._state
-        with state.lock:
-            if name == _PIPE:
-                state.check_no_pipe()
-                return Pipe(state)
-            module = _module_of(state, name)
-            pipe: Pipe | None = module.pipe(state, name) if module else None
-            return pipe
 
     def __getitem__(self, name: str) -> str:
         return self.read(name)
@@ -151,8 +106,8 @@ class Files:
     def __iter__(self) -> Iterator[str]:
         yield from BY_FILE
         for option in OPTIONS:
-            yield _FOLDER + option
-        for module in _modules():
+            yield OPTION_FOLDER + option
+        for module in modules():
             yield from module.names(self._state, None)
 
     def __len__(self) -> int:
@@ -162,7 +117,7 @@ class Files:
         if name in BY_FILE:
             return True
         return isinstance(name, str) and (
-            _option_of(name) in OPTIONS or _module_of(self._state, name) is not None
+            _option_of(name) in OPTIONS or module_of(self._state, name) is not None
         )
 
     def __repr__(self) -> str:
@@ -172,11 +127,11 @@ class Files:
         """Return serve(name), with the errors of the engine as errors of a file."""
         if self._state.engine.closed:
             raise OSError(ENODEV, f"the instance {self._state.name!r} is closed", name)
-        if name == _FOLDER.rstrip("/"):
-            raise OSError(EISDIR, f"{name!r} is a folder: must be {_FOLDER}NAME", name)
+        if name == OPTION_FOLDER.rstrip("/"):
+            raise OSError(EISDIR, f"{name!r} is a folder: must be {OPTION_FOLDER}NAME", name)
         if name not in self:
-            allowed = f"{', '.join(BY_FILE)}, {_FOLDER}NAME"
-            names = (*BY_FILE, *(f"{_FOLDER}{option}" for option in OPTIONS))
+            allowed = f"{', '.join(BY_FILE)}, {OPTION_FOLDER}NAME"
+            names = (*BY_FILE, *(f"{OPTION_FOLDER}{option}" for option in OPTIONS))
             text = f"no file {name!r}: must be one of {allowed}{check.meant(name, names)}"
             raise OSError(ENOENT, text, name)
         try:
@@ -196,7 +151,7 @@ class Files:
             return f"{state.options[option]:d}\n"
         if "r" not in self._access(name):
             raise OSError(EINVAL, f"invalid read of {name}: it is write-only")
-        if module := _module_of(state, name):
+        if module := module_of(state, name):
             text: str = module.read(state, name)
             return text
         setting = BY_FILE[name]
@@ -215,7 +170,7 @@ class Files:
             return
         if "w" not in self._access(name):
             raise OSError(EINVAL, f"invalid write to {name}: it is read-only")
-        if module := _module_of(state, name):
+        if module := module_of(state, name):
             module.write(state, name, text, append)
             return
         setting = BY_FILE[name]
@@ -257,7 +212,7 @@ class Files:
             raise OSError(EBADF, f"invalid write to {name}: tracing_on is 0")
 
 
-def _modules() -> Iterator[ModuleType]:
+def modules() -> Iterator[ModuleType]:
     """Yield the modules for files that hold no value of the table. They are loaded when one is used."""
     from funcgraph.instance import process_files
 
@@ -270,11 +225,11 @@ def _modules() -> Iterator[ModuleType]:
     yield event_files
 
 
-def _module_of(state: State, name: str) -> ModuleType | None:
+def module_of(state: State, name: str) -> ModuleType | None:
     """Return the module of a file; None: the table has it, or there is none of that name."""
-    if name in BY_FILE or name.startswith(_FOLDER):
+    if name in BY_FILE or name.startswith(OPTION_FOLDER):
         return None
-    return next((module for module in _modules() if module.exists(state, name)), None)
+    return next((module for module in modules() if module.exists(state, name)), None)
 
 
 def _commands() -> ModuleType:
@@ -292,7 +247,7 @@ def _is_command(word: str) -> bool:
 
 def _option_of(name: str) -> str:
     """Return the option that a file of the folder is for, "" for another file."""
-    return name[len(_FOLDER) :] if name.startswith(_FOLDER) else ""
+    return name[len(OPTION_FOLDER) :] if name.startswith(OPTION_FOLDER) else ""
 
 
 # ---- texts that are no value of a setting
@@ -300,7 +255,7 @@ def _option_of(name: str) -> str:
 # File -> its text, where that is no value of a setting.
 _TEXTS: dict[str, Callable[[State], str]] = {
     "trace": State.trace,
-    _PIPE: lambda state: Pipe(state).read().decode("utf-8", "replace"),
+    PIPE: lambda state: Pipe(state).read().decode("utf-8", "replace"),
     "snapshot": snapshot_file.read,
     "trace_stat/function": lambda state: profiling.trace_stat(state, get(state, "tracing_thresh"), None),
 }

@@ -241,6 +241,8 @@ class Instance(FileAttributes):
                 for line in pipe:
                     print(line, end="")
 
+        pipe.read() returns all lines that there are at once, as bytes.
+
         Args:
             blocking: wait for records when there are none; False: end then.
         """

@@ -6,10 +6,13 @@ kept, for the pipes of their lanes, as pieces. All of this runs untraced (_engin
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from funcgraph import _engine
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.description import Task
 
 __all__ = ["Pieces"]
 
@@ -38,13 +41,17 @@ class Pieces:
 
     Attributes:
         taken: lane -> how many records readers have taken of it.
+        threads: thread id -> name, of the threads whose records were taken, the latest last.
     """
+
+    MOST_THREADS = 32768
 
     def __init__(self, engine: _engine.Instance, name: str) -> None:
         self._engine = engine
         self._name = name
         self._pieces: list[_Piece] = []
         self.taken: dict[int, int] = {}
+        self.threads: dict[int, str] = {}
 
     def __bool__(self) -> bool:
         return bool(self._pieces)
@@ -54,7 +61,7 @@ class Pieces:
         return {lane for piece in self._pieces for lane in piece.left}
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all records."""
         self._pieces.clear()
         self.taken.clear()
 
@@ -65,8 +72,9 @@ class Pieces:
         kept = [self.lines(piece.trace, options, tuple(piece.left)) for piece in pieces]
         for piece in pieces:
             self._count(piece.left)
-        lines, records = reading.take_lines(self._engine, self._name, options, clock=clock)
-        self._count(records)
+        lines, tasks = reading.take_lines(self._engine, self._name, options, clock=clock)
+        self._note(tasks)
+        self._count(reading.records_of(tasks))
         return b"".join([*kept, lines])
 
     def take_lane(self, lane: int, clock: str) -> Iterator[bytes]:
@@ -90,9 +98,19 @@ class Pieces:
         if self._engine.has_unread:
             reading = _reading()
             trace = reading.trace_bytes(self._engine, self._name, clock=clock, consume=True)
-            self._pieces.append(_Piece(trace, reading.records_of(reading.tasks_of(trace))))
+            tasks = reading.tasks_of(trace)
+            self._note(tasks)
+            self._pieces.append(_Piece(trace, reading.records_of(tasks)))
         while sum(len(piece.trace) for piece in self._pieces[:-1]) > self._engine.buffer_kb * 2048:
             del self._pieces[0]
+
+    def _note(self, tasks: Iterable[Task]) -> None:
+        """Remember the names of threads."""
+        for task in tasks:
+            self.threads.pop(task.tid, None)
+            self.threads[task.tid] = task.name
+        while len(self.threads) > self.MOST_THREADS:
+            del self.threads[next(iter(self.threads))]
 
     def _count(self, records: Mapping[int, int]) -> None:
         for lane, number in records.items():

@@ -15,6 +15,7 @@ from funcgraph import _engine
 from funcgraph.instance import lanes
 from funcgraph.instance.living import STATES
 from funcgraph.instance.numbers import unsigned
+from funcgraph.instance.pieces import Pieces
 from funcgraph.instance.readme import README
 from funcgraph.instance.state import State
 from funcgraph.instance.symbols import SYMBOLS
@@ -87,22 +88,28 @@ def _probed() -> Iterator[str]:
 
 
 class _Threads:
-    """The names of the threads that have records in a buffer of this process.
+    """The names of the threads that have records in a buffer of this process, or had when they were read.
 
     Attributes:
         most: how many saved_cmdlines lists.
     """
 
-    MOST = 32768
+    MOST = Pieces.MOST_THREADS
 
     def __init__(self) -> None:
         self.most = 4096
 
     def names(self) -> dict[int, str]:
         """Return thread id -> name, of the threads with the latest records."""
-        tasks = [task for state in list(STATES.values()) for task in lanes.tasks(state)]
+        states = list(STATES.values())
+        tasks = [task for state in states for task in lanes.tasks(state)]
         tasks.sort(key=lambda task: task.last_ns)
-        return {task.tid: task.name for task in tasks[-self.most :]}
+        read = [one for state in states for one in list(state.pieces.threads.items())]
+        names: dict[int, str] = {}
+        for tid, name in reversed([*read, *((task.tid, task.name) for task in tasks)]):
+            if len(names) < self.most:
+                names.setdefault(tid, name)
+        return names
 
     def set_most(self, text: str) -> None:
         """Set `most`, as the kernel's saved_cmdlines_size takes it."""

@@ -111,15 +111,12 @@ def read_text(engine: _engine.Instance, name: str, options: Mapping[str, bool], 
 
 def take_lines(
     engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str
-) -> tuple[bytes, dict[int, int]]:
-    """Return the lines of an instance's buffer without a header, and how many records of each lane they are.
-
-    No later text has them.
-    """
+) -> tuple[bytes, list[Task]]:
+    """Return the lines of an instance's buffer without a header, and its threads; no later text has them."""
     tracer = engine.tracer
     with memory_file() as trace:
         write_trace(engine, trace, describe(tracer, name), consume=True, clock=clock)
-        return without_header(report_of(trace, tracer, options)), records_of(_tasks(trace))
+        return without_header(report_of(trace, tracer, options)), _tasks(trace)
 
 
 def tasks_of(trace: bytes) -> list[Task]:

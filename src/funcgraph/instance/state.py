@@ -87,6 +87,7 @@ class State:
         self.lock = InstanceLock()
         self.pipes.clear()
         self.open_files.clear()
+        self.pieces = Pieces(self.engine, self.name)
 
     def trace(self) -> str:
         """Return the text of `trace`: what the buffer holds, or what the latency tracer found."""

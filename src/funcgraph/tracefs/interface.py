@@ -88,8 +88,10 @@ class Tree(Protocol):
         """Open a file.
 
         Args:
-            flags: of os.open(): O_RDONLY, O_WRONLY or O_RDWR, with O_APPEND and O_TRUNC. Others are ignored.
+            flags: of os.open(): O_RDONLY, O_WRONLY or O_RDWR, with O_APPEND, O_TRUNC and O_CREAT. Others are
+                ignored.
 
         Raises:
-            OSError: EISDIR: it is a folder. EACCES: reading or writing is not allowed for that file.
+            OSError: EISDIR: it is a folder. ENOENT, or EACCES with O_CREAT: there is no such file. EBUSY: a
+                pipe has another reader; O_TRUNC of a list of events, of which one is in use.
         """

@@ -7,8 +7,8 @@ from _thread import RLock
 from errno import EAGAIN, EBADF, EINVAL
 
 from funcgraph import _engine
-from funcgraph.instance.files import Files
 from funcgraph.instance.pipe import Pipe
+from funcgraph.instance.tree_files import TreeFiles
 from funcgraph.tracefs.writes import Write, write_of
 
 __all__ = ["PipeFile", "TextFile"]
@@ -23,7 +23,7 @@ class _OpenFile:
         flags: of os.open().
     """
 
-    def __init__(self, files: Files, name: str, flags: int) -> None:
+    def __init__(self, files: TreeFiles, name: str, flags: int) -> None:
         self._files = files
         self._name = name
         mode = flags & os.O_ACCMODE
@@ -54,7 +54,7 @@ class TextFile(_OpenFile):
         OSError: EBUSY: O_TRUNC of a list of events, of which one is in use.
     """
 
-    def __init__(self, files: Files, name: str, flags: int) -> None:
+    def __init__(self, files: TreeFiles, name: str, flags: int) -> None:
         self._text: bytes | None = None
         super().__init__(files, name, flags)
         try:
@@ -104,7 +104,7 @@ class PipeFile(_OpenFile):
         pipe: what it takes from.
     """
 
-    def __init__(self, files: Files, name: str, flags: int, pipe: Pipe) -> None:
+    def __init__(self, files: TreeFiles, name: str, flags: int, pipe: Pipe) -> None:
         self._pipe = pipe
         self._taken = b""
         self._at = 0

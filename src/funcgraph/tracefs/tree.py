@@ -12,8 +12,9 @@ from typing import TypeVar
 
 from funcgraph import _engine
 from funcgraph.instance.boot import TOP
-from funcgraph.instance.files import Files
 from funcgraph.instance.instance import Instance, instances
+from funcgraph.instance.living import STATES
+from funcgraph.instance.tree_files import TreeFiles
 from funcgraph.tracefs.interface import Entry
 from funcgraph.tracefs.interface import OpenFile as OpenFileProtocol
 from funcgraph.tracefs.open_file import PipeFile, TextFile
@@ -21,6 +22,7 @@ from funcgraph.tracefs.open_file import PipeFile, TextFile
 __all__ = ["Tree"]
 
 _T = TypeVar("_T")
+_Names = list[str]  # a method of Tree is named list
 
 _INSTANCES = "instances"
 _FOLDER = Entry(True, 0o750)
@@ -86,12 +88,9 @@ class Tree:
         parent, name = _split(path)
         if parent != _INSTANCES:
             raise _error(EPERM, "it is no instance", path)
-        instance = instances().get(name)
-        if instance is None:
-            raise _error(ENOENT, "there is no such instance", path)
-        if instance.files.are_held:
+        if _files_of(path)[0].are_held:
             raise _error(EBUSY, "one of its files is open", path)
-        instance.close()
+        instances()[name].close()
 
     def open(self, path: str, flags: int) -> OpenFileProtocol:
         """Open a file.
@@ -131,11 +130,11 @@ class Tree:
                 raise _error(ENOTDIR, f"{name!r} is a file", path)
         raise _error(ENOENT, "there is no such file or folder", path)
 
-    def _list(self, path: str) -> list[str]:
+    def _list(self, path: str) -> _Names:
         if not self._stat(path).is_folder:
             raise _error(ENOTDIR, "it is a file", path)
         if path == _INSTANCES:
-            return [name for name in instances() if name != TOP]
+            return [name for name in STATES if name != TOP]
         files, name = _files_of(path)
         prefix = f"{name}/" if name else ""
         names = [_SHOWN.get(prefix + one, prefix + one) for one in files.folder(name)]
@@ -173,34 +172,32 @@ def _split(path: str) -> tuple[str, str]:
     return parent, name
 
 
-def _files_of(path: str) -> tuple[Files, str]:
+def _files_of(path: str) -> tuple[TreeFiles, str]:
     """Return the files of the instance that a path is in, and the path below its folder.
 
     Raises:
         OSError: ENOENT: there is no such instance.
     """
     if not path.startswith(f"{_INSTANCES}/"):
-        return _top().files, _NAMES.get(path, path)
+        return _top(), _NAMES.get(path, path)
     name, _, rest = path.removeprefix(f"{_INSTANCES}/").partition("/")
-    instance = instances().get(name) if name != TOP else None
-    if instance is None:
+    state = STATES.get(name) if name != TOP else None
+    if state is None:
         raise _error(ENOENT, "there is no such instance", path)
-    return instance.files, _NAMES.get(rest, rest)
+    return TreeFiles(state), _NAMES.get(rest, rest)
 
 
-def _top() -> Instance:
-    """Return the root's instance."""
-    while True:
-        found = instances().get(TOP)
-        if found is not None:
-            return found
+def _top() -> TreeFiles:
+    """Return the files of the root's instance."""
+    while TOP not in STATES:
         try:
-            return Instance(TOP)
+            Instance(TOP)
         except FileExistsError:
-            pass  # another thread made it
+            pass  # another thread makes it
+    return TreeFiles(STATES[TOP])
 
 
-def _is_shown(files: Files, name: str, path: str) -> bool:
+def _is_shown(files: TreeFiles, name: str, path: str) -> bool:
     """Return whether a file is in the tree there: an instance's folder has none of the whole process."""
     if name in _SHOWN and not path.endswith(_SHOWN[name]):
         return False

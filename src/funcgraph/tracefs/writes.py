@@ -10,7 +10,7 @@ import os
 from errno import EINVAL
 
 from funcgraph.events.registry import FILES as LINES
-from funcgraph.instance.files import Files
+from funcgraph.instance.tree_files import TreeFiles
 from funcgraph.settings.table import BY_FILE, PATTERNS, THREADS
 
 __all__ = ["Write", "write_of"]
@@ -29,7 +29,7 @@ class Write:
         flags: of os.open().
     """
 
-    def __init__(self, files: Files, name: str, flags: int) -> None:
+    def __init__(self, files: TreeFiles, name: str, flags: int) -> None:
         self._files = files
         self._name = name
         self._appends = bool(flags & os.O_APPEND)
@@ -64,7 +64,7 @@ class Write:
 class _List(Write):
     """A file whose list the first write after O_TRUNC replaces, and every other extends."""
 
-    def __init__(self, files: Files, name: str, flags: int) -> None:
+    def __init__(self, files: TreeFiles, name: str, flags: int) -> None:
         super().__init__(files, name, flags)
         self._is_old = self._truncates  # the list has what O_TRUNC is to take away
         self._was_refused = False
@@ -83,7 +83,7 @@ class _List(Write):
 class _Words(_List):
     """A list of words. One that a write ends with may go on in the next write, as in the kernel."""
 
-    def __init__(self, files: Files, name: str, flags: int) -> None:
+    def __init__(self, files: TreeFiles, name: str, flags: int) -> None:
         super().__init__(files, name, flags)
         self._last = b""
 
@@ -97,7 +97,7 @@ class _Words(_List):
             raise self._refused(f"a word must have less than {_PAGE} bytes")
         self._check_begun(held[whole:])
         text = self._decoded(held[:whole])
-        if text.strip():
+        if text.strip() or (text and self._is_old):  # `echo > FILE` empties it
             self._put(text)
         self._last = held[whole:]
         return len(data)
@@ -124,7 +124,7 @@ def _end_of_words(data: bytes) -> int:
 class _Lines(Write):
     """Definitions of events, one a line. O_TRUNC takes away all at open(), which tells of EBUSY."""
 
-    def __init__(self, files: Files, name: str, flags: int) -> None:
+    def __init__(self, files: TreeFiles, name: str, flags: int) -> None:
         super().__init__(files, name, flags)
         if self._truncates:
             files.write(name, "", False)
@@ -140,7 +140,7 @@ class _Lines(Write):
 class _Emptied(Write):
     """A file that O_TRUNC empties when it is opened, and any write that neither follows it nor appends."""
 
-    def __init__(self, files: Files, name: str, flags: int) -> None:
+    def __init__(self, files: TreeFiles, name: str, flags: int) -> None:
         super().__init__(files, name, flags)
         if self._truncates:
             files.write(name, "", False)
@@ -184,7 +184,7 @@ class _AtEnd(Write):
         self._put("")
 
 
-def write_of(files: Files, name: str, flags: int) -> Write:
+def write_of(files: TreeFiles, name: str, flags: int) -> Write:
     """Return how writes to a file go on. `flags` is 0 if it is open for reading alone.
 
     Raises:
