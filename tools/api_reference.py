@@ -104,6 +104,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (_STUB, "trace_printk"),
         ("session/dump_request.py", "ftrace_dump"),
     ),
+    "Steering": (("control/serving.py", "serve"),),
     "Events": (
         ("events/typed.py", "Event"),
         ("events/registry.py", "Registry"),

@@ -74,8 +74,8 @@ class Served:
     def raw(self) -> socket.socket:
         """Return a connection that has said nothing yet."""
         connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self.path)  # waits while the queue is full, as it would not with a timeout
         connection.settimeout(60)
-        connection.connect(self.path)
         return connection
 
     def descriptors(self) -> list[str]:

@@ -77,8 +77,8 @@ def test_a_text_of_more_than_one_answer_is_read_whole(tmp_path: Path) -> None:
 @pytest.mark.one_python
 def test_no_such_process() -> None:
     child = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     with pytest.raises(ProcessLookupError, match=f"no process {child.pid}"):
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         connect(child.pid)  # a zombie
     child.wait()
     with pytest.raises(ProcessLookupError, match=f"no process {child.pid}"):
@@ -89,7 +89,9 @@ def test_no_such_process() -> None:
 def test_a_process_that_does_not_serve() -> None:
     child = subprocess.Popen(["sleep", "60"])
     try:
-        with pytest.raises(NotServedError, match=r"attach to it, .* FUNCGRAPH=control, .* funcgraph.serve\(\)"):
+        with pytest.raises(
+            NotServedError, match=r"attach to it, .* FUNCGRAPH=control, .* funcgraph.serve\(\)"
+        ):
             connect(child.pid)
     finally:
         child.kill()
@@ -115,7 +117,8 @@ def test_a_process_that_has_ended_meanwhile(tmp_path: Path, end: signal.Signals 
 
 
 def test_a_process_that_stops_to_serve(tmp_path: Path) -> None:
-    code = f"{SERVE}; sys.stdin.readline(); funcgraph.serve(False); print('stopped', flush=True); sys.stdin.read()"
+    stop = "funcgraph.serve(False); print('stopped', flush=True); sys.stdin.read()"
+    code = f"{SERVE}; sys.stdin.readline(); {stop}"
     with served(tmp_path, code) as program, program.connect() as process:
         program.say("stop")
         assert program.line() == "stopped"

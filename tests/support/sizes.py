@@ -29,6 +29,8 @@ MUTATED_DEFINITIONS = 100_000 if NIGHTLY else 5_000
 DAMAGED_WRITES = 100_000 if NIGHTLY else 5_000
 #: Damaged writes to all files of a tracefs, and damaged paths.
 DAMAGED_REQUESTS = 100_000 if NIGHTLY else 5_000
+#: Random and damaged requests to a control socket.
+REQUESTS = 100_000 if NIGHTLY else 5_000
 #: A recorder is killed at one in so many of its calls that change files.
 KILLED_CALLS = 1 if NIGHTLY else 5
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.

@@ -110,9 +110,8 @@ size_t fg_handler_ask(void *context, uint32_t client, const uint8_t *message, si
     Py_XDECREF(answer);
     PyErr_Clear();
     forget_thread_object();
-    PyThreadState_LeaveTracing(tstate);
     if (collects)
         PyGC_Enable();
-    PyGILState_Release(attached);
+    PyGILState_Release(attached); /* with the thread state, which runs finalizers: also unseen */
     return framed;
 }

@@ -16,7 +16,7 @@
 
 #define PREFIX "funcgraph-control-" /* control/place.py has these names too */
 #define SUFFIX ".sock"
-#define BACKLOG 16
+#define BACKLOG 128
 #define ATTEMPTS 3 /* another process may remove the folder when its last socket goes */
 
 /* ---- the folder */

@@ -2,11 +2,14 @@
  *
  * The thread ends before a fork and begins again after it. So the child finds the server at rest, and CPython
  * counts no thread of ours when it warns of forks with threads (3.12 and later). */
+#define _GNU_SOURCE
 #include "binding/control/process.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define PATIENCE_MS 1000 /* for a request that runs when the thread is to end */
 
@@ -14,7 +17,7 @@
  * build without the GIL may do the same. */
 static struct {
     _Atomic(struct fg_server *) server; /* NULL: there is none, or somebody has taken it */
-    struct fg_server *paused;           /* by a fork */
+    _Atomic(struct fg_server *) paused; /* by a fork */
     pthread_once_t once;
 } process = {.once = PTHREAD_ONCE_INIT};
 
@@ -83,12 +86,12 @@ static void stop(struct fg_server *server)
 /* Any fork(), also one that CPython knows nothing of. */
 static void forget_in_child(void)
 {
-    struct fg_server *server = atomic_load(&process.server);
+    struct fg_server *server = atomic_load(&process.server), *paused = atomic_load(&process.paused);
 
     if (server)
         fg_server_forget(server);
-    if (process.paused)
-        fg_server_forget(process.paused);
+    if (paused)
+        fg_server_forget(paused);
 }
 
 static void follow_forks(void)
@@ -96,9 +99,16 @@ static void follow_forks(void)
     (void)pthread_atfork(NULL, NULL, forget_in_child);
 }
 
-int fg_process_start(struct fg_plan *plan, char why[FG_PROCESS_WHY_BYTES])
+static struct fg_server *present(void)
 {
     struct fg_server *server = atomic_load(&process.server);
+
+    return server ? server : atomic_load(&process.paused);
+}
+
+int fg_process_start(struct fg_plan *plan, char why[FG_PROCESS_WHY_BYTES])
+{
+    struct fg_server *server = present();
     int error;
 
     if (server) {
@@ -119,6 +129,8 @@ bool fg_process_stop(void)
 {
     struct fg_server *server = take();
 
+    if (!server)
+        server = atomic_exchange(&process.paused, NULL);
     if (server)
         stop(server);
     return server != NULL;
@@ -126,7 +138,7 @@ bool fg_process_stop(void)
 
 const struct fg_place *fg_process_place(void)
 {
-    const struct fg_server *server = atomic_load(&process.server);
+    const struct fg_server *server = present();
 
     return server ? &server->place : NULL;
 }
@@ -138,33 +150,42 @@ void fg_process_before_fork(void)
     struct fg_server *server = take();
 
     if (server && end_thread(server))
-        process.paused = server;
+        atomic_store(&process.paused, server);
     else if (server)
         (void)put(server); /* the child has none of it */
 }
 
+/* Has the thread of a server run again that a fork has paused. */
+static int go_on(void *Py_UNUSED(arg))
+{
+    struct fg_server *server = atomic_exchange(&process.paused, NULL);
+
+    if (server && (fg_server_run(server) != 0 || !put(server)))
+        stop(server); /* no thread can be had; or another server was started meanwhile */
+    return 0;
+}
+
+/* CPython 3.12 and 3.13 count the threads after this. So the main thread goes on later, at its next
+ * instruction. Another thread is counted itself. */
 void fg_process_after_fork_in_parent(void)
 {
-    struct fg_server *server = process.paused, *busy = atomic_load(&process.server);
+    struct fg_server *busy = atomic_load(&process.server);
 
-    process.paused = NULL;
     if (busy)
         fg_server_go_on(busy);
-    if (server && fg_server_run(server) == 0 && put(server))
-        return;
-    if (server)
-        stop(server); /* no thread can be had; or another server was started meanwhile */
+    if (atomic_load(&process.paused) &&
+        ((pid_t)syscall(SYS_gettid) != getpid() || Py_AddPendingCall(go_on, NULL) != 0))
+        (void)go_on(NULL);
 }
 
 /* A server in the middle of a request is lost memory here: no thread will end the request. */
 void fg_process_after_fork_in_child(void)
 {
-    struct fg_server *former = process.paused, *busy = take(), *server = NULL;
+    struct fg_server *former = atomic_exchange(&process.paused, NULL), *busy = take(), *server = NULL;
     struct fg_plan *plan = former ? former->context : busy ? busy->context : NULL;
     char why[FG_PROCESS_WHY_BYTES];
     int error;
 
-    process.paused = NULL;
     if (former) {
         former->release = NULL;
         fg_server_free(former);

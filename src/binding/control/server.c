@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #define THREAD_NAME "funcgraph"
-#define STACK_BYTES (1u << 20)
+/* What CPython's limits of recursion expect of a thread. Only what is used has memory. */
+#define STACK_BYTES (8u << 20)
 #define EVENTS 16
 #define DEAF_MS 100 /* until it looks whether a descriptor is free again */
 

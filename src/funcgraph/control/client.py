@@ -101,8 +101,8 @@ class Connection:
         hello: dict[str, Any] = self.ask("hello", version=wire.VERSION)[0]
         if hello["version"] != wire.VERSION:
             self.close()
-            text = f"process {self.pid} has another version of funcgraph: {hello['funcgraph']}"
-            raise OSError(errno.EPROTO, text)
+            versions = f"it speaks version {hello['version']} at its socket, we {wire.VERSION}"
+            raise OSError(errno.EPROTO, f"process {self.pid} has another version of funcgraph: {versions}")
 
     def __enter__(self) -> Connection:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -13,6 +14,7 @@ from funcgraph.control.place import PREFIX, SUFFIX, folders
 
 __all__ = ["Process", "connect_to", "remove_stale", "running", "sockets"]
 
+_TIMEVAL = struct.Struct("@ll")
 _CREDENTIALS = struct.Struct("=3i")  # struct ucred: pid, uid, gid
 
 
@@ -41,7 +43,7 @@ class Process:
         except (OSError, KeyError, IndexError, ValueError):
             self.start = ""
         if not self.start:
-            raise ProcessLookupError(3, f"no process {pid}")
+            raise ProcessLookupError(errno.ESRCH, f"no process {pid}")
 
     def has_ended(self) -> bool:
         """Return whether it has. A zombie has."""
@@ -108,13 +110,18 @@ def _connected(folder_fd: int, name: str, timeout_s: float | None) -> socket.soc
         TimeoutError: the process takes no more connections.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(timeout_s)
+    if timeout_s is not None:  # settimeout() does not wait for room in the queue of a Unix socket
+        microseconds = max(1, int(timeout_s * 1e6))
+        connection.setsockopt(
+            socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEVAL.pack(*divmod(microseconds, 10**6))
+        )
     try:
         # Through the folder's descriptor: a path may be too long, and lead elsewhere by now.
         connection.connect(f"/proc/self/fd/{folder_fd}/{name}")
-    except TimeoutError:
+        connection.settimeout(timeout_s)
+    except BlockingIOError:
         connection.close()
-        raise
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from None
     except OSError:
         connection.close()
         return None

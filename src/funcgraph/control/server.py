@@ -22,6 +22,7 @@ __all__ = ["MAX_FILES", "close_all", "handle"]
 MAX_FILES = 256
 _FLAGS = os.O_ACCMODE | os.O_APPEND | os.O_TRUNC | os.O_NONBLOCK
 _MOST = 1 << 62  # an offset
+_MOST_BRACKETS = 1000  # of a request's JSON: the parser's recursion is bounded
 
 
 class _Client:
@@ -118,7 +119,7 @@ def _refusal(number: int, text: str) -> bytes:
 
 
 def _answer(client: _Client, message: bytes) -> tuple[Any, bytes]:
-    header, body = wire.unpack(message)
+    header, body = wire.unpack(message, _MOST_BRACKETS)
     name = _field(header, "op", str)
     if name != "hello" and not client.has_said_hello:
         raise wire.WireError(f"the first request must be 'hello', not {name!r}")
@@ -172,11 +173,9 @@ def _body(body: bytes) -> bytes:
 
 
 def _hello(client: _Client, header: dict[str, Any], body: bytes) -> Any:
-    from funcgraph.version import installed_version
-
     _field(header, "version", int)
     client.has_said_hello = True
-    return {"version": wire.VERSION, "funcgraph": installed_version(), "pid": os.getpid()}
+    return {"version": wire.VERSION}
 
 
 def _stat(client: _Client, header: dict[str, Any], body: bytes) -> Any:

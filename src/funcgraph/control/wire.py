@@ -44,8 +44,11 @@ def pack(header: dict[str, Any], body: bytes = b"") -> bytes:
     return message
 
 
-def unpack(message: bytes) -> tuple[dict[str, Any], bytes]:
+def unpack(message: bytes, most_brackets: int | None = None) -> tuple[dict[str, Any], bytes]:
     """Return header and body of a message.
+
+    Args:
+        most_brackets: how many lists and objects the header may have at most; None: any number.
 
     Raises:
         WireError: it is damaged.
@@ -55,8 +58,11 @@ def unpack(message: bytes) -> tuple[dict[str, Any], bytes]:
     end = LENGTH.size + LENGTH.unpack_from(message)[0]
     if end > len(message):
         raise WireError(f"a header of {end - LENGTH.size} bytes in a message of {len(message)}")
+    text = message[LENGTH.size : end]
+    if most_brackets is not None and text.count(b"[") + text.count(b"{") > most_brackets:
+        raise WireError(f"the header has more than {most_brackets} lists and objects")
     try:
-        header = json.loads(message[LENGTH.size : end].decode("ascii"))
+        header = json.loads(text.decode("ascii"))
     except (ValueError, RecursionError) as error:
         raise WireError(f"the header is no JSON: {error}") from None
     if not isinstance(header, dict):

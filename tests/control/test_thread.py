@@ -1,0 +1,304 @@
+"""The native thread is unseen by the program, costs nothing while idle, and hinders no fork and no end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from served import HELLO, SERVE, ask, served
+
+from funcgraph.control import wire
+from funcgraph.control.client import NotServedError, connect
+
+
+def switches(pid: int, task: str) -> int:
+    """Return how often a thread has been switched to: it runs after each of them."""
+    status = Path(f"/proc/{pid}/task/{task}/status").read_text()
+    return sum(int(line.split()[1]) for line in status.splitlines() if "ctxt_switches" in line)
+
+
+def test_no_list_of_threads_has_it(tmp_path: Path) -> None:
+    """Not even when what it runs asks for its thread's object."""
+    code = f"""
+        {SERVE}
+        import types
+        from funcgraph.control import procedures
+        module = sys.modules['who'] = types.ModuleType('who')
+        def who():
+            import threading
+            return threading.current_thread().name
+        module.who = who
+        procedures.PROCEDURES['who'] = 'who:who'
+        for line in sys.stdin:
+            import threading
+            counts = threading.active_count(), len(list(threading._dangling)), len(threading._active)
+            print(*counts, flush=True)
+    """
+    with served(tmp_path, code) as program, program.connect() as process:
+        for _ in range(3):
+            program.say("count")
+            assert program.line() == "1 1 1"
+            assert "Dummy" in process.call("who")
+        assert len(os.listdir(f"/proc/{program.pid}/task")) == 2
+        assert program.thread()
+
+
+def test_it_never_runs_while_nobody_asks(tmp_path: Path) -> None:
+    code = f"""
+        {SERVE}
+        def work(n):
+            return sum(range(n))
+        for line in sys.stdin:
+            for i in range(20_000):
+                work(50)
+            print('done', flush=True)
+    """
+    with served(tmp_path, code) as program:
+        with program.connect() as process:
+            task = program.thread()
+            process.call("info")
+            process.list("")  # it waits again when the answer to this is on its way, or soon after
+            while "epoll" not in Path(f"/proc/{program.pid}/task/{task}/wchan").read_text():
+                if Path(f"/proc/{program.pid}/task/{task}/wchan").read_text() == "0":
+                    break  # the kernel does not tell
+            before = [switches(program.pid, task) for _ in range(2)][-1]
+            program.say("work")
+            assert program.line() == "done"
+            assert switches(program.pid, task) <= before + 1
+            process.list("")
+            assert switches(program.pid, task) > before
+
+
+def test_signals_are_the_programs(tmp_path: Path) -> None:
+    with served(tmp_path) as program:
+        status = Path(f"/proc/{program.pid}/task/{program.thread()}/status").read_text()
+        blocked = int(status.partition("SigBlk:\t")[2].split()[0], 16)
+        for number in range(1, 32):
+            if number not in (9, 19):  # SIGKILL and SIGSTOP cannot be
+                assert blocked >> (number - 1) & 1, number
+
+
+def test_other_tools_do_not_see_the_handler(tmp_path: Path) -> None:
+    code = f"""
+        import threading
+        seen = []
+        def note(frame, event, arg):
+            if threading.get_ident() != main:
+                seen.append((event, frame.f_code.co_qualname))
+            return note
+        main = threading.get_ident()
+        sys = __import__('sys')
+        threading.setprofile(note)
+        threading.settrace(note)
+        sys.setprofile(note)
+        sys.settrace(note)
+        if hasattr(threading, 'setprofile_all_threads'):
+            threading.setprofile_all_threads(note)
+            threading.settrace_all_threads(note)
+        if hasattr(sys, 'monitoring'):
+            every = sys.monitoring.events
+            sys.monitoring.use_tool_id(1, 'other')
+            def call(code, *rest):
+                if threading.get_ident() != main:
+                    seen.append(code.co_qualname)
+            events = every.PY_START, every.PY_RETURN, every.LINE, every.RAISE, every.CALL
+            for event in events:
+                sys.monitoring.register_callback(1, event, call)
+            sys.monitoring.set_events(1, sum(events))
+        {SERVE}
+        for line in sys.stdin:
+            print(len(seen), seen[:3], flush=True)
+    """
+    with served(tmp_path, code) as program, program.connect() as process:
+        process.list("")
+        with pytest.raises(FileNotFoundError):
+            process.stat("nothing")
+        process.write_text("tracing_on", "1")
+        program.say("seen")
+        assert program.line() == "0 []"
+
+
+def test_no_collection_runs_in_it(tmp_path: Path) -> None:
+    """A finalizer of the program would run in a thread that the program does not know."""
+    code = f"""
+        import gc, threading
+        gc.set_threshold(1)
+        threads = set()
+        gc.callbacks.append(lambda phase, info: threads.add(threading.get_ident()))
+        {SERVE}
+        for line in sys.stdin:
+            print(threads <= {{threading.get_ident()}}, gc.isenabled(), flush=True)
+    """
+    with served(tmp_path, code) as program, program.connect() as process:
+        for _ in range(5):
+            process.list("")
+        program.say("where")
+        assert program.line() == "True True"
+
+
+FORKS = """
+    import os, funcgraph, sys, warnings
+    warnings.simplefilter('always')
+    path = funcgraph.serve(follow_fork=%s)
+    print('ready', path, flush=True)
+    sys.stdin.readline()
+    child = os.fork()
+    if not child:
+        print('child', os.getpid(), flush=True)
+        sys.stdin.readline()
+        os._exit(0)
+    print('parent', os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_forks_child_has_none_of_it(tmp_path: Path) -> None:
+    with served(tmp_path, FORKS % False) as program, program.connect() as process:
+        file = process.open("trace", os.O_RDONLY)
+        program.say("fork")
+        child = int(program.line().split()[1])
+        with pytest.raises(NotServedError):
+            connect(child)
+        links = [os.readlink(f"/proc/{child}/fd/{fd}") for fd in os.listdir(f"/proc/{child}/fd")]
+        assert not [link for link in links if "socket" in link or "eventpoll" in link]
+        assert len(os.listdir(f"/proc/{child}/task")) == 1
+        assert process.call("info")["pid"] == program.pid  # the same connection as before
+        assert file.read(0, 10)
+        program.say("end")
+        assert program.line() == "parent 0"
+        assert Path(program.path).exists()
+        assert program.end() == 0
+    assert program.errors.read_text() == ""  # CPython warns of forks with threads
+
+
+def test_a_forks_child_can_have_its_own(tmp_path: Path) -> None:
+    with served(tmp_path, FORKS % True) as program, program.connect() as process:
+        process.write_text("tracing_on", "0")
+        program.say("fork")
+        child = int(program.line().split()[1])
+        with connect(child) as other:
+            assert other.call("info")["pid"] == child
+            assert other.read_text("tracing_on") == "0\n"
+            assert process.call("info")["pid"] == program.pid
+        program.say("end")
+        assert program.line() == "parent 0"
+        assert process.call("info")["pid"] == program.pid
+        assert program.end() == 0
+    assert program.errors.read_text() == ""
+
+
+def test_forks_and_requests_at_once(tmp_path: Path) -> None:
+    code = f"""
+        import os, warnings
+        warnings.simplefilter('always')
+        {SERVE}
+        failed = 0
+        for i in range(100):
+            child = os.fork()
+            if not child:
+                os._exit(len(os.listdir('/proc/self/task')) - 1)
+            failed |= os.waitpid(child, 0)[1]
+        print('forked', failed, flush=True)
+        sys.stdin.read()
+    """
+    with served(tmp_path, code) as program, program.connect() as process:
+        for _ in range(50):
+            assert process.call("info")["pid"] == program.pid
+        assert program.line() == "forked 0"
+        assert process.call("info")["pid"] == program.pid
+        assert program.end() == 0
+    assert program.errors.read_text() == ""
+
+
+@pytest.mark.parametrize("end", ["", "os._exit(3)", "sys.exit(3)", "raise SystemError"])
+def test_the_program_ends_as_it_wants(tmp_path: Path, end: str) -> None:
+    """While a client is connected and its requests run."""
+    with served(tmp_path, f"import os; {SERVE}; sys.stdin.readline(); {end}") as program:
+        with program.raw() as client:
+            ask(client, HELLO)
+            request = wire.framed(wire.pack({"op": "list", "path": ""}))
+            client.sendall(request * 300)  # each answer is on its way before the next is read
+            program.say("end")
+            assert program.process.wait(60) == (1 if "raise" in end else 3 if end else 0)
+        assert ("SystemError" in program.errors.read_text()) == ("raise" in end)
+        assert Path(program.path).exists() == ("_exit" in end)
+
+
+def test_the_program_ends_while_a_request_waits_for_a_lock_that_it_holds(tmp_path: Path) -> None:
+    """The request never ends: the program does."""
+    code = f"""
+        {SERVE}
+        import threading
+        from funcgraph.control import procedures
+        lock = threading.Lock()
+        lock.acquire()
+        import types
+        module = types.ModuleType('blocking')
+        def block():
+            print('blocks', flush=True)
+            lock.acquire()
+        module.block = block
+        sys.modules['blocking'] = module
+        procedures.PROCEDURES['block'] = 'blocking:block'
+        sys.stdin.readline()
+    """
+    with served(tmp_path, code) as program:
+        with program.raw() as client:
+            ask(client, HELLO)
+            client.sendall(wire.framed(wire.pack({"op": "call", "name": "block", "arguments": {}})))
+            assert program.line() == "blocks"
+            program.say("end")
+            assert program.process.wait(60) == 0
+        assert program.errors.read_text() == ""
+
+
+def test_only_the_main_interpreter_serves() -> None:
+    code = """
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        one = interpreters.create()
+        text = '''
+        import funcgraph
+        try:
+            funcgraph.serve()
+        except RuntimeError as error:
+            print(error, flush=True)
+        '''
+        import textwrap
+        interpreters.run_string(one, textwrap.dedent(text))
+        import funcgraph
+        print(bool(funcgraph.serve()), flush=True)
+        interpreters.destroy(one)
+    """
+    import textwrap
+
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert done.stdout == "only the main interpreter can serve\nTrue\n", done.stderr
+    assert done.returncode == 0
+
+
+def test_serving_and_stopping_grows_nothing(tmp_path: Path) -> None:
+    code = f"""
+        import os
+        {SERVE}
+        def kb():
+            return int(open('/proc/self/status').read().partition('VmSize:')[2].split()[0])
+        for line in sys.stdin:
+            for i in range(300):
+                funcgraph.serve(False)
+                funcgraph.serve()
+            print(kb(), len(os.listdir('/proc/self/fd')), len(os.listdir('/proc/self/task')), flush=True)
+    """
+    with served(tmp_path, code) as program:
+        figures = []
+        for _ in range(2):
+            program.say("again")
+            figures.append(program.line().split())
+        assert figures[0] == figures[1]
+        with program.connect() as process:
+            assert process.call("info")["pid"] == program.pid
