@@ -1,8 +1,8 @@
 """Threads of other processes, stopped and sent into a stub (x86-64).
 
-Each function stops one thread for a moment. OSError says why it could not: ESRCH (the thread has ended), EPERM (not
-allowed, or somebody else traces it), EBUSY (it was about to get a signal, or its process is stopped), ETIMEDOUT (it is
-in the kernel and does not stop).
+Each function stops one thread for a moment. OSError says why it could not: ESRCH (the thread has ended),
+EPERM (not allowed, or somebody else traces it), EBUSY (it was about to get a signal, or its process is
+stopped), ETIMEDOUT (it is in the kernel and does not stop).
 """
 
 from typing import Final
@@ -50,7 +50,8 @@ def enter(
         content is in the cave).
 
     Raises:
-        OSError: ENOSPC: the stub does not fit into the cave; ENOSYS: the processor has no XSAVE; and as above.
+        OSError: ENOSPC: the stub does not fit into the cave; ENOSYS: the processor has no XSAVE; and as
+        above.
     """
 
 def is_inside(tid: int, low: int, high: int, entry: int, /) -> bool:

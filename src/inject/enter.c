@@ -55,7 +55,8 @@ static int enter(pid_t tid, const struct fg_entry *entry, enum fg_place *place)
 
     if (result < 0)
         return result;
-    *place = fg_place_of(&thread, &entry->places, FG_STUB_CALL_ROOM_BYTES + ENTRY_BYTES + fg_stub_xsave_bytes());
+    *place =
+        fg_place_of(&thread, &entry->places, FG_STUB_CALL_ROOM_BYTES + ENTRY_BYTES + fg_stub_xsave_bytes());
     if (is_wanted(entry, *place)) {
         result = is_cave_free(&thread, entry);
         if (result == 0)
@@ -100,8 +101,8 @@ int fg_is_inside(pid_t tid, struct fg_range range, uint64_t entry)
     return error;
 }
 
-static int compare_and_write(const struct fg_thread *thread, uint64_t address, const void *old, const void *new,
-                             size_t bytes)
+static int compare_and_write(const struct fg_thread *thread, uint64_t address, const void *old,
+                             const void *new, size_t bytes)
 {
     char *now = malloc(bytes);
     int result = -ENOMEM;

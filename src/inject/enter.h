@@ -22,11 +22,13 @@ struct fg_entry {
  * @entry: what to do
  * @place: set to where it was
  *
- * The main thread is stopped, too: nobody else can do the same meanwhile, as a thread has one tracer. The thread is stopped only within this function. If the caller is killed inside it, the thread goes on where it was,
- * or through the whole stub: one system call decides.
+ * The main thread is stopped, too: nobody else can do the same meanwhile, as a thread has one tracer. The
+ * thread is stopped only within this function. If the caller is killed inside it, the thread goes on where it
+ * was, or through the whole stub: one system call decides.
  *
- * Return: 1: it was sent there. 0: it was at another place, and nothing has changed. Or a negative errno: those of
- * fg_thread_stop(); -ENOSPC: the stub does not fit into the cave; -ENOSYS: the processor has no XSAVE.
+ * Return: 1: it was sent there. 0: it was at another place, and nothing has changed. Or a negative errno:
+ * those of fg_thread_stop(); -ENOSPC: the stub does not fit into the cave; -ENOSYS: the processor has no
+ * XSAVE.
  */
 int fg_enter(pid_t pid, pid_t tid, const struct fg_entry *entry, enum fg_place *place);
 

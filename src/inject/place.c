@@ -10,7 +10,8 @@
 #define SCAN_BYTES ((size_t)128 << 10)
 #define DEEP_SCAN_BYTES ((size_t)1 << 20)
 
-/* What a system call returns inside the kernel if it is to be made again (include/linux/errno.h of the kernel). */
+/* What a system call returns inside the kernel if it is to be made again (include/linux/errno.h of the
+ * kernel). */
 enum {
     RESTART = 512,
     RESTART_NOINTR = 513,
@@ -20,10 +21,16 @@ enum {
 
 /* System calls that wait for somebody else, and that neither malloc() nor the loader wait in. */
 static const long waiting_calls[] = {
-    SYS_accept, SYS_accept4, SYS_clock_nanosleep, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_epoll_wait, SYS_nanosleep,
-    SYS_pause, SYS_poll, SYS_ppoll, SYS_pread64, SYS_preadv, SYS_pselect6, SYS_read, SYS_readv, SYS_recvfrom,
-    SYS_recvmmsg, SYS_recvmsg, SYS_restart_syscall, SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_select, SYS_sendmsg,
-    SYS_sendto, SYS_wait4, SYS_waitid, SYS_write, SYS_writev,
+    SYS_accept,          SYS_accept4,       SYS_clock_nanosleep,
+    SYS_epoll_pwait,     SYS_epoll_pwait2,  SYS_epoll_wait,
+    SYS_nanosleep,       SYS_pause,         SYS_poll,
+    SYS_ppoll,           SYS_pread64,       SYS_preadv,
+    SYS_pselect6,        SYS_read,          SYS_readv,
+    SYS_recvfrom,        SYS_recvmmsg,      SYS_recvmsg,
+    SYS_restart_syscall, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
+    SYS_select,          SYS_sendmsg,       SYS_sendto,
+    SYS_wait4,           SYS_waitid,        SYS_write,
+    SYS_writev,
 };
 
 static bool in(struct fg_range range, uint64_t address)
@@ -31,8 +38,8 @@ static bool in(struct fg_range range, uint64_t address)
     return address >= range.low && address < range.high;
 }
 
-/* Locks inside the C library wait with FUTEX_WAIT; semaphores, condition variables and joins do with the call that
- * takes a time on the clock (glibc, nptl/futex-internal.c and sysdeps/nptl/lowlevellock.h). */
+/* Locks inside the C library wait with FUTEX_WAIT; semaphores, condition variables and joins do with the call
+ * that takes a time on the clock (glibc, nptl/futex-internal.c and sysdeps/nptl/lowlevellock.h). */
 static bool waits_for_futex(const struct user_regs_struct *regs)
 {
     return (regs->rsi & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
@@ -51,7 +58,8 @@ static bool is_waiting_call(const struct user_regs_struct *regs)
     return false;
 }
 
-/* Whether the system call slept when the thread was stopped: one that did not has a result, or another error. */
+/* Whether the system call slept when the thread was stopped: one that did not has a result, or another error.
+ * */
 static bool was_waiting(const struct user_regs_struct *regs)
 {
     switch (-(long)regs->rax) {
@@ -66,9 +74,10 @@ static bool was_waiting(const struct user_regs_struct *regs)
     }
 }
 
-/* Return: whether the frame that the kernel puts on the stack for a handler begins at words[0]. A return address
- * that a handler of before has left there has no such frame above it any longer, or a fitting one: then the answer
- * errs on the safe side. See struct rt_sigframe in the kernel's arch/x86/include/asm/sigframe.h. */
+/* Return: whether the frame that the kernel puts on the stack for a handler begins at words[0]. A return
+ * address that a handler of before has left there has no such frame above it any longer, or a fitting one:
+ * then the answer errs on the safe side. See struct rt_sigframe in the kernel's
+ * arch/x86/include/asm/sigframe.h. */
 static bool is_signal_frame(const uint64_t *words, uint64_t address)
 {
     enum { LINK = 2, REGISTERS = 6, RSP = REGISTERS + 15, SEGMENTS = REGISTERS + 18 };

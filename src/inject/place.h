@@ -1,12 +1,12 @@
 /* Whether a stopped thread is at a place where it may be made to call a function.
  *
- * There are two such places. A thread that waits in a system call, which its caller made to wait, holds no lock of
- * the C library: it can start a thread. The loader and malloc() make system calls with their locks held, but others.
- * The main thread can queue a pending call, which takes one lock of the interpreter and no other: anywhere, if that lock
- * is free. If its place is not known, in the interpreter's loop, and in another library that the interpreter has not
- * called to take or release
- * a lock. What a signal handler has interrupted is not known, so in a handler there is no such place. A thread
- * that waits must have been called by the interpreter: the stacks of other languages' runtimes may be too small. */
+ * There are two such places. A thread that waits in a system call, which its caller made to wait, holds no
+ * lock of the C library: it can start a thread. The loader and malloc() make system calls with their locks
+ * held, but others. The main thread can queue a pending call, which takes one lock of the interpreter and no
+ * other: anywhere, if that lock is free. If its place is not known, in the interpreter's loop, and in another
+ * library that the interpreter has not called to take or release a lock. What a signal handler has
+ * interrupted is not known, so in a handler there is no such place. A thread that waits must have been called
+ * by the interpreter: the stacks of other languages' runtimes may be too small. */
 #ifndef FG_INJECT_PLACE_H
 #define FG_INJECT_PLACE_H
 

@@ -43,8 +43,8 @@ struct fg_stub {
     uint64_t magic; /* FG_STUB_MAGIC */
 };
 
-/* Stack that the stub's calls may use, and that it clears afterwards: pthread_create() with the loader's lazy binding
- * under it. */
+/* Stack that the stub's calls may use, and that it clears afterwards: pthread_create() with the loader's lazy
+ * binding under it. */
 #define FG_STUB_CALL_ROOM_BYTES 24576
 
 #define FG_STUB_MAGIC UINT64_C(0x6a62757473676601) /* "\1fgstubj" */

@@ -1,7 +1,7 @@
 /* One thread of another process, stopped by ptrace.
  *
- * It is seized, not attached to: no signal is sent to it, and when the tracer ends, however it ends, the thread
- * goes on by itself (ptrace(2), PTRACE_SEIZE without PTRACE_O_EXITKILL). */
+ * It is seized, not attached to: no signal is sent to it, and when the tracer ends, however it ends, the
+ * thread goes on by itself (ptrace(2), PTRACE_SEIZE without PTRACE_O_EXITKILL). */
 #ifndef FG_INJECT_THREAD_H
 #define FG_INJECT_THREAD_H
 
@@ -22,8 +22,9 @@ struct fg_thread {
  * @thread: filled in
  * @tid: the thread
  *
- * Return: 0. -ESRCH: it has ended; -EPERM: not allowed, or somebody else traces it; -EBUSY: a signal was on its way
- * to it, or its process is stopped, and it is as before; -ETIMEDOUT: it is inside the kernel and does not stop.
+ * Return: 0. -ESRCH: it has ended; -EPERM: not allowed, or somebody else traces it; -EBUSY: a signal was on
+ * its way to it, or its process is stopped, and it is as before; -ETIMEDOUT: it is inside the kernel and does
+ * not stop.
  */
 int fg_thread_stop(struct fg_thread *thread, pid_t tid);
 
@@ -50,8 +51,8 @@ int fg_thread_write(const struct fg_thread *thread, uint64_t address, const void
  * fg_thread_redirect() - Send the stopped thread elsewhere, with all signals blocked.
  * @rip: where it goes on
  *
- * The first system call of this function does it; the others only keep signals from coming before the code at @rip
- * blocks them. No other register changes, and the kernel will not repeat a system call that it was in.
+ * The first system call of this function does it; the others only keep signals from coming before the code at
+ * @rip blocks them. No other register changes, and the kernel will not repeat a system call that it was in.
  *
  * Return: 0 or negative errno: then it goes on where it was.
  */

@@ -1,7 +1,7 @@
-"""An attacher that is killed after each of its calls that change files or the process, until one comes to its end.
+"""An attacher that is killed after each of its calls that change files or the process.
 
-A program, preloaded with kill_at.c: it attaches to one process again and again, in a child that kills itself one call
-later each time. After each, the process must be attachable.
+A program, preloaded with kill_at.c: it attaches to one process again and again, in a child that kills itself
+one call later each time. After each, the process must be attachable.
 
     killed_attacher.py LIBRARY PID
 

@@ -1,7 +1,7 @@
 """Programs to attach to, and what must hold of them afterwards.
 
-Each prints "ready", and goes on until SIGUSR1, whose handler ends it with exit status 7 by an exception: signals must
-work as before.
+Each prints "ready", and goes on until SIGUSR1, whose handler ends it with exit status 7 by an exception:
+signals must work as before.
 """
 
 from __future__ import annotations
@@ -128,17 +128,21 @@ uvloop.run(main())
 
 
 class Running:
-    """A program that runs, to be used in a `with` statement: at its end the program is killed if it still runs.
+    """A program that runs, to be used in a `with` statement, which kills it if it still runs.
 
     Args:
         program: its code; without the frame if `bare`.
         command: the Python that runs it.
     """
 
-    def __init__(self, program: str, *, command: tuple[str, ...] = (sys.executable,), bare: bool = False) -> None:
+    def __init__(
+        self, program: str, *, command: tuple[str, ...] = (sys.executable,), bare: bool = False
+    ) -> None:
         text = program if bare else _END + program
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen([*command, "-c", text], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        self.process = subprocess.Popen(
+            [*command, "-c", text], stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        )
         self.pid = self.process.pid
         if not bare:
             assert self.process.stdout is not None

@@ -8,8 +8,10 @@
 #include "binding/base/raise.h"
 #include "inject/enter.h"
 
-PyDoc_STRVAR(enter_doc, "enter($module, pid, tid, cave, content, text, functions, places, may_spawn, may_queue, /)\n--\n\n"
-                        "Send a thread into a stub that starts a new thread there, if it is where that is safe.");
+PyDoc_STRVAR(
+    enter_doc,
+    "enter($module, pid, tid, cave, content, text, functions, places, may_spawn, may_queue, /)\n--\n\n"
+    "Send a thread into a stub that starts a new thread there, if it is where that is safe.");
 
 static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -21,11 +23,14 @@ static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
     const char *closed;
     Py_ssize_t closed_bytes, content_bytes;
 
-    if (!PyArg_ParseTuple(args, "ii(KK)y#y(KKKKKKKK)(KKKKKKKy#iK)pp:enter", &pid, &tid, &entry.cave.low, &entry.cave.high, &entry.content, &content_bytes,
-                          &entry.text, &calls->pthread_create, &calls->pthread_detach, &calls->add_pending_call,
-                          &calls->is_initialized, &calls->is_finalizing, &calls->gil_ensure, &calls->gil_release,
-                          &calls->run_string, &places->python.low, &places->python.high, &places->loop.low, &places->loop.high, &places->loader.low,
-                          &places->loader.high, &places->signal_return, &closed, &closed_bytes, &lock_kind, &places->lock, &may_spawn, &may_queue))
+    if (!PyArg_ParseTuple(args, "ii(KK)y#y(KKKKKKKK)(KKKKKKKy#iK)pp:enter", &pid, &tid, &entry.cave.low,
+                          &entry.cave.high, &entry.content, &content_bytes, &entry.text,
+                          &calls->pthread_create, &calls->pthread_detach, &calls->add_pending_call,
+                          &calls->is_initialized, &calls->is_finalizing, &calls->gil_ensure,
+                          &calls->gil_release, &calls->run_string, &places->python.low, &places->python.high,
+                          &places->loop.low, &places->loop.high, &places->loader.low, &places->loader.high,
+                          &places->signal_return, &closed, &closed_bytes, &lock_kind, &places->lock,
+                          &may_spawn, &may_queue))
         return NULL;
     places->nr_closed = (size_t)closed_bytes / sizeof(places->closed[0]);
     if (places->nr_closed > FG_MAX_CLOSED)

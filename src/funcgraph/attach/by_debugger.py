@@ -1,7 +1,7 @@
 """Starting code in a process of CPython 3.14 or later, by its interface for debuggers (PEP 768).
 
-sys.remote_exec() does the same for processes of its own version, whose files it sees under the same paths. Here
-neither matters.
+sys.remote_exec() does the same for processes of its own version, whose files it sees under the same paths.
+Here neither matters.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Request:
         if self._int(self._debugger.enabled) == 0:
             raise AttachError(
                 target.pid,
-                "it was started with PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug, and lets nobody attach",
+                "it was started with PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug",
             )
         self._wait_for_others(deadline)
         self._memory = os.open(target.process.folder / "mem", os.O_RDWR | os.O_CLOEXEC)
@@ -65,8 +65,8 @@ class Request:
         debugger = self._debugger
         self._write(debugger.path, os.fsencode(path) + b"\0")
         self._write(debugger.pending, struct.pack("<i", 1))
-        # Other threads set bits of this word too, and the protocol has no better way. All the bits are in the first
-        # byte; what else is in the word stays untouched.
+        # Other threads set bits of this word too, and the protocol has no better way. All the bits are in the
+        # first byte; what else is in the word stays untouched.
         breaker = self._target.process.read(debugger.eval_breaker, 1)[0]
         self._write(debugger.eval_breaker, bytes([breaker | _STOP_BIT]))
 

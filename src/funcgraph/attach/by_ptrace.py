@@ -1,11 +1,12 @@
-"""Starting code in a process by ptrace: a thread of it is made to start a new thread, at a place where it may.
+"""Starting code in a process by ptrace: one of its threads is made to start a new thread.
 
-The new thread takes the GIL and runs a short text, which finds the code in the exchange folder. docs/attach.md says
-where that is safe, and what is left when the attacher is killed at any moment.
+The new thread takes the GIL and runs a short text, which finds the code in the exchange folder.
+docs/attach.md says where that is safe, and what is left when the attacher is killed at any moment.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import struct
 import time
@@ -13,10 +14,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from funcgraph import _inject
-from funcgraph.attach import exchange
-from funcgraph.attach.cave import Cave, find_cave
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.runtime import gil_of, pending_lock_of
+from funcgraph.attach.stub_place import RESTORE_S, free_place
 from funcgraph.attach.target import Target
 
 __all__ = ["Injection"]
@@ -28,8 +28,6 @@ _EAGER_S = 2.0  # that long, pauses stay short
 _QUEUED_S = 0.1
 #: A new thread has not run the text after this: it may not have been started.
 _SPAWNED_S = 0.5
-#: How long to wait at the end for a thread to leave the stub.
-_RESTORE_S = 2.0
 _OTHER_THREADS = 8  # that are looked at in one round
 
 _REASONS = {
@@ -68,8 +66,9 @@ class Injection:
         self._places = (*python, *loop, *target.loader(), handlers, _closed(target), *lock)
         self._before = set(target.process.threads())
         self._entered: set[int] = set()
-        self._cave = self._free_cave()
-        self._content = bytes([self._cave.filler]) * _inject.stub_bytes(len(self._text))
+        size = _inject.stub_bytes(len(self._text))
+        self._place = free_place(target, size, deadline)
+        self._content = bytes([self._place.cave.filler]) * size
         self._queued_at = self._spawned_at = 0.0
         self._holder = 0  # of the GIL, when it was looked at
         self._seen: Counter[str] = Counter()
@@ -79,10 +78,9 @@ class Injection:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._queued_at:
-            self._unqueue(self._cave)
-        if self._queued_at or self._spawned_at:
-            self._restore()
+        if self._entered and not self._target.process.has_ended():
+            with contextlib.suppress(AttachError):  # it has ended meanwhile
+                self._restore()
 
     def run_until(self, done: Callable[[], bool], deadline: float) -> bool:
         """Try to start the text until `done()` is true. Return False: the time was over first."""
@@ -147,17 +145,17 @@ class Injection:
             return False
         if self._queued_at and self._is_entered():
             return False
-        place = (self._cave.low, self._cave.high)
+        cave = self._place.cave
         try:
             entered, where = _inject.enter(
-                self._target.pid, tid, place, self._content, self._text,
+                self._target.pid, tid, (cave.low, cave.high), self._content, self._text,
                 self._functions, self._places, may_spawn, may_queue,
             )  # fmt: skip
         except OSError as error:
             entered, where = self._failed(error)
         if entered:
             self._entered.add(tid)
-            self._content = self._cave.now(self._target)[: len(self._content)]
+            self._content = cave.now(self._target)[: len(self._content)]
         if entered and where == "queues":
             self._queued_at = time.monotonic()
         elif entered:
@@ -174,80 +172,27 @@ class Injection:
             return False, "kernel"
         if error.errno == errno.EPERM:  # its memory could be opened: so this is not about rights
             tracer = self._target.process.tracer()
-            return False, f"traced by process {tracer}, which may be a debugger" if tracer else "traced for a moment"
+            whom = f"process {tracer}, which may be a debugger" if tracer else "another process for a moment"
+            return False, f"traced by {whom}"
         raise AttachError(self._target.pid, f"cannot be stopped: {error.strerror}")
 
-    # ---- the cave
-
-    def _free_cave(self) -> Cave:
-        """Return the cave when no other attacher uses it. What a killed one left is taken away first."""
-        size = _inject.stub_bytes(len(self._text))
-        while True:
-            cave = find_cave(self._target, size)
-            if not cave.left:
-                return cave
-            folder = exchange.folder_in(cave.left)
-            if not exchange.is_owned(self._target.process, folder):
-                self._unqueue(cave)
-                if not self._is_in_use(cave) and self._clear(cave, cave.left):
-                    exchange.remove_left(self._target.process, folder)
-                    continue
-            if time.monotonic() > self._deadline:
-                raise AttachError(self._target.pid, "another attach to it has not ended")
-            time.sleep(_LONGEST_PAUSE_S)
+    # ---- the end
 
     def _is_entered(self) -> bool:
         """Return whether a thread is in this injection's stub: one that was sent there, or a new one."""
         threads = self._entered | set(self._target.process.threads()) - self._before
-        return self._is_in_use(self._cave, sorted(threads))
-
-    def _is_in_use(self, cave: Cave, threads: list[int] | None = None) -> bool:
-        """Return whether a thread is in the stub."""
-        for tid in self._target.process.threads() if threads is None else threads:
-            try:
-                # The stub's own address may be on a stack, as an argument: its code begins after that.
-                if _inject.is_inside(tid, cave.low + 1, cave.high, cave.spawn):
-                    return True
-            except OSError as error:
-                if error.errno != errno.ESRCH:
-                    return True
-        return False
-
-    def _unqueue(self, cave: Cave) -> None:
-        """Replace the pending call by one that does nothing, if the interpreter still has it.
-
-        A pending call is two words, function and argument, in the interpreter's state.
-        """
-        pair = struct.pack("<QQ", cave.spawn, cave.low)
-        nothing = struct.pack("<QQ", self._target.image.address("PyCallable_Check"), 0)
-        address, size = self._target.runtime
-        at = self._target.process.read(address, size).find(pair)
-        if at >= 0:
-            self._replace(address + at, pair, nothing)
+        return self._place.is_in_use(sorted(threads))
 
     def _restore(self) -> None:
         """Take the stub away when no thread is in it any longer."""
-        until = max(self._deadline, time.monotonic() + _RESTORE_S)
+        if self._queued_at:
+            self._place.unqueue()
+        until = max(self._deadline, time.monotonic() + RESTORE_S)
         while self._is_entered():
             if time.monotonic() > until:
                 return
             time.sleep(_PAUSE_S)
-        self._clear(self._cave, self._content)
-
-    def _clear(self, cave: Cave, content: bytes) -> bool:
-        """Put the filler back; return whether `content` was still there."""
-        return self._replace(cave.low, content, bytes([cave.filler]) * len(content))
-
-    def _replace(self, address: int, old: bytes, new: bytes) -> bool:
-        """Replace memory while the main thread is stopped. Another attacher may have stopped it, or a signal."""
-        until = time.monotonic() + _RESTORE_S
-        while True:
-            try:
-                return _inject.replace(self._target.pid, address, old, new)
-            except OSError as error:
-                if error.errno == errno.ESRCH or time.monotonic() > until:
-                    return False
-            time.sleep(_PAUSE_S)
+        self._place.clear(self._content)
 
 
 def _loop(target: Target) -> tuple[int, int]:
@@ -270,10 +215,9 @@ def _closed(target: Target) -> bytes:
     symbols = [target.image.symbol(name) for name in _LOCKING]
     ranges = [(address, address + size) for address, size in filter(None, symbols)]
     ranges.append(target.loader())
-    for image in target.images:
-        if any(name in image.name for name in _CLOSED_LIBRARIES):
-            ranges.append(target.code_of(image))
-    return b"".join(struct.pack("=QQ", *closed) for closed in ranges[:32])
+    closed = (i for i in target.images if any(name in i.name for name in _CLOSED_LIBRARIES))
+    ranges.extend(target.code_of(image) for image in closed)
+    return b"".join(struct.pack("=QQ", *span) for span in ranges[:32])
 
 
 def _functions(target: Target) -> tuple[int, int, int, int, int, int, int, int]:

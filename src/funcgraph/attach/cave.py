@@ -1,7 +1,7 @@
 """Executable memory that nobody executes: the rest of the last page of a library's code.
 
-The file's bytes there are filler of one value. A stub is put over it, and afterwards the filler comes back. A stub that
-a killed attacher has left there is known by its magic word.
+The file's bytes there are filler of one value. A stub is put over it, and afterwards the filler comes back. A
+stub that a killed attacher has left there is known by its magic word.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ It lies where the process sees it too, belongs to the process's user, and nobody
     run         the code, being run
     result      what came of it; appears when it is whole
 
-It is locked (flock) while its owner is alive, so that another attacher can tell it from one that was left behind.
-No symbolic link is followed on the way to it: a path in another root would lead outside.
+It is locked (flock) while its owner is alive, so that another attacher can tell it from one that was left
+behind. No symbolic link is followed on the way to it: a path in another root would lead outside.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ class Exchange:
         self._process = process
         while True:
             self._parent, self.path = _make(process)
-            name = os.path.basename(self.path)
-            self._fd = os.open(name, _FOLDER, dir_fd=self._parent)
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
-            if os.fstat(self._fd).st_nlink:
-                break
-            os.close(self._fd)  # another attacher took it for one that was left behind
+            # Another attacher may take it for one that was left behind, until it is locked.
+            with contextlib.suppress(FileNotFoundError):
+                self._fd = os.open(os.path.basename(self.path), _FOLDER, dir_fd=self._parent)
+                fcntl.flock(self._fd, fcntl.LOCK_EX)
+                if os.fstat(self._fd).st_nlink:
+                    break
+                os.close(self._fd)
             os.close(self._parent)
         self._give(self._fd)
         _sweep(self._parent, process)
@@ -96,7 +97,9 @@ class Exchange:
     def result(self) -> bytes | None:
         """Return what the process has written when it was done; None: it is not."""
         try:
-            fd = os.open("result", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._fd)
+            fd = os.open(
+                "result", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._fd
+            )
         except OSError:
             return None
         with open(fd, "rb") as file:

@@ -88,7 +88,7 @@ class Image:
         return value + self.bias if 0 < value < self.base else value
 
     def symbol(self, name: str) -> tuple[int, int] | None:
-        """Return the address and the size in bytes of a symbol that it defines and exports; None: of no such."""
+        """Return address and size of a symbol that it defines and exports; None: it has no such."""
         for index in self._chain(name.encode()):
             entry = self.process.read(self._table(_DT_SYMTAB) + index * _SYMBOL.size, _SYMBOL.size)
             at, _, _, section, value, size = _SYMBOL.unpack(entry)
@@ -115,7 +115,7 @@ class Image:
         return int.from_bytes(self.process.read(address, 4), "little")
 
     def _gnu_chain(self, name: bytes) -> Iterator[int]:
-        """The layout: nbuckets, first symbol, words and shift of a Bloom filter, the filter, buckets, chains."""
+        """The layout: nbuckets, first symbol, words and shift of a Bloom filter; that, buckets, chains."""
         table = self._table(_DT_GNU_HASH)
         buckets, first, words, _ = struct.unpack("<IIII", self.process.read(table, 16))
         if not buckets:

@@ -15,9 +15,10 @@ from funcgraph.attach.target import Target, find_target
 __all__ = ["run_in"]
 
 _PEP_768 = (3, 14)
+_SECCOMP_STRICT = 1
 _POLL_S = 0.001
 #: A main thread that has not run a request after this is taken for blocked.
-_BLOCKED_S = 0.05
+_BLOCKED_S = 0.02
 
 # Found through a function's own builtins: the program may have a name `exec`, and gets no name of ours.
 _TEXT = """\
@@ -43,8 +44,8 @@ _START = (
 def run_in(pid: int, source: str, timeout_s: float = 10.0) -> str:
     """Run Python source in the main interpreter of a process, in a thread and a namespace of its own.
 
-    The program goes on meanwhile. Nothing is printed there, no trace function sees the code, and when this returns
-    nothing of it is left there but what the code itself has left.
+    The program goes on meanwhile. Nothing is printed there, no trace function sees the code, and when this
+    returns nothing of it is left there but what the code itself has left.
 
     Args:
         pid: the process, of CPython 3.11 or later.
@@ -99,6 +100,10 @@ def _inject(target: Target, exchange: Exchange, deadline: float) -> None:
         raise AttachError(target.pid, _unsupported(target)) from None
     if not target.image.is_x86_64:
         raise AttachError(target.pid, _unsupported(target))
+    if target.process.number("Seccomp") == _SECCOMP_STRICT:
+        raise AttachError(target.pid, "strict seccomp lets it make no system call that a new thread needs")
+    if "shstk" in target.process.status.get("x86_Thread_features", ""):
+        raise AttachError(target.pid, "it has a shadow stack, which no code but its own may return through")
     with Injection(target, _TEXT % (_RUN, exchange.path), deadline) as injection:
         if not injection.run_until(exchange.is_claimed, deadline) and exchange.withdraw():
             raise AttachError(target.pid, _not_run(target, injection.why_not()))

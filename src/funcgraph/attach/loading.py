@@ -1,7 +1,7 @@
 """What runs in a process to load funcgraph there.
 
-This module is not imported there. Its text is sent, followed by a call of `serve_with`. sys.path stays as it is: other
-threads may be importing.
+This module is not imported there. Its text is sent, followed by a call of `serve_with`. sys.path stays as it
+is: other threads may be importing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def serve_with(ours: str) -> str:
 
 
 def load(ours: str) -> Any:
-    """Return this process's own funcgraph, or that of the attacher in the folder `ours`; None: neither fits."""
+    """Return this process's own funcgraph, or the attacher's in the folder `ours`; None: neither fits."""
     if "funcgraph" in sys.modules or importlib.util.find_spec("funcgraph") is not None:
         import funcgraph
 

@@ -17,7 +17,7 @@ _MAP_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) \S+ \d+ *(.
 
 @dataclass(frozen=True)
 class Mapping:
-    """One mapping of a process: [low, high), its rights as "r-xp", and the file that is mapped from `offset` on."""
+    """One mapping of a process: [low, high), its rights as "r-xp", and the file mapped from `offset` on."""
 
     low: int
     high: int
@@ -79,9 +79,8 @@ class Process:
             return f"it belongs to user {user}: attach as that user, or with CAP_SYS_PTRACE (as root)"
         scope = _yama_scope()
         if scope:
-            return (
-                f"kernel.yama.ptrace_scope is {scope}: needs CAP_SYS_PTRACE (as root)"
-                + (", or 'sysctl kernel.yama.ptrace_scope=0'" if scope < 3 else " and a reboot")
+            return f"kernel.yama.ptrace_scope is {scope}: needs CAP_SYS_PTRACE (as root)" + (
+                ", or 'sysctl kernel.yama.ptrace_scope=0'" if scope < 3 else " and a reboot"
             )
         return "the kernel does not let this user trace it: needs CAP_SYS_PTRACE (as root)"
 
@@ -126,6 +125,13 @@ class Process:
         except OSError:
             return "X"
         return text.rpartition(")")[2].split()[0]
+
+    def processor_ns(self) -> int:
+        """Return how long its main thread has been on a processor; 0: the kernel does not say."""
+        try:
+            return int((self.folder / "task" / str(self.pid) / "schedstat").read_text().split()[0])
+        except (OSError, ValueError, IndexError):
+            return 0
 
     def tracer(self) -> int:
         """Return the process that traces its main thread: a debugger, or another attacher; 0: none."""

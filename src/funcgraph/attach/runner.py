@@ -1,4 +1,4 @@
-"""What runs in the process: the code that was sent, with its outcome written into the folder that it came through.
+"""What runs in the process: the code that was sent. Its outcome goes into the folder that it came through.
 
 This module is not imported there. Its text is sent, followed by a call of `run`.
 """
@@ -16,7 +16,8 @@ def import_threading() -> None:
 
     if "threading" in sys.modules or sys.version_info >= (3, 13):
         return
-    own, ident, sentinel = _thread.get_ident(), _thread.get_ident, getattr(_thread, "_set_sentinel")  # noqa: B009
+    own, ident = _thread.get_ident(), _thread.get_ident
+    sentinel = getattr(_thread, "_set_sentinel")  # noqa: B009
     # The newest thread state comes first, and the main thread's is the oldest.
     main = [thread for thread in sys._current_frames() if thread != own][-1:] or [own]
     try:

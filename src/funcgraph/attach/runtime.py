@@ -1,8 +1,8 @@
 """The interpreter's state, read from outside: its GIL, and what it offers to debuggers.
 
-From 3.13 on CPython says where its fields are: `_PyRuntime` begins with a table of offsets (`_Py_DebugOffsets` in
-Include/internal/pycore_debug_offsets.h, before 3.14 in pycore_runtime.h). Before, the offsets are those of the
-headers of 3.11 and 3.12, which have not changed within a version.
+From 3.13 on CPython says where its fields are: `_PyRuntime` begins with a table of offsets
+(`_Py_DebugOffsets` in Include/internal/pycore_debug_offsets.h, before 3.14 in pycore_runtime.h). Before, the
+offsets are those of the headers of 3.11 and 3.12, which have not changed within a version.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ __all__ = ["Debugger", "debugger_of", "gil_of", "pending_lock_of"]
 _COOKIE = b"xdebugpy"
 _WORD = 8
 
-#: Version -> positions in the table of offsets, in words: of the interpreter's id, next, main thread and GIL (locked,
-#: holder); of the first of the six of debugger_support (0: before 3.14).
+#: Version -> positions in the table of offsets, in words: of the interpreter's id, next, main thread and GIL
+#: (locked, holder); of the first of the six of debugger_support (0: before 3.14).
 _TABLE = {
     (3, 13): (7, 8, 9, 17, 18, 0),
     (3, 14): (7, 8, 10, 18, 19, 89),
