@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import TIMEOUT_S, end, start
+from mounted import TIMEOUT_S, end, start
 
 pytestmark = pytest.mark.one_python
 

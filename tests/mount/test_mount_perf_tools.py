@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import TIMEOUT_S, mount_process
+from mounted import TIMEOUT_S, mount_process
 from shop_program import BUSY, end_program, start_program
 
 pytestmark = pytest.mark.one_python

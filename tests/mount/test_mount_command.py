@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TIMEOUT_S
+from mounted import TIMEOUT_S
 from shop_program import BUSY, IDLE, UNAWARE, end_program, start_program
 
 pytestmark = pytest.mark.one_python
