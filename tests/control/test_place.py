@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -174,10 +176,8 @@ except ConnectionError:
 
 
 @needs_root
-def test_root_steers_the_process_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tmp_path.chmod(0o755)
-    own = tmp_path / "own"
-    own.mkdir()
+def test_root_steers_the_process_of_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Path(tempfile.mkdtemp(prefix="fgtest-", dir="/tmp"))
     os.chown(own, NOBODY, NOBODY)
     package = str(Path(funcgraph.__file__).parent.parent)
     become = (
@@ -185,11 +185,12 @@ def test_root_steers_the_process_of_another_user(tmp_path: Path, monkeypatch: py
     )
     become += "import funcgraph.control.server, funcgraph.control.serving, funcgraph.tracefs.tree; "
     become += f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY}); "
-    for folder in list(own.parents)[:3]:
-        folder.chmod(0o755)
     with served(own, f"{become}{WAIT}") as program:
         assert Path(program.path).stat().st_uid == NOBODY
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(own))
         assert program.pid in processes.running()
         with program.connect() as process:
             assert process.pid == program.pid  # it has answered
+        assert program.end() == 0
+        assert not Path(program.path).exists()
+    shutil.rmtree(own)

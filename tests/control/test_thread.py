@@ -196,7 +196,7 @@ def test_forks_and_requests_at_once(tmp_path: Path) -> None:
         warnings.simplefilter('always')
         {SERVE}
         failed = 0
-        for i in range(100):
+        for i in range(30):
             child = os.fork()
             if not child:
                 os._exit(len(os.listdir('/proc/self/task')) - 1)
@@ -206,7 +206,7 @@ def test_forks_and_requests_at_once(tmp_path: Path) -> None:
     """
     with served(tmp_path, code) as program, program.connect() as process:
         for _ in range(50):
-            assert process.call("info")["pid"] == program.pid
+            assert "trace" in process.list("")
         assert program.line() == "forked 0"
         assert process.call("info")["pid"] == program.pid
         assert program.end() == 0

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 
 import funcgraph
 from funcgraph import _engine
@@ -267,7 +268,7 @@ def code_of(shop: types.ModuleType, name: str) -> types.CodeType:
     return function.code
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", share(list(CALLS), of=2))
 def test_at_each_line_the_variables_are_those_that_a_tracer_sees(
     name: str, one: funcgraph.Instance, shop: types.ModuleType
 ) -> None:
@@ -280,7 +281,7 @@ def test_at_each_line_the_variables_are_those_that_a_tracer_sees(
     assert recorded(one) == expected
 
 
-@pytest.mark.parametrize("name", ["outer.<locals>.inner", "stream"])
+@pytest.mark.parametrize("name", share(["outer.<locals>.inner", "stream"], of=2))
 def test_at_each_instruction_too(name: str, one: funcgraph.Instance, shop: types.ModuleType) -> None:
     code = code_of(shop, name)
     expected = traced(code, lambda: CALLS[name](shop), "opcode")

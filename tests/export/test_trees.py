@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from export import recursive_program
 from hypothesis import given, settings
 from tracedata.programs import STEPS, Program, Step
 from tracefile import RAISE, RESUME, SUSPEND, Trace
 
+from export import recursive_program
 from funcgraph.export import export_trace
 from funcgraph.export.format import ExportError
 from funcgraph.tracedata import TraceFile

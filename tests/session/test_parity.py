@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 
 # Prints everything about its surroundings that funcgraph could change by mistake.
 SURROUNDINGS = """
@@ -50,7 +51,8 @@ def test_program_sees_its_surroundings_as_without_us(fg: Funcgraph, words: list[
 
 
 @pytest.mark.parametrize(
-    "flags", [["-I"], ["-E"], ["-P"], ["-O"], ["-X", "dev"], ["-W", "error"], ["-s"], ["-u"], ["-B"]]
+    "flags",
+    share([["-I"], ["-E"], ["-P"], ["-O"], ["-X", "dev"], ["-W", "error"], ["-s"], ["-u"], ["-B"]], of=3),
 )
 def test_interpreter_flags_are_kept_and_the_program_is_traced(fg: Funcgraph, flags: list[str]) -> None:
     script = fg.script(SURROUNDINGS)

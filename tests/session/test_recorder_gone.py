@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 
 # `look()` waits, without calling a Python function, until funcgraph has no user, and tells what is left.
 LOOK = """
@@ -98,7 +99,8 @@ def kill_recorder(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("mode", "loop"), [("drop", "calls"), ("overwrite", "calls"), *(("wait", loop) for loop in LOOPS)]
+    ("mode", "loop"),
+    share([("drop", "calls"), ("overwrite", "calls"), *(("wait", loop) for loop in LOOPS)], of=3),
 )
 def test_a_killed_recorder_leaves_no_hook_behind(fg: Funcgraph, mode: str, loop: str) -> None:
     """Three threads loop, while the main thread sleeps: only it runs CPython's pending calls."""

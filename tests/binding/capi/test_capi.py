@@ -695,6 +695,7 @@ assert every.nmissed == fifth.nmissed == every.unknown_calls == 0
 """
 
 
+@pytest.mark.one_python
 def test_the_example_counts_what_others_count_at_the_same_time(fg: Any, tmp_path: Path) -> None:
     installed = tmp_path / "installed"
     extension.pip_install(EXAMPLE, installed)
