@@ -27,7 +27,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.mark.parametrize("name", ["busy", "sleeping", "with signals"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "busy",
+        pytest.param("sleeping", marks=pytest.mark.one_python),
+        pytest.param("with signals", marks=pytest.mark.one_python),
+    ],
+)
 def test_whenever_it_is_killed_the_program_runs_on_and_can_be_attached_to(name: str, library: Path) -> None:
     """The moments are after each of its calls that change files or the process."""
     with Running(PROGRAMS[name]) as program:
