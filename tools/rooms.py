@@ -82,7 +82,8 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "selftest": ("package",),
     "attach": ("package",),
     "steering": ("control",),
-    "commands": ("selftest", "export", "merge", "attach", "steering"),
+    "mount": ("control",),
+    "commands": ("selftest", "export", "merge", "attach", "steering", "mount"),
     "command line": ("commands",),
 }
 

@@ -325,6 +325,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("retval", FLAG, "record the return values of calls", default=False, flag="--retval"),
     Setting("retaddr", FLAG, "record where calls are made", default=False),
     Setting("stack_trace", FLAG, "record the stack of callers of each call", default=False),
+    Setting("event_stack", FLAG, "record the stack of callers of each event", default=False),
     Setting("no_repeats", FLAG, "record repeated calls once, with their number", default=False),
     Setting("no_sleep_time", FLAG, "leave time off the CPU out of durations", default=False),
     Setting("no_irqs", FLAG, "leave out signal handlers and what they call", default=False),
@@ -586,6 +587,7 @@ OPTIONS: dict[str, TraceOption] = {
     for option in (
         TraceOption("overwrite", True, _ALL),
         TraceOption("display-graph", False, _ALL),
+        TraceOption("stacktrace", False, _ALL, ("event_stack", True)),
         TraceOption("funcgraph-cpu", True, _GRAPH),
         TraceOption("funcgraph-overhead", True, _GRAPH),
         TraceOption("funcgraph-proc", False, _GRAPH),
