@@ -81,7 +81,9 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "boot": ("control",),
     "selftest": ("package",),
     "attach": ("package",),
-    "commands": ("selftest", "export", "merge", "attach"),
+    "steering": ("control",),
+    "mount": ("control",),
+    "commands": ("selftest", "export", "merge", "attach", "steering", "mount"),
     "command line": ("commands",),
 }
 

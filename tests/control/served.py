@@ -83,6 +83,7 @@ class Served:
 
     def thread(self) -> str:
         """Return the id of its native thread."""
+        self.connect().close()  # it has begun, and has its name
         for task in os.listdir(f"/proc/{self.pid}/task"):
             if Path(f"/proc/{self.pid}/task/{task}/comm").read_text() == "funcgraph\n":
                 return task
