@@ -13,7 +13,6 @@ import os
 import sys
 from typing import Any
 
-
 #: Each file that is imported gives up the GIL a few times. A busy program would keep it for 5 ms each time.
 _SHORT_INTERVAL_S = 0.0002
 #: What the first request would load, with the long interval.
