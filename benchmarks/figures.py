@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from benchmarks import events, files
+from benchmarks import attach, events, files, mount
 from benchmarks import questions as asked
 from benchmarks.harness import Bench, Figure, at_most, median_of, ratio_of_pairs
 
@@ -475,6 +475,7 @@ Measure = Callable[[Bench], Iterator[Figure]]
 SECTIONS: dict[str, dict[str, Measure]] = {
     "files": files.ALL,
     "events": events.ALL,
+    "attach": attach.ALL,
     "questions": asked.ALL,
     "figures": {
         "fib": fib,
@@ -492,6 +493,7 @@ SECTIONS: dict[str, dict[str, Measure]] = {
         "sustained": sustained,
         "memory": memory,
         "instructions": instructions,
+        **mount.ALL,
     },
 }
 ALL: dict[str, Measure] = {

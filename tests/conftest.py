@@ -12,11 +12,14 @@ import sys
 import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+
+from funcgraph import cli
+from funcgraph.session.until_signal import ENDING
 
 TIMEOUT_S = 60.0
 
@@ -123,6 +126,33 @@ class Funcgraph:
         """Return the existing session directories."""
         found = self.runtime.glob("funcgraph-*")
         return sorted(path for path in found if not path.name.startswith("funcgraph-control-"))
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def in_process(
+    fg: Funcgraph, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., Done]]:
+    """Return a function that runs `funcgraph WORDS...` in this process: another interpreter costs time."""
+
+    def run(*words: object) -> Done:
+        capfd.readouterr()
+        status = cli.main([*map(str, words)])
+        return Done(status, *capfd.readouterr())
+
+    monkeypatch.chdir(fg.folder)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", fg.env["XDG_RUNTIME_DIR"])
+    handlers = {number: signal.getsignal(number) for number in ENDING}
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -89,6 +89,13 @@ def test_the_api_reference_is_what_the_docstrings_say() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_the_options_of_manual_pages_are_those_of_the_parsers() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "tools.manual_options", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_each_public_name_is_in_the_api_reference() -> None:
     text = (ROOT / "docs" / "api.md").read_text()
     # docs/man/funcgraph-record.md documents recordings, docs/instances.md the trace marker.

@@ -57,6 +57,8 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "binding/tracedata": ("binding/base", "tracedata/export", "tracedata/select", "tracedata/make"),
     "binding/environ": ("binding/base",),
     "binding/control": ("binding/base",),
+    "inject": (),
+    "binding/inject": ("binding/base", "inject"),
 }
 
 #: The same for the rooms of the Python package: its folders, and the groups of modules in PYTHON_GROUPS.
@@ -78,13 +80,16 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "package": ("control",),
     "boot": ("control",),
     "selftest": ("package",),
-    "commands": ("selftest", "export", "merge"),
+    "attach": ("package",),
+    "steering": ("control",),
+    "mount": ("control",),
+    "commands": ("selftest", "export", "merge", "attach", "steering", "mount"),
     "command line": ("commands",),
 }
 
 #: Room -> the modules at the top of the package that are in it.
 PYTHON_GROUPS = {
-    "extensions": ("_engine", "_tracedata", "_environ", "_control"),
+    "extensions": ("_engine", "_tracedata", "_environ", "_control", "_inject"),
     "base": ("names", "version"),
     "api": ("fgraph", "fprobe", "multi", "kretprobe", "kprobe", "_include"),
     "package": ("__init__",),
@@ -143,7 +148,7 @@ def _module(source: str, name: str, modules: set[str]) -> str:
 
 
 #: The layers whose files compile without Python.h.
-_WITHOUT_PYTHON = ("engine", "tracedata")
+_WITHOUT_PYTHON = ("engine", "tracedata", "inject")
 
 
 def compile_objects(folder: Path) -> dict[str, Path]:

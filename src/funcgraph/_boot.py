@@ -7,7 +7,7 @@ session's directory, and the recorder reports it.
 
 import os
 
-from funcgraph.session import config, environ, options, tracing
+from funcgraph.session import environ, tracing
 
 _TOO_LARGE = "its limit of a file's size (ulimit -f) is too small for a ring buffer"  # ring_file.c has it too
 
@@ -15,20 +15,10 @@ _TOO_LARGE = "its limit of a file's size (ulimit -f) is too small for a ring buf
 def _attach(directory: str) -> None:
     """Trace this process into the session in `directory`, if the recorder still takes processes."""
     try:
-        with open(f"{directory}/config", encoding="utf-8", errors="surrogateescape") as file:
-            settings = options.from_config(config.parse(file.read()))
-        if settings["follow_fork"]:
-            environ.join(directory)
-        problem = None
-        for instance in settings["instances"]:
-            try:
-                tracing.start(directory, settings, instance, after_site=True)
-            except OSError as error:  # such as a latency tracer that does not work here: the others go on
-                problem = error
+        settings = tracing.settings_of(directory)
         if settings["control"]:
-            _serve("")
-        if problem is not None:
-            raise problem
+            _serve("")  # raises nothing
+        tracing.join(directory, settings, at_start=True)
     except FileNotFoundError:
         pass  # no config: the recorder has finished; a process that outlived it started this one
     except Exception as error:

@@ -39,6 +39,7 @@ def start(
     instance: str = "",
     retaddr: bool = False,
     stack_trace: bool = False,
+    event_stack: bool = False,
     no_repeats: bool = False,
     no_sleep_time: bool = False,
     no_irqs: bool = False,
@@ -68,6 +69,7 @@ def start(
         no_irqs: function_graph only: leave out calls that CPython makes of signal handlers, and what those
             call (nofuncgraph-irqs).
         stack_trace: function only: record the callers of each call (func_stack_trace).
+        event_stack: record the callers of each event (stacktrace).
         no_repeats: function only: record a repeated call once, with a count (func-no-repeats). Not together
             with args.
 

@@ -18,8 +18,10 @@ from funcgraph.names import did_you_mean, nearest_names
 
 # Each is a module of funcgraph.commands. The help text has them in this order.
 COMMANDS = (
-    "record", "report", "summary", "sql", "diff",
-    "convert", "export", "merge", "recover", "status", "selftest",
+    "record", "mount", "report", "summary", "sql", "diff",
+    "convert", "export", "merge", "recover", "attach", "detach", "status", "selftest",
+    "list", "trace", "top", "profile", "start", "stop", "restart", "show", "stream", "extract", "snapshot",
+    "hist", "stat", "set", "clear", "reset",
 )  # fmt: skip
 
 

@@ -210,6 +210,18 @@ def test_a_stack_names_the_functions_in_progress(one: funcgraph.Instance) -> Non
     assert re.search(rf"/\* <stack trace>\n => {HERE}\.step\n => {HERE}\.retry\n", one.trace())
 
 
+def test_the_option_stacktrace_adds_one_to_each_event(one: funcgraph.Instance) -> None:
+    for event in define("f:app/step HERE.step n"), define("f:app/retry HERE.retry n"):
+        one.events[event].enable = True
+    one.files["options/stacktrace"] = "1"
+    retry(1)
+    one.files["trace_options"] = "nostacktrace"
+    retry(1)
+    stacks = re.findall(r": (\w+): .*\n.*: <stack trace>\n => (\S+)\n", one.trace())
+    assert stacks == [("retry", f"{HERE}.retry"), ("step", f"{HERE}.step")]
+    assert one.trace().count(": step: ") == 2
+
+
 def test_a_stack_is_in_a_trace_dat(one: funcgraph.Instance, tmp_path: Any) -> None:
     one.events[define("f:app/step HERE.step n")].trigger = "stacktrace"
     retry(1)

@@ -109,7 +109,7 @@ def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
         "available_tracers": "function_graph function nop loopblock wakeup gilwait\n",
     }
     assert files["trace"].startswith("# tracer: nop\n")
-    assert files["trace_options"] == "overwrite\nnodisplay-graph\n"
+    assert files["trace_options"] == "overwrite\nnodisplay-graph\nnostacktrace\n"
 
 
 @pytest.mark.parametrize(
@@ -243,11 +243,11 @@ def test_trace_options_takes_one_option_of_the_current_tracer(files: Files) -> N
     for text in ("nosuch\n", "nonooverwrite\n", "\n", "funcgraph-cpu\n", "overwrite display-graph", "no"):
         refused(files, "trace_options", text, errno.EINVAL)
     files["trace_options"] = " nooverwrite \n"
-    assert files["trace_options"] == "nooverwrite\nnodisplay-graph\n"
+    assert files["trace_options"] == "nooverwrite\nnodisplay-graph\nnostacktrace\n"
     files["current_tracer"] = "function_graph"
     files["trace_options"] = "nofuncgraph-cpu\n"
     lines = files["trace_options"].split()
-    assert lines[:3] == ["nooverwrite", "nodisplay-graph", "nofuncgraph-cpu"]
+    assert lines[:4] == ["nooverwrite", "nodisplay-graph", "nostacktrace", "nofuncgraph-cpu"]
     refused(files, "trace_options", "funcgraph-junk\n", errno.EINVAL)
     refused(files, "trace_options", "func-args", errno.EINVAL)
 

@@ -1,4 +1,4 @@
-/* Preloaded by tests: a process kills itself with SIGKILL at a given call that changes files.
+/* Preloaded by tests: a process kills itself with SIGKILL at a given call that changes files or other processes.
  *
  * Calls are counted from kill_at() on. In a process that a test cannot reach, they are counted from the
  * KILL_AT_FILE-th file on that is created in the place that KILL_AT_PLACE names: a path, or the folder of
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -154,6 +155,29 @@ WRAP_WRITE(pwritev, (int fd, const struct iovec *pieces, int count, off_t at), (
 WRAP_WRITE(pwritev64, (int fd, const struct iovec *pieces, int count, off64_t at), (fd, pieces, count, at),
            count = first_half(pieces, count);
            pieces = half)
+
+/* Each call of ptrace() may change what another process does. */
+__attribute__((visibility("default"))) long ptrace(enum __ptrace_request request, ...)
+{
+    static long (*_Atomic next)(enum __ptrace_request, pid_t, void *, void *);
+    bool fatal = is_fatal(false);
+    void *address, *data;
+    va_list more;
+    long result;
+    pid_t pid;
+
+    va_start(more, request);
+    pid = va_arg(more, pid_t);
+    address = va_arg(more, void *);
+    data = va_arg(more, void *);
+    va_end(more);
+    if (next == NULL)
+        next = (long (*)(enum __ptrace_request, pid_t, void *, void *))real("ptrace");
+    result = next(request, pid, address, data);
+    if (fatal)
+        die();
+    return result;
+}
 
 /* Opening changes something if it creates. */
 #define WRAP_OPEN(name, parameters, last, call)                                                              \

@@ -318,5 +318,10 @@ def test_the_manual_page_has_the_flag_with_its_default(setting: Setting) -> None
         assert "May be given several times" in entry[1]
 
 
-def test_a_setting_of_recordings_is_in_no_live_table() -> None:
-    assert not any(setting.flag for setting in SETTINGS if setting.scope == LIVE)
+def test_a_live_setting_with_a_flag_is_one_of_a_file_and_not_of_a_recording() -> None:
+    """Its flag is one of `funcgraph start` and the like, which write the file."""
+    parser = cli.parser_of(cli.load("record"))
+    recorded = {flag for action in parser._actions for flag in action.option_strings}
+    for setting in SETTINGS:
+        if setting.scope == LIVE and setting.flag:
+            assert setting.file and "w" in setting.access and setting.flag not in recorded, setting

@@ -33,6 +33,8 @@ DAMAGED_REQUESTS = 100_000 if NIGHTLY else 5_000
 REQUESTS = 100_000 if NIGHTLY else 5_000
 #: A recorder is killed at one in so many of its calls that change files.
 KILLED_CALLS = 1 if NIGHTLY else 5
+#: Recordings of one running process, one after the other.
+ATTACH_CYCLES = 100 if NIGHTLY else 10
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
 STRESS_SECONDS = 60.0 if NIGHTLY else 3.0
 

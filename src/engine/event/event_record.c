@@ -65,6 +65,8 @@ void fg_event_record(struct fg_instance *instance, uint32_t number, const struct
     if (fg_ring_reserve(&instance->ring, task, &user->cursor, HEAD_BYTES + bytes + 7))
         write_record(&user->cursor, number, site, user->depth, fields, bytes);
     fg_task_release(task);
+    if (instance->event_stack)
+        fg_event_record_stack(instance, site);
 }
 
 /* ---- stacks */

@@ -27,7 +27,8 @@ struct fg_event_site {
  * @number: of its kind
  * @fields: @bytes of its image, from the first field on
  *
- * A record that finds no room is lost, and counted.
+ * If the instance has the option `stacktrace`, the functions in progress follow. A record that finds no
+ * room is lost, and counted.
  *
  * Context: inside the guard.
  */

@@ -17,6 +17,7 @@
     X(retval, "funcgraph-retval")                                                                            \
     X(retaddr, "funcgraph-retaddr")                                                                          \
     X(stack_trace, "func_stack_trace")                                                                       \
+    X(event_stack, "stacktrace")                                                                             \
     X(no_repeats, "func-no-repeats")                                                                         \
     X(no_sleep_time, "nosleep-time")                                                                         \
     X(no_irqs, "nofuncgraph-irqs")

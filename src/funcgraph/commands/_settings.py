@@ -10,7 +10,7 @@ from funcgraph.commands import CommandError
 from funcgraph.session.check import CHOICES, RECORD_OPTIONS, OptionError
 from funcgraph.settings.table import BY_NAME, CHOICE, EVENTS, FLAG, NUMBER, PATTERNS, WORDS, Setting
 
-__all__ = ["add_setting", "refusal"]
+__all__ = ["add_setting", "help_of", "refusal"]
 
 
 class _OneValue(argparse.Action):
@@ -36,7 +36,7 @@ def add_setting(parser: argparse.ArgumentParser, setting: Setting) -> None:
         )
     if not setting.flag:
         return
-    keywords: dict[str, Any] = {"dest": setting.name, "help": _help(setting)}
+    keywords: dict[str, Any] = {"dest": setting.name, "help": help_of(setting)}
     if setting.kind == FLAG:
         keywords["action"] = "store_false" if setting.default else "store_true"
     else:
@@ -48,7 +48,8 @@ def add_setting(parser: argparse.ArgumentParser, setting: Setting) -> None:
     parser.add_argument(setting.flag, **keywords)
 
 
-def _help(setting: Setting) -> str:
+def help_of(setting: Setting) -> str:
+    """Return the help of a setting's flag."""
     text = setting.help
     if setting.kind == CHOICE:
         text += f": {', '.join(CHOICES[setting.name])}"

@@ -1,19 +1,17 @@
-"""`funcgraph record`: run a command and record which functions of its Python processes run."""
+"""`funcgraph record`: record which functions run, in a command's Python processes or in running ones (-P)."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import resource
-import shlex
 import signal
 from typing import Any
 
 import funcgraph
 from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.commands._recording import close, environment, follow, give_up, prepare
 from funcgraph.commands._settings import add_setting, refusal
 from funcgraph.events import asked
-from funcgraph.session import environ, outcome
 from funcgraph.session.check import OptionError, check, check_file, record_options
 from funcgraph.session.child import (
     Child,
@@ -23,19 +21,15 @@ from funcgraph.session.child import (
     occupy_standard_descriptors,
     resolve,
 )
-from funcgraph.session.dat_format import DatFormat
-from funcgraph.session.directory import Session
-from funcgraph.session.limits import Limits, LimitWatch
-from funcgraph.session.options import DEFAULTS, RECORDING, describe, ring_bytes, wanted_patterns
+from funcgraph.session.options import DEFAULTS, RECORDING, describe
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
-from funcgraph.session.progress import ProgressLine, plural
+from funcgraph.session.progress import ProgressLine
 from funcgraph.session.recording import Recording
-from funcgraph.session.volume import VolumeWatch
 from funcgraph.settings.table import INSTANCE, SETTINGS
 from funcgraph.settings.table import RECORDING as RECORDING_SCOPE
 
 NAME = "record"
-HELP = "run a command and record the functions it calls"
+HELP = "run a command, or take running processes (-P), and record the functions they call"
 TAKES_COMMAND = True
 DESCRIPTION = """\
 Run COMMAND and record which Python functions run in it and in every Python process it starts, into a file.
@@ -44,6 +38,10 @@ While the command runs that file is FILE.part, and can be read.
 COMMAND is 'script.py ARGS', '-m MODULE ARGS', '-c CODE', or any executable whose Python processes have
 funcgraph installed. The options of funcgraph come before it. The exit status is the command's; 2 if nothing
 was recorded.
+
+With -P PID, processes that already run are recorded, and go on untraced afterwards. The recording lasts as
+long as COMMAND, which is not recorded itself ('-- sleep 5'); without one until Ctrl-C, or until all of them
+have ended. The exit status is 0 then, 2 if nothing was recorded.
 
 PATTERN is a glob over module.qualname: 'json.*', '*Parser.feed', '__main__.main'; ':mod:NAME' stands for the
 functions of a module.
@@ -113,8 +111,24 @@ def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags: those of the settings (settings/table.py), and those of the command
     itself."""
-    parser.usage = "funcgraph record [OPTIONS] [-B NAME OPTIONS]... COMMAND..."
+    parser.usage = (
+        "funcgraph record [OPTIONS] [-B NAME OPTIONS]... COMMAND...\n"
+        "       funcgraph record -P PID [OPTIONS] [-B NAME OPTIONS]... [-- COMMAND...]"
+    )
     add = parser.add_argument
+    add(
+        "-P",
+        dest="processes",
+        metavar="PID",
+        action="append",
+        help="record this process, which already runs; PID,PID...: several; anything else: each Python "
+        "process whose command line matches this regular expression; can be given again",
+    )
+    add(
+        "--children",
+        action="store_true",
+        help="with -P: their child processes too, those that run and those that they will start",
+    )
     add(
         "-o",
         dest="output",
@@ -189,7 +203,16 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record one command; return its exit status, or die by the signal that it died of."""
+    """Record one command; return its exit status, or die by the signal that it died of.
+
+    With -P, record processes that run: 0, or 2 if nothing was recorded.
+    """
+    if args.processes:
+        from funcgraph.commands import _record_running
+
+        return _record_running.run(args, _settings(args))
+    if args.children:
+        raise CommandError("--children: only with -P: the children of COMMAND are recorded without it")
     if not args.command:
         raise CommandError("record: no command given (see 'funcgraph record --help')")
     settings = _settings(args)
@@ -198,14 +221,14 @@ def run(args: argparse.Namespace) -> int:
         occupy_standard_descriptors()
         try:
             output = check_output(args.output)
-            recording = _prepare(settings, output, args.command)
+            recording = prepare(settings, output, args.command)
             child = _start(recording, path, argv)
         except (CommandError, OSError) as error:
             if not args.or_untraced:
                 raise
             reason = os_error_text(error) if isinstance(error, OSError) else str(error)
             say(f"{reason}; the program runs untraced")
-            become(path, argv, _environment())
+            become(path, argv, environment())
     except NotStartedError as error:
         raise CommandError(str(error), error.status) from None
 
@@ -218,7 +241,7 @@ def run(args: argparse.Namespace) -> int:
         good = _record(child, recording, output, settings, args, progress)
     except Exception as error:  # whatever fails here: the program goes on, and its status is not lost
         progress.close()
-        _give_up(recording, error)
+        give_up(recording, error)
         good = False
         while child.status is None:
             child.wait(1.0)
@@ -247,7 +270,7 @@ def _record(
     progress: ProgressLine,
 ) -> bool:
     """Record until the command ends, and make the trace; return whether it is complete."""
-    reached, left = _follow(child, recording, progress)
+    reached, left = follow(child, recording, progress, GRACE_S)
     if reached is not None:
         say(f"{reached}: the recording ends, the program goes on untraced")
     meta = {"funcgraph": funcgraph.__version__, **describe(settings), "command": args.command}
@@ -256,7 +279,6 @@ def _record(
         # The scan may have come when the command was reaped already, and no longer had a status.
         recording.note_death(child.pid, child.status)
     progress.show(f"writing {output}")
-    close = _close_kept if recording.limits.ring else _close
     lines, good = close(recording, output, settings, meta, left, quiet=args.quiet)
     progress.close()
     for line in lines:
@@ -265,219 +287,11 @@ def _record(
     return good
 
 
-def _give_up(recording: Recording, error: Exception) -> None:
-    """Leave everything to `funcgraph recover`, and tell why."""
-    recording.close()
-    recording.session.unlock()  # the programs see that nobody reads their rings
-    reason = "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
-    path = shlex.quote(recording.session.path)
-    say(f"the recorder failed ({reason}); 'funcgraph recover {path}' makes a trace of what it recorded")
-
-
-def _prepare(settings: dict[str, Any], output: str, command: list[str]) -> Recording:
-    """Make the session's directory and the spool; what was made is removed again if that fails."""
-    session = Session.create(ring_bytes(settings), output)
-    try:
-        recording = _open_recording(session, output, settings)
-        try:
-            recording.describe({"funcgraph": funcgraph.__version__, **describe(settings), "command": command})
-            session.write_config(settings, output=output, part=recording.part, command=command)
-        except BaseException:
-            recording.discard()
-            raise
-    except BaseException:
-        session.remove()
-        raise
-    return recording
-
-
 def _start(recording: Recording, path: str, argv: list[str]) -> Child:
     try:
         own = (signal.SIGUSR2,) if recording.limits.ring else ()
-        return Child(path, argv, _environment(recording.session.path), own)
+        return Child(path, argv, environment(recording.session.path), own)
     except BaseException:
         recording.discard()
         recording.session.remove()
         raise
-
-
-def _environment(*sessions: str) -> dict[str, str]:
-    """Return the command's environment: it joins the sessions that we are in, and `sessions`."""
-    joined = os.pathsep.join([*environ.sessions(), *sessions])
-    return {**os.environ, environ.VARIABLE: joined} if joined else dict(os.environ)
-
-
-def _open_recording(session: Session, output: str, settings: dict[str, Any]) -> Recording:
-    part = f"{output}.part"
-    try:
-        return Recording(
-            session,
-            part,
-            clock=settings["clock"],
-            output=output,
-            limits=Limits.of(settings),
-            dat_format=DatFormat.of(settings),
-        )
-    except ValueError as error:
-        raise CommandError(f"{output}: {error}") from None
-    except FileExistsError as error:
-        part = error.filename or part
-        raise CommandError(
-            f"{part}: file exists: another recording writes it, or one that was killed left it "
-            f"('funcgraph recover {shlex.quote(part)}' makes a trace of it)"
-        ) from None
-    except OSError as error:
-        raise CommandError(outcome.write_failure(error, part)) from None
-
-
-def _follow(child: Child, recording: Recording, progress: ProgressLine) -> tuple[str | None, list[int]]:
-    """Drain until the command has ended, and its other processes have ended or had GRACE_S to end; or until a
-    bound of the recording is reached.
-
-    Returns:
-        The bound that was reached, or None; and the ids of the processes that still run.
-    """
-    told, reached = False, None
-    volume, watch = VolumeWatch(recording), LimitWatch(recording.limits)
-    pause_s = recording.step()
-    while not child.wait(pause_s):
-        pause_s = recording.step()
-        if volume.due():
-            _warn(volume, progress)
-        _dump_if_asked(child, recording, progress)
-        reached = watch.reached(recording.written())
-        if reached is not None:
-            break
-        if recording.failure is not None and not told:
-            progress.close()
-            reason = outcome.write_failure(recording.failure, recording.part)
-            say(f"{reason}; recording stops, the program goes on")
-            told = True
-        if progress.due():
-            progress.show(outcome.figures(recording.totals()))
-    _take_signals(child, recording)
-    if reached is None:
-        left = recording.settle(GRACE_S)
-    else:
-        left = []  # all of them still run, as the line about the bound says
-        recording.settle(0.0)
-    progress.close()
-    _warn(volume, progress)
-    if recording.failure is not None and not told:
-        say(outcome.write_failure(recording.failure, recording.part))
-    return reached, left
-
-
-def _dump_if_asked(child: Child, recording: Recording, progress: ProgressLine) -> None:
-    """Write what is kept in memory, for each reason that there is now."""
-    _take_signals(child, recording)
-    if recording.reasons:
-        progress.close()
-        for line in _dump(recording):
-            say(line)
-
-
-def _take_signals(child: Child, recording: Recording) -> None:
-    recording.reasons += [signal.Signals(number).name for number in child.received]
-    child.received.clear()
-
-
-def _dump(recording: Recording) -> list[str]:
-    """Return lines for the user: what was written, or why it could not be."""
-    reasons = "; ".join(recording.reasons)
-    try:
-        path = recording.dump()
-    except (OSError, MemoryError) as error:
-        return [f"{reasons}: {outcome.write_failure(error, recording.part)}; what is kept was not written"]
-    return [] if path is None else [outcome.dumped(reasons, recording.dumped, path)]
-
-
-def _close_kept(
-    recording: Recording,
-    output: str,
-    settings: dict[str, Any],
-    meta: dict[str, Any],
-    left: list[int],
-    *,
-    quiet: bool,
-) -> tuple[list[str], bool]:
-    """Write what is kept in memory if the program's end is a reason; return lines as _close() does."""
-    lines = _findings(recording, recording.session.notes(), left)
-    status = meta.get("exit_status", 0)
-    if status > 0:
-        recording.reasons.append(f"exit status {status}")
-    if not recording.reasons and not recording.files and not quiet:
-        lines.append("there was no reason to write a trace (--ring)")
-    try:
-        recording.describe(meta)
-        had_reasons = bool(recording.reasons)
-        files = recording.files
-        lines += _dump(recording)
-        return lines, not had_reasons or recording.files > files
-    finally:
-        recording.close()
-        recording.session.remove()
-
-
-def _warn(volume: VolumeWatch, progress: ProgressLine) -> None:
-    warning = volume.warning()
-    if warning is not None:
-        progress.close()
-        say(warning)
-
-
-def _close(
-    recording: Recording,
-    output: str,
-    settings: dict[str, Any],
-    meta: dict[str, Any],
-    left: list[int],
-    *,
-    quiet: bool,
-) -> tuple[list[str], bool]:
-    """Make the trace; return lines for the user, and whether the trace is complete."""
-    session, part = recording.session, recording.part
-    totals, notes = recording.totals(), session.notes()
-    lines = _findings(recording, notes, left)
-    lines += [*outcome.losses(totals), *outcome.missing(*session.missing())]
-    try:
-        nothing = _nothing(recording, totals, settings, bool(notes))
-        if nothing is not None:
-            recording.discard()
-            return [*lines, f"{nothing}; no trace was written"], False
-        if recording.failure is None:
-            lines += outcome.silent(settings, recording.records, recording.seen_names())
-        recording.complete(output, meta)
-    except (OSError, MemoryError) as error:
-        recording.close()
-        kept = f"what was recorded is kept: 'funcgraph recover {shlex.quote(part)}' makes a trace of it"
-        return [*lines, outcome.write_failure(error, output), kept], False
-    finally:
-        session.remove()
-    if not quiet:
-        lines += [*outcome.waits(totals), outcome.summary(totals, output, recording.files)]
-    return lines, recording.failure is None
-
-
-def _findings(recording: Recording, notes: list[str], left: list[int]) -> list[str]:
-    """Return a line for each thing that a person should know, whatever becomes of the trace."""
-    lines = [*recording.session.places, *notes, *recording.damaged, *recording.killed()]
-    if left:
-        ids = ", ".join(map(str, left))
-        lines.append(f"{plural(len(left), 'process')} still running, no longer traced: {ids}")
-    return lines
-
-
-def _nothing(
-    recording: Recording, totals: dict[str, int], settings: dict[str, Any], refused: bool
-) -> str | None:
-    """Return why nothing was recorded; None if something was, or nothing took as long as --thresh."""
-    if totals["records"] or recording.failure is not None:
-        return None
-    if not recording.attached:
-        return "no process was traced" if refused else "no Python process with funcgraph installed ran"
-    if recording.matched() and not any(instance["graph"] for instance in settings["instances"]):
-        return None
-    if outcome.looks_for_latency(settings):
-        return None
-    return outcome.nothing_matched(wanted_patterns(settings), recording.seen_names())

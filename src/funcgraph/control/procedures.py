@@ -16,7 +16,15 @@ __all__ = ["PROCEDURES", "info", "procedure"]
 
 #: Name -> "module:function", imported at its first call.
 PROCEDURES = {
+    "borrow": "funcgraph.control.detach:borrow",
+    "detach": "funcgraph.control.detach:detach",
+    "give_back": "funcgraph.control.detach:give_back",
     "info": "funcgraph.control.procedures:info",
+    "record_start": "funcgraph.control.recordings:record_start",
+    "record_stop": "funcgraph.control.recordings:record_stop",
+    "save": "funcgraph.control.saved:save",
+    "saved_end": "funcgraph.control.saved:saved_end",
+    "saved_part": "funcgraph.control.saved:saved_part",
     "stop_serving": "funcgraph.control.serving:stop_serving",
 }
 

@@ -16,7 +16,7 @@ from funcgraph.control.procedures import PROCEDURES, procedure
 from funcgraph.names import did_you_mean
 from funcgraph.tracefs.interface import OpenFile, Tree
 
-__all__ = ["MAX_FILES", "close_all", "handle"]
+__all__ = ["MAX_FILES", "clients", "close_all", "handle"]
 
 #: The most files that one client may have open.
 MAX_FILES = 256
@@ -72,9 +72,10 @@ _clients = _Clients()
 
 
 def _tree() -> Tree:
+    from funcgraph.control.owned import OwnedTree
     from funcgraph.tracefs.tree import Tree as ProcessTree
 
-    return ProcessTree()
+    return OwnedTree(ProcessTree())
 
 
 def handle(number: int, message: bytes | None) -> bytes:
@@ -100,6 +101,11 @@ def handle(number: int, message: bytes | None) -> bytes:
         return _refusal(errno.ENOMEM, os.strerror(errno.ENOMEM))
     except BaseException as error:
         return _refusal(errno.EIO, f"{type(error).__name__}: {error}")
+
+
+def clients() -> int:
+    """Return how many clients are connected."""
+    return len(_clients)
 
 
 def close_all() -> None:

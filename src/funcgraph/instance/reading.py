@@ -190,6 +190,13 @@ def trace_bytes(engine: _engine.Instance, name: str, *, clock: str, consume: boo
         return contents(trace)
 
 
+def snapshot_bytes(engine: _engine.Instance, name: str, *, clock: str) -> bytes:
+    """Return a trace of an instance's snapshot: the bytes of a .fg."""
+    with memory_file() as trace:
+        write_trace(_SnapshotOf(engine), trace, describe(engine.tracer, name), consume=False, clock=clock)
+        return contents(trace)
+
+
 def text_of_bytes(
     trace: bytes, tracer: str, options: Mapping[str, bool], lanes: Container[int] | None = None
 ) -> bytes:

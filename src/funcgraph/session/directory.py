@@ -28,9 +28,10 @@ from typing import Any
 
 from funcgraph.session import config, options
 from funcgraph.session.progress import bytes_text
+from funcgraph.session.reach import Reach
 from funcgraph.version import installed_version
 
-__all__ = ["Session", "all_sessions", "command_text"]
+__all__ = ["OUR_REACH", "Session", "all_sessions", "command_text"]
 
 PREFIX = "funcgraph-"
 RING_SUFFIX = ".ring"
@@ -44,6 +45,8 @@ _PAIR = struct.Struct("=II")
 # A folder with less room is not used; one with less than the second figure is no spare one.
 LEAST_ROOM = 1 << 20
 SPARE_ROOM = 16 << 20
+_MOST_TEXT = 1 << 16  # of a note or a request
+OUR_REACH = Reach()
 
 
 def folders() -> list[str]:
@@ -78,20 +81,40 @@ class Session:
         self.path = os.path.abspath(path)
         self.places: list[str] = []
         self._lock_fd: int | None = None
+        self._reach = OUR_REACH
+
+    @property
+    def seen_path(self) -> str:
+        """The directory's path, as the processes see it that are to find it."""
+        return self._reach.seen(self.path)
+
+    def hand_over(self) -> None:
+        """Let the processes in that are to find it, if they are another user's.
+
+        After this the directory is that user's: nothing in it is to be written.
+
+        Raises:
+            OSError: no permission.
+        """
+        if self._reach.owner is not None:
+            for name in _listing(self.path):
+                os.chown(f"{self.path}/{name}", *self._reach.owner, follow_symlinks=False)
+            os.chown(self.path, *self._reach.owner)
 
     @classmethod
-    def create(cls, wanted: int = 0, output: str | None = None) -> Session:
+    def create(cls, wanted: int = 0, output: str | None = None, reach: Reach = OUR_REACH) -> Session:
         """Make a directory in the first folder that has room, and take its lock.
 
         Args:
             wanted: how many bytes the session's ring buffers may need. If no folder has so many, the one
                 with the most room is taken.
             output: the path of the trace. Ring buffers may lie in its folder if no other has room.
+            reach: of the processes that are to find it.
 
         Raises:
             OSError: no folder can be used; the message names each of them with the reason.
         """
-        rooms, refusals = _rooms(folders())
+        rooms, refusals = _rooms(reach.folders(folders()))
         # Those with enough room stay in their order; then come the others, the one with the most room first.
         ordered = sorted(rooms, key=lambda base: -min(rooms[base], wanted))
         for base in ordered:
@@ -101,7 +124,9 @@ class Session:
                 refusals[base] = error.strerror or str(error)
                 continue
             session.places = _passed_over(base, rooms, wanted)
-            session._add_spare(ordered, output)
+            if reach == OUR_REACH:
+                session._add_spare(ordered, output)
+            session._reach = reach
             return session
         tried = "; ".join(f"{base}: {reason}" for base, reason in refusals.items())
         raise OSError(errno.ENOSPC, f"no folder for the session's files can be used ({tried})")
@@ -170,10 +195,16 @@ class Session:
     def _set_recorder(self, pid: int) -> None:
         """Tell processes that cannot open the lock any longer who holds it."""
         try:
-            with open(f"{self.path}/{PAGE}", "r+b", buffering=0) as file:
-                file.write(struct.pack("=I", pid))
+            # The directory may be another user's (hand_over), who may put a link there.
+            fd = os.open(f"{self.path}/{PAGE}", os.O_RDWR | os.O_NOFOLLOW)
         except OSError:
-            pass  # the directory was removed under us, or another version made it
+            return  # the directory was removed under us, or another version made it
+        try:
+            os.pwrite(fd, struct.pack("=I", pid), 0)
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
 
     def write_config(
         self, settings: dict[str, Any], *, output: str, part: str, command: Sequence[str]
@@ -225,8 +256,8 @@ class Session:
         reasons = []
         for name in _listing(self.path):
             if name.endswith(DUMP_SUFFIX):
-                with open(f"{self.path}/{name}", encoding="utf-8", errors="replace") as file:
-                    reasons.append(" ".join(file.read().split()) or "ftrace_dump()")
+                text = _read(f"{self.path}/{name}")
+                reasons.append(" ".join(text.split()) or "ftrace_dump()")
                 os.unlink(f"{self.path}/{name}")
         return reasons
 
@@ -236,8 +267,7 @@ class Session:
         for name in self._names():
             if not name.endswith(NOTE_SUFFIX):
                 continue
-            with open(f"{self.path}/{name}", encoding="utf-8", errors="replace") as file:
-                text = file.read() or "could not be traced: no room for its ring buffer"
+            text = _read(f"{self.path}/{name}") or "could not be traced: no room for its ring buffer"
             found.append(f"process {os.path.basename(name).removesuffix(NOTE_SUFFIX)}: {text}")
         return found
 
@@ -276,6 +306,16 @@ class Session:
             with suppress(OSError):
                 os.unlink(f"{self.path}/{name}")
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _read(path: str) -> str:
+    """Return a file's text. A link, or a pipe, that another user put there (hand_over) is not followed."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with open(fd, encoding="utf-8", errors="replace") as file:
+        return file.read(_MOST_TEXT)
 
 
 def _listing(path: str) -> list[str]:

@@ -35,7 +35,7 @@ def ftrace_dump(reason: str = "") -> int:
     """
     if not isinstance(reason, str):
         raise TypeError(f"reason must be a str, not {type(reason).__name__}")
-    return sum(_ask(directory, reason) for directory in tracing.directories)
+    return sum(_ask(directory, reason) for directory in tracing.directories())
 
 
 def _ask(directory: str, reason: str) -> bool:

@@ -11,8 +11,10 @@ import json
 import os
 import shutil
 import signal
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,6 +130,8 @@ class Recording:
         self._dead: set[int] = set()  # the processes whose deaths were noted
         # Why the spool takes no more (no space left, ...), or the recorder cannot go on (out of memory).
         self.failure: OSError | MemoryError | None = None
+        # From a process's id in its own namespace, which its ring has, to the one that we have for it.
+        self.outer_pid: Callable[[int], int] = lambda inner: inner
         self.damaged: list[str] = []  # "FILE: reason" for each ring that cannot be read
         self.attached = 0  # number of rings found so far
         self.records: Counter[str] = Counter()  # instance -> records of rings that are finished
@@ -226,7 +230,7 @@ class Recording:
                 self._ignored.add(name)
                 self._fail(error)
                 continue
-            pid = self._info(index, "pid")
+            pid = self.outer_pid(self._info(index, "pid"))
             self._rings[name] = Ring(index, path, ProcessWatch(pid))
             self.attached += 1
             if self.failure is not None:
@@ -344,11 +348,12 @@ class Recording:
 
     # ---- the end
 
-    def settle(self, grace_s: float) -> list[int]:
+    def settle(self, grace_s: float, stop: Callable[[], object] | None = None) -> list[int]:
         """Drain what is left when the recording ends.
 
         Args:
             grace_s: how long processes that still run may take to end by themselves, in seconds.
+            stop: asks them to stop at once, in a thread, and raises nothing. Others stop at their next call.
 
         Returns:
             The ids of processes that still run, and are no longer traced.
@@ -358,6 +363,8 @@ class Recording:
         left = self.running()
         for ring in self._rings.values():
             self._writer.stop_writer(ring.index)
+        if stop is not None:
+            self._step_during(stop)
         self._step_until(time.monotonic() + STOP_S)
         # A process that has not finished is asleep: it lets go of the file at its next call.
         for name in list(self._rings):
@@ -369,6 +376,13 @@ class Recording:
         while self._rings and time.monotonic() < deadline:
             time.sleep(pause_s)
             pause_s = self.step()
+
+    def _step_during(self, action: Callable[[], object]) -> None:
+        thread = threading.Thread(target=action)
+        thread.start()
+        while thread.is_alive():
+            time.sleep(self.step())
+        thread.join()
 
     def totals(self) -> dict[str, int]:
         """Return the figures so far, as _tracedata.Recorder.totals does.

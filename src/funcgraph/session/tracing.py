@@ -1,20 +1,104 @@
-"""Starts an instance of a recording in the traced process.
+"""Joining the sessions of recorders, in the traced process, and leaving them.
 
-Every traced process imports this module, so it imports the engine when it is needed.
+A process joins a session when it starts (_boot.py), when a recorder asks it to (`record -P`), or for a block
+of its own (block.py). Every traced process imports this module, so it imports the engine when it is needed.
 """
 
+import os
 import sys
 
-from funcgraph.session.options import engine_keywords
+from funcgraph.session import config, environ
+from funcgraph.session.options import engine_keywords, from_config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["directories", "start", "stop"]
+__all__ = ["directories", "join", "leave", "leave_dead", "settings_of", "start", "stop"]
 
-# The sessions that this process has joined, oldest first.
-directories: "dict[str, None]" = {}
+# The sessions that this process has joined, oldest first, each with the handles of its instances here.
+_joined: "dict[str, list[int]]" = {}
+
+
+def directories() -> list[str]:
+    """Return the directories of the sessions that this process has joined, oldest first."""
+    return list(_joined)
+
+
+def settings_of(directory: str) -> "dict[str, Any]":
+    """Return the settings of a session's recording.
+
+    Raises:
+        FileNotFoundError: no session takes processes there.
+        OSError, ValueError: they cannot be read.
+    """
+    with open(f"{directory}/config", encoding="utf-8", errors="surrogateescape") as file:
+        return from_config(config.parse(file.read()))
+
+
+def join(directory: str, settings: "dict[str, Any]", *, at_start: bool) -> None:
+    """Trace this process into a session, and its children if the recording follows them.
+
+    Args:
+        directory: the session's directory.
+        settings: those of the recording.
+        at_start: the process has just started: record only after the site module's work; and if an instance
+            cannot be started, go on with the others before that is raised. Otherwise all or none start.
+
+    Raises:
+        ValueError, OSError, RuntimeError: as _engine.start() and _engine.latency_start().
+    """
+    if settings["follow_fork"]:
+        environ.join(directory)
+    problem = None
+    try:
+        for instance in settings["instances"]:
+            try:
+                start(directory, settings, instance, after_site=at_start)
+            except OSError as error:  # such as a latency tracer that does not work here
+                if not at_start:
+                    raise
+                problem = error
+        if problem is not None:
+            raise problem
+    except BaseException:
+        if not at_start:
+            leave(directory)
+        raise
+
+
+def leave(directory: str) -> None:
+    """Stop tracing this process and its future children into a session, if it has joined."""
+    stop(_joined.get(directory, []))
+    environ.leave(directory)
+
+
+def leave_dead() -> None:
+    """Leave the sessions whose recorders were killed.
+
+    The engine has stopped, or will at the next call. This is for the rest: the environment of children, and
+    events.
+    """
+    for directory in directories():
+        if not _has_recorder(directory):
+            leave(directory)
+
+
+def _has_recorder(directory: str) -> bool:
+    """Return whether a process holds the session's lock. Asking neither takes nor releases it."""
+    import fcntl
+    import struct
+
+    flock = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, len, pid
+    try:
+        with open(f"{directory}/lock", "rb+") as file:
+            wanted = flock.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind: int = flock.unpack(fcntl.fcntl(file, fcntl.F_GETLK, wanted))[0]
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # it is not known: no descriptor, another root directory
+    return kind != fcntl.F_UNLCK
 
 
 def start(
@@ -24,7 +108,7 @@ def start(
     *,
     after_site: bool = False,
 ) -> int:
-    """Start an instance and return its handle, for _engine.stop().
+    """Start an instance and return its handle, for stop().
 
     Of a latency tracer the instance gets a text for each section that is kept. It records no calls, and the
     threshold is that of sections.
@@ -40,13 +124,13 @@ def start(
     """
     from funcgraph import _engine
 
-    directories[directory] = None
     keywords = engine_keywords(settings, instance)
     tracer, thresh_us = keywords["tracer"], keywords["thresh_us"]
     is_latency = tracer in _engine.LATENCY_TRACERS
     if is_latency:
         keywords |= {"tracer": "nop", "thresh_us": 0}
     handle = _engine.start(directory, after_site=after_site, **keywords)
+    _joined.setdefault(directory, []).append(handle)
     try:
         if is_latency:
             _engine.latency_start(tracer, 0, 0, handle)
@@ -61,15 +145,23 @@ def start(
 
 def stop(handles: "list[int]") -> None:
     """Stop instances, and delete the events that were defined for them. The list is empty then."""
-    engine = sys.modules["funcgraph._engine"]  # an import would be recorded
     stopped = list(handles)
     while handles:
         try:
-            engine.stop(handles.pop())
+            # An import would be recorded.
+            sys.modules["funcgraph._engine"].stop(handles.pop())
         except ValueError:
             pass  # the recorder stopped it: no space left
+    _forget(stopped)
     if live := sys.modules.get("funcgraph.events.live"):
         live.stop(stopped)
+
+
+def _forget(handles: "list[int]") -> None:
+    for directory, own in list(_joined.items()):
+        own[:] = [handle for handle in own if handle not in handles]
+        if not own:
+            del _joined[directory]
 
 
 def _start_events(handle: int, texts: "list[str]") -> None:

@@ -78,7 +78,8 @@ class Setting:
             later, and "" of a CHOICE: what is best, as `help` says.
         least, most: the limits of a NUMBER, a SIZE or a TIME, or of each of the THREADS.
         unit: the unit of a NUMBER.
-        flag: the flag of `funcgraph record`; "": none.
+        flag: the flag of `funcgraph record`, and if it has a file, of `funcgraph start` and the like; of a
+            LIVE one only of these; "": none.
         metavar: the name of the flag's value in the help.
         values: CHOICE: each value that has a flag of its own, `--VALUE`, with the help of that flag.
         keyword: the keyword of funcgraph.Instance; "": none.
@@ -218,6 +219,8 @@ SETTINGS: tuple[Setting, ...] = (
         "neither functions that match nor what they call",
         scope=LIVE,
         default=(),
+        flag="--graph-notrace",
+        metavar="PATTERN",
         keyword="graph_notrace",
         file="set_graph_notrace",
         empty=_NONE_DISABLED,
@@ -230,6 +233,8 @@ SETTINGS: tuple[Setting, ...] = (
         "only calls in these threads",
         scope=LIVE,
         default=(),
+        flag="--tid",
+        metavar="TID",
         least=1,
         most=2**31 - 1,
         keyword="tids",
@@ -242,6 +247,8 @@ SETTINGS: tuple[Setting, ...] = (
         "only events in these threads",
         scope=LIVE,
         default=(),
+        flag="--event-tid",
+        metavar="TID",
         least=1,
         most=2**31 - 1,
         file="set_event_pid",
@@ -252,6 +259,8 @@ SETTINGS: tuple[Setting, ...] = (
         "no events in these threads",
         scope=LIVE,
         default=(),
+        flag="--event-notrace-tid",
+        metavar="TID",
         least=1,
         most=2**31 - 1,
         file="set_event_notrace_pid",
@@ -316,6 +325,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("retval", FLAG, "record the return values of calls", default=False, flag="--retval"),
     Setting("retaddr", FLAG, "record where calls are made", default=False),
     Setting("stack_trace", FLAG, "record the stack of callers of each call", default=False),
+    Setting("event_stack", FLAG, "record the stack of callers of each event", default=False),
     Setting("no_repeats", FLAG, "record repeated calls once, with their number", default=False),
     Setting("no_sleep_time", FLAG, "leave time off the CPU out of durations", default=False),
     Setting("no_irqs", FLAG, "leave out signal handlers and what they call", default=False),
@@ -577,6 +587,7 @@ OPTIONS: dict[str, TraceOption] = {
     for option in (
         TraceOption("overwrite", True, _ALL),
         TraceOption("display-graph", False, _ALL),
+        TraceOption("stacktrace", False, _ALL, ("event_stack", True)),
         TraceOption("funcgraph-cpu", True, _GRAPH),
         TraceOption("funcgraph-overhead", True, _GRAPH),
         TraceOption("funcgraph-proc", False, _GRAPH),

@@ -30,6 +30,12 @@ static void stop_ended(struct fg_interp *interp)
     }
 }
 
+/* Its records name functions that may have been met by nobody. */
+static bool shows_callers(const struct fg_instance_settings *settings)
+{
+    return settings->retaddr || settings->stack_trace || settings->event_stack;
+}
+
 int fg_cpython_start_instance(struct fg_instance_config *config, bool after_site, int *handle)
 {
     struct fg_interp *interp;
@@ -42,7 +48,7 @@ int fg_cpython_start_instance(struct fg_instance_config *config, bool after_site
     config->scope = interp;
     if (after_site)
         fg_gate_wait_for_site();
-    if (config->settings.retaddr || config->settings.stack_trace)
+    if (shows_callers(&config->settings))
         fg_code_discover_callers();
     error = fg_symbols_meet_named_c(interp, &config->filter);
     if (!error)
@@ -105,7 +111,7 @@ int fg_cpython_set_filter(struct fg_instance *instance, struct fg_filter *filter
 
 int fg_cpython_set_settings(struct fg_instance *instance, const struct fg_instance_settings *settings)
 {
-    if (settings->retaddr || settings->stack_trace)
+    if (shows_callers(settings))
         fg_code_discover_callers();
     return fg_instance_set_settings(instance, settings);
 }

@@ -1,0 +1,143 @@
+/* funcgraph._inject: threads of other processes, stopped and sent into a stub. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "binding/base/raise.h"
+#include "inject/enter.h"
+
+PyDoc_STRVAR(
+    enter_doc,
+    "enter($module, pid, tid, cave, content, text, functions, places, may_spawn, may_queue, /)\n--\n\n"
+    "Send a thread into a stub that starts a new thread there, if it is where that is safe.");
+
+static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    struct fg_entry entry = {0};
+    struct fg_stub_functions *calls = &entry.functions;
+    struct fg_places *places = &entry.places;
+    enum fg_place place = FG_PLACE_CODE;
+    int pid, tid, may_spawn, may_queue, lock_kind, result;
+    const char *closed;
+    Py_ssize_t closed_bytes, content_bytes;
+
+    if (!PyArg_ParseTuple(args, "ii(KK)y#y(KKKKKKKK)(KKKKKKKy#iK)pp:enter", &pid, &tid, &entry.cave.low,
+                          &entry.cave.high, &entry.content, &content_bytes, &entry.text,
+                          &calls->pthread_create, &calls->pthread_detach, &calls->add_pending_call,
+                          &calls->is_initialized, &calls->is_finalizing, &calls->gil_ensure,
+                          &calls->gil_release, &calls->run_string, &places->python.low, &places->python.high,
+                          &places->loop.low, &places->loop.high, &places->loader.low, &places->loader.high,
+                          &places->signal_return, &closed, &closed_bytes, &lock_kind, &places->lock,
+                          &may_spawn, &may_queue))
+        return NULL;
+    places->nr_closed = (size_t)closed_bytes / sizeof(places->closed[0]);
+    if (places->nr_closed > FG_MAX_CLOSED)
+        return fg_raise_errno(-E2BIG, NULL);
+    memcpy(places->closed, closed, places->nr_closed * sizeof(places->closed[0]));
+    if ((size_t)content_bytes != fg_stub_size_bytes(strlen(entry.text)))
+        return fg_raise_errno(-EINVAL, NULL);
+    places->lock_kind = (enum fg_lock_kind)lock_kind;
+    entry.may_spawn = may_spawn != 0;
+    entry.may_queue = may_queue != 0;
+    Py_BEGIN_ALLOW_THREADS;
+    result = fg_enter(pid, tid, &entry, &place);
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        return fg_raise_errno(result, NULL);
+    return Py_BuildValue("Os", result ? Py_True : Py_False, fg_place_name(place));
+}
+
+PyDoc_STRVAR(is_inside_doc, "is_inside($module, tid, low, high, entry, /)\n--\n\n"
+                            "Return whether a thread executes code in [low, high), or will return there.");
+
+static PyObject *is_inside(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    struct fg_range range;
+    unsigned long long entry;
+    int tid, result;
+
+    if (!PyArg_ParseTuple(args, "iKKK:is_inside", &tid, &range.low, &range.high, &entry))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    result = fg_is_inside(tid, range, entry);
+    Py_END_ALLOW_THREADS;
+    return result < 0 ? fg_raise_errno(result, NULL) : PyBool_FromLong(result);
+}
+
+PyDoc_STRVAR(replace_doc, "replace($module, tid, address, old, new, /)\n--\n\n"
+                          "Replace bytes while a thread is stopped, if they are still `old`.");
+
+static PyObject *replace(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    unsigned long long address;
+    Py_buffer old, new;
+    int tid, result;
+
+    if (!PyArg_ParseTuple(args, "iKy*y*:replace", &tid, &address, &old, &new))
+        return NULL;
+    if (old.len == new.len) {
+        Py_BEGIN_ALLOW_THREADS;
+        result = fg_replace(tid, address, old.buf, new.buf, (size_t)old.len);
+        Py_END_ALLOW_THREADS;
+    } else {
+        result = -EINVAL;
+    }
+    PyBuffer_Release(&old);
+    PyBuffer_Release(&new);
+    return result < 0 ? fg_raise_errno(result, NULL) : PyBool_FromLong(result);
+}
+
+PyDoc_STRVAR(stub_bytes_doc, "stub_bytes($module, text_bytes, /)\n--\n\n"
+                             "Return the size of a stub with a text of so many bytes.");
+
+static PyObject *stub_bytes(PyObject *Py_UNUSED(module), PyObject *given)
+{
+    size_t text_bytes = PyLong_AsSize_t(given);
+
+    if (text_bytes == (size_t)-1 && PyErr_Occurred())
+        return NULL;
+    return PyLong_FromSize_t(fg_stub_size_bytes(text_bytes));
+}
+
+static PyMethodDef inject_functions[] = {
+    {"enter", enter, METH_VARARGS, enter_doc},
+    {"is_inside", is_inside, METH_VARARGS, is_inside_doc},
+    {"replace", replace, METH_VARARGS, replace_doc},
+    {"stub_bytes", stub_bytes, METH_O, stub_bytes_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static int inject_exec(PyObject *module)
+{
+    if (PyModule_AddIntConstant(module, "SPAWN_OFFSET", (long)fg_stub_spawn_offset()) < 0 ||
+        PyModule_AddIntConstant(module, "TEXT_OFFSET", (long)fg_stub_size_bytes(0) - 1) < 0 ||
+        PyModule_AddIntConstant(module, "MAGIC_OFFSET", (long)offsetof(struct fg_stub, magic)) < 0)
+        return -1;
+    return PyModule_AddIntConstant(module, "MAGIC", (long)FG_STUB_MAGIC);
+}
+
+static PyModuleDef_Slot inject_slots[] = {
+    {Py_mod_exec, inject_exec},
+#ifdef Py_mod_multiple_interpreters /* a macro from 3.12 on */
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil /* a macro from 3.13 on */
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef inject_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "funcgraph._inject",
+    .m_doc = "Threads of other processes, stopped and sent into a stub.",
+    .m_methods = inject_functions,
+    .m_slots = inject_slots,
+};
+
+PyMODINIT_FUNC PyInit__inject(void)
+{
+    return PyModuleDef_Init(&inject_module);
+}

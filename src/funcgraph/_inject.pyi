@@ -1,0 +1,71 @@
+"""Threads of other processes, stopped and sent into a stub (x86-64).
+
+Each function stops one thread for a moment. OSError says why it could not: ESRCH (the thread has ended),
+EPERM (not allowed, or somebody else traces it), EBUSY (it was about to get a signal, or its process is
+stopped), ETIMEDOUT (it is in the kernel and does not stop).
+"""
+
+from typing import Final
+
+#: Offsets in a stub: of the function that is queued as a pending call, of the text, of `MAGIC`.
+SPAWN_OFFSET: Final[int]
+TEXT_OFFSET: Final[int]
+MAGIC_OFFSET: Final[int]
+#: A word by which a stub is known.
+MAGIC: Final[int]
+
+def enter(
+    pid: int,
+    tid: int,
+    cave: tuple[int, int],
+    content: bytes,
+    text: bytes,
+    functions: tuple[int, int, int, int, int, int, int, int],
+    places: tuple[int, int, int, int, int, int, int, bytes, int, int],
+    may_spawn: bool,
+    may_queue: bool,
+    /,
+) -> tuple[bool, str]:
+    """Send a thread into a stub that starts a new thread there, if it is where that is safe.
+
+    Args:
+        pid: its process.
+        tid: the thread.
+        cave: start and end of executable memory that nobody executes: the stub is put there.
+        content: what is there now: as many bytes as the stub has.
+        text: Python code for PyRun_SimpleString(), without a NUL.
+        functions: addresses of pthread_create, pthread_detach, Py_AddPendingCall, Py_IsInitialized,
+            Py_IsFinalizing, PyGILState_Ensure, PyGILState_Release, PyRun_SimpleString.
+        places: start and end of the interpreter's code, of its loop, of the loader, and the
+            address that signal handlers return to (0: not known); and start and end, as pairs of native
+            64-bit words, of code that must not be interrupted by queueing a call: at most 32; and the
+            lock of the pending calls: its kind (0: not known, 1: semaphore, 2: PyMutex) and its address.
+        may_spawn: whether the new thread would get the GIL.
+        may_queue: whether it is the main thread, which runs pending calls.
+
+    Returns:
+        Whether it was sent there; and where it was: "waits", "queues" (the main thread can queue a call
+        there), "handler", "foreign" (it waits for other code than the interpreter),
+            "kernel", "code", "no room" (on its stack) or "taken" (other
+        content is in the cave).
+
+    Raises:
+        OSError: ENOSPC: the stub does not fit into the cave; ENOSYS: the processor has no XSAVE; and as
+        above.
+    """
+
+def is_inside(tid: int, low: int, high: int, entry: int, /) -> bool:
+    """Return whether a thread executes code in [low, high), or will return there.
+
+    `entry` is an address that may be on a stack for another reason: where a function begins.
+    """
+
+def replace(tid: int, address: int, old: bytes, new: bytes, /) -> bool:
+    """Replace bytes while a thread is stopped, if they are still `old`.
+
+    Returns:
+        Whether they were.
+    """
+
+def stub_bytes(text_bytes: int, /) -> int:
+    """Return the size of a stub with a text of so many bytes."""

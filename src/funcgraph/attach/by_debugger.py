@@ -1,0 +1,95 @@
+"""Starting code in a process of CPython 3.14 or later, by its interface for debuggers (PEP 768).
+
+sys.remote_exec() does the same for processes of its own version, whose files it sees under the same paths.
+Here neither matters.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+
+from funcgraph.attach import exchange
+from funcgraph.attach.errors import AttachError
+from funcgraph.attach.runtime import debugger_of
+from funcgraph.attach.target import Target
+
+__all__ = ["Request"]
+
+_PAUSE_S = 0.01
+_STOP_BIT = 1 << 5  # _PY_EVAL_PLEASE_STOP_BIT of Include/internal/pycore_ceval.h
+
+
+class Request:
+    """A script that the main thread is asked to run, to be used in a `with` statement.
+
+    Args:
+        target: the process.
+        path: of the script, as the process sees it.
+        deadline: on the monotonic clock, until when another attacher is waited for.
+
+    Raises:
+        AttachError: it takes no requests, or has another one.
+    """
+
+    def __init__(self, target: Target, path: str, deadline: float) -> None:
+        self._target = target
+        self._debugger = debugger_of(target)
+        if self._int(self._debugger.enabled) == 0:
+            raise AttachError(
+                target.pid,
+                "it was started with PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug",
+            )
+        self._wait_for_others(deadline)
+        self._memory = os.open(target.process.folder / "mem", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self._ask(path)
+        except BaseException:
+            os.close(self._memory)
+            raise
+
+    def __enter__(self) -> Request:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            if not self._target.process.has_ended() and self._int(self._debugger.pending):
+                self._write(self._debugger.pending, struct.pack("<i", 0))
+        except AttachError:
+            pass  # it has ended meanwhile
+        finally:
+            os.close(self._memory)
+
+    def _ask(self, path: str) -> None:
+        debugger = self._debugger
+        self._write(debugger.path, os.fsencode(path) + b"\0")
+        self._write(debugger.pending, struct.pack("<i", 1))
+        # Other threads set bits of this word too, and the protocol has no better way. All the bits are in the
+        # first byte; what else is in the word stays untouched.
+        breaker = self._target.process.read(debugger.eval_breaker, 1)[0]
+        self._write(debugger.eval_breaker, bytes([breaker | _STOP_BIT]))
+
+    def _wait_for_others(self, deadline: float) -> None:
+        """Wait until the process has no other request. One of an attacher that was killed is replaced."""
+        process, debugger = self._target.process, self._debugger
+        while self._int(debugger.pending):
+            folder = exchange.folder_in(process.read(debugger.path, 512))
+            if folder and not exchange.is_owned(process, folder):
+                exchange.remove_left(process, folder)
+                return
+            if time.monotonic() > deadline:
+                raise AttachError(process.pid, "it has another debugger's request, which it has not run yet")
+            time.sleep(_PAUSE_S)
+
+    def _int(self, address: int) -> int:
+        value: int = struct.unpack("<i", self._target.process.read(address, 4))[0]
+        return value
+
+    def _write(self, address: int, data: bytes) -> None:
+        try:
+            done = os.pwrite(self._memory, data, address)
+        except OSError:
+            done = 0
+        if done != len(data):
+            raise AttachError(self._target.pid, "its memory cannot be written")

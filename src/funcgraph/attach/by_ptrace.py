@@ -1,0 +1,240 @@
+"""Starting code in a process by ptrace: one of its threads is made to start a new thread.
+
+The new thread takes the GIL and runs a short text, which finds the code in the exchange folder.
+docs/attach.md says where that is safe, and what is left when the attacher is killed at any moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from funcgraph import _inject
+from funcgraph.attach.errors import AttachError
+from funcgraph.attach.runtime import gil_of, pending_lock_of
+from funcgraph.attach.stub_place import RESTORE_S, free_place
+from funcgraph.attach.target import Target
+
+__all__ = ["Injection"]
+
+_PAUSE_S = 0.001
+_LONGEST_PAUSE_S = 0.02
+_EAGER_S = 2.0  # that long, pauses stay short
+#: After a call was queued, how long until other threads are looked at.
+_QUEUED_S = 0.1
+#: A new thread has not run the text after this: it may not have been started.
+_SPAWNED_S = 0.5
+_OTHER_THREADS = 8  # that are looked at in one round
+
+_REASONS = {
+    "handler": "in a signal handler",
+    "foreign": "waiting in code that Python did not call",
+    "kernel": "in a system call that may hold locks",
+    "code": "in C code",
+    "no room": "at the end of its stack",
+    "queues": "in Python code, but not the main thread",
+    "waits": "waiting",
+    "taken": "used by another attacher",
+    "GIL": "waiting while one held the GIL",
+    "signal": "about to get a signal, or stopped",
+}
+
+
+class Injection:
+    """One text that a process is to run, to be used in a `with` statement.
+
+    At its end nothing of it is left in the process, unless the new thread still runs.
+
+    Args:
+        target: the process.
+        text: what the new thread runs.
+        deadline: on the monotonic clock, until when another attacher is waited for.
+    """
+
+    def __init__(self, target: Target, text: str, deadline: float) -> None:
+        self._target = target
+        self._text = text.encode()
+        self._deadline = deadline
+        self._functions = _functions(target)
+        python = target.code_of(target.image)
+        handlers = target.signal_return()
+        loop, lock = _loop(target), pending_lock_of(target)
+        self._places = (*python, *loop, *target.loader(), handlers, _closed(target), *lock)
+        self._before = set(target.process.threads())
+        self._entered: set[int] = set()
+        size = _inject.stub_bytes(len(self._text))
+        self._place = free_place(target, size, deadline)
+        self._content = bytes([self._place.cave.filler]) * size
+        self._queued_at = self._spawned_at = 0.0
+        self._holder = 0  # of the GIL, when it was looked at
+        self._seen: Counter[str] = Counter()
+        self._asked: set[int] = set()
+
+    def __enter__(self) -> Injection:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._entered and not self._target.process.has_ended():
+            with contextlib.suppress(AttachError):  # it has ended meanwhile
+                self._restore()
+
+    def run_until(self, done: Callable[[], bool], deadline: float) -> bool:
+        """Try to start the text until `done()` is true. Return False: the time was over first."""
+        pause, eager_until = _PAUSE_S, time.monotonic() + _EAGER_S
+        while not done():
+            if time.monotonic() > deadline or self._target.process.has_ended():
+                return done()
+            if not self._waits_for_start():
+                self._try_threads()
+            time.sleep(pause)
+            if time.monotonic() > eager_until:
+                pause = min(pause * 1.2, _LONGEST_PAUSE_S)
+        return True
+
+    def why_not(self) -> str:
+        """Return where the threads were found."""
+        if self._queued_at or self._spawned_at:
+            return "the interpreter did not run it: no thread of it came back from C code, or gave up the GIL"
+        found = ", ".join(f"{_REASONS.get(place, place)} ({n})" for place, n in self._seen.most_common(3))
+        return f"no safe moment came; its threads were {found or 'not to be stopped'}"
+
+    # ---- starting
+
+    def _waits_for_start(self) -> bool:
+        now = time.monotonic()
+        if self._spawned_at:
+            if now - self._spawned_at < _SPAWNED_S or self._is_entered():
+                return True
+            self._spawned_at = 0.0  # the thread was not started, or could not take the GIL: the program ends
+        return bool(self._queued_at) and now - self._queued_at < _QUEUED_S
+
+    def _try_threads(self) -> None:
+        process = self._target.process
+        if self._enter(process.pid, main=True):
+            return
+        others = [tid for tid in process.threads() if tid != process.pid]
+        sleeping = [tid for tid in others if tid not in self._asked and process.state(tid) == "S"]
+        if not sleeping:
+            self._asked.clear()
+        for tid in sleeping[:_OTHER_THREADS]:
+            self._asked.add(tid)
+            if self._enter(tid, main=False):
+                return
+
+    def _is_given_up(self) -> bool:
+        """Return whether the GIL is free, or has had two holders: a new thread would get it."""
+        held, holder = gil_of(self._target)
+        if held and self._holder in (0, holder):
+            self._holder = holder
+            return False
+        return True
+
+    def _enter(self, tid: int, *, main: bool) -> bool:
+        """Send a thread into the stub if it is at a place for it; return whether it was."""
+        state = self._target.process.state(tid)
+        if state in "DXZ":
+            return False
+        may_queue = main and not self._queued_at
+        may_spawn = state == "S" and self._is_given_up()
+        if not may_spawn and not may_queue:
+            self._seen["GIL"] += 1
+            return False
+        if self._queued_at and self._is_entered():
+            return False
+        cave = self._place.cave
+        try:
+            entered, where = _inject.enter(
+                self._target.pid, tid, (cave.low, cave.high), self._content, self._text,
+                self._functions, self._places, may_spawn, may_queue,
+            )  # fmt: skip
+        except OSError as error:
+            entered, where = self._failed(error)
+        if entered:
+            self._entered.add(tid)
+            self._content = cave.now(self._target)[: len(self._content)]
+        if entered and where == "queues":
+            self._queued_at = time.monotonic()
+        elif entered:
+            self._spawned_at = time.monotonic()
+        else:
+            self._seen["GIL" if where == "waits" and state == "S" else where] += 1
+        return entered
+
+    def _failed(self, error: OSError) -> tuple[bool, str]:
+        """Return what an attempt came to whose thread could not be stopped; or raise why none can."""
+        if error.errno in (errno.EBUSY, errno.ESRCH):
+            return False, "signal"
+        if error.errno == errno.ETIMEDOUT:
+            return False, "kernel"
+        if error.errno == errno.EPERM:  # its memory could be opened: so this is not about rights
+            tracer = self._target.process.tracer()
+            whom = f"process {tracer}, which may be a debugger" if tracer else "another process for a moment"
+            return False, f"traced by {whom}"
+        raise AttachError(self._target.pid, f"cannot be stopped: {error.strerror}")
+
+    # ---- the end
+
+    def _is_entered(self) -> bool:
+        """Return whether a thread is in this injection's stub: one that was sent there, or a new one."""
+        threads = self._entered | set(self._target.process.threads()) - self._before
+        return self._place.is_in_use(sorted(threads))
+
+    def _restore(self) -> None:
+        """Take the stub away when no thread is in it any longer."""
+        if self._queued_at:
+            self._place.unqueue()
+        until = max(self._deadline, time.monotonic() + RESTORE_S)
+        while self._is_entered():
+            if time.monotonic() > until:
+                return
+            time.sleep(_PAUSE_S)
+        self._place.clear(self._content)
+
+
+def _loop(target: Target) -> tuple[int, int]:
+    symbol = target.image.symbol("_PyEval_EvalFrameDefault")
+    return (symbol[0], symbol[0] + symbol[1]) if symbol else (0, 0)
+
+
+#: Allocators that count on not being left in the middle of some instructions (rseq).
+_CLOSED_LIBRARIES = ("tcmalloc", "jemalloc")
+_LOCKING = (
+    "Py_AddPendingCall", "Py_MakePendingCalls", "PyThread_acquire_lock", "PyThread_acquire_lock_timed",
+    "PyThread_release_lock", "PyMutex_Lock", "PyMutex_Unlock", "_PyMutex_LockSlow", "_PyMutex_LockTimed",
+    "_PyMutex_UnlockSlow", "_PyMutex_TryUnlock", "_PyParkingLot_Park", "_PyParkingLot_Unpark",
+    "_PySemaphore_Wait", "_PySemaphore_Wakeup",
+)  # fmt: skip
+
+
+def _closed(target: Target) -> bytes:
+    """Return the code that must not be interrupted by queueing a call, as pairs of words."""
+    symbols = [target.image.symbol(name) for name in _LOCKING]
+    ranges = [(address, address + size) for address, size in filter(None, symbols)]
+    ranges.append(target.loader())
+    closed = (i for i in target.images if any(name in i.name for name in _CLOSED_LIBRARIES))
+    ranges.extend(target.code_of(image) for image in closed)
+    return b"".join(struct.pack("=QQ", *span) for span in ranges[:32])
+
+
+def _functions(target: Target) -> tuple[int, int, int, int, int, int, int, int]:
+    """Return the functions that a stub calls.
+
+    Raises:
+        AttachError: the process has no such function.
+    """
+    image = target.image
+    found = {name: target.c_function(name) for name in ("pthread_create", "pthread_detach")}
+    found["Py_AddPendingCall"] = image.address("Py_AddPendingCall")
+    found["Py_IsInitialized"] = image.address("Py_IsInitialized")
+    found["Py_IsFinalizing"] = image.address("Py_IsFinalizing", "_Py_IsFinalizing")
+    for name in ("PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleString"):
+        found[name] = image.address(name)
+    missing = [name for name, address in found.items() if not address]
+    if missing:
+        raise AttachError(target.pid, f"its {target.python} has no {', '.join(missing)}")
+    create, detach, queue, is_ready, is_ending, ensure, release, run = found.values()
+    return create, detach, queue, is_ready, is_ending, ensure, release, run

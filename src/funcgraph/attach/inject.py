@@ -1,0 +1,132 @@
+"""Running Python source in a process that did not ask for it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from funcgraph.attach import runner
+from funcgraph.attach.by_debugger import Request
+from funcgraph.attach.errors import AttachError
+from funcgraph.attach.exchange import Exchange
+from funcgraph.attach.process import Process
+from funcgraph.attach.target import Target, find_target
+
+__all__ = ["run_in"]
+
+_PEP_768 = (3, 14)
+_SECCOMP_STRICT = 1
+_POLL_S = 0.001
+#: A main thread that has not run a request after this is taken for blocked.
+_BLOCKED_S = 0.02
+
+# Found through a function's own builtins: the program may have a name `exec`, and gets no name of ours.
+_TEXT = """\
+(lambda:0).__builtins__['exec']('''
+import posix as p
+try:
+ p.rename(D+"/source",D+"/run")
+ f=p.open(D+"/run",p.O_CLOEXEC)
+ s=p.read(f,p.fstat(f).st_size)
+ p.close(f)
+ %s
+except OSError:pass
+''',{'D':'%s'})
+"""
+_RUN = 'exec(s,{"__name__":"__funcgraph__"})'
+# In the main thread: start a thread. gevent and others may have replaced the module's functions.
+_START = (
+    "import _imp,_thread;"
+    '_imp.create_builtin(_thread.__spec__).start_new_thread(exec,(s,{"__name__":"__funcgraph__"}))'
+)
+
+
+def run_in(pid: int, source: str, timeout_s: float = 10.0) -> str:
+    """Run Python source in the main interpreter of a process, in a thread and a namespace of its own.
+
+    The program goes on meanwhile. Nothing is printed there, no trace function sees the code, and when this
+    returns nothing of it is left there but what the code itself has left.
+
+    Args:
+        pid: the process, of CPython 3.11 or later.
+        source: the code.
+        timeout_s: how long to try, and to wait for the code's end, in seconds.
+
+    Returns:
+        The text of what the code left in its variable `answer`; "" without one.
+
+    Raises:
+        AttachError: the process cannot be attached to, no safe moment came in time, or the code raised an
+            exception. One line says which.
+
+    Example:
+        >>> run_in(4711, "import sys; answer = sys.version")
+        '3.13.0 (main, ...'
+    """
+    deadline = time.monotonic() + timeout_s
+    process = Process(pid)
+    try:
+        return _run(find_target(process), source, deadline)
+    finally:
+        process.close()
+
+
+def _run(target: Target, source: str, deadline: float) -> str:
+    with Exchange(target.process) as exchange:
+        code = Path(runner.__file__).read_text(encoding="utf-8")
+        exchange.put("source", f"{code}\nrun({exchange.path!r}, {source!r})\n")
+        if target.version >= _PEP_768:
+            _request(target, exchange, deadline)
+        else:
+            _inject(target, exchange, deadline)
+        return _outcome(target, exchange, deadline)
+
+
+def _request(target: Target, exchange: Exchange, deadline: float) -> None:
+    """Have the code started by the main thread; if that is blocked, by another way."""
+    exchange.put("script", _TEXT % (_START, exchange.path))
+    with Request(target, f"{exchange.path}/script", deadline):
+        until = min(deadline, time.monotonic() + _BLOCKED_S)
+        while not exchange.is_claimed() and time.monotonic() < until:
+            time.sleep(_POLL_S)
+        if not exchange.is_claimed():
+            _inject(target, exchange, deadline)
+
+
+def _inject(target: Target, exchange: Exchange, deadline: float) -> None:
+    try:
+        from funcgraph.attach.by_ptrace import Injection
+    except ImportError:
+        raise AttachError(target.pid, _unsupported(target)) from None
+    if not target.image.is_x86_64:
+        raise AttachError(target.pid, _unsupported(target))
+    if target.process.number("Seccomp") == _SECCOMP_STRICT:
+        raise AttachError(target.pid, "strict seccomp lets it make no system call that a new thread needs")
+    if "shstk" in target.process.status.get("x86_Thread_features", ""):
+        raise AttachError(target.pid, "it has a shadow stack, which no code but its own may return through")
+    with Injection(target, _TEXT % (_RUN, exchange.path), deadline) as injection:
+        if not injection.run_until(exchange.is_claimed, deadline) and exchange.withdraw():
+            raise AttachError(target.pid, _not_run(target, injection.why_not()))
+
+
+def _unsupported(target: Target) -> str:
+    if target.version >= _PEP_768:
+        return "its main thread is blocked, and only on x86-64 can another thread of it be used"
+    return f"attaching to {target.python} needs x86-64: on other processors, CPython 3.14 or later"
+
+
+def _not_run(target: Target, why: str) -> str:
+    return "it has ended" if target.process.has_ended() else f"nothing was run in it: {why}"
+
+
+def _outcome(target: Target, exchange: Exchange, deadline: float) -> str:
+    while (result := exchange.result()) is None:
+        if target.process.has_ended():
+            raise AttachError(target.pid, "it ended while the code ran")
+        if time.monotonic() > deadline:
+            raise AttachError(target.pid, "the code still runs in it")
+        time.sleep(_POLL_S)
+    kind, _, text = result.decode(errors="replace").partition("\n")
+    if kind != "ok":
+        raise AttachError(target.pid, f"the code raised {text.splitlines()[0] if text else 'an exception'}")
+    return text

@@ -1,0 +1,106 @@
+"""Where a stub is put, and taking it away again: never while a thread is in it, or may still be led there."""
+
+from __future__ import annotations
+
+import errno
+import struct
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from funcgraph import _inject
+from funcgraph.attach import exchange
+from funcgraph.attach.cave import Cave, find_cave
+from funcgraph.attach.errors import AttachError
+from funcgraph.attach.target import Target
+
+__all__ = ["RESTORE_S", "StubPlace", "free_place"]
+
+#: How long to wait for a thread to leave the stub, or for the process to be stopped.
+RESTORE_S = 2.0
+_PAUSE_S = 0.001
+_OTHER_ATTACHER_S = 0.02
+#: The main thread is past a few instructions after this, on the processor.
+_PASSED_NS = 1_000_000
+
+
+@dataclass(frozen=True)
+class StubPlace:
+    """A cave of a process."""
+
+    target: Target
+    cave: Cave
+
+    def is_in_use(self, threads: Iterable[int] | None = None) -> bool:
+        """Return whether one of these threads is in the stub; None: of all."""
+        cave = self.cave
+        for tid in self.target.process.threads() if threads is None else threads:
+            try:
+                # The stub's own address may be on a stack, as an argument: its code begins after that.
+                if _inject.is_inside(tid, cave.low + 1, cave.high, cave.spawn):
+                    return True
+            except OSError as error:
+                if error.errno != errno.ESRCH:
+                    return True
+        return False
+
+    def unqueue(self) -> None:
+        """Replace the pending call by one that does nothing, if the interpreter still has it.
+
+        A pending call is two words, function and argument, in the interpreter's state. Where it is not, or
+        no longer, the main thread may have taken it just now: it must have called it before the stub goes.
+        """
+        pair = struct.pack("<QQ", self.cave.spawn, self.cave.low)
+        nothing = struct.pack("<QQ", self.target.image.address("PyCallable_Check"), 0)
+        address, size = self.target.runtime
+        at = self.target.process.read(address, size).find(pair)
+        if at >= 0:
+            self.replace(address + at, pair, nothing)
+        self._let_main_thread_pass()
+
+    def _let_main_thread_pass(self) -> None:
+        """Wait until the main thread has executed many instructions, or sleeps in a system call."""
+        process, until = self.target.process, time.monotonic() + RESTORE_S
+        begin = process.processor_ns()
+        while process.state(process.pid) == "R" and time.monotonic() < until:
+            if begin and process.processor_ns() - begin > _PASSED_NS:
+                return
+            time.sleep(_PAUSE_S)
+
+    def clear(self, content: bytes) -> bool:
+        """Put the filler back; return whether `content` was still there."""
+        return self.replace(self.cave.low, content, bytes([self.cave.filler]) * len(content))
+
+    def replace(self, address: int, old: bytes, new: bytes) -> bool:
+        """Replace memory while the main thread is stopped. Another attacher, or a signal, may delay that."""
+        until = time.monotonic() + RESTORE_S
+        while True:
+            try:
+                return _inject.replace(self.target.pid, address, old, new)
+            except OSError as error:
+                if error.errno == errno.ESRCH or time.monotonic() > until:
+                    return False
+            time.sleep(_PAUSE_S)
+
+
+def free_place(target: Target, size: int, deadline: float) -> StubPlace:
+    """Return a place for a stub of `size` bytes when no other attacher uses it.
+
+    What one that was killed has left there is taken away first.
+
+    Raises:
+        AttachError: there is none, or another attacher uses it until the deadline.
+    """
+    while True:
+        place = StubPlace(target, find_cave(target, size))
+        if not place.cave.left:
+            return place
+        folder = exchange.folder_in(place.cave.left)
+        if not exchange.is_owned(target.process, folder):
+            place.unqueue()
+            if not place.is_in_use() and place.clear(place.cave.left):
+                exchange.remove_left(target.process, folder)
+                continue
+        if time.monotonic() > deadline:
+            raise AttachError(target.pid, "another attach to it has not ended")
+        time.sleep(_OTHER_ATTACHER_S)

@@ -1,0 +1,122 @@
+"""What the commands that watch running processes have in common: when they end, and lines as they come."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from funcgraph.commands import CommandError
+from funcgraph.commands._processes import Processes
+from funcgraph.session.until_signal import UntilSignal
+from funcgraph.steering.folder import InstanceFolder, Process
+from funcgraph.steering.pipe import TRACE_PIPE, Pipe
+
+__all__ = ["End", "follow", "run_command", "temporary"]
+
+POLL_S = 0.02  # between two looks for lines
+
+
+class End:
+    """When to stop watching: at the end of COMMAND, or if there is none at Ctrl-C, SIGTERM or SIGHUP.
+
+    Args:
+        command: the words of COMMAND, which is started now; empty: none.
+
+    Raises:
+        CommandError: it cannot be started.
+    """
+
+    def __init__(self, command: Sequence[str] = ()) -> None:
+        self._child = _start(command) if command else None
+        self._signal = UntilSignal()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end, at most so long; return whether it has come."""
+        if self._signal.wait(seconds):
+            return True
+        return self._child is not None and self._child.poll() is not None
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    from funcgraph.session.child import NotStartedError, resolve
+
+    try:
+        path, words = resolve(list(command))
+        return subprocess.Popen(words, executable=path)
+    except NotStartedError as error:
+        raise CommandError(str(error), error.status) from None
+
+
+def run_command(command: Sequence[str]) -> None:
+    """Run COMMAND to its end, if there is one."""
+    if command:
+        _start(command).wait()
+
+
+@contextmanager
+def temporary(processes: Processes, name: str) -> Iterator[dict[Process, InstanceFolder]]:
+    """Make an instance of this name in each process, and remove it in the end, whatever happened."""
+    made: dict[Process, InstanceFolder] = {}
+
+    def make(process: Process) -> None:
+        folder = process.instance(name)
+        folder.make()
+        made[process] = folder
+
+    try:
+        processes.each(make)
+        yield made
+    finally:
+        for process in processes.living:
+            if process in made:
+                processes.attempt(process, lambda process: made[process].remove())
+
+
+def follow(
+    processes: Processes,
+    folder_of: Callable[[Process], InstanceFolder],
+    end: Callable[[float], bool],
+    *,
+    file: str = TRACE_PIPE,
+    stop: bool = True,
+) -> None:
+    """Print the lines of an instance of each process as they come, until `end` says so.
+
+    Args:
+        file: the pipe, as Pipe has it.
+        stop: then the instances stop recording, and what they still have is printed.
+    """
+    pipes: dict[Process, Pipe] = {}
+
+    def open_pipe(process: Process) -> None:
+        pipes[process] = Pipe(folder_of(process), file)
+
+    try:
+        processes.each(open_pipe)
+        while not end(0 if _print_lines(processes, pipes) else POLL_S):
+            if all(pipes[process].has_ended for process in processes.living):
+                break
+        if stop:
+            processes.each(lambda process: folder_of(process).write("tracing_on", "0"))
+            while _print_lines(processes, pipes):
+                pass
+    finally:
+        for process in processes.living:
+            if process in pipes:
+                processes.attempt(process, lambda process: pipes[process].close())
+
+
+def _print_lines(processes: Processes, pipes: dict[Process, Pipe]) -> bool:
+    """Print what has come from each process; return whether anything has."""
+    texts: dict[int, str] = {}
+
+    def read(process: Process) -> None:
+        if not pipes[process].has_ended:
+            texts[process.pid] = pipes[process].lines()
+
+    processes.each(read)
+    for pid, text in texts.items():
+        processes.output.text(pid, text)
+    processes.output.flush()
+    return any(texts.values())

@@ -1,0 +1,204 @@
+"""The processes and the instances of a command: the flags -P, -B, -a and -t, and what is said of a process
+that ended."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.steering.children import descendants
+from funcgraph.steering.folder import InstanceFolder, Process
+from funcgraph.steering.output import Output
+from funcgraph.steering.processes import NoProcessError, find, has_ended
+
+__all__ = ["Processes", "add_instances", "add_processes", "folders", "named_folders"]
+
+
+def add_processes(parser: argparse.ArgumentParser) -> None:
+    """Add -P and --children, for Processes."""
+    parser.add_argument(
+        "-P",
+        dest="processes",
+        metavar="PID",
+        action="append",
+        default=[],
+        help="the process: its id, or an expression that its command line matches (as pgrep -f); may be "
+        "repeated (default: all processes that can be steered already)",
+    )
+    parser.add_argument(
+        "--children", action="store_true", help="also the Python processes that descend from these now"
+    )
+
+
+class _Instance(argparse.Action):
+    """-B: an instance by its name."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if not values:
+            parser.error("argument -B: invalid instance name '': must be non-empty")
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest), values])
+
+
+def add_instances(parser: argparse.ArgumentParser, verb: str) -> None:
+    """Add -B, -a and -t, for `folders`."""
+    add = parser.add_argument
+    add(
+        "-B",
+        dest="instances",
+        metavar="NAME",
+        action=_Instance,
+        default=[],
+        help=f"{verb} this instance, and the top one only with -t; may be repeated",
+    )
+    add("-a", dest="all_instances", action="store_true", help=f"{verb} all instances but the top one")
+    add("-t", dest="top", action="store_true", help=f"{verb} the top instance; needed only with -B or -a")
+
+
+def folders(process: Process, args: argparse.Namespace) -> list[InstanceFolder]:
+    """Return the instances of a process that -B, -a and -t name; none of them: the top one.
+
+    Raises:
+        CommandError: the process has no instance of that name.
+    """
+    names = [""] if args.top or not (args.instances or args.all_instances) else []
+    names += args.instances
+    if args.all_instances:
+        names += process.instances()
+    return named_folders(process, names)
+
+
+def named_folders(process: Process, names: Sequence[str]) -> list[InstanceFolder]:
+    """Return instances of a process by name, each once; "": the top one.
+
+    Raises:
+        CommandError: the process has no instance of that name.
+    """
+    there = process.instances() if any(names) else []
+    for name in filter(None, names):
+        if name not in there:
+            raise CommandError(f"-B {name}: no such instance: there is {', '.join(there) or 'none'}")
+    return [process.instance(name) for name in dict.fromkeys(names)]
+
+
+class Processes:
+    """The processes of one command. What one of them cannot do is one line, and the others go on.
+
+        with Processes(args) as processes:
+            processes.each(lambda process: ...)
+            return processes.status
+
+    Args:
+        args: the options of add_processes().
+        leave_nothing: detach in the end from processes that were attached for this.
+
+    Attributes:
+        asked: how many processes were asked for.
+        output: where their texts are printed.
+
+    Raises:
+        CommandError: there is no such process.
+    """
+
+    def __init__(self, args: argparse.Namespace, *, leave_nothing: bool = False) -> None:
+        self._leave_nothing = leave_nothing
+        try:
+            pids = find(args.processes, _running)
+        except NoProcessError as error:
+            raise CommandError(str(error)) from None
+        if args.children:
+            pids += [pid for pid in descendants(pids) if pid not in pids]
+        self.asked = len(pids)
+        self._failed: set[int] = set()
+        self._living: list[Process] = []
+        for pid in pids:
+            try:
+                self._living.append(_connect(pid, borrows=leave_nothing))
+            except (OSError, ValueError, CommandError) as error:
+                self.fail(pid, error)
+        self.output = Output(pids)
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for process in self._living:
+            process.close(give_back=self._leave_nothing)
+
+    @property
+    def living(self) -> list[Process]:
+        """Those that can be asked something: connected, and not dropped."""
+        return list(self._living)
+
+    def each(self, action: Callable[[Process], object]) -> list[Process]:
+        """Do something with each; return those in which it was done. The others are no longer `living`."""
+        for process in self.living:
+            self.attempt(process, action)
+        return self.living
+
+    def attempt(self, process: Process, action: Callable[[Process], object]) -> bool:
+        """Do something with one process; if that fails, say why and drop it."""
+        try:
+            action(process)
+        except (OSError, ValueError, CommandError) as error:
+            self.fail(process.pid, error)
+            self._living.remove(process)
+            process.close()
+            return False
+        return True
+
+    def fail(self, pid: int, error: Exception) -> None:
+        """Say why a process could not do what it was asked."""
+        self._failed.add(pid)
+        reason = "has ended" if has_ended(pid) else _reason(error).removeprefix(f"process {pid} ")
+        say(f"process {pid}: {reason}")
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0: all did what was asked; 1: some did; 2: none."""
+        if not self._failed:
+            return 0
+        return 1 if len(self._failed) < self.asked else 2
+
+
+def _reason(error: Exception) -> str:
+    return os_error_text(error) if isinstance(error, OSError) else str(error)
+
+
+def _running() -> list[int]:
+    from funcgraph.control import processes
+
+    return processes.running()
+
+
+def _connect(pid: int, *, borrows: bool) -> Process:
+    """Connect to a process; attach to it first if it has no control socket.
+
+    Args:
+        borrows: the process loses a socket that it gets now as soon as nobody needs it.
+    """
+    from funcgraph.control.client import connect
+
+    try:
+        return Process(pid, connect(pid))
+    except (FileNotFoundError, ConnectionRefusedError):
+        pass
+    from funcgraph.attach import AttachError, attach  # most processes are attached already
+
+    try:
+        is_new = attach(pid)
+    except AttachError as error:
+        raise CommandError(error.reason) from None
+    process = Process(pid, connect(pid))
+    if is_new and borrows:
+        process.tree.call("borrow")
+    return process

@@ -1,0 +1,187 @@
+"""The processes of `record -P`: reaching them all, having them join the recording, and leaving them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+
+from funcgraph.commands import CommandError, os_error_text
+from funcgraph.control.client import Connection, NotServedError, connect
+from funcgraph.session.process import ProcessWatch
+from funcgraph.session.recording import Recording
+from funcgraph.steering.processes import command_line
+
+__all__ = ["RunningProcess", "RunningProcesses"]
+
+_MOST_AT_ONCE = 32  # of the threads that ask processes
+
+
+class RunningProcess:
+    """A process that can be asked to join a recording.
+
+    Args:
+        pid: its id.
+
+    Attributes:
+        command: its command line, for a person.
+
+    Raises:
+        OSError, RuntimeError: it cannot be reached; the message says why.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.command = command_line(pid)
+        self.watch = ProcessWatch(pid)
+        self._connection = self._reach()
+
+    def _reach(self) -> Connection:
+        """Connect to its socket. A process that has none is attached, and detached in the end."""
+        try:
+            return connect(self.pid)
+        except NotServedError:
+            pass
+        from funcgraph.attach import AttachError, attach  # most recordings have no need of it
+
+        try:
+            was_needed = attach(self.pid)
+        except AttachError as error:
+            raise RuntimeError(str(error)) from None
+        connection = connect(self.pid)
+        if was_needed:
+            connection.call("borrow")
+        return connection
+
+    def join(self, directory: str) -> None:
+        """Have it record into a session. That it ends meanwhile is no error: it may have recorded some calls.
+
+        Raises:
+            OSError: it cannot; nothing has changed.
+        """
+        try:
+            self._connection.call("record_start", directory=directory)
+        except ConnectionError:
+            if not self.watch.gone():
+                raise
+
+    def leave(self, directory: str) -> None:
+        """Have it stop. Does nothing if it has ended, or has no socket any longer.
+
+        Raises:
+            OSError: it does not answer.
+        """
+        if not self.watch.gone():
+            with suppress(ConnectionError):
+                self._connection.call("record_stop", directory=directory)
+
+    def close(self) -> None:
+        """Leave it as it was before, unless somebody else uses its socket by now. Raises nothing."""
+        try:
+            if not self.watch.gone():
+                self._connection.call("give_back")
+        except (OSError, RuntimeError):
+            pass  # it has ended, or does not answer: then it keeps an idle socket
+        self._connection.close()
+        self.watch.close()
+
+
+class RunningProcesses:
+    """All processes of one recording.
+
+    Args:
+        pids: their ids.
+
+    Raises:
+        CommandError: one of them cannot be reached. All are as before then.
+    """
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self.all: list[RunningProcess] = []
+        self._session = ""
+        try:
+            for pid in pids:
+                self.all.append(_reached(pid))
+        except BaseException:
+            self.close()
+            raise
+
+    def join(self, recording: Recording) -> None:
+        """Have all of them join the recording, at about the same time.
+
+        Raises:
+            CommandError: one of them cannot. None has joined then.
+        """
+        self._session = recording.session.seen_path
+        errors = self._ask(self.all, lambda process: process.join(self._session), recording.step)
+        if errors:
+            self.leave()
+            pid, error = next(iter(errors.items()))
+            raise CommandError(f"{_text(pid, error)}; nothing is recorded")
+
+    def add(self, pids: Iterable[int], recording: Recording) -> list[str]:
+        """Have further processes join; return a line for each that cannot."""
+        lines = []
+        for pid in pids:
+            try:
+                process = RunningProcess(pid)
+            except (OSError, RuntimeError) as error:
+                lines.append(f"{_text(pid, error)}; it is not recorded")
+                continue
+            self.all.append(process)
+            errors = self._ask([process], lambda one: one.join(self._session), recording.step)
+            lines += [f"{_text(pid, error)}; it is not recorded" for error in errors.values()]
+        return lines
+
+    def leave(self) -> list[str]:
+        """Have all of them stop; return a line for each that does not answer. It stops at its next call."""
+        errors = self._ask(self.all, lambda process: process.leave(self._session), None)
+        return [f"{_text(pid, error)}; it stops recording at its next call" for pid, error in errors.items()]
+
+    @property
+    def pids(self) -> list[int]:
+        """Their ids."""
+        return [process.pid for process in self.all]
+
+    def gone(self) -> bool:
+        """Return whether all of them have ended."""
+        return all(process.watch.gone() for process in self.all)
+
+    def close(self) -> None:
+        """Leave all of them as they were before. Raises nothing."""
+        self._ask(self.all, RunningProcess.close, None)
+        self.all.clear()
+
+    @staticmethod
+    def _ask(
+        processes: list[RunningProcess],
+        request: Callable[[RunningProcess], None],
+        meanwhile: Callable[[], float] | None,
+    ) -> dict[int, Exception]:
+        """Ask all processes at once; return the error of each that has one.
+
+        Args:
+            meanwhile: is called until all have answered, and returns the seconds to pause: a process that
+                records already must not wait for us.
+        """
+        if not processes:
+            return {}
+        with ThreadPoolExecutor(min(len(processes), _MOST_AT_ONCE)) as pool:
+            asked: dict[int, Future[None]] = {one.pid: pool.submit(request, one) for one in processes}
+            while meanwhile is not None and not all(future.done() for future in asked.values()):
+                time.sleep(meanwhile())
+        errors = {pid: future.exception() for pid, future in asked.items()}
+        return {pid: error for pid, error in errors.items() if isinstance(error, Exception)}
+
+
+def _reached(pid: int) -> RunningProcess:
+    try:
+        return RunningProcess(pid)
+    except (OSError, RuntimeError) as error:
+        raise CommandError(f"{_text(pid, error)}; nothing is recorded") from None
+
+
+def _text(pid: int, error: Exception) -> str:
+    text = os_error_text(error) if isinstance(error, OSError) else str(error)
+    return text if text.startswith(f"process {pid} ") else f"process {pid}: {text}"

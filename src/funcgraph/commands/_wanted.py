@@ -1,0 +1,159 @@
+"""The flags of the commands that configure instances of running processes, from the table of settings.
+
+Options before the first -B are for the top instance, those after a -B for that one, as with trace-cmd.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+from typing import Any
+
+from funcgraph.commands._settings import help_of
+from funcgraph.settings.table import EVENTS, FLAG, NUMBER, PATTERNS, THREADS, WORDS, Setting
+from funcgraph.steering.configure import STEERED, Wanted
+from funcgraph.steering.events import Asked
+
+__all__ = ["add_filters", "add_wanted", "wanted_of"]
+
+_LISTS = (PATTERNS, THREADS, WORDS, EVENTS)
+
+
+def _current(namespace: argparse.Namespace) -> Wanted:
+    """Return the instance that the options now are for."""
+    if namespace.wanted is None:
+        namespace.wanted = [Wanted()]
+    current: Wanted = namespace.wanted[-1]
+    return current
+
+
+class _Given(argparse.Action):
+    """The value of a setting."""
+
+    def __init__(self, *args: Any, setting: Setting, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self._setting = setting
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        settings = _current(namespace).settings
+        name = self._setting.name
+        if self._setting.kind in _LISTS:
+            settings[name] = [*settings.get(name, ()), values]
+        else:
+            settings[name] = True if self._setting.kind == FLAG else values
+
+
+class _Event(argparse.Action):
+    """-e: one more event; -f and -R: of the event before."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        asked = _current(namespace).events
+        if option_string == "-e":
+            asked.append(Asked(values, is_off=namespace.negated))
+            return
+        if not asked:
+            parser.error(f"argument {option_string}: must come after the -e that it is for")
+        last = asked[-1]
+        if option_string == "-f":
+            asked[-1] = last._replace(filters=(*last.filters, values))
+        else:
+            asked[-1] = last._replace(triggers=(*last.triggers, values))
+
+
+class _NextInstance(argparse.Action):
+    """-B: the options that follow are for this instance; after -v: it is removed."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if not values:
+            parser.error("argument -B: invalid instance name '': must be non-empty")
+        _current(namespace)
+        namespace.wanted = [*namespace.wanted, Wanted(values, is_removed=namespace.negated)]
+
+
+def add_wanted(parser: argparse.ArgumentParser, *, instances: bool = True) -> None:
+    """Add all flags, for `wanted_of`; without `instances`: not -B."""
+    for setting in STEERED:
+        _add_setting(parser, setting, setting.flag)
+    add = parser.add_argument
+    add(
+        "-e",
+        dest="event",
+        metavar="EVENT",
+        action=_Event,
+        help="switch events on: 'GROUP:EVENT', a group, an event, 'all', each also as a glob; or define one, "
+        "as 'f:paid shop.pay amount'; may be repeated",
+    )
+    add("-f", dest="event", metavar="FILTER", action=_Event, help="the filter of the events before")
+    add("-R", dest="event", metavar="TRIGGER", action=_Event, help="a trigger of the events before")
+    add(
+        "-v",
+        dest="negated",
+        action="store_true",
+        help="each -e after it switches events off" + (", each -B removes the instance" * instances),
+    )
+    if instances:
+        add(
+            "-B",
+            dest="instance",
+            metavar="NAME",
+            action=_NextInstance,
+            help="what follows is for the instance of this name, which is made if it is not there",
+        )
+    parser.set_defaults(wanted=None)
+
+
+def add_filters(parser: argparse.ArgumentParser, *, taken: Collection[str] = ()) -> None:
+    """Add the flags that say which functions a profiler counts, for `wanted_of`.
+
+    Args:
+        taken: flags that mean something else here: the setting has its name as its flag instead.
+    """
+    for setting in STEERED:
+        if setting.kind in (PATTERNS, WORDS):
+            _add_setting(parser, setting, f"--{setting.name}" if setting.flag in taken else setting.flag)
+    parser.set_defaults(wanted=None, negated=False)
+
+
+def _add_setting(parser: argparse.ArgumentParser, setting: Setting, flag: str) -> None:
+    keywords: dict[str, Any] = {"nargs": 0} if setting.kind == FLAG else {"metavar": setting.metavar}
+    if setting.kind in (NUMBER, THREADS):
+        keywords["type"] = int
+    parser.add_argument(
+        flag, dest=setting.name, action=_Given, setting=setting, help=help_of(setting), **keywords
+    )
+
+
+def wanted_of(args: argparse.Namespace, *, tracer: str = "") -> list[Wanted]:
+    """Return what is asked of each instance. With -B, the top one is among them only if it has options.
+
+    Args:
+        tracer: the tracer of an instance for which neither -p nor -e is given; "": it keeps its own.
+    """
+    wanted: list[Wanted] = [
+        Wanted(one.name, dict(one.settings), list(one.events), one.is_removed)
+        for one in args.wanted or [Wanted()]
+    ]
+    if len(wanted) > 1 and wanted[0].is_empty:
+        del wanted[0]
+    for one in wanted:
+        if tracer and not one.events and not one.is_removed:
+            one.settings.setdefault("tracer", tracer)
+    return wanted

@@ -1,0 +1,43 @@
+"""`funcgraph attach`: start funcgraph in running processes."""
+
+from __future__ import annotations
+
+import argparse
+
+from funcgraph.attach import AttachError, attach
+from funcgraph.commands import say
+
+NAME = "attach"
+HELP = "start funcgraph in running processes, so that they can be traced"
+DESCRIPTION = """\
+Start funcgraph in running processes of CPython 3.11 or later that need not have heard of it. Afterwards they
+can be steered: commands with -P PID do the same by themselves. Nothing is traced by this alone."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this command's arguments."""
+    parser.add_argument("pids", metavar="PID", nargs="+", type=int, help="a process")
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        default=10.0,
+        help="how long to try with each process (default: %(default)g)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Attach to each; the exit status is 2 if one could not be attached to."""
+    status = 0
+    for pid in args.pids:
+        try:
+            was_needed = attach(pid, args.timeout)
+        except AttachError as error:
+            say(str(error))
+            status = 2
+        except OSError as error:
+            say(f"process {pid}: {error.strerror or error}")
+            status = 2
+        else:
+            print(f"process {pid}: {'attached' if was_needed else 'was attached already'}", flush=True)
+    return status

@@ -1,0 +1,38 @@
+"""`funcgraph clear`: empty the buffers of running processes."""
+
+from __future__ import annotations
+
+import argparse
+
+from funcgraph.commands._processes import Processes, add_processes, named_folders
+from funcgraph.steering.folder import Process
+
+NAME = "clear"
+HELP = "empty the buffers of running processes"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this command's flags."""
+    add_processes(parser)
+    parser.add_argument(
+        "-B",
+        dest="instances",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="clear this instance, not the top one; may be repeated",
+    )
+    parser.add_argument("-a", "--all", action="store_true", help="clear all instances, the top one too")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Empty the buffer of each instance."""
+
+    def clear(process: Process) -> None:
+        names = ["", *process.instances()] if args.all else args.instances or [""]
+        for folder in named_folders(process, names):
+            folder.write("trace", "")
+
+    with Processes(args) as processes:
+        processes.each(clear)
+        return processes.status

@@ -1,0 +1,72 @@
+"""`funcgraph profile`: count and time the calls of functions of running processes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from funcgraph.commands._live import End, temporary
+from funcgraph.commands._processes import Processes, add_processes
+from funcgraph.commands._wanted import add_filters, wanted_of
+from funcgraph.steering.changes import Changes
+from funcgraph.steering.configure import apply
+from funcgraph.steering.folder import Process
+from funcgraph.steering.output import Output
+from funcgraph.steering.rates import STAT
+
+NAME = "profile"
+HELP = "count and time the calls of functions of running processes"
+TAKES_COMMAND = True
+DESCRIPTION = """\
+Run the function profiler in an instance of its own until Ctrl-C or the end of COMMAND, and print what it has
+counted: the kernel's trace_stat."""
+
+_PAUSE_S = 0.05
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this command's flags."""
+    parser.usage = "funcgraph profile [-P PID]... [OPTIONS] [COMMAND...]"
+    add_processes(parser)
+    add_filters(parser)
+    parser.add_argument("-o", dest="output", metavar="FILE", help="print into this file")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Profile until the end."""
+    (wanted,) = wanted_of(args)
+    wanted.name = f"{NAME}-{os.getpid()}"
+
+    def begin_one(process: Process) -> None:
+        apply(process, wanted, Changes())
+        process.instance(wanted.name).write("function_profile_enabled", "1")
+
+    def end_one(process: Process) -> None:
+        folder = process.instance(wanted.name)
+        folder.write("function_profile_enabled", "0")
+        texts[process.pid] = folder.read(STAT)
+
+    texts: dict[int, str] = {}
+    with Processes(args, leave_nothing=True) as processes:
+        with temporary(processes, wanted.name):
+            if processes.each(begin_one):
+                end = End(args.command)
+                while processes.living and not end.wait(_PAUSE_S):
+                    processes.each(lambda process: process.tree.stat(""))
+                processes.each(end_one)
+        _print(texts, args.output)
+        return processes.status
+
+
+def _print(texts: dict[int, str], path: str | None) -> None:
+    if path is None:
+        _print_to(Output(texts), texts)
+        return
+    with open(path, "w", encoding="utf-8") as file:
+        _print_to(Output(texts, file), texts)
+
+
+def _print_to(output: Output, texts: dict[int, str]) -> None:
+    for pid, text in texts.items():
+        output.text(pid, text)
+    output.flush()

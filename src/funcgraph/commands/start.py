@@ -1,0 +1,46 @@
+"""`funcgraph start`: have running processes trace into their buffers."""
+
+from __future__ import annotations
+
+import argparse
+
+from funcgraph.commands._live import run_command
+from funcgraph.commands._processes import Processes, add_processes
+from funcgraph.commands._wanted import add_wanted, wanted_of
+from funcgraph.steering.changes import Changes
+from funcgraph.steering.configure import begin
+from funcgraph.steering.folder import Process
+
+NAME = "start"
+HELP = "have running processes trace into their buffers"
+TAKES_COMMAND = True
+DESCRIPTION = """\
+Start tracing in running processes, and return: 'funcgraph show' prints what they have traced, 'funcgraph
+stop' ends it, 'funcgraph reset' makes them as before. What an instance traced before is stopped, and its
+buffer emptied; filters and options that are not given stay.
+
+Options before the first -B are for the top instance, those after a -B for that instance. Without -p and -e
+the tracer is function_graph. With COMMAND, it runs while they trace, and they go on after it."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this command's flags."""
+    parser.usage = "funcgraph start [-P PID]... [OPTIONS] [-B NAME OPTIONS]... [COMMAND...]"
+    add_processes(parser)
+    add_wanted(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start each instance of each process, or none of a process."""
+    wanted = wanted_of(args, tracer="function_graph")
+
+    def begin_all(process: Process) -> None:
+        with Changes() as changes:
+            for one in wanted:
+                begin(process, one, changes)
+
+    with Processes(args) as processes:
+        processes.each(begin_all)
+        if processes.living:
+            run_command(args.command)
+        return processes.status

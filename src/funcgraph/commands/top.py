@@ -1,0 +1,161 @@
+"""`funcgraph top`: which functions of running processes are called most and take most time, live."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from funcgraph.commands import CommandError
+from funcgraph.commands._live import End, temporary
+from funcgraph.commands._processes import Processes, add_processes
+from funcgraph.commands._wanted import add_filters, wanted_of
+from funcgraph.session.progress import plural
+from funcgraph.steering.changes import Changes
+from funcgraph.steering.configure import apply
+from funcgraph.steering.folder import InstanceFolder, Process
+from funcgraph.steering.rates import KEYS, STAT, Counts, Rate, counts_of, rates, table
+from funcgraph.steering.screen import Screen
+
+NAME = "top"
+HELP = "show which functions of running processes are called most and take most time, live"
+DESCRIPTION = """\
+Show the calls and the time per second of functions, from the function profiler in an instance of its own.
+Keys: c, t, a and n sort by calls, time, average and name; q quits. Without a terminal: as with -b."""
+
+_SLICE_S = 0.1  # the longest time for which neither a key nor the end is noticed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this command's flags."""
+    add_processes(parser)
+    add = parser.add_argument
+    add(
+        "-d", dest="delay_s", metavar="SECONDS", type=float, default=1.0, help="seconds between two pages (1)"
+    )
+    add("-b", dest="is_batch", action="store_true", help="batch mode: print page after page, take no keys")
+    add("-n", dest="count", metavar="COUNT", type=int, help="end after so many pages")
+    names = [name for name, _ in KEYS.values()]
+    add(
+        "-s",
+        dest="key",
+        metavar="KEY",
+        choices=names,
+        default="time",
+        help=f"sort by {', '.join(names)} (time)",
+    )
+    add("--rows", metavar="N", type=int, help="show at most so many functions (what fits; in batch mode all)")
+    add_filters(parser, taken=("-n",))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show pages until the end."""
+    if not 0 < args.delay_s < float("inf"):
+        raise CommandError(f"-d {args.delay_s:g}: must be more than 0")
+    for flag, value in (("-n", args.count), ("--rows", args.rows)):
+        if value is not None and value < 1:
+            raise CommandError(f"{flag} {value}: must be 1 or more")
+    (wanted,) = wanted_of(args)
+    wanted.name = f"{NAME}-{os.getpid()}"
+
+    def begin_one(process: Process) -> None:
+        apply(process, wanted, Changes())
+        process.instance(wanted.name).write("function_profile_enabled", "1")
+
+    with Processes(args, leave_nothing=True) as processes:
+        with temporary(processes, wanted.name) as folders:
+            if processes.each(begin_one):
+                top = _Top(processes, folders, args)
+                is_live = not args.is_batch and sys.stdout.isatty() and sys.stdin.isatty()
+                (top.show if is_live else top.print)()
+        return processes.status
+
+
+class _Top:
+    """The pages.
+
+    Args:
+        processes: the processes whose functions are shown.
+        folders: the instance of each whose profiler counts.
+        args: the command's options.
+    """
+
+    def __init__(
+        self, processes: Processes, folders: dict[Process, InstanceFolder], args: argparse.Namespace
+    ) -> None:
+        self._processes = processes
+        self._folders = folders
+        self._args = args
+        self._key = next(key for key, (name, _) in KEYS.items() if name == args.key)
+        self._end = End()
+        self._before: dict[int, tuple[float, dict[str, Counts]]] = {}
+        self._pids = len(processes.living) > 1
+        self._look()
+
+    def print(self) -> None:
+        """Print pages, with an empty line between two."""
+        self._pages(self._print_page, self._end.wait)
+
+    def show(self) -> None:
+        """Show pages on the terminal, and take keys."""
+        with Screen() as screen:
+            found: list[Rate] = []
+
+            def show_page(new: list[Rate]) -> None:
+                found[:] = new
+                self._show_page(screen, found)
+
+            def wait(seconds: float) -> bool:
+                key = screen.key(seconds)
+                if key in KEYS:
+                    self._key = key
+                    self._show_page(screen, found)
+                return key == "q" or self._end.wait(0)
+
+            self._show_page(screen, found)
+            self._pages(show_page, wait)
+
+    def _pages(self, page: Callable[[list[Rate]], None], wait: Callable[[float], bool]) -> None:
+        """Make a page every `delay_s`, until `wait` says that the end has come, or there are enough."""
+        made = 0
+        due = time.monotonic()
+        while self._processes.living and (self._args.count is None or made < self._args.count):
+            due = max(due + self._args.delay_s, time.monotonic())
+            while (left_s := due - time.monotonic()) > 0:
+                if wait(min(left_s, _SLICE_S)):
+                    return
+            page(self._look())
+            made += 1
+
+    def _look(self) -> list[Rate]:
+        """Return what the functions did since the last look."""
+        found: list[Rate] = []
+
+        def look(process: Process) -> None:
+            text = self._folders[process].read(STAT)
+            now, counts = time.monotonic(), counts_of(text)
+            if process.pid in self._before:
+                then, before = self._before[process.pid]
+                found.extend(rates(process.pid, before, counts, now - then))
+            self._before[process.pid] = now, counts
+
+        self._processes.each(look)
+        return found
+
+    def _heading(self, found: list[Rate]) -> str:
+        calls = sum(rate.calls_per_s for rate in found)
+        return (
+            f"funcgraph top - {time.strftime('%H:%M:%S')}, {plural(len(self._processes.living), 'process')}, "
+            f"{calls:,.0f} calls/s of {plural(len(found), 'function')}, by {KEYS[self._key][0]}"
+        )
+
+    def _print_page(self, found: list[Rate]) -> None:
+        lines = table(found, self._key, pids=self._pids, rows=self._args.rows)
+        print("\n".join([self._heading(found), "", *lines, ""]), flush=True)
+
+    def _show_page(self, screen: Screen, found: list[Rate]) -> None:
+        rows = max(1, screen.rows - 3)
+        lines = table(found, self._key, pids=self._pids, rows=min(rows, self._args.rows or rows))
+        screen.show([self._heading(found), "", *lines], heading=2)

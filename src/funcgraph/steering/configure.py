@@ -1,0 +1,146 @@
+"""What `start`, `set` and the like ask of an instance, as writes to its files.
+
+Which file a setting is, and how its value is written, follows from the table of settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from funcgraph.settings import check
+from funcgraph.settings.table import FLAG, OPTIONS, PATTERNS, SETTINGS, THREADS, WORDS, Setting
+from funcgraph.steering import events
+from funcgraph.steering.changes import Changes
+from funcgraph.steering.folder import InstanceFolder, Process
+
+__all__ = ["STEERED", "Wanted", "WantedError", "apply", "begin"]
+
+
+def _has_option(setting: Setting) -> bool:
+    return any(option.records and option.records[0] == setting.name for option in OPTIONS.values())
+
+
+#: The settings that have a flag, and a file or a trace option that can be written while the program runs.
+STEERED: tuple[Setting, ...] = tuple(
+    setting
+    for setting in SETTINGS
+    if setting.flag and ((setting.file and "w" in setting.access) or _has_option(setting))
+)
+
+
+class WantedError(ValueError):
+    """A value that the instance cannot have.
+
+    Args:
+        setting: what it was for.
+        reason: what would be right.
+    """
+
+    def __init__(self, setting: Setting, value: object, reason: str) -> None:
+        super().__init__(f"{setting.flag} {value}: {reason}")
+
+
+@dataclass
+class Wanted:
+    """What is asked of one instance.
+
+    Attributes:
+        name: its name; "": the top one.
+        settings: name -> value, of those of STEERED that were given.
+        events: the events, in the order given.
+        is_removed: `-v -B NAME`: the instance is to go.
+    """
+
+    name: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    events: list[events.Asked] = field(default_factory=list)
+    is_removed: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked."""
+        return not self.settings and not self.events
+
+
+def apply(process: Process, wanted: Wanted, changes: Changes) -> None:
+    """Make the instance what is asked, and leave everything else of it: trace-cmd's `set`.
+
+    Raises:
+        WantedError, events.NoEventError: the process cannot have that.
+        OSError: as its files.
+    """
+    folder = process.instance(wanted.name)
+    if wanted.is_removed:
+        folder.remove()
+        return
+    changes.make(folder)
+    given = [setting for setting in STEERED if setting.name in wanted.settings]
+    # The tracer comes last, so that its first records are filtered already.
+    for setting in sorted(given, key=lambda setting: setting.name == "tracer"):
+        _put(folder, setting, wanted.settings, changes)
+    for asked in wanted.events:
+        events.configure(folder, asked, changes)
+
+
+def begin(process: Process, wanted: Wanted, changes: Changes) -> None:
+    """Start an instance afresh: what ran in it is stopped, what is asked is set, its buffer is emptied, and
+    it records. trace-cmd's `start`. Filters and options that are not given stay.
+
+    Raises: as apply().
+    """
+    folder = process.instance(wanted.name)
+    changes.make(folder)
+    changes.write(folder, "tracing_on", "0")
+    changes.write(folder, "set_event", "")
+    changes.write(folder, "set_ftrace_pid", "")
+    changes.write(folder, "current_tracer", "nop")
+    apply(process, wanted, changes)
+    folder.write("trace", "")
+    folder.write("tracing_on", "1")
+
+
+def _put(folder: InstanceFolder, setting: Setting, values: Mapping[str, Any], changes: Changes) -> None:
+    value = values[setting.name]
+    try:
+        if setting.kind == WORDS:
+            for name, is_on in _option_words(folder, value):
+                changes.write(folder, f"options/{name}", f"{is_on:d}")
+        elif setting.kind == FLAG and not setting.file:
+            tracer = values.get("tracer") or folder.value("current_tracer")
+            for name, is_on in _options_of(setting, tracer):
+                changes.write(folder, f"options/{name}", f"{is_on:d}")
+        else:
+            changes.write(folder, setting.file, _text(setting, value))
+    except ValueError as error:
+        raise WantedError(setting, _shown(value), str(error)) from None
+    except OSError as error:
+        error.filename = f"{setting.flag} {_shown(value)}"
+        raise
+
+
+def _shown(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _text(setting: Setting, value: Any) -> str:
+    """Return what to write to a setting's file."""
+    if setting.kind in (PATTERNS, THREADS):
+        return " ".join(map(str, value))
+    if setting.kind == FLAG:
+        return f"{value:d}"
+    return str(value)
+
+
+def _option_words(folder: InstanceFolder, words: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return the options that `-O` names, and whether each goes on."""
+    known = folder.names("options")
+    return [check.option_word(word, known) for word in words]
+
+
+def _options_of(setting: Setting, tracer: str) -> list[tuple[str, bool]]:
+    """Return the trace options that a flag stands for: those of the tracer, or if it has none all."""
+    named = [option for option in OPTIONS.values() if option.records and option.records[0] == setting.name]
+    chosen = [option for option in named if option.tracer in ("", tracer)] or named
+    return [(option.name, bool(option.records and option.records[1])) for option in chosen]

@@ -1,0 +1,108 @@
+"""Which processes a command is for: process ids, name patterns, or all that can be steered already."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+__all__ = ["NoProcessError", "ancestors", "command_line", "find", "has_ended", "is_python"]
+
+_PROC = "/proc"
+_PYTHON = re.compile(r"python|pypy", re.IGNORECASE)
+
+
+class NoProcessError(ValueError):
+    """What was given names no process, or there is none to steer."""
+
+
+def find(words: Sequence[str], running: Callable[[], Iterable[int]]) -> list[int]:
+    """Return the processes that the values of `-P` name, each once, in the order of the words.
+
+    Args:
+        words: each a process id, or else a regular expression that some part of a Python process's command
+            line matches, as `pgrep -f` has it. Empty: all processes that have a control socket.
+        running: the processes that have a control socket.
+
+    Raises:
+        NoProcessError: a word names no process, or is no expression; or `words` is empty and there is no
+            process with a socket.
+    """
+    if not words:
+        pids = sorted(running())
+        if not pids:
+            raise NoProcessError(
+                "no process can be steered: give one with -P PID, or start one with FUNCGRAPH=control"
+            )
+        return pids
+    found: list[int] = []
+    for word in words:
+        found += [int(word)] if word.isascii() and word.isdecimal() else _matching(word, running)
+    return list(dict.fromkeys(found))
+
+
+def _matching(pattern: str, running: Callable[[], Iterable[int]]) -> list[int]:
+    """Return the Python processes whose command line matches; neither this one nor those that started it."""
+    try:
+        wanted = re.compile(pattern)
+    except re.error as error:
+        raise NoProcessError(f"-P {pattern}: neither a process id nor an expression: {error}") from None
+    left_out = ancestors(os.getpid())
+    with_socket = set(running())
+    pids = [
+        pid
+        for pid in _pids()
+        if pid not in left_out and wanted.search(command_line(pid)) and (pid in with_socket or is_python(pid))
+    ]
+    if not pids:
+        raise NoProcessError(f"-P {pattern}: no Python process has that in its command line")
+    return pids
+
+
+def _pids() -> list[int]:
+    return sorted(int(name) for name in os.listdir(_PROC) if name.isdecimal())
+
+
+def _text(pid: int, file: str) -> str:
+    """Return a file of a process in /proc; "": the process is gone, or another user's."""
+    try:
+        with open(f"{_PROC}/{pid}/{file}", "rb") as opened:
+            return opened.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def command_line(pid: int) -> str:
+    """Return a process's command line, with a blank between two words; "": it has none."""
+    return _text(pid, "cmdline").rstrip("\0").replace("\0", " ")
+
+
+def is_python(pid: int) -> bool:
+    """Return whether a process runs a Python interpreter, by its program or a library that it maps."""
+    try:
+        if _PYTHON.search(os.path.basename(os.readlink(f"{_PROC}/{pid}/exe"))):
+            return True
+    except OSError:
+        return False
+    return "/libpython" in _text(pid, "maps")
+
+
+def _state(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat after the name: state, parent and others; []: it is gone."""
+    return _text(pid, "stat").rpartition(")")[2].split()
+
+
+def ancestors(pid: int) -> set[int]:
+    """Return a process, its parent, that one's parent, and so on."""
+    found = {pid}
+    while True:
+        fields = _state(pid)
+        pid = int(fields[1]) if len(fields) > 1 else 0
+        if pid in (0, *found):
+            return found
+        found.add(pid)
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a process no longer runs. A zombie does not."""
+    return _state(pid)[:1] in ([], ["Z"], ["X"])

@@ -1,0 +1,95 @@
+"""Calls and time per second of functions: the differences of what the function profiler counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+__all__ = ["KEYS", "STAT", "Counts", "Rate", "counts_of", "rates", "table"]
+
+#: The file with what the profiler of an instance counts.
+STAT = "trace_stat/function0"
+
+_ROW = re.compile(r"  (\S.*?)\s+(\d+)\s+([\d.]+) us\s+[\d.]+ us\s+[\d.]+ us\s*")
+_HEADING = ("calls/s", "ms/s", "avg us")
+
+
+class Counts(NamedTuple):
+    """What a function has come to.
+
+    Attributes:
+        calls: how many of its calls began.
+        time_us: the time of those that ended.
+    """
+
+    calls: int
+    time_us: float
+
+
+class Rate(NamedTuple):
+    """What a function did between two looks.
+
+    Attributes:
+        pid: its process.
+        name: "module.qualname".
+        calls_per_s: calls that began, for each second.
+        ms_per_s: milliseconds in calls that ended, for each second. More than 1000 in several threads.
+        average_us: the time of a call.
+    """
+
+    pid: int
+    name: str
+    calls_per_s: float
+    ms_per_s: float
+    average_us: float
+
+
+#: The letter that sorts by a column -> its name, and what to sort by.
+KEYS: dict[str, tuple[str, Callable[[Rate], Any]]] = {
+    "c": ("calls", lambda rate: (-rate.calls_per_s, rate.name)),
+    "t": ("time", lambda rate: (-rate.ms_per_s, -rate.calls_per_s, rate.name)),
+    "a": ("average", lambda rate: (-rate.average_us, rate.name)),
+    "n": ("name", lambda rate: (rate.name, rate.pid)),
+}
+
+
+def counts_of(text: str) -> dict[str, Counts]:
+    """Return the functions in the text of trace_stat; those of one name are counted together."""
+    found: dict[str, Counts] = {}
+    for line in text.splitlines():
+        row = _ROW.fullmatch(line)
+        if row:
+            calls, time_us = found.get(row[1], Counts(0, 0.0))
+            found[row[1]] = Counts(calls + int(row[2]), time_us + float(row[3]))
+    return found
+
+
+def rates(pid: int, before: dict[str, Counts], now: dict[str, Counts], seconds: float) -> list[Rate]:
+    """Return what the functions of a process did between two looks, without those that did nothing."""
+    found = []
+    for name, counts in now.items():
+        earlier = before.get(name, Counts(0, 0.0))
+        calls, time_us = counts.calls - earlier.calls, counts.time_us - earlier.time_us
+        if calls > 0 or time_us > 0:
+            average_us = time_us / calls if calls > 0 else time_us
+            found.append(Rate(pid, name, calls / seconds, time_us / 1000 / seconds, average_us))
+    return found
+
+
+def table(found: Iterable[Rate], key: str, *, pids: bool, rows: int | None = None) -> list[str]:
+    """Return the lines of a table with its heading.
+
+    Args:
+        key: one of KEYS.
+        pids: with a column for the process.
+        rows: at most so many functions; None: all.
+    """
+    ordered = sorted(found, key=KEYS[key][1])
+    first = f"{'pid':>8} " if pids else ""
+    lines = [first + " ".join(f"{word:>11}" for word in _HEADING) + "  function"]
+    for rate in ordered[:rows]:
+        first = f"{rate.pid:8} " if pids else ""
+        figures = f"{rate.calls_per_s:11.1f} {rate.ms_per_s:11.3f} {rate.average_us:11.3f}"
+        lines.append(f"{first}{figures}  {rate.name}")
+    return lines

@@ -1,0 +1,43 @@
+"""What an instance of a running process holds, as a trace file that this process writes."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64decode
+
+from funcgraph.instance.reading import save_bytes
+from funcgraph.steering.folder import InstanceFolder
+
+__all__ = ["path_for", "save"]
+
+
+def save(folder: InstanceFolder, path: str, *, snapshot: bool = False) -> None:
+    """Write a trace of an instance; NAME.dat: as a trace.dat. What the instance holds stays.
+
+    Raises:
+        OSError: the instance has no snapshot; the file cannot be written.
+    """
+    call = folder.process.tree.call
+    made = call("save", instance=folder.name, snapshot=snapshot)
+    trace = bytearray()
+    try:
+        while part := call("saved_part", number=made["number"], offset=len(trace)):
+            trace += b64decode(part)
+    finally:
+        call("saved_end", number=made["number"])
+    save_bytes(bytes(trace), path)
+
+
+def path_for(output: str, folder: InstanceFolder, *, processes: int, instances: int) -> str:
+    """Return the file for one instance of one process: with several, their names stand before the suffix.
+
+    Args:
+        output: the name as given, "trace.fg".
+        processes, instances: how many there are: "trace.4711.fg", "trace.4711.orders.fg".
+    """
+    stem, suffix = os.path.splitext(output)
+    if processes > 1:
+        stem += f".{folder.process.pid}"
+    if instances > 1:
+        stem += f".{folder.name or 'top'}"
+    return stem + suffix

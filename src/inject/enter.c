@@ -1,0 +1,131 @@
+#include "inject/enter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENTRY_BYTES 512 /* red zone, registers */
+
+static int redirect(struct fg_thread *thread, const struct fg_entry *entry, enum fg_place place)
+{
+    size_t bytes = fg_stub_size_bytes(strlen(entry->text));
+    struct fg_stub stub = {
+        .call = place == FG_PLACE_QUEUES ? FG_STUB_QUEUE : FG_STUB_SPAWN,
+        .signal_mask = thread->signal_mask,
+        .xsave_bytes = fg_stub_xsave_bytes(),
+        .functions = entry->functions,
+    };
+    char *code = malloc(bytes);
+    int error;
+
+    if (code == NULL)
+        return -ENOMEM;
+    fg_place_resume(thread, &stub.resume_rip, &stub.resume_rax, &stub.eintr_rip);
+    fg_stub_write(code, &stub, entry->text);
+    error = fg_thread_write(thread, entry->cave.low, code, bytes);
+    if (error == 0)
+        error = fg_thread_redirect(thread, entry->cave.low + fg_stub_entry_offset());
+    free(code);
+    return error;
+}
+
+static bool is_wanted(const struct fg_entry *entry, enum fg_place place)
+{
+    return (place == FG_PLACE_WAITS && entry->may_spawn) || (place == FG_PLACE_QUEUES && entry->may_queue);
+}
+
+/* Return: 1: the cave's bytes are the expected ones. 0: they are others. Or a negative errno. */
+static int is_cave_free(const struct fg_thread *thread, const struct fg_entry *entry)
+{
+    size_t bytes = fg_stub_size_bytes(strlen(entry->text));
+    char *now = malloc(bytes);
+    int result = -ENOMEM;
+
+    if (now != NULL)
+        result = fg_thread_read(thread, entry->cave.low, now, bytes) == (ssize_t)bytes &&
+                 memcmp(now, entry->content, bytes) == 0;
+    free(now);
+    return result;
+}
+
+static int enter(pid_t tid, const struct fg_entry *entry, enum fg_place *place)
+{
+    struct fg_thread thread;
+    int result = fg_thread_stop(&thread, tid);
+
+    if (result < 0)
+        return result;
+    *place =
+        fg_place_of(&thread, &entry->places, FG_STUB_CALL_ROOM_BYTES + ENTRY_BYTES + fg_stub_xsave_bytes());
+    if (is_wanted(entry, *place)) {
+        result = is_cave_free(&thread, entry);
+        if (result == 0)
+            *place = FG_PLACE_TAKEN;
+        if (result > 0)
+            result = redirect(&thread, entry, *place);
+        if (result == 0)
+            result = *place != FG_PLACE_TAKEN;
+    }
+    fg_thread_go(&thread);
+    return result;
+}
+
+int fg_enter(pid_t pid, pid_t tid, const struct fg_entry *entry, enum fg_place *place)
+{
+    struct fg_thread leader;
+    int result;
+
+    if (fg_stub_xsave_bytes() == 0)
+        return -ENOSYS;
+    if (fg_stub_size_bytes(strlen(entry->text)) > entry->cave.high - entry->cave.low)
+        return -ENOSPC;
+    if (tid == pid)
+        return enter(tid, entry, place);
+    result = fg_thread_stop(&leader, pid);
+    if (result < 0)
+        return result;
+    result = enter(tid, entry, place);
+    fg_thread_go(&leader);
+    return result;
+}
+
+int fg_is_inside(pid_t tid, struct fg_range range, uint64_t entry)
+{
+    struct fg_thread thread;
+    int error = fg_thread_stop(&thread, tid);
+
+    if (error < 0)
+        return error;
+    error = fg_place_is_inside(&thread, range, entry);
+    fg_thread_go(&thread);
+    return error;
+}
+
+static int compare_and_write(const struct fg_thread *thread, uint64_t address, const void *old,
+                             const void *new, size_t bytes)
+{
+    char *now = malloc(bytes);
+    int result = -ENOMEM;
+
+    if (now == NULL)
+        return result;
+    result = 0;
+    if (fg_thread_read(thread, address, now, bytes) == (ssize_t)bytes && memcmp(now, old, bytes) == 0)
+        result = fg_thread_write(thread, address, new, bytes);
+    else
+        result = 1;
+    free(now);
+    return result < 0 ? result : !result;
+}
+
+int fg_replace(pid_t tid, uint64_t address, const void *old, const void *new, size_t bytes)
+{
+    struct fg_thread thread;
+    int error = fg_thread_stop(&thread, tid);
+
+    if (error < 0)
+        return error;
+    error = compare_and_write(&thread, address, old, new, bytes);
+    fg_thread_go(&thread);
+    return error;
+}

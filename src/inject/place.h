@@ -1,0 +1,79 @@
+/* Whether a stopped thread is at a place where it may be made to call a function.
+ *
+ * There are two such places. A thread that waits in a system call, which its caller made to wait, holds no
+ * lock of the C library: it can start a thread. The loader and malloc() make system calls with their locks
+ * held, but others. The main thread can queue a pending call, which takes one lock of the interpreter and no
+ * other: anywhere, if that lock is free. If its place is not known, in the interpreter's loop, and in another
+ * library that the interpreter has not called to take or release a lock. What a signal handler has
+ * interrupted is not known, so in a handler there is no such place. A thread that waits must have been called
+ * by the interpreter: the stacks of other languages' runtimes may be too small. */
+#ifndef FG_INJECT_PLACE_H
+#define FG_INJECT_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "inject/thread.h"
+
+struct fg_range {
+    uint64_t low, high; /* [low, high) */
+};
+
+#define FG_MAX_CLOSED 32
+
+enum fg_lock_kind {
+    FG_LOCK_UNKNOWN,
+    FG_LOCK_SEMAPHORE, /* sem_t: 1 if it is free */
+    FG_LOCK_MUTEX,     /* PyMutex: the lowest bit is 0 if it is free */
+};
+
+/* What is known about the target's code. An empty range is none. */
+struct fg_places {
+    struct fg_range python; /* the interpreter */
+    struct fg_range loop;   /* its loop */
+    struct fg_range loader; /* the dynamic loader */
+    uint64_t signal_return; /* what signal handlers return to; 0: not known */
+    /* What must not be interrupted by queueing a call: the loader, functions that take and release locks. */
+    struct fg_range closed[FG_MAX_CLOSED];
+    size_t nr_closed;
+    /* The lock of the pending calls. */
+    enum fg_lock_kind lock_kind;
+    uint64_t lock;
+};
+
+enum fg_place {
+    FG_PLACE_WAITS,   /* in a system call that waits */
+    FG_PLACE_QUEUES,  /* where the main thread can queue a call */
+    FG_PLACE_HANDLER, /* in a signal handler */
+    FG_PLACE_FOREIGN, /* in a system call that waits, but not for the interpreter */
+    FG_PLACE_KERNEL,  /* in another system call */
+    FG_PLACE_CODE,    /* in other code of the interpreter, or in a closed function */
+    FG_PLACE_NO_ROOM, /* too little stack is left */
+    FG_PLACE_TAKEN,   /* somebody else has put a stub into the cave */
+};
+
+/**
+ * fg_place_of() - Find out where a stopped thread is.
+ * @room_bytes: of stack that the call needs
+ */
+enum fg_place fg_place_of(const struct fg_thread *thread, const struct fg_places *places, size_t room_bytes);
+
+/* Its name, for messages. */
+const char *fg_place_name(enum fg_place place);
+
+/**
+ * fg_place_is_inside() - Whether a stopped thread executes code in a range, or will return there.
+ * @entry: an address in it that may be on a stack for other reasons: where a function begins
+ *
+ * Also true if its stack cannot be read.
+ */
+bool fg_place_is_inside(const struct fg_thread *thread, struct fg_range range, uint64_t entry);
+
+/**
+ * fg_place_resume() - Where a thread goes on that waits, as the kernel would have it.
+ * @rip, @rax: set to what the registers must be
+ * @eintr_rip: set to where it goes on if the system call is to end with EINTR; 0: it is not made again
+ */
+void fg_place_resume(const struct fg_thread *thread, uint64_t *rip, uint64_t *rax, uint64_t *eintr_rip);
+
+#endif

@@ -1,0 +1,134 @@
+#include "inject/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAUSE_NS 20000
+#define MAX_PAUSES 25000 /* half a second */
+
+/* Return: 0 with *status; -ETIMEDOUT; -ESRCH. */
+static int wait_for_stop(pid_t tid, int *status)
+{
+    int i;
+
+    for (i = 0; i < MAX_PAUSES; i++) {
+        pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+
+        if (got == tid)
+            return WIFSTOPPED(*status) ? 0 : -ESRCH;
+        if (got < 0 && errno != EINTR)
+            return -ESRCH;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return -ETIMEDOUT;
+}
+
+/* A stop that was none of ours passes on: a signal is delivered, a stopped process stays stopped. */
+static int check_stop(pid_t tid, int status)
+{
+    int event = status >> 16, signal = WSTOPSIG(status);
+
+    if (event == PTRACE_EVENT_STOP && signal == SIGTRAP)
+        return 0;
+    ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)(event ? 0 : signal));
+    return -EBUSY;
+}
+
+static int read_state(struct fg_thread *thread)
+{
+    char path[40];
+
+    snprintf(path, sizeof(path), "/proc/%d/mem", thread->tid);
+    thread->memory = open(path, O_RDWR | O_CLOEXEC);
+    if (thread->memory < 0)
+        return -errno;
+    if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &thread->regs) == 0 &&
+        ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof(thread->signal_mask), &thread->signal_mask) ==
+            0)
+        return 0;
+    return -errno;
+}
+
+int fg_thread_stop(struct fg_thread *thread, pid_t tid)
+{
+    int status, error;
+
+    thread->tid = tid;
+    thread->memory = -1;
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
+        return -errno;
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
+        return -errno;
+    error = wait_for_stop(tid, &status);
+    if (error == 0)
+        error = check_stop(tid, status);
+    if (error < 0)
+        return error;
+    error = read_state(thread);
+    if (error < 0)
+        fg_thread_go(thread);
+    return error;
+}
+
+void fg_thread_go(struct fg_thread *thread)
+{
+    ptrace(PTRACE_DETACH, thread->tid, NULL, NULL);
+    if (thread->memory >= 0)
+        close(thread->memory);
+    thread->memory = -1;
+}
+
+ssize_t fg_thread_read(const struct fg_thread *thread, uint64_t address, void *into, size_t bytes)
+{
+    ssize_t got = pread(thread->memory, into, bytes, (off_t)address);
+
+    return got < 0 ? -errno : got;
+}
+
+/* Kernels may be told to let only ptrace write where the program must not (proc_mem.force_override=never). */
+static int poke(pid_t tid, uint64_t address, const char *data, size_t bytes)
+{
+    size_t done;
+
+    for (done = 0; done < bytes; done += sizeof(long)) {
+        size_t part = bytes - done < sizeof(long) ? bytes - done : sizeof(long);
+        void *at = (void *)(uintptr_t)(address + done);
+        long word;
+
+        errno = 0;
+        word = ptrace(PTRACE_PEEKTEXT, tid, at, NULL);
+        if (errno)
+            return -errno;
+        memcpy(&word, data + done, part);
+        if (ptrace(PTRACE_POKETEXT, tid, at, (void *)word) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+int fg_thread_write(const struct fg_thread *thread, uint64_t address, const void *data, size_t bytes)
+{
+    if (pwrite(thread->memory, data, bytes, (off_t)address) == (ssize_t)bytes)
+        return 0;
+    return poke(thread->tid, address, data, bytes);
+}
+
+int fg_thread_redirect(struct fg_thread *thread, uint64_t rip)
+{
+    struct user_regs_struct regs = thread->regs;
+    uint64_t all = UINT64_MAX;
+
+    regs.rip = rip;
+    regs.orig_rax = (unsigned long long)-1;
+    if (ptrace(PTRACE_SETREGS, thread->tid, NULL, &regs) < 0)
+        return -errno;
+    ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(all), &all);
+    return 0;
+}

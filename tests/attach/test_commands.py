@@ -1,0 +1,91 @@
+"""`funcgraph attach` and `funcgraph detach`, on a program that never heard of funcgraph."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from running import PROGRAMS, Running
+
+import funcgraph
+from funcgraph.control.client import connect
+
+
+def command(*words: object) -> tuple[int, str, str]:
+    """Run funcgraph with these words; return its exit status and output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "funcgraph", *map(str, words)], capture_output=True, text=True, timeout=120
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_program_is_attached_to_once_and_can_be_steered() -> None:
+    with Running(PROGRAMS["busy"]) as program:
+        assert command("attach", program.pid) == (0, f"process {program.pid}: attached\n", "")
+        said = f"process {program.pid}: was attached already\n"
+        assert command("attach", program.pid) == (0, said, "")
+        with connect(program.pid) as process:
+            process.write_text("set_ftrace_filter", "*squares")
+            assert process.read_text("set_ftrace_filter") == "*squares\n"
+        assert program.end() == (7, "", "")
+
+
+def test_what_cannot_be_attached_to_is_said_and_the_others_are() -> None:
+    with Running(PROGRAMS["sleeping"]) as program:
+        sleep = subprocess.Popen(["sleep", "1000"])
+        try:
+            status, output, errors = command("attach", sleep.pid, program.pid)
+        finally:
+            sleep.kill()
+            sleep.wait()
+        assert (status, output) == (2, f"process {program.pid}: attached\n")
+        assert errors.count("\n") == 1
+        assert errors.startswith(f"funcgraph: process {sleep.pid}: ")
+        assert program.end() == (7, "", "")
+
+
+def test_detaching_from_a_program_that_is_not_attached_does_nothing() -> None:
+    with Running(PROGRAMS["sleeping"]) as program:
+        assert command("detach", program.pid) == (0, f"process {program.pid}: is not attached\n", "")
+        assert program.end() == (7, "", "")
+
+
+@pytest.mark.one_python
+def test_a_python_without_funcgraph_gets_ours_and_keeps_its_path() -> None:
+    """`-S -I`: its site-packages are not on sys.path. The module is found all the same."""
+    program = """
+import sys
+before = list(sys.path)
+def end(number, frame):
+    sys.exit(7 if sys.path == before else str(sys.path))
+signal.signal(signal.SIGUSR1, end)
+ready()
+while True:
+    sum(range(50))
+"""
+    base = Path(getattr(sys, "_base_executable", sys.executable))
+    with Running(program, command=(str(base), "-S", "-I")) as running:
+        assert command("attach", running.pid) == (0, f"process {running.pid}: attached\n", "")
+        with connect(running.pid) as process:
+            assert json.loads(json.dumps(process.call("info")))["funcgraph"] == funcgraph.__version__
+        assert running.end() == (7, "", "")
+
+
+@pytest.mark.one_python
+def test_what_is_missing_is_named_with_the_command_that_helps(tmp_path: Path) -> None:
+    """A funcgraph of another Python lies where ours would be: nothing of it is loaded."""
+    (tmp_path / "funcgraph").mkdir()
+    (tmp_path / "funcgraph" / "__init__.py").write_text("raise AssertionError('loaded')")
+    from funcgraph.attach import run_in
+    from funcgraph.attach.serving import LOADING
+
+    base = Path(getattr(sys, "_base_executable", sys.executable))
+    with Running(PROGRAMS["sleeping"], command=(str(base), "-S", "-I")) as running:
+        said = run_in(running.pid, f"{LOADING}\nanswer = serve_with({str(tmp_path)!r})", 30)
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        assert said.startswith(f"its CPython {version}")
+        assert said.endswith("-m pip install funcgraph'")
+        assert running.end() == (7, "", "")

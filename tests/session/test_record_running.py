@@ -1,0 +1,285 @@
+"""`record -P`: processes that run already are recorded while a command runs, and go on as before."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from asking import Server, serving
+from conftest import Funcgraph
+from recorders import Recorder, calls, pids, recorders
+
+import funcgraph
+
+
+@pytest.fixture(scope="module")
+def helper() -> Iterator[Recorder]:
+    with recorders() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """Run one server for all tests: each recording must leave it as it was."""
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as one:
+        yield one
+
+
+Record = Callable[..., int]
+
+
+@pytest.fixture
+def record(fg: Funcgraph, helper: Recorder) -> Record:
+    """Return a function that records into fg.trace and returns the exit status."""
+    return lambda *words: helper.run(fg.folder, fg.env, "record", "-o", str(fg.trace), *words)
+
+
+def until(asked: Server, count: int) -> list[str]:
+    """Return a command that asks for so many answers of each kind: it begins after the process has joined."""
+    return ["--", sys.executable, "-c", _ASK, str(asked.folder), str(count)]
+
+
+_ASK = """
+import socket, sys
+for name in ("threads", "asyncio"):
+    line = socket.socket(socket.AF_UNIX)
+    line.connect(f"{sys.argv[1]}/{name}")
+    file = line.makefile("rw")
+    for number in range(int(sys.argv[2])):
+        print(number, file=file, flush=True)
+        assert file.readline().startswith(f"{number} ")
+"""
+
+
+def test_a_running_process_is_recorded_while_the_command_runs(
+    fg: Funcgraph, record: Record, server: Server
+) -> None:
+    before = server.state()
+    assert record("-P", str(server.pid), "-l", "*.answer", "--args", *until(server, 10)) == 0
+    assert calls(fg.trace)["__main__.answer"] == 20
+    with funcgraph.open(fg.trace) as trace:
+        assert sorted(call.arguments["number"] for call in trace.calls()) == sorted([*range(10)] * 2)
+    assert fg.sessions() == []
+    assert server.state()["tools"] == before["tools"]  # nothing is traced any longer
+
+
+@pytest.mark.one_python
+def test_the_commands_status_is_not_the_recordings(record: Record, server: Server) -> None:
+    with server.asked(1, 0):
+        assert record("-P", str(server.pid), "--", "sh", "-c", "sleep 0.1; exit 3") == 0
+
+
+@pytest.mark.one_python
+def test_the_command_itself_is_not_recorded(fg: Funcgraph, record: Record, server: Server) -> None:
+    assert record("-P", str(server.pid), *until(server, 3)) == 0
+    assert pids(fg.trace) == {server.pid}
+
+
+def test_all_options_of_instances_and_events_work(fg: Funcgraph, record: Record, server: Server) -> None:
+    words = [
+        "-e",
+        "f:own/square __main__.square number",
+        "-f",
+        "number > 3",
+        "-R",
+        "traceoff:1 if number == 99",
+    ]
+    words += ["-B", "graph", "-g", "*.answer"]
+    assert record("-P", str(server.pid), *words, *until(server, 7)) == 0
+    summary = fg.summary()["buffers"]
+    assert [(event["name"], event["hits"]) for event in summary[""]["events"]] == [("own/square", 6)]
+    counts = {function["name"]: function["calls"] for function in summary["graph"]["functions"]}
+    assert counts["__main__.answer"] == counts["__main__.fails"] == 14
+
+
+@pytest.mark.one_python
+def test_several_processes_and_a_pattern_are_one_trace(fg: Funcgraph, record: Record, server: Server) -> None:
+    with serving(fg.folder) as second:
+        both = {server.pid, second.pid}
+        with server.asked(1, 0), second.asked(1, 0):
+            assert record("-P", f"{server.pid},{second.pid}", "--", "sleep", "0.1") == 0
+            assert pids(fg.trace) == both
+            pattern = f"answering_server.py ({server.folder}|{fg.folder}) "
+            assert record("-P", pattern, "--", "sleep", "0.1") == 0
+            assert pids(fg.trace) == both
+    with funcgraph.open(fg.trace) as trace:
+        commands = {call.task.pid: call.task.process for call in trace.calls()}
+    assert str(fg.folder) in commands[second.pid]
+
+
+def test_what_was_there_before_is_sensible_in_the_trace(
+    fg: Funcgraph, record: Record, server: Server
+) -> None:
+    """Threads have their names. What was in progress or suspended is not in it; what it calls is."""
+    with server.asked(2, 2):
+        assert record("-P", str(server.pid), "-l", "__main__.*", "--", "sleep", "0.2") == 0
+    with funcgraph.open(fg.trace) as trace:
+        names = {call.task.name for call in trace.calls()}
+    assert any("serve_connection" in name for name in names), names
+    counts = calls(fg.trace)
+    assert counts["__main__.answer"] > 0
+    assert counts["__main__.accept"] == counts["__main__.loop"] == counts["__main__.serve_later"] == 0
+    text = fg.run("report", "-O", "funcgraph-tail").stdout
+    assert "answer" in text
+    assert "/* __main__.accept" not in text
+    assert "/* __main__.serve_connection" not in text
+    assert "answer_later" in text
+    assert "serve_later" not in text
+
+
+@pytest.mark.one_python
+def test_without_a_command_ctrl_c_ends_the_recording(fg: Funcgraph, server: Server) -> None:
+    with server.asked() as clients:
+        recorder = fg.start("record", "-P", str(server.pid), "-l", "*.answer")
+        wait_for_ring(fg, recorder)
+        clients.wait_for(5)
+        recorder.send_signal(signal.SIGINT)
+        _, errors = recorder.communicate()
+    assert recorder.returncode == 0, errors
+    assert calls(fg.trace)["__main__.answer"] > 0
+
+
+@pytest.mark.one_python
+def test_the_end_of_all_processes_ends_the_recording(fg: Funcgraph) -> None:
+    with serving(fg.folder) as mortal:
+        recorder = fg.start("record", "-P", str(mortal.pid), "-l", "__main__.*")
+        wait_for_ring(fg, recorder)
+        mortal.line("threads").ask("7")
+        os.kill(mortal.pid, signal.SIGKILL)
+        _, errors = recorder.communicate()
+    assert recorder.returncode == 0, errors
+    assert calls(fg.trace)["__main__.answer"] == 1
+
+
+@pytest.mark.one_python
+def test_the_times_bound_ends_the_recording(
+    fg: Funcgraph, record: Record, helper: Recorder, server: Server
+) -> None:
+    with server.asked():
+        assert record("-P", str(server.pid), "--max-time", "1") == 0
+    assert "--max-time" in helper.errors
+    assert calls(fg.trace)["__main__.answer"] > 0
+
+
+@pytest.mark.one_python
+def test_a_signal_dumps_what_is_kept_in_memory(fg: Funcgraph, server: Server) -> None:
+    with server.asked() as clients:
+        recorder = fg.start("record", "-P", str(server.pid), "--ring", "1M")
+        wait_for_ring(fg, recorder)
+        clients.wait_for(10)
+        recorder.send_signal(signal.SIGUSR2)
+        wait_until(fg.trace.exists, recorder)
+        recorder.send_signal(signal.SIGINT)
+        _, errors = recorder.communicate()
+    assert recorder.returncode == 0, errors
+    assert "SIGUSR2" in errors
+    assert calls(fg.trace)["__main__.answer"] > 0
+
+
+@pytest.mark.one_python
+def test_what_a_killed_recorder_left_is_recovered(fg: Funcgraph, record: Record, server: Server) -> None:
+    with server.asked() as clients:
+        recorder = fg.start("record", "-P", str(server.pid), "-l", "*.answer", "-b", "64")
+        wait_for_ring(fg, recorder)
+        clients.wait_for(5)
+        recorder.kill()
+        recorder.communicate()
+        clients.wait_for(5)
+        recovered = fg.run("recover")
+        assert recovered.returncode == 0, recovered.stderr
+        assert calls(fg.trace)["__main__.answer"] > 0
+        # The next recording is as if there had been none.
+        assert record("-P", str(server.pid), "-l", "*.answer", "--", "sleep", "0.1") == 0
+    assert calls(fg.trace)["__main__.answer"] > 0
+    assert fg.sessions() == []
+
+
+def test_children_that_run_are_recorded(fg: Funcgraph, record: Record, helper: Recorder) -> None:
+    with serving(fg.folder, workers=2) as preforking:
+        workers = set(preforking.workers)
+        assert len(workers) == 2
+        with preforking.asked(8, 0):
+            words = ["-P", str(preforking.pid), "--children", "-l", "*.answer"]
+            assert record(*words, "--", "sleep", "0.2") == 0, helper.errors
+    assert pids(fg.trace) <= {preforking.pid, *workers}
+    assert pids(fg.trace) & workers
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_children_that_come_are_recorded_with_children_alone(
+    fg: Funcgraph, record: Record, server: Server, follow: bool
+) -> None:
+    words = ["-P", str(server.pid), "-l", "*.answer", *(["--children"] if follow else [])]
+    assert record(*words, "--", sys.executable, "-c", _FORK, str(server.folder / "threads")) == 0
+    assert calls(fg.trace)["__main__.answer"] == (2 if follow else 1)
+    assert len(pids(fg.trace)) == (2 if follow else 1)
+
+
+_FORK = """
+import socket, sys
+line = socket.socket(socket.AF_UNIX)
+line.connect(sys.argv[1])
+line.sendall(b"fork\\n")
+assert line.recv(9)
+"""
+
+
+@pytest.mark.one_python
+@pytest.mark.parametrize(
+    ("words", "status", "reason"),
+    [
+        (["--or-untraced", "-P", "{pid}"], 2, "--or-untraced"),
+        (["--children", "--no-follow", "-P", "{pid}"], 2, "--no-follow"),
+        (["--children", "script.py"], 2, "only with -P"),
+        (["-P", "no such program here"], 2, "no Python process"),
+        (["-P", "{pid}", "-P", "{sleeper}"], 2, "{sleeper}"),
+        (["-P", "{pid},{gone}"], 2, "{gone}"),
+        (["-P", "{pid}", "--", "/no/such/command"], 127, "/no/such/command"),
+        (["-P", "{pid}", "-p", "nonsense"], 2, "nonsense"),
+        (["-P", "{pid}", "-e", "f:a/b __main__.answer no_such:string"], 2, "no_such"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_as_a_whole(
+    fg: Funcgraph,
+    record: Record,
+    helper: Recorder,
+    server: Server,
+    words: list[str],
+    status: int,
+    reason: str,
+) -> None:
+    gone, sleeper = subprocess.Popen(["true"]), subprocess.Popen(["sleep", "60"])
+    gone.wait()
+    names = {"pid": server.pid, "gone": gone.pid, "sleeper": sleeper.pid}
+    state = server.state()
+    before = {name: state[name] for name in ("threads", "descriptors", "tools", "references", "environment")}
+    try:
+        assert record(*(word.format(**names) for word in words)) == status
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert reason.format(**names) in helper.errors
+    assert helper.errors.startswith("funcgraph: ")
+    assert fg.sessions() == []
+    assert not list(fg.folder.glob("trace.fg*"))
+    assert server.state_like(before) == before
+
+
+def wait_until(condition: Callable[[], object], recorder: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert recorder.poll() is None, recorder.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def wait_for_ring(fg: Funcgraph, recorder: subprocess.Popen[str]) -> None:
+    """Wait until a process has joined."""
+    wait_until(lambda: list(fg.runtime.glob("funcgraph-*/*.ring")), recorder)
