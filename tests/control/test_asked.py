@@ -1,4 +1,4 @@
-"""The socket is there only if somebody asks for it: serve(), FUNCGRAPH=control, a recording."""
+"""The socket is there only if somebody asks for it: serve(), FUNCGRAPH=control, record --control."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_no_socket_is_told_if_a_person_asked(
     assert capfd.readouterr().err == told
 
 
-def test_each_process_of_a_recording_has_one(fg: Funcgraph) -> None:
+def test_each_process_of_a_recording_can_have_one(fg: Funcgraph) -> None:
     script = fg.script(
         """
         import os, subprocess, sys
@@ -98,7 +98,7 @@ def test_each_process_of_a_recording_has_one(fg: Funcgraph) -> None:
             sys.stdin.readline()
         """
     )
-    recorder = fg.start("record", "-q", "-l", "__main__.*", sys.executable, script)
+    recorder = fg.start("record", "--control", "-q", "-l", "__main__.*", sys.executable, script)
     assert recorder.stdin and recorder.stdout
     parent, child, forked = map(int, recorder.stdout.readline().split())
     for pid in (parent, forked, child):
@@ -117,5 +117,5 @@ def test_each_process_of_a_recording_has_one(fg: Funcgraph) -> None:
 
 def test_a_recording_without_control(fg: Funcgraph) -> None:
     script = fg.script("import os; print(len(os.listdir('/proc/self/task')))")
-    assert fg.record("-q", "--no-control", "-l", "__main__.*", sys.executable, script).stdout == "1\n"
-    assert fg.record("-q", "-l", "__main__.*", sys.executable, script).stdout == "2\n"
+    assert fg.record("-q", "-l", "__main__.*", sys.executable, script).stdout == "1\n"
+    assert fg.record("-q", "--control", "-l", "__main__.*", sys.executable, script).stdout == "2\n"

@@ -48,7 +48,7 @@ functions of a module.
 
 Several instances can record at once, each with its own options and into a buffer of its own in the one trace:
 options before the first -B configure the top instance, options after a -B that instance. -o, -C, --no-follow,
---no-control, -q and the options for sizes, times and the trace's format belong to the whole recording and may
+--control, -q and the options for sizes, times and the trace's format belong to the whole recording and may
 stand anywhere."""
 
 GRACE_S = 1.0  # for processes that outlive the command, to end by themselves

@@ -138,7 +138,7 @@ def record(
     mode: str = "wait",
     options: Iterable[str] = (),
     follow_fork: bool = True,
-    control: bool = True,
+    control: bool = False,
     clock: str = "mono",
     max_size: int | str = 0,
     max_time: int | str = 0,

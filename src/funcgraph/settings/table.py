@@ -386,10 +386,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "control",
         FLAG,
-        "do not give the recorded processes a control socket",
+        "give the recorded processes a control socket, through which they can be steered while they run",
         scope=RECORDING,
-        default=True,
-        flag="--no-control",
+        default=False,
+        flag="--control",
     ),
     Setting(
         "clock",
