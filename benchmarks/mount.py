@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from benchmarks.harness import Bench, Figure, at_least, at_most
 
@@ -59,8 +60,8 @@ def _mounted(bench: Bench) -> Iterator[_Mounted]:
     folder = bench.folder / "tracing"
     folder.mkdir(exist_ok=True)
     command = bench.plain("served_functions.py")
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=bench.folder, env=bench.environment, **pipes) as process:  # type: ignore[call-overload]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=bench.folder, env=bench.environment, **pipes) as process:
         try:
             process.stdout.readline()
             bench.run([*bench.funcgraph, "mount", str(folder), "-P", str(process.pid)])

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,9 @@ VIM = shutil.which("vim") or shutil.which("vim.tiny")
 EVENTS = [f"sched:event_{number}" for number in range(2000)]
 
 
-def run(folder: Path, *words: str, **settings: object) -> str:
+def run(folder: Path, *words: str, **settings: Any) -> str:
     """Run a program in the mount; it must succeed without a word on standard error."""
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60, **settings)  # type: ignore[call-overload]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60, **settings)
     assert (done.returncode, done.stderr) == (0, "")
     return str(done.stdout)
 

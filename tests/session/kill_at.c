@@ -1,4 +1,4 @@
-/* Preloaded by tests: a process kills itself with SIGKILL at a given call that changes files or other processes.
+/* Preloaded by tests: a process kills itself with SIGKILL at a given call that changes files or processes.
  *
  * Calls are counted from kill_at() on. In a process that a test cannot reach, they are counted from the
  * KILL_AT_FILE-th file on that is created in the place that KILL_AT_PLACE names: a path, or the folder of
