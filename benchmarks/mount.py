@@ -62,6 +62,7 @@ def _mounted(bench: Bench) -> Iterator[_Mounted]:
     command = bench.plain("served_functions.py")
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=bench.folder, env=bench.environment, **pipes) as process:
+        assert process.stdout is not None
         try:
             process.stdout.readline()
             bench.run([*bench.funcgraph, "mount", str(folder), "-P", str(process.pid)])
