@@ -101,21 +101,22 @@ int fg_is_inside(pid_t tid, struct fg_range range, uint64_t entry)
     return error;
 }
 
+/* Return: 1: it was written; 0: something else is there; a negative errno. */
 static int compare_and_write(const struct fg_thread *thread, uint64_t address, const void *old,
                              const void *new, size_t bytes)
 {
     char *now = malloc(bytes);
-    int result = -ENOMEM;
+    int result = 0;
 
     if (now == NULL)
-        return result;
-    result = 0;
-    if (fg_thread_read(thread, address, now, bytes) == (ssize_t)bytes && memcmp(now, old, bytes) == 0)
-        result = fg_thread_write(thread, address, new, bytes);
-    else
-        result = 1;
+        return -ENOMEM;
+    if (fg_thread_read(thread, address, now, bytes) == (ssize_t)bytes && memcmp(now, old, bytes) == 0) {
+        int error = fg_thread_write(thread, address, new, bytes);
+
+        result = error < 0 ? error : 1;
+    }
     free(now);
-    return result < 0 ? result : !result;
+    return result;
 }
 
 int fg_replace(pid_t tid, uint64_t address, const void *old, const void *new, size_t bytes)
