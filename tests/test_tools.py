@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,16 @@ from tools import bench, console, lint, progress, sid
 from tools import test as suites
 
 pytestmark = pytest.mark.one_python
+
+TESTS = Path(__file__).parent
+
+
+def test_no_two_files_of_tests_are_the_same_module() -> None:
+    """pytest imports a file of a folder without __init__.py by its name alone: one would hide the other."""
+    files = [*TESTS.rglob("test_*.py"), *TESTS.rglob("conftest.py")]
+    modules = Counter(file.stem for file in files if not (file.parent / "__init__.py").exists())
+    assert [module for module, count in modules.items() if count > 1] == []
+
 
 TOTAL = re.compile(r"total: (\d+) passed, (\d+) failed, (\d+) skipped")
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mounted import end, lacks, start
+
+from mount.mounted import end, lacks, start
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mounted import TIMEOUT_S
-from shop_program import BUSY, IDLE, UNAWARE, end_program, start_program
+
+from mount.mounted import TIMEOUT_S
+from mount.shop_program import BUSY, IDLE, UNAWARE, end_program, start_program
 
 pytestmark = pytest.mark.one_python
 

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mounted import TIMEOUT_S, mount_process
-from shop_program import BUSY, end_program, start_program
+
+from mount.mounted import TIMEOUT_S, mount_process
+from mount.shop_program import BUSY, end_program, start_program
 
 pytestmark = pytest.mark.one_python
 

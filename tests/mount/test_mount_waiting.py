@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mounted import TIMEOUT_S, end, start
+
+from mount.mounted import TIMEOUT_S, end, start
 
 pytestmark = pytest.mark.one_python
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from local import LocalRemote
 
 import funcgraph
 from funcgraph import cli
@@ -22,6 +21,7 @@ from funcgraph.commands import _processes
 from funcgraph.control.client import connect
 from funcgraph.instance.boot import TOP
 from funcgraph.steering.folder import Process
+from steering.local import LocalRemote
 
 import_module("work")  # whose functions the tests trace
 

@@ -6,7 +6,6 @@ import argparse
 from errno import EINVAL, EOPNOTSUPP
 
 import pytest
-from local import LocalRemote
 
 import funcgraph
 from funcgraph.cli import parser_of
@@ -17,6 +16,7 @@ from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import STEERED, Wanted, WantedError, apply, begin
 from funcgraph.steering.events import Asked, NoEventError
 from funcgraph.steering.folder import Process
+from steering.local import LocalRemote
 
 pytestmark = pytest.mark.one_python
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Verb
 from work import pay
 
 import funcgraph
 from funcgraph import cli
 from funcgraph.commands import CommandError
+from steering.conftest import Verb
 
 pytestmark = pytest.mark.one_python
 

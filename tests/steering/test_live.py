@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run, Shops, Verb
 from progress import until_it_got_on
+
+from steering.conftest import Run, Shops, Verb
 
 pytestmark = pytest.mark.one_python
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Verb
 
 import funcgraph
 from funcgraph import cli
@@ -11,6 +10,7 @@ from funcgraph.commands import CommandError
 from funcgraph.steering.folder import Process
 from funcgraph.steering.reset import reset
 from funcgraph.steering.stat import stat
+from steering.conftest import Verb
 
 pytestmark = pytest.mark.one_python
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Verb
-from local import LocalRemote
 from work import pay
 
 import funcgraph
 from funcgraph import cli
 from funcgraph.commands import _processes
 from funcgraph.steering.folder import Process
+from steering.conftest import Verb
+from steering.local import LocalRemote
 
 pytestmark = pytest.mark.one_python
 

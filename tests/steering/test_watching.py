@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from conftest import Run, Shops
 from progress import until_it_got_on
 
 from funcgraph.control.processes import running
+from steering.conftest import Run, Shops
 
 pytestmark = pytest.mark.one_python
 

@@ -25,8 +25,9 @@
 #define NR_BUFFERS 2u
 #define NR_LANES (NR_CPUS * NR_BUFFERS)
 #define NR_PAGES 3u /* a lane */
-#define ROUNDS 6000
-#define ROUNDS_7 2000 /* for each codec */
+#define IS_NIGHT (getenv("FUNCGRAPH_NIGHTLY") != NULL)
+#define ROUNDS (IS_NIGHT ? 6000 : 2000)
+#define ROUNDS_7 (IS_NIGHT ? 2000 : 700) /* for each codec */
 #define BUFFER_BYTES (sizeof("flyrecord") + NR_CPUS * 16)
 
 static const char meta[] = "{\"version\": 1}";
