@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from extension import compile_library
 from running import PROGRAMS, Running, code_pages, folders
 
 from funcgraph.attach import AttachError, run_in
@@ -136,16 +137,13 @@ ctypes.PyDLL(None).pause()
         assert running.end() == (7, "", "")
 
 
-def test_a_call_that_was_queued_in_vain_is_taken_back() -> None:
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_a_call_that_was_queued_in_vain_is_taken_back(tmp_path: Path) -> None:
     """The main thread is in C code for so long that the call is given up; later it finds nothing to do."""
-    program = """
-import ctypes, os
-libc = ctypes.PyDLL(None)
-numbers = (ctypes.c_int * 3_000_000)(*range(3_000_000))
-order = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-ready()
-for _ in range(2):
-    libc.qsort(numbers, 3_000_000, 4, libc.strncmp)
+    library = compile_library(tmp_path, Path(__file__).parent / "spin.c")
+    program = f"""
+import ctypes
+ctypes.PyDLL({str(library)!r}).spin()
 ready()
 while True:
     sum(range(50))
@@ -156,6 +154,7 @@ while True:
         with pytest.raises(AttachError, match="nothing was run in it"):
             run_in(running.pid, "print('ran')", 0.2)
         assert code_pages(running.pid) == code
+        running.process.send_signal(signal.SIGUSR2)
         assert running.process.stdout.readline() == "ready\n"
         assert run_in(running.pid, "answer = 1", 30) == "1"
         assert running.end() == (7, "", "")

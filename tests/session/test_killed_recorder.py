@@ -10,14 +10,13 @@ import fcntl
 import itertools
 import shutil
 import signal
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
-from extension import WARNINGS
+from extension import compile_library
 from sizes import KILLED_CALLS
 
 import funcgraph
@@ -33,12 +32,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the compiled kill_at.c."""
-    target = tmp_path_factory.mktemp("kill_at") / "kill_at.so"
-    command = ["gcc", "-std=gnu11", "-O2", "-fPIC", "-shared", *WARNINGS]
-    command += [str(HERE / "kill_at.c"), "-o", str(target), "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return target
+    return compile_library(tmp_path_factory.mktemp("kill_at"), HERE / "kill_at.c")
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,15 @@ def compile_extension(
     return target
 
 
+def compile_library(folder: Path, source: Path) -> Path:
+    """Compile a C file as a shared library in `folder`, with gcc; warnings are errors."""
+    target = folder / f"{source.stem}.so"
+    command = ["gcc", "-std=gnu11", "-O2", "-fPIC", "-shared", *WARNINGS, str(source), "-o", str(target)]
+    done = subprocess.run([*command, "-ldl"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
 def load(path: Path, name: str) -> ModuleType:
     """Import the extension module at `path`, without adding it to sys.modules."""
     spec = importlib.util.spec_from_loader(name, importlib.machinery.ExtensionFileLoader(name, str(path)))
