@@ -17,6 +17,7 @@ from conftest import Funcgraph
 from recorders import Recorder, calls, pids, recorders
 
 import funcgraph
+from funcgraph.control.client import connect
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +152,8 @@ def test_the_end_of_all_processes_ends_the_recording(fg: Funcgraph) -> None:
     with serving(fg.folder) as mortal:
         recorder = fg.start("record", "-P", str(mortal.pid), "-l", "__main__.*")
         wait_for_ring(fg, recorder)
+        with connect(mortal.pid) as client:
+            client.call("info")  # requests are answered in turn: it has joined
         mortal.line("threads").ask("7")
         os.kill(mortal.pid, signal.SIGKILL)
         _, errors = recorder.communicate()

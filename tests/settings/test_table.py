@@ -261,7 +261,18 @@ def test_flags_of_the_command() -> None:
         for value in setting.values:
             assert actions.pop(f"--{value}").dest == setting.name
     # Those of the command itself.
-    assert actions.keys() == {"-h", "--help", "-o", "-B", "-f", "-R", "-q", "--or-untraced"}
+    assert actions.keys() == {
+        "-h",
+        "--help",
+        "-P",
+        "--children",
+        "-o",
+        "-B",
+        "-f",
+        "-R",
+        "-q",
+        "--or-untraced",
+    }
 
 
 def test_the_table_is_quick_to_import() -> None:
