@@ -9,6 +9,7 @@ import re
 import struct
 import sys
 from collections import defaultdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,14 +21,14 @@ from tracefile import RAISE, RETURN, Task, Trace, head, values
 import funcgraph
 from funcgraph import cli
 from funcgraph.tracedata import Selection, TraceError, TraceFile
+from funcgraph.tracedata.sql import MISSING, SqlError
 from tracedata.programs import STEPS, Program, Step
 
-duckdb = pytest.importorskip("duckdb", reason="the extra 'sql' is not installed")
-pytest.importorskip("pyarrow", reason="the extra 'sql' is not installed")
-
-from funcgraph.tracedata.sql import MISSING, SqlError  # noqa: E402
-
-pytestmark = pytest.mark.one_python
+pytestmark = [
+    pytest.mark.one_python,
+    # Not importorskip(): the tests before these would run beside all that they import.
+    pytest.mark.skipif(not (find_spec("duckdb") and find_spec("pyarrow")), reason="no extra 'sql'"),
+]
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "sql.md"
 S, US = 1_000_000_000, 1000
