@@ -90,7 +90,8 @@ static void forget_thread_object(void)
     Py_XDECREF(name);
 }
 
-/* Without collections: these would run finalizers of the program in a thread that it does not know. */
+/* Without collections: these would run finalizers of the program in a thread that it does not know. CPython
+ * 3.12 runs one that is due even so. */
 size_t fg_handler_ask(void *context, uint32_t client, const uint8_t *message, size_t bytes, uint8_t **frame)
 {
     PyGILState_STATE attached;

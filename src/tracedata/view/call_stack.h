@@ -40,6 +40,8 @@ struct fg_suspended_call {
     struct fg_call call;
     bool is_used;
     uint64_t start_ns, last_ns;
+    size_t holder; /* 1 + the stack in which it goes on, 0: in none; and the level there */
+    uint32_t holder_depth;
     int32_t pid;
     uint32_t number, depth; /* of the task in which it was suspended last; there */
 };

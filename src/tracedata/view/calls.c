@@ -157,7 +157,9 @@ static int give_up_calls(struct fg_calls *calls, struct fg_call_stack *stack, ui
 
             add_stretch(stack, call_of(calls, level), stack->depth,
                         minus(ran_ns, stack->wait_ns - level->waited_ns));
-            if (!level->suspended) /* else it may go on */
+            if (level->suspended) /* it may go on */
+                calls->suspended.calls[level->suspended - 1].holder = 0;
+            else
                 error = put_row(calls, &level->call, &end);
         }
         level->is_open = false;
@@ -179,6 +181,25 @@ static uint64_t parent_of(struct fg_calls *calls, struct fg_call_stack *stack, u
 }
 
 /* ---- events */
+
+/* 1 + the place of a suspended call, which goes on at this depth now; 0: there is none. If it went on elsewhere,
+ * its suspend is not in the trace, or the trace is damaged: it is there no longer. */
+static size_t resume_call(struct fg_calls *calls, const struct fg_call_stack *stack, uint32_t depth,
+                          uint64_t start_ns, uint32_t func)
+{
+    int32_t pid = calls->merge->names->tasks[stack->task].pid;
+    size_t found = fg_suspended_find(&calls->suspended, start_ns, func, pid);
+    struct fg_suspended_call *call;
+
+    if (!found)
+        return 0;
+    call = &calls->suspended.calls[found - 1];
+    if (call->holder)
+        calls->stacks[call->holder - 1].levels[call->holder_depth].is_open = false;
+    call->holder = 1 + (size_t)(stack - calls->stacks);
+    call->holder_depth = depth;
+    return found;
+}
 
 static int begin_call(struct fg_calls *calls, struct fg_call_stack *stack, const struct fg_event *event,
                       const struct fg_graph_event *entry, struct fg_call_level *level)
@@ -220,8 +241,7 @@ static int add_entry(struct fg_calls *calls, struct fg_call_stack *stack, const 
     level->func = function_of(calls, entry.func);
     level->suspended = 0;
     if (entry.kind == FG_WIRE_RESUME && entry.has_start)
-        level->suspended = fg_suspended_find(&calls->suspended, entry.start_ns, level->func,
-                                             calls->merge->names->tasks[event->task].pid);
+        level->suspended = resume_call(calls, stack, entry.depth, entry.start_ns, level->func);
     if (level->suspended)
         call_of(calls, level)->resumes++;
     else
@@ -261,6 +281,28 @@ static int find_call(struct fg_calls *calls, struct fg_call_stack *stack, const 
     return error;
 }
 
+/* Keeps a call until it goes on. Return: 0; 1: another one has its start, in a trace that is damaged;
+ * -ENOMEM. */
+static int suspend_call(struct fg_calls *calls, struct fg_call_stack *stack, struct fg_call_level *level,
+                        const struct fg_graph_event *exit, int32_t pid)
+{
+    struct fg_suspended_call *suspended;
+
+    if (!level->suspended) {
+        if (fg_suspended_find(&calls->suspended, exit->start_ns, level->func, pid))
+            return 1;
+        level->suspended = fg_suspended_add(&calls->suspended, &level->call, exit->start_ns, pid);
+        if (!level->suspended)
+            return -ENOMEM;
+    }
+    suspended = &calls->suspended.calls[level->suspended - 1];
+    suspended->holder = 0;
+    suspended->last_ns = stack->last_ns;
+    suspended->number = stack->number;
+    suspended->depth = exit->depth;
+    return 0;
+}
+
 /* The call has ended, or was suspended. */
 static int end_call(struct fg_calls *calls, struct fg_call_stack *stack, struct fg_call_level *level,
                     const struct fg_graph_event *exit, int32_t pid)
@@ -269,20 +311,12 @@ static int end_call(struct fg_calls *calls, struct fg_call_stack *stack, struct 
         [FG_WIRE_RETURN] = FG_CALL_return, [FG_WIRE_RAISE] = FG_CALL_raise, [FG_WIRE_CLOSE] = FG_CALL_close};
     struct row_end end = {
         .end_ns = stack->last_ns, .task = stack->number, .depth = exit->depth, .exit = exit};
-    struct fg_suspended_call *suspended;
-    int error;
+    int error = 1;
 
-    if (exit->kind == FG_WIRE_SUSPEND && exit->has_start) {
-        if (!level->suspended)
-            level->suspended = fg_suspended_add(&calls->suspended, &level->call, exit->start_ns, pid);
-        if (!level->suspended)
-            return -ENOMEM;
-        suspended = &calls->suspended.calls[level->suspended - 1];
-        suspended->last_ns = stack->last_ns;
-        suspended->number = stack->number;
-        suspended->depth = exit->depth;
-        return 0;
-    }
+    if (exit->kind == FG_WIRE_SUSPEND && exit->has_start)
+        error = suspend_call(calls, stack, level, exit, pid);
+    if (error < 1)
+        return error;
     end.ended = exit->kind == FG_WIRE_SUSPEND || exit->kind > FG_WIRE_CLOSE ? FG_CALL_open : ends[exit->kind];
     error = put_row(calls, call_of(calls, level), &end);
     if (level->suspended)
@@ -308,8 +342,7 @@ static int add_exit(struct fg_calls *calls, struct fg_call_stack *stack, const s
     func = function_of(calls, exit.func);
     level = &stack->levels[exit.depth];
     if (stack->depth != exit.depth + 1 || !level->is_open || level->func != func) {
-        size_t suspended =
-            exit.has_start ? fg_suspended_find(&calls->suspended, exit.start_ns, func, pid) : 0;
+        size_t suspended = exit.has_start ? resume_call(calls, stack, exit.depth, exit.start_ns, func) : 0;
 
         error = find_call(calls, stack, &exit, level, suspended);
     }
