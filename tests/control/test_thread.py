@@ -123,7 +123,7 @@ def test_other_tools_do_not_see_the_handler(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(
     sys.version_info[:2] == (3, 12),
-    reason="3.12 runs a collection that is due in the next thread that runs, also if collections are disabled",
+    reason="3.12 runs a collection that is due in the next thread that runs, disabled or not",
 )
 def test_no_collection_runs_in_it(tmp_path: Path) -> None:
     """A finalizer of the program would run in a thread that the program does not know."""
