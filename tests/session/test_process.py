@@ -50,7 +50,7 @@ def test_process_that_was_never_there_is_gone(how: str) -> None:
 def test_a_later_process_with_the_same_id_is_another(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = ProcessWatch(os.getpid())
     if how == "proc":
-        monkeypatch.setattr("funcgraph.session.process._start_time", lambda pid: "later")
+        monkeypatch.setattr("funcgraph.session.process.start_time", lambda pid: "later")
         assert watch.gone()
     else:
         assert not watch.gone()
@@ -65,7 +65,7 @@ def test_name_of_a_process_may_hold_anything() -> None:
     try:
         from funcgraph.session import process
 
-        assert process._start_time(os.getpid()) is not None
+        assert process.start_time(os.getpid()) is not None
     finally:
         with open("/proc/self/comm", "w") as file:
             file.write(before)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from funcgraph.attach.errors import AttachError
+from funcgraph.session.process import stat_fields
 
 __all__ = ["Mapping", "Process"]
 
@@ -120,11 +121,8 @@ class Process:
 
     def state(self, tid: int) -> str:
         """Return the letter of a thread's state: "R", "S", "D" ...; "X": it has ended."""
-        try:
-            text = (self.folder / "task" / str(tid) / "stat").read_text(errors="replace")
-        except OSError:
-            return "X"
-        return text.rpartition(")")[2].split()[0]
+        fields = stat_fields(f"{self.pid}/task/{tid}")
+        return fields[0].decode() if fields else "X"
 
     def processor_ns(self) -> int:
         """Return how long its main thread has been on a processor; 0: the kernel does not say."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.commands._settings import check_instance
 from funcgraph.steering.children import descendants
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.output import Output
@@ -42,8 +43,7 @@ class _Instance(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> None:
-        if not values:
-            parser.error("argument -B: invalid instance name '': must be non-empty")
+        check_instance(parser, values)
         setattr(namespace, self.dest, [*getattr(namespace, self.dest), values])
 
 

@@ -10,7 +10,7 @@ from funcgraph.commands import CommandError
 from funcgraph.session.check import CHOICES, RECORD_OPTIONS, OptionError
 from funcgraph.settings.table import BY_NAME, CHOICE, EVENTS, FLAG, NUMBER, PATTERNS, WORDS, Setting
 
-__all__ = ["add_setting", "help_of", "refusal"]
+__all__ = ["add_setting", "check_instance", "help_of", "refusal"]
 
 
 class _OneValue(argparse.Action):
@@ -46,6 +46,12 @@ def add_setting(parser: argparse.ArgumentParser, setting: Setting) -> None:
         elif setting.kind == NUMBER:
             keywords["type"] = int
     parser.add_argument(setting.flag, **keywords)
+
+
+def check_instance(parser: argparse.ArgumentParser, name: object) -> None:
+    """Refuse an empty name after -B."""
+    if not name:
+        parser.error("argument -B: invalid instance name '': must be non-empty")
 
 
 def help_of(setting: Setting) -> str:

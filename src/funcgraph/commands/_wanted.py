@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Collection
 from typing import Any
 
-from funcgraph.commands._settings import help_of
+from funcgraph.commands._settings import check_instance, help_of
 from funcgraph.settings.table import EVENTS, FLAG, NUMBER, PATTERNS, THREADS, WORDS, Setting
 from funcgraph.steering.configure import STEERED, Wanted
 from funcgraph.steering.events import Asked
@@ -82,8 +82,7 @@ class _NextInstance(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        if not values:
-            parser.error("argument -B: invalid instance name '': must be non-empty")
+        check_instance(parser, values)
         _current(namespace)
         namespace.wanted = [*namespace.wanted, Wanted(values, is_removed=namespace.negated)]
 

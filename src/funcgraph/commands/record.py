@@ -10,7 +10,7 @@ from typing import Any
 import funcgraph
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._recording import close, environment, follow, give_up, prepare
-from funcgraph.commands._settings import add_setting, refusal
+from funcgraph.commands._settings import add_setting, check_instance, refusal
 from funcgraph.events import asked
 from funcgraph.session.check import OptionError, check, check_file, record_options
 from funcgraph.session.child import (
@@ -64,8 +64,7 @@ class _NextInstance(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        if not values:
-            parser.error("argument -B: invalid instance name '': must be non-empty")
+        check_instance(parser, values)
         namespace.instances = [*namespace.instances, _take_instance(namespace)]
         namespace.name = values
 

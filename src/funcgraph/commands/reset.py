@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from funcgraph.commands._processes import Processes, add_processes, named_folders
+from funcgraph.commands._settings import check_instance
 from funcgraph.steering import reset as steering
 from funcgraph.steering.folder import Process
 
@@ -55,9 +56,9 @@ class _InOrder(argparse.Action):
             if parts[-1].name == "":
                 parser.error("argument -d: the top instance cannot be deleted: must come after -B or -a")
             parts[-1].is_deleted = True
-        elif option_string == "-B" and not values:
-            parser.error("argument -B: invalid instance name '': must be non-empty")
         else:
+            if option_string == "-B":
+                check_instance(parser, values)
             parts.append(_Part({"-B": values, "-a": None, "-t": ""}[str(option_string)]))
         namespace.parts = parts
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from funcgraph.control.place import PREFIX, SUFFIX, folders
+from funcgraph.session.process import start_time
 
 __all__ = ["Process", "connect_to", "remove_stale", "running", "sockets"]
 
@@ -39,7 +40,7 @@ class Process:
             status = _status(pid)
             self.uid = int(status["Uid"].split()[1])
             self.inner_pid = int(status.get("NSpid", str(pid)).split()[-1])
-            self.start = _start(pid)
+            self.start = start_time(pid) or ""
         except (OSError, KeyError, IndexError, ValueError):
             self.start = ""
         if not self.start:
@@ -47,22 +48,12 @@ class Process:
 
     def has_ended(self) -> bool:
         """Return whether it has. A zombie has."""
-        return _start(self.pid) != self.start
+        return start_time(self.pid) != self.start
 
 
 def _status(pid: int) -> dict[str, str]:
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
-
-
-def _start(pid: int) -> str:
-    """Return the start time of a process in ticks; "": it has ended."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()  # the name, in parentheses, may hold anything
-    except OSError:
-        return ""
-    return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
 
 
 def _environ(pid: int) -> dict[str, str]:

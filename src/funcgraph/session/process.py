@@ -8,7 +8,7 @@ import resource
 import select
 import struct
 
-__all__ = ["ProcessWatch", "pidfd_or_none"]
+__all__ = ["ProcessWatch", "pidfd_or_none", "start_time", "stat_fields"]
 
 
 # Descriptors that process watches leave free, so that files still open while hundreds of processes are
@@ -16,18 +16,29 @@ __all__ = ["ProcessWatch", "pidfd_or_none"]
 SPARE_DESCRIPTORS = 64
 
 
-def _start_time(pid: int) -> str | None:
-    """Return the start time of a process, which no later process of that id has; None: it ended.
+def stat_fields(process: int | str) -> list[bytes]:
+    """Return the fields of a process's `stat` in /proc that follow its name; []: it is gone.
+
+    Args:
+        process: its id, or PID/task/TID for one of its threads.
+
+    Returns:
+        The state (field 3 of proc(5)), the parent and the rest. The name, in parentheses, may hold anything.
+    """
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def start_time(pid: int) -> str | None:
+    """Return the start time of a process in ticks, which no later process of that id has; None: it ended.
 
     A zombie has ended.
     """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name, in parentheses, may contain anything. The state (field 3) and the rest follow it.
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in (b"Z", b"X") else fields[19].decode()
+    fields = stat_fields(pid)
+    return None if fields[:1] in ([], [b"Z"], [b"X"]) else fields[19].decode()
 
 
 # PIDFD_GET_INFO with PIDFD_INFO_EXIT, Linux 6.15 and later: linux/pidfd.h, the first 64 bytes of pidfd_info.
@@ -48,12 +59,8 @@ def _reaped_status(pidfd: int) -> int | None:
 
 def _zombie_status(pid: int) -> int | None:
     """Return the wait status of a process that its parent has not waited for yet."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return int(fields[49]) if fields[0] == b"Z" else None
+    fields = stat_fields(pid)
+    return int(fields[49]) if fields[:1] == [b"Z"] else None
 
 
 def pidfd_or_none(pid: int) -> int | None:
@@ -96,7 +103,7 @@ class ProcessWatch:
         except ProcessLookupError:
             self._gone = True
         if self._fd is None:
-            self._started = _start_time(pid)
+            self._started = start_time(pid)
 
     def gone(self) -> bool:
         """Return whether the process has ended. A zombie has."""
@@ -109,7 +116,7 @@ class ProcessWatch:
             if self._gone:
                 self._take_status(self._fd)
         else:
-            self._gone = self._started is None or _start_time(self.pid) != self._started
+            self._gone = self._started is None or start_time(self.pid) != self._started
         if self._gone:
             self.close()
         return self._gone

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from funcgraph.session.process import stat_fields
 from funcgraph.steering.processes import is_python
 
 __all__ = ["descendants"]
@@ -39,10 +40,5 @@ def _children() -> dict[int, list[int]]:
 
 def _parent(pid: int) -> int | None:
     """Return the parent of a process; None: it has ended, be it a zombie."""
-    try:
-        with open(f"{_PROC}/{pid}/stat", "rb") as file:
-            # The name, in parentheses, may contain anything.
-            state, parent = file.read().rpartition(b")")[2].split()[:2]
-    except OSError:
-        return None
-    return None if state in (b"Z", b"X") else int(parent)
+    fields = stat_fields(pid)
+    return None if fields[:1] in ([], [b"Z"], [b"X"]) else int(fields[1])

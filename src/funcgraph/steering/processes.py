@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from funcgraph.session.process import start_time, stat_fields
+
 __all__ = ["NoProcessError", "ancestors", "command_line", "find", "has_ended", "is_python"]
 
 _PROC = "/proc"
@@ -87,17 +89,12 @@ def is_python(pid: int) -> bool:
     return "/libpython" in _text(pid, "maps")
 
 
-def _state(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat after the name: state, parent and others; []: it is gone."""
-    return _text(pid, "stat").rpartition(")")[2].split()
-
-
 def ancestors(pid: int) -> set[int]:
     """Return a process, its parent, that one's parent, and so on."""
     found = {pid}
     while True:
-        fields = _state(pid)
-        pid = int(fields[1]) if len(fields) > 1 else 0
+        fields = stat_fields(pid)
+        pid = int(fields[1]) if fields else 0
         if pid in (0, *found):
             return found
         found.add(pid)
@@ -105,4 +102,4 @@ def ancestors(pid: int) -> set[int]:
 
 def has_ended(pid: int) -> bool:
     """Return whether a process no longer runs. A zombie does not."""
-    return _state(pid)[:1] in ([], ["Z"], ["X"])
+    return start_time(pid) is None
