@@ -182,8 +182,8 @@ static uint64_t parent_of(struct fg_calls *calls, struct fg_call_stack *stack, u
 
 /* ---- events */
 
-/* 1 + the place of a suspended call, which goes on at this depth now; 0: there is none. If it went on elsewhere,
- * its suspend is not in the trace, or the trace is damaged: it is there no longer. */
+/* 1 + the place of a suspended call, which goes on at this depth now; 0: there is none. If it went on
+ * elsewhere, its suspend is not in the trace, or the trace is damaged: it is there no longer. */
 static size_t resume_call(struct fg_calls *calls, const struct fg_call_stack *stack, uint32_t depth,
                           uint64_t start_ns, uint32_t func)
 {
