@@ -18,10 +18,6 @@ from typing import Self
 from funcgraph.attach.process import Process
 from funcgraph.attach.target import find_target
 
-#: A known fault (docs/attach.md, "Limits"): from CPython 3.14 on, a signal just after an attach to a process
-#: whose main thread waits may be handled with the next one only.
-_SIGNALS = 20 if sys.version_info >= (3, 14) else 1
-
 _END = """
 import signal, sys
 def end(number, frame):
@@ -164,15 +160,8 @@ class Running:
 
     def end(self) -> tuple[int, str, str]:
         """End it as it ends by itself; return its exit status, and what it printed."""
-        for _ in range(_SIGNALS):
-            self.process.send_signal(signal.SIGUSR1)
-            try:
-                output, errors = self.process.communicate(timeout=60 / _SIGNALS)
-                break
-            except subprocess.TimeoutExpired:
-                continue
-        else:
-            raise AssertionError(f"process {self.pid} does not end")
+        self.process.send_signal(signal.SIGUSR1)
+        output, errors = self.process.communicate(timeout=60)
         return self.process.returncode, output, errors
 
     def threads(self) -> set[str]:

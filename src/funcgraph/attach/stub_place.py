@@ -56,10 +56,14 @@ class StubPlace:
         at = self.target.process.read(address, size).find(pair)
         if at >= 0:
             self.replace(address + at, pair, nothing)
-        self._let_main_thread_pass()
+        self.let_main_thread_pass()
 
-    def _let_main_thread_pass(self) -> None:
-        """Wait until the main thread has executed many instructions, or sleeps in a system call."""
+    def let_main_thread_pass(self) -> None:
+        """Wait until the main thread has executed many instructions, or sleeps in a system call.
+
+        As long as it has not gone on after a stop, the kernel gives the process's signals to other threads:
+        Python's handler would run only when something else wakes the main thread.
+        """
         process, until = self.target.process, time.monotonic() + RESTORE_S
         begin = process.processor_ns()
         while process.state(process.pid) == "R" and time.monotonic() < until:
