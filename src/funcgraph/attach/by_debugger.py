@@ -41,9 +41,9 @@ class Request:
                 target.pid,
                 "it was started with PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug",
             )
-        self._wait_for_others(deadline)
         self._memory = os.open(target.process.folder / "mem", os.O_RDWR | os.O_CLOEXEC)
         try:
+            self._wait_for_others(deadline)
             self._ask(path)
         except BaseException:
             os.close(self._memory)
@@ -54,8 +54,8 @@ class Request:
 
     def __exit__(self, *exception: object) -> None:
         try:
-            if not self._target.process.has_ended() and self._int(self._debugger.pending):
-                self._write(self._debugger.pending, struct.pack("<i", 0))
+            if not self._target.process.has_ended():
+                self._withdraw()
         except AttachError:
             pass  # it has ended meanwhile
         finally:
@@ -70,13 +70,19 @@ class Request:
         breaker = self._target.process.read(debugger.eval_breaker, 1)[0]
         self._write(debugger.eval_breaker, bytes([breaker | _STOP_BIT]))
 
+    def _withdraw(self) -> None:
+        """Take a request back. The main thread may have taken it just before: let it open the script."""
+        if self._int(self._debugger.pending):
+            self._write(self._debugger.pending, struct.pack("<i", 0))
+            self._target.process.let_main_thread_pass()
+
     def _wait_for_others(self, deadline: float) -> None:
-        """Wait until the process has no other request. One of an attacher that was killed is replaced."""
+        """Wait until the process has no other request. One of an attacher that was killed is taken back."""
         process, debugger = self._target.process, self._debugger
         while self._int(debugger.pending):
             folder = exchange.folder_in(process.read(debugger.path, 512))
             if folder and not exchange.is_owned(process, folder):
-                exchange.remove_left(process, folder)
+                self._withdraw()
                 return
             if time.monotonic() > deadline:
                 raise AttachError(process.pid, "it has another debugger's request, which it has not run yet")

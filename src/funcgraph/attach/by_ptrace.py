@@ -81,7 +81,7 @@ class Injection:
         if self._entered and not self._target.process.has_ended():
             with contextlib.suppress(AttachError):  # it has ended meanwhile
                 self._restore()
-        self._place.let_main_thread_pass()
+        self._target.process.let_main_thread_pass()
 
     def run_until(self, done: Callable[[], bool], deadline: float) -> bool:
         """Try to start the text until `done()` is true. Return False: the time was over first."""

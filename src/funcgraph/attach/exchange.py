@@ -28,7 +28,7 @@ from funcgraph.attach.process import Process
 __all__ = ["Exchange", "folder_in", "is_owned", "remove_left"]
 
 _NAME = "funcgraph-attach-"
-_PATH = re.compile(rb"(/dev/shm|/tmp|/var/tmp|/run/user/\d+)/(funcgraph-attach-[0-9a-f]{16})")
+_PATH = re.compile(rb"(?:/dev/shm|/tmp|/var/tmp|/run/user/\d+)/funcgraph-attach-(\d+)-[0-9a-f]{16}")
 _FILES = ("script", "source", "run", "result", "result.part")
 _MAX_RESULT = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -57,13 +57,13 @@ class Exchange:
                 os.close(self._fd)
             os.close(self._parent)
         self._give(self._fd)
-        _sweep(self._parent, process)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         _remove(self._parent, self._fd, os.path.basename(self.path))
+        _sweep(self._parent, self._process)
         os.close(self._fd)
         os.close(self._parent)
 
@@ -117,7 +117,7 @@ def _make(process: Process) -> tuple[int, str]:
     """Make a folder; return its parent, opened, and its path in the process."""
     refused = []
     for place in ("/dev/shm", "/tmp", f"/run/user/{process.user[0]}", "/var/tmp"):
-        name = f"{_NAME}{secrets.token_hex(8)}"
+        name = f"{_NAME}{process.inner_pid}-{secrets.token_hex(8)}"
         try:
             parent = _open_place(process, place)
         except OSError as error:
@@ -181,9 +181,13 @@ def _with_left(process: Process, path: str, *, remove: bool) -> bool:
 
 
 def _sweep(parent: int, process: Process) -> None:
-    """Remove the folders of attachers that were killed."""
+    """Remove the folders that killed attachers have left for this process, and for processes that are gone.
+
+    Another process may still be asked to run the script in its folder, and would miss it.
+    """
     for name in os.listdir(parent):
-        if _PATH.fullmatch(f"/tmp/{name}".encode(errors="surrogateescape")):
+        match = _PATH.fullmatch(f"/tmp/{name}".encode(errors="surrogateescape"))
+        if match and (int(match[1]) == process.inner_pid or process.is_gone(int(match[1]))):
             _is_locked(parent, name, process, remove=True)
 
 

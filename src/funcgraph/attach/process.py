@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,11 @@ from funcgraph.session.process import stat_fields
 
 __all__ = ["Mapping", "Process"]
 
+#: The main thread is past a few instructions after this, on the processor.
+_PASSED_NS = 1_000_000
+#: How long to wait for that.
+_PASS_S = 2.0
+_PAUSE_S = 0.001
 _MAP_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) \S+ \d+ *(.*)")
 
 
@@ -65,6 +71,16 @@ class Process:
     def number(self, name: str) -> int:
         """Return the first number of a line of its status: 0 without such a line."""
         return int(self.status.get(name, "0").split()[0])
+
+    @property
+    def inner_pid(self) -> int:
+        """Its number in its own namespace."""
+        return int(self.status.get("NSpid", str(self.pid)).split()[-1])
+
+    def is_gone(self, inner_pid: int) -> bool:
+        """Return whether the process of that number in its namespace has ended, as far as its /proc tells."""
+        there = self.folder / "root" / "proc"
+        return (there / str(self.inner_pid)).exists() and not (there / str(inner_pid)).exists()
 
     @property
     def user(self) -> tuple[int, int]:
@@ -124,7 +140,20 @@ class Process:
         fields = stat_fields(f"{self.pid}/task/{tid}")
         return fields[0].decode() if fields else "X"
 
-    def processor_ns(self) -> int:
+    def let_main_thread_pass(self) -> None:
+        """Wait until the main thread has executed many instructions, or sleeps in a system call.
+
+        It may have read just before what is about to change. And as long as it has not gone on after a stop,
+        the kernel gives the process's signals to other threads: Python's handler would run only when
+        something else wakes the main thread.
+        """
+        begin, until = self._processor_ns(), time.monotonic() + _PASS_S
+        while self.state(self.pid) == "R" and time.monotonic() < until:
+            if begin and self._processor_ns() - begin > _PASSED_NS:
+                return
+            time.sleep(_PAUSE_S)
+
+    def _processor_ns(self) -> int:
         """Return how long its main thread has been on a processor; 0: the kernel does not say."""
         try:
             return int((self.folder / "task" / str(self.pid) / "schedstat").read_text().split()[0])

@@ -20,8 +20,6 @@ __all__ = ["RESTORE_S", "StubPlace", "free_place"]
 RESTORE_S = 2.0
 _PAUSE_S = 0.001
 _OTHER_ATTACHER_S = 0.02
-#: The main thread is past a few instructions after this, on the processor.
-_PASSED_NS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -56,20 +54,7 @@ class StubPlace:
         at = self.target.process.read(address, size).find(pair)
         if at >= 0:
             self.replace(address + at, pair, nothing)
-        self.let_main_thread_pass()
-
-    def let_main_thread_pass(self) -> None:
-        """Wait until the main thread has executed many instructions, or sleeps in a system call.
-
-        As long as it has not gone on after a stop, the kernel gives the process's signals to other threads:
-        Python's handler would run only when something else wakes the main thread.
-        """
-        process, until = self.target.process, time.monotonic() + RESTORE_S
-        begin = process.processor_ns()
-        while process.state(process.pid) == "R" and time.monotonic() < until:
-            if begin and process.processor_ns() - begin > _PASSED_NS:
-                return
-            time.sleep(_PAUSE_S)
+        self.target.process.let_main_thread_pass()
 
     def clear(self, content: bytes) -> bool:
         """Put the filler back; return whether `content` was still there."""
