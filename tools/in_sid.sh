@@ -13,5 +13,6 @@ while [ "$folders" -gt 0 ]; do
     folders=$((folders - 1))
 done
 # The machine's compiler and what it is started by need not be there.
-unset CC CMAKE_C_COMPILER_LAUNCHER
+unset CC
+[ -x "$sid/usr/bin/$CMAKE_C_COMPILER_LAUNCHER" ] || unset CMAKE_C_COMPILER_LAUNCHER
 exec chroot "$sid" env -C "$here" "$@"

@@ -1,8 +1,8 @@
 """Style and mistakes: `make lint`; `make format` changes the files instead of complaining.
 
-ruff checks the Python, clang-format and clang-tidy the C. gcc and clang compile everything with warnings as
-errors. No line is over 110 columns. The formatters are pinned in pyproject.toml: another release of them
-formats differently. clang-tidy and the compilers are the machine's.
+ruff checks the Python, clang-format and clang-tidy the C. gcc compiles everything, warnings are errors.
+clang's own warnings come from clang-tidy. No line is over 110 columns. The formatters are pinned in
+pyproject.toml: another release of them formats differently. clang-tidy and the compilers are the machine's.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ _PYTHON = ("src", "tests", "tools", "benchmarks", "examples")
 _C = ("src", "tests", "benchmarks", "examples")
 _TEXTS = (".c", ".h", ".py", ".pyi", ".sh", ".md")
 _COLUMNS = 110
-#: clang's builds, with what clang-tidy needs to know about each file.
+#: Builds by clang that are only described: clang-tidy reads there how each file is compiled.
 _DATABASES = BUILD / "lint-clang"
+#: What such a build generates.
+_GENERATED = "tracer_slowest.c"
 
 
 def _c_files(*suffixes: str) -> list[Path]:
@@ -75,39 +77,26 @@ def line_length(environment: Environment, fix: bool) -> int:
 
 
 def warnings(environment: Environment, fix: bool) -> int:
-    """Compile everything with each compiler, warnings as errors.
-
-    gcc's builds are those that the tests run with. clang's, without optimisation, serve clang-tidy.
-    """
+    """Compile everything with gcc, warnings as errors: the builds that the tests run with."""
     del fix
-    absent = [name for name in ("gcc", "clang") if not shutil.which(name)]
-    if absent:
-        say(f"{' and '.join(absent)} must be here")
+    if not shutil.which("gcc"):
+        say("gcc must be here")
         return 1
     os.environ["FG_WERROR"] = "1"
     try:
         native.build_tests("plain")
         test_environment(environment.interpreter)
-        say("gcc: no warning")
-        log = LOGS / "lint-clang.log"
-        log.unlink(missing_ok=True)
-        python = environment.interpreter.executable
-        for folder, what in (("python", f"Python_EXECUTABLE={python}"), ("tests", "FG_ENGINE_ONLY=ON")):
-            settings = (
-                "CMAKE_C_COMPILER=clang",
-                "CMAKE_BUILD_TYPE=Debug",
-                "FG_WERROR=ON",
-                "FG_LTO=OFF",
-                what,
-            )
-            native.build(_DATABASES / folder, log, *settings)
-        say("clang: no warning")
     except CommandFailedError as error:
-        if error.log is not None:
-            say(error.log.read_text(errors="replace"))
-        say(str(error))
+        _say_failure(error)
         return 1
+    say("gcc: no warning")
     return 0
+
+
+def _say_failure(error: CommandFailedError) -> None:
+    if error.log is not None:
+        say(error.log.read_text(errors="replace"))
+    say(str(error))
 
 
 #: The analyzer follows the paths of one function after the other. At night it also follows them into callees,
@@ -115,18 +104,33 @@ def warnings(environment: Environment, fix: bool) -> int:
 _SHALLOW = tuple(f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang", "mode=shallow"))
 
 
-def clang_tidy(environment: Environment, fix: bool) -> int:
-    """Check each C file once, as clang's builds compile it. Files that take long go first."""
-    del environment, fix
-    program = shutil.which("clang-tidy")
-    if program is None:
-        say("clang-tidy is not here (Debian package clang-tidy)")
-        return 1
-    depth = () if NIGHTLY else _SHALLOW
+def _how_to_compile(python: Path) -> dict[str, Path]:
+    """Return each C file, and the folder of a build by clang that has it."""
+    log = LOGS / "lint-clang.log"
+    log.unlink(missing_ok=True)
+    clang = ("CMAKE_C_COMPILER=clang", "CMAKE_BUILD_TYPE=Debug", "FG_LTO=OFF")
+    native.configure(_DATABASES / "python", log, *clang, f"Python_EXECUTABLE={python}")
+    native.build(_DATABASES / "tests", log, *clang, "FG_ENGINE_ONLY=ON", target=_GENERATED)
     known: dict[str, Path] = {}
     for database in sorted(_DATABASES.glob("*/compile_commands.json")):
         for entry in json.loads(database.read_text()):
             known.setdefault(entry["file"], database.parent)
+    return known
+
+
+def clang_tidy(environment: Environment, fix: bool) -> int:
+    """Check each C file once, with clang's own warnings. Files that take long go first."""
+    del fix
+    program = shutil.which("clang-tidy")
+    if program is None or not shutil.which("clang"):
+        say("clang-tidy and clang must be here (Debian packages of these names)")
+        return 1
+    try:
+        known = _how_to_compile(environment.interpreter.executable)
+    except CommandFailedError as error:
+        _say_failure(error)
+        return 1
+    depth = () if NIGHTLY else _SHALLOW
 
     def check(file: str) -> int:
         log = LOGS / "clang-tidy" / f"{Path(file).relative_to(ROOT)}.log".replace("/", "-")

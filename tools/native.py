@@ -77,10 +77,10 @@ def configure(folder: Path, log: Path | None, *definitions: str) -> NativeTools:
     return tools
 
 
-def build(folder: Path, log: Path | None, *definitions: str) -> NativeTools:
+def build(folder: Path, log: Path | None, *definitions: str, target: str = "all") -> NativeTools:
     """Configure and compile in `folder`."""
     tools = configure(folder, log, *definitions)
-    run([tools.cmake, "--build", folder], log=log, env=tools.environment)
+    run([tools.cmake, "--build", folder, "--target", target], log=log, env=tools.environment)
     return tools
 
 

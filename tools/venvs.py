@@ -97,7 +97,8 @@ class Environment:
             log.unlink(missing_ok=True)
             shutil.rmtree(wheels, ignore_errors=True)
             # Its own build requirements and compile tree: the second build compiles only what changed.
-            settings = [f"build-dir={BUILD / 'cmake' / tag}", f"cmake.define.FG_WERROR={werror()}"]
+            settings = [f"build-dir={BUILD / 'cmake' / tag}"]
+            settings += [f"cmake.define.{name}={value}" for name, value in compiled_with().items()]
             words = ["wheel", "--no-deps", "--no-build-isolation", "--verbose", "--wheel-dir", str(wheels)]
             words += [f"--config-settings={setting}" for setting in settings]
             run(self.command(*_PIP, *words, ROOT), log=log, env={"PATH": self.path})
@@ -121,9 +122,16 @@ def test_environment(python: Interpreter) -> Environment:
     return installed(python.tag, python, "test")
 
 
-def werror() -> str:
-    """Return whether warnings are errors in wheels: ON where FG_WERROR=1 is set, as `make lint` does."""
-    return "ON" if os.environ.get("FG_WERROR") == "1" else "OFF"
+def compiled_with() -> dict[str, str]:
+    """Return the options of CMakeLists.txt with which wheels are built.
+
+    FG_WERROR=1 makes warnings errors, as `make lint` does. FG_LTO=0 builds without optimisation across files,
+    which has each wheel compile all files again: CI does so.
+    """
+    return {
+        "FG_WERROR": "ON" if os.environ.get("FG_WERROR") == "1" else "OFF",
+        "FG_LTO": "OFF" if os.environ.get("FG_LTO") == "0" else "ON",
+    }
 
 
 @contextmanager
@@ -137,7 +145,7 @@ def _locked(tag: str) -> Iterator[None]:
 
 def _fingerprint() -> str:
     """A digest of the names, sizes and times of all that goes into a wheel, and of how it is compiled."""
-    digest = hashlib.sha256(f"FG_WERROR={werror()}\n".encode())
+    digest = hashlib.sha256(f"{compiled_with()}\n".encode())
     for name in ("CC", "CFLAGS", "LDFLAGS"):
         digest.update(f"{name}={os.environ.get(name, '')}\n".encode())
     for file in files(*BUILD_INPUTS):
